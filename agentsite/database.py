@@ -1,0 +1,89 @@
+"""Django's description of the database, from one URL."""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+SQLITE_PRAGMAS = (
+    "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+)
+
+POSTGRES_TIMEOUTS = {
+    "statement_timeout": 30_000,
+    "lock_timeout": 10_000,
+    "idle_in_transaction_session_timeout": 60_000,
+}
+"""Milliseconds."""
+
+PREPARE_THRESHOLD = 1_000_000
+"""Only what asks for it is prepared (`tools.statement`), not what the ORM repeats."""
+
+WEB_PATIENCE, WORKER_PATIENCE = 3, 10
+"""Seconds to wait for a connection of the pool: a person waits for the web's."""
+
+
+class WrongDatabaseUrl(ValueError):
+    """The variable DATABASE_URL cannot be read."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(
+            f"The variable DATABASE_URL has a wrong value: {why}. Write "
+            "postgresql://user:password@host:5432/name or sqlite:///path/to/file."
+        )
+
+
+def database_from(url: str, *, data: Path, pool: int) -> dict[str, Any]:
+    """Return the entry of `DATABASES` for `url`; empty means SQLite in `data`."""
+    if not url:
+        return sqlite(data / "db.sqlite3")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise WrongDatabaseUrl(str(error)) from error
+    name = unquote(parts.path.removeprefix("/"))
+    if not name:
+        raise WrongDatabaseUrl("it names no database")
+    if parts.scheme == "sqlite":
+        return sqlite(Path(name).expanduser().absolute())
+    if parts.scheme not in {"postgres", "postgresql"}:
+        raise WrongDatabaseUrl(f"{parts.scheme or 'no scheme'!r} is not supported")
+    entry = postgres(name, options=dict(parse_qsl(parts.query)), pool=pool)
+    entry["USER"] = unquote(parts.username or "")
+    entry["PASSWORD"] = unquote(parts.password or "")
+    entry["HOST"] = unquote(parts.hostname or "")
+    entry["PORT"] = str(port or "")
+    return entry
+
+
+def sqlite(path: Path) -> dict[str, Any]:
+    """One file; every transaction takes the write lock when it begins."""
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": str(path),
+        "CONN_MAX_AGE": None,
+        "OPTIONS": {
+            "timeout": 20,
+            "transaction_mode": "IMMEDIATE",
+            "init_command": SQLITE_PRAGMAS,
+        },
+    }
+
+
+def postgres(name: str, *, options: dict[str, str], pool: int) -> dict[str, Any]:
+    """A pool a process; connections go back to it after every request."""
+    timeouts = " ".join(f"-c {key}={ms}" for key, ms in POSTGRES_TIMEOUTS.items())
+    prepares = options.pop("prepare_threshold", "") != "none"
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": name,
+        "CONN_MAX_AGE": 0,
+        "CONN_HEALTH_CHECKS": True,
+        "OPTIONS": {
+            "connect_timeout": 5,
+            "options": timeouts,
+            "prepare_threshold": PREPARE_THRESHOLD if prepares else None,
+            **options,
+            "pool": {"min_size": 1, "max_size": pool, "timeout": WEB_PATIENCE},
+        },
+    }

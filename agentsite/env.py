@@ -1,0 +1,281 @@
+"""Every environment variable Agentsite reads, with type, default and a line of help."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from cryptography.fernet import Fernet
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+Listed = Annotated[tuple[str, ...], NoDecode]
+"""A comma-separated list."""
+
+ROOT = Path(__file__).resolve().parent.parent
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+class Env(BaseSettings):
+    """The variables; a field's name in capitals is the variable's name."""
+
+    model_config = SettingsConfigDict(
+        frozen=True, extra="ignore", env_ignore_empty=True
+    )
+
+    port: int = Field(
+        default=8000, ge=1, le=65535, description="Port of the web server."
+    )
+    agentsite_host: str = Field(
+        default="127.0.0.1", description="Address the web server listens on."
+    )
+    agentsite_url: str = Field(
+        default="",
+        description="Address people type in; empty means `http://localhost:PORT`.",
+    )
+    agentsite_data: Path = Field(
+        default=Path("var"),
+        description="Folder of the SQLite database, the broker, keys and logs.",
+    )
+    database_url: str = Field(
+        default="",
+        description="`postgresql://user:password@host/name` or `sqlite:///path`; "
+        "empty means SQLite in the data folder.",
+    )
+    agentsite_database_pool: int = Field(
+        default=20,
+        ge=1,
+        le=1000,
+        description="PostgreSQL connections a process may hold.",
+    )
+    redis_url: str = Field(
+        default="",
+        description="`redis://host:6379/0` of a Redis or Valkey server; "
+        "empty means a private Valkey.",
+    )
+    secret_key: str = Field(
+        default="",
+        description="Signs sessions; empty means a key kept in the data folder.",
+    )
+    agentsite_encryption_keys: Listed = Field(
+        default=(),
+        description="Fernet keys that encrypt stored credentials, newest first; "
+        "empty means a key kept in the data folder.",
+    )
+    debug: bool = Field(default=False, description="Show Django's pages for errors.")
+    allowed_hosts: Listed = Field(
+        default=(),
+        description="Host names the web server answers to, besides this machine's own.",
+    )
+    csrf_trusted_origins: Listed = Field(
+        default=(),
+        description="Origins, as `https://host`, from which forms are accepted.",
+    )
+    agentsite_tool_modules: Listed = Field(
+        default=(), description="Python modules whose `@tool` functions can be chosen."
+    )
+    agentsite_key_variables: Listed = Field(
+        default=(),
+        description="Variables from which superusers' providers may take their key, "
+        "besides names that end in `_KEY` or `_TOKEN`.",
+    )
+    agentsite_private_hosts: str | None = Field(
+        default=None,
+        description="Private addresses that may be asked, per use (`provider=`, "
+        "`tool=`, `mcp=`, `webhook=`), as host:port or CIDR; unset while only this "
+        "machine can reach the server: `provider=127.0.0.1,::1`.",
+    )
+    agentsite_sql_connections: str = Field(
+        default="",
+        description="Databases that SQL tools may read, each as `name=URL` "
+        "(`postgresql://` or `sqlite://`), separated by spaces.",
+    )
+    agentsite_cpython: bool = Field(
+        default=False,
+        description="Let Python tools choose CPython itself, in bubblewrap, where a "
+        "probe shows that the isolation holds.",
+    )
+    agentsite_mcp_commands: str = Field(
+        default="",
+        description="Commands that start MCP servers over stdio, each as "
+        "`name=VARIABLE=value program argument`, separated by `;`.",
+    )
+    agentsite_web_search: str = Field(
+        default="",
+        description="The service that the tool `web_search` asks: `searxng=URL`, "
+        "`brave` or `tavily`.",
+    )
+    agentsite_web_search_key: str = Field(
+        default="", description="The key of that service; SearXNG needs none."
+    )
+    agentsite_lease_seconds: float = Field(
+        default=30,
+        ge=1,
+        le=3600,
+        description="How long a run waits for a worker that died.",
+    )
+    agentsite_sweep_seconds: float = Field(
+        default=5,
+        ge=0.2,
+        le=3600,
+        description="How often a worker looks for forgotten runs.",
+    )
+    agentsite_approval_hours: float = Field(
+        default=72,
+        ge=0,
+        le=8760,
+        description="How long a call that needs a yes waits for it; 0 for ever.",
+    )
+    agentsite_approval_expiry: Literal["reject", "stop"] = Field(
+        default="reject",
+        description="What happens then: `reject` tells the model, `stop` ends the run.",
+    )
+    agentsite_worker_threads: int = Field(
+        default=50,
+        ge=1,
+        le=1000,
+        description="Runs one worker process works on at once.",
+    )
+    agentsite_agent_depth: int = Field(
+        default=3,
+        ge=0,
+        le=20,
+        description="How many levels of other agents may work below a run; 0 for none.",
+    )
+    agentsite_child_runs: int = Field(
+        default=50,
+        ge=1,
+        le=10_000,
+        description="How often one run may call other agents.",
+    )
+    agentsite_demo: bool = Field(
+        default=True,
+        description="Make the demo provider and agent at the first embedded start.",
+    )
+    agentsite_log_level: str = Field(
+        default="INFO", description="`DEBUG`, `INFO`, `WARNING` or `ERROR`."
+    )
+
+    @field_validator(
+        "agentsite_encryption_keys",
+        "allowed_hosts",
+        "csrf_trusted_origins",
+        "agentsite_tool_modules",
+        "agentsite_key_variables",
+        mode="before",
+    )
+    @classmethod
+    def split(cls, text: object) -> object:
+        """Read `a, b` as a tuple of two."""
+        if isinstance(text, str):
+            return tuple(part.strip() for part in text.split(",") if part.strip())
+        return text
+
+    @field_validator("agentsite_data")
+    @classmethod
+    def place(cls, path: Path) -> Path:
+        """Take a relative path from the project's folder, wherever we are."""
+        return ROOT / path.expanduser()
+
+    @field_validator("agentsite_url")
+    @classmethod
+    def check_url(cls, url: str) -> str:
+        """Refuse what cannot be put in front of a path."""
+        if url and not re.fullmatch(r"https?://[^/\s]+(/\S*)?", url):
+            raise ValueError("it must begin with http:// or https:// and name a host")
+        return url.rstrip("/")
+
+    @field_validator("redis_url")
+    @classmethod
+    def check_redis(cls, url: str) -> str:
+        """Refuse schemes redis-py does not know."""
+        if url and not url.startswith(("redis://", "rediss://", "unix://")):
+            raise ValueError("it must begin with redis://, rediss:// or unix://")
+        _ = urlsplit(url).port  # raises the sentence for a port that is no number
+        return url
+
+    @field_validator("agentsite_encryption_keys")
+    @classmethod
+    def check_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse what cannot encrypt, before a secret is typed in."""
+        if not all(is_fernet_key(key) for key in keys):
+            raise ValueError(
+                "each key must be 32 bytes in URL-safe base64, as "
+                "`manage.py rotate_keys --new-key` makes them"
+            )
+        return keys
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def check_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse addresses where names are wanted; no request would match them."""
+        for host in hosts:
+            if "/" in host:
+                raise ValueError(f"{host!r} must be a host name, without http:// or /")
+        return hosts
+
+    @field_validator("agentsite_tool_modules")
+    @classmethod
+    def check_modules(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse what `import` could not take."""
+        for name in names:
+            if not all(part.isidentifier() for part in name.split(".")):
+                raise ValueError(f"{name!r} is not the name of a Python module")
+        return names
+
+    @field_validator("csrf_trusted_origins")
+    @classmethod
+    def check_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuse host names without a scheme, which Django would ignore."""
+        for origin in origins:
+            if not origin.startswith(("http://", "https://")):
+                raise ValueError(f"{origin!r} must begin with http:// or https://")
+        return origins
+
+    @field_validator("agentsite_log_level")
+    @classmethod
+    def check_level(cls, level: str) -> str:
+        """Take any case, refuse unknown words."""
+        if level.upper() not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
+            raise ValueError("it must be DEBUG, INFO, WARNING or ERROR")
+        return level.upper()
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the web server."""
+        return self.agentsite_host in LOOPBACK
+
+    @property
+    def public_url(self) -> str:
+        """The address people type in, without a slash at the end."""
+        return self.agentsite_url or f"http://localhost:{self.port}"
+
+
+def is_fernet_key(text: str) -> bool:
+    """Say whether `text` is a key that can encrypt."""
+    try:
+        Fernet(text)
+    except ValueError:
+        return False
+    return True
+
+
+def read_env() -> Env:
+    """Read the environment; end the program with one sentence for each wrong value."""
+    try:
+        return Env()
+    except ValidationError as error:
+        sys.exit("\n".join(sentences(error)))
+
+
+def sentences(error: ValidationError) -> list[str]:
+    """Say what is wrong with each variable, without repeating secrets."""
+    said = []
+    for problem in error.errors(include_url=False):
+        name = str(problem["loc"][0]).upper()
+        why = problem["msg"].removeprefix("Value error, ")
+        value = "" if "KEY" in name or "URL" in name else f" is {problem['input']!r}"
+        said.append(f"The variable {name}{value or ' has a wrong value'}: {why}.")
+    return said

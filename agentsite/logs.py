@@ -1,0 +1,74 @@
+"""Logs: one line an event, with fields."""
+
+import re
+from typing import Any
+
+import structlog
+
+_SECRET_PATH = re.compile(r"(/(?:login|shared)/)[\w-]+")
+
+
+def without_links(
+    _logger: object, _method: str, fields: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """Hide the part of a path by which anybody could come in."""
+    fields["event"] = _SECRET_PATH.sub(r"\1…", str(fields.get("event", "")))
+    return fields
+
+
+SHARED: list[structlog.typing.Processor] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.stdlib.PositionalArgumentsFormatter(),
+    without_links,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    structlog.processors.format_exc_info,
+]
+
+
+def configure_structlog() -> None:
+    """Let structlog's loggers end in the standard library's handlers."""
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *SHARED,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+
+
+def logging_config(level: str) -> dict[str, Any]:
+    """Return Django's `LOGGING`: everything to stderr as `key=value`."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "line": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "foreign_pre_chain": SHARED,
+                "processors": [
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    structlog.processors.LogfmtRenderer(
+                        key_order=["timestamp", "level", "logger", "event"],
+                        bool_as_flag=False,
+                    ),
+                ],
+            }
+        },
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            "django": {"handlers": [], "level": level, "propagate": True},
+            "django.server": {"handlers": [], "propagate": True},
+            "django.request": {"level": "ERROR"},  # a 404 is no event of ours
+            "httpx": {"level": "WARNING"},
+            "httpcore": {"level": "WARNING"},
+            "asyncio": {"level": "WARNING"},
+            "celery.worker.strategy": {"level": "WARNING"},  # a line for each bell
+            "celery.app.trace": {"level": "WARNING"},
+        },
+    }

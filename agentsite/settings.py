@@ -1,0 +1,191 @@
+"""Django's settings; whatever differs between machines comes from `agentsite.env`."""
+
+import sys
+from pathlib import Path
+
+from cryptography.fernet import Fernet
+from django.core.management.utils import get_random_secret_key
+
+from agentsite.database import WrongDatabaseUrl, database_from
+from agentsite.env import is_fernet_key, read_env
+from agentsite.logs import configure_structlog, logging_config
+from agentsite.secret_files import kept
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+ENV = read_env()
+
+# What the rest of the product reads.
+
+DATA_DIR = ENV.agentsite_data
+EMBEDDED = not ENV.database_url
+DEMO = ENV.agentsite_demo
+_RUNNING = DATA_DIR / "lock"
+"""Where `make run` says its address, for commands that are told no other."""
+_IS_TOLD = bool(ENV.model_fields_set & {"port", "agentsite_url"})
+PUBLIC_URL = ENV.public_url
+if not _IS_TOLD and _RUNNING.exists():
+    PUBLIC_URL = _RUNNING.read_text().strip() or PUBLIC_URL
+LEASE_SECONDS = ENV.agentsite_lease_seconds
+HEARTBEAT_SECONDS = LEASE_SECONDS / 3
+SWEEP_SECONDS = ENV.agentsite_sweep_seconds
+APPROVAL_HOURS = ENV.agentsite_approval_hours
+APPROVAL_EXPIRY = ENV.agentsite_approval_expiry
+AGENT_DEPTH = ENV.agentsite_agent_depth
+CHILD_RUNS = ENV.agentsite_child_runs
+WORKER_THREADS = ENV.agentsite_worker_threads
+TOOL_MODULES = list(ENV.agentsite_tool_modules)
+KEY_VARIABLES = list(ENV.agentsite_key_variables)
+OWN_PORTS = [ENV.port]
+WEB_SEARCH = ENV.agentsite_web_search
+WEB_SEARCH_KEY = ENV.agentsite_web_search_key
+SQL_CONNECTIONS = ENV.agentsite_sql_connections
+CPYTHON = ENV.agentsite_cpython
+MCP_COMMANDS = ENV.agentsite_mcp_commands
+PRIVATE_HOSTS = ENV.agentsite_private_hosts
+if PRIVATE_HOSTS is None:
+    PRIVATE_HOSTS = "provider=127.0.0.1,::1" if ENV.is_local else ""
+
+# Secrets.
+
+SECRET_KEY = ENV.secret_key or kept(DATA_DIR / "secret_key", get_random_secret_key)
+_KEYS = DATA_DIR / "encryption_keys"
+ENCRYPTION_KEYS = (
+    list(ENV.agentsite_encryption_keys)
+    or kept(_KEYS, lambda: Fernet.generate_key().decode()).split()
+)
+if not ENCRYPTION_KEYS or not all(map(is_fernet_key, ENCRYPTION_KEYS)):
+    sys.exit(f"The file {_KEYS} is damaged: its keys are not valid. Restore it.")
+
+# Web.
+
+DEBUG = ENV.debug
+ALLOWED_HOSTS = [
+    "localhost",
+    "127.0.0.1",
+    "[::1]",
+    *([] if ENV.is_local else [ENV.agentsite_host]),
+    *ENV.allowed_hosts,
+]
+CSRF_TRUSTED_ORIGINS = list(ENV.csrf_trusted_origins)
+IS_HTTPS = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
+SESSION_COOKIE_NAME = f"agentsite_{ENV.port}"  # two of them on one machine
+CSRF_COOKIE_HTTPONLY = True
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if IS_HTTPS else None
+SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+CSRF_FAILURE_VIEW = "runs.views.errors.csrf_failed"
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "agentsite.apps.SiteConfig",
+    "tools.apps.ToolsConfig",
+    "runs.apps.RunsConfig",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "agentsite.security.ContentSecurityPolicy",
+    "agentsite.static.StaticFiles",
+    "runs.views.errors.ButtonPage",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "tools.audit.actor.ActingPerson",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+ROOT_URLCONF = "agentsite.urls"
+ASGI_APPLICATION = "agentsite.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "runs.views.frame.frame",
+            ],
+        },
+    },
+]
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "home"
+LOGOUT_REDIRECT_URL = "sign-in"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+STATIC_URL = "static/"
+WHITENOISE_USE_FINDERS = True  # nothing to collect after a pull
+WHITENOISE_AUTOREFRESH = DEBUG
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_I18N = True
+USE_TZ = True
+
+# Database.
+
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+try:
+    DATABASES = {
+        "default": database_from(
+            ENV.database_url, data=DATA_DIR, pool=ENV.agentsite_database_pool
+        )
+    }
+except WrongDatabaseUrl as error:
+    sys.exit(str(error))
+
+# Redis streams and the Celery broker. A private broker leaves its address in a file
+# where its socket is not in the data folder.
+
+_ADDRESS = DATA_DIR / "broker"
+REDIS_URL = ENV.redis_url or (
+    _ADDRESS.read_text().strip()
+    if _ADDRESS.exists()
+    else f"unix://{DATA_DIR / 'valkey.sock'}"
+)
+CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
+CELERY_BROKER_POOL_LIMIT = 10
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    # A web request never waits for the broker; `agentsite.celery` gives workers more.
+    "socket_timeout": 0.5,  # a request is accepted within a second, bell or no bell
+    "socket_connect_timeout": 0.5,
+    "max_retries": 0,
+    "max_connections": 100,
+}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_TASK_DEFAULT_QUEUE = "runs"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {}
+
+configure_structlog()
+LOGGING = logging_config(ENV.agentsite_log_level)

@@ -1,0 +1,15 @@
+"""All URLs: the admin, and what each app serves."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+from runs.views.people import admin_sign_in
+
+urlpatterns = [
+    path("admin/login/", admin_sign_in, name="admin-sign-in"),  # instead of Django's
+    path("admin/", admin.site.urls),
+    path("", include("tools.urls")),
+    path("", include("runs.urls")),
+]
+
+handler500 = "runs.views.errors.server_error"
