@@ -1,0 +1,338 @@
+"""Runs scenario files: scripted conversations and what the engine must make of them.
+
+python -m runs.engine.scenarios [--json] FILE_OR_DIR ...
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, assert_never
+
+from pydantic import ValidationError
+
+from runs.engine.effects import (
+    CallModel,
+    CallTools,
+    ModelAnswered,
+    ModelOutOfTime,
+    ModelRefused,
+    Outcome,
+    PlannedStep,
+    ToolResult,
+    ToolsAnswered,
+)
+from runs.engine.executor import execute
+from runs.engine.observations import text_of
+from runs.engine.types import (
+    AgentSpec,
+    AgentStep,
+    ExecutorOptions,
+    ModelRequest,
+    Reply,
+    Result,
+    RunError,
+    ToolCall,
+    Turn,
+)
+from tools.spec import ToolSpec
+
+
+class BadScenario(Exception):
+    """A file that cannot be run, in one sentence."""
+
+
+class Ended(NamedTuple):
+    """How one scripted turn ended."""
+
+    result: Result
+    steps: list[AgentStep]
+    requests: list[str]
+
+
+class Verdict(NamedTuple):
+    """What became of one scenario."""
+
+    id: str
+    passed: bool
+    got: list[dict[str, Any]]
+    why: str
+
+
+@dataclass
+class Script:
+    """Answers effects from a scenario's replies and stubs; its clock is virtual."""
+
+    replies: list[Any]
+    stubs: dict[str, dict[str, Any]]
+    steps: list[AgentStep] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def ask_model(self, call: CallModel) -> Outcome:
+        """Return the next scripted reply."""
+        self.requests.append(request_text(call.request))
+        if not self.replies:
+            return ModelRefused("script", "The script has no reply left.")
+        reply = self.replies.pop(0)
+        if isinstance(reply, str):
+            return ModelAnswered(Reply(text=reply))
+        slept = reply.get("sleep", 0.0)
+        if call.seconds is not None and slept > call.seconds:
+            return ModelOutOfTime(elapsed=call.seconds)
+        if "raise" in reply:
+            return ModelRefused("script", reply["raise"], elapsed=slept)
+        calls = tuple(_tool_call(called) for called in reply.get("tool_calls") or ())
+        text = reply.get("content") or ""
+        return ModelAnswered(Reply(text=text, tool_calls=calls), elapsed=slept)
+
+    def call_tools(self, call: CallTools) -> Outcome:
+        """Call the stubs, all at the same virtual time."""
+        results = tuple(self._call(step, call.seconds) for step in call.steps)
+        for step, result in zip(call.steps, results, strict=True):
+            told, failed = result.observation, result.failed
+            self.steps.append(
+                AgentStep(action=step.action, observation=told, failed=failed)
+            )
+        return ToolsAnswered(results)
+
+    def _call(self, step: PlannedStep, seconds: float | None) -> ToolResult:
+        if step.tool is None:
+            return ToolResult(step.observation or "", failed=True)
+        stub = self.stubs[step.tool.name]
+        if stub["kind"] == "raise":
+            return ToolResult(stub["message"], failed=True)
+        slept = stub["seconds"] if stub["kind"] == "sleep" else 0.0
+        if seconds is not None and slept > seconds:
+            return ToolResult("The time was over.", failed=True, elapsed=seconds)
+        try:
+            value = STUBS[stub["kind"]](stub, step.action.tool_input)
+        except (KeyError, TypeError) as error:
+            return ToolResult(f"The stub failed: {error!r}.", failed=True)
+        return ToolResult(text_of(value), value=value, elapsed=slept)
+
+
+def _tool_call(called: dict[str, Any]) -> ToolCall:
+    return ToolCall(
+        id=called.get("id") or "",
+        name=called["name"],
+        arguments=called.get("arguments") or "",
+    )
+
+
+STUBS: dict[str, Callable[[dict[str, Any], Any], Any]] = {
+    "constant": lambda stub, given: stub["value"],
+    "sleep": lambda stub, given: stub["value"],
+    "echo": lambda stub, given: f"echo: {text_of(given)}",
+    "add": lambda stub, given: given["a"] + given["b"],
+}
+
+
+def request_text(request: ModelRequest) -> str:
+    """Return everything a request sends, as one text."""
+    parts: list[str] = []
+    for message in request.messages:
+        parts.append(message.text)
+        parts.extend(f"{call.name}\n{call.arguments}" for call in message.tool_calls)
+    for tool in request.tools:
+        parts += [tool.name, tool.description, text_of(tool.args_schema)]
+    return "\n".join(parts)
+
+
+def run_turn(
+    spec: AgentSpec, turn: dict[str, Any], script: Script, past: list[Turn]
+) -> Ended:
+    """Drive the engine through one scripted turn."""
+    run = execute(spec, turn["inputs"], turns=tuple(past))
+    try:
+        effect = next(run)
+        while True:
+            match effect:
+                case CallModel():
+                    effect = run.send(script.ask_model(effect))
+                case CallTools():
+                    effect = run.send(script.call_tools(effect))
+                case _:
+                    assert_never(effect)
+    except StopIteration as end:
+        return Ended(end.value, script.steps, script.requests)
+
+
+def run_scenario(scenario: dict[str, Any]) -> Verdict:
+    """Run all turns of a scenario and compare them with what was expected."""
+    stubs = {tool["name"]: tool["stub"] for tool in scenario["tools"]}
+    remembers = scenario["agent"].get("memory") == "buffer"
+    past: list[Turn] = []
+    got: list[dict[str, Any]] = []
+    for turn in scenario.get("turns", [scenario]):
+        ended = _ended(scenario, turn, Script(list(turn["replies"]), stubs), past)
+        got.append(_got(ended))
+        if why := "; ".join(_differences(turn["expect"], ended)):
+            return Verdict(scenario["id"], False, got, why)
+        if remembers:
+            past += remembered(turn["inputs"], ended.result)
+    return Verdict(scenario["id"], True, got, "")
+
+
+def _ended(
+    scenario: dict[str, Any], turn: dict[str, Any], script: Script, past: list[Turn]
+) -> Ended:
+    try:
+        options = ExecutorOptions(**scenario.get("executor", {}))
+    except ValidationError as error:
+        told = RunError(code="spec", message=str(error))
+        return Ended(Result(status="failed", error=told), [], [])
+    return run_turn(spec_of(scenario, options), turn, script, past)
+
+
+def remembered(inputs: dict[str, Any], result: Result) -> list[Turn]:
+    """Return what buffer memory keeps of a run: nothing where it failed."""
+    question = text_of(inputs.get("input", ""))
+    match result.status:
+        case "succeeded":
+            return [Turn(question=question, answer=text_of(result.output))]
+        case "stopped":
+            return [Turn(question=question)]
+        case "failed":
+            return []
+        case _:
+            assert_never(result.status)
+
+
+def spec_of(scenario: dict[str, Any], executor: ExecutorOptions) -> AgentSpec:
+    """Return the agent a scenario describes."""
+    tools = tuple(
+        ToolSpec(**{k: v for k, v in tool.items() if k != "stub"})
+        for tool in scenario["tools"]
+    )
+    return AgentSpec(kind=scenario["agent"]["kind"], tools=tools, executor=executor)
+
+
+def _status(result: Result) -> str:
+    if result.status == "stopped":
+        return f"stopped_{result.stop_reason}"
+    return {"succeeded": "finished"}.get(result.status, result.status)
+
+
+def _got(ended: Ended) -> dict[str, Any]:
+    return {
+        "status": _status(ended.result),
+        "output": ended.result.output,
+        "error": ended.result.error.message if ended.result.error else None,
+        "steps": [
+            {
+                "tool": step.action.tool,
+                "tool_input": step.action.tool_input,
+                "observation": step.observation,
+                "error": step.failed,
+            }
+            for step in ended.steps
+        ],
+        "model_calls": len(ended.requests),
+    }
+
+
+def _differences(expect: dict[str, Any], ended: Ended) -> Iterator[str]:
+    got = _got(ended)
+    for key in ("status", "output", "model_calls"):
+        if key in expect and not same(expect[key], got[key]):
+            yield f"{key}: expected {expect[key]!r}, got {got[key]!r}"
+    yield from _step_differences(expect.get("steps"), got["steps"])
+    yield from _request_differences(expect, ended.requests)
+
+
+def _step_differences(
+    expected: list[dict[str, Any]] | None, got: list[dict[str, Any]]
+) -> Iterator[str]:
+    if expected is None:
+        return
+    if len(expected) != len(got):
+        yield f"expected {len(expected)} steps, got {len(got)}: {got}"
+        return
+    for index, (want, step) in enumerate(zip(expected, got, strict=True)):
+        for key, value in {"error": False, **want}.items():
+            if not same(value, step[key]):
+                yield f"step {index} {key}: expected {value!r}, got {step[key]!r}"
+
+
+def _request_differences(expect: dict[str, Any], requests: list[str]) -> Iterator[str]:
+    for key, must in (("prompt_contains", True), ("prompt_excludes", False)):
+        for index, texts in enumerate(expect.get(key, ())):
+            request = requests[index] if index < len(requests) else ""
+            for text in texts:
+                if (text in request) is not must:
+                    verb = "lacks" if must else "has"
+                    yield f"request {index + 1} {verb} {text!r}: {request!r}"
+
+
+def same(one: Any, other: Any) -> bool:
+    """Compare JSON values, types included: 1, 1.0 and true are three things."""
+    return type(one) is type(other) and json.dumps(one, sort_keys=True) == json.dumps(
+        other, sort_keys=True
+    )
+
+
+def scenarios_in(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the scenarios of a file, or of all JSON files of a folder."""
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    if not files:
+        raise BadScenario(f"{path} has no scenario files (*.json).")
+    for file in files:
+        yield from _read(file)
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadScenario(f"{file} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise BadScenario(f"{file} is not valid JSON: {error}.") from error
+    if not isinstance(content, list):
+        raise BadScenario(f"{file} must hold a list of scenarios.")
+    return content
+
+
+def verdicts_of(paths: Sequence[Path]) -> Iterator[Verdict]:
+    """Run every scenario found under `paths`."""
+    for path in paths:
+        for number, scenario in enumerate(scenarios_in(path), start=1):
+            if not isinstance(scenario, dict):
+                raise BadScenario(f"Scenario {number} of {path} is not an object.")
+            try:
+                yield run_scenario(scenario)
+            except (AttributeError, KeyError, TypeError, ValidationError) as error:
+                why = f"The scenario is not in the format: {error!r}."
+                yield Verdict(str(scenario.get("id", number)), False, [], why)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the scenarios named on the command line; return the exit code."""
+    parser = argparse.ArgumentParser(prog="runs.engine.scenarios")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("paths", nargs="+", type=Path, metavar="FILE_OR_DIR")
+    options = parser.parse_args(arguments)
+    passed = failed = 0
+    try:
+        for verdict in verdicts_of(options.paths):
+            passed, failed = passed + verdict.passed, failed + (not verdict.passed)
+            _print(verdict, as_json=options.json)
+    except BadScenario as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    sys.stdout.write(f"{passed} passed, {failed} failed\n")
+    return 1 if failed else 0
+
+
+def _print(verdict: Verdict, *, as_json: bool) -> None:
+    if as_json:
+        got = verdict.got[0] if len(verdict.got) == 1 else verdict.got
+        shape = {**verdict._asdict(), "got": got}
+        sys.stdout.write(json.dumps(shape, ensure_ascii=False) + "\n")
+    elif not verdict.passed:
+        sys.stdout.write(f"FAILED {verdict.id}: {verdict.why}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
