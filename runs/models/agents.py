@@ -1,0 +1,155 @@
+"""Prompts and agents: the definitions from which a run's spec is frozen."""
+
+from typing import cast
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, User
+from django.db import models
+from django.db.models import Q
+
+from runs.models.providers import Provider
+from tools.models import Tool
+from tools.ownership import Owned, OwnedQuerySet
+
+
+class PromptTemplate(Owned):
+    """A prompt with placeholders: one text, or chat messages."""
+
+    name = models.CharField(max_length=120)
+    kind = models.CharField(max_length=30, default="react")
+    """The agent kind it is written for."""
+    template = models.TextField(blank=True)
+    messages = models.JSONField(null=True, blank=True)
+    """`[{"role": …, "template": …}]`; null where `template` is used."""
+    partials = models.JSONField(default=dict, blank=True)
+    """Values of variables that are filled in before the run's own inputs."""
+
+    objects = OwnedQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AgentQuerySet(OwnedQuerySet["Agent"]):
+    """Agents by who may do what with them."""
+
+    def usable_by(self, user: User | AnonymousUser) -> "AgentQuerySet":
+        """Return what `user` may run or give to an agent; no playground is offered."""
+        rows = self.visible_to(user).filter(archived_at=None, is_playground=False)
+        return cast("AgentQuerySet", rows)
+
+
+class Agent(Owned):
+    """A prompt, a model, an output parser by its kind, and tools."""
+
+    name = models.CharField(max_length=120)
+    description = models.TextField(blank=True)
+    kind = models.CharField(max_length=30, default="tool-calling")
+    """A key of `runs.engine.kinds.registry.KINDS`."""
+    provider = models.ForeignKey(
+        Provider, on_delete=models.PROTECT, related_name="agents"
+    )
+    model = models.CharField(max_length=200)
+    parameters = models.JSONField(default=dict, blank=True)
+    prompt = models.ForeignKey(
+        PromptTemplate,
+        null=True,
+        blank=True,
+        on_delete=models.PROTECT,
+        related_name="agents",
+    )
+    """Null for the kind's own prompt."""
+    executor = models.JSONField(default=dict, blank=True)
+    """Fields of `runs.engine.types.ExecutorOptions`."""
+    memory = models.BooleanField(default=False)
+    """Earlier turns of a conversation reach the model."""
+    is_playground = models.BooleanField(default=False)
+    """The bare agent behind a person's playground; no list shows it."""
+
+    objects = AgentQuerySet.as_manager()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AgentTool(models.Model):
+    """A tool, or another agent, in the hands of an agent."""
+
+    class Policy(models.TextChoices):
+        """What the agent may do with it."""
+
+        DEFAULT = "default", "As the tool says"
+        ALLOW = "allow", "Allow"
+        ASK = "ask", "Ask"
+        DENY = "deny", "Deny"
+
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="uses")
+    tool = models.ForeignKey(
+        Tool, null=True, blank=True, on_delete=models.PROTECT, related_name="used_by"
+    )
+    sub_agent = models.ForeignKey(
+        Agent, null=True, blank=True, on_delete=models.RESTRICT, related_name="used_by"
+    )
+    position = models.PositiveSmallIntegerField(default=0)
+    policy = models.CharField(max_length=8, choices=Policy, default=Policy.DEFAULT)
+    overrides = models.JSONField(default=dict, blank=True)
+    """Fields of the tool this agent sees otherwise: name, description, timeout …"""
+
+    class Meta:
+        ordering = ["position", "pk"]
+        constraints = [
+            models.CheckConstraint(
+                name="agent_tool_exactly_one",
+                condition=Q(tool=None, sub_agent__isnull=False)
+                | Q(tool__isnull=False, sub_agent=None),
+            ),
+            models.UniqueConstraint(
+                fields=["agent", "tool"],
+                condition=Q(tool__isnull=False),
+                name="agent_tool_once",
+            ),
+            models.UniqueConstraint(
+                fields=["agent", "sub_agent"],
+                condition=Q(sub_agent__isnull=False),
+                name="agent_sub_agent_once",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id}: {self.tool or self.sub_agent}"
+
+
+class Spec(models.Model):
+    """A frozen `AgentSpec`; equal specs are one row."""
+
+    digest = models.CharField(max_length=64, unique=True)
+    body = models.JSONField()
+
+    def __str__(self) -> str:
+        return self.digest[:12]
+
+
+class AgentVersion(models.Model):
+    """A published state of an agent."""
+
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    note = models.CharField(max_length=200, blank=True)
+    spec = models.ForeignKey(Spec, on_delete=models.PROTECT, related_name="+")
+    definition = models.JSONField(null=True)
+    """The draft it was made from, to be restored; see `runs.services.definition`."""
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-number"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["agent", "number"], name="agent_version_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"version {self.number}"

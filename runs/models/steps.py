@@ -1,0 +1,203 @@
+"""What happened in a run: model calls with their attempts, and steps."""
+
+from django.db import models
+from django.db.models import Q
+
+from runs.models.agents import Spec
+from runs.models.runs import Run
+from tools.models import Tool
+
+
+class ModelCall(models.Model):
+    """One request that got a reply; the exact prompt is rebuilt from earlier rows."""
+
+    class Purpose(models.TextChoices):
+        """Why the model was asked."""
+
+        PLAN = "plan", "Plans the next action"
+        EARLY_STOP = "early_stop", "Answers at the limit"
+        SUMMARY = "summary", "Sums up earlier rounds"
+
+    run = models.ForeignKey(
+        Run, on_delete=models.CASCADE, related_name="calls", db_index=False
+    )
+    number = models.PositiveIntegerField()
+    """Position among the run's model calls, from 0; unique, so `run` is indexed."""
+    purpose = models.CharField(max_length=10, choices=Purpose, default=Purpose.PLAN)
+    at_index = models.PositiveIntegerField()
+    """How many steps the run had when it asked."""
+    round = models.PositiveIntegerField()
+    reply = models.JSONField()
+    """`runs.engine.types.Reply` as JSON, the provider's own message within."""
+    settings = models.JSONField(default=dict)
+    """`ModelSettings` as sent."""
+    model = models.CharField(max_length=200, blank=True)
+    digest = models.CharField(max_length=64)
+    """SHA-256 of what was sent; see `runs.engine.digest`."""
+    left_out = models.JSONField(default=list)
+    """Rounds that the request did not show."""
+    input_tokens = models.PositiveIntegerField(default=0)
+    cached_tokens = models.PositiveIntegerField(default=0)
+    output_tokens = models.PositiveIntegerField(default=0)
+    reasoning_tokens = models.PositiveIntegerField(default=0)
+    cost = models.DecimalField(max_digits=14, decimal_places=6, default=0)
+    started_at = models.DateTimeField()
+    first_token = models.FloatField(null=True)
+    """Seconds until the first text arrived; null where nothing was streamed."""
+    elapsed = models.FloatField()
+    """Seconds of the whole call; what the engine is told again on replay."""
+    copied_from = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    is_copied = models.BooleanField(default=False)
+    """Reused by a fork, which paid nothing for it."""
+    is_edited = models.BooleanField(default=False)
+    """The reply is a person's words, not the model's."""
+    spec = models.ForeignKey(
+        Spec, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    """What a copied call was asked under; null for the run's own spec."""
+    created_seq = models.PositiveBigIntegerField()
+    changed_seq = models.PositiveBigIntegerField()
+
+    class Meta:
+        ordering = ["number"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "number"], name="model_call_once")
+        ]
+        indexes = [models.Index(fields=["run", "changed_seq"], name="call_changed")]
+
+    def __str__(self) -> str:
+        return f"model call {self.run_id}.{self.number}"
+
+
+class ModelAttempt(models.Model):
+    """One failed attempt of a model call, committed when it happened."""
+
+    run = models.ForeignKey(
+        Run, on_delete=models.CASCADE, related_name="attempts", db_index=False
+    )
+    number = models.PositiveIntegerField()
+    """Number of the model call it was an attempt of."""
+    attempt = models.PositiveIntegerField()
+    code = models.CharField(max_length=40)
+    message = models.TextField()
+    status = models.PositiveSmallIntegerField(null=True)
+    """HTTP status, where there was one."""
+    shown = models.BooleanField(default=False)
+    """Whether text had been shown as a draft before it broke."""
+    retry_in = models.FloatField(null=True)
+    """Seconds until the next attempt; null where there was none."""
+    started_at = models.DateTimeField()
+    elapsed = models.FloatField()
+    created_seq = models.PositiveBigIntegerField()
+
+    class Meta:
+        ordering = ["number", "attempt"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "number", "attempt"], name="model_attempt_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"attempt {self.run_id}.{self.number}.{self.attempt}"
+
+
+class AgentStep(models.Model):
+    """One action and what came of it; written as an intent before the tool runs."""
+
+    class Status(models.TextChoices):
+        """Where one call is."""
+
+        PLANNED = "planned", "Planned"
+        AWAITING_APPROVAL = "awaiting_approval", "Needs approval"
+        STARTED = "started", "Running"
+        SUCCEEDED = "succeeded", "Succeeded"
+        FAILED = "failed", "Failed"
+        REJECTED = "rejected", "Rejected"
+        UNKNOWN = "unknown", "Outcome unknown"
+        SKIPPED = "skipped", "Skipped"
+        CANCELLED = "cancelled", "Cancelled"
+
+    ANSWERED = ("succeeded", "failed", "rejected", "skipped")
+    """Statuses with an observation that the model gets."""
+
+    run = models.ForeignKey(
+        Run, on_delete=models.CASCADE, related_name="steps", db_index=False
+    )
+    index = models.PositiveIntegerField()
+    model_call = models.ForeignKey(
+        ModelCall, on_delete=models.CASCADE, related_name="steps"
+    )
+    """The reply that asked for it."""
+    round = models.PositiveIntegerField()
+    tool = models.CharField(max_length=200)
+    """The registered name; the requested one if unknown; `_Exception` (R1)."""
+    tool_ref = models.ForeignKey(
+        Tool, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    tool_input = models.JSONField(null=True)
+    log = models.TextField(blank=True)
+    call_id = models.TextField(blank=True)
+    """Id of the call in the reply; empty for text formats."""
+    effect = models.CharField(max_length=12, blank=True)
+    status = models.CharField(max_length=20, choices=Status, default=Status.PLANNED)
+    observation = models.TextField(blank=True)
+    value = models.JSONField(null=True)
+    """The tool's value where it may be the output; elsewhere the observation is all."""
+    attempts = models.PositiveSmallIntegerField(default=0)
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    elapsed = models.FloatField(null=True)
+    """Seconds from the start of the round's calls to the end of this one."""
+    duration = models.FloatField(null=True)
+    """Seconds of this call alone."""
+    usage = models.JSONField(null=True)
+    """What the child run of an agent's call has used, `{"tokens": …, "cost": …}`; it
+    counts against the budget."""
+    copied_from = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    is_copied = models.BooleanField(default=False)
+    """Reused by a fork: its observation holds, whatever tools the fork has."""
+    is_edited = models.BooleanField(default=False)
+    """The observation is a person's words, not the tool's."""
+    created_seq = models.PositiveBigIntegerField()
+    changed_seq = models.PositiveBigIntegerField()
+
+    class Meta:
+        ordering = ["index"]
+        constraints = [
+            models.UniqueConstraint(fields=["run", "index"], name="agent_step_once"),
+            models.CheckConstraint(
+                name="agent_step_status_known",
+                condition=Q(
+                    status__in=[
+                        "planned",
+                        "awaiting_approval",
+                        "started",
+                        "succeeded",
+                        "failed",
+                        "rejected",
+                        "unknown",
+                        "skipped",
+                        "cancelled",
+                    ]
+                ),
+            ),
+        ]
+        indexes = [models.Index(fields=["run", "changed_seq"], name="step_changed")]
+
+    def __str__(self) -> str:
+        return f"step {self.run_id}.{self.index}"
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the model gets an observation for it."""
+        return self.status in self.ANSWERED
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the observation is an error."""
+        return self.status in ("failed", "rejected", "skipped")

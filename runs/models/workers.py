@@ -1,0 +1,45 @@
+"""Worker processes and their signs of life."""
+
+from django.db import models
+
+
+class Worker(models.Model):
+    """One worker process, from its first heartbeat to its last."""
+
+    name = models.CharField(max_length=120, unique=True)
+    """Host, process id and start, so that no two processes ever share it."""
+    host = models.CharField(max_length=120)
+    pid = models.PositiveIntegerField()
+    pool = models.CharField(max_length=20, default="threads")
+    threads = models.PositiveIntegerField(default=1)
+    running = models.PositiveIntegerField(default=0)
+    """Runs it has now."""
+    left_behind = models.PositiveIntegerField(default=0)
+    """Function tools past their deadline that still hold a thread."""
+    version = models.CharField(max_length=40, blank=True)
+    started_at = models.DateTimeField()
+    last_heartbeat = models.DateTimeField()
+    stopped_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-last_heartbeat"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class QueueSample(models.Model):
+    """How the queue was in one minute, written by the first worker that looked."""
+
+    minute = models.DateTimeField(unique=True)
+    queued = models.PositiveIntegerField()
+    running = models.PositiveIntegerField()
+    wait = models.FloatField()
+    """Seconds that the oldest queued run had waited."""
+    workers = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ["minute"]
+
+    def __str__(self) -> str:
+        return f"{self.minute:%Y-%m-%d %H:%M}"

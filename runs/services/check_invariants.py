@@ -1,0 +1,400 @@
+"""What must hold of the rows of all runs at every moment, and what does not.
+
+Each rule is one statement, so that it sees one moment also while workers write. Soak
+tests, `manage.py check_invariants` and people with doubts ask here.
+"""
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from django.db.models import (
+    Count,
+    DecimalField,
+    Exists,
+    F,
+    Max,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Sum,
+    Value,
+)
+from django.db.models.functions import Coalesce
+
+from runs.models import AgentStep, Decision, IdempotencyKey, ModelCall, Run
+from runs.models.runs import OVER, UNFINISHED
+
+Step = AgentStep.Status
+PARKED = (Run.Status.AWAITING_APPROVAL, Run.Status.AWAITING_DECISION)
+
+TOLERANCE = Decimal("0.0001")
+"""Of sums of costs: SQLite adds floats."""
+
+
+class Violation(NamedTuple):
+    """A row that breaks a rule."""
+
+    rule: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.what}"
+
+
+Rule = Callable[[], Iterator[str]]
+
+
+def check_invariants() -> Iterator[Violation]:
+    """Yield every violation of every rule."""
+    for rule in RULES:
+        for what in rule():
+            yield Violation(rule.__name__, what)
+
+
+def steps_are_contiguous() -> Iterator[str]:
+    """Steps have the indexes 0 to next_index - 1."""
+    rows = Run.objects.annotate(n=Count("steps"), top=Coalesce(Max("steps__index"), -1))
+    wrong = rows.exclude(n=F("next_index"), top=F("next_index") - 1)
+    for pk, n, top, following in wrong.values_list("pk", "n", "top", "next_index"):
+        yield f"run {pk} has {n} steps, the last is {top}, next_index is {following}"
+
+
+def calls_are_contiguous() -> Iterator[str]:
+    """Model calls have the numbers 0 to next_number - 1."""
+    rows = Run.objects.annotate(
+        n=Count("calls"), top=Coalesce(Max("calls__number"), -1)
+    )
+    wrong = rows.exclude(n=F("next_number"), top=F("next_number") - 1)
+    for pk, n, top, following in wrong.values_list("pk", "n", "top", "next_number"):
+        yield (
+            f"run {pk} has {n} model calls, the last is {top}, "
+            f"next_number is {following}"
+        )
+
+
+def runs_that_are_over_have_no_open_steps() -> Iterator[str]:
+    """When a run ends, each of its steps has ended."""
+    yield from steps_of(
+        AgentStep.objects.filter(
+            run__status__in=OVER,
+            status__in=[Step.PLANNED, Step.AWAITING_APPROVAL, Step.STARTED],
+        ),
+        "is {status}, but its run is {run__status}",
+        "run__status",
+    )
+
+
+def leases_are_of_running_runs_only() -> Iterator[str]:
+    """A run has a lease exactly while it is running."""
+    yield from runs_of(
+        Run.objects.filter(
+            Q(status="running", lease_until=None)
+            | ~Q(status="running") & Q(lease_until__isnull=False)
+        ),
+        "is {status} with the lease {lease_until}",
+        "lease_until",
+    )
+
+
+def running_runs_were_claimed() -> Iterator[str]:
+    """Who runs has been claimed: fence and start are set."""
+    yield from runs_of(
+        Run.objects.filter(Q(fence=0) | Q(started_at=None), status="running"),
+        "is running with the fence {fence}, started at {started_at}",
+        "fence",
+        "started_at",
+    )
+
+
+def answered_steps_have_an_outcome() -> Iterator[str]:
+    """The model gets an observation for each answered step, and only for those.
+
+    A tool may answer with an empty text; a refusal always has words.
+    """
+    yield from steps_of(
+        AgentStep.objects.filter(
+            Q(status__in=AgentStep.ANSWERED, elapsed=None)
+            | Q(status__in=[Step.REJECTED, Step.SKIPPED], observation="")
+        ),
+        "is {status} without an outcome",
+    )
+    yield from steps_of(
+        AgentStep.objects.exclude(status__in=AgentStep.ANSWERED).exclude(
+            observation=""
+        ),
+        "is {status} and has an observation already",
+    )
+
+
+def started_steps_were_counted() -> Iterator[str]:
+    """A step that runs, or ran, has its attempt and its start on record."""
+    yield from steps_of(
+        AgentStep.objects.filter(
+            Q(attempts=0) | Q(started_at=None), status=Step.STARTED
+        ),
+        "is started after {attempts} attempts, at {started_at}",
+        "attempts",
+        "started_at",
+    )
+
+
+def side_effects_run_again_only_when_told() -> Iterator[str]:
+    """A call with a side effect is made once, and once more for each person's retry."""
+    rows = AgentStep.objects.filter(effect="side_effect", attempts__gt=1).annotate(
+        retries=Count("decisions", filter=Q(decisions__answer=Decision.Answer.RETRY))
+    )
+    yield from steps_of(
+        rows.filter(attempts__gt=F("retries") + 1),
+        "was made {attempts} times, {retries} of them by a person's retry",
+        "attempts",
+        "retries",
+    )
+
+
+def steps_belong_to_the_call_that_asked() -> Iterator[str]:
+    """A step and its model call are of one run and one round."""
+    yield from steps_of(
+        AgentStep.objects.exclude(
+            model_call__run=F("run"),
+            model_call__round=F("round"),
+            model_call__at_index__lte=F("index"),
+        ),
+        "was asked for by model call {model_call_id}, of another run or round",
+        "model_call_id",
+    )
+
+
+def seq_is_the_highest_number() -> Iterator[str]:
+    """No row of a run is stamped later than the run itself."""
+    for name in ("steps__changed_seq", "calls__changed_seq", "attempts__created_seq"):
+        yield from runs_of(
+            Run.objects.annotate(top=Max(name)).filter(top__gt=F("seq")),
+            f"has the seq {{seq}}, but {name} goes up to {{top}}",
+            "seq",
+            "top",
+        )
+    for model in (AgentStep, ModelCall):
+        rows: Any = model._default_manager
+        late = rows.filter(changed_seq__lt=F("created_seq"))
+        for pk, run_id in late.values_list("pk", "run_id"):
+            yield f"{model._meta.verbose_name} {pk} of run {run_id} changed unborn"
+
+
+def usage_adds_up() -> Iterator[str]:
+    """A run's counters are the sums of its calls and of its children that are over.
+
+    Forks did not pay for copies.
+    """
+    own = Q(calls__is_copied=False)
+    rows = Run.objects.annotate(
+        n=Count("calls", filter=own) + Coalesce(of_children("model_calls"), 0),
+        went_in=Coalesce(Sum("calls__input_tokens", filter=own), 0)
+        + Coalesce(of_children("input_tokens"), 0),
+        came_out=Coalesce(Sum("calls__output_tokens", filter=own), 0)
+        + Coalesce(of_children("output_tokens"), 0),
+    )
+    yield from runs_of(
+        rows.exclude(
+            model_calls=F("n"), input_tokens=F("went_in"), output_tokens=F("came_out")
+        ),
+        "counts {model_calls} calls, {input_tokens} + {output_tokens} tokens; "
+        "its calls and children have {n}, with {went_in} + {came_out}",
+        *("model_calls", "input_tokens", "output_tokens"),
+        *("n", "went_in", "came_out"),
+    )
+    zero = Value(Decimal(0), output_field=DecimalField())
+    paid = Run.objects.annotate(
+        paid=Coalesce(Sum("calls__cost"), zero) + Coalesce(of_children("cost"), zero)
+    )
+    yield from runs_of(
+        paid.filter(
+            Q(paid__gt=F("cost") + TOLERANCE) | Q(paid__lt=F("cost") - TOLERANCE)
+        ),
+        "cost {cost}, its model calls and children {paid}",
+        "cost",
+        "paid",
+    )
+
+
+def of_children(name: str) -> Subquery:
+    """Return the sum of a counter over a run's children that are over."""
+    rows = Run.objects.filter(parent_step__run=OuterRef("pk"), status__in=OVER)
+    sums = rows.order_by().values("parent_step__run").annotate(sum=Sum(name))
+    return Subquery(sums.values("sum"))
+
+
+def parked_runs_ask_something() -> Iterator[str]:
+    """Who waits for a person has an open question of that kind."""
+    for status, question in zip(PARKED, Decision.Question, strict=True):
+        asked = Decision.objects.filter(
+            step__run=OuterRef("pk"), question=question, answer=""
+        )
+        yield from runs_of(
+            Run.objects.filter(~Exists(asked), status=status),
+            "is {status}, but asks nothing",
+        )
+
+
+def open_questions_are_of_parked_runs() -> Iterator[str]:
+    """Nobody is asked about a run that does not wait for the answer."""
+    rows = Decision.objects.filter(answer="").exclude(step__run__status__in=PARKED)
+    for pk, run_id, status in rows.values_list(
+        "pk", "step__run_id", "step__run__status"
+    ):
+        yield f"decision {pk} is open, but run {run_id} is {status}"
+
+
+def answers_have_a_time() -> Iterator[str]:
+    """A decision has an answer exactly when it has the time of one."""
+    rows = Decision.objects.filter(
+        Q(answer="", at__isnull=False) | ~Q(answer="") & Q(at=None)
+    )
+    for pk, answer, at in rows.values_list("pk", "answer", "at"):
+        yield f"decision {pk} has the answer {answer!r} at {at}"
+
+
+def waiting_runs_wait_for_something() -> Iterator[str]:
+    """Who waits has a time to go on, or a child that is not over."""
+    child = Run.objects.filter(parent_step__run=OuterRef("pk"), status__in=UNFINISHED)
+    yield from runs_of(
+        Run.objects.filter(~Exists(child), status="waiting", not_before=None),
+        "is waiting for nothing",
+    )
+
+
+def children_belong_to_their_steps() -> Iterator[str]:
+    """A step waits for its child, which is the parent's owner's and came after it.
+
+    So no run can be above itself, and nothing was answered before its child was over.
+    """
+    yield from runs_of(
+        Run.objects.filter(parent_step__isnull=False).exclude(
+            owner=F("parent_step__run__owner"), pk__gt=F("parent_step__run")
+        ),
+        "is a child of run {parent_step__run}, of another owner or younger",
+        "parent_step__run",
+    )
+    yield from runs_of(
+        Run.objects.filter(
+            parent_step__status__in=AgentStep.ANSWERED, status__in=UNFINISHED
+        ),
+        "is {status}, but the step that asked for it is answered",
+    )
+    yield from steps_of(
+        AgentStep.objects.filter(
+            run__status="waiting", run__not_before=None, status=Step.STARTED, child=None
+        ),
+        "is {status} without a child, and its run waits for children",
+    )
+
+
+def children_end_with_their_parents() -> Iterator[str]:
+    """When a run is over, its children are, or have been told to."""
+    yield from runs_of(
+        Run.objects.filter(
+            status__in=UNFINISHED,
+            parent_step__run__status__in=OVER,
+            cancel_requested_at=None,
+        ),
+        "is {status}, but its parent is {parent_step__run__status}",
+        "parent_step__run__status",
+    )
+    yield from runs_of(
+        Run.objects.filter(parent_step__isnull=False).exclude(source="parent"),
+        "has a parent, but was started {source}",
+        "source",
+    )
+
+
+def ends_say_why() -> Iterator[str]:
+    """Stopped runs have a reason, failed ones an error, and no others have."""
+    yield from runs_of(
+        Run.objects.filter(
+            Q(status="stopped", stop_reason="")
+            | ~Q(status="stopped") & ~Q(stop_reason="")
+        ),
+        "is {status} with the reason {stop_reason!r}",
+        "stop_reason",
+    )
+    yield from runs_of(
+        Run.objects.filter(
+            Q(status="failed") & (Q(error_code="") | Q(error_message=""))
+            | ~Q(status="failed") & ~Q(error_code="")
+        ),
+        "is {status} with the error {error_code!r}",
+        "error_code",
+    )
+    yield from runs_of(
+        Run.objects.filter(status="cancelled", cancel_requested_at=None),
+        "is cancelled, but nobody asked for it",
+    )
+
+
+def ends_come_after_starts() -> Iterator[str]:
+    """A run is over exactly when it has an end, which is not before its start."""
+    yield from runs_of(
+        Run.objects.filter(
+            Q(status__in=OVER, ended_at=None)
+            | Q(status__in=UNFINISHED, ended_at__isnull=False)
+            | Q(ended_at__lt=F("started_at"))
+        ),
+        "is {status}, started at {started_at}, ended at {ended_at}",
+        "started_at",
+        "ended_at",
+    )
+
+
+def runs_fit_their_agents() -> Iterator[str]:
+    """Version and conversation of a run are those of its agent."""
+    yield from runs_of(
+        Run.objects.filter(
+            ~Q(version=None) & ~Q(version__agent=F("agent"))
+            | ~Q(conversation=None) & ~Q(conversation__agent=F("agent"))
+        ),
+        "of agent {agent_id} has a version or conversation of another",
+        "agent_id",
+    )
+    for pk, run_id in IdempotencyKey.objects.exclude(run__owner=F("user")).values_list(
+        "pk", "run_id"
+    ):
+        yield f"idempotency key {pk} is of another user than its run {run_id}"
+
+
+def runs_of(rows: "QuerySet[Run]", what: str, *names: str) -> Iterator[str]:
+    """Yield a sentence for each run, `what` being filled in with its columns."""
+    for row in rows.values("pk", "status", *names).order_by("pk"):
+        yield f"run {row['pk']} {what.format(**row)}"
+
+
+def steps_of(rows: "QuerySet[AgentStep]", what: str, *names: str) -> Iterator[str]:
+    """Yield a sentence for each step, `what` being filled in with its columns."""
+    for row in rows.values("run_id", "index", "status", *names).order_by(
+        "run", "index"
+    ):
+        yield f"step {row['run_id']}.{row['index']} {what.format(**row)}"
+
+
+RULES: tuple[Rule, ...] = (
+    steps_are_contiguous,
+    calls_are_contiguous,
+    runs_that_are_over_have_no_open_steps,
+    leases_are_of_running_runs_only,
+    running_runs_were_claimed,
+    answered_steps_have_an_outcome,
+    started_steps_were_counted,
+    side_effects_run_again_only_when_told,
+    steps_belong_to_the_call_that_asked,
+    seq_is_the_highest_number,
+    usage_adds_up,
+    parked_runs_ask_something,
+    open_questions_are_of_parked_runs,
+    answers_have_a_time,
+    waiting_runs_wait_for_something,
+    children_belong_to_their_steps,
+    children_end_with_their_parents,
+    ends_say_why,
+    ends_come_after_starts,
+    runs_fit_their_agents,
+)

@@ -1,0 +1,94 @@
+"""Where a fork parts from its run: what is kept before, and what may be changed."""
+
+from dataclasses import dataclass
+
+from django.db.models import F
+
+from runs.models import AgentStep, ModelCall, Run
+from runs.services.errors import CannotFork
+
+MOST_ROWS = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class ForkPoint:
+    """One row of a run, as the place to go on from."""
+
+    run: Run
+    row: int
+    """The row's number on the run page, from 1."""
+    number: int
+    """Number of the model call that is asked again, or whose step it is."""
+    at_index: int
+    """How many steps there were when that call was made."""
+    call: ModelCall | None = None
+    """None where the run ended before the model replied."""
+    step: AgentStep | None = None
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the run ended here without a reply."""
+        return self.call is None
+
+    @property
+    def siblings(self) -> list[AgentStep]:
+        """All steps of the reply, where the row is one of them."""
+        if self.step is None:
+            return []
+        rows = AgentStep.objects.filter(run=self.run, model_call=self.call)
+        return list(rows.order_by("index"))
+
+    @property
+    def open_siblings(self) -> list[AgentStep]:
+        """Other calls of the same reply that have no result; a fork runs them."""
+        return [
+            row
+            for row in self.siblings
+            if not row.is_answered and row.pk != getattr(self.step, "pk", None)
+        ]
+
+
+def fork_point(run: Run, row: int) -> ForkPoint:
+    """Return the point at the row `row`; raise `CannotFork` where there is none."""
+    if not 0 < row < MOST_ROWS:
+        raise CannotFork(f"Run {run.pk} has no step {row} to fork at.")
+    calls = ModelCall.objects.filter(run=run)
+    call = calls.filter(number=row - 1 - F("at_index")).first()
+    if call is not None:
+        return ForkPoint(run, row, call.number, call.at_index, call)
+    step = (
+        AgentStep.objects.filter(run=run, index=row - 2 - F("model_call__number"))
+        .select_related("model_call")
+        .first()
+    )
+    if step is not None:
+        asked = step.model_call
+        return ForkPoint(run, row, asked.number, asked.at_index, asked, step)
+    if row == end_row(run) and may_go_on(run):
+        number = number_at_end(run)
+        return ForkPoint(run, row, number, run.next_index)
+    raise CannotFork(f"Run {run.pk} has no step {row} to fork at.")
+
+
+def end_row(run: Run) -> int:
+    """Return the number of the row after the last one."""
+    return run.next_number + run.next_index + 1
+
+
+def may_go_on(run: Run) -> bool:
+    """Whether a fork can go on after the last row: the run ended without an answer."""
+    return run.is_over and run.status != Run.Status.SUCCEEDED
+
+
+def number_at_end(run: Run) -> int:
+    """Return the number of the call to ask after the last step.
+
+    A last reply that led to no step led to the end, and is asked for anew.
+    """
+    last = ModelCall.objects.filter(run=run).order_by("-number").first()
+    led_nowhere = (
+        last is not None
+        and last.at_index == run.next_index
+        and last.purpose != ModelCall.Purpose.SUMMARY
+    )
+    return last.number if led_nowhere and last is not None else run.next_number

@@ -1,0 +1,82 @@
+"""The one choke point for text of models and tools: safe to store, without secrets."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from runs.engine.clean import clean_json, clean_text
+from runs.engine.types import Reply
+
+HIDDEN = "[secret removed]"
+SHORTEST = 6
+"""Shorter secrets would blank ordinary words."""
+
+
+class Choke:
+    """Cleans what comes from outside, and takes out the secrets a run has used."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        longest_first = sorted(
+            {s for s in secrets if len(s) >= SHORTEST}, key=len, reverse=True
+        )
+        self.secrets = tuple(longest_first)
+        self.longest = len(longest_first[0]) if longest_first else 0
+        self._secrets = (
+            re.compile("|".join(map(re.escape, longest_first)))
+            if longest_first
+            else None
+        )
+
+    def text(self, text: str) -> str:
+        """Return `text` as it may be stored and shown."""
+        text = clean_text(text)
+        return self._secrets.sub(HIDDEN, text) if self._secrets else text
+
+    def json(self, value: Any) -> Any:
+        """Return a JSON value as it may be stored and shown."""
+        return self._hide(clean_json(value))
+
+    def reply(self, reply: Reply) -> Reply:
+        """Return a reply as it may be stored; the engine gets to see this one, too."""
+        shape = reply.model_dump(mode="json")
+        safe = self.json(shape)
+        if safe == shape and shape["native"] == reply.native:  # NaN is null in a shape
+            return reply
+        return Reply.model_validate(safe)
+
+    def stream(self) -> "ChokeStream":
+        """Return a choke for text that comes in pieces."""
+        return ChokeStream(self)
+
+    def cut_before_secret(self, text: str) -> int:
+        """Return where a secret may begin that the next piece could complete."""
+        for length in range(min(len(text), self.longest - 1), 0, -1):
+            if any(secret.startswith(text[-length:]) for secret in self.secrets):
+                return len(text) - length
+        return len(text)
+
+    def _hide(self, value: Any) -> Any:
+        if self._secrets is None:
+            return value
+        if isinstance(value, str):
+            return self._secrets.sub(HIDDEN, value)
+        if isinstance(value, list):
+            return [self._hide(item) for item in value]
+        if isinstance(value, dict):
+            return {self._hide(key): self._hide(item) for key, item in value.items()}
+        return value
+
+
+class ChokeStream:
+    """Takes secrets out of text that comes in pieces, also one split between two."""
+
+    def __init__(self, choke: Choke) -> None:
+        self.choke = choke
+        self.tail = ""
+
+    def feed(self, piece: str) -> str:
+        """Return what may be shown now; what may be the start of a secret waits."""
+        text = self.choke.text(self.tail + piece)
+        cut = self.choke.cut_before_secret(text)
+        self.tail = text[cut:]
+        return text[:cut]

@@ -1,0 +1,48 @@
+"""What a provider's server tells of its models, kept for forms, costs and limits."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from runs.engine.clean import clean_text
+from runs.llm.base import ModelCard
+from runs.models import Provider, ProviderModel
+
+TOLD = ("functions", "stop_words", "streaming", "context_tokens")
+"""Fields that a server may tell."""
+
+
+@transaction.atomic
+def refresh_models(provider: Provider, cards: Iterable[ModelCard]) -> None:
+    """Store what `cards` tell; what a person has set stays, and so does the unsaid."""
+    now = timezone.now()
+    told = {clean_text(card.name)[:200]: facts_of(card) for card in cards}
+    told.pop("", None)
+    known = {row.name: row for row in provider.models.filter(name__in=told)}
+    for name, row in known.items():
+        for field, value in told[name].items():
+            if field not in row.edited:
+                setattr(row, field, value)
+        row.seen_at = now
+    ProviderModel.objects.bulk_update(
+        known.values(), [*TOLD, "seen_at"], batch_size=100
+    )
+    ProviderModel.objects.bulk_create(
+        [
+            ProviderModel(provider=provider, name=name, seen_at=now, **facts)
+            for name, facts in told.items()
+            if name not in known
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def facts_of(card: ModelCard) -> dict[str, Any]:
+    """Return the fields that the server says something of."""
+    told = {name: getattr(card, name) for name in TOLD}
+    tokens = card.context_tokens
+    if tokens is not None and not 0 < tokens < 2**31:  # nonsense, and no column for it
+        told["context_tokens"] = None
+    return {name: value for name, value in told.items() if value is not None}

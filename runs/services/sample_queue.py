@@ -1,0 +1,38 @@
+"""Keeping how long the queue was, a row a minute, for the page of the workers."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db.models import Count, Min, Q
+from django.utils import timezone
+
+from runs.models import QueueSample, Run, Worker
+
+KEPT = timedelta(days=7)
+
+
+def sample_queue() -> bool:
+    """Write the row of this minute; False where it is there. Old rows are removed."""
+    now = timezone.now()
+    minute = now.replace(second=0, microsecond=0)
+    if QueueSample.objects.filter(minute=minute).exists():
+        return False
+    silent = now - timedelta(seconds=settings.LEASE_SECONDS)
+    found = Run.objects.filter(status__in=["queued", "running"]).aggregate(
+        queued=Count("pk", filter=Q(status="queued")),
+        running=Count("pk", filter=Q(status="running")),
+        oldest=Min("queued_at", filter=Q(status="queued")),
+    )
+    wait = (now - found["oldest"]).total_seconds() if found["oldest"] else 0.0
+    row = QueueSample(
+        minute=minute,
+        queued=found["queued"],
+        running=found["running"],
+        wait=max(wait, 0.0),
+        workers=Worker.objects.filter(
+            stopped_at=None, last_heartbeat__gt=silent
+        ).count(),
+    )
+    QueueSample.objects.bulk_create([row], ignore_conflicts=True)
+    QueueSample.objects.filter(minute__lt=now - KEPT).delete()
+    return True
