@@ -1,0 +1,144 @@
+"""The JSON of a run, its steps and its model calls: what GET answers and SSE sends."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import F, QuerySet
+
+from runs.models import AgentStep, ModelCall, Run
+
+Json = dict[str, Any]
+
+STEPS_AT_MOST = 500
+"""Steps in one answer."""
+
+RUN_RELATIONS = ("agent", "version")
+"""What `run_json` reads besides the run's own row; give it to `select_related`."""
+
+STEP_FIELDS = (
+    "run_id",
+    "index",
+    "round",
+    "tool",
+    "tool_input",
+    "log",
+    "observation",
+    "status",
+    "duration",
+    "created_seq",
+    "changed_seq",
+)
+"""What `step_json` reads, and the two numbers a stream needs; give it to `only`."""
+
+
+def run_json(run: Run, steps: Iterable[AgentStep] | None = None) -> Json:
+    """Return the run; with `steps`, also those, `steps_next` being left to the caller.
+
+    Dates are ISO 8601 in UTC, `cost` is in the currency of the price table. A run that
+    another one started has a `parent` too; `usage` contains what its children used.
+    """
+    shape: Json = {
+        "id": run.pk,
+        "status": run.status,
+        "is_over": run.is_over,
+        "stop_reason": run.stop_reason or None,
+        "error": error_json(run),
+        "agent": run.agent.slug,
+        "version": run.version.number if run.version else None,
+        "conversation": run.conversation_id,
+        "inputs": run.inputs,
+        "output": run.output,
+        "seq": run.seq,
+        "created_at": when(run.created_at),
+        "started_at": when(run.started_at),
+        "ended_at": when(run.ended_at),
+        "usage": {
+            "input_tokens": run.input_tokens,
+            "output_tokens": run.output_tokens,
+            "cost": float(run.cost),
+            "model_calls": run.model_calls,
+        },
+    }
+    if run.parent_step_id is not None:
+        shape["parent"] = parent_json(run.parent_step_id)
+    if steps is not None:
+        shape["steps"] = [step_json(step) for step in steps]
+    return shape
+
+
+def parent_json(step_id: int) -> Json:
+    """Return which run waits for this one, and at which of its steps."""
+    step = AgentStep.objects.values("run_id", "index").get(pk=step_id)
+    return {"run": step["run_id"], "step": step["index"]}
+
+
+def with_children(steps: "QuerySet[AgentStep]") -> "QuerySet[AgentStep]":
+    """Add `child_run`, the run of another agent that a step has started."""
+    return steps.annotate(child_run=F("child__pk"))
+
+
+def error_json(run: Run) -> Json | None:
+    """Return why the run failed; None where it did not."""
+    if not run.error_code and not run.error_message:
+        return None
+    return {"code": run.error_code, "message": run.error_message}
+
+
+def step_json(step: AgentStep) -> Json:
+    """Return one step; `observation` is null until there is one.
+
+    `error` says whether the observation is one. A step that called another agent has
+    a `child` too, the id of that run; `step` comes from `with_children`.
+    """
+    is_told = step.is_answered or bool(step.observation)
+    child = getattr(step, "child_run", None)
+    shape: Json = {
+        "index": step.index,
+        "round": step.round,
+        "tool": step.tool,
+        "tool_input": step.tool_input,
+        "log": step.log,
+        "observation": step.observation if is_told else None,
+        "error": step.has_failed,
+        "status": step.status,
+        "duration_ms": milliseconds(step.duration),
+    }
+    return shape if child is None else shape | {"child": child}
+
+
+def call_json(call: ModelCall) -> Json:
+    """Return one model call: what the model said, and what it took."""
+    reply = call.reply
+    return {
+        "number": call.number,
+        "purpose": call.purpose,
+        "round": call.round,
+        "at_index": call.at_index,
+        "model": call.model,
+        "text": reply.get("text", ""),
+        "reasoning": reply.get("reasoning", ""),
+        "tool_calls": reply.get("tool_calls", []),
+        "finish_reason": reply.get("finish_reason", ""),
+        "usage": {
+            "input_tokens": call.input_tokens,
+            "cached_tokens": call.cached_tokens,
+            "output_tokens": call.output_tokens,
+            "reasoning_tokens": call.reasoning_tokens,
+            "cost": float(call.cost),
+        },
+        "started_at": when(call.started_at),
+        "duration_ms": milliseconds(call.elapsed),
+    }
+
+
+def when(at: datetime | None) -> str | None:
+    """Return a moment as `2026-01-31T12:00:00.000000Z`."""
+    if at is None:
+        return None
+    return at.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    """Return seconds as whole milliseconds."""
+    return None if seconds is None else round(seconds * 1000)

@@ -1,0 +1,435 @@
+"""The form of a fork: what is changed at the step, and what counts from there on."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django import forms
+from django.contrib.auth.models import User
+
+from runs.engine.clean import clean_json
+from runs.engine.kinds.registry import KINDS
+from runs.engine.prompts import input_variables_of
+from runs.engine.types import (
+    AgentSpec,
+    ModelSettings,
+    PromptMessage,
+    PromptSpec,
+    ToolCall,
+)
+from runs.forms.looks import dress, mono
+from runs.forms.run import name_of
+from runs.models import Provider
+from runs.services.callable_agents import callable_agents
+from runs.services.fork_edits import ForkEdits
+from runs.services.fork_point import ForkPoint
+from runs.services.freeze_agent import AGENT_KIND, agent_tool_spec
+from tools.models import Tool
+from tools.services.tool_spec_of import tool_spec_of
+from tools.spec import ToolSpec
+
+ROLES = {"system": "System", "user": "Person", "assistant": "Model", "tool": "Tool"}
+MOST_TOOLS = 60
+"""Tools beside the run's own that are offered."""
+MOST_AGENTS = 30
+
+
+@dataclass(frozen=True)
+class ToolRow:
+    """A tool, and what the fork may do with it."""
+
+    spec: ToolSpec
+    chosen: str
+    """allow, ask or off."""
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether it is another agent."""
+        return self.spec.kind == AGENT_KIND
+
+    @property
+    def field(self) -> str:
+        """Name of the radio buttons."""
+        return f"{'agent' if self.is_agent else 'tool'}-{self.spec.name}"
+
+
+class ForkForm(forms.Form):
+    """Everything that can differ; what stays as it is makes no edit."""
+
+    at_step = forms.ChoiceField(
+        choices=[("write", "Use this result"), ("call", "Call the tool again")],
+        widget=forms.RadioSelect,
+        required=False,
+    )
+    observation = forms.CharField(
+        required=False,
+        strip=False,
+        label="Result",
+        widget=mono(12),
+        help_text="What the model is told. It goes on from there.",
+    )
+    has_failed = forms.BooleanField(
+        required=False, label="It is an error: the model is told that the call failed"
+    )
+    at_call = forms.ChoiceField(
+        choices=[("ask", "Ask the model again"), ("write", "Use this reply")],
+        widget=forms.RadioSelect,
+        required=False,
+    )
+    reply_text = forms.CharField(
+        required=False,
+        strip=False,
+        label="Reply",
+        widget=mono(8),
+    )
+    reply_calls = forms.CharField(
+        required=False,
+        label="Tool calls",
+        widget=mono(6),
+        help_text="A JSON list of calls with name and arguments; empty for none. "
+        "Without a call the text is the answer.",
+    )
+    model = forms.CharField(required=False, max_length=200)
+    parameters = forms.CharField(
+        required=False,
+        widget=mono(3),
+        help_text='JSON, sent as it is: {"temperature": 0.2}.',
+    )
+
+    def __init__(
+        self,
+        point: ForkPoint,
+        spec: AgentSpec,
+        *args: Any,
+        user: User,
+        may_edit: bool,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.label_suffix = ""
+        self.point, self.spec, self.user = point, spec, user
+        self.may_edit = may_edit
+        self.prompt = spec.prompt or KINDS[spec.kind].prompt
+        self.has_calls = KINDS[spec.kind].needs_functions
+        self._show_step()
+        self._show_reply()
+        self._show_model()
+        self.prompt_names = list(self._add_prompt())
+        self.input_names = list(self._add_inputs())
+        for field in self.fields.values():
+            field.is_needed = True  # type: ignore[attr-defined]  # none says "optional"
+        dress(self)
+
+    def _show_step(self) -> None:
+        step = self.point.step
+        if step is None:
+            return
+        self.initial["at_step"] = "write" if step.is_answered else "call"
+        self.initial["observation"] = step.observation
+        self.initial["has_failed"] = step.has_failed
+
+    def _show_reply(self) -> None:
+        call = self.point.call
+        self.initial["at_call"] = "ask"
+        if call is None:
+            return
+        self.initial["reply_text"] = call.reply.get("text", "")
+        self.initial["reply_calls"] = calls_as_text(call.reply.get("tool_calls") or [])
+
+    def _show_model(self) -> None:
+        model = self.spec.model
+        owner = self.point.run.agent.owner
+        mine = Provider.objects.usable_by(self.user)
+        theirs = Provider.objects.usable_by(owner)
+        offered = mine.filter(pk__in=theirs.values("pk"))
+        offered |= Provider.objects.filter(pk=model.provider_id or 0)
+        self.fields["provider"] = forms.ModelChoiceField(
+            offered.distinct().order_by("name"), required=False, empty_label=None
+        )
+        self.initial["provider"] = model.provider_id
+        self.initial["model"] = model.model
+        self.initial["parameters"] = (
+            json.dumps(model.parameters, ensure_ascii=False) if model.parameters else ""
+        )
+        self.fields["model"].widget.attrs["list"] = "fork-models"
+
+    def _add_prompt(self) -> Iterator[str]:
+        messages = self.prompt.messages
+        if messages is None:
+            yield self._add_text("prompt-0", "Prompt", self.prompt.template or "")
+            return
+        for place, message in enumerate(messages):
+            yield self._add_text(
+                f"prompt-{place}", ROLES[message.role], message.template
+            )
+
+    def _add_text(self, name: str, label: str, text: str) -> str:
+        rows = min(14, max(2, text.count("\n") + 1 + len(text) // 90))
+        widget = mono(rows)
+        self.fields[name] = forms.CharField(
+            required=False, strip=False, label=label, widget=widget, initial=text
+        )
+        return name
+
+    def _add_inputs(self) -> Iterator[str]:
+        """Add the run's variables, and those that a typed prompt has beside them."""
+        given = self.point.run.inputs
+        typed = "\n".join(self.data.get(name, "") for name in self.prompt_names)
+        prompt = PromptSpec(template=typed, partials=self.prompt.partials)
+        for name in dict.fromkeys([*given, *input_variables_of(prompt)]):
+            text = str(given.get(name, ""))
+            field = forms.CharField(
+                required=False,
+                strip=False,
+                label="Question" if name == "input" else name,
+                widget=forms.Textarea(attrs={"rows": min(8, 1 + text.count("\n"))}),
+                initial=text,
+            )
+            self.fields[name_of(name)] = field
+            yield name
+
+    def input_fields(self) -> list[forms.BoundField]:
+        """Return the values of the variables."""
+        return [self[name_of(name)] for name in self.input_names]
+
+    @property
+    def inputs_are_open(self) -> bool:
+        """Whether the inputs are to be shown open."""
+        names = {name_of(name) for name in self.input_names}
+        new = set(self.input_names) - set(self.point.run.inputs)
+        return bool(new or names & set(self.errors) or self._input_edit())
+
+    def prompt_fields(self) -> list[forms.BoundField]:
+        """Return the texts of the prompt."""
+        return [self[name] for name in self.prompt_names]
+
+    def model_names(self) -> list[str]:
+        """Return the models that the offered providers name."""
+        field: Any = self.fields["provider"]
+        names = field.queryset.values_list("models__name", flat=True)
+        return sorted({name for name in names if name})
+
+    @property
+    def prompt_is_open(self) -> bool:
+        """Whether the prompt is to be shown open."""
+        return bool(
+            self._prompt_is_typed() or set(self.prompt_names) & set(self.errors)
+        )
+
+    def _prompt_is_typed(self) -> bool:
+        return any(
+            plain(str(self.data[name])) != plain(str(self.fields[name].initial))
+            for name in self.prompt_names
+            if name in self.data
+        )
+
+    @property
+    def tools_changed(self) -> bool:
+        """Whether another choice of tools was sent than the run has."""
+        if not self.is_bound:
+            return False
+        chosen = [(row.spec.name, row.chosen) for row in self.tool_rows()]
+        known = {tool.name: "ask" if tool.asks else "allow" for tool in self.spec.tools}
+        return any(known.get(name, "off") != choice for name, choice in chosen)
+
+    def tool_rows(self) -> list[ToolRow]:
+        """Return the run's tools, then the others one may add."""
+        rows = [
+            ToolRow(tool, "ask" if tool.asks else "allow") for tool in self.spec.tools
+        ]
+        known = {tool.name for tool in self.spec.tools}
+        others = [*self._others(), *self._other_agents()]
+        rows += [ToolRow(s, "off") for s in others if s.name not in known]
+        return [replace(row, chosen=self._typed(row)) for row in rows]
+
+    def _typed(self, row: ToolRow) -> str:
+        typed = self.data.get(row.field, "")
+        return typed if typed in {"allow", "ask", "off"} else row.chosen
+
+    def _others(self) -> Iterator[ToolSpec]:
+        if not self.may_edit:
+            return
+        theirs = Tool.objects.usable_by(self.point.run.agent.owner)
+        mine = Tool.objects.usable_by(self.user).filter(pk__in=theirs.values("pk"))
+        have = [tool.tool_id for tool in self.spec.tools if tool.tool_id]
+        for tool in mine.exclude(pk__in=have).order_by("name")[:MOST_TOOLS]:
+            yield tool_spec_of(tool)
+
+    def _other_agents(self) -> Iterator[ToolSpec]:
+        if self.may_edit:
+            have = [tool.config.get("agent_id") for tool in self.spec.tools]
+            run, user = self.point.run, self.user
+            rows = callable_agents(run.agent, user).select_related("prompt")
+            for agent in rows.exclude(pk__in=filter(None, have))[:MOST_AGENTS]:
+                yield agent_tool_spec(agent)
+
+    def clean_reply_calls(self) -> tuple[ToolCall, ...]:
+        """Read the list of calls."""
+        text: str = self.cleaned_data["reply_calls"].strip()
+        if not text or self.data.get("at_call") != "write":
+            return ()
+        told = 'Write a list, as [{"name": "add", "arguments": {"a": 1}}].'
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise forms.ValidationError(f"This is no JSON: {error}.") from error
+        if not isinstance(found, list):
+            raise forms.ValidationError(told)
+        return tuple(call_in(one, place, told) for place, one in enumerate(found))
+
+    def clean_parameters(self) -> dict[str, Any]:
+        """Read the parameters."""
+        text: str = self.cleaned_data["parameters"].strip()
+        try:
+            found = json.loads(text) if text else {}
+        except (ValueError, RecursionError) as error:
+            raise forms.ValidationError(f"This is no JSON: {error}.") from error
+        if not isinstance(found, dict):
+            raise forms.ValidationError('Write a JSON object, as {"top_p": 0.9}.')
+        clean: dict[str, Any] = clean_json(found)
+        return clean
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse an empty reply and an empty model."""
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        writes = self.point.step is None and given.get("at_call") == "write"
+        if writes and not (given.get("reply_text") or given.get("reply_calls")):
+            self.add_error("reply_text", "Write a reply, or ask the model again.")
+        if "model" in self.data and not given.get("model"):
+            self.add_error("model", "Name a model.")
+        return given
+
+    def edits(self, limits: dict[str, Any]) -> ForkEdits:
+        """Return what differs from the run."""
+        return ForkEdits(
+            **self._step_edits(),
+            **self._reply_edits(),
+            inputs=self._input_edit(),
+            prompt=self._prompt_edit() if self.may_edit else None,
+            model=self._model_edit() if self.may_edit else None,
+            tools=self._tool_edit() if self.may_edit else None,
+            limits=limits,
+        )
+
+    def _step_edits(self) -> dict[str, Any]:
+        step, given = self.point.step, self.cleaned_data
+        if step is None:
+            return {}
+        if given["at_step"] == "call":
+            return {"calls_again": True}
+        text, failed = given["observation"], given["has_failed"]
+        same = plain(text) == plain(step.observation) and failed == step.has_failed
+        if step.is_answered and same:
+            return {}
+        return {"observation": plain(text), "has_failed": failed}
+
+    def _reply_edits(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        if self.point.step is not None or self.point.call is None:
+            return {}
+        if given["at_call"] != "write":
+            return {}
+        return {
+            "reply_text": plain(given["reply_text"]),
+            "reply_calls": given["reply_calls"] if self.has_calls else (),
+        }
+
+    def _input_edit(self) -> dict[str, str] | None:
+        given, found = self.point.run.inputs, dict[str, str]()
+        for name in self.input_names:
+            text, old = plain(self.data.get(name_of(name), "")), given.get(name, "")
+            if name_of(name) in self.data and text != plain(str(old)):
+                found[name] = text
+        return found or None
+
+    def _prompt_edit(self) -> PromptSpec | None:
+        texts = [plain(self.cleaned_data[name]) for name in self.prompt_names]
+        sent = all(name in self.data for name in self.prompt_names)
+        messages = self.prompt.messages
+        old = (
+            [self.prompt.template or ""]
+            if messages is None
+            else [message.template for message in messages]
+        )
+        if not sent or texts == [plain(text) for text in old]:
+            return None
+        if messages is None:
+            return self.prompt.model_copy(update={"template": texts[0]})
+        new = tuple(
+            PromptMessage(role=message.role, template=text)
+            for message, text in zip(messages, texts, strict=True)
+        )
+        return self.prompt.model_copy(update={"messages": new})
+
+    def _model_edit(self) -> ModelSettings | None:
+        given, old = self.cleaned_data, self.spec.model
+        if "model" not in self.data:
+            return None
+        provider = given["provider"]
+        new = old.model_copy(
+            update={"model": given["model"], "parameters": given["parameters"]}
+        )
+        if provider is not None and provider.pk != old.provider_id:
+            new = new.model_copy(
+                update={
+                    "provider": provider.slug,
+                    "provider_id": provider.pk,
+                    "stream": provider.stream,
+                }
+            )
+        return None if new == old else new
+
+    def _tool_edit(self) -> tuple[ToolSpec, ...] | None:
+        rows = [row for row in self.tool_rows() if row.chosen != "off"]
+        new = tuple(
+            row.spec.model_copy(update={"asks": row.chosen == "ask"}) for row in rows
+        )
+        return None if new == self.spec.tools else new
+
+    def take(self, path: str, message: str) -> None:
+        """Show a refusal at its field."""
+        if path.startswith("inputs."):
+            path = name_of(path.removeprefix("inputs."))
+        name = path.removeprefix("prompt.messages.")
+        if path.startswith("prompt"):
+            name = f"prompt-{name}" if name.isdigit() else "prompt-0"
+        self.add_error(name if name in self.fields else None, message)
+
+
+def plain(text: str) -> str:
+    """Return `text` with the line ends that a browser has changed."""
+    return text.replace("\r\n", "\n")
+
+
+def calls_as_text(calls: list[dict[str, Any]]) -> str:
+    """Return the calls of a reply as a person edits them."""
+    shown = [
+        {"name": call.get("name", ""), "arguments": arguments_of(call)}
+        for call in calls
+    ]
+    return json.dumps(shown, ensure_ascii=False, indent=2) if shown else ""
+
+
+def arguments_of(call: dict[str, Any]) -> Any:
+    """Return arguments as JSON, or as the text that is none."""
+    raw = call.get("arguments", "")
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return raw
+
+
+def call_in(value: Any, place: int, told: str) -> ToolCall:
+    """Return one typed call; raise `told` where it is none."""
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise forms.ValidationError(told)
+    if set(value) - {"name", "arguments"}:
+        raise forms.ValidationError(told)
+    arguments = value.get("arguments", {})
+    raw = (
+        arguments
+        if isinstance(arguments, str)
+        else json.dumps(clean_json(arguments), ensure_ascii=False)
+    )
+    return ToolCall(id=f"edited_{place}", name=value["name"], arguments=raw)

@@ -1,0 +1,113 @@
+"""The API's stream: named events with the JSON that GET answers."""
+
+from typing import Any
+
+from runs.api.shapes import (
+    RUN_RELATIONS,
+    call_json,
+    run_json,
+    step_json,
+    with_children,
+)
+from runs.live.batches import Batch, DraftText, Fragment, Head, Memory
+from runs.live.changes import Changes, Sources, changes_of
+from runs.live.sse import event
+from runs.models import AgentStep, ModelCall, Run
+
+
+class ApiForm:
+    """Events `run`, `model_call`, `step`, `draft` and `end`."""
+
+    def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
+        """Return the events of each run's changes, in the order of their commits."""
+        sources = Sources(
+            runs=Run.objects.select_related(*RUN_RELATIONS),
+            calls=ModelCall.objects.all(),
+            steps=with_children(AgentStep.objects.defer("value")),
+        )
+        found = changes_of(wanted, sources)
+        return [batch_of(changes) for changes in found]
+
+    def stale(self, run_ids: list[int], memories: dict[int, Memory]) -> list[int]:
+        """Return nothing: programs get what is committed."""
+        return []
+
+    def heads(self, run_ids: list[int], memories: dict[int, Memory]) -> dict[int, Head]:
+        """Return nothing, like `stale`."""
+        return {}
+
+    def message(self, batch: Batch, cursor: int) -> bytes:
+        """Return the events a client at `cursor` lacks."""
+        return b"".join(batch.unseen(cursor))
+
+    def draft(self, draft: DraftText, sent: int | None) -> bytes:
+        """Return a piece of draft; it has no id, so that nobody resumes from it."""
+        skipped = sent or 0
+        shape = {
+            "number": draft.number,
+            "attempt": draft.attempt,
+            "at": draft.start + skipped,
+            "text": draft.text[skipped:],
+        }
+        return event("draft", shape)
+
+
+def batch_of(changes: Changes) -> Batch:
+    """Return the events of one run; the run itself comes last, and `end` after it."""
+    run = changes.run
+    rows: list[tuple[int, int, str, Any]] = [
+        *(
+            (call.changed_seq, 0, "model_call", call_json(call))
+            for call in changes.calls
+        ),
+        *(
+            (step.changed_seq, 1 + step.index, "step", step_json(step))
+            for step in changes.steps
+        ),
+    ]
+    rows.sort(key=lambda row: row[:2])
+    events = [
+        same(seq, event(name, shape, seq=resume_point(rows, place, upto=changes.seq)))
+        for place, (seq, _, name, shape) in enumerate(rows)
+    ]
+    is_over = changes.is_whole and run.is_over
+    if changes.is_whole:
+        told = event("run", run_json(run), seq=changes.seq)
+        if is_over:
+            told += event("end", {"id": run.pk, "status": run.status}, seq=changes.seq)
+            # A client that has seen everything is still told that this is the end.
+            events.append(Fragment(0, END, told, told))
+        else:
+            events.append(same(changes.seq, told))
+    return Batch(
+        run_id=run.pk,
+        since=changes.since,
+        seq=changes.seq,
+        fragments=tuple(events),
+        is_over=is_over,
+        has_more=not changes.is_whole,
+        next_call=run.next_number,
+        fence=run.fence,
+        is_running=run.status == Run.Status.RUNNING,
+    )
+
+
+END = 2**63
+"""Later than any cursor."""
+
+
+def same(seq: int, content: bytes) -> Fragment:
+    """Return a fragment that reads the same to everyone."""
+    return Fragment(0, seq, content, content)
+
+
+def resume_point(
+    rows: list[tuple[int, int, str, Any]], place: int, *, upto: int
+) -> int:
+    """Return the id of an event: where a client that broke off after it goes on.
+
+    Inside a commit, and before the run that ends a batch, that is the commit before.
+    """
+    seq = rows[place][0]
+    is_last = place + 1 < len(rows) and rows[place + 1][0] > seq
+    return min(seq if is_last else seq - 1, upto - 1)

@@ -1,0 +1,96 @@
+"""What a stream sends: fragments of one run's changes, made once for all viewers."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+
+class Fragment(NamedTuple):
+    """One changed thing, ready to be sent."""
+
+    created_seq: int
+    changed_seq: int
+    appended: bytes
+    """For a viewer who has not seen it yet."""
+    replaced: bytes
+    """For one who has."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Everything that changed in a run after `since`, up to `seq`."""
+
+    run_id: int
+    since: int
+    seq: int
+    fragments: tuple[Fragment, ...] = ()
+    is_over: bool = False
+    """Nothing comes after it."""
+    has_more: bool = False
+    """Whether the run was ahead when this was read."""
+    next_call: int = 0
+    """Drafts of calls below it are stored by now."""
+    failed_attempt: int = 0
+    """Drafts of the next call up to this attempt have come to nothing."""
+    fence: int = 0
+    is_running: bool = False
+
+    def unseen(self, cursor: int) -> list[bytes]:
+        """Return what a viewer at `cursor` lacks."""
+        return [
+            piece.appended if piece.created_seq > cursor else piece.replaced
+            for piece in self.fragments
+            if piece.changed_seq > cursor
+        ]
+
+
+@dataclass
+class DraftText:
+    """What a model has written so far in one attempt, as far as it is known."""
+
+    fence: int
+    number: int
+    attempt: int
+    start: int
+    """Characters that were missed before `text`."""
+    text: str
+    run_id: int = 0
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """Newer attempts are greater."""
+        return (self.number, self.fence, self.attempt)
+
+
+@dataclass
+class Memory:
+    """What a form keeps of one run between its batches; only the reader touches it."""
+
+    kept: dict[str, object] = field(default_factory=dict)
+
+
+Head = dict[str, bytes]
+"""Messages without a seq, by what they show; a newer one replaces an older one."""
+
+
+class Form(Protocol):
+    """How one kind of stream reads and writes: page fragments, or API events."""
+
+    def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
+        """Return the changes of each run after the given seq; called in the reader."""
+        ...
+
+    def stale(self, run_ids: list[int], memories: dict[int, Memory]) -> list[int]:
+        """Return the runs whose head changed without a new seq; asked every 2 s."""
+        ...
+
+    def heads(self, run_ids: list[int], memories: dict[int, Memory]) -> dict[int, Head]:
+        """Return what shows each run as a whole, as it is now."""
+        ...
+
+    def message(self, batch: Batch, cursor: int) -> bytes:
+        """Return the message that takes a viewer from `cursor` to the batch's seq."""
+        ...
+
+    def draft(self, draft: DraftText, sent: int | None) -> bytes:
+        """Return the text after the first `sent` characters; None: all of it, anew."""
+        ...

@@ -1,0 +1,552 @@
+"""The live hub: one per web process, it reads changes once and tells all viewers.
+
+Notices from Redis only say when to look; every two seconds it looks anyway. A viewer
+has no queue, only a cursor: it takes from the room's last batches what it lacks, or,
+if it was too slow, reads its rows anew.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from typing import Any, TypeVar
+
+from django.db import Error as DatabaseError
+from django.db import close_old_connections, connection
+
+from runs.live.batches import Batch, DraftText, Form, Head, Memory
+from runs.live.doors import Person
+from runs.live.people import People, Watcher
+from runs.live.signals import Signals
+from runs.models import Run
+from runs.stream import Draft, Notice
+
+LOOK_SECONDS = 2.0
+"""Between two looks at all watched runs, notices or not."""
+SILENCE_SECONDS = 15.0
+"""After which a comment is sent, and the viewer's right to watch is checked again."""
+BATCHES_KEPT = 32
+AT_ONCE = 50
+"""Runs read in one go; more would make the first wait for the last."""
+IDS_AT_ONCE = 900
+HEADS_AT_ONCE = 4
+HEAD_SECONDS = 0.5
+"""Between two heads of one run."""
+HEADS_A_SECOND = 20
+"""Of all runs together; with many watched runs each is told less often."""
+UNREAD = -1
+"""The seq of a room that has read nothing yet."""
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class Room:
+    """One run in one form, and everybody who watches it so."""
+
+    def __init__(self, form: Form, run_id: int) -> None:
+        self.form, self.run_id = form, run_id
+        self.viewers: set[Viewer] = set()
+        self.seq = UNREAD
+        """Up to which the room has read."""
+        self.batches: deque[Batch] = deque(maxlen=BATCHES_KEPT)
+        self.memory = Memory()
+        self.draft: DraftText | None = None
+        self.next_call = 0
+        self.fence = 0
+        self.head: Head = {}
+        self.heads: dict[str, int] = {}
+        """How often each part of the head was new."""
+        self.head_due = 0.0
+        self.is_gone = False
+
+    def take(self, batch: Batch) -> None:
+        """Make `batch` known, where it is news."""
+        if batch.seq <= self.seq:
+            return
+        self.seq = batch.seq
+        self.batches.append(batch)
+        self.next_call, self.fence = batch.next_call, batch.fence
+        draft = self.draft
+        if draft and (
+            not batch.is_running
+            or draft.number < batch.next_call
+            or draft.fence < batch.fence
+            or draft.attempt <= batch.failed_attempt
+        ):
+            self.draft = None
+        self.wake()
+
+    def take_draft(self, piece: Draft) -> None:
+        """Add a piece to the text so far; a gap or a new attempt begins anew."""
+        key = (piece.number, piece.fence, piece.attempt)
+        known = self.draft
+        if piece.number < self.next_call or piece.fence < self.fence:
+            return
+        if known and key == known.key:
+            have = known.start + len(known.text)
+            if known.start <= piece.at < have:
+                return
+            if piece.at == have:
+                known.text += piece.text
+                self.wake()
+                return
+        elif known and key < known.key:
+            return
+        self.draft = DraftText(
+            piece.fence,
+            piece.number,
+            piece.attempt,
+            piece.at,
+            piece.text,
+            self.run_id,
+        )
+        self.wake()
+
+    def take_head(self, head: Head) -> None:
+        """Make the parts of `head` known that differ from what they were."""
+        for name, message in head.items():
+            if self.head.get(name) != message:
+                self.head[name] = message
+                self.heads[name] = self.heads.get(name, 0) + 1
+        self.wake()
+
+    def wake(self) -> None:
+        """Let every viewer look."""
+        for viewer in self.viewers:
+            viewer.event.set()
+
+
+class Viewer:
+    """One open stream."""
+
+    def __init__(
+        self, hub: "Hub", room: Room, *, after: int, person: Person | None = None
+    ) -> None:
+        self._hub, self._room = hub, room
+        self.event = asyncio.Event()
+        self.watcher = Watcher(person, self.event) if person else None
+        self.cursor = after
+        self.is_closed = False
+        self._has_joined = False
+        self._draft: DraftText | None = None
+        self._sent = 0
+        self._heads: dict[str, int] = {}
+
+    def close(self) -> None:
+        """End `messages` soon."""
+        self.is_closed = True
+        self.event.set()
+
+    async def messages(self) -> AsyncIterator[bytes]:
+        """Yield what to send until the run is over; an empty one after a silence."""
+        while not self.is_closed and not self._hub.is_stopping:
+            batch = await self._next_batch()
+            if batch is not None:
+                yield self._room.form.message(batch, self.cursor)
+                self.cursor = max(self.cursor, batch.seq)
+                self._draft = None
+                if batch.is_over:
+                    return
+            elif self._room.is_gone:
+                return
+            elif message := self._unnumbered():
+                yield message
+            elif not await self._wait():
+                yield b""
+
+    async def _next_batch(self) -> Batch | None:
+        """Return the batch that follows the cursor; None while there is none."""
+        room = self._room
+        if self._has_joined:
+            if self.cursor >= room.seq:
+                return None
+            for batch in room.batches:
+                if batch.since <= self.cursor < batch.seq:
+                    return batch
+        while not (room.is_gone or self.is_closed or self._hub.is_stopping):
+            found = await self._hub.read_for(room, self.cursor)
+            if found is not None:
+                self._has_joined = True
+                return found
+        return None
+
+    def _unnumbered(self) -> bytes:
+        """Return a piece of draft or a pulse that was not sent yet."""
+        room = self._room
+        if not self._has_joined:
+            return b""
+        if self._heads != room.heads:
+            return self._head()
+        if self.watcher and (news := self._hub.people.news_for(self.watcher)):
+            return news
+        draft = room.draft
+        if draft is None:
+            return b""
+        if draft is not self._draft:
+            self._draft, self._sent = draft, len(draft.text)
+            return room.form.draft(draft, None)
+        sent, self._sent = self._sent, len(draft.text)
+        return room.form.draft(draft, sent) if self._sent > sent else b""
+
+    def _head(self) -> bytes:
+        """Return the parts of the head that this viewer lacks."""
+        room = self._room
+        news = [
+            room.head[name]
+            for name, n in room.heads.items()
+            if self._heads.get(name) != n
+        ]
+        self._heads = dict(room.heads)
+        self._draft = None  # its frame may have been made anew
+        return b"".join(news)
+
+    async def _wait(self) -> bool:
+        """Wait for news; False where there was none for a while."""
+        self.event.clear()
+        if self.is_closed or self._hub.is_stopping:
+            return True
+        return await is_set_soon(self.event)
+
+
+class PersonViewer:
+    """An open stream of a page that shows no running run."""
+
+    def __init__(self, hub: "Hub", person: Person, *, in_inbox: bool) -> None:
+        self._hub = hub
+        self.watcher = Watcher(person, asyncio.Event(), in_inbox=in_inbox)
+        self.is_closed = False
+
+    def close(self) -> None:
+        """End `messages` soon."""
+        self.is_closed = True
+        self.watcher.event.set()
+
+    async def messages(self) -> AsyncIterator[bytes]:
+        """Yield what the page has to tell anew; an empty one after a silence."""
+        event = self.watcher.event
+        while not self.is_closed and not self._hub.is_stopping:
+            event.clear()
+            if news := self._hub.people.news_for(self.watcher):
+                yield news
+            elif not await is_set_soon(event):
+                yield b""
+
+
+async def is_set_soon(event: asyncio.Event) -> bool:
+    """Wait for `event`; False where nothing happened for a while."""
+    # A timer is cheaper than `wait_for`, which makes a task for each wait.
+    timer = asyncio.get_running_loop().call_later(SILENCE_SECONDS, event.set)
+    before = timer.when()
+    await event.wait()
+    timer.cancel()
+    return asyncio.get_running_loop().time() < before
+
+
+class Hub:
+    """All rooms of this process, one database thread, one Redis connection."""
+
+    def __init__(self) -> None:
+        self.is_stopping = False
+        self._rooms: dict[int, dict[int, Room]] = {}
+        """By run, then by form."""
+        self._dirty: dict[Room, None] = {}
+        self._has_dirty = asyncio.Event()
+        self._stale: dict[Room, None] = {}
+        self._has_stale = asyncio.Event()
+        self._readings: dict[tuple[Room, int], asyncio.Task[Batch | None]] = {}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="live-reader")
+        self.people = People(self.in_thread)
+        self._signals = Signals(on_notice=self.take_notice, on_draft=self.take_draft)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._recalls: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        """Begin to listen and to look."""
+        for forever in (
+            self._signals.listen,
+            self._look,
+            self._read_dirty,
+            self._read_stale,
+            self.people.look,
+        ):
+            self._tasks.append(asyncio.create_task(endless(forever)))
+
+    def stop_streams(self) -> None:
+        """End every stream; called when the server begins to shut down."""
+        self.is_stopping = True
+        for room in self._all_rooms():
+            room.wake()
+        self.people.wake()
+
+    async def stop(self) -> None:
+        """End everything and give back the connections."""
+        self.stop_streams()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._signals.close()
+        with suppress(RuntimeError):
+            self._thread.submit(connection.close)
+        self._thread.shutdown(wait=False)
+
+    def enter_person(self, person: Person, *, in_inbox: bool) -> PersonViewer:
+        """Register a page without a run."""
+        viewer = PersonViewer(self, person, in_inbox=in_inbox)
+        self.people.enter(viewer.watcher)
+        return viewer
+
+    def enter(
+        self, form: Form, run_id: int, *, after: int, person: Person | None = None
+    ) -> Viewer:
+        """Register a viewer; from here on nothing of the run is missed.
+
+        A `person` is also told what needs them.
+        """
+        self._signals.resume()
+        rooms = self._rooms.setdefault(run_id, {})
+        room = rooms.get(id(form))
+        if room is None:
+            room = rooms[id(form)] = Room(form, run_id)
+            recall = asyncio.create_task(self._recall_draft(room))
+            self._recalls.add(recall)
+            recall.add_done_callback(self._recalls.discard)
+        viewer = Viewer(self, room, after=after, person=person)
+        room.viewers.add(viewer)
+        if viewer.watcher:
+            self.people.enter(viewer.watcher)
+        return viewer
+
+    def leave(self, viewer: Viewer | PersonViewer) -> None:
+        """Forget a viewer, and its room with the last one."""
+        if viewer.watcher:
+            self.people.leave(viewer.watcher)
+        if isinstance(viewer, PersonViewer):
+            return
+        room = viewer._room
+        room.viewers.discard(viewer)
+        if room.viewers:
+            return
+        self._dirty.pop(room, None)
+        self._stale.pop(room, None)
+        rooms = self._rooms.get(room.run_id, {})
+        rooms.pop(id(room.form), None)
+        if not rooms:
+            self._rooms.pop(room.run_id, None)
+        if not self._rooms:
+            self._signals.pause()
+
+    @property
+    def viewers(self) -> int:
+        """How many streams are open."""
+        return sum(len(room.viewers) for room in self._all_rooms())
+
+    def _all_rooms(self) -> list[Room]:
+        return [room for rooms in self._rooms.values() for room in rooms.values()]
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """Do database work in the one thread that may."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, with_connection, work)
+
+    async def read_for(self, room: Room, after: int) -> Batch | None:
+        """Read for viewers at `after`; those who ask at once share one reading."""
+        key = (room, after)
+        task = self._readings.get(key)
+        if task is None:
+            task = asyncio.create_task(self._read_one(room, after))
+            self._readings[key] = task
+            task.add_done_callback(lambda _: self._readings.pop(key, None))
+        return await asyncio.shield(task)
+
+    def take_notice(self, notice: Notice) -> None:
+        """Look at a run that may have changed."""
+        for room in self._rooms.get(notice.run_id, {}).values():
+            if not notice.seq or notice.seq > room.seq:
+                self._soil(room)
+
+    def take_draft(self, piece: Draft) -> None:
+        """Hand a piece of draft to who watches its run."""
+        for room in self._rooms.get(piece.run_id, {}).values():
+            room.take_draft(piece)
+
+    def _soil(self, room: Room) -> None:
+        self._dirty[room] = None
+        self._has_dirty.set()
+
+    async def _read_one(self, room: Room, after: int) -> Batch | None:
+        try:
+            batches = await self.in_thread(
+                lambda: room.form.read({room.run_id: after}, {room.run_id: room.memory})
+            )
+        except DatabaseError as error:
+            logger.warning("A stream waits for the database: %s", error)
+            await asyncio.sleep(1)
+            return None
+        if not batches:
+            room.is_gone = True
+            return None
+        if room.seq == UNREAD:
+            self._take(room, batches[0])
+        return batches[0]
+
+    async def _read_dirty(self) -> None:
+        """Read the changes of soiled rooms, many in one go."""
+        await self._has_dirty.wait()
+        rooms = list(self._dirty)[:AT_ONCE]
+        for room in rooms:
+            del self._dirty[room]
+        if not self._dirty:
+            self._has_dirty.clear()
+        forms: dict[int, list[Room]] = {}
+        for room in rooms:
+            if (
+                room.seq > UNREAD
+            ):  # before the first reading its viewers read by themselves
+                forms.setdefault(id(room.form), []).append(room)
+        for group in forms.values():
+            try:
+                await self._apart(group, self._read_group)
+            except DatabaseError:
+                for room in group:
+                    if room.viewers:
+                        self._soil(room)
+                raise
+
+    async def _apart(
+        self, rooms: list[Room], do: Callable[[list[Room]], Coroutine[Any, Any, None]]
+    ) -> None:
+        """Do it for all rooms at once, and one by one where that fails.
+
+        What one run holds must never stop the live pages of the others.
+        """
+        try:
+            await do(rooms)
+        except DatabaseError:
+            raise
+        except Exception:  # at a border: no run may stop the readers
+            if len(rooms) == 1:
+                logger.exception("The live page of run %d stumbled.", rooms[0].run_id)
+                return
+            for room in rooms:
+                await self._apart([room], do)
+
+    async def _read_group(self, rooms: list[Room]) -> None:
+        wanted = {room.run_id: room.seq for room in rooms}
+        memories = {room.run_id: room.memory for room in rooms}
+        form = rooms[0].form
+        by_id = {room.run_id: room for room in rooms}
+        for batch in await self.in_thread(lambda: form.read(wanted, memories)):
+            self._take(by_id[batch.run_id], batch)
+
+    def _take(self, room: Room, batch: Batch) -> None:
+        room.take(batch)
+        if batch.has_more:
+            self._soil(room)
+        if not batch.is_over:
+            self._make_stale(room)
+
+    def _make_stale(self, room: Room) -> None:
+        self._stale[room] = None
+        self._has_stale.set()
+
+    async def _read_stale(self) -> None:
+        """Tell anew what shows runs as a whole: at once, then twice a second at most.
+
+        A few runs at a time, so that new rows of others do not wait long.
+        """
+        await self._has_stale.wait()
+        now = asyncio.get_running_loop().time()
+        due = [room for room in self._stale if room.head_due <= now][:HEADS_AT_ONCE]
+        if not due:
+            await asyncio.sleep(0.05)
+            return
+        pause = max(HEAD_SECONDS, len(self._all_rooms()) / HEADS_A_SECOND)
+        forms: dict[int, list[Room]] = {}
+        for room in due:
+            del self._stale[room]
+            room.head_due = now + pause
+            forms.setdefault(id(room.form), []).append(room)
+        if not self._stale:
+            self._has_stale.clear()
+        for group in forms.values():
+            await self._apart(group, self._read_heads)
+
+    async def _read_heads(self, rooms: list[Room]) -> None:
+        memories = {room.run_id: room.memory for room in rooms}
+        read = partial(rooms[0].form.heads, list(memories), memories)
+        heads = await self.in_thread(read)
+        for room in rooms:
+            room.take_head(heads.get(room.run_id, {}))
+
+    async def _look(self) -> None:
+        """Ask for the seq of all watched runs at once, and soil what changed."""
+        await asyncio.sleep(LOOK_SECONDS)
+        rooms = self._all_rooms()
+        if not rooms:
+            return
+        ids = sorted({room.run_id for room in rooms})
+        known = await self.in_thread(lambda: seqs(ids))
+        for room in rooms:
+            seq = known.get(room.run_id)
+            if seq is None:
+                room.is_gone = True
+                room.wake()
+            elif UNREAD < room.seq < seq:
+                self._soil(room)
+        forms: dict[int, list[Room]] = {}
+        for room in rooms:
+            if room.seq > UNREAD:
+                forms.setdefault(id(room.form), []).append(room)
+        for group in forms.values():
+            await self._apart(group, self._find_stale)
+
+    async def _find_stale(self, rooms: list[Room]) -> None:
+        by_id = {room.run_id: room for room in rooms}
+        memories = {room.run_id: room.memory for room in rooms}
+        find = partial(rooms[0].form.stale, list(memories), memories)
+        for run_id in await self.in_thread(find):
+            self._make_stale(by_id[run_id])
+
+    async def _recall_draft(self, room: Room) -> None:
+        """Give a new room what its model wrote before anyone watched."""
+        for piece in await self._signals.drafts_of(room.run_id):
+            room.take_draft(piece)
+
+
+def with_connection(work: Callable[[], T]) -> T:
+    """Do `work` and give the connection back to the pool."""
+    close_old_connections()
+    try:
+        return work()
+    finally:
+        close_old_connections()
+
+
+def seqs(run_ids: list[int]) -> dict[int, int]:
+    """Return the seq of each run that exists."""
+    found: dict[int, int] = {}
+    for start in range(0, len(run_ids), IDS_AT_ONCE):
+        some = run_ids[start : start + IDS_AT_ONCE]
+        found.update(Run.objects.filter(pk__in=some).values_list("pk", "seq"))
+    return found
+
+
+async def endless(once: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Repeat `once`; after an error, wait a second.
+
+    redis-py can swallow a cancellation, so it is also looked for here.
+    """
+    task = asyncio.current_task()
+    while task is not None and not task.cancelling():
+        try:
+            await once()
+        except DatabaseError as error:
+            logger.warning("Live pages wait for the database: %s", error)
+            await asyncio.sleep(1)
+        except Exception:
+            logger.exception("Live pages stumbled.")
+            await asyncio.sleep(1)

@@ -1,0 +1,118 @@
+"""The async reading side of the two Redis streams."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import redis.asyncio
+from django.conf import settings
+from redis.exceptions import RedisError
+
+from runs.stream import DRAFTS, DRAFTS_KEPT, NOTICES, Draft, Notice
+
+BLOCK_MS = 2_000
+AT_ONCE = 1_000
+AWAY_SECONDS = 1.0
+
+logger = logging.getLogger(__name__)
+
+
+class Signals:
+    """Hands each notice and draft to its callback; waits where Redis is away.
+
+    It reads only while somebody watches: a busy worker sends hundreds of notices a
+    second, and each reading costs the web process more than answering a request.
+    """
+
+    def __init__(
+        self,
+        *,
+        on_notice: Callable[[Notice], None],
+        on_draft: Callable[[Draft], None],
+    ) -> None:
+        self._on_notice, self._on_draft = on_notice, on_draft
+        self._client: Any = redis.asyncio.Redis.from_url(
+            settings.REDIS_URL,
+            decode_responses=True,
+            encoding_errors="replace",
+            socket_connect_timeout=1,
+            socket_timeout=BLOCK_MS / 1000 + 3,
+        )
+        self._last: dict[str, str] = {}
+        self._was_away = False
+        self._is_listening = asyncio.Event()
+        self._is_wanted = asyncio.Event()
+
+    def resume(self) -> None:
+        """Read, from what comes next on: somebody watches."""
+        self._is_wanted.set()
+
+    def pause(self) -> None:
+        """Read no more, at the latest after `BLOCK_MS`: nobody watches."""
+        self._is_wanted.clear()
+
+    async def listen(self) -> None:
+        """Wait once for entries, and hand them over."""
+        if not self._is_wanted.is_set():
+            self._is_listening.clear()
+            self._last = {}
+            await self._is_wanted.wait()
+        try:
+            if not self._last:
+                self._last = {key: await self._newest(key) for key in (NOTICES, DRAFTS)}
+                self._is_listening.set()
+            found = await self._client.xread(self._last, count=AT_ONCE, block=BLOCK_MS)
+        except (RedisError, OSError) as error:
+            if not self._was_away:
+                logger.warning("Live pages do without Redis: %s", error)
+            self._was_away = True
+            self._last = {}
+            await asyncio.sleep(AWAY_SECONDS)
+            return
+        self._was_away = False
+        for key, entries in found or ():
+            self._last[key] = entries[-1][0]
+            for _, fields in entries:
+                self._hand_over(key, fields)
+
+    async def drafts_of(self, run_id: int) -> list[Draft]:
+        """Return the pieces of a run that Redis still has; none where it is away.
+
+        Those that come later are heard, since this waits until somebody listens.
+        """
+        await self._is_listening.wait()
+        try:
+            entries = await self._client.xrange(DRAFTS, count=DRAFTS_KEPT * 2)
+        except (RedisError, OSError):
+            return []
+        wanted = str(run_id)
+        pieces = (fields for _, fields in entries if fields.get("run") == wanted)
+        return [piece for fields in pieces if (piece := read_draft(fields))]
+
+    async def close(self) -> None:
+        """Give back the connection."""
+        await self._client.aclose()
+
+    async def _newest(self, key: str) -> str:
+        entries = await self._client.xrevrange(key, count=1)
+        return entries[0][0] if entries else "0-0"
+
+    def _hand_over(self, key: str, fields: Mapping[str, str]) -> None:
+        if key == DRAFTS:
+            if piece := read_draft(fields):
+                self._on_draft(piece)
+            return
+        try:
+            notice = Notice.read(dict(fields))
+        except (KeyError, ValueError):
+            return
+        self._on_notice(notice)
+
+
+def read_draft(fields: Mapping[str, str]) -> Draft | None:
+    """Return the piece; None where somebody else wrote the entry."""
+    try:
+        return Draft.read(dict(fields))
+    except (KeyError, ValueError):
+        return None

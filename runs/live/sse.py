@@ -1,0 +1,31 @@
+"""The wire format of server-sent events."""
+
+import json
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+COMMENT = b": still here\n\n"
+
+
+def data_lines(text: str) -> bytes:
+    """Return `text` as `data:` lines, the line after the last included."""
+    flat = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
+    return (
+        b"data: " + flat.encode("utf-8", "replace").replace(b"\n", b"\ndata: ") + b"\n"
+    )
+
+
+def event(name: str, content: Any, *, seq: int | None = None) -> bytes:
+    """Return a named event with JSON; `seq` becomes its id."""
+    body = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    number = f"id: {seq}\n" if seq is not None else ""
+    head = f"{number}event: {name}\ndata: "
+    return (head + body + "\n\n").encode("utf-8", "replace")
+
+
+def element(target: str, swap: str, html: str | SafeString) -> bytes:
+    """Return HTML as an update of one element, in lines of an event."""
+    return data_lines(
+        f'<hx-partial hx-target="{target}" hx-swap="{swap}">{html}</hx-partial>'
+    )

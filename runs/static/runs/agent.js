@@ -1,0 +1,244 @@
+// The agent page: the draft is saved as one types, and mistakes stand at their fields.
+(() => {
+  "use strict";
+  const PAUSE = 800;
+  const AGAIN = 5000;
+  const KEPT_ALIVE = 60000;
+  const form = document.getElementById("agent-form");
+  if (!form) return;
+  const save = form.dataset.save;
+  let timer = 0;
+  let changes = 0;
+  let stored = 0;
+  let running = null;
+  let failed = false;
+
+  document.documentElement.classList.add("scripted");
+
+  const state = () => document.getElementById("agent-state");
+  const say = (text) => {
+    const place = state()?.querySelector("[data-saved]");
+    if (place) place.textContent = text;
+  };
+
+  function changed() {
+    changes += 1;
+    if (!save) return;
+    clearTimeout(timer);
+    timer = setTimeout(store, PAUSE);
+  }
+
+  // One save at a time, so that each brings what the one before was answered.
+  async function store() {
+    clearTimeout(timer);
+    if (!save) return true;
+    if (running) {
+      await running;
+      return stored === changes ? true : store();
+    }
+    if (stored === changes) return true;
+    running = send();
+    const done = await running;
+    running = null;
+    return done && (stored === changes || store());
+  }
+
+  async function send() {
+    const upto = changes;
+    say("saving");
+    let html = "";
+    try {
+      const answer = await fetch(save, { method: "POST", body: new FormData(form), headers: { "HX-Request": "true" } });
+      if (answer.redirected) throw new Error("sign in again in another tab. Trying again");
+      if (!answer.ok) throw new Error(`the server refuses (${answer.status}). Trying again`);
+      html = await answer.text();
+      failed = false;
+    } catch (error) {
+      failed = true;
+      say(`not saved: ${error instanceof TypeError ? "the server does not answer. Trying again" : error.message}`);
+      clearTimeout(timer);
+      timer = setTimeout(store, AGAIN);
+      return false;
+    }
+    const before = state();
+    const holder = document.createElement("template");
+    holder.innerHTML = html;
+    const after = holder.content.querySelector("#agent-state");
+    if (!after) return false;
+    before.replaceWith(after);
+    stored = upto;
+    mark();
+    ask();
+    return !after.querySelector("[name=over]");
+  }
+
+  // Put each sentence of the state at its field, and take away those of before.
+  function mark() {
+    const told = new Map();
+    for (const one of state()?.querySelectorAll("[data-mistake]") ?? []) {
+      const name = one.dataset.mistake;
+      told.set(name, [...(told.get(name) ?? []), one.textContent]);
+    }
+    for (const place of form.querySelectorAll("[id^=part-field-]")) {
+      const name = place.id.slice("part-field-".length);
+      place.querySelectorAll(".error").forEach((old) => old.remove());
+      const help = place.querySelector(".help");
+      if (help) help.hidden = told.has(name);
+      const input = place.querySelector("input, select, textarea");
+      input?.removeAttribute("aria-invalid");
+      for (const text of told.get(name) ?? []) {
+        const error = document.createElement("p");
+        error.className = "error field-error";
+        error.textContent = text;
+        place.append(error);
+        input?.setAttribute("aria-invalid", "true");
+      }
+      if (told.has(name)) place.closest("details")?.setAttribute("open", "");
+    }
+    const whole = document.getElementById("agent-whole");
+    const rest = told.get("") ?? [];
+    whole.hidden = rest.length === 0;
+    whole.querySelector("span").textContent = rest.join(" ");
+  }
+
+  // The chat asks for what the draft asks for now; what is typed there stays.
+  let typed = null;
+  function ask() {
+    const chat = document.getElementById("agent-test-form");
+    const wanted = state()?.dataset.variables;
+    if (!chat || wanted === undefined || chat.dataset.variables === wanted) return;
+    typed = { values: new FormData(chat), name: document.activeElement?.form === chat ? document.activeElement.name : "" };
+    const talk = chat.elements.talk.value;
+    htmx.ajax("GET", `?try=chat&talk=${encodeURIComponent(talk)}`, { target: "#agent-try", swap: "outerHTML" });
+  }
+  function retype() {
+    const chat = document.getElementById("agent-test-form");
+    if (!typed || !chat) return;
+    for (const [name, value] of typed.values) {
+      const field = chat.elements[name];
+      if (field && field.type === "textarea") field.value = value;
+    }
+    if (typed.name) chat.elements[typed.name]?.focus();
+    typed = null;
+  }
+
+  form.addEventListener("input", changed);
+  form.addEventListener("change", changed);
+  // Enter saves, as a pause does; only the button that says so overwrites a later draft.
+  form.addEventListener("submit", (event) => {
+    const button = event.submitter;
+    if (save && button?.name !== "over" && !button?.hasAttribute("formaction")) {
+      event.preventDefault();
+      store();
+      return;
+    }
+    clearTimeout(timer);
+    stored = changes;
+  });
+
+  // A draft with a mistake is not published: what is stored would be another one.
+  function wrong() {
+    const first = form.querySelector("[aria-invalid=true], .field-error");
+    if (!state()?.querySelector("[data-mistake]")) return false;
+    show("1");
+    (first ?? form).scrollIntoView({ block: "center" });
+    first?.focus();
+    return true;
+  }
+
+  // Whoever runs or publishes the draft means what is on the page.
+  document.addEventListener("submit", async (event) => {
+    const waiting = event.target.closest("[data-after-save]");
+    if (!waiting || waiting.dataset.saved === "yes") return;
+    if (stored === changes && !(waiting.id === "agent-publish" && wrong())) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const button = event.submitter;
+    if (!(await store()) || (waiting.id === "agent-publish" && wrong())) return;
+    waiting.dataset.saved = "yes";
+    waiting.requestSubmit(button);
+    delete waiting.dataset.saved;
+  }, true);
+  document.addEventListener("visibilitychange", () => { if (document.hidden) store(); });
+  addEventListener("beforeunload", (event) => {
+    if (!save || stored === changes) return;
+    const body = new FormData(form);
+    const size = [...body].reduce((sum, [name, value]) => sum + name.length + String(value).length * 3 + 100, 0);
+    if (running || failed || size > KEPT_ALIVE) event.preventDefault();
+    else fetch(save, { method: "POST", body, headers: { "HX-Request": "true" }, keepalive: true });
+  });
+
+  // The kind that suits the model, as long as nobody has chosen one.
+  let touched = Boolean(save);
+  form.addEventListener("change", (event) => { if (event.target.name === "kind") touched = true; });
+  function suit() {
+    const kind = form.querySelector("[data-suits]")?.dataset.suits;
+    const radio = kind && form.querySelector(`input[name=kind][value="${CSS.escape(kind)}"]`);
+    if (!touched && radio && !radio.checked) { radio.checked = true; form.dispatchEvent(new Event("input", { bubbles: true })); }
+  }
+
+  // A tool that is given to the agent moves up to the others it has.
+  form.addEventListener("change", (event) => {
+    const count = form.querySelector("[data-on-count]");
+    count.textContent = form.querySelectorAll(".tools input:checked:not([value=off])").length;
+    const row = event.target.closest("#agent-library-table tr");
+    if (!row || event.target.value === "off") return;
+    document.querySelector("#agent-tool-table tbody").append(row);
+    document.getElementById("agent-no-tools")?.remove();
+    row.querySelector("input:checked")?.focus();
+  });
+
+  document.addEventListener("click", (event) => {
+    const start = event.target.closest("[data-start]");
+    if (start) {
+      event.preventDefault();
+      start.closest("details").open = false;
+      const area = form.elements.instructions;
+      area.value = start.dataset.start;
+      area.dispatchEvent(new CustomEvent("editor:replace"));
+      area.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    const view = event.target.closest(".views [data-view]");
+    if (view) {
+      event.preventDefault();
+      show(view.dataset.view);
+    }
+  });
+  function show(view) {
+    document.getElementById("agent-panes").dataset.view = view;
+    document.querySelectorAll(".views [data-view]").forEach((one) => {
+      if (one.dataset.view === view) one.setAttribute("aria-current", "true");
+      else one.removeAttribute("aria-current");
+    });
+  }
+  if (new URLSearchParams(location.search).has("try")) show("2");
+  else show("1");
+
+  // The chat: Ctrl+Enter sends, the newest stays in sight, the cursor stays in the field.
+  let wrote = false;
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    const asked = event.target.closest("#agent-test-form, #agent-side form");
+    if (!asked) return;
+    event.preventDefault();
+    asked.requestSubmit();
+  });
+  document.addEventListener("htmx:before:request", (event) => { wrote = wrote || event.target.id === "agent-test-form"; });
+  const atEnd = new WeakMap();
+  document.addEventListener("scroll", (event) => {
+    const box = event.target;
+    if (box.matches?.("[data-follow]")) atEnd.set(box, box.scrollHeight - box.scrollTop - box.clientHeight < 60);
+  }, true);
+  function follow() {
+    const box = document.querySelector("#agent-try [data-follow]");
+    if (box && atEnd.get(box) !== false) box.scrollTop = box.scrollHeight;
+  }
+  document.addEventListener("htmx:after:swap", () => {
+    suit();
+    retype();
+    follow();
+    const field = document.querySelector("#agent-test-form textarea[name=input]");
+    if (wrote && field) { wrote = false; field.focus(); }
+  });
+  follow();
+})();

@@ -1,0 +1,131 @@
+// The one script of the pages: times in the viewer's zone, "/" to search, copying, theme.
+(() => {
+  "use strict";
+  const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+  const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+  const exact = new Intl.DateTimeFormat("en-GB", { dateStyle: "long", timeStyle: "medium" });
+
+  function ago(at) {
+    const seconds = (Date.now() - at) / 1000;
+    const size = Math.abs(seconds);
+    for (const [limit, unit, word] of [[60, 1, "s"], [3600, 60, "min"], [86400, 3600, "h"], [2592000, 86400, "d"]]) {
+      if (size < limit) {
+        const text = `${Math.floor(size / unit)} ${word}`;
+        if (seconds >= 0) return `${text} ago`;
+        const rest = word === "h" ? `${Math.floor((size % unit) / 60)} min` : word === "d" ? `${Math.floor((size % unit) / 3600)} h` : "";
+        return `in ${text} ${rest}`.trim();
+      }
+    }
+    return day.format(at);
+  }
+
+  function say(time) {
+    const at = new Date(time.dateTime);
+    if (isNaN(at)) return;
+    const style = time.dataset.style || "day";
+    const text = style === "ago" ? ago(at) : style === "for" ? ago(at).replace(" ago", "") : (style === "time" ? clock : day).format(at);
+    if (time.textContent !== text) time.textContent = text;
+    if (!time.dataset.said) {
+      time.title = exact.format(at);
+      time.dataset.said = "1";
+    }
+  }
+
+  const sayAll = (root) => root.querySelectorAll("time[datetime]").forEach(say);
+  const found = (list) => list.forEach((change) => change.addedNodes.forEach((node) => {
+    if (node.nodeType !== 1) return;
+    if (node.matches("time[datetime]")) say(node);
+    sayAll(node);
+  }));
+
+  sayAll(document);
+  new MutationObserver(found).observe(document.body, { childList: true, subtree: true });
+  // Seconds tick: the last sign of life must not age in jumps.
+  setInterval(() => {
+    for (const time of document.querySelectorAll("time:is([data-style=ago], [data-style=for])")) {
+      if (Math.abs(Date.now() - new Date(time.dateTime)) < 120_000) say(time);
+    }
+  }, 1000);
+  setInterval(() => sayAll(document), 10_000);
+
+  // A part that was asked for without a session: who clicked goes to sign in, who reads
+  // goes on reading and is told.
+  document.addEventListener("htmx:before:response", (event) => {
+    const ctx = event.detail.ctx, raw = ctx.response.raw;
+    if (!raw.redirected || new URL(raw.url).pathname !== "/sign-in/") return;
+    event.preventDefault();
+    if (["click", "submit"].includes(ctx.sourceEvent?.type)) location.assign(`/sign-in/?next=${encodeURIComponent(location.pathname + location.search)}`);
+    else document.dispatchEvent(new Event("session:lost"));
+  });
+
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") closeMenus(null);
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    const searches = [...document.querySelectorAll("[data-first-search], input[type=search]")].filter((one) => one.checkVisibility());
+    const search = searches.find((one) => one.matches("[data-first-search]")) ?? searches[0];
+    if (!search) return;
+    event.preventDefault();
+    search.focus();
+    search.select();
+  });
+
+  // A tab in the background holds no stream: a browser opens six to one host.
+  document.addEventListener("htmx:before:request", (event) => {
+    if (document.hidden && event.target.hasAttribute("hx-sse:connect")) event.preventDefault();
+  });
+
+  function closeMenus(but) {
+    document.querySelectorAll("details.menu[open]").forEach((menu) => { if (menu !== but) menu.open = false; });
+  }
+
+  async function textFor(button) {
+    const address = button.dataset.copyUrl;
+    if (!address) {
+      const source = document.querySelector(button.dataset.copy);
+      return asPlain(source ? (source.dataset.raw || source.value || source.innerText) : "");
+    }
+    const answer = await fetch(address);
+    if (!answer.ok || answer.redirected) throw new Error(`The text is not there: ${answer.status}`);
+    return asPlain(await answer.text());
+  }
+  const asPlain = (text) => new Blob([text], { type: "text/plain" });
+
+  document.addEventListener("click", async (event) => {
+    closeMenus(event.target.closest("details.menu"));
+    const button = event.target.closest("[data-copy], [data-copy-url]");
+    if (!button) return;
+    const word = button.querySelector("[data-word]") || button;
+    const before = word.textContent;
+    try {
+      // Given before it is there: a browser lets pages copy only while a click lasts.
+      await navigator.clipboard.write([new ClipboardItem({ "text/plain": textFor(button) })]);
+      word.textContent = "Copied";
+    } catch {
+      word.textContent = "Select and copy it by hand";
+    }
+    setTimeout(() => { word.textContent = before; }, 1600);
+  });
+
+  document.addEventListener("input", (event) => {
+    const search = event.target.closest("[data-filter]");
+    if (!search) return;
+    const word = search.value.trim().toLowerCase();
+    document.querySelectorAll(search.dataset.filter).forEach((row) => {
+      row.hidden = word !== "" && !row.dataset.find.toLowerCase().includes(word);
+    });
+  });
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target.closest("form[data-theme-form]");
+    if (!form || !event.submitter) return;
+    event.preventDefault();
+    const body = new FormData(form, event.submitter);
+    const theme = event.submitter.value;
+    if (theme === "system") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    form.querySelectorAll("button").forEach((one) => one.setAttribute("aria-pressed", String(one === event.submitter)));
+    closeMenus(null);
+    fetch(form.action, { method: "POST", body, redirect: "manual" });
+  });
+})();

@@ -1,0 +1,47 @@
+// The chat: Enter sends, the end of the talk stays in sight, and over is over.
+(() => {
+  "use strict";
+  document.documentElement.classList.add("scripted");
+  const box = document.querySelector("[data-follow]");
+  const form = document.getElementById("chat-form");
+  let atEnd = true;
+
+  const end = () => { box.scrollTop = box.scrollHeight; };
+  if (box) {
+    end();
+    box.addEventListener("scroll", () => { atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 60; });
+    new MutationObserver(() => { if (atEnd) end(); }).observe(box, { childList: true, subtree: true, characterData: true });
+    if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  }
+
+  form?.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.target.name !== "input") return;
+    event.preventDefault();
+    if (event.target.value.trim()) form.requestSubmit();
+  });
+
+  // One message is sent once, however often Enter is pressed until its page is there.
+  form?.addEventListener("submit", (event) => {
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "1";
+  });
+  addEventListener("pageshow", () => { if (form) delete form.dataset.sent; });
+
+  // When the stream has ended, what the answer allows (rate, again) comes with a fresh page,
+  // unless something is being written, or this page is itself an answer to a form.
+  const isKept = () => location.pathname.endsWith("/say/") || document.querySelector(".edit-turn[open]")
+    || [...document.querySelectorAll("textarea, input:not([type=hidden])")].some((one) => one.value !== one.defaultValue);
+  // Who is on the way to another page is not called back.
+  let leaves = false;
+  addEventListener("beforeunload", () => { leaves = true; });
+  const live = () => document.querySelector("[id^=turn-live-][hx-sse\\:connect]");
+  if (live()) {
+    const timer = setInterval(() => {
+      if (live()) return;
+      clearInterval(timer);
+      if (leaves) return;
+      if (!isKept()) location.reload();
+      else document.querySelector("button[form=chat-stop-form]")?.remove();
+    }, 500);
+  }
+})();

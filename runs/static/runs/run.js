@@ -1,0 +1,346 @@
+// The run page: keys, following the newest step, and clocks that count on. Without it
+// every step, filter and search is a link or a form.
+(() => {
+  "use strict";
+  const find = (selector) => document.querySelector(selector);
+  const rows = () => [...document.querySelectorAll("#run-steps-pane .step:not(.nested .step)")].filter((row) => row.checkVisibility());
+  const asked = () => new URLSearchParams(location.search);
+  const chosen = () => asked().get("step") ?? find("#run-detail")?.dataset.step ?? (find("#run-answer") && !find("#run-follow") ? "0" : null);
+  const stepOf = (row) => new URLSearchParams(row.getAttribute("href").slice(1)).get("step");
+  const isLive = () => Boolean(find("#run-live")?.hasAttribute("hx-sse:connect"));
+  const MOST_ROWS = 300, KEPT_ROWS = 200, NEAR = 48;
+
+  // Addresses: what filters the rows stays in the address when a step is chosen.
+  document.addEventListener("htmx:config:request", (event) => {
+    const source = event.target, request = event.detail.ctx.request;
+    const where = new URL(request.action, location.href);
+    if (source.closest("#run-earlier")) where.searchParams.set("before", numbers()[0] ?? 1);
+    else if (source.closest("#run-filters")) {
+      const step = asked().get("step") ?? find("#run-detail")?.dataset.step ?? "0";
+      if ((step !== "0" || asked().has("step")) && !where.searchParams.has("step")) where.searchParams.set("step", step);
+      request.action = where.pathname + where.search;
+      return;
+    } else if (!source.closest(".step, #run-detail .tabs, #run-follow-link")) return;
+    for (const name of ["show", "q", "as"]) {
+      const value = asked().get(name);
+      if (value && !where.searchParams.has(name)) where.searchParams.set(name, value);
+    }
+    request.action = where.pathname + where.search;
+  });
+
+  // Rows: which is chosen, how many there are, which of them a search leaves.
+  const lines = () => [...document.querySelectorAll("#run-steps > li")];
+  const numberOf = (line) => Number(line.id.slice("run-step-".length).split("-")[0]) || 0;
+  const numbers = () => lines().map(numberOf);
+  let known = Math.max(0, ...numbers());
+  let following = isLive() && asked().get("step") === null;
+  let below = 0;
+  let jumps = false;
+  let wanted = null; // the step a person has gone on to, while an earlier one arrives
+
+  function mark() {
+    const title = find("#run-detail h2")?.textContent, link = find("#run-views a:nth-child(2)");
+    if (title && link && link.textContent !== title) link.textContent = title;
+    if (find("#run-detail")?.dataset.step === wanted) wanted = null;
+    const step = wanted ?? chosen();
+    if (step === null) return;
+    for (const row of document.querySelectorAll("#run-steps-pane .step")) {
+      if (stepOf(row) === step) row.setAttribute("aria-current", "true");
+      else row.removeAttribute("aria-current");
+    }
+  }
+
+  function last() {
+    const all = rows();
+    return all[all.length - 1];
+  }
+
+  function atEnd() {
+    const row = last();
+    if (!row) return true;
+    const box = find("#run-scroll").getBoundingClientRect();
+    return row.getBoundingClientRect().bottom <= Math.min(box.bottom, innerHeight) + NEAR;
+  }
+
+  function scrollsItself() {
+    return getComputedStyle(find("#run-scroll")).overflowY === "auto";
+  }
+
+  function toEnd() {
+    const pane = find("#run-scroll");
+    if (scrollsItself()) pane.scrollTop = pane.scrollHeight;
+    else last()?.scrollIntoView({ block: "nearest" });
+  }
+
+  function tellBelow(count) {
+    below = count;
+    const pill = find("#run-below");
+    if (!pill) return;
+    pill.hidden = below === 0;
+    pill.querySelector("[data-word]").textContent = below === 1 ? "1 new step below" : `${below} new steps below`;
+  }
+
+  function arrived() {
+    const list = find("#run-steps");
+    if (!list) return;
+    const fresh = lines().filter((line) => numberOf(line) > known);
+    const word = list.dataset.search?.toLowerCase();
+    if (word) for (const line of fresh) line.hidden = !line.textContent.toLowerCase().includes(word);
+    known = Math.max(known, ...fresh.map(numberOf));
+    if (following) {
+      trim();
+      toEnd();
+    } else if (fresh.length && !atEnd()) tellBelow(below + fresh.filter((line) => line.checkVisibility()).length);
+    const link = find("#run-next-error");
+    if (link) link.hidden = find("#run-count-errors")?.textContent === "0";
+    mark();
+  }
+
+  // A run may go on for thousands of steps: who follows keeps the newest, and a link.
+  function trim() {
+    const all = lines();
+    if (all.length <= MOST_ROWS) return;
+    all.slice(0, all.length - KEPT_ROWS).forEach((line) => line.remove());
+    const earlier = find("#run-earlier");
+    if (!earlier) return;
+    earlier.hidden = false;
+    const word = earlier.querySelector("[data-word]");
+    if (word) word.textContent = `${(numbers()[0] - 1).toLocaleString("en-GB")} earlier steps`;
+  }
+
+  function onScroll() {
+    if (!isLive()) return;
+    following = atEnd() && asked().get("step") === null;
+    if (atEnd()) tellBelow(0);
+  }
+
+  // The chosen step: fetched anew when the stream says that it changed.
+  let due = 0;
+  function refresh() {
+    clearTimeout(due);
+    due = setTimeout(() => window.htmx.ajax("GET", location.pathname + location.search, { target: "#run-detail", swap: "outerMorph" }), 250);
+  }
+
+  document.addEventListener("htmx:after:swap", (event) => {
+    const ctx = event.detail.ctx, source = ctx.sourceElement ?? event.target;
+    if (source.id === "run-live" || ctx.text?.includes('id="run-live"')) {
+      const step = chosen();
+      const isOver = ctx.text?.includes('<div id="run-live" hidden></div>');
+      if (step !== null && (ctx.text?.includes(`id="run-step-${step}"`) || (isOver && step === "0"))) refresh();
+      if (isOver) following = false;
+      arrived();
+      return;
+    }
+    if (ctx.target?.id === "run-steps-pane") {
+      if (chosen() !== null) refresh(); // what is searched for is marked in it
+      known = Math.max(0, ...numbers());
+      tellBelow(0);
+    }
+    known = Math.max(known, ...numbers());
+    mark();
+    if (ctx.target?.id === "run-detail") arriveAtHit();
+    if (!jumps || source.closest?.("#run-live")) return;
+    jumps = false; // where the panes stand one below the other
+    find("#run-detail")?.scrollIntoView();
+  });
+
+  // Clocks and growing bars, between two messages of the stream.
+  const began = new WeakMap();
+  const two = (value) => String(value).padStart(2, "0");
+  function asClock(all) {
+    const [hours, minutes, seconds] = [Math.floor(all / 3600), Math.floor(all / 60) % 60, Math.floor(all) % 60];
+    return hours ? `${hours}:${two(minutes)}:${two(seconds)}` : `${minutes}:${two(seconds)}`;
+  }
+  function asShort(all) {
+    if (all < 10) return `${all.toFixed(1)} s`;
+    if (all < 60) return `${Math.floor(all)} s`;
+    return all < 3600 ? `${asClock(all)} min` : asClock(all);
+  }
+  function passed(element) {
+    if (!began.has(element)) began.set(element, performance.now());
+    return (performance.now() - began.get(element)) / 1000;
+  }
+  function clock() {
+    for (const element of document.querySelectorAll("[data-clock]")) {
+      const all = Number(element.dataset.clock) + passed(element);
+      const text = element.dataset.style === "short" ? asShort(all) : asClock(all);
+      if (element.textContent !== text) element.textContent = text;
+    }
+    for (const bar of document.querySelectorAll("[data-grows]")) {
+      const all = Number(bar.dataset.grows) + passed(bar);
+      bar.setAttribute("width", `${((all / 16) * 100).toFixed(3)}%`);
+      if (bar.closest("#run-whole")) widen(all);
+    }
+  }
+  function widen(seconds) {
+    const head = find("#run-steps-head"), name = head?.dataset.scale ?? "";
+    let power = Number(name.slice(1)) * (name[0] === "m" ? -1 : 1);
+    if (!name || seconds <= 16 * 2 ** power) return;
+    while (seconds > 16 * 2 ** power && power < 18) power += 1;
+    head.dataset.scale = `${power < 0 ? "m" : "p"}${Math.abs(power)}`;
+    [...head.querySelectorAll(".axis span")].forEach((tick, n) => { tick.textContent = n ? asTick((16 * 2 ** power * n) / 4) : "0"; });
+  }
+  function asTick(seconds) {
+    if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+    return seconds < 60 ? `${seconds} s` : asClock(seconds);
+  }
+
+  // Keys.
+  let opening = 0;
+  function choose(row) {
+    rows().forEach((one) => one.removeAttribute("aria-current"));
+    row.setAttribute("aria-current", "true");
+    row.scrollIntoView({ block: "nearest" });
+    following = false;
+    wanted = stepOf(row);
+    clearTimeout(opening);
+    opening = setTimeout(() => row.click(), 70); // a held key passes many rows
+  }
+  function move(by) {
+    const all = rows(), now = all.findIndex((row) => row.matches("[aria-current]"));
+    const next = all[now + by];
+    if (next) choose(next);
+    else if (by > 0) find("#run-later:not([hidden]) a")?.click();
+    else find("#run-earlier:not([hidden]) a")?.click();
+  }
+  function nextError() {
+    const all = rows(), now = all.findIndex((row) => row.matches("[aria-current]"));
+    const next = all.slice(now + 1).find((row) => row.matches("[data-state=error], [data-state=failed]"));
+    if (next) return choose(next);
+    const link = find("#run-next-error");
+    if (!link) return;
+    const where = new URL(link.href);
+    where.searchParams.set("after", chosen() ?? 0);
+    location.assign(where);
+  }
+  // Hits of the search: those of the open step, then those of the next row.
+  let entering = 0; // from which side the step is entered that is on its way
+  const hits = () => [...document.querySelectorAll("#run-detail mark:not([data-goes-on])")];
+  function goTo(hit) {
+    for (const one of document.querySelectorAll("mark[data-now]")) delete one.dataset.now;
+    for (let fold = hit.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    hit.dataset.now = "";
+    show("2");
+    hit.scrollIntoView({ block: "center" });
+  }
+  function moveHit(by) {
+    if (!asked().get("q")) return find("#run-search")?.focus();
+    const all = hits(), now = all.findIndex((hit) => "now" in hit.dataset);
+    const next = now < 0 && by < 0 ? null : all[now + by];
+    if (next) return goTo(next);
+    entering = by;
+    move(by);
+  }
+  function arriveAtHit() {
+    const all = hits(), by = entering;
+    entering = 0;
+    if (by && all.length) goTo(by > 0 ? all[0] : all[all.length - 1]);
+  }
+
+  const KEYS = {
+    h: () => moveHit(1),
+    H: () => moveHit(-1),
+    j: () => move(1),
+    k: () => move(-1),
+    e: nextError,
+    f: () => find("[data-key=f]")?.click(),
+    n: () => (isLive() ? find("#run-follow-link")?.click() ?? follow() : null),
+    t: () => find("#run-filters .seg a:not([aria-current])")?.click(),
+    "?": () => find("#run-keys").showModal(),
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || find("dialog[open]")) return;
+    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    const tab = /^[1-6]$/.test(event.key) ? document.querySelectorAll("#run-detail .tabs a")[event.key - 1] : null;
+    const act = tab ? () => tab.click() : KEYS[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+
+  function follow() {
+    following = true;
+    tellBelow(0);
+    if (find("#run-steps")?.hasAttribute("data-end")) toEnd();
+    else location.assign(location.pathname);
+  }
+
+  document.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const target = event.target;
+    const row = target.closest("#run-steps-pane .step");
+    if (row) {
+      rows().forEach((one) => one.removeAttribute("aria-current"));
+      row.setAttribute("aria-current", "true");
+      wanted = stepOf(row);
+      following = isLive() && wanted === null;
+      show("2");
+      jumps = event.isTrusted && !scrollsItself();
+    } else if (target.closest("#run-below")) follow();
+    else if (target.closest("#run-follow-link")) following = true;
+    else if (target.closest("#run-next-error")) {
+      event.preventDefault();
+      nextError();
+    } else if (target.closest("[data-open]")) find(target.closest("[data-open]").dataset.open).showModal();
+    else if (target.closest("[data-copy-link]")) copyLink(target.closest("[data-copy-link]"));
+    else if (target.closest("#run-views a")) {
+      event.preventDefault();
+      show(String([...find("#run-views").children].indexOf(target.closest("a")) + 1));
+    }
+  });
+  function show(view) {
+    const panes = find("#run-panes");
+    if (panes) panes.dataset.view = view;
+    [...(find("#run-views")?.children ?? [])].forEach((link, n) => {
+      if (String(n + 1) === view) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    });
+  }
+  async function copyLink(button) {
+    const address = `${location.origin}${location.pathname}?step=${chosen()}`;
+    try {
+      await navigator.clipboard.writeText(address);
+      button.title = "Copied";
+      button.dataset.done = "";
+    } catch {
+      window.prompt("The address of this step", address);
+    }
+    setTimeout(() => { delete button.dataset.done; }, 1600);
+  }
+
+  // The stream: away for a while, or closed to who is signed out.
+  let failures = 0;
+  function tellLost(when) {
+    const note = find("#run-lost");
+    if (!note) return;
+    note.hidden = !when;
+    for (const text of note.querySelectorAll("[data-when]")) text.hidden = text.dataset.when !== when;
+  }
+  document.addEventListener("htmx:sse:error", (event) => {
+    failures += 1;
+    if ([401, 403, 404].includes(event.detail.status)) leave();
+    else if (failures > 1) tellLost("away");
+  });
+  function leave() {
+    const still = document.createElement("div");
+    still.id = "run-live";
+    still.hidden = true;
+    find("#run-live")?.replaceWith(still);
+    tellLost("gone");
+  }
+  document.addEventListener("session:lost", leave);
+  document.addEventListener("htmx:before:history:restore", () => { wanted = null; });
+  document.addEventListener("htmx:sse:after:connection", () => {
+    failures = 0;
+    tellLost("");
+  });
+
+  document.addEventListener("scroll", onScroll, { capture: true, passive: true });
+  setInterval(clock, 250);
+  clock();
+  if (scrollsItself()) {
+    if (following) toEnd();
+  } else following &&= atEnd(); // where the window scrolls, the header comes first
+  const current = find("#run-steps .step[aria-current]");
+  if (current && scrollsItself()) current.scrollIntoView({ block: "center" });
+})();

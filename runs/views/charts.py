@@ -1,0 +1,245 @@
+"""Numbers of the last seven days, ready to be drawn as SVG by a template."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from statistics import median
+from typing import NamedTuple
+
+from django.db.models import QuerySet, Sum
+
+from runs.models import Run, RunTally
+
+DAYS = 7
+LEFT, STEP, WIDTH = 9.0, 13.0, 9.0
+"""Percent: where the first bar begins, from bar to bar, a bar's width."""
+TOP, BASE = 8.5, 112.5
+SAMPLE = 3000
+"""Durations are taken from this many of the newest runs at most."""
+
+
+class Bar(NamedTuple):
+    """One piece of a stacked bar."""
+
+    look: str
+    x: str
+    y: str
+    height: str
+    words: str
+
+
+class Label(NamedTuple):
+    """A word at an axis."""
+
+    at: str
+    word: str
+
+
+class Chart(NamedTuple):
+    """What the template draws."""
+
+    bars: list[Bar]
+    days: list[Label]
+    ticks: list[Label]
+    lines: dict[str, str]
+    """Points of each line by its look."""
+
+
+class Outcomes(NamedTuple):
+    """Runs by outcome."""
+
+    chart: Chart
+    total: int
+    succeeded: int
+    failed: int
+    stopped: int
+
+
+class Spending(NamedTuple):
+    """What runs cost, or used."""
+
+    chart: Chart
+    cost: Decimal
+    tokens: int
+    has_price: bool
+    """Whether the bars are dollars; tokens otherwise."""
+
+
+class Durations(NamedTuple):
+    """How long runs took, in seconds."""
+
+    chart: Chart
+    middle: float
+    most: float
+    """95 of 100 runs took at most this long."""
+
+
+def week() -> list[date]:
+    """Return the days of the charts, the oldest first."""
+    today = datetime.now(UTC).date()
+    return [today - timedelta(days=n) for n in range(DAYS - 1, -1, -1)]
+
+
+def outcomes_of(tallies: QuerySet[RunTally]) -> Outcomes | None:
+    """Count the runs that ended, by day and outcome; None where there are none."""
+    days = week()
+    counted = tallies.filter(day__gte=days[0]).values_list("day", "status")
+    table: dict[tuple[date, str], int] = defaultdict(int)
+    for day, status, number in counted.annotate(number=Sum("runs")):
+        table[day, "succeeded" if status == "cancelled" else status] += number
+    if not any(table.values()):
+        return None
+    highest = max(sum(n for (d, _), n in table.items() if d == day) for day in days)
+    top = round_up(highest)
+    bars = [bar for n, day in enumerate(days) for bar in stack(table, day, n, top)]
+    sums = {s: sum(n for (_, t), n in table.items() if t == s) for _, s in STACK}
+    return Outcomes(
+        Chart(bars, day_labels(days), count_ticks(top), {}),
+        total=sum(sums.values()),
+        **sums,
+    )
+
+
+def spending_of(tallies: QuerySet[RunTally]) -> Spending | None:
+    """Add up what runs cost, by day; their tokens where nothing has a price."""
+    days = week()
+    recent = tallies.filter(day__gte=days[0])
+    sums = recent.values_list("day").annotate(Sum("cost"), Sum("tokens"))
+    cost = {day: float(spent) for day, spent, _ in sums}
+    tokens = {day: float(used) for day, _, used in sums}
+    if not any(tokens.values()) and not any(cost.values()):
+        return None
+    has_price = any(cost.values())
+    values = cost if has_price else tokens
+    top = round_up(max(values.values()))
+    bars = [
+        _bar(place, values[day], top, f"{day:%d %b}: {_amount(values[day], has_price)}")
+        for place, day in enumerate(days)
+        if values.get(day)
+    ]
+    ticks = [
+        Label(f"{BASE - (BASE - TOP) * part:.1f}", _amount(top * part, has_price))
+        for part in (0, 0.5, 1)
+    ]
+    return Spending(
+        Chart(bars, day_labels(days), ticks, {}),
+        cost=Decimal(str(sum(cost.values()))),
+        tokens=int(sum(tokens.values())),
+        has_price=has_price,
+    )
+
+
+def _bar(place: int, value: float, top: float, words: str) -> Bar:
+    height = max(1.5, (BASE - TOP) * value / top)
+    y = BASE - 0.5 - height
+    return Bar("c-stop", f"{LEFT + STEP * place}", f"{y:.1f}", f"{height:.1f}", words)
+
+
+def _amount(value: float, is_cost: bool) -> str:
+    """Return a short number: `$0.25`, `1.2 M`, `40 k`."""
+    if is_cost:
+        return f"${value:.2f}" if value < 10 else f"${value:.0f}"
+    for size, letter in ((1e6, " M"), (1e3, " k")):
+        if value >= size:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:g}"
+
+
+STACK = [("c-mute", "succeeded"), ("c-stop", "stopped"), ("c-bad", "failed")]
+
+
+def stack(
+    table: dict[tuple[date, str], int], day: date, place: int, top: float
+) -> list[Bar]:
+    """Return the pieces of one day's bar, from below."""
+    bars, y = [], BASE - 0.5
+    for look, status in STACK:
+        number = table[day, status]
+        if number:
+            height = max(1.5, (BASE - TOP) * number / top)
+            y -= height
+            words = f"{day:%d %b}: {number} {status}"
+            bars.append(
+                Bar(look, f"{LEFT + STEP * place}", f"{y:.1f}", f"{height:.1f}", words)
+            )
+            y -= 0.8
+    return bars
+
+
+def durations_of(runs: QuerySet[Run]) -> Durations | None:
+    """Return median and 95th percentile by day; None where nothing ended."""
+    days = week()
+    spans = (
+        runs.filter(ended_at__isnull=False, started_at__isnull=False)
+        .order_by("-pk")
+        .values_list("started_at", "ended_at")[:SAMPLE]
+    )
+    by_day: dict[date, list[float]] = defaultdict(list)
+    for started, ended in spans:
+        if started and ended and ended.date() >= days[0]:
+            by_day[ended.date()].append((ended - started).total_seconds())
+    every = sorted(s for seconds in by_day.values() for s in seconds)
+    if not every:
+        return None
+    slow = {day: share(sorted(seconds), 0.95) for day, seconds in by_day.items()}
+    usual = {day: median(seconds) for day, seconds in by_day.items()}
+    top = round_up(max(slow.values()))
+    lines = {"l-mute": points(days, slow, top), "l-ink": points(days, usual, top)}
+    chart = Chart([], day_labels(days), second_ticks(top), lines)
+    return Durations(chart, middle=median(every), most=share(every, 0.95))
+
+
+def points(days: Sequence[date], values: dict[date, float], top: float) -> str:
+    """Return the points of a line; a day without runs is left out.
+
+    A single day is a short dash, because a line of one point cannot be seen.
+    """
+    found = [
+        (LEFT + WIDTH / 2 + STEP * place, BASE - (BASE - TOP) * values[day] / top)
+        for place, day in enumerate(days)
+        if day in values
+    ]
+    if len(found) == 1:
+        (x, y) = found[0]
+        found = [(x - WIDTH / 3, y), (x + WIDTH / 3, y)]
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in found)
+
+
+def share(ordered: Sequence[float], part: float) -> float:
+    """Return the value that `part` of the ordered values do not pass."""
+    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
+
+
+def round_up(value: float) -> float:
+    """Return a round number above `value`, for the top of an axis."""
+    unit = 1.0
+    while True:
+        for step in (1, 2, 4, 5, 8):
+            if value <= step * unit * 2:
+                return step * unit * 2
+        unit *= 10
+
+
+def day_labels(days: Sequence[date]) -> list[Label]:
+    """Return the days; the month only where it begins."""
+    return [
+        Label(
+            f"{LEFT + WIDTH / 2 + STEP * place}",
+            f"{day.day} {day:%b}" if place == 0 or day.day == 1 else f"{day.day}",
+        )
+        for place, day in enumerate(days)
+    ]
+
+
+def count_ticks(top: float) -> list[Label]:
+    """Return three ticks of an axis of counts."""
+    return [
+        Label(f"{BASE - (BASE - TOP) * part:.1f}", f"{top * part:g}")
+        for part in (0, 0.5, 1)
+    ]
+
+
+def second_ticks(top: float) -> list[Label]:
+    """Return three ticks of an axis of seconds."""
+    return count_ticks(top)

@@ -1,0 +1,83 @@
+"""The banner of a run: only when a person is needed."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from runs.models import Run
+from runs.views.run_rows import next_number
+from runs.views.run_state import RunState
+
+ADVICE = {
+    "auth": "Give the provider a key that works, then resume.",
+    "not_found": "Choose a model that the provider has, or mend its address, then "
+    "re-run.",
+    "bad_request": "Correct the agent's model or parameters, then re-run.",
+    "bad_reply": "Mend the provider's address, then resume.",
+    "context_too_long": "Set a smaller limit for results or the context, and re-run.",
+    "transport": "Start the model's server, then resume.",
+    "timeout": "Resume when the model's server works again.",
+    "overloaded": "Resume when the model's server works again.",
+    "rate_limit": "Resume when the account may ask again.",
+    "crashed_repeatedly": "Look into the worker's log, then resume.",
+    "internal": "Look into the worker's log, then resume.",
+}
+
+
+class Limit(NamedTuple):
+    """A limit that a resume can raise."""
+
+    name: str
+    label: str
+    value: float
+
+
+@dataclass
+class Banner:
+    """What a person is needed for, if anything."""
+
+    is_failed: bool = False
+    is_stopped: bool = False
+    number: int = 0
+    advice: str = ""
+    limits: list[Limit] = field(default_factory=list)
+    error: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is anything to say."""
+        return bool(self.is_failed or self.is_stopped or self.error)
+
+
+def banner_of(state: RunState, *, error: str = "") -> Banner:
+    """Return the banner; `error` is what was wrong with the last answer.
+
+    What the run asks people is on it too, see `runs.views.questions`.
+    """
+    run = state.run
+    banner = Banner(error=error)
+    if run.status == Run.Status.FAILED:
+        banner.is_failed = True
+        banner.number = next_number(run)
+        banner.advice = ADVICE.get(
+            run.error_code, "Mend what the sentence names, then resume or re-run."
+        )
+    elif run.status == Run.Status.STOPPED:
+        banner.is_stopped = True
+        banner.limits = limits_to_raise(state)
+    return banner
+
+
+def limits_to_raise(state: RunState) -> list[Limit]:
+    """Return the limit that stopped the run, doubled as a proposal."""
+    limits, reason = state.limits, state.run.stop_reason
+    if reason == Run.StopReason.ITERATIONS and limits.max_iterations:
+        return [Limit("max_iterations", "Rounds", limits.max_iterations * 2)]
+    if reason == Run.StopReason.TIME and limits.max_execution_time:
+        seconds = limits.max_execution_time * 2
+        return [Limit("max_execution_time", "Seconds of work", seconds)]
+    budget = limits.budget
+    if reason == Run.StopReason.TOKENS and budget and budget.tokens:
+        return [Limit("tokens", "Tokens", budget.tokens * 2)]
+    if reason == Run.StopReason.COST and budget and budget.cost:
+        return [Limit("cost", "Cost in $", budget.cost * 2)]
+    return []

@@ -1,0 +1,101 @@
+"""The common time scale of a run's rows: seconds of work, long waits cut out."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+BASE = 16.0
+"""Seconds that fill the whole width at scale 0; each scale doubles it."""
+LONGEST_WAIT = 30.0
+"""Seconds in which nothing ran; more is cut."""
+SHOWN_WAIT = 2.0
+"""Seconds a cut wait takes on the scale."""
+SMALLEST, LARGEST = -6, 18
+
+
+@dataclass
+class Timeline:
+    """Where a moment stands; fed with what ran, in the order of its beginning."""
+
+    began: datetime | None
+    last: datetime | None = None
+    """When the latest piece of work ended, as far as known."""
+    cuts: list[tuple[datetime, float]] = field(default_factory=list)
+    """(end of the wait, seconds cut)."""
+    busy: dict[str, float] = field(default_factory=dict)
+    """Seconds in which something ran, by `model`, `tool` and `run`, which is another
+    agent; each instant once."""
+
+    def add(
+        self, start: datetime | None, seconds: float | None, kind: str = "tool"
+    ) -> None:
+        """Take in a piece of work; without `seconds` it is still running."""
+        if start is None:
+            return
+        if self.began is None:
+            self.began = start
+        last = self.last or self.began
+        waited = (start - last).total_seconds()
+        if waited > LONGEST_WAIT:
+            self.cuts.append((start, waited - SHOWN_WAIT))
+        end = start if seconds is None else start + timedelta(seconds=seconds)
+        alone = (end - max(start, last)).total_seconds()
+        self.busy[kind] = self.busy.get(kind, 0.0) + max(alone, 0.0)
+        self.last = max(last, end, start)
+
+    def at(self, moment: datetime) -> float:
+        """Return the seconds on the scale at which `moment` stands."""
+        if self.began is None:
+            return 0.0
+        cut = sum(seconds for end, seconds in self.cuts if end <= moment)
+        return max((moment - self.began).total_seconds() - cut, 0.0)
+
+    @property
+    def cut_seconds(self) -> float:
+        """How much waiting is not to scale."""
+        return sum(seconds for _, seconds in self.cuts)
+
+    @property
+    def waited(self) -> float:
+        """How long nothing ran, in seconds, from the beginning to the last work."""
+        if self.began is None or self.last is None:
+            return 0.0
+        whole = (self.last - self.began).total_seconds()
+        return max(whole - sum(self.busy.values()), 0.0)
+
+    def end(self, now: datetime | None = None) -> float:
+        """Return where the scale ends: with the last work, or `now`."""
+        last = self.last or self.began
+        if last is None:
+            return 0.0
+        return self.at(max(now, last) if now is not None else last)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A width of the axis: 16 s doubled or halved until everything fits."""
+
+    power: int
+
+    @classmethod
+    def fitting(cls, seconds: float) -> "Scale":
+        """Return the smallest scale that shows `seconds`."""
+        power = SMALLEST
+        while power < LARGEST and BASE * 2.0**power < seconds:
+            power += 1
+        return cls(power)
+
+    @property
+    def name(self) -> str:
+        """The word the style sheet knows it by: `p3`, `m2`."""
+        return f"{'m' if self.power < 0 else 'p'}{abs(self.power)}"
+
+    @property
+    def ticks(self) -> list[float]:
+        """Seconds at the four lines of the axis."""
+        whole = BASE * 2.0**self.power
+        return [whole * quarter / 4 for quarter in range(4)]
+
+
+def percent(seconds: float) -> str:
+    """Return a place or width of a bar at scale 0."""
+    return f"{seconds / BASE * 100:.3f}%"

@@ -1,0 +1,36 @@
+"""Tools as files: taking some along, and making drafts of what came from elsewhere."""
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_http_methods
+
+from runs.forms.agent_import import AgentImportForm
+from runs.htmx import HtmxRequest
+from runs.services.export_agentfile import export_tools
+from runs.views.agent_import import imported
+from tools.models import Tool
+
+
+@require_GET
+def tool_export(request: HtmxRequest) -> HttpResponse:
+    """Return the tools named by `slug` as a file; one's own, all for superusers."""
+    slugs = request.GET.getlist("slug")[:500]
+    tools = Tool.objects.editable_by(request.user).filter(slug__in=slugs)
+    if not tools:
+        raise Http404
+    answer = HttpResponse(
+        export_tools(tools, by=request.user), content_type="application/yaml"
+    )
+    name = slugs[0] if len(slugs) == 1 else "tools"
+    answer["Content-Disposition"] = f'attachment; filename="{name}.yaml"'
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+@require_http_methods(["GET", "POST"])
+def tool_import(request: HtmxRequest) -> HttpResponse:
+    """Ask for a file with tools; make drafts that are switched off, or nothing."""
+    form = AgentImportForm(request.POST or None, request.FILES or None)
+    if imported(request, form):
+        return redirect("tool-list")
+    return render(request, "tools/import.html", {"form": form})
