@@ -1,0 +1,116 @@
+"""What differs between two states of a row, as `{field: [before, after]}`."""
+
+from os.path import commonprefix
+from typing import Any
+
+from django.db import models
+from django.utils.functional import Promise
+
+from tools.audit.masks import is_secret, masked_column, masked_text
+
+UNINTERESTING = frozenset(
+    {
+        *("id", "created_at", "updated_at", "last_login", "last_used_at"),
+        *("last_error", "revision", "date_joined"),
+    }
+)
+"""Columns that move by themselves."""
+
+LONG = 300
+"""Characters of a text that is kept whole."""
+
+BESIDE = 60
+"""Characters kept on each side of a difference."""
+
+Values = dict[str, Any]
+Changes = dict[str, list[Any]]
+
+
+def columns_of(model: type[models.Model], *, ignore: frozenset[str]) -> list[Any]:
+    """Return the columns worth keeping."""
+    return [
+        field
+        for field in model._meta.concrete_fields
+        if field.name not in UNINTERESTING | ignore
+    ]
+
+
+def stored(model: type[models.Model], pk: Any) -> Values | None:
+    """Return a row as the database has it."""
+    return model._base_manager.filter(pk=pk).values().first()
+
+
+def differences(
+    model: type[models.Model],
+    before: Values | None,
+    after: Values | None,
+    *,
+    ignore: frozenset[str] = frozenset(),
+) -> Changes:
+    """Return what differs; for a new or deleted row, all that is not empty."""
+    found: Changes = {}
+    for field in columns_of(model, ignore=ignore):
+        pair = [
+            None if values is None else values.get(field.attname)
+            for values in (before, after)
+        ]
+        if pair[0] == pair[1] or (None in (before, after) and not any(pair)):
+            continue
+        found |= shown(field, pair)
+    return found
+
+
+def shown(field: Any, pair: list[Any]) -> Changes:
+    """Return one column's change: objects by their keys, rows by their names."""
+    if field.remote_field is not None:
+        return {field.name: [named(field, one) for one in pair]}
+    if all(isinstance(one, dict) for one in pair):
+        before, after = (masked_column(field.name, one) for one in pair)
+        if isinstance(before, dict) and isinstance(after, dict):
+            return {
+                f"{field.name}.{key}": [before.get(key), after.get(key)]
+                for key in {**before, **after}
+                if pair[0].get(key) != pair[1].get(key)
+            }
+    if is_long_text(*pair) and not is_secret(field.name):
+        pair = around(*map(masked_text, pair))
+    return {field.name: [plain(masked_column(field.name, one)) for one in pair]}
+
+
+def is_long_text(before: Any, after: Any) -> bool:
+    """Whether both are texts, of which at least one is long."""
+    texts = isinstance(before, str) and isinstance(after, str)
+    return texts and bool(before and after) and max(len(before), len(after)) > LONG
+
+
+def around(before: str, after: str) -> list[Any]:
+    """Return the differing part of two texts with what stands around it.
+
+    A page that saves as one types would else keep a whole prompt for each word.
+    """
+    head = len(commonprefix([before, after]))
+    most = min(len(before), len(after)) - head
+    tail = len(commonprefix([before[::-1], after[::-1]])[:most])
+    return [piece(text, head, len(text) - tail) for text in (before, after)]
+
+
+def piece(text: str, start: int, end: int) -> str:
+    """Return a part of `text` with a little before and after it."""
+    start, end = max(start - BESIDE, 0), min(end + BESIDE, len(text))
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+
+
+def named(field: Any, pk: Any) -> str | None:
+    """Return the name of the row a reference leads to."""
+    model: Any = field.related_model
+    if pk is None:
+        return None
+    row = model._base_manager.filter(pk=pk).first()
+    return f"#{pk}" if row is None else f"{row} (#{pk})"
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON can hold."""
+    if value is None or isinstance(value, str | int | float | bool | list | dict):
+        return value
+    return str(value) if isinstance(value, Promise) else f"{value}"

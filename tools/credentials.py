@@ -1,0 +1,131 @@
+"""Opening a credential for one call, and putting it into the request."""
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote, quote_plus, urlencode, urlsplit
+
+from django.contrib.auth.models import User
+from django.db import connection
+
+from tools.errors import ToolFailed
+from tools.exchange import Asked
+from tools.models import Credential, Tool
+from tools.secrets import SecretUnreadable, unseal
+
+COVER = "[secret]"
+
+
+class CredentialRefused(ToolFailed):
+    """The secret is not used here."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"The credential of this tool is not used: {why}.")
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A secret, ready to be sent."""
+
+    kind: str
+    name: str
+    """Of the header or parameter; the user name for basic."""
+    hosts: tuple[str, ...]
+    secret: str = field(repr=False)
+
+    def added_to(self, asked: Asked) -> Asked:
+        """Return the request with the secret; refuse a host it is not bound to."""
+        host = (urlsplit(asked.url).hostname or "").lower().rstrip(".")
+        if not any(covers(one, host) for one in self.hosts):
+            raise CredentialRefused(f"it is not bound to the host {host!r}")
+        match self.kind:
+            case Credential.Kind.QUERY:
+                return replace(asked, url=with_query(asked.url, self.name, self.secret))
+            case Credential.Kind.HEADER:
+                name, value = self.name, self.secret
+            case Credential.Kind.BASIC:
+                pair = b64encode(f"{self.name}:{self.secret}".encode()).decode()
+                name, value = "authorization", f"Basic {pair}"
+            case _:
+                name, value = "authorization", f"Bearer {self.secret}"
+        others = {k: v for k, v in asked.headers.items() if k.lower() != name.lower()}
+        return replace(asked, headers={**others, name: value})
+
+    def covered(self, text: str) -> str:
+        """Return `text` without the secret, which a server may echo as it came."""
+        for spelling in self.spellings:
+            text = text.replace(spelling, COVER)
+        return text
+
+    def covered_in(self, value: Any) -> Any:
+        """Return JSON without the secret, in names and texts at any depth."""
+        if isinstance(value, str):
+            return self.covered(value)
+        if isinstance(value, list):
+            return [self.covered_in(one) for one in value]
+        if isinstance(value, dict):
+            return {self.covered(k): self.covered_in(v) for k, v in value.items()}
+        return value
+
+    @property
+    def spellings(self) -> list[str]:
+        """How the secret is written: as it is, for basic, in addresses and in JSON."""
+        if not self.secret:
+            return []
+        found = {
+            self.secret,
+            b64encode(f"{self.name}:{self.secret}".encode()).decode(),
+            quote(self.secret, safe=""),
+            quote_plus(self.secret),
+            json.dumps(self.secret)[1:-1],
+            json.dumps(self.secret, ensure_ascii=False)[1:-1],
+        }
+        return sorted(found, key=len, reverse=True)
+
+
+def open_credential(pk: int, *, tool_id: int | None) -> Opened:
+    """Return the credential as it is now, if the owner of the tool may still use it."""
+    with connection_for_a_moment():
+        tool = Tool.objects.select_related("owner").filter(pk=tool_id or 0).first()
+        if tool is None:
+            raise CredentialRefused("it does not exist any more")
+        return open_credential_of(pk, owner=tool.owner)
+
+
+def open_credential_of(pk: int, *, owner: User) -> Opened:
+    """Return the credential as it is now, if `owner`, of the tool, may still use it."""
+    row: Any = Credential.objects.filter(pk=pk).first()
+    if row is None:
+        raise CredentialRefused("it does not exist any more")
+    if not Credential.objects.usable_by(owner).filter(pk=pk).exists():
+        raise CredentialRefused("the owner of the tool may not use it any more")
+    try:
+        secret = unseal(row.sealed)
+    except SecretUnreadable as error:
+        raise CredentialRefused(str(error).rstrip(".")) from None
+    return Opened(row.kind, row.field, tuple(row.hosts), secret)
+
+
+@contextmanager
+def connection_for_a_moment() -> Iterator[None]:
+    """Leave the thread without a database connection, if it came without."""
+    was_open = connection.connection is not None
+    try:
+        yield
+    finally:
+        if not was_open:
+            connection.close()
+
+
+def covers(pattern: str, host: str) -> bool:
+    """Whether a credential bound to `pattern` may go to `host`."""
+    pattern = pattern.lower()
+    return host == pattern or (pattern.startswith("*.") and host.endswith(pattern[1:]))
+
+
+def with_query(url: str, name: str, value: str) -> str:
+    """Return `url` with one more query parameter."""
+    return f"{url}{'&' if urlsplit(url).query else '?'}{urlencode({name: value})}"

@@ -1,0 +1,48 @@
+"""What can go wrong in a tool or on the way out of the machine.
+
+Interrupted            the operation was ended from outside
+  DeadlinePassed       its time was over
+  CalledOff            the run was cancelled, or another worker has it
+ToolFailed             the model can mend it: its sentence is the observation
+  ToolOutOfTime        one call took longer than its tool may
+  ToolBroke            the tool's own code raised something
+"""
+
+
+class Interrupted(Exception):
+    """An operation was ended before it was done."""
+
+
+class DeadlinePassed(Interrupted):
+    """The operation took longer than it may."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"No answer within {seconds:g} s.")
+
+
+class CalledOff(Interrupted):
+    """The run was cancelled, or this worker no longer has it."""
+
+    def __init__(self) -> None:
+        super().__init__("The call was ended because the run was stopped.")
+
+
+class ToolFailed(Exception):
+    """A call did not work; the message is a sentence for the model."""
+
+
+class ToolOutOfTime(ToolFailed):
+    """One call took longer than its tool may."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"The tool gave no answer within {seconds:g} s.")
+
+
+class ToolBroke(ToolFailed):
+    """The tool's own code raised something."""
+
+    def __init__(self, error: BaseException) -> None:
+        told = str(error).strip()
+        name = type(error).__name__
+        super().__init__(f"{name}: {told}" if told else f"The tool raised {name}.")

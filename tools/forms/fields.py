@@ -1,0 +1,90 @@
+"""Form fields for what tools are made of."""
+
+import re
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from tools.ownership import Visibility
+
+HOST = re.compile(r"(\*\.)?(?!-)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*|\[?[0-9a-f:]+\]?")
+
+
+class HostsField(forms.CharField):
+    """Host names, one a line; kept as a list."""
+
+    widget = forms.Textarea(attrs={"rows": 3})
+
+    def prepare_value(self, value: Any) -> Any:
+        """Show a list as lines."""
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def to_python(self, value: Any) -> Any:
+        """Return the host names; refuse what is none."""
+        names = [name.lower() for name in re.split(r"[\s,]+", str(value or "")) if name]
+        for name in names:
+            if not HOST.fullmatch(name):
+                raise ValidationError(
+                    f"{name!r} is no host name. Write names such as api.example.com "
+                    "or *.example.com, one a line, without https:// and port."
+                )
+        return names
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compare lists."""
+        return bool((initial or []) != self.to_python(data))
+
+
+class JsonField(forms.JSONField):
+    """JSON; nothing is shown as nothing, not as `null`."""
+
+    default_error_messages = {"invalid": "This is not JSON."}
+
+    def prepare_value(self, value: Any) -> Any:
+        """Show nothing for None."""
+        return "" if value is None else super().prepare_value(value)
+
+
+class PairsField(forms.CharField):
+    """Names and values, a pair a line; kept as an object."""
+
+    widget = forms.Textarea(attrs={"rows": 2, "class": "mono", "spellcheck": "false"})
+
+    def __init__(self, *, separator: str, **more: Any) -> None:
+        self.separator = separator
+        super().__init__(**more)
+
+    def prepare_value(self, value: Any) -> Any:
+        """Show an object as lines."""
+        if not isinstance(value, dict):
+            return value
+        space = " " if self.separator == ":" else ""
+        return "\n".join(f"{k}{self.separator}{space}{v}" for k, v in value.items())
+
+    def to_python(self, value: Any) -> Any:
+        """Return the pairs; refuse a line that is none."""
+        pairs: dict[str, str] = {}
+        for line in filter(str.strip, str(value or "").splitlines()):
+            name, found, text = line.partition(self.separator)
+            if not found or not name.strip():
+                raise ValidationError(
+                    f"{line.strip()!r} is no pair; write name{self.separator} value."
+                )
+            pairs[name.strip()] = text.strip()
+        return pairs
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compare objects."""
+        return bool((initial or {}) != self.to_python(data))
+
+
+def check_groups(form: forms.BaseForm) -> None:
+    """Ask for a group where a definition is shared with groups."""
+    given = form.cleaned_data
+    if (
+        "groups" in form.fields
+        and given.get("visibility") == Visibility.GROUPS
+        and not given.get("groups")
+    ):
+        form.add_error("groups", "Choose at least one group.")

@@ -1,0 +1,54 @@
+"""Picking one value out of a JSON document (RFC 6901)."""
+
+from typing import Any
+
+from tools.errors import ToolFailed
+
+
+class PointerFindsNothing(ToolFailed):
+    """The document has no value there."""
+
+    def __init__(self, pointer: str, at: str, has: Any) -> None:
+        match has:
+            case dict():
+                names = ", ".join(repr(str(key)) for key in list(has)[:20])
+                told = f"there are {names}" if has else "the object is empty"
+            case list():
+                told = f"the list has {len(has)} items"
+            case _:
+                told = f"{type(has).__name__} values have no parts"
+        super().__init__(f"{pointer!r} finds nothing at {at!r}: {told}.")
+
+
+class NotAPointer(ToolFailed):
+    """The text is no JSON pointer."""
+
+    def __init__(self, pointer: str) -> None:
+        super().__init__(
+            f"{pointer!r} is no JSON pointer; write '/items/0/name', or nothing for "
+            "the whole document."
+        )
+
+
+def parts_of(pointer: str) -> list[str]:
+    """Return the unescaped parts; raise `NotAPointer`."""
+    if not pointer:
+        return []
+    if not pointer.startswith("/"):
+        raise NotAPointer(pointer)
+    return [
+        part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")
+    ]
+
+
+def pick(document: Any, pointer: str) -> Any:
+    """Return the value at `pointer`; raise `PointerFindsNothing`."""
+    value = document
+    for part in parts_of(pointer):
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            raise PointerFindsNothing(pointer, part, value)
+    return value

@@ -1,0 +1,140 @@
+"""Running Python in CPython itself: one process a call, in a bubblewrap of its own.
+
+It sees the standard library to read and nothing else: no network, no files, no other
+process, none of our variables. The kernel holds its limits; `cpython_probe` has looked
+that it does.
+"""
+
+import json
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tools.errors import ToolFailed
+from tools.kinds import cpython_inside
+from tools.kinds.last_value import MAX_RESULT
+from tools.kinds.subprocess_talk import Program, outcome_of
+from tools.watch import Watch
+
+MAX_PROCESSES = 8
+MAX_SECONDS = 60.0
+"""What one call may take, whatever its tool says."""
+
+MAX_PRINTED = 64 * 1024
+"""Bytes a call may print; they are thrown away."""
+
+INSIDE = "/inside.py"
+HOME = "/python"
+"""Where interpreter and standard library lie inside."""
+
+SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
+"""Where libraries lie that the interpreter is linked to."""
+
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
+
+_places = threading.BoundedSemaphore(MAX_PROCESSES)
+
+
+class NoBubblewrap(ToolFailed):
+    """The program that makes the sandbox is not there."""
+
+    def __init__(self) -> None:
+        super().__init__("bubblewrap is not installed: there is no program bwrap.")
+
+
+class OddOutcome(ToolFailed):
+    """The process wrote something that is no outcome."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The outcome of the code cannot be read: it is nested too deeply, has a "
+            "number that is too long, or was written by the code itself."
+        )
+
+
+def run_cpython(code: str, inputs: dict[str, Any], *, watch: Watch, memory: int) -> Any:
+    """Return the value of the last expression of `code`.
+
+    `inputs` are its variables, `memory` is in bytes. Raise `ToolFailed` with a
+    sentence, `Interrupted` when `watch` says so; then the process is killed.
+    """
+    left = watch.left()
+    seconds = MAX_SECONDS if left is None else min(left, MAX_SECONDS)
+    asked = {"code": code, "inputs": inputs, "seconds": seconds, "memory": memory}
+    inner = Watch(seconds=seconds, flag=watch.flag)
+    with place(watch):
+        answer = outcome_of(sandbox(), json.dumps(asked).encode(), watch=inner)
+    return value_in(answer)
+
+
+@contextmanager
+def place(watch: Watch) -> Iterator[None]:
+    """Wait until fewer than `MAX_PROCESSES` calls of this process run."""
+    while not _places.acquire(timeout=max(watch.slice(), 0.001)):
+        watch.check()
+    try:
+        yield
+    finally:
+        _places.release()
+
+
+def sandbox() -> Program:
+    """Return the sandbox with our own module in it; it ends with us."""
+    return Program(
+        [*bubblewrap(), *("-I", "-S", "-B", "-X", "utf8", INSIDE)],
+        cwd="/",
+        env={"LANG": "C.UTF-8", "LD_LIBRARY_PATH": f"{HOME}/lib"},
+        max_printed=MAX_PRINTED,
+        max_answer=MAX_RESULT,
+    )
+
+
+def bubblewrap() -> list[str]:
+    """Return the command line of bubblewrap and the interpreter in it."""
+    program = shutil.which("bwrap")
+    if program is None:
+        raise NoBubblewrap
+    words = [
+        *(program, "--unshare-all", "--unshare-user", "--die-with-parent"),
+        *("--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"),
+        *("--hostname", "sandbox", "--chdir", "/"),
+    ]
+    for path in SYSTEM:
+        if os.path.islink(path):
+            words += ["--symlink", os.readlink(path), path]
+        elif os.path.exists(path):
+            words += ["--ro-bind", path, path]
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    library = Path(sys.base_prefix) / "lib"
+    words += ["--ro-bind", str(interpreter(name)), f"{HOME}/bin/{name}"]
+    words += ["--ro-bind", str(library / name), f"{HOME}/lib/{name}"]
+    for shared in library.glob("libpython3*"):
+        words += ["--ro-bind", str(shared), f"{HOME}/lib/{shared.name}"]
+    for device in DEVICES:
+        words += ["--dev-bind", device, device]
+    words += ["--ro-bind", str(Path(cpython_inside.__file__)), INSIDE]
+    return [*words, "--remount-ro", "/", f"{HOME}/bin/{name}"]
+
+
+def interpreter(name: str) -> Path:
+    """Return the interpreter behind our virtual environment."""
+    found = Path(sys.base_prefix) / "bin" / name
+    return (found if found.exists() else Path(sys.executable)).resolve()
+
+
+def value_in(answer: bytes) -> Any:
+    """Return the value of an outcome, which the code may have written itself."""
+    try:
+        outcome = json.loads(answer)
+    except (ValueError, RecursionError):
+        raise OddOutcome from None
+    if isinstance(outcome, dict) and "value" in outcome:
+        return outcome["value"]
+    if isinstance(outcome, dict) and isinstance(outcome.get("error"), str):
+        raise ToolFailed(outcome["error"])
+    raise OddOutcome

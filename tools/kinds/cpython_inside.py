@@ -1,0 +1,186 @@
+"""What runs inside the sandbox: takes its limits, runs the code, writes the outcome.
+
+`python cpython_inside.py FD`, with the call as JSON on standard input. Standard library
+only, and nothing of ours: the code it runs is not trusted, and may do to this process
+whatever the limits and the kernel let it.
+"""
+
+import ast
+import ctypes
+import json
+import mmap
+import os
+import platform
+import resource
+import struct
+import sys
+from typing import Any
+
+NOT_PERMITTED = 1
+NOT_THERE = 38
+PR_SET_NO_NEW_PRIVS = 38
+PR_SET_SECCOMP = 22
+FILTER = 2
+OPEN_FILES = 64
+MOST_ADDRESSES = 1 << 40
+
+# Calls that code of a tool never needs: programs, processes and threads, sockets to
+# elsewhere, mounts, other processes' memory, and corners of the kernel.
+CALLS = {
+    "x86_64": (
+        0xC000003E,
+        *((57, 58, 56, 59, 322, 41), (101, 310, 311, 312, 434, 438)),
+        (165, 166, 155, 161, 272, 308, 428, 429, 430, 432, 442),
+        (248, 249, 250, 298, 304, 303, 321, 323, 425, 426, 427, 134, 135, 154),
+        (172, 173, 175, 176, 313, 246, 320, 167, 168, 169, 163, 164, 227, 103),
+        (29, 30, 31, 64, 65, 66, 68, 69, 70, 71, 240, 319, 447),
+    ),
+    "aarch64": (
+        0xC00000B7,
+        *((220, 221, 281, 198), (117, 270, 271, 272, 434, 438)),
+        (40, 39, 41, 51, 97, 268, 428, 429, 430, 432, 442),
+        (217, 218, 219, 241, 264, 265, 280, 282, 425, 426, 427, 92),
+        (104, 105, 106, 273, 294, 224, 225, 142, 89, 170, 112, 116),
+        (186, 187, 188, 189, 190, 191, 193, 194, 195, 196, 180, 279, 447),
+    ),
+}
+"""By machine: its number for the kernel, then the numbers of the calls."""
+
+CLONE3 = 435
+"""Said not to be there, so that the C library takes its older way, which is refused."""
+
+
+def main() -> None:
+    """Run the code that was asked for."""
+    out = int(sys.argv[1])
+    asked = json.load(sys.stdin)
+    take_limits(seconds=asked["seconds"], memory=asked["memory"])
+    refuse_calls()
+    answer = outcome_of(asked["code"], asked["inputs"])
+    while answer:
+        answer = answer[os.write(out, answer) :]
+    os._exit(0)
+
+
+def take_limits(*, seconds: float, memory: int) -> None:
+    """Take the limits of the call; `memory` is what the code may add, in bytes."""
+    cpu = int(seconds) + 1
+    most = address_space() + memory
+    for kind, limit in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_MEMLOCK, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+        (resource.RLIMIT_CPU, cpu),
+        (resource.RLIMIT_AS, most),
+    ):
+        resource.setrlimit(kind, (limit, limit))
+
+
+def address_space() -> int:
+    """Return the bytes this process has mapped, found by asking for one page more.
+
+    There is no /proc in here that would tell.
+    """
+    low, high = 0, MOST_ADDRESSES
+    while high - low > 1 << 16:
+        middle = (low + high) // 2
+        resource.setrlimit(resource.RLIMIT_AS, (middle, resource.RLIM_INFINITY))
+        try:
+            mmap.mmap(-1, mmap.PAGESIZE).close()
+        except OSError:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def refuse_calls() -> None:
+    """Install a filter for system calls, for good."""
+    number, *groups = CALLS[platform.machine()]
+    refused = [call for group in groups for call in group]
+    steps = [
+        (0x20, 0, 0, 4),  # load the machine
+        (0x15, 1, 0, number),
+        (0x06, 0, 0, 0x80000000),  # another machine's calls: end the process
+        (0x20, 0, 0, 0),  # load the call
+        (0x35, 0, 1, 0x40000000),  # calls of x32 have numbers of their own
+        (0x06, 0, 0, 0x00050000 | NOT_PERMITTED),
+        (0x15, 0, 1, CLONE3),
+        (0x06, 0, 0, 0x00050000 | NOT_THERE),
+    ]
+    for call in refused:
+        steps += [(0x15, 0, 1, call), (0x06, 0, 0, 0x00050000 | NOT_PERMITTED)]
+    steps.append((0x06, 0, 0, 0x7FFF0000))  # all others are allowed
+    program = b"".join(struct.pack("HBBI", *step) for step in steps)
+    code = ctypes.create_string_buffer(program)
+    head = ctypes.create_string_buffer(
+        struct.pack("HxxxxxxQ", len(steps), ctypes.addressof(code))
+    )
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        os._exit(70)
+    if libc.prctl(PR_SET_SECCOMP, FILTER, head, 0, 0):
+        os._exit(71)
+
+
+def outcome_of(code: str, inputs: dict[str, Any]) -> bytes:
+    """Return `{"value": …}` or `{"error": sentence}` as JSON."""
+    try:
+        value = run(code, inputs)
+        return json.dumps({"value": value}, default=plain).encode()
+    except MemoryError:
+        told = "MemoryError: the code needs more memory than it may have."
+    except RecursionError as error:
+        told = f"RecursionError: {error}."
+    except BaseException as error:  # noqa: BLE001  # the code may raise anything
+        told = sentence_of(error)
+    return json.dumps({"error": told[:4000]}).encode()
+
+
+def run(code: str, inputs: dict[str, Any]) -> Any:
+    """Run all but the last expression, and return its value."""
+    tree = ast.parse(code, "tool")
+    last = tree.body[-1] if tree.body else None
+    if isinstance(last, ast.Expr):
+        tree.body.pop()
+    names: dict[str, Any] = {"__name__": "__main__", **inputs}
+    exec(compile(tree, "tool", "exec"), names)  # noqa: S102  # that is what it is for
+    if not isinstance(last, ast.Expr):
+        return None
+    return eval(compile(ast.Expression(last.value), "tool", "eval"), names)  # noqa: S307
+
+
+def sentence_of(error: BaseException) -> str:
+    """Return what was raised, and in which line of the code."""
+    line, trace = getattr(error, "lineno", None), error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "tool":
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    try:
+        told = str(getattr(error, "msg", None) or error)
+    except Exception:  # noqa: BLE001  # the code's own class may raise again
+        told = ""
+    where = f"Line {line}: " if isinstance(line, int) else ""
+    return where + (f"{type(error).__name__}: {told}" if told else type(error).__name__)
+
+
+def plain(value: Any) -> Any:
+    """Return a value without a JSON form as one that has it."""
+    if isinstance(value, set | frozenset | range):
+        return list(value)
+    if hasattr(value, "isoformat"):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if type(value).__module__ in ("decimal", "fractions", "uuid", "pathlib"):
+        return str(value)
+    raise TypeError(
+        f"The tool returned a value of type {type(value).__name__!r}, which has no "
+        "JSON form"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""A process of its own for one call: `python -m tools.kinds.isolated`.
+
+It reads the call from standard input, and writes the outcome to the pipe whose number
+is its argument, so that nothing a function prints is taken for it. This module is
+imported in both processes; Django is in neither's way.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+from typing import Any
+
+MEMORY = 2 << 30
+"""Bytes of address space."""
+
+FILE_SIZE = 100 << 20
+"""Bytes of one written file."""
+
+PR_SET_PDEATHSIG = 1
+
+
+def limit_process(
+    *, seconds: float, parent: int, memory: int = MEMORY, file_size: int = FILE_SIZE
+) -> None:
+    """Take the limits of a call, and die with the process that asked for it."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+    cpu = int(seconds) + 1
+    for kind, most in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CPU, cpu),
+        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_FSIZE, file_size),
+    ):
+        resource.setrlimit(kind, (most, most))
+
+
+def main() -> None:
+    """Make the call and report its outcome."""
+    out = int(sys.argv[1])
+    asked = json.load(sys.stdin)
+    limit_process(seconds=asked["seconds"], parent=asked["parent"])
+    sys.path[:] = asked["path"]
+    answer = json.dumps(outcome_of(asked)).encode()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with os.fdopen(out, "wb") as pipe:
+        pipe.write(answer)
+    os._exit(0)  # threads a function has started end with its call
+
+
+def outcome_of(asked: dict[str, Any]) -> dict[str, Any]:
+    """Return `{"value": …}` or `{"error": sentence}`."""
+    # Only after the limits: importing runs foreign code.
+    from tools.kinds.isolated_call import make_call  # noqa: PLC0415
+
+    return make_call(asked)
+
+
+if __name__ == "__main__":
+    main()

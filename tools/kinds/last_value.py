@@ -1,0 +1,58 @@
+"""Code whose result is asked for only where it is small enough.
+
+A value of a few lines can stand for gigabytes once it leaves the sandbox, where limits
+count no more: a list of a thousand times the same list of a thousand times one text.
+"""
+
+import ast
+
+from tools.errors import ToolFailed
+
+MAX_RESULT = 4 << 20
+"""Characters of a result, written out."""
+
+NAME = "agentsite_value_"
+TOO_LARGE = "agentsite: the result is too large"
+"""What comes out instead of it."""
+
+FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+
+
+class CannotRead(ToolFailed):
+    """The code is not Python as we know it."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why}.")
+
+
+def guarded(code: str) -> str:
+    """Return `code` such that its last expression is measured inside, then returned.
+
+    It is written out as an f-string does, which no name of the code can stand in for,
+    and within the sandbox's own limits. Raise `CannotRead` for what we cannot take
+    apart, even where the sandbox could: its value would not be measured.
+    """
+    code = code.replace("\r\n", "\n").replace("\r", "\n")
+    try:
+        tree = compile(code, "tool", "exec", FLAGS)
+    except SyntaxError as error:
+        raise CannotRead(f"Line {error.lineno}: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise CannotRead(f"The code cannot be read: {error}") from None
+    last = tree.body[-1] if isinstance(tree, ast.Module) and tree.body else None
+    if not isinstance(last, ast.Expr):
+        return code
+    begin = place(code, last.lineno, last.col_offset)
+    end = place(code, last.end_lineno or 0, last.end_col_offset or 0)
+    measured = f"f'{{{NAME}!r}}'[{MAX_RESULT}:{MAX_RESULT + 1}]"
+    return (
+        f"{code[:begin]}{NAME} = ({code[begin:end]}\n)\n"
+        f"{NAME} if not {measured} else {TOO_LARGE!r}"
+    )
+
+
+def place(code: str, line: int, column: int) -> int:
+    """Return the index of a place that the parser names in lines and UTF-8 bytes."""
+    lines = code.split("\n")
+    before = sum(len(one) + 1 for one in lines[: line - 1])
+    return before + len(lines[line - 1].encode()[:column].decode())

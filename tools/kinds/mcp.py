@@ -1,0 +1,80 @@
+"""Tools of MCP servers: called only while they are what a person accepted."""
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tools.errors import ToolFailed
+from tools.kinds.call import Call
+from tools.mcp.offer import Offer
+from tools.mcp.reach import reach_of_tool
+
+
+class McpConfig(BaseModel):
+    """The definition, as it is stored and frozen."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    tool: str = Field(min_length=1, max_length=200)
+    """Its name on the server."""
+    digest: str = ""
+    """Hash of what was accepted; empty where nobody has looked yet."""
+    mcp_server: int | None = None
+    hosts: tuple[str, ...] = ()
+
+
+class NotOffered(ToolFailed):
+    """The server does not have the tool any more."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Its MCP server does not offer the tool {name!r} any more.")
+
+
+class ChangedOnServer(ToolFailed):
+    """The definition is not the one that was accepted."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The MCP server changed the tool {name!r}. It is switched off until an "
+            "administrator accepts the change."
+        )
+
+
+class AcceptedSince(ToolFailed):
+    """The run knows an older definition than the one that is in force."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The tool {name!r} was changed after this run began; a new run can use it."
+        )
+
+
+def call_mcp(call: Call) -> Any:
+    """Look whether the tool is still what was accepted, then call it."""
+    try:
+        config = McpConfig.model_validate(call.spec.config)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ToolFailed(f"This tool is not set up rightly: {first['msg']}.") from None
+    reach = reach_of_tool(
+        config.mcp_server, tool_id=call.spec.tool_id, hosts=config.hosts
+    )
+    given = call.tool_input
+    arguments = given if isinstance(given, dict) else {"input": given}
+    with reach.session(call.watch) as session:
+        offers = [one for one in session.tools() if one.name == config.tool]
+        if not offers:
+            raise NotOffered(config.tool)
+        if offers[0].digest == config.digest:
+            return reach.covered_in(session.call(config.tool, arguments))
+    raise flaw_of_change(call.spec.tool_id, offers[0])
+
+
+def flaw_of_change(tool_id: int | None, offer: Offer) -> ToolFailed:
+    """Switch the tool off, or tell that only this run is behind."""
+    # The services know all kinds, and so this one.
+    from tools.services.note_mcp_change import note_mcp_change  # noqa: PLC0415
+
+    if note_mcp_change(tool_id, offer):
+        return ChangedOnServer(offer.name)
+    return AcceptedSince(offer.name)

@@ -1,0 +1,92 @@
+"""Tools that are Python written in the browser, run in a sandbox."""
+
+import ast
+import keyword
+from typing import Any, Literal
+
+from django.conf import settings
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tools.errors import ToolFailed
+from tools.kinds.call import Call
+from tools.kinds.cpython import run_cpython
+from tools.kinds.cpython_probe import flaw_of_sandbox
+from tools.kinds.values import jsonable
+from tools.watch import Watch
+
+MAX_CODE = 50_000
+"""Characters."""
+
+
+class NotAVariable(ToolFailed):
+    """An argument's name cannot be used in code."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The argument {name!r} is no name of a Python variable.")
+
+
+class PythonConfig(BaseModel):
+    """The definition, as it is stored and frozen."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    code: str = Field(min_length=1, max_length=MAX_CODE)
+    """Its arguments are variables; the last expression is the result."""
+    memory_mb: int = Field(default=64, ge=4, le=512)
+    interpreter: Literal["monty", "cpython"] = "monty"
+    """Monty knows a part of Python and costs little; CPython needs the operator."""
+
+
+def call_python(call: Call) -> Any:
+    """Run the code with the arguments as variables."""
+    try:
+        config = PythonConfig.model_validate(call.spec.config)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ToolFailed(f"This tool is not set up rightly: {first['msg']}.") from None
+    given = call.tool_input
+    inputs = given if isinstance(given, dict) else {"input": given}
+    for name in inputs:
+        if not is_variable(name):
+            raise NotAVariable(name)
+    return jsonable(run_in(config, inputs, call.watch))
+
+
+def run_in(config: PythonConfig, inputs: dict[str, Any], watch: Watch) -> Any:
+    """Run the code in its interpreter; raise `ToolFailed` where that is not allowed."""
+    memory = config.memory_mb << 20
+    if config.interpreter == "cpython":
+        if flaw := flaw_of_cpython():
+            raise ToolFailed(flaw)
+        return run_cpython(config.code, inputs, watch=watch, memory=memory)
+    # The interpreter is loaded where a tool needs it, not in every process.
+    from tools.kinds.sandbox import run_code  # noqa: PLC0415
+
+    return run_code(config.code, inputs, watch=watch, memory=memory)
+
+
+def flaw_of_cpython() -> str:
+    """Return why no tool may use CPython here; empty where one may."""
+    if not settings.CPYTHON:
+        return (
+            "CPython is not switched on here. An operator can do that with "
+            "AGENTSITE_CPYTHON=1."
+        )
+    return flaw_of_sandbox()
+
+
+def is_variable(name: str) -> bool:
+    """Whether code can use `name` as a variable."""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def flaw_of_code(code: str) -> str | None:
+    """Return why `code` cannot be read, without running any of it."""
+    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    try:
+        compile(code, "tool", "exec", flags)
+    except SyntaxError as error:
+        return f"Line {error.lineno}: {error.msg}."
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"The code cannot be read: {error}."
+    return None

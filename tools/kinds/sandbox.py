@@ -1,0 +1,175 @@
+"""Running Python in the Monty interpreter: processes of its own, and limits.
+
+The code sees no files, no network, no environment and none of our objects; values go in
+and come out as copies. A worker process that dies is replaced by the next call.
+"""
+
+import atexit
+import os
+import signal
+import threading
+from typing import Any
+
+from pydantic_monty import (
+    Monty,
+    MontyCrashedError,
+    MontyError,
+    MontyRuntimeError,
+    MontySyntaxError,
+    ResourceLimits,
+)
+
+from tools.errors import Interrupted, ToolFailed
+from tools.kinds.last_value import MAX_RESULT, TOO_LARGE, guarded
+from tools.kinds.left_behind import run_or_leave
+from tools.watch import Watch
+
+MAX_PROCESSES = 8
+CHECKOUT_SECONDS = 30.0
+MAX_SECONDS = 60.0
+"""What one call may take, whatever its tool says."""
+
+MAX_PRINTED = 64 * 1024
+"""Characters a call may print; they are thrown away."""
+
+MAX_DEPTH = 300
+MAX_SUSPENSIONS = 100
+
+_lock = threading.Lock()
+_pools: list[Monty] = []
+
+
+class CodeFailed(ToolFailed):
+    """The code raised something, or met a limit."""
+
+    def __init__(self, error: MontyError) -> None:
+        super().__init__(str(error).strip() or type(error).__name__)
+
+
+class SandboxGone(ToolFailed):
+    """The process of the sandbox ended in the middle of the call."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The sandbox ended before the code did; it met a limit, or crashed."
+        )
+
+
+class PrintedTooMuch(ToolFailed):
+    """The code prints without end."""
+
+    def __init__(self) -> None:
+        super().__init__(f"The code printed more than {MAX_PRINTED >> 10} KB.")
+
+
+def run_code(code: str, inputs: dict[str, Any], *, watch: Watch, memory: int) -> Any:
+    """Return the value of the last expression of `code`.
+
+    `inputs` are its variables, `memory` is in bytes. Raise `ToolFailed` with a
+    sentence, `Interrupted` when `watch` says so; then the process is killed.
+    """
+    left = watch.left()
+    seconds = MAX_SECONDS if left is None else min(left, MAX_SECONDS)
+    run = _Run(code, inputs, _limits(seconds, memory))
+    try:
+        value = run_or_leave(run, watch)
+    except Interrupted:
+        run.end()
+        raise
+    except MontySyntaxError as error:
+        raise CodeFailed(error) from None
+    except MontyCrashedError:
+        raise (PrintedTooMuch if run.printed > MAX_PRINTED else SandboxGone) from None
+    except MontyRuntimeError as error:
+        watch.check()  # its own time limit is the deadline of the call
+        raise (
+            PrintedTooMuch() if run.printed > MAX_PRINTED else CodeFailed(error)
+        ) from None
+    except MontyError as error:
+        raise CodeFailed(error) from None
+    except TimeoutError:
+        raise SandboxBusy from None
+    if value == TOO_LARGE:
+        raise ResultTooLarge
+    return value
+
+
+class ResultTooLarge(ToolFailed):
+    """The value of the last expression is too much."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"The result is larger than {MAX_RESULT >> 20} MB written out. Return less."
+        )
+
+
+class SandboxBusy(ToolFailed):
+    """All processes of the sandbox work on other calls."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"No sandbox became free within {CHECKOUT_SECONDS:g} s: {MAX_PROCESSES} "
+            "other calls run. Try again later."
+        )
+
+
+class _Run:
+    """One call in one worker process."""
+
+    def __init__(
+        self, code: str, inputs: dict[str, Any], limits: ResourceLimits
+    ) -> None:
+        self.code, self.inputs, self.limits = guarded(code), inputs, limits
+        self.printed = 0
+        self.lock = threading.Lock()
+        """Held while the process is ended, so that it is not another call's by then."""
+        self.pid: int | None = None
+
+    def __call__(self) -> Any:
+        with _pool().checkout(limits=self.limits) as session:
+            self.pid = session.worker_pid
+            try:
+                return session.feed_run(
+                    self.code, inputs=self.inputs, print_callback=self.count
+                )
+            finally:
+                with self.lock:
+                    self.pid = None
+
+    def count(self, stream: str, text: str) -> None:
+        """Throw away what is printed; end the process where that has no end."""
+        self.printed += len(text)
+        if self.printed > MAX_PRINTED:
+            self.end()
+
+    def end(self) -> None:
+        """Kill the process, which ends the call."""
+        with self.lock:
+            pid, self.pid = self.pid, None
+            if pid is not None:
+                os.kill(pid, signal.SIGKILL)
+
+
+def _limits(seconds: float, memory: int) -> ResourceLimits:
+    return ResourceLimits(
+        max_feed_duration_secs=seconds,
+        max_memory=memory,
+        max_recursion_depth=MAX_DEPTH,
+        max_suspensions=MAX_SUSPENSIONS,
+        max_total_sleep_secs=seconds,
+    )
+
+
+def _pool() -> Monty:
+    """Return the pool of this process; its workers start with the first call."""
+    with _lock:
+        if not _pools:
+            pool = Monty(
+                min_processes=1,
+                max_processes=MAX_PROCESSES,
+                checkout_timeout=CHECKOUT_SECONDS,
+                request_timeout=MAX_SECONDS + 5,
+            )
+            _pools.append(pool.__enter__())
+            atexit.register(pool.__exit__, None, None, None)
+        return _pools[0]

@@ -1,0 +1,177 @@
+"""Talking with a process made for one call: give it the call, wait for the outcome."""
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tools.errors import ToolFailed
+from tools.watch import Watch
+
+MAX_ANSWER = 16 << 20
+"""Bytes of an outcome."""
+
+PIECE = 1 << 16
+GRACE, STEP = 1.0, 0.1
+"""Seconds a process may live on without an outcome, and between two looks at it."""
+
+BY_SIGNAL = 128
+"""What shells and bubblewrap add to the number of a signal."""
+
+Process = subprocess.Popen[bytes]
+
+
+class PrintedTooMuch(ToolFailed):
+    """The code prints without end."""
+
+    def __init__(self, limit: int) -> None:
+        size = f"{limit >> 20} MB" if limit >> 20 else f"{limit >> 10} KB"
+        super().__init__(f"The tool printed more than {size} and was ended.")
+
+
+class AnsweredTooMuch(ToolFailed):
+    """The value is too large."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"The tool returned more than {limit >> 20} MB and was ended.")
+
+
+class ProcessEnded(ToolFailed):
+    """The process is gone without an outcome."""
+
+    def __init__(self, code: int) -> None:
+        number = -code if code < 0 else code - BY_SIGNAL
+        if number in signal.valid_signals():
+            how = f"was ended by the signal {signal.Signals(number).name}"
+        else:
+            how = f"ended itself with the code {code}"
+        super().__init__(f"The process of the tool {how} before it had a result.")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a process runs, where, and the only variables it knows."""
+
+    words: list[str]
+    cwd: str | Path
+    env: Mapping[str, str]
+    max_printed: int
+    """Bytes it may print; they are thrown away."""
+    max_answer: int = MAX_ANSWER
+
+    def start(self, writer: int) -> Process:
+        """Start it, in a group of its own so that its children end with it.
+
+        The number of the pipe for its outcome is its last word.
+        """
+        return subprocess.Popen(  # noqa: S603  # our own modules, by this interpreter
+            [*self.words, str(writer)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=[writer],
+            cwd=self.cwd,
+            env=self.env,
+            start_new_session=True,
+        )
+
+
+def outcome_of(program: Program, asked: bytes, *, watch: Watch) -> bytes:
+    """Start the program, give it the call, return its outcome; end it in any case.
+
+    Raise `ToolFailed` where it gives none, `Interrupted` where `watch` says so.
+    """
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as answers:
+        try:
+            process = program.start(writer)
+        finally:
+            os.close(writer)
+        most = (program.max_printed, program.max_answer)
+        return talk(process, asked, answers.fileno(), watch, most)
+
+
+def value_in(answer: bytes) -> Any:
+    """Return the value of an outcome that our own module wrote, or raise its error."""
+    outcome = json.loads(answer)
+    if "error" in outcome:
+        raise ToolFailed(outcome["error"])
+    return outcome["value"]
+
+
+def talk(
+    process: Process, asked: bytes, answers: int, watch: Watch, most: tuple[int, int]
+) -> bytes:
+    """Return what comes out of the pipe `answers`; end the process in any case."""
+    with process:
+        try:
+            answer = listen(process, asked, answers, watch, most)
+            code = code_of(process, watch) if not answer else 0
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+    if not answer:
+        raise ProcessEnded(code)
+    return answer
+
+
+def code_of(process: Process, watch: Watch) -> int:
+    """Return how a process ended that gave no outcome; one that stays is ended."""
+    for _ in range(int(GRACE / STEP)):
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(STEP)
+        watch.check()
+    os.killpg(process.pid, signal.SIGKILL)
+    return process.wait()
+
+
+def listen(
+    process: Process, asked: bytes, answers: int, watch: Watch, most: tuple[int, int]
+) -> bytes:
+    """Write the call and read until the outcome is complete, in slices."""
+    assert process.stdin is not None  # for the type checker
+    assert process.stdout is not None
+    rest, printed, answer = memoryview(asked), 0, bytearray()
+    os.set_blocking(process.stdin.fileno(), False)
+    with selectors.DefaultSelector() as selector:
+        selector.register(answers, selectors.EVENT_READ)
+        selector.register(process.stdout, selectors.EVENT_READ)
+        selector.register(process.stdin, selectors.EVENT_WRITE)
+        while True:
+            watch.check()
+            for key, _ in selector.select(max(watch.slice(), 0.001)):
+                if key.fileobj is process.stdin:
+                    rest = sent(key.fd, rest)
+                    if not rest:
+                        selector.unregister(process.stdin)
+                        process.stdin.close()
+                    continue
+                piece = os.read(key.fd, PIECE)
+                if key.fd == answers:
+                    answer += piece
+                    if not piece:
+                        return bytes(answer)
+                elif not piece:
+                    selector.unregister(process.stdout)
+                printed += len(piece) if key.fd != answers else 0
+            if printed > most[0]:
+                raise PrintedTooMuch(most[0])
+            if len(answer) > most[1]:
+                raise AnsweredTooMuch(most[1])
+
+
+def sent(pipe: int, rest: memoryview) -> memoryview:
+    """Write what fits; return what is left, nothing where nobody reads any more."""
+    try:
+        return rest[os.write(pipe, rest) :]
+    except BlockingIOError:
+        return rest
+    except OSError:
+        return rest[:0]

@@ -1,0 +1,76 @@
+"""Commands that start MCP servers: only those an operator listed, by their names."""
+
+import os
+import re
+import shlex
+from dataclasses import dataclass
+
+from tools.mcp.errors import NoCommand
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
+"""Variables of ours that a server gets; the rest is the operator's to give."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One line of the list."""
+
+    name: str
+    words: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the server finds in its environment: nothing secret of ours."""
+        own = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        return {**own, **dict(self.variables)}
+
+
+def read_commands(text: str) -> dict[str, Command]:
+    """Read `name=VARIABLE=value program argument; …`; raise `ValueError`.
+
+    Words are quoted as in a shell, but no shell is run.
+    """
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=";")
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    groups: list[list[str]] = [[]]
+    for word in lexer:
+        if set(word) == {";"}:
+            groups.append([])
+        else:
+            groups[-1].append(word)
+    commands: dict[str, Command] = {}
+    for words in filter(None, groups):
+        command = command_of(words)
+        if command.name in commands:
+            raise ValueError(f"there are two commands named {command.name!r}")
+        commands[command.name] = command
+    return commands
+
+
+def command_of(words: list[str]) -> Command:
+    """Return the command of one group of words."""
+    name, found, first = words[0].partition("=")
+    if not found or not NAME.fullmatch(name):
+        raise ValueError(
+            f"{words[0]!r} does not begin with a name (small letters, digits, - and "
+            "_) and ="
+        )
+    rest, variables = [word for word in (first, *words[1:]) if word], []
+    while rest and (match := VARIABLE.fullmatch(rest[0])):
+        variables.append((match[1], match[2]))
+        del rest[0]
+    if not rest:
+        raise ValueError(f"the command {name!r} names no program")
+    return Command(name, tuple(rest), tuple(variables))
+
+
+def find_command(name: str, text: str) -> Command:
+    """Return one command of the list; raise `NoCommand`."""
+    try:
+        return read_commands(text)[name]
+    except KeyError:
+        raise NoCommand(name) from None

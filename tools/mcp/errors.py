@@ -1,0 +1,94 @@
+"""What can go wrong between us and an MCP server.
+
+McpFailed              a `ToolFailed`: its sentence is the observation
+  ServerGone           the server ended, or the connection did
+  ServerRefused        it answered with an HTTP status
+  ServerError          it answered with an error of the protocol
+  NotMcp               what it says is not the protocol
+  TooMuch              it sends more than is taken in
+  NoCommand            the operator listed no such command
+  CannotStart          the command does not start
+  Said                 any of these, with a secret covered
+"""
+
+from tools.errors import ToolFailed
+
+MAX_TOLD = 400
+"""Characters of a server's own words in a sentence."""
+
+
+class McpFailed(ToolFailed):
+    """The server could not be used."""
+
+
+class ServerGone(McpFailed):
+    """The server ended, or the connection did."""
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"The MCP server {where} is gone: {why}.")
+
+
+class ServerRefused(McpFailed):
+    """The server answered with an HTTP status that is no success."""
+
+    def __init__(self, where: str, status: int, told: str) -> None:
+        self.status = status
+        words = f": {cut(told)}" if told.strip() else "."
+        super().__init__(f"The MCP server {where} answered {status}{words}")
+
+
+class ServerError(McpFailed):
+    """The server answered with an error of the protocol."""
+
+    def __init__(
+        self, where: str, code: int, told: str, *, supported: tuple[str, ...] = ()
+    ) -> None:
+        self.code = code
+        self.supported = supported
+        super().__init__(f"The MCP server {where} says: {cut(told)} (code {code})")
+
+
+class NotMcp(McpFailed):
+    """What the server says is not the Model Context Protocol."""
+
+    def __init__(self, where: str, why: str) -> None:
+        super().__init__(f"{where} does not speak MCP as it should: {why}.")
+
+
+class TooMuch(McpFailed):
+    """The server sends more than is taken in."""
+
+    def __init__(self, where: str, limit: int) -> None:
+        super().__init__(
+            f"The MCP server {where} sent more than {limit >> 20} MB and was ended."
+        )
+
+
+class NoCommand(McpFailed):
+    """The operator listed no command of this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"There is no command {name!r} in AGENTSITE_MCP_COMMANDS, the operator's "
+            "list."
+        )
+
+
+class CannotStart(McpFailed):
+    """The command does not start."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"The command {name!r} does not start: {why}.")
+
+
+def cut(told: str) -> str:
+    """Return a server's words in one line, cut where they are long."""
+    line = " ".join(told.split())
+    return line if len(line) <= MAX_TOLD else f"{line[:MAX_TOLD]}…"
+
+
+class Said(McpFailed):
+    """A sentence of the server in which a secret was covered."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(sentence)

@@ -1,0 +1,26 @@
+"""What was accepted of a server's tool, and what the server says of it since."""
+
+from typing import Any
+
+from django.db import models
+
+
+class McpPin(models.Model):
+    """Beside each tool of an MCP server: the accepted and the newer definition."""
+
+    tool = models.OneToOneField(
+        "tools.Tool", on_delete=models.CASCADE, related_name="pin"
+    )
+    accepted = models.JSONField()
+    """The `Offer` a person accepted."""
+    offered = models.JSONField(null=True, blank=True)
+    """The `Offer` the server makes now, where it is another; null for none."""
+    noticed_at = models.DateTimeField(null=True, blank=True)
+
+    def __str__(self) -> str:
+        return f"pin of {self.tool_id}"
+
+    @property
+    def new(self) -> dict[str, Any]:
+        """The definition that waits for a person."""
+        return self.offered or {}

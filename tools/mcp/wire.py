@@ -1,0 +1,129 @@
+"""Messages of the Model Context Protocol: JSON-RPC 2.0, read with suspicion."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from tools.mcp.errors import NotMcp, ServerError, TooMuch
+
+VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
+"""Revisions with a handshake, newest first; the server chooses one of them."""
+
+STATELESS = "2026-07-28"
+"""The revision without a handshake: each request says who asks."""
+
+UNSUPPORTED_VERSION = -32022
+METHOD_NOT_FOUND = -32601
+
+MAX_BYTES = 10 << 20
+"""Bytes of one reply."""
+
+CLIENT = {"name": "agentsite", "version": "1"}
+
+Message = dict[str, Any]
+
+
+class Link(Protocol):
+    """A way to one server."""
+
+    where: str
+    """What sentences call it."""
+    version: str
+    """The revision that was agreed on; empty before."""
+
+    def ask(self, message: Message) -> Message:
+        """Send a request and return the response to it."""
+
+    def tell(self, message: Message) -> None:
+        """Send what has no response."""
+
+
+def request(number: int, method: str, params: dict[str, Any]) -> Message:
+    """Return a request."""
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def who_asks() -> dict[str, Any]:
+    """Return what each request of the stateless revision carries."""
+    prefix = "io.modelcontextprotocol/"
+    return {
+        f"{prefix}protocolVersion": STATELESS,
+        f"{prefix}clientInfo": CLIENT,
+        f"{prefix}clientCapabilities": {},
+    }
+
+
+def messages_in(text: bytes, where: str) -> list[Message]:
+    """Return the messages of a JSON text; raise `NotMcp`."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        raise NotMcp(where, "it sent something that is not JSON") from None
+    found = value if isinstance(value, list) else [value]
+    return [one for one in found if isinstance(one, dict)]
+
+
+def is_response_to(message: Message, number: int) -> bool:
+    """Whether `message` answers the request of that number."""
+    return (
+        "method" not in message
+        and message.get("id") == number
+        and ("result" in message or "error" in message)
+    )
+
+
+def reply_to(message: Message) -> Message | None:
+    """Return our answer where a server asks us something: pings, and nothing else."""
+    number = message.get("id")
+    if number is None or "method" not in message:
+        return None
+    if message["method"] == "ping":
+        return {"jsonrpc": "2.0", "id": number, "result": {}}
+    error = {"code": METHOD_NOT_FOUND, "message": "This client offers nothing."}
+    return {"jsonrpc": "2.0", "id": number, "error": error}
+
+
+def result_of(message: Message, where: str) -> dict[str, Any]:
+    """Return the result of a response; raise `ServerError` or `NotMcp`."""
+    error = message.get("error")
+    if isinstance(error, dict):
+        code = error.get("code")
+        raise ServerError(
+            where,
+            code if isinstance(code, int) else 0,
+            str(error.get("message") or "an error without words"),
+            supported=versions_in(error.get("data")),
+        )
+    result = message.get("result")
+    if not isinstance(result, dict):
+        raise NotMcp(where, "its response has no result")
+    return result
+
+
+def versions_in(value: Any) -> tuple[str, ...]:
+    """Return the revisions that an error names."""
+    listed = value.get("supported") if isinstance(value, dict) else None
+    return tuple(map(str, listed)) if isinstance(listed, list) else ()
+
+
+class Lines:
+    """Cuts a stream of bytes into lines, at most `MAX_BYTES` of them together."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        self._rest = bytearray()
+        self._seen = 0
+        self._total = 0
+
+    def feed(self, piece: bytes) -> Iterator[bytes]:
+        """Yield the lines that `piece` completes; raise `TooMuch`."""
+        self._total += len(piece)
+        if self._total > MAX_BYTES:
+            raise TooMuch(self.where, MAX_BYTES)
+        self._rest += piece
+        while (end := self._rest.find(b"\n", self._seen)) >= 0:
+            line = bytes(self._rest[:end])
+            del self._rest[: end + 1]
+            self._seen = 0
+            yield line.removesuffix(b"\r")
+        self._seen = len(self._rest)

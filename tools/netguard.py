@@ -1,0 +1,90 @@
+"""Guarded HTTP: every call out of the machine goes through the clients made here.
+
+A name is resolved once, every address found is checked, and the connection goes to the
+checked address. Whatever blocks looks at the call's `Watch` at least every 0.5 seconds.
+"""
+
+import ssl
+
+import httpx
+
+from tools.addresses import PrivateHost, Use, parse_private_hosts
+from tools.netpolicy import AddressRefused, AnswerRefused, AnswerTooLarge, NetPolicy
+from tools.small_client import SmallClient
+from tools.sockets import (
+    CONNECT_SECONDS,
+    Guard,
+    Resolve,
+    resolve_by_system,
+    shared_ssl_context,
+)
+from tools.transport import GuardedTransport
+from tools.watch import Watch
+
+__all__ = [
+    "AddressRefused",
+    "AnswerRefused",
+    "AnswerTooLarge",
+    "NetPolicy",
+    "PrivateHost",
+    "SmallClient",
+    "Use",
+    "guarded_client",
+    "open_client",
+    "parse_private_hosts",
+    "shared_ssl_context",
+]
+
+MAX_BYTES = 20 * 1024 * 1024
+"""Bytes of one answer, headers apart, also after decompression."""
+
+MAX_REDIRECTS = 5
+
+
+def guarded_client(
+    policy: NetPolicy,
+    watch: Watch,
+    *,
+    timeout: float,
+    ssl_context: ssl.SSLContext | None = None,
+    max_bytes: int = MAX_BYTES,
+    redirects: int = MAX_REDIRECTS,
+    resolve: Resolve | None = None,
+) -> httpx.Client:
+    """Return a client for one thread whose every call obeys `policy` and `watch`.
+
+    `timeout` is in seconds without a byte; the total time is the watch's. Redirects are
+    followed by the guard itself. Calls raise `AddressRefused`, `AnswerRefused`,
+    `tools.errors.Interrupted`, or `httpx.HTTPError`.
+    """
+    guard = Guard(policy, watch, resolve or resolve_by_system)
+    transport = GuardedTransport(
+        guard,
+        ssl_context=ssl_context or shared_ssl_context(),
+        max_bytes=max_bytes,
+        redirects=redirects,
+    )
+    return httpx.Client(
+        transport=transport,
+        trust_env=False,
+        follow_redirects=False,
+        timeout=httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
+        headers={"accept-encoding": "gzip, deflate", "user-agent": "agentsite"},
+    )
+
+
+def open_client(
+    policy: NetPolicy,
+    *,
+    timeout: float,
+    ssl_context: ssl.SSLContext | None = None,
+    max_bytes: int = MAX_BYTES,
+    resolve: Resolve | None = None,
+) -> SmallClient:
+    """Return a small client, kept for several calls, each under a watch of its own."""
+    return SmallClient(
+        Guard(policy, Watch(), resolve or resolve_by_system),
+        ssl_context=ssl_context,
+        timeout=timeout,
+        max_bytes=max_bytes,
+    )

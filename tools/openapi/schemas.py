@@ -1,0 +1,112 @@
+"""JSON Schemas of an OpenAPI document, made to stand alone."""
+
+import re
+from typing import Any
+
+from tools.openapi.document import Document
+
+MAX_NODES = 500
+"""Schema objects of one operation; what lies beyond takes anything."""
+
+MAX_ALL_NODES = 20_000
+"""Schema objects of a whole document; operations beyond are not taken."""
+
+MAX_DEPTH = 12
+DROPPED = {
+    *("example", "examples", "xml", "externalDocs", "discriminator", "deprecated"),
+    *("nullable", "readOnly", "writeOnly", "$schema", "$id", "$anchor", "$comment"),
+    *(
+        "$recursiveRef",
+        "$recursiveAnchor",
+        "$dynamicRef",
+        "$dynamicAnchor",
+        "$defs",
+        "definitions",
+        "contentEncoding",
+    ),
+}
+OBJECTS = ("properties", "patternProperties")
+LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+ONES = ("items", "additionalProperties", "not", "propertyNames", "contains")
+
+
+class Inliner:
+    """Puts the targets of references in their place, within limits."""
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.left = MAX_NODES
+
+    def schema(self, value: Any, seen: tuple[str, ...] = ()) -> Any:
+        """Return a schema without references; `{}` where it would be endless."""
+        if not isinstance(value, dict):
+            return value if isinstance(value, bool) else {}
+        self.left -= 1
+        if self.left < 0 or len(seen) > MAX_DEPTH:
+            return {}
+        reference = value.get("$ref")
+        if isinstance(reference, str):
+            if reference in seen:
+                return {}  # a tree of itself: whatever fits
+            target = self.schema(self.document.at(reference), (*seen, reference))
+            about = value.get("description")
+            if isinstance(target, dict) and isinstance(about, str):
+                return {**target, "description": about}
+            return target
+        return self.inlined(value, (*seen, ""))
+
+    def inlined(self, value: dict[str, Any], seen: tuple[str, ...]) -> dict[str, Any]:
+        """Return one schema object, its parts inlined, in the words of 2020-12."""
+        result: dict[str, Any] = {}
+        for key, one in value.items():
+            if key in DROPPED or key.startswith("x-"):
+                continue
+            if key == "pattern" and not is_python_pattern(one):
+                continue  # of another dialect; the server checks it
+            if key in OBJECTS and isinstance(one, dict):
+                result[key] = {
+                    str(name): self.schema(part, seen)
+                    for name, part in one.items()
+                    if not (isinstance(part, dict) and part.get("readOnly") is True)
+                }
+            elif key in LISTS and isinstance(one, list):
+                result[key] = [self.schema(part, seen) for part in one]
+            elif key in ONES:
+                result[key] = self.schema(one, seen)
+            else:
+                result[key] = one
+        return modern(result, is_nullable=value.get("nullable") is True)
+
+
+def is_python_pattern(pattern: Any) -> bool:
+    """Whether our own engine of regular expressions can read `pattern`."""
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError, RecursionError, OverflowError):
+        return False
+    return True
+
+
+def modern(schema: dict[str, Any], *, is_nullable: bool) -> dict[str, Any]:
+    """Translate what 3.0 says otherwise than JSON Schema."""
+    kind = schema.get("type")
+    if is_nullable and isinstance(kind, str):
+        schema["type"] = [kind, "null"]
+        if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
+            schema["enum"] = [*schema["enum"], None]
+    for limit, exclusive in (
+        ("minimum", "exclusiveMinimum"),
+        ("maximum", "exclusiveMaximum"),
+    ):
+        is_exclusive = schema.get(exclusive)
+        if isinstance(is_exclusive, bool):
+            del schema[exclusive]
+        if is_exclusive is True and limit in schema:
+            schema[exclusive] = schema.pop(limit)
+    if isinstance(schema.get("required"), list):
+        known = schema.get("properties")
+        if isinstance(known, dict):
+            schema["required"] = [n for n in schema["required"] if n in known]
+    elif "required" in schema:
+        del schema["required"]
+    return schema

@@ -1,0 +1,30 @@
+"""What credential an OpenAPI document asks for."""
+
+from typing import NamedTuple
+
+from tools.models import Credential
+from tools.openapi.document import Document
+
+
+class Wanted(NamedTuple):
+    """A way to sign in that tools can use."""
+
+    kind: str
+    name: str
+    """Of the header or parameter."""
+
+
+def credential_of(document: Document) -> Wanted | None:
+    """Return the first security scheme that a credential can serve, or None."""
+    components = document.resolved(document.body.get("components"))
+    schemes = components.get("securitySchemes")
+    for raw in schemes.values() if isinstance(schemes, dict) else ():
+        scheme = document.resolved(raw)
+        kind, place = str(scheme.get("type")), str(scheme.get("in"))
+        if kind == "apiKey" and place in ("header", "query"):
+            return Wanted(place, str(scheme.get("name", "")))
+        if kind == "http" and str(scheme.get("scheme", "")).lower() == "basic":
+            return Wanted(Credential.Kind.BASIC, "")
+        if kind in ("http", "oauth2", "openIdConnect"):
+            return Wanted(Credential.Kind.BEARER, "")
+    return None

@@ -1,0 +1,89 @@
+"""Who owns a thing, and who may see, use and change it."""
+
+from typing import Any, TypeVar
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser, Group, User
+from django.db import models
+from django.db.models import Q
+from django.utils.text import slugify
+
+M = TypeVar("M", bound=models.Model)
+
+
+class Visibility(models.TextChoices):
+    """Who else may see and use a thing."""
+
+    PRIVATE = "private", "Only me"
+    GROUPS = "groups", "My groups"
+    EVERYONE = "everyone", "Everyone"
+
+
+class OwnedQuerySet(models.QuerySet[M]):
+    """Access as a queryset method, so that a page, a list and a count agree."""
+
+    def visible_to(self, user: User | AnonymousUser) -> "OwnedQuerySet[M]":
+        """Return what `user` may see: one's own, what is shared, all for superusers."""
+        if not user.is_authenticated:
+            return self.none()
+        if user.is_superuser:
+            return self
+        shared = self.model._default_manager.filter(
+            visibility=Visibility.GROUPS, groups__in=user.groups.values("pk")
+        )
+        return self.filter(
+            Q(owner=user)
+            | Q(visibility=Visibility.EVERYONE)
+            | Q(pk__in=shared.values("pk"))
+        )
+
+    def usable_by(self, user: User | AnonymousUser) -> "OwnedQuerySet[M]":
+        """Return what `user` may put into an agent or run: visible, not archived."""
+        return self.visible_to(user).filter(archived_at=None)
+
+    def editable_by(self, user: User | AnonymousUser) -> "OwnedQuerySet[M]":
+        """Return what `user` may change: one's own, all for superusers."""
+        if not user.is_authenticated:
+            return self.none()
+        return self if user.is_superuser else self.filter(owner=user)
+
+
+class Owned(models.Model):
+    """A definition with an owner, a slug unique per table, and a visibility."""
+
+    slug = models.SlugField(max_length=80, unique=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+"
+    )
+    visibility = models.CharField(
+        max_length=10, choices=Visibility, default=Visibility.PRIVATE
+    )
+    groups = models.ManyToManyField(Group, blank=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    archived_at = models.DateTimeField(null=True, blank=True)
+    """Set instead of deleting what a run refers to."""
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Store the row under a slug that is in use by no other."""
+        if not self.slug:
+            self.slug = free_slug(type(self), str(self))
+        super().save(*args, **kwargs)
+
+
+def free_slug(model: type[models.Model], name: str) -> str:
+    """Return a slug made from `name` that no row of `model` has yet."""
+    stem = slugify(name)[:72].strip("-") or model._meta.model_name or "thing"
+    taken = set(
+        model._default_manager.filter(slug__startswith=stem).values_list(
+            "slug", flat=True
+        )
+    )
+    if stem not in taken:
+        return stem
+    return next(
+        s for n in range(2, len(taken) + 3) if (s := f"{stem}-{n}") not in taken
+    )

@@ -1,0 +1,161 @@
+"""`@tool`: registers a typed, documented Python function as something agents may call.
+
+    from tools.registry import tool
+
+    @tool(effect="read")
+    def population(city: str) -> int:
+        '''Return how many people live in `city`.'''
+
+The function stays callable. What is not declared counts as a side effect.
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, overload
+
+from tools.errors import ToolFailed
+from tools.signature import Arguments, NotATool, arguments_of, read_docstring
+from tools.spec import Effect
+from tools.watch import Watch
+
+__all__ = [
+    "FunctionTool",
+    "NotATool",
+    "ToolContext",
+    "ToolModuleBroken",
+    "UnknownFunction",
+    "find_function",
+    "load_tool_modules",
+    "registered",
+    "tool",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_registered: dict[str, "FunctionTool"] = {}
+
+
+class ToolModuleBroken(Exception):
+    """A module named by the operator cannot be imported."""
+
+    def __init__(self, module: str, why: BaseException) -> None:
+        super().__init__(
+            f"The variable AGENTSITE_TOOL_MODULES names {module!r}, which cannot be "
+            f"imported: {type(why).__name__}: {why}."
+        )
+
+
+class UnknownFunction(ToolFailed):
+    """The path names no registered function."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"The function {path!r} is not registered; its module has to be named "
+            "in AGENTSITE_TOOL_MODULES."
+        )
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """What a function may know of its call: take a parameter annotated with this."""
+
+    watch: Watch
+    """Its deadline and cancel flag."""
+    idempotency_key: str = ""
+    """The same for each try of one call; give it to servers that know such keys."""
+    run_id: int | None = None
+    hosts: tuple[str, ...] = ()
+    """The only hosts the tool may reach; empty for every public one."""
+
+
+@dataclass(frozen=True)
+class FunctionTool:
+    """A registered function, and what was declared of it."""
+
+    path: str
+    """`module:function`, as definitions and agent files name it."""
+    function: Callable[..., Any] = field(repr=False)
+    name: str
+    description: str
+    arguments: Arguments = field(repr=False)
+    effect: Effect
+    timeout: float
+    isolated: bool
+    return_direct: bool
+
+    @property
+    def args_schema(self) -> dict[str, Any]:
+        """JSON Schema of the argument object."""
+        return self.arguments.schema
+
+
+@overload
+def tool(function: F, /) -> F: ...
+
+
+@overload
+def tool(
+    *,
+    effect: Effect = ...,
+    timeout: float = ...,
+    isolated: bool = ...,
+    name: str | None = ...,
+    return_direct: bool = ...,
+) -> Callable[[F], F]: ...
+
+
+def tool(
+    function: F | None = None,
+    /,
+    *,
+    effect: Effect = "side_effect",
+    timeout: float = 60.0,
+    isolated: bool = False,
+    name: str | None = None,
+    return_direct: bool = False,
+) -> F | Callable[[F], F]:
+    """Register a function; `timeout` in seconds, `isolated`: in a process of its own.
+
+    Raise `NotATool` for a function whose signature cannot be offered to a model.
+    """
+
+    def register(function: F) -> F:
+        path = f"{function.__module__}:{function.__qualname__}"
+        _registered[path] = FunctionTool(
+            path=path,
+            function=function,
+            name=name or function.__name__,
+            description=read_docstring(inspect.getdoc(function) or "").text,
+            arguments=arguments_of(function, context=ToolContext),
+            effect=effect,
+            timeout=timeout,
+            isolated=isolated,
+            return_direct=return_direct,
+        )
+        return function
+
+    return register if function is None else register(function)
+
+
+def registered() -> dict[str, FunctionTool]:
+    """Return all registered functions by path, in alphabetical order."""
+    return dict(sorted(_registered.items()))
+
+
+def find_function(path: str) -> FunctionTool:
+    """Return the function at `module:function`; raise `UnknownFunction`."""
+    try:
+        return _registered[path]
+    except KeyError:
+        raise UnknownFunction(path) from None
+
+
+def load_tool_modules(modules: Iterable[str]) -> None:
+    """Import what registers functions; raise `ToolModuleBroken` with a sentence."""
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except (Exception, SystemExit) as error:  # foreign code
+            raise ToolModuleBroken(module, error) from error

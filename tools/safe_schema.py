@@ -1,0 +1,188 @@
+"""A JSON Schema validator whose patterns cannot take for ever.
+
+Python's own regular expressions can take longer than the universe for thirty letters,
+and no other thread runs meanwhile. Patterns are matched by an engine that needs time in
+proportion to the text instead. It knows no look-around and no back-references: patterns
+with those are not checked. References that lead to references can double the work with
+each line of a schema, so only so many are followed.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from jsonschema import Draft202012Validator, ValidationError
+from jsonschema.exceptions import best_match
+from jsonschema.validators import extend
+from pydantic_core import SchemaError, SchemaValidator, core_schema
+from pydantic_core import ValidationError as NoMatch
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+LONGEST_PATTERN = 2_000
+MOST_REFERENCES = 50_000
+"""Followed while one value is checked; that many take a second or two."""
+BREAKS = (
+    *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
+    *(re.error, Unresolvable),
+)
+"""What the validator raises on schemas that are none, and on absurd values."""
+
+
+class Followed(threading.local):
+    """How many references the check of this thread has followed."""
+
+    count = 0
+
+
+_followed = Followed()
+
+
+def errors_in(validator: Any, value: Any) -> list[ValidationError]:
+    """Return what is wrong with `value`; raise `ValueError` if that takes too long."""
+    _followed.count = 0
+    return list(validator.iter_errors(value))
+
+
+def counted(keyword: str) -> Callable[..., Iterator[ValidationError]]:
+    """Return what jsonschema does for a keyword, so many times a check."""
+
+    def check(
+        validator: Any, target: str, instance: Any, schema: Any
+    ) -> Iterator[ValidationError]:
+        _followed.count += 1
+        if _followed.count > MOST_REFERENCES:
+            raise ValueError("its references lead to too many others")
+        ours = Draft202012Validator.VALIDATORS[keyword]
+        yield from ours(validator, target, instance, schema) or ()
+
+    return check
+
+
+@lru_cache(maxsize=1024)
+def matcher_of(pattern: str) -> SchemaValidator | None:
+    """Return what matches `pattern`, None where it cannot be matched in linear time.
+
+    Raise `re.error` where it is no pattern at all.
+    """
+    if len(pattern) > LONGEST_PATTERN:
+        return None
+    try:
+        return SchemaValidator(
+            core_schema.str_schema(pattern=pattern, regex_engine="rust-regex")
+        )
+    except (SchemaError, ValueError):
+        re.compile(pattern)
+        return None
+
+
+def matches(pattern: str, text: str) -> bool | None:
+    """Whether `pattern` is found in `text`; None where that cannot be said."""
+    matcher = matcher_of(pattern)
+    if matcher is None:
+        return None
+    try:
+        matcher.validate_python(text)
+    except NoMatch:
+        return False
+    return True
+
+
+def check_pattern(
+    validator: Any, pattern: str, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    """Yield an error where a text surely does not match."""
+    if isinstance(instance, str) and matches(pattern, instance) is False:
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+def check_pattern_properties(
+    validator: Any, patterns: dict[str, Any], instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    """Yield the errors of properties whose names match."""
+    if not isinstance(instance, dict):
+        return
+    for pattern, part in patterns.items():
+        for name, value in instance.items():
+            if matches(pattern, name):
+                yield from validator.descend(
+                    value, part, path=name, schema_path=pattern
+                )
+
+
+def check_additional(
+    validator: Any, allowed: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    """Yield the errors of properties that neither a name nor a pattern stands for."""
+    if "patternProperties" not in schema:
+        ours = Draft202012Validator.VALIDATORS["additionalProperties"]
+        yield from ours(validator, allowed, instance, schema) or ()
+        return
+    if not isinstance(instance, dict):
+        return
+    for name in others_in(instance, schema):
+        if isinstance(allowed, dict):
+            yield from validator.descend(instance[name], allowed, path=name)
+        elif not allowed:
+            yield ValidationError(
+                f"Additional properties are not allowed ({name!r} was unexpected)"
+            )
+
+
+def others_in(instance: dict[str, Any], schema: Any) -> list[str]:
+    """Return the names that no property and no pattern stands for."""
+    known = schema.get("properties", {})
+    patterns = schema["patternProperties"]
+    return [
+        name
+        for name in instance
+        if name not in known and all(matches(one, name) is False for one in patterns)
+    ]
+
+
+def check_unevaluated(
+    validator: Any, allowed: Any, instance: Any, schema: Any
+) -> Iterator[ValidationError]:
+    """Yield what jsonschema yields, unless it would match patterns by itself."""
+    if not has_patterns(validator.schema):
+        ours = Draft202012Validator.VALIDATORS["unevaluatedProperties"]
+        yield from ours(validator, allowed, instance, schema) or ()
+
+
+def has_patterns(part: Any) -> bool:
+    """Whether patterns for names stand anywhere in a schema."""
+    if isinstance(part, dict):
+        return "patternProperties" in part or any(map(has_patterns, part.values()))
+    return isinstance(part, list) and any(map(has_patterns, part))
+
+
+SafeValidator = extend(  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
+    Draft202012Validator,
+    {
+        "$ref": counted("$ref"),
+        "$dynamicRef": counted("$dynamicRef"),
+        "pattern": check_pattern,
+        "patternProperties": check_pattern_properties,
+        "additionalProperties": check_additional,
+        "unevaluatedProperties": check_unevaluated,
+    },
+)
+
+
+def first_fault(value: Any, schema: dict[str, Any]) -> str | None:
+    """Return what is wrong with `value` in a sentence, or None where it fits.
+
+    No reference is fetched, and a schema that is none is a sentence too.
+    """
+    try:
+        validator = SafeValidator(schema, registry=Registry())
+        error = best_match(errors_in(validator, value))
+    except (RecursionError, *BREAKS) as broken:
+        why = str(broken) or type(broken).__name__
+        return f"It cannot be checked against the schema ({why[:300]})."
+    if error is None:
+        return None
+    place = ".".join(map(str, error.absolute_path))
+    return f"{place}: {error.message}." if place else f"{error.message}."

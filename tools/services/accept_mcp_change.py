@@ -1,0 +1,53 @@
+"""Accepting what an MCP server now says of one of its tools."""
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from tools.errors import ToolFailed
+from tools.mcp.offer import Offer
+from tools.mcp.pin import McpPin
+from tools.models import Tool
+from tools.services.save_tool import save_tool
+
+
+class ChangedAgain(ToolFailed):
+    """What waits is not what the person has seen."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The server changed this tool again, or somebody else has decided. Look at "
+            "it once more."
+        )
+
+
+class CannotAccept(ToolFailed):
+    """No tool can be made of what the server says now."""
+
+    def __init__(self, flaw: str) -> None:
+        super().__init__(f"This definition cannot be used: {flaw.rstrip('.')}.")
+
+
+def accept_mcp_change(tool: Tool, digest: str, *, by: User) -> Tool:
+    """Take over the definition with this `digest` and switch the tool on.
+
+    A description that a person wrote for the model stays as it is.
+    """
+    with transaction.atomic():
+        tool = Tool.objects.select_for_update().get(pk=tool.pk)
+        pin = McpPin.objects.filter(tool=tool).first()
+        if pin is None or pin.offered is None:
+            raise ChangedAgain
+        if flaw := pin.offered.get("flaw"):
+            raise CannotAccept(flaw)
+        offer = Offer.model_validate(pin.offered)
+        if offer.digest != digest:
+            raise ChangedAgain
+        if tool.description == pin.accepted.get("description"):
+            tool.description = offer.description
+        tool.args_schema = offer.args_schema
+        tool.config = {**tool.config, "digest": digest}
+        tool.enabled = True
+        save_tool(tool, by=by, note="Accepted the change of its MCP server")
+        pin.accepted, pin.offered, pin.noticed_at = pin.offered, None, None
+        pin.save()
+    return tool

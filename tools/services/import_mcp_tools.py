@@ -1,0 +1,74 @@
+"""Asking an MCP server for its tools, and making tools of those a person chose."""
+
+from collections.abc import Mapping
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from tools.mcp.offer import Offer
+from tools.mcp.pin import McpPin
+from tools.mcp.reach import reach_of
+from tools.models import McpServer, Tool
+from tools.services.note_mcp_change import note_mcp_change
+from tools.services.save_tool import save_tool
+from tools.watch import Watch
+
+LOOK_SECONDS = 10.0
+
+
+def discover_mcp_tools(server: McpServer, *, by: User) -> list[Offer]:
+    """Return what the server offers now; raise `ToolFailed` or `Interrupted`.
+
+    Tools that were taken over and are something else now are switched off.
+    """
+    reach = reach_of(server.pk, by=by)
+    with reach.session(Watch(seconds=LOOK_SECONDS)) as session:
+        offers = session.tools()
+    for tool in tools_of(server):
+        for offer in offers:
+            if offer.name == tool.config.get("tool"):
+                note_mcp_change(tool.pk, offer)
+    return offers
+
+
+def import_mcp_tools(
+    server: McpServer, offers: list[Offer], chosen: Mapping[str, str], *, by: User
+) -> list[Tool]:
+    """Make a tool of each offer in `chosen`, which maps names to the hashes shown.
+
+    They are private and switched off until a person has looked at them. An offer that
+    is not what was shown, or has a tool already, is left out.
+    """
+    known = {tool.config.get("tool") for tool in tools_of(server)}
+    wanted = [
+        offer
+        for offer in offers
+        if chosen.get(offer.name) == offer.digest
+        and offer.name not in known
+        and not offer.flaw
+    ]
+    with transaction.atomic():
+        return [make(server, offer, by=by) for offer in wanted]
+
+
+def tools_of(server: McpServer) -> list[Tool]:
+    """Return the tools of a server that are not in the archive."""
+    return list(Tool.objects.filter(mcp_server=server, archived_at=None))
+
+
+def make(server: McpServer, offer: Offer, *, by: User) -> Tool:
+    """Store one tool and its pin."""
+    tool = Tool(
+        name=offer.tool_name,
+        description=offer.description,
+        kind="mcp",
+        config={"tool": offer.name, "digest": offer.digest},
+        args_schema=offer.args_schema,
+        effect=Tool.Effect.SIDE_EFFECT,
+        enabled=False,
+        owner=by,
+        mcp_server=server,
+    )
+    save_tool(tool, by=by, note=f"From the MCP server {server.name!r}"[:200])
+    McpPin.objects.create(tool=tool, accepted=offer.model_dump())
+    return tool

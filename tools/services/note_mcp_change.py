@@ -1,0 +1,46 @@
+"""Switching a tool off because its MCP server says something else of it."""
+
+from django.db import transaction
+from django.utils import timezone
+
+from tools.credentials import connection_for_a_moment
+from tools.mcp.offer import Offer
+from tools.mcp.pin import McpPin
+from tools.models import Tool
+from tools.services.save_tool import save_tool
+
+
+def note_mcp_change(tool_id: int | None, offer: Offer) -> bool:
+    """Keep `offer` for a person to look at; False where it is already accepted."""
+    with connection_for_a_moment(), transaction.atomic():
+        tool = Tool.objects.select_for_update().filter(pk=tool_id or 0).first()
+        if tool is None:
+            return False
+        if tool.config.get("digest") == offer.digest:
+            # What waited is not said any more; the tool stays as it is.
+            McpPin.objects.filter(tool=tool).update(offered=None, noticed_at=None)
+            return False
+        pin = pin_of(tool)
+        flaw = offer.flaw
+        body = {"name": offer.name, "flaw": flaw} if flaw else offer.model_dump()
+        if pin.offered != body:
+            pin.offered, pin.noticed_at = body, timezone.now()
+            pin.save()
+        if tool.enabled:
+            tool.enabled = False
+            save_tool(tool, by=None, note="Its MCP server changed it")
+        return True
+
+
+def pin_of(tool: Tool) -> McpPin:
+    """Return the pin; a tool made without one counts as accepted as it stands."""
+    pin = McpPin.objects.filter(tool=tool).first()
+    if pin is not None:
+        return pin
+    accepted = {
+        "name": str(tool.config.get("tool", "")),
+        "description": tool.description,
+        "args_schema": tool.args_schema or {},
+        "annotations": {},
+    }
+    return McpPin(tool=tool, accepted=accepted)

@@ -1,0 +1,42 @@
+"""Saving a tool together with its revision."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Max
+
+from tools.models import Tool, ToolRevision
+
+KEPT = (
+    *("name", "slug", "description", "kind", "config", "args_schema", "return_direct"),
+    *("effect", "approval", "on_error", "timeout", "retries", "calls_per_run"),
+    *("output_limit", "hosts", "enabled", "visibility", "approval_hours", "at_expiry"),
+)
+"""Fields of a definition that a revision keeps."""
+
+
+def save_tool(tool: Tool, *, by: User | None, note: str = "") -> Tool:
+    """Store `tool`, and a revision where its definition changed."""
+    with transaction.atomic():
+        tool.save()
+        body = definition_of(tool)
+        newest = tool.revisions.order_by("-number").first()
+        if newest is not None and newest.body == body:
+            return tool
+        highest = tool.revisions.aggregate(n=Max("number"))["n"] or 0
+        tool.revision = highest + 1
+        tool.save(update_fields=["revision"])
+        ToolRevision.objects.create(
+            tool=tool, number=tool.revision, body=body, note=note[:200], by=by
+        )
+    return tool
+
+
+def definition_of(tool: Tool) -> dict[str, Any]:
+    """Return all fields of the definition as JSON; secrets are references."""
+    body: dict[str, Any] = {name: getattr(tool, name) for name in KEPT}
+    body["approvers"] = tool.approvers_id
+    body["credential"] = tool.credential_id
+    body["mcp_server"] = tool.mcp_server_id
+    return body

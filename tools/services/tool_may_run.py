@@ -1,0 +1,55 @@
+"""Looking, at the time of a call, whether a tool may still be used."""
+
+from typing import NamedTuple
+
+from django.contrib.auth.models import User
+
+from tools.models import Tool
+from tools.statement import execute
+
+STATE = """
+    SELECT tool.name, tool.archived_at IS NOT NULL, tool.enabled,
+        owner.is_active, tool.owner_id
+    FROM tools_tool tool JOIN auth_user owner ON owner.id = tool.owner_id
+    WHERE tool.id = %s
+"""
+
+
+class _State(NamedTuple):
+    name: str
+    is_archived: bool
+    is_enabled: bool
+    is_owner_active: bool
+    owner_id: int
+
+
+def tool_may_run(tool_id: int, *, user: User | None = None) -> str | None:
+    """Return why a call is not allowed any more, or None.
+
+    `user` is who gave the tool to the agent: the agent's owner.
+    """
+    tool = _state_of(tool_id)
+    if tool is None:
+        return "This tool does not exist any more."
+    if tool.is_archived:
+        return f"The tool {tool.name!r} was archived."
+    if not tool.is_enabled:
+        return f"The tool {tool.name!r} is switched off."
+    if not tool.is_owner_active:
+        return f"The owner of the tool {tool.name!r} has no access any more."
+    if user is not None and not _is_usable(tool_id, user, owner_id=tool.owner_id):
+        return f"The owner of this agent may not use the tool {tool.name!r} any more."
+    return None
+
+
+def _state_of(tool_id: int) -> _State | None:
+    """Return what is asked for each run, in plain SQL (docs/decisions/0007)."""
+    row = execute(STATE, [tool_id]).row
+    return _State(*row) if row else None
+
+
+def _is_usable(tool_id: int, user: User, *, owner_id: int) -> bool:
+    """Whether `user` may use the tool; one's own needs no look at groups."""
+    if user.is_superuser or owner_id == user.pk:
+        return True
+    return Tool.objects.usable_by(user).filter(pk=tool_id).exists()

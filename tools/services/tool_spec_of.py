@@ -1,0 +1,80 @@
+"""Freezing a tool: what a run needs to call it, without secrets."""
+
+from typing import Any
+
+from tools.errors import ToolFailed
+from tools.models import Tool
+from tools.overrides import fewer_hosts, read_overrides, smaller, stricter
+from tools.registry import find_function
+from tools.spec import Effect, ToolSpec
+
+
+def tool_spec_of(
+    tool: Tool, *, policy: str = "default", overrides: dict[str, Any] | None = None
+) -> ToolSpec:
+    """Return `tool` as it is now, under the policy of one agent.
+
+    `policy` ask and allow decide whether a person is asked; default leaves it to the
+    tool's own approval and effect. Unknown overrides have no effect; effect and limits
+    of the tool only grow tighter.
+    """
+    own = read_overrides(overrides)
+    effect = stricter(tool.effect, own.effect)
+    return ToolSpec.model_validate(
+        {
+            "name": tool.name,
+            "return_direct": tool.return_direct,
+            "effect": effect,
+            "asks": asks(tool, policy, effect=effect),
+            "approval_hours": tool.approval_hours,
+            "at_expiry": tool.at_expiry or None,
+            "timeout": smaller(tool.timeout, own.timeout),
+            "retries": smaller(tool.retries, own.retries),
+            "on_error": tool.on_error,
+            "calls_per_run": smaller(tool.calls_per_run, own.calls_per_run),
+            "output_limit": smaller(tool.output_limit, own.output_limit),
+            "kind": tool.kind,
+            "tool_id": tool.pk,
+            "revision": tool.revision,
+            **described(tool),
+            "config": config_of(tool, hosts=fewer_hosts(tool.hosts, own.hosts)),
+            **own.plain(),
+        }
+    )
+
+
+def asks(tool: Tool, policy: str, *, effect: Effect) -> bool:
+    """Whether a person must approve each call, which has this effect."""
+    if policy != "default":
+        return policy == "ask"
+    return tool.approval == Tool.Approval.ALWAYS or (
+        tool.approval == Tool.Approval.SIDE_EFFECTS and effect == "side_effect"
+    )
+
+
+def described(tool: Tool) -> dict[str, Any]:
+    """Return description and schema; a function brings its own where none is set."""
+    description, schema = tool.description, tool.args_schema
+    if tool.kind == "sql" and tool.config.get("tables"):
+        description = f"{description}\n\nTables:\n{tool.config['tables']}".strip()
+    if tool.kind == "function" and (schema is None or not description):
+        try:
+            function = find_function(str(tool.config.get("function", "")))
+        except ToolFailed:
+            pass  # the call will say so
+        else:
+            description = description or function.description
+            schema = function.args_schema if schema is None else schema
+    return {"description": description, "args_schema": schema}
+
+
+def config_of(tool: Tool, *, hosts: list[str]) -> dict[str, Any]:
+    """Return what the kind needs; credentials and servers by their number."""
+    config = dict(tool.config)
+    if hosts:
+        config["hosts"] = hosts
+    if tool.credential_id is not None:
+        config["credential"] = tool.credential_id
+    if tool.mcp_server_id is not None:
+        config["mcp_server"] = tool.mcp_server_id
+    return config

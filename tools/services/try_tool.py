@@ -1,0 +1,63 @@
+"""Trying a tool out: one call, through the same code as a run."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from tools.audit.write import write_entry
+from tools.errors import Interrupted, ToolFailed
+from tools.kinds.registry import call_tool
+from tools.kinds.values import text_of
+from tools.models import Tool
+from tools.safe_schema import first_fault
+from tools.services.tool_may_run import tool_may_run
+from tools.services.tool_spec_of import tool_spec_of
+from tools.watch import Watch
+
+TRY_SECONDS = 10.0
+MAX_TEXT = 100_000
+"""Characters of a result that the page shows."""
+
+
+@dataclass(frozen=True)
+class TryResult:
+    """What came of one call."""
+
+    value_text: str
+    """The text a model would read; empty where it failed."""
+    error: str
+    """A sentence; empty where it worked."""
+    seconds: float
+    is_cut: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether the call worked."""
+        return not self.error
+
+
+def try_tool(tool: Tool, tool_input: Any, *, by: User) -> TryResult:
+    """Call `tool` once with `tool_input`, for at most ten seconds.
+
+    A tool that is switched off may be tried by those who see it; an archived one not.
+    """
+    spec = tool_spec_of(tool)
+    refused = tool_may_run(tool.pk, user=by) if tool.enabled else None
+    if refused is None and spec.args_schema is not None:
+        refused = first_fault(tool_input, spec.args_schema)
+    if refused is not None:
+        return TryResult("", refused, 0.0)
+    write_entry("tried", "tool", tool, by=by, changes={"arguments": [None, tool_input]})
+    began = time.perf_counter()
+    value, error = None, ""
+    try:
+        value = call_tool(
+            spec, tool_input, watch=Watch(seconds=TRY_SECONDS), idempotency_key="try"
+        )
+    except (ToolFailed, Interrupted) as failed:
+        error = str(failed)
+    took = time.perf_counter() - began
+    text = "" if error else text_of(value)
+    return TryResult(text[:MAX_TEXT], error, took, is_cut=len(text) > MAX_TEXT)

@@ -1,0 +1,184 @@
+"""From a function's signature and docstring to the JSON Schema of its arguments."""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import (
+    Annotated,
+    Any,
+    NamedTuple,
+    NotRequired,
+    get_type_hints,
+)
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+from pydantic_core import to_jsonable_python
+from typing_extensions import TypedDict
+
+from tools.errors import ToolFailed
+
+FUNCTION_LIKE = (
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.KEYWORD_ONLY,
+)
+GOOGLE = re.compile(r"(?m)^(?:Args|Arguments|Parameters):[ \t]*$")
+SECTION = re.compile(r"(?m)^(?:Returns?|Raises|Yields|Examples?|Notes?):")
+ENTRY = re.compile(r"^(\w+)(?:\s*\([^)]*\))?\s*:\s*(.*)$")
+SPHINX = re.compile(r"(?m)^:(?:param|type|returns?|rtype|raises?)\b")
+SPHINX_PARAM = re.compile(
+    r"(?ms)^:param (?:[^:]*\s)?(\w+):[ \t]*(.*?)(?=^:|^[ \t]*$|\Z)"
+)
+
+
+class NotATool(TypeError):
+    """A function's signature cannot be offered to a model."""
+
+    def __init__(self, function: Callable[..., Any], why: str) -> None:
+        super().__init__(
+            f"{function.__module__}.{function.__qualname__} cannot be a tool: {why}."
+        )
+
+
+class WrongArguments(ToolFailed):
+    """The arguments do not fit the function."""
+
+    def __init__(self, error: ValidationError) -> None:
+        said = [
+            ": ".join(filter(None, [".".join(map(str, one["loc"])), one["msg"]]))
+            for one in error.errors(include_url=False, include_context=False)
+        ]
+        super().__init__(f"The arguments are wrong. {'; '.join(said)}.")
+
+
+class Docstring(NamedTuple):
+    """What a docstring says of the function, and of each parameter."""
+
+    text: str
+    parameters: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The parameters of a function that a model fills in."""
+
+    adapter: TypeAdapter[dict[str, Any]] = field(repr=False)
+    schema: dict[str, Any]
+    names: tuple[str, ...]
+    context: str | None
+    """The parameter that is given a `ToolContext`."""
+
+    def convert(self, tool_input: Any) -> dict[str, Any]:
+        """Return Python values for `tool_input`; raise `WrongArguments`.
+
+        One text is taken as the only argument of a function that has one.
+        """
+        if isinstance(tool_input, str) and len(self.names) == 1:
+            tool_input = {self.names[0]: tool_input}
+        elif tool_input is None or (tool_input == "" and not self.names):
+            tool_input = {}
+        try:
+            return self.adapter.validate_python(tool_input)
+        except ValidationError as error:
+            raise WrongArguments(error) from None
+
+
+def arguments_of(function: Callable[..., Any], *, context: type) -> Arguments:
+    """Return the arguments of `function`; raise `NotATool` with a sentence."""
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise NotATool(
+            function, f"an annotation cannot be resolved ({error})"
+        ) from None
+    told = read_docstring(inspect.getdoc(function) or "").parameters
+    fields: dict[str, Any] = {}
+    context_name = None
+    for name, parameter in inspect.signature(function).parameters.items():
+        if hints.get(name) is context:
+            context_name = name
+        else:
+            kind = checked_type(function, parameter, hints)
+            fields[name] = field_of(kind, parameter.default, told.get(name))
+    adapter = adapter_of(function, fields)
+    return Arguments(adapter, schema_of(adapter), tuple(fields), context_name)
+
+
+def checked_type(
+    function: Callable[..., Any], parameter: inspect.Parameter, hints: dict[str, Any]
+) -> Any:
+    """Return the parameter's type; refuse what a model cannot fill in by name."""
+    if parameter.kind not in FUNCTION_LIKE:
+        raise NotATool(
+            function, f"the parameter {str(parameter)!r} cannot be given by name"
+        )
+    if parameter.name not in hints:
+        raise NotATool(function, f"the parameter {parameter.name!r} has no type")
+    return hints[parameter.name]
+
+
+def field_of(kind: Any, default: Any, description: str | None) -> Any:
+    """Return the type of one key: described, and required where there is no default."""
+    more: dict[str, Any] = {}
+    if default is not inspect.Parameter.empty:
+        value = to_jsonable_python(default, fallback=repr)
+        more["json_schema_extra"] = {"default": value}
+    marks = getattr(kind, "__metadata__", ())
+    if description and not any(getattr(mark, "description", None) for mark in marks):
+        more["description"] = description
+    marked = Annotated[kind, Field(**more)]
+    return marked if default is inspect.Parameter.empty else NotRequired[marked]
+
+
+def adapter_of(
+    function: Callable[..., Any], fields: dict[str, Any]
+) -> TypeAdapter[dict[str, Any]]:
+    """Return the validator of a dictionary with these keys and no others."""
+    make_shape: Any = TypedDict  # for mypy a shape made at run time is none
+    shape = make_shape(function.__name__, fields)
+    shape.__pydantic_config__ = ConfigDict(extra="forbid")
+    try:
+        return TypeAdapter(shape)
+    except (PydanticSchemaGenerationError, PydanticUserError) as error:
+        why = str(error).splitlines()[0].rstrip(".")
+        raise NotATool(function, f"a type has no JSON form ({why})") from None
+
+
+def schema_of(adapter: TypeAdapter[dict[str, Any]]) -> dict[str, Any]:
+    """Return the JSON Schema without the titles that only repeat the names."""
+    schema = adapter.json_schema()
+    schema.pop("title", None)
+    for one in schema.setdefault("properties", {}).values():
+        one.pop("title", None)
+    return schema
+
+
+def read_docstring(text: str) -> Docstring:
+    """Split a docstring in Google's or Sphinx's style into text and parameters."""
+    head, *rest = GOOGLE.split(text, maxsplit=1)
+    parameters = google_entries(SECTION.split(rest[0])[0]) if rest else {}
+    parameters |= {
+        match[1]: " ".join(match[2].split()) for match in SPHINX_PARAM.finditer(text)
+    }
+    head = SPHINX.split(SECTION.split(head)[0])[0]
+    return Docstring(head.strip(), parameters)
+
+
+def google_entries(block: str) -> dict[str, str]:
+    """Return the entries of an `Args:` block; deeper lines continue an entry."""
+    entries: dict[str, str] = {}
+    lines = [line for line in block.splitlines() if line.strip()]
+    if not lines:
+        return {}
+    margin = len(lines[0]) - len(lines[0].lstrip())
+    name = None
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        match = ENTRY.match(line.strip()) if indent == margin else None
+        if match:
+            name = match[1]
+            entries[name] = match[2].strip()
+        elif name is not None and indent > margin:
+            entries[name] = f"{entries[name]} {line.strip()}".strip()
+    return entries

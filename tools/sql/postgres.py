@@ -1,0 +1,187 @@
+"""Reading a PostgreSQL database, and nothing else."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import psycopg
+
+from tools.errors import Interrupted, ToolFailed
+from tools.kinds.left_behind import run_or_leave
+from tools.sql.rows import MAX_BYTES, QueryFailed, RowTooLarge, table_of
+from tools.sql.sqlite import tables_in_words
+from tools.watch import Watch
+
+CONNECT_SECONDS = 10
+NAMED = re.compile(r"(?<!:):([a-zA-Z_]\w*)")
+TEXTS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+REACHING = re.compile(
+    r"\b(pg_(?:terminate|cancel)_backend|pg_(?:try_)?advisory_\w+|pg_notify|set_config"
+    r"|pg_reload_conf|pg_(?:read|ls|stat|logdir)_\w*(?:file|dir)\w*|lo_\w+|dblink\w*"
+    r"|(?:query|cursor|table|schema|database)_to_xml\w*|ts_stat|ts_rewrite)\"?\s*\(",
+    re.IGNORECASE,
+)
+"""Functions that do more than read: to other sessions, files, servers, or by running
+a text as a query."""
+
+ODD_NAMES = re.compile(r"\bU&\s*\"", re.IGNORECASE)
+
+WRAPPED = """
+SELECT CASE WHEN octet_length(j) <= %(agentsite_bytes)s THEN j END FROM (
+SELECT row_to_json(q)::text AS j FROM (
+{query}
+) q LIMIT %(agentsite_rows)s) z
+"""
+"""Around every query. The server writes the JSON, so that no value is larger here than
+it may be. With a parameter, the protocol takes one statement only; in brackets, that is
+a SELECT."""
+
+R = TypeVar("R")
+
+
+class RoleTooStrong(ToolFailed):
+    """The role could read files of the server, and run programs."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The database is not asked: the role of this connection is a superuser. "
+            "Use one that may only read."
+        )
+
+
+@contextmanager
+def reading(url: str, watch: Watch) -> Iterator["psycopg.Connection[Any]"]:
+    """Give a connection within one read-only transaction."""
+    left = watch.left() or 60.0
+    options = (
+        f"-c default_transaction_read_only=on -c statement_timeout={int(left * 1000)}"
+        f" -c lock_timeout=2000 -c idle_in_transaction_session_timeout=60000"
+    )
+    try:
+        connection = psycopg.connect(
+            url,
+            options=options,
+            connect_timeout=CONNECT_SECONDS,
+            application_name="agentsite-tool",
+        )
+    except psycopg.Error as error:
+        raise QueryFailed(told(error, url)) from None
+    with connection:
+        if connection.info.parameter_status("is_superuser") == "on":
+            raise RoleTooStrong
+        connection.read_only = True
+        try:
+            yield connection
+        except psycopg.Error as error:
+            watch.check()
+            raise QueryFailed(told(error, url)) from None
+        except (UnicodeError, OverflowError, ValueError) as error:
+            raise QueryFailed(str(error)) from None
+        finally:
+            connection.rollback()
+
+
+def told(error: psycopg.Error, url: str) -> str:
+    """Return the server's own words; where it was not reached, no address."""
+    if error.diag.message_primary:
+        return error.diag.message_primary
+    if isinstance(error, psycopg.OperationalError):
+        return "the database cannot be reached, or refuses the connection"
+    return str(error).replace(url, "…")
+
+
+def query_postgres(
+    url: str, query: str, values: dict[str, Any], *, limit: int, watch: Watch
+) -> Any:
+    """Return columns and rows; `:name` in the query is `values["name"]`."""
+
+    refuse_reach(query)
+    used = {**values, "agentsite_rows": limit + 1, "agentsite_bytes": MAX_BYTES}
+
+    def ask(connection: "psycopg.Connection[Any]") -> Any:
+        statement = WRAPPED.format(query=with_parameters(query, used))
+        rows = connection.execute(statement.encode(), used).fetchall()
+        if any(row[0] is None for row in rows):
+            raise RowTooLarge
+        return rows
+
+    rows = under(url, ask, watch)
+    objects = [loaded(row[0]) for row in rows]
+    columns = list(objects[0]) if objects else []
+    return table_of(columns, [list(one.values()) for one in objects], limit=limit)
+
+
+def refuse_reach(query: str) -> None:
+    """Raise `QueryFailed` where a query calls what reaches beyond its transaction.
+
+    Reading alone does not stop a role from ending its other sessions, from holding
+    locks, or from opening connections through an extension.
+    """
+    bare = TEXTS.sub(lambda found: found[0] if found[0][0] == '"' else " ", query)
+    if ODD_NAMES.search(bare):
+        raise QueryFailed('names written as U&"…" are not taken')
+    if found := REACHING.search(bare):
+        raise QueryFailed(f"the function {found[1].lower()} is not allowed here")
+
+
+def loaded(text: Any) -> dict[str, Any]:
+    """Return one row; psycopg gives text, as it was cast to text."""
+    row: dict[str, Any] = json.loads(text)
+    return row
+
+
+def with_parameters(query: str, values: dict[str, Any]) -> str:
+    """Return the query with `:name` as the driver writes it; `::type` stays."""
+    query = query.strip().rstrip(";").replace("%", "%%")
+    parts: list[str] = []
+    at = 0
+    for match in TEXTS.finditer(query):
+        parts += [named(query[at : match.start()], values), match[0]]
+        at = match.end()
+    return "".join([*parts, named(query[at:], values)])
+
+
+def named(piece: str, values: dict[str, Any]) -> str:
+    """Replace `:name` by a parameter; raise `QueryFailed` where there is no such."""
+
+    def parameter(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            raise QueryFailed(f"there is no argument for :{match[1]}")
+        return f"%({match[1]})s"
+
+    return NAMED.sub(parameter, piece)
+
+
+def schema_postgres(url: str, *, watch: Watch) -> str:
+    """Return the tables and their columns, a table a line."""
+
+    def ask(connection: "psycopg.Connection[Any]") -> list[Any]:
+        return connection.execute(
+            "SELECT CASE table_schema WHEN 'public' THEN table_name ELSE "
+            "table_schema || '.' || table_name END, column_name, data_type "
+            "FROM information_schema.columns WHERE table_schema NOT IN "
+            "('pg_catalog', 'information_schema') "
+            "ORDER BY table_schema, table_name, ordinal_position LIMIT 2000"
+        ).fetchall()
+
+    return tables_in_words(under(url, ask, watch))
+
+
+def under(url: str, ask: Callable[["psycopg.Connection[Any]"], R], watch: Watch) -> R:
+    """Ask in a thread that is cancelled on the server when `watch` says so."""
+    opened: list[psycopg.Connection[Any]] = []
+
+    def call() -> R:
+        with reading(url, watch) as connection:
+            opened.append(connection)
+            return ask(connection)
+
+    try:
+        return run_or_leave(call, watch)
+    except Interrupted:
+        for connection in opened:
+            connection.cancel_safe(timeout=2)
+        raise

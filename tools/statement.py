@@ -1,0 +1,82 @@
+"""Running a statement that is asked again and again, at little cost.
+
+PostgreSQL reads and plans it once a connection; values travel apart from it. That needs
+connections that keep what they have prepared: behind a pooler that does not,
+`?prepare_threshold=none` in `DATABASE_URL` switches it off.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import psycopg
+from django.db import DEFAULT_DB_ALIAS, connections
+
+
+class Done(NamedTuple):
+    """What came of a statement."""
+
+    rows: list[tuple[Any, ...]]
+    """What it returned."""
+    changed: int
+    """How many rows it changed or returned."""
+
+    @property
+    def row(self) -> tuple[Any, ...] | None:
+        """The first row; None where there is none."""
+        return self.rows[0] if self.rows else None
+
+
+def execute(sql: str, values: Sequence[Any] = ()) -> Done:
+    """Run `sql`, whose holes are `%s`, in the thread's transaction or by itself.
+
+    It should be the same text each time. Raises the errors of `django.db`.
+    """
+    here: Any = connections[DEFAULT_DB_ALIAS]  # its proxy looks it up at each use
+    if here.vendor != "postgresql":
+        with here.cursor() as cursor:
+            cursor.execute(sql, values)
+            rows = cursor.fetchall() if cursor.description else []
+            return Done(rows, cursor.rowcount)
+    with here.wrap_database_errors:
+        if _borrows(here):
+            return _borrowed(here.pool, sql, values)
+        here.ensure_connection()
+        here.validate_no_broken_transaction()
+        return _prepared(here.connection, sql, values)
+
+
+def _borrows(here: Any) -> bool:
+    """Whether a connection is taken for this statement alone.
+
+    So it is where a thread has none and taking one costs no check of it, as in a
+    worker: to make it the thread's and give it back costs as much as the statement.
+    """
+    return (
+        here.connection is None
+        and not here.in_atomic_block
+        and not here.settings_dict["CONN_HEALTH_CHECKS"]
+        and here.pool is not None
+    )
+
+
+def _borrowed(pool: Any, sql: str, values: Sequence[Any]) -> Done:
+    if pool.closed:
+        pool.open()
+    connection = pool.getconn()
+    try:
+        if not connection.autocommit:  # somebody gave it back inside a transaction
+            connection.autocommit = True
+        return _prepared(connection, sql, values)
+    finally:
+        pool.putconn(connection)
+
+
+def _prepared(
+    connection: "psycopg.Connection[Any]", sql: str, values: Sequence[Any]
+) -> Done:
+    cursor: psycopg.Cursor[Any] = psycopg.Cursor(connection)
+    # The text is ours; psycopg asks for a literal, which no built text is.
+    cursor.execute(sql.encode(), values, prepare=True)
+    answer = cursor.pgresult
+    rows = cursor.fetchall() if answer and answer.nfields else []
+    return Done(rows, cursor.rowcount)

@@ -1,0 +1,42 @@
+"""What JSON and every database can hold."""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def flaw_of_scalar(value: Any) -> str | None:
+    """Return why JSON or a database could not hold `value`, which is no container."""
+    if isinstance(value, str) and ("\0" in value or has_surrogate(value)):
+        return "It holds a character that cannot be stored."
+    if isinstance(value, float) and not math.isfinite(value):
+        return "The number is too large."
+    if not isinstance(value, str | bool | int | float | None):
+        return f"A {type(value).__name__} is not possible here."
+    return None
+
+
+def has_surrogate(text: str) -> bool:
+    """Whether `text` has half of a character, which UTF-8 cannot carry."""
+    return SURROGATE.search(text) is not None
+
+
+def is_storable(value: Any) -> bool:
+    """Whether all names, texts and numbers in `value` can be stored, at any depth."""
+    return all(flaw_of_scalar(one) is None for one in scalars_in(value))
+
+
+def scalars_in(value: Any) -> Iterator[Any]:
+    """Yield what is no container, and the names of what is in one."""
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            todo += [*one, *one.values()]
+        elif isinstance(one, list):
+            todo += one
+        else:
+            yield one

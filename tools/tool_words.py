@@ -1,0 +1,28 @@
+"""What pages say about tools."""
+
+from django.contrib.auth.models import User
+
+from tools.forms.kinds import FORMS
+from tools.models import Tool
+from tools.ownership import Visibility
+
+KIND_WORDS = {kind: form.word for kind, form in FORMS.items()}
+
+
+def who_may(tool: Tool) -> str:
+    """Say who may give the tool to an agent."""
+    if tool.visibility == Visibility.EVERYONE:
+        return "everyone"
+    if tool.visibility == Visibility.PRIVATE:
+        return f"only {tool.owner}"
+    names = ", ".join(tool.groups.values_list("name", flat=True))
+    return f"{tool.owner}, and the groups {names}" if names else f"only {tool.owner}"
+
+
+def may_edit(tool: Tool, user: User) -> bool:
+    """Whether `user` may change the tool in the admin."""
+    return (
+        user.is_staff
+        and user.has_perm("tools.change_tool")
+        and Tool.objects.editable_by(user).filter(pk=tool.pk).exists()
+    )
