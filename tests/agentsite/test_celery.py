@@ -1,0 +1,102 @@
+"""How a message reaches the broker, and how long a web request waits for it."""
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import redis
+from django.db import connections
+from kombu.exceptions import OperationalError
+
+from agentsite.celery import app, be_patient
+from agentsite.database import database_from
+from tests.faults.site import run_python
+from tests.servers import start_redis
+from tests.timing import assert_quick, tries
+
+PATIENCE = 3
+"""Seconds; a hung broker may cost a web request no more."""
+
+
+@pytest.fixture
+def broker(tmp_path):
+    """An own server, to be broken."""
+    socket = tmp_path / "broker.sock"
+    server = start_redis(socket)
+    yield server, socket
+    server.kill()
+    server.wait()
+
+
+def ring(socket, run_id: int) -> None:
+    with app.connection_for_write(f"redis+socket://{socket}") as connection:
+        app.send_task("runs.execute_run", args=[run_id], connection=connection)
+
+
+def test_a_message_is_an_id_in_the_queue_of_runs(broker):
+    _, socket = broker
+
+    ring(socket, 7)
+
+    with redis.Redis(unix_socket_path=str(socket)) as client:
+        message = json.loads(client.lpop("runs"))
+    assert message["headers"]["task"] == "runs.execute_run"
+    assert message["headers"]["argsrepr"] == "[7]"
+
+
+@tries(4)
+def test_a_broker_that_is_away_is_known_at_once(tmp_path):
+    started = time.monotonic()
+
+    with pytest.raises(OperationalError):
+        ring(tmp_path / "nobody.sock", 7)
+
+    assert_quick(time.monotonic() - started, PATIENCE)
+
+
+@tries(4)
+def test_a_broker_that_hangs_costs_a_moment(broker):
+    server, socket = broker
+    server.send_signal(signal.SIGSTOP)
+    started = time.monotonic()
+
+    with pytest.raises(OperationalError):
+        ring(socket, 7)
+
+    assert_quick(time.monotonic() - started, PATIENCE)
+
+
+def test_workers_wait_longer_than_web_requests():
+    worker = app.__class__("worker", set_as_current=False)
+    worker.config_from_object("django.conf:settings", namespace="CELERY")
+
+    be_patient(conf=worker.conf)
+
+    assert worker.conf.broker_transport_options["socket_timeout"] > 5
+    assert app.conf.broker_transport_options["socket_timeout"] < 1
+
+
+def test_workers_wait_longer_for_the_database(monkeypatch):
+    entry = database_from("postgresql://127.0.0.1/x", data=Path("/"), pool=5)
+    monkeypatch.setitem(connections.settings, "default", entry)
+    before = entry["OPTIONS"]["pool"]["timeout"]
+
+    be_patient(conf=app.__class__("worker", set_as_current=False).conf)
+
+    assert before < 5 < entry["OPTIONS"]["pool"]["timeout"]
+
+
+def test_every_process_rings_at_our_broker_from_every_thread(tmp_path):
+    code = (
+        "import django; django.setup()\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "from celery import current_app\n"
+        "print(current_app.main)\n"
+        "print(ThreadPoolExecutor(1).submit(lambda: current_app.main).result())"
+    )
+
+    done = run_python(tmp_path, code)
+
+    assert done.stdout.split() == ["agentsite", "agentsite"]

@@ -1,0 +1,63 @@
+"""The variables, and what is said of wrong ones."""
+
+import re
+
+import pytest
+from pydantic import ValidationError
+
+from agentsite.env import ROOT, Env, sentences
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param("PORT", "abc", id="port-word"),
+        pytest.param("PORT", "70000", id="port-too-big"),
+        pytest.param("AGENTSITE_LEASE_SECONDS", "-1", id="negative-lease"),
+        pytest.param("REDIS_URL", "http://x", id="redis-scheme"),
+        pytest.param("AGENTSITE_URL", "example.org", id="url-without-scheme"),
+        pytest.param("AGENTSITE_TOOL_MODULES", "a b", id="module-with-space"),
+        pytest.param("CSRF_TRUSTED_ORIGINS", "example.org", id="origin-scheme"),
+        pytest.param("AGENTSITE_LOG_LEVEL", "LOUD", id="log-level"),
+        pytest.param("DEBUG", "maybe", id="debug-word"),
+        pytest.param("REDIS_URL", "redis://host:port/0", id="redis-port"),
+        pytest.param("AGENTSITE_ENCRYPTION_KEYS", "secret", id="no-key"),
+        pytest.param("ALLOWED_HOSTS", "http://example.org", id="host-is-address"),
+    ],
+)
+def test_a_wrong_value_is_a_sentence_naming_the_variable(monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(ValidationError) as caught:
+        Env()
+
+    (sentence,) = sentences(caught.value)
+    assert sentence.startswith(f"The variable {name} ")
+
+
+def test_every_variable_has_a_line_of_help():
+    assert all(field.description for field in Env.model_fields.values())
+
+
+def test_a_list_is_split_at_commas(monkeypatch):
+    monkeypatch.setenv("AGENTSITE_TOOL_MODULES", "a.b, c,")
+
+    assert Env().agentsite_tool_modules == ("a.b", "c")
+
+
+def rows() -> list[str]:
+    """Return the README's table as the model has it."""
+    return [
+        f"| `{name.upper()}` | {shown(field.default)} | {field.description} |"
+        for name, field in Env.model_fields.items()
+    ]
+
+
+def shown(default: object) -> str:
+    return "" if default in ("", (), None) else f"`{default}`"
+
+
+def test_the_readme_lists_every_variable_and_no_other():
+    readme = (ROOT / "README.md").read_text().splitlines()
+
+    assert [line for line in readme if re.match(r"\| `[A-Z]", line)] == rows()

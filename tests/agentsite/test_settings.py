@@ -1,0 +1,102 @@
+"""What the settings make of the database, the broker and static files."""
+
+import subprocess
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import AsyncClient, Client
+
+from agentsite.database import WrongDatabaseUrl, database_from
+from tests.faults.site import run_python
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_database_keeps_what_it_is_told():
+    User.objects.create_user("ann")
+
+    assert User.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_sqlite_syncs_fully_and_postgresql_has_timeouts():
+    with connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            assert cursor.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            assert cursor.execute("PRAGMA synchronous").fetchone() == (2,)
+            assert cursor.execute("PRAGMA foreign_keys").fetchone() == (1,)
+        else:
+            cursor.execute("SHOW statement_timeout")
+            assert cursor.fetchone() == ("30s",)
+
+
+def test_a_postgresql_url_becomes_a_pool(tmp_path):
+    url = "postgresql://ann:p%40ss@db.example:5433/site?sslmode=require"
+
+    entry = database_from(url, data=tmp_path, pool=7)
+
+    assert (entry["USER"], entry["PASSWORD"]) == ("ann", "p@ss")
+    assert (entry["HOST"], entry["PORT"], entry["NAME"]) == (
+        "db.example",
+        "5433",
+        "site",
+    )
+    assert entry["OPTIONS"]["sslmode"] == "require"
+    assert entry["OPTIONS"]["pool"]["max_size"] == 7
+
+
+@pytest.mark.parametrize(
+    ("query", "prepares"),
+    [
+        pytest.param("", True, id="usual"),
+        pytest.param("?prepare_threshold=none", False, id="behind-a-pooler"),
+    ],
+)
+def test_only_a_pooler_that_forgets_forbids_prepared_statements(
+    tmp_path, query, prepares
+):
+    url = f"postgresql://db.example/site{query}"
+
+    options = database_from(url, data=tmp_path, pool=7)["OPTIONS"]
+
+    assert (options["prepare_threshold"] is not None) == prepares
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("mysql://host/name", id="scheme"),
+        pytest.param("postgresql://host", id="no-name"),
+        pytest.param("postgresql://host:many/name", id="port"),
+        pytest.param("nonsense", id="nonsense"),
+    ],
+)
+def test_a_wrong_database_url_is_refused_by_name(tmp_path, url):
+    with pytest.raises(WrongDatabaseUrl, match=r"^The variable DATABASE_URL "):
+        database_from(url, data=tmp_path, pool=1)
+
+
+def test_static_files_carry_type_length_and_policy():
+    answer = Client().get("/static/admin/css/base.css")
+
+    assert answer.status_code == 200
+    assert answer.headers["Content-Type"].startswith("text/css")
+    assert int(answer.headers["Content-Length"]) == len(answer.content)
+    assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
+
+
+def test_static_files_are_served_under_asgi_without_a_warning():
+    answer = async_to_sync(AsyncClient().get)("/static/admin/css/base.css")
+
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize("content", ["", "no key\n"], ids=["empty", "another-text"])
+def test_a_damaged_file_of_keys_is_named(tmp_path, content):
+    (tmp_path / "encryption_keys").write_text(content)
+
+    with pytest.raises(subprocess.CalledProcessError) as ended:
+        run_python(tmp_path, "import django; django.setup()")
+
+    assert ended.value.stderr.startswith(f"The file {tmp_path}/encryption_keys is dam")

@@ -1,0 +1,118 @@
+"""Who may call the API, and how it refuses."""
+
+import pytest
+from django.db import OperationalError
+from django.test import Client
+
+from runs.api import door
+from tests.api.make_client import Api, fields_of
+from tests.make import make_agent, make_run, make_user
+
+pytestmark = pytest.mark.django_db
+
+CALLS = [
+    ("POST", "runs"),
+    ("GET", "runs/1"),
+    ("POST", "runs/1/cancel"),
+]
+
+
+@pytest.mark.parametrize(("verb", "path"), CALLS)
+@pytest.mark.parametrize(
+    "header",
+    [
+        pytest.param({}, id="none"),
+        pytest.param({"Authorization": "Bearer as_wrong"}, id="wrong"),
+        pytest.param({"Authorization": "Bearer"}, id="empty"),
+        pytest.param({"Authorization": "Basic YTpi"}, id="basic"),
+    ],
+)
+def test_asks_for_a_token(verb, path, header):
+    answer = Client().generic(verb, f"/api/v1/{path}", headers=header)
+
+    assert (answer.status_code, fields_of(answer)) == (401, ["Authorization"])
+    assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+def test_a_session_alone_changes_nothing():
+    run, client = make_run(), Client()
+    client.force_login(run.owner)
+
+    answer = client.post(f"/api/v1/runs/{run.pk}/cancel")
+
+    assert answer.status_code == 401
+    run.refresh_from_db()
+    assert run.status == "queued"
+
+
+def test_a_wrong_token_is_not_saved_by_a_session():
+    run, client = make_run(), Client()
+    client.force_login(run.owner)
+
+    answer = client.get(
+        f"/api/v1/runs/{run.pk}", headers={"Authorization": "Bearer as_x"}
+    )
+
+    assert answer.status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("verb", "path", "allowed"),
+    [
+        ("GET", "runs", "POST"),
+        ("DELETE", "runs/1", "GET, HEAD"),
+        ("GET", "runs/1/cancel", "POST"),
+        ("PUT", "runs/1/cancel", "POST"),
+    ],
+)
+def test_another_method_is_405(verb, path, allowed):
+    answer = Client().generic(verb, f"/api/v1/{path}")
+
+    assert (answer.status_code, fields_of(answer)) == (405, ["method"])
+    assert answer.headers["Allow"] == allowed
+
+
+@pytest.mark.parametrize("path", ["", "runz", "runs/1/cancel/now", "runs/-1"])
+@pytest.mark.parametrize("verb", ["GET", "POST"])
+def test_an_unknown_path_is_404(verb, path):
+    answer = Client().generic(verb, f"/api/v1/{path}")
+
+    assert (answer.status_code, fields_of(answer)) == (404, ["path"])
+
+
+def test_a_last_slash_does_no_harm():
+    ann = make_user()
+    make_agent(ann, slug="adder")
+    api = Api(ann)
+
+    run = api.post("runs/", {"agent": "adder", "inputs": {"input": "a"}}).json()
+
+    assert api.get(f"runs/{run['id']}/").status_code == 200
+    assert api.post(f"runs/{run['id']}/cancel/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        pytest.param(OperationalError("gone"), 503, id="database"),
+        pytest.param(RuntimeError("secret word"), 500, id="ours"),
+    ],
+)
+def test_our_own_mistakes_have_the_same_shape(monkeypatch, error, status):
+    run = make_run()
+    api = Api(run.owner)
+
+    def fail(token):
+        raise error
+
+    monkeypatch.setattr(door, "user_of_token", fail)
+    answer = api.get(f"runs/{run.pk}")
+
+    assert (answer.status_code, fields_of(answer)) == (status, ["server"])
+    assert "secret" not in answer.text
+
+
+def test_answers_are_not_kept_by_caches():
+    run = make_run()
+
+    assert Api(run.owner).get(f"runs/{run.pk}").headers["Cache-Control"] == "no-store"

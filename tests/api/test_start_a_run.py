@@ -1,0 +1,229 @@
+"""`POST /api/v1/runs`."""
+
+import pytest
+
+from runs.models import Conversation, Run
+from runs.services.publish_agent import publish_agent
+from tests.api.make_client import Api, fields_of
+from tests.make import make_agent, make_prompt, make_user
+
+pytestmark = pytest.mark.django_db
+
+QUESTION = {"input": "What is 1 + 2?"}
+
+
+def test_starts_the_published_agent():
+    ann = make_user()
+    version = publish_agent(make_agent(ann, slug="adder"), by=ann)
+
+    answer = Api(ann).post("runs", {"agent": "adder", "inputs": QUESTION})
+
+    assert answer.status_code == 201
+    said = answer.json()
+    run = Run.objects.get(pk=said["id"])
+    assert (run.status, run.source, run.owner) == ("queued", "api", ann)
+    assert run.version == version
+    assert answer.headers["Location"] == f"/api/v1/runs/{run.pk}"
+    assert said == Api(ann).get(f"runs/{run.pk}").json()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "fields"),
+    [
+        pytest.param(b"{", 400, ["body"], id="not-json"),
+        pytest.param(b"", 400, ["body"], id="empty"),
+        pytest.param(b"\xff", 400, ["body"], id="not-utf8"),
+        pytest.param([1], 422, ["body"], id="no-object"),
+        pytest.param({}, 422, ["agent"], id="no-agent"),
+        pytest.param({"agent": 5}, 422, ["agent"], id="agent-number"),
+        pytest.param({"agent": "a\0b"}, 422, ["agent"], id="agent-nul"),
+        pytest.param({"agent": "nobody"}, 422, ["agent"], id="agent-unknown"),
+        pytest.param({"agent": "adder"}, 422, ["inputs.input"], id="input-missing"),
+        pytest.param(
+            {"agent": "adder", "inputs": {**QUESTION, "city": "x"}},
+            422,
+            ["inputs.city"],
+            id="input-unknown",
+        ),
+        pytest.param(
+            {"agent": "adder", "inputs": {"input": [1]}},
+            422,
+            ["inputs.input"],
+            id="input-no-text",
+        ),
+        pytest.param(
+            {"agent": "adder", "inputs": "hi"}, 422, ["inputs"], id="inputs-text"
+        ),
+        pytest.param(
+            {"agent": "adder", "inputs": QUESTION, "modle": 1, "x": 2},
+            422,
+            ["modle", "x"],
+            id="unknown-fields",
+        ),
+        pytest.param(
+            {"agent": "adder", "inputs": QUESTION, "conversation": 99},
+            422,
+            ["conversation"],
+            id="conversation-unknown",
+        ),
+        pytest.param(
+            {"agent": "adder", "inputs": QUESTION, "conversation": 10**30},
+            422,
+            ["conversation"],
+            id="conversation-huge",
+        ),
+    ],
+)
+def test_names_what_is_wrong(body, status, fields):
+    ann = make_user()
+    make_agent(ann, slug="adder")
+
+    answer = Api(ann).post("runs", body)
+
+    assert (answer.status_code, fields_of(answer)) == (status, fields)
+    assert not Run.objects.exists()
+
+
+def test_an_agent_of_a_stranger_is_unknown():
+    make_agent(slug="secret")
+
+    answer = Api(make_user()).post("runs", {"agent": "secret", "inputs": QUESTION})
+
+    assert (answer.status_code, fields_of(answer)) == (422, ["agent"])
+
+
+def test_an_agent_that_everyone_may_use_runs():
+    make_agent(slug="open", visibility="everyone")
+
+    answer = Api(make_user()).post("runs", {"agent": "open", "inputs": QUESTION})
+
+    assert answer.status_code == 201
+
+
+def test_an_archived_agent_is_unknown():
+    ann = make_user()
+    agent = make_agent(ann, slug="old")
+    agent.archived_at = agent.created_at
+    agent.save()
+
+    answer = Api(ann).post("runs", {"agent": "old", "inputs": QUESTION})
+
+    assert (answer.status_code, fields_of(answer)) == (422, ["agent"])
+
+
+def test_an_agent_that_could_not_run_says_why():
+    ann = make_user()
+    prompt = make_prompt(ann, kind="react", template="no place for steps")
+    make_agent(ann, slug="adder", kind="react", prompt=prompt)
+
+    answer = Api(ann).post("runs", {"agent": "adder", "inputs": QUESTION})
+
+    assert answer.status_code == 422
+    assert fields_of(answer) == ["agent.prompt"]
+
+
+def test_takes_text_of_every_kind():
+    ann = make_user()
+    make_agent(ann, slug="adder")
+
+    text = rb'"\u0000 \u5317 \ud83d\ude00"'
+    answer = Api(ann).post("runs", b'{"agent":"adder","inputs":{"input":%s}}' % text)
+
+    assert answer.status_code == 201
+    assert "北 😀" in Run.objects.get().inputs["input"]
+
+
+def test_goes_on_in_a_conversation():
+    ann = make_user()
+    agent = make_agent(ann, slug="adder")
+    talk = Conversation.objects.create(owner=ann, agent=agent)
+
+    answer = Api(ann).post(
+        "runs", {"agent": "adder", "inputs": QUESTION, "conversation": talk.pk}
+    )
+
+    assert answer.status_code == 201
+    assert answer.json()["conversation"] == talk.pk
+
+
+def test_a_run_of_an_agent_with_memory_names_the_conversation_it_begins():
+    ann = make_user()
+    make_agent(ann, slug="adder", memory=True)
+    body = {"agent": "adder", "inputs": QUESTION}
+
+    first = Api(ann).post("runs", body).json()["conversation"]
+    again = Api(ann).post("runs", body | {"conversation": first}).json()
+    other = Api(ann).post("runs", body).json()["conversation"]
+
+    assert first is not None
+    assert again["conversation"] == first != other
+
+
+def test_a_conversation_of_another_is_unknown():
+    ann = make_user()
+    agent = make_agent(ann, slug="adder")
+    talk = Conversation.objects.create(owner=make_user(), agent=agent)
+
+    answer = Api(ann).post(
+        "runs", {"agent": "adder", "inputs": QUESTION, "conversation": talk.pk}
+    )
+
+    assert (answer.status_code, fields_of(answer)) == (422, ["conversation"])
+
+
+def test_the_same_key_gives_the_same_run():
+    api, body = adder()
+
+    first = api.post("runs", body, Idempotency_Key="k1")
+    again = api.post("runs", body, Idempotency_Key="k1")
+
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["id"] == again.json()["id"]
+    assert Run.objects.count() == 1
+
+
+def test_the_same_key_with_another_body_is_a_conflict():
+    api, body = adder()
+    api.post("runs", body, Idempotency_Key="k1")
+
+    answer = api.post("runs", {**body, "inputs": {"input": "?"}}, Idempotency_Key="k1")
+
+    assert (answer.status_code, fields_of(answer)) == (409, ["Idempotency-Key"])
+
+
+def test_a_body_that_means_the_same_is_the_same():
+    api, _ = adder()
+
+    one = api.post(
+        "runs", b'{"agent":"adder","inputs":{"input":"a"}}', Idempotency_Key="k"
+    )
+    two = api.post(
+        "runs", b'{ "inputs": {"input":"a"}, "agent":"adder" }', Idempotency_Key="k"
+    )
+
+    assert (one.status_code, two.status_code) == (201, 200)
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201, "a\tb"])
+def test_an_odd_key_is_refused(key):
+    api, body = adder()
+
+    answer = api.post("runs", body, Idempotency_Key=key)
+
+    assert (answer.status_code, fields_of(answer)) == (422, ["Idempotency-Key"])
+    assert not Run.objects.exists()
+
+
+def test_a_body_too_long_is_refused():
+    api, body = adder()
+
+    answer = api.post("runs", {**body, "inputs": {"input": "x" * 3_000_000}})
+
+    assert (answer.status_code, fields_of(answer)) == (413, ["body"])
+
+
+def adder() -> tuple[Api, dict[str, object]]:
+    """Make an agent; return its owner's client and a body that starts it."""
+    ann = make_user()
+    make_agent(ann, slug="adder")
+    return Api(ann), {"agent": "adder", "inputs": QUESTION}

@@ -1,0 +1,143 @@
+"""A million runs in lists and on the home page: `python -m tests.bench.bench_lists`.
+
+A private PostgreSQL is filled by SQL, which takes some minutes, and the pages are asked
+for through Django, as a browser would ask. The last column is the limit; the exit code
+is 1 where a page is over it in the median.
+"""
+
+import argparse
+import importlib
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import django
+import psycopg
+
+from tests.bench.site import private_servers
+
+LIMIT_MS = 500.0
+GOAL_MS = 200.0
+TIMES = 5
+PEOPLE, AGENTS = 20, 30
+
+RUNS = """
+INSERT INTO runs_run (id, owner_id, agent_id, version_id, spec_id, source, is_test,
+  title, inputs, turn_ids, status, stop_reason, error_code, error_message, output,
+  output_log, seq, next_index, next_number, fence, rescues, created_at, queued_at,
+  started_at, ended_at, rounds, model_calls, input_tokens, output_tokens, cost, filed,
+  fork_edits)
+SELECT n, 1 + n %% {people}, 1 + dice %% {agents}, NULL, 1 + dice %% {agents}, 'page',
+  n %% 10 = 0, words, jsonb_build_object('input', words), '[]', s.status,
+  CASE s.status WHEN 'stopped' THEN 'iterations' ELSE '' END,
+  CASE s.status WHEN 'failed' THEN 'overloaded' ELSE '' END,
+  CASE s.status WHEN 'failed' THEN 'The server is overloaded.' ELSE '' END,
+  to_jsonb('The answer is ' || md5((n * 7)::text)), '', 9, 3, 4, 1, 0, at, at, at,
+  at + n %% 300 * interval '1 second', 4, 4, n %% 50000, n %% 900, n %% 1000 * 0.0001,
+  true, '[]'
+FROM (SELECT n, abs(hashint4(n)) AS dice,
+             'Question ' || n || ' about ' || md5(n::text) AS words,
+             now() - ({runs} - n) * interval '2.6 seconds' AS at
+      FROM generate_series(1, {runs}) n) r,
+LATERAL (SELECT CASE WHEN n %% 50 = 0 THEN 'failed' WHEN n %% 77 = 0 THEN 'stopped'
+         WHEN n %% 90 = 0 THEN 'cancelled' ELSE 'succeeded' END AS status) s
+"""
+CARDS = """
+INSERT INTO runs_runcard (run_id, text, status, ended_at, seconds, rounds, tokens, cost)
+SELECT id, lower(title || E'\\n' || (output #>> '{{}}')), status, ended_at, id %% 300,
+  rounds, input_tokens + output_tokens, cost FROM runs_run
+"""
+TALLIES = """
+INSERT INTO runs_runtally (day, agent_id, owner_id, status, runs, tokens, cost)
+SELECT ended_at::date, agent_id, owner_id, status, count(*),
+  sum(input_tokens + output_tokens), sum(cost) FROM runs_run GROUP BY 1, 2, 3, 4
+"""
+TOOLS = """
+INSERT INTO runs_runtool (run_id, tool)
+SELECT id, CASE WHEN id %% 5000 = 0 THEN 'refund' WHEN id %% 3 = 0 THEN 'weather'
+  ELSE 'search' END FROM runs_run
+"""
+
+
+def main() -> int:
+    """Fill, ask, print; return 1 where a page is too slow."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=1_000_000)
+    runs = parser.parse_args().runs
+    with private_servers() as servers, tempfile.TemporaryDirectory() as data:
+        os.environ.update(servers, AGENTSITE_DATA=data)
+        os.environ["DJANGO_SETTINGS_MODULE"] = "agentsite.settings"
+        subprocess.run([sys.executable, "manage.py", "migrate", "-v", "0"], check=True)
+        django.setup()
+        client = importlib.import_module("tests.bench.lists_site").prepare(
+            people=PEOPLE, agents=AGENTS
+        )
+        fill(servers["DATABASE_URL"], runs)
+        slow = 0
+        for title, path in pages(runs).items():
+            took = [asked(client, path) for _ in range(TIMES)]
+            middle = statistics.median(took)
+            slow += middle > LIMIT_MS
+            sys.stdout.write(
+                f"{title:44} {middle:7.0f} ms  first {took[0]:6.0f}  "
+                f"(must {LIMIT_MS:.0f}, goal {GOAL_MS:.0f})\n"
+            )
+    return int(slow > 0)
+
+
+def fill(url: str, runs: int) -> None:
+    """Write the rows of all tables, and let the planner look at them."""
+    with psycopg.connect(url, autocommit=True) as database:
+        for statement in (RUNS, CARDS, TOOLS, TALLIES):
+            text = statement.format(people=PEOPLE, agents=AGENTS, runs=runs)
+            database.execute(text.replace("%%", "%"))
+        database.execute("SELECT setval('runs_run_id_seq', %s)", [runs])
+        database.execute("VACUUM ANALYZE")
+
+
+def pages(runs: int) -> dict[str, str]:
+    """Return what is asked for, by its title."""
+    middle = runs // 2
+    return {
+        "all runs": "/runs/",
+        "all runs, the middle": f"/runs/?before={middle}",
+        "failed": "/runs/?status=failed",
+        "needs me (none)": "/runs/?status=needs",
+        "an agent": "/runs/?agent=3",
+        "an agent, failed": "/runs/?agent=3&status=failed",
+        "a person": "/runs/?user=4",
+        "a model": "/runs/?model=model-7",
+        "a model no run had": "/runs/?model=none",
+        "last 24 hours": "/runs/?since=1d",
+        "a week two weeks ago": "/runs/?since=30d&end=2000-01-01",
+        "a rare tool": "/runs/?tool=refund",
+        "a usual tool": "/runs/?tool=search",
+        "cost at least $0.09": "/runs/?cost=0.09",
+        "longer than 290 s": "/runs/?seconds=290",
+        "longer than a day (none)": "/runs/?seconds=86400",
+        "sorted by cost": "/runs/?sort=cost",
+        "sorted by time, an agent": "/runs/?sort=seconds&agent=3",
+        "sorted by tokens, failed": "/runs/?sort=tokens&status=failed",
+        "a rare word": f"/runs/?q=question+{middle}+about",
+        "a usual word": "/runs/?q=answer",
+        "a word nobody said": "/runs/?q=zebracrossing",
+        "two letters": "/runs/?q=zz",
+        "a word, failed, an agent": "/runs/?q=abc&status=failed&agent=3",
+        "tests only": "/runs/?tests=only",
+        "home": "/",
+    }
+
+
+def asked(client: object, path: str) -> float:
+    """Return the milliseconds of one page."""
+    began = time.perf_counter()
+    answer = client.get(path)  # type: ignore[attr-defined]  # Django is set up later
+    assert answer.status_code == 200, answer.status_code
+    return (time.perf_counter() - began) * 1000
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Starting the real Chromium, and listening to what it complains about."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start Debian's Chromium and end it."""
+    with sync_playwright() as play:
+        browser = play.chromium.launch(
+            executable_path="/usr/bin/chromium", args=ARGUMENTS
+        )
+        yield browser
+        browser.close()
+
+
+def listen(page: Page) -> list[str]:
+    """Return a list that fills with console errors, CSP breaches and exceptions."""
+    heard: list[str] = []
+
+    def on_console(message: object) -> None:
+        if getattr(message, "type", "") in {"error", "warning"}:
+            heard.append(f"{page.url}: {getattr(message, 'text', '')}")
+
+    page.on("console", on_console)
+    page.on("pageerror", lambda error: heard.append(f"{page.url}: {error}"))
+    return heard
+
+
+def overflow(page: Page) -> int:
+    """Return by how many pixels the page is wider than its window."""
+    script = "(e => e.scrollWidth - e.clientWidth)(document.documentElement)"
+    return int(page.evaluate(script))
+
+
+def seen_by(context: BrowserContext, url: str, person: str) -> Page:
+    """Open a page for somebody of the seed; the empty name is a stranger."""
+    if not person:
+        return context.new_page()
+    return signed_in(context, url, person, "admin" if person == "admin" else "secret")
+
+
+def widest(page: Page) -> int:
+    """Return the overflow in the theme that is wider."""
+    found = []
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        found.append(overflow(page))
+    return max(found)
+
+
+def signed_in(context: BrowserContext, url: str, name: str, password: str) -> Page:
+    """Open a page and sign in through the form."""
+    page = context.new_page()
+    page.goto(f"{url}/sign-in/")
+    page.fill("input[name=username]", name)
+    page.fill("input[name=password]", password)
+    page.click("button:has-text('Sign in')")
+    page.wait_for_url(f"{url}/")
+    return page

@@ -1,0 +1,93 @@
+"""Pages that come after a move of a person, or of bad luck; for pictures of them."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from playwright.sync_api import Page
+
+from tests.browser.site import Site
+
+Move = Callable[[Page, Site], None]
+
+
+def send(page: Page, site: Site, *, path: str, form: str, **typed: str) -> None:
+    """Open `path`, type, and send its form whatever the browser thinks of it."""
+    page.goto(site.url + path)
+    for name, value in typed.items():
+        page.locator(f"{form} [name={name.replace('_', '-')}]").first.fill(value)
+    page.locator(form).evaluate("form => { form.noValidate = true }")
+    with page.expect_navigation():
+        page.locator(form).evaluate("form => form.requestSubmit()")
+
+
+def press(
+    page: Page,
+    site: Site,
+    *,
+    path: str,
+    buttons: Sequence[str] = (),
+    leading_on: Sequence[str] = (),
+) -> None:
+    """Open `path` and click what is there, at last what leads to another page."""
+    page.goto(site.url + path)
+    for button in map(page.locator, buttons):
+        if button.first.is_visible():  # some are for wide windows only
+            button.first.click()
+    for button in map(page.locator, leading_on):
+        if button.first.is_visible():
+            with page.expect_navigation():
+                button.first.click()
+
+
+def put(page: Page, site: Site, *, template: str) -> None:
+    """Show a page that the site gives only when something is broken."""
+    page.goto(f"{site.url}/workers/")
+    code = "from django.template.loader import render_to_string as made"
+    html = site.manage("shell", "-v", "0", "-c", f"{code}; print(made('{template}'))")
+    page.route("**/broken/", lambda route: route.fulfill(body=html))
+    page.goto(f"{site.url}/broken/")
+
+
+ROW = "#run-choices tbody tr"
+MOVES: dict[str, Move] = {
+    "runs-chosen": partial(
+        press,
+        path="/runs/?status=succeeded",
+        buttons=[f"{ROW}:nth-child({n}) input" for n in (1, 2)],
+    ),
+    "runs-delete": partial(
+        press,
+        path="/runs/?status=succeeded",
+        buttons=[f"{ROW}:nth-child(9) input"],
+        leading_on=["button[value=delete]"],
+    ),
+    "runs-filters": partial(press, path="/runs/", buttons=["text=More filters"]),
+    "run-menu": partial(
+        press, path="/runs/9002/", buttons=["summary:has-text('More')"]
+    ),
+    "run-keys": partial(press, path="/runs/9002/", buttons=["text=all keys"]),
+    "agent-mistakes": partial(send, path="/agents/new/", form="#agent-form"),
+    "agent-import-wrong": partial(
+        send, path="/agents/import/", form="main form", text="{not: json"
+    ),
+    "provider-mistakes": partial(send, path="/providers/new/", form="main form"),
+    "prompt-mistakes": partial(send, path="/prompts/new/", form="main form"),
+    "token-made": partial(
+        send, path="/account/tokens/", form="#token-form", name="nightly"
+    ),
+    "playground-four": partial(
+        press, path="/playground/", leading_on=["button[value=add]"] * 3
+    ),
+    "tool-tried": partial(
+        send, path="/admin/tools/tool/902/try/", form=".try form", arg_x="21"
+    ),
+    "tool-try-failed": partial(
+        send, path="/admin/tools/tool/901/try/", form=".try form", arg_city="北京"
+    ),
+    "tool-mistakes": partial(
+        send, path="/admin/tools/tool/add/?kind=http", form="#tool_form"
+    ),
+    "run-button": partial(press, path="/runs/9002/stop/"),
+    "broken": partial(put, template="500.html"),
+    "database-away": partial(put, template="errors/database_away.html"),
+}

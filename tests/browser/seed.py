@@ -1,0 +1,464 @@
+"""A lived-in site to look at: run as `python -m tests.browser.seed`."""
+
+import os
+import random
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentsite.settings")
+django.setup()
+
+from django.contrib.auth.models import User  # noqa: E402  # after the set-up
+from django.utils import timezone  # noqa: E402
+
+from runs.engine.types import ExecutorOptions, ModelSettings  # noqa: E402
+from runs.models import (  # noqa: E402
+    Agent,
+    AgentStep,
+    ApiToken,
+    Conversation,
+    ModelCall,
+    ProviderModel,
+    QueueSample,
+    Run,
+    RunShare,
+    RunTag,
+    SavedFilter,
+)
+from runs.services.api_token import digest_of  # noqa: E402
+from runs.services.file_runs import file_runs  # noqa: E402
+from runs.services.freeze_agent import spec_of  # noqa: E402
+from tests.browser.seed_agent import built  # noqa: E402
+from tests.browser.seed_edges import edges  # noqa: E402
+from tests.browser.seed_runs import states  # noqa: E402
+from tests.make import (  # noqa: E402
+    make_agent,
+    make_call,
+    make_decision,
+    make_prompt,
+    make_provider,
+    make_run,
+    make_spec,
+    make_step,
+    make_tool,
+    make_user,
+    make_version,
+    make_worker,
+)
+from tools.models import Tool, ToolUsage  # noqa: E402
+from tools.spec import ToolSpec  # noqa: E402
+
+QUESTIONS = [
+    "根据北京的天气情况，制定一个出游计划",
+    "Find lunch for 2 near 颐和园 on 28 November",
+    "Ticket 88219: cannot log in after the password change",
+    "Reconcile the payouts of November",
+    "Weekly figures for the partners in EMEA",
+    "Compare hotel prices for 上海, 3 to 6 December, close to a metro station",
+    "Translate the release notes 2.4 to 中文 and Deutsch",
+    "Which customers churned after the price change?",
+    "Plan a rainy Sunday in 成都 with two children",
+]
+REACT = """\
+Answer as well as you can. You have these tools:
+
+{tools}
+
+Thought: think
+Action: one of {tool_names}
+Action Input: its input
+
+Question: {input}
+{agent_scratchpad}"""
+
+
+def main() -> None:
+    """Make people, definitions and a week of runs."""
+    random.seed(7)
+    admin = make_user(
+        "admin", is_superuser=True, first_name="Lin", last_name="Wei", password="admin"
+    )
+    mara = make_user("mara", first_name="Mara", last_name="Oduya")
+    agents = definitions(admin)
+    for agent in agents[:2]:
+        make_version(agent, by=admin)
+    week(admin, mara, agents)
+    today(admin, mara, agents)
+    states(admin, agents[0])
+    forked_pair(admin, agents[0])
+    built(admin, agents[0])
+    edges(admin, agents[0])
+    later = timezone.now() + timedelta(hours=1)  # pictures take a while
+    make_worker(running=3, last_heartbeat=later, version="0.1.0")
+    make_worker(running=1, last_heartbeat=later, version="0.1.0", left_behind=1)
+    ApiToken.objects.create(user=admin, name="helpdesk", digest="a" * 64)
+    talk = Conversation.objects.create(
+        pk=900, owner=admin, agent=agents[0], title="北京周末出游"
+    )
+    first = make_run(
+        admin,
+        agent=agents[0],
+        status="succeeded",
+        conversation=talk,
+        inputs={"input": QUESTIONS[0]},
+        output="**周六**晴，−2 到 6 °C；周日可能下雪。推荐周六去颐和园。\n\n"
+        "| 时间 | 安排 |\n|---|---|\n| 09:30 | 颐和园 |\n| 14:00 | 圆明园 |\n",
+    )
+    make_step(first, tool="weather-sample", tool_input={"city": "北京"}, elapsed=0.1)
+    make_run(
+        admin,
+        agent=agents[0],
+        status="running",
+        conversation=talk,
+        inputs={"input": "能不能再加一个室内的博物馆？"},
+    )
+    while file_runs():
+        pass
+    hour = later.replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
+    for tool in Tool.objects.all()[:5]:
+        calls = random.randint(100, 900)
+        failures = random.randint(1, 60)
+        ToolUsage.objects.create(tool=tool, hour=hour, calls=calls, failures=failures)
+    for n in range(700):
+        QueueSample.objects.create(
+            minute=later - timedelta(hours=1, minutes=n + 1 + 90 * (n > 400)),
+            queued=n % 7,
+            running=3,
+            wait=max(0.0, 30 - abs(n - 200) / 3),
+            workers=2,
+        )
+    for run in Run.objects.filter(status="failed")[:3]:
+        RunTag.objects.create(run=run, name="look again")
+    query = "status=failed&since=1d"
+    SavedFilter.objects.create(owner=admin, name="Failed today", query=query)
+    SavedFilter.objects.create(owner=admin, name="Dear ones", query="sort=cost")
+
+
+def definitions(admin: User) -> list[Agent]:
+    """Make providers, prompts, tools and agents."""
+    demo = make_provider(
+        admin, name="demo", kind="demo", base_url="", default_model="demo"
+    )
+    local = make_provider(
+        admin,
+        name="local",
+        base_url="http://127.0.0.1:11434/v1",
+        default_model="qwen3:32b",
+    )
+    for name in ("qwen3:32b", "llama3.3:70b", "gemma3:27b"):
+        ProviderModel.objects.create(provider=local, name=name, functions=True)
+    make_prompt(admin, name="Plain ReAct", kind="react", template=REACT)
+    make_prompt(
+        admin,
+        name="Day planner",
+        messages=[
+            {"role": "system", "template": "You plan a day out in {city}."},
+            {"role": "user", "template": "{input}"},
+        ],
+    )
+    tools = tuple(
+        make_tool(admin, name=name, description=words, effect=effect)
+        for name, words, effect in (
+            ("weather-sample", "Sample forecast for a city and a day", "read"),
+            ("search_places", "Places near a point, by kind", "read"),
+            ("calculator", "Arithmetic", "read"),
+            ("book_table", "Book a table at a restaurant", "side_effect"),
+            ("refund_payment", "Send money back to a customer", "side_effect"),
+        )
+    )
+    planner = make_agent(
+        admin,
+        name="travel-planner",
+        description="Plans a day out by the weather.",
+        provider=demo,
+        model="demo",
+        tools=tools[:4],
+        executor={"max_iterations": 15, "loop_guard": {"hint": 3, "stop": 5}},
+    )
+    triage = make_agent(
+        admin,
+        name="support-triage",
+        description="Reads tickets, finds the cause, proposes an answer.",
+        provider=local,
+        model="qwen3:32b",
+        tools=tools[2:],
+    )
+    analyst = make_agent(
+        admin, name="data-analyst", kind="react", provider=local, model="llama3.3:70b"
+    )
+    return [planner, triage, analyst]
+
+
+PLACES = """\
+{"places": [
+  {"name": "故宫博物院", "kind": "palace", "open": true},
+  {"name": "颐和园", "kind": "park", "open": true},
+  {"name": "圆明园", "kind": "park", "open": null}
+]}"""
+TRIP = """\
+**周六一日游：颐和园和圆明园。** 周六（11 月 28 日）晴，−2 到 6 °C，适合户外。
+
+| 时间 | 安排 | 交通 |
+| --- | --- | --- |
+| 09:30 | 颐和园：长廊、佛香阁 | 地铁 4 号线 |
+| 14:00 | 圆明园：西洋楼遗址 | 步行 6 分钟 |
+
+两个人合计约 210 元。"""
+
+
+def forked_pair(admin: User, planner: Agent) -> None:
+    """Make run 4790, which stopped, and its fork 4806, which answered."""
+    now = timezone.now()
+    version = planner.versions.first()
+    spec = make_spec(
+        name=planner.name,
+        executor=ExecutorOptions(max_iterations=3),
+        model=ModelSettings(
+            model="demo-planner", provider="demo", provider_id=planner.provider_id
+        ),
+        tools=tuple(
+            ToolSpec(name=name, description=words, effect=effect, asks=asks)
+            for name, words, effect, asks in (
+                ("weather-sample", "Sample forecast for a city and a day", "read", 0),
+                ("search_places", "Places near a point, by kind", "read", 0),
+                ("opening_hours", "Opening hours and tickets", "read", 0),
+                ("calculator", "Arithmetic", "read", 0),
+                ("book_table", "Book a table at a restaurant", "side_effect", 1),
+            )
+        ),
+    )
+    parent = make_run(
+        admin,
+        pk=4790,
+        agent=planner,
+        version=version,
+        spec=spec,
+        status="stopped",
+        title=QUESTIONS[0],
+        inputs={"input": QUESTIONS[0]},
+        output="Agent stopped due to iteration limit or time limit.",
+        started_at=now - timedelta(minutes=19),
+        ended_at=now - timedelta(minutes=19) + timedelta(seconds=17),
+    )
+    fork = make_run(
+        admin,
+        pk=4806,
+        agent=planner,
+        version=version,
+        spec=make_spec(
+            spec_of(spec).model_copy(
+                update={"executor": ExecutorOptions(max_iterations=8)}
+            )
+        ),
+        status="succeeded",
+        title=QUESTIONS[0],
+        inputs={"input": QUESTIONS[0]},
+        output=TRIP,
+        forked_from=parent,
+        fork_index=2,
+        fork_row=4,
+        fork_edits=["limits", "observation"],
+        started_at=now - timedelta(minutes=6),
+        ended_at=now - timedelta(minutes=6) + timedelta(seconds=31),
+    )
+    mended = PLACES.replace("null", "true").replace(
+        '  {"name": "故宫博物院", "kind": "palace", "open": true},\n', ""
+    )
+    for run, places, copied in ((parent, PLACES, False), (fork, mended, True)):
+        since = run.started_at
+        looked = made_call(
+            run, "先查北京的天气。", since, 0, "weather-sample", is_copied=copied
+        )
+        made_step(run, looked, "weather-sample", {"city": "北京"}, "晴, −2 to 6 °C", 2)
+        found = made_call(
+            run, "周六晴。现在找地方。", since, 4, "search_places", is_copied=copied
+        )
+        made_step(run, found, "search_places", {"near": "北京"}, places, 6)
+    AgentStep.objects.filter(run=fork, index=1).update(is_edited=True)
+    Run.objects.filter(pk=fork.pk).update(
+        model_calls=0, input_tokens=0, output_tokens=0, cost=0
+    )
+    for run in (parent, fork):
+        Run.objects.filter(pk=run.pk).update(created_at=run.started_at)
+    RunShare.objects.create(
+        run=fork,
+        by=admin,
+        digest=digest_of("a-link-to-look-at"),
+        expires_at=now + timedelta(days=6),
+        seen=3,
+        seen_at=now,
+    )
+    fork.refresh_from_db()
+    since = parent.started_at
+    tried = made_call(parent, "检查故宫的开放时间。", since, 9, "opening_hours")
+    made_step(parent, tried, "opening_hours", {"place": "故宫"}, "sold out", 12)
+    since = fork.started_at
+    tried = made_call(fork, "检查圆明园的开放时间。", since, 1, "opening_hours")
+    made_step(fork, tried, "opening_hours", {"place": "圆明园"}, "07:00–17:30", 4)
+    costs = made_call(fork, "算出两个人的费用。", since, 9, "calculator")
+    made_step(fork, costs, "calculator", {"expression": "2 * 105"}, "210", 13)
+    made_call(fork, TRIP, since, 15)
+
+
+def made_call(
+    run: Run,
+    text: str,
+    since: Any,
+    second: float,
+    tool: str = "",
+    *,
+    is_copied: bool = False,
+) -> ModelCall:
+    """Make a model call of 2 s that began `second` s after `since`."""
+    cost = Decimal("0.0021")
+    run.cost += cost
+    return make_call(
+        run,
+        reply={"text": text, "tool_calls": [{"name": tool}] if tool else []},
+        started_at=since + timedelta(seconds=second),
+        first_token=0.6,
+        elapsed=2.0,
+        input_tokens=1800 + 700 * run.next_number,
+        output_tokens=len(text) * 2,
+        cost=0 if is_copied else cost,
+        is_copied=is_copied,
+    )
+
+
+def made_step(
+    run: Run,
+    call: ModelCall,
+    tool: str,
+    tool_input: dict[str, str],
+    told: str,
+    second: float,
+) -> None:
+    """Make a call of a tool that took 1.4 s."""
+    began = call.started_at + timedelta(seconds=2)
+    make_step(
+        run,
+        call=call,
+        tool=tool,
+        tool_input=tool_input,
+        observation=told,
+        started_at=began,
+        ended_at=began + timedelta(seconds=second / 5),
+        duration=second / 5,
+        elapsed=second / 5,
+        is_copied=call.is_copied,
+    )
+
+
+def week(admin: User, mara: User, agents: list[Agent]) -> None:
+    """Make finished runs of the last days."""
+    now = timezone.now()
+    ends = ["succeeded"] * 17 + ["failed", "stopped", "cancelled"]
+    for number in reversed(range(120)):
+        status = random.choice(ends)
+        begin = now - timedelta(hours=3 + number * 1.3, minutes=random.random() * 50)
+        seconds = random.choice([4, 8, 11, 15, 40, 96]) * (0.7 + random.random())
+        finished(random.choice([admin, admin, mara]), agents, status, begin, seconds)
+
+
+def finished(
+    owner: User, agents: list[Agent], status: str, begin: Any, seconds: float
+) -> Run:
+    """Make one finished run as it would be after `seconds`."""
+    question = random.choice(QUESTIONS)
+    tokens = random.randint(900, 60_000)
+    run = make_run(
+        owner,
+        agent=random.choice(agents),
+        status=status,
+        title=question,
+        inputs={"input": question},
+        rounds=random.randint(1, 9),
+        input_tokens=tokens,
+        output_tokens=tokens // 9,
+        cost=Decimal(tokens) / 1_000_000,
+        started_at=begin,
+        queued_at=begin,
+        ended_at=begin + timedelta(seconds=seconds),
+        **failure(status),
+    )
+    Run.objects.filter(pk=run.pk).update(created_at=begin)
+    return run
+
+
+def failure(status: str) -> dict[str, str]:
+    """Return a reason for a failed run."""
+    if status != "failed":
+        return {}
+    code, message = random.choice(
+        [
+            ("timeout", "The provider did not answer within 60 s."),
+            ("context_too_long", "The request was longer than the model takes."),
+            ("auth", "The provider refused the key."),
+        ]
+    )
+    return {"error_code": code, "error_message": message}
+
+
+def today(admin: User, mara: User, agents: list[Agent]) -> None:
+    """Make what is going on now."""
+    now = timezone.now()
+    planner, triage, analyst = agents
+    for agent, question, tool, seconds in (
+        (analyst, QUESTIONS[3], "run_sql", 247),
+        (triage, QUESTIONS[2], "search_logs", 80),
+        (planner, QUESTIONS[1], "search_places", 14),
+        (planner, QUESTIONS[0], "", 48),
+    ):
+        run = make_run(
+            admin,
+            agent=agent,
+            status="running",
+            title=question,
+            started_at=now - timedelta(seconds=seconds),
+            queued_at=now - timedelta(seconds=seconds),
+            lease_until=now + timedelta(hours=1),
+        )
+        make_call(run)
+        if tool:
+            make_step(run, tool=tool, status="started")
+    question = "Ticket 88213: the invoice of November was paid twice"
+    asking = make_run(mara, agent=triage, status="awaiting_approval", title=question)
+    asked = {"payment_id": "pay_9f32", "amount": 49.0, "currency": "EUR"}
+    make_step(asking, tool="list_payments", observation="3 payments, two of 49.00 EUR")
+    step = make_step(
+        asking,
+        tool="refund_payment",
+        tool_input=asked,
+        status="awaiting_approval",
+        effect="side_effect",
+    )
+    make_decision(
+        step,
+        shown={"tool": "refund_payment", "tool_input": asked},
+        expires_at=now + timedelta(hours=3, minutes=47),
+    )
+    question = "Ticket 88201: send a copy of the invoice"
+    unsure = make_run(admin, agent=triage, status="awaiting_decision", title=question)
+    step = make_step(
+        unsure,
+        tool="send_email",
+        tool_input={"to": "k.meier@example.com", "subject": "Your invoice"},
+        status="unknown",
+        effect="side_effect",
+    )
+    make_decision(step, question="outcome")
+    make_run(admin, agent=analyst, title=QUESTIONS[4])
+    make_run(
+        admin,
+        agent=planner,
+        status="waiting",
+        title=QUESTIONS[5],
+        not_before=now + timedelta(minutes=2),
+    )
+
+
+if __name__ == "__main__":
+    main()

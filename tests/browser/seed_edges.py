@@ -1,0 +1,225 @@
+"""What is seldom: odd ends of runs, tools of each kind, doors that are shut."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.utils import timezone
+
+from runs.models import Agent, Conversation, LoginLink, Run, RunShare
+from runs.services.api_token import digest_of
+from tests.browser.seed_runs import ANSWER, PLAN, QUESTION, Round, Tool, played
+from tests.make import (
+    make_call,
+    make_decision,
+    make_run,
+    make_step,
+    make_tool,
+    make_user,
+)
+from tools.mcp.offer import Offer
+from tools.mcp.pin import McpPin
+from tools.models import Credential, McpServer
+from tools.services import save_tool
+
+CRASHED, INTERNAL, AWAY, QUEUED, WAITING, DECISION, LONG = range(8001, 8008)
+TALK = 901
+HTTP, PYTHON, SQL, MCP = range(901, 905)
+UNBROKEN = "https://intranet.example/reports/" + "quarterly_figures_" * 12 + ".xlsx"
+LONG_ANSWER = ANSWER + "\n".join(
+    f"\n## 第{day}天\n\n"
+    + "早上从酒店出发，先坐地铁四号线到北宫门，沿着长廊慢慢走到石舫；" * 4
+    + "\n\n1. 门票提前一天预约\n2. 带好身份证和热水\n\n```\n"
+    + f"{UNBROKEN}\n```\n"
+    for day in "一二三四"
+)
+
+
+def edges(admin: User, agent: Agent) -> None:
+    """Make them all."""
+    make_user("nia", first_name="Nia", is_staff=False)
+    LoginLink.objects.create(
+        user=admin,
+        digest=digest_of("a-login-link"),
+        expires_at=timezone.now() + timedelta(hours=1),
+    )
+    failures(admin, agent)
+    answered(admin)
+    unfinished(admin, agent)
+    long_words(admin, agent)
+    talk(admin, agent)
+    tools(admin)
+
+
+def failures(admin: User, agent: Agent) -> None:
+    """Make failed runs of three more kinds."""
+    common: dict[str, Any] = {"status": "failed", "ago": 7200}
+    played(
+        *(admin, agent, CRASHED, PLAN[:2]),
+        **common,
+        rescues=3,
+        error_code="crashed_repeatedly",
+        error_message="The worker died 3 times in a row at the same place of this "
+        "run. Its steps are kept.",
+    )
+    played(
+        *(admin, agent, INTERNAL, PLAN[:1]),
+        **common,
+        error_code="internal",
+        error_message="An error inside the application ended this run. Its steps are "
+        "kept. The log of the worker has the details.",
+    )
+    played(
+        *(admin, agent, AWAY, ()),
+        **common,
+        error_code="transport",
+        error_message=f"No connection to {UNBROKEN}: connection refused.",
+    )
+
+
+def answered(admin: User) -> None:
+    """Give answers of each sort to questions of the run that crashed."""
+    steps = Run.objects.get(pk=CRASHED).steps.order_by("index")
+    at = timezone.now() - timedelta(hours=2)
+    for step, answer, reason in zip(
+        steps,
+        ("approved", "rejected", "expired", "withdrawn"),
+        ("", f"Not this one: {UNBROKEN}", "", ""),
+        strict=False,
+    ):
+        by = None if answer in ("expired", "withdrawn") else admin
+        make_decision(step, answer=answer, reason=reason, by=by, at=at)
+
+
+def unfinished(admin: User, agent: Agent) -> None:
+    """Make runs that nobody works on at the moment."""
+    now = timezone.now()
+    make_run(admin, agent=agent, pk=QUEUED, title=QUESTION)
+    played(
+        *(admin, agent, WAITING, PLAN[:1]),
+        status="waiting",
+        not_before=now + timedelta(hours=2, minutes=5),
+    )
+    sent = Tool(
+        "send_email",
+        {"to": "k.meier@example.com", "subject": "Your invoice"},
+        *("", 0, "unknown"),
+    )
+    said = Round("I send the copy of the invoice", 3.4, 2210, (sent,))
+    run = played(admin, agent, DECISION, (said,), status="awaiting_decision")
+    make_decision(run.steps.get(), question="outcome")
+
+
+def long_words(admin: User, agent: Agent) -> None:
+    """Make a run whose texts are long and cannot be broken, and an old link to it."""
+    fetched = Tool("fetch_page", {"url": UNBROKEN}, UNBROKEN * 3, 0.8)
+    rounds = (Round(f"Reads {UNBROKEN}", 3, 900, (fetched,)), Round(ANSWER, 9, 2_400))
+    run = played(
+        *(admin, agent, LONG, rounds),
+        status="succeeded",
+        ago=5400,
+        question=f"Sum up {UNBROKEN} and everything it refers to",
+    )
+    Run.objects.filter(pk=run.pk).update(output=LONG_ANSWER)
+    RunShare.objects.create(
+        run=run,
+        by=admin,
+        digest=digest_of("an-old-link"),
+        expires_at=timezone.now() - timedelta(hours=1),
+    )
+
+
+def talk(admin: User, agent: Agent) -> None:
+    """Make a conversation whose turns ended in each way."""
+    conversation = Conversation.objects.create(
+        pk=TALK, owner=admin, agent=agent, title=f"Sum up {UNBROKEN}"
+    )
+    asked = "Sum up the figures of the partners"
+    for status, more in (
+        ("succeeded", {"output": ANSWER, "rating": 1}),
+        ("stopped", {"output": "Agent stopped due to iteration limit or time limit."}),
+        ("failed", {}),
+        ("cancelled", {}),
+    ):
+        run = make_run(
+            admin,
+            agent=agent,
+            status=status,
+            conversation=conversation,
+            title=asked,
+            inputs={"input": f"{asked} {UNBROKEN if status == 'stopped' else ''}"},
+            **more,
+        )
+        make_step(run, call=make_call(run), tool="search_places", tool_input={"a": 1})
+
+
+def tools(admin: User) -> None:
+    """Make a tool of each kind, one of them changed by its server."""
+    words = {"type": "object", "properties": {"city": {"type": "string"}}}
+    key = Credential.objects.create(
+        pk=901, owner=admin, name="weather key", hosts=["api.weather.example"]
+    )
+    server = McpServer.objects.create(
+        pk=901, owner=admin, name="Calendar", url="https://calendar.example/mcp"
+    )
+    save_tool(
+        make_tool(
+            admin,
+            pk=HTTP,
+            name="city_forecast",
+            description="The forecast of a city for the next three days.",
+            kind="http",
+            args_schema=words,
+            hosts=["127.0.0.1"],
+            credential=key,
+            config={"method": "GET", "url": "http://127.0.0.1:9/v1/{city}"},
+        ),
+        by=admin,
+        note="Made",
+    )
+    code = make_tool(
+        admin,
+        pk=PYTHON,
+        name="double",
+        description="Doubles a number.",
+        kind="python",
+        args_schema={"properties": {"x": {"type": "integer"}}, "required": ["x"]},
+        config={"code": "x * 2", "memory_mb": 64},
+    )
+    save_tool(code, by=admin, note="Made")
+    code.description, code.timeout = "Doubles a whole number.", 5.0
+    save_tool(code, by=admin, note="A shorter time, and clearer words")
+    make_tool(
+        admin,
+        pk=SQL,
+        name="orders_by_city",
+        kind="sql",
+        args_schema=words,
+        config={"connection": "", "query": "SELECT 1", "max_rows": 50},
+    )
+    before = Offer(
+        name="add_event",
+        description="Adds an event to the calendar.",
+        inputSchema={"type": "object", "properties": {"title": {"type": "string"}}},
+    )
+    now = before.model_copy(
+        update={"description": "Adds an event, and invites everyone in the company."}
+    )
+    tool = make_tool(
+        admin,
+        pk=MCP,
+        name="add_event",
+        description=before.description,
+        kind="mcp",
+        mcp_server=server,
+        enabled=False,
+        args_schema=before.args_schema,
+        config={"tool": "add_event", "digest": before.digest},
+    )
+    McpPin.objects.create(
+        tool=tool,
+        accepted=before.model_dump(by_alias=True),
+        offered=now.model_dump(by_alias=True),
+        noticed_at=timezone.now(),
+    )
+    Group.objects.create(pk=901, name="Bookkeeping")

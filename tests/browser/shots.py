@@ -1,0 +1,212 @@
+"""Screenshots of every page: `python -m tests.browser.shots [name …]`, into ./shots."""
+
+import itertools
+import sys
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from playwright.sync_api import Browser
+from playwright.sync_api import Error as PlaywrightError
+
+from tests.browser.chromium import chromium, listen, overflow, seen_by
+from tests.browser.moves import MOVES, Move, press
+from tests.browser.site import Site, running_site
+
+FOLDER = Path(__file__).parent.parent.parent / "shots"
+PAGES = {
+    "home": "/",
+    "runs": "/runs/",
+    "chat": "/chat/",
+    "chat-agent": "/chat/travel-planner/",
+    "chat-talk": "/chat/travel-planner/900/",
+    "chat-ends": "/chat/travel-planner/901/",
+    "runs-filtered": "/runs/?sort=cost&tests=without&cost=0.01",
+    "runs-none": "/runs/?q=nothing-fits-this",
+    "approvals": "/approvals/",
+    "approval": "/approvals/1/",
+    "outcome": "/approvals/2/",
+    "approvals-several": "/approvals/several/?pick=1",
+    "approvals-answered": "/approvals/answered/",
+    "run": "/runs/125/",
+    "run-running": "/runs/9001/",
+    "run-done": "/runs/9002/",
+    "run-step": "/runs/9002/?step=5&tab=prompt",
+    "run-timeline": "/runs/9002/?as=time",
+    "run-failed": "/runs/9003/",
+    "run-approval": "/runs/9004/",
+    "run-big": "/runs/9005/?step=2000",
+    "run-cancelled": "/runs/9006/?step=5",
+    "run-lost": "/runs/9007/",
+    "run-queued": "/runs/8004/",
+    "run-waiting": "/runs/8005/",
+    "run-decision": "/runs/8006/",
+    "run-stopped": "/runs/4790/",
+    "run-crashed": "/runs/8001/",
+    "run-internal": "/runs/8002/",
+    "run-away": "/runs/8003/",
+    "run-long": "/runs/8007/",
+    "run-long-step": "/runs/8007/?step=2",
+    "run-errors": "/runs/9005/?show=errors&step=1601",
+    "run-search": "/runs/9002/?q=颐和园&step=7&tab=tool",
+    "fork": "/runs/4790/fork/4/",
+    "fork-reply": "/runs/4790/fork/5/",
+    "fork-run": "/runs/4806/",
+    "compare": "/runs/compare/?a=4790&b=4806",
+    "compare-with": "/runs/compare/?a=4806",
+    "resume": "/runs/4790/resume/",
+    "again": "/runs/4806/again/",
+    "share": "/runs/4806/share/",
+    "shared": "/shared/a-link-to-look-at/",
+    "tools": "/tools/",
+    "tool": "/tools/city_forecast/",
+    "tool-import": "/tool-files/import/",
+    "agents": "/agents/",
+    "agent": "/agents/1/",
+    "agent-edit": "/agents/1/edit/",
+    "agent-prompt": "/agents/1/edit/?try=prompt",
+    "agent-side": "/agents/1/edit/?try=side",
+    "agent-versions": "/agents/1/versions/",
+    "agent-tool": "/agents/1/tools/1/",
+    "agent-new": "/agents/new/",
+    "agent-import": "/agents/import/",
+    "prompts": "/prompts/",
+    "prompt": "/prompts/1/",
+    "prompt-new": "/prompts/new/",
+    "playground": "/playground/",
+    "providers": "/providers/",
+    "provider": "/providers/2/",
+    "provider-model": "/providers/2/models/1/",
+    "provider-model-new": "/providers/2/models/new/",
+    "provider-new": "/providers/new/",
+    "providers-found": "/providers/found/",
+    "workers": "/workers/",
+    "tokens": "/account/tokens/",
+    "password": "/account/password/",
+    "missing": "/no/such/page/",
+}
+ADMIN = {
+    "admin": "/admin/",
+    "admin-tools": "/admin/tools/tool/",
+    "admin-tool-function": "/admin/tools/tool/add/?kind=function",
+    "admin-tool-new-http": "/admin/tools/tool/add/?kind=http",
+    "admin-tool-new-python": "/admin/tools/tool/add/?kind=python",
+    "admin-tool-new-sql": "/admin/tools/tool/add/?kind=sql",
+    "admin-credential-new": "/admin/tools/credential/add/",
+    "admin-tool-http": "/admin/tools/tool/901/change/",
+    "admin-tool-python": "/admin/tools/tool/902/change/",
+    "admin-tool-sql": "/admin/tools/tool/903/change/",
+    "admin-tool-mcp": "/admin/tools/tool/904/change/",
+    "admin-tool-openapi": "/admin/tools/tool/import/",
+    "admin-tool-try": "/admin/tools/tool/902/try/",
+    "admin-credentials": "/admin/tools/credential/",
+    "admin-credential": "/admin/tools/credential/901/change/",
+    "admin-servers": "/admin/tools/mcpserver/",
+    "admin-server": "/admin/tools/mcpserver/901/change/",
+    "admin-server-new": "/admin/tools/mcpserver/add/",
+    "admin-server-tools": "/admin/tools/mcpserver/901/tools/",
+    "admin-server-history": "/admin/tools/mcpserver/901/history/",
+    "admin-server-change": "/admin/tools/mcpserver/changes/904/",
+    "admin-audit": "/admin/tools/auditentry/",
+    "admin-audit-entry": "/admin/tools/auditentry/1/change/",
+    "admin-users": "/admin/auth/user/",
+    "admin-user": "/admin/auth/user/1/change/",
+    "admin-user-new": "/admin/auth/user/add/",
+    "admin-groups": "/admin/auth/group/",
+    "admin-group": "/admin/auth/group/901/change/",
+}
+NEWCOMERS = {
+    "new-home": "/",
+    "new-runs": "/runs/",
+    "new-approvals": "/approvals/",
+    "new-answered": "/approvals/answered/",
+    "new-agents": "/agents/",
+    "new-tools": "/tools/",
+    "new-chat": "/chat/",
+    "new-prompts": "/prompts/",
+    "new-providers": "/providers/",
+    "new-playground": "/playground/",
+    "new-tokens": "/account/tokens/",
+    "new-workers": "/workers/",
+    "new-forbidden": "/admin/tools/tool/",
+}
+"""What somebody sees who has nothing yet."""
+STRANGERS = {
+    "sign-in": "/sign-in/",
+    "login-link": "/login/a-login-link/",
+    "login-link-used": "/login/used-up/",
+    "shared-over": "/shared/an-old-link/",
+}
+SIZES = {"1440": (1440, 1000), "390": (390, 844)}
+THEMES = ["light", "dark"]
+EVERY = [*PAGES, *ADMIN, *MOVES, *NEWCOMERS, *STRANGERS]
+
+
+def main(names: list[str]) -> None:
+    """Look at each page in both sizes and both themes; name what is wrong.
+
+    Names of pages, sizes or themes in `names` leave the others out.
+    """
+    FOLDER.mkdir(exist_ok=True)
+    wanted = [name for name in EVERY if name in names] or EVERY
+    sizes = [size for size in SIZES if size in names] or SIZES
+    themes = [theme for theme in THEMES if theme in names] or THEMES
+    with running_site(seed="tests.browser.seed") as site, chromium() as browser:
+        for size, theme in itertools.product(sizes, themes):
+            for person, moves in moves_of_all().items():
+                chosen = {name: move for name, move in moves.items() if name in wanted}
+                if chosen:
+                    take(browser, site, chosen, Look(person, size, theme))
+
+
+class Look(NamedTuple):
+    """Who looks, and through what."""
+
+    person: str
+    size: str
+    theme: str
+
+
+def moves_of_all() -> dict[str, dict[str, Move]]:
+    """Return for each person how they come to each of their pages."""
+    return {
+        "admin": {**opening(PAGES), **opening(ADMIN), **MOVES},
+        "nia": opening(NEWCOMERS),
+        "": opening(STRANGERS),
+    }
+
+
+def opening(pages: dict[str, str]) -> dict[str, Move]:
+    """Return moves that just open an address."""
+    return {name: partial(press, path=path) for name, path in pages.items()}
+
+
+def take(browser: Browser, site: Site, moves: dict[str, Move], look: Look) -> None:
+    """Take the pictures of one person in one size and theme."""
+    width, height = SIZES[look.size]
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        color_scheme="dark" if look.theme == "dark" else "light",
+        device_scale_factor=1,
+        has_touch=look.size == "390",
+    )
+    context.set_default_timeout(10_000)
+    page = seen_by(context, site.url, look.person)
+    heard = listen(page)
+    for name, move in moves.items():
+        try:
+            move(page, site)
+        except PlaywrightError as error:
+            heard.append(f"{name}: {error}")
+        page.wait_for_timeout(150)
+        wide = overflow(page)
+        if wide > 0:
+            heard.append(f"{name}: {wide} px too wide")
+        file = FOLDER / f"{name}-{look.size}-{look.theme}.png"
+        page.screenshot(path=file, full_page=look.size == "390")
+    sys.stdout.writelines(f"{look.size} {look.theme}: {line}\n" for line in heard)
+    context.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,74 @@
+"""The pages on which an agent is built: no fault by WCAG, keys, and a phone."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.axe import violations
+from tests.browser.chromium import listen, overflow, signed_in
+from tests.browser.shots import PAGES
+
+pytestmark = pytest.mark.browser
+
+LOOKED_AT = (
+    "agent-new",
+    "agent-edit",
+    "agent-prompt",
+    "agent-side",
+    "agent-versions",
+    "playground",
+)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_fault(browser, lived_in, theme):
+    context = browser.new_context(color_scheme=theme)
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    heard, found = listen(page), {}
+
+    for name in LOOKED_AT:
+        page.goto(lived_in.url + PAGES[name])
+        found[name] = violations(page)
+
+    context.close()
+    assert {name: faults for name, faults in found.items() if faults} == {}
+    assert heard == []
+
+
+def test_variables_are_completed_by_keys_alone(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/new/")
+
+    page.fill("input[name=name]", "by-keys")
+    page.locator(".cm-content").focus()
+    page.keyboard.type("Say {")
+    expect(page.locator(".cm-tooltip-autocomplete")).to_contain_text(
+        "the question of the run", timeout=20_000
+    )
+    page.keyboard.type("inp")
+    expect(page.locator(".cm-tooltip-autocomplete li")).to_have_count(1, timeout=20_000)
+    page.keyboard.press("Tab")
+    page.keyboard.type(" / {")
+    page.keyboard.press("Escape")
+
+    text = page.input_value("textarea[name=instructions]")
+    assert text.startswith("Say {input} / {")
+    expect(page.locator(".editor footer")).to_contain_text("1 variable: input")
+    assert page.evaluate("document.activeElement.className") == "editor-host"
+    context.close()
+
+
+def test_on_a_phone_one_pane_shows_at_a_time(browser, lived_in):
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/1/edit/")
+
+    expect(page.locator("#agent-try")).to_be_hidden()
+    page.tap(".views a:has-text('Try it')")
+
+    expect(page.locator("#agent-try .answer table")).to_be_visible()
+    expect(page.locator("#agent-form")).to_be_hidden()
+    assert overflow(page) == 0
+    context.close()

@@ -1,0 +1,80 @@
+"""A person says yes: the run waits, the count is live everywhere, the run goes on."""
+
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.axe import violations
+from tests.browser.chromium import listen, signed_in
+from tests.browser.test_first_agent import enter
+
+pytestmark = pytest.mark.browser
+
+SECONDS = 60_000
+ASKING = """
+import django
+django.setup()
+from runs.models import Agent, AgentTool
+agent = Agent.objects.get(slug="travel-planner")
+agent.pk, agent.slug, agent.name = None, "asks-first", "Asks first"
+agent.save()
+original = Agent.objects.get(slug="travel-planner").uses.get()
+AgentTool.objects.create(agent=agent, tool=original.tool, policy="ask")
+print(agent.pk)
+"""
+
+
+def test_a_call_waits_for_a_yes_that_is_counted_live(browser, first_start):
+    agent = first_start.run("-c", ASKING).strip().splitlines()[-1]
+    page = enter(browser, first_start)
+    heard = listen(page)
+    elsewhere = page.context.new_page()
+    elsewhere.goto(f"{first_start.url}/prompts/")
+    expect(elsewhere.locator("#part-needs")).to_be_attached()
+
+    page.goto(f"{first_start.url}/agents/{agent}/")
+    page.fill("textarea[name=input]", "Plan a day in Beijing")
+    page.click("#agent-run-form button:has-text('Run')")
+    page.wait_for_url("**/runs/*/")
+    banner = page.locator("#run-banner")
+    expect(banner).to_contain_text("needs a yes", timeout=SECONDS)
+    expect(banner.locator("pre.exact")).to_contain_text("city")
+    expect(elsewhere.locator("#part-needs")).to_contain_text("1", timeout=SECONDS)
+    expect(page.locator("#part-needs")).to_contain_text("1", timeout=SECONDS)
+
+    form = banner.locator("form[id^=approval-form-]").get_attribute("id")
+    elsewhere.goto(f"{first_start.url}/approvals/")
+    elsewhere.click(f"#{form} button:has-text('Approve and continue')")
+    expect(elsewhere.locator("#part-messages")).to_contain_text("was approved")
+    expect(page.locator("#run-progress")).to_contain_text("Succeeded", timeout=SECONDS)
+    expect(page.locator("#part-needs")).not_to_contain_text("1", timeout=SECONDS)
+    page.context.close()
+    assert heard == []
+
+
+def test_a_page_connects_although_the_extension_comes_late(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+
+    def late(route):
+        time.sleep(0.5)
+        route.continue_()
+
+    page.route("**/hx-sse.min.js", late)
+    with page.expect_request("**/live/me/", timeout=SECONDS):
+        page.goto(f"{lived_in.url}/agents/")
+    context.close()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_fault_in_the_inbox(browser, lived_in, theme):
+    context = browser.new_context(color_scheme=theme)
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    found = {}
+    for path in ("", "1/", "2/", "several/?pick=1", "answered/"):
+        page.goto(f"{lived_in.url}/approvals/{path}")
+        found[path] = violations(page)
+    context.close()
+
+    assert {path: wrong for path, wrong in found.items() if wrong} == {}

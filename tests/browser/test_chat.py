@@ -1,0 +1,44 @@
+"""The chat in Chromium, with the demo agent and a real worker."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chromium import listen
+from tests.browser.test_first_agent import enter
+
+pytestmark = pytest.mark.browser
+
+QUESTION = "根据北京的天气情况，制定一个出游计划"
+LONG = 60_000
+
+
+def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
+    page = enter(browser, first_start)
+    page.set_default_timeout(30_000)
+    heard = listen(page)
+    page.goto(f"{first_start.url}/chat/travel-planner/")
+    page.fill("[name=input]", QUESTION)
+    page.press("[name=input]", "Enter")
+    page.wait_for_url(re.compile(r"/chat/travel-planner/\d+/"))
+    answer = page.locator(".turn .answer .prose h1")
+    expect(answer).to_contain_text("北京", timeout=LONG)
+    again = page.get_by_role("button", name="Answer again")
+    expect(again).to_be_visible(timeout=LONG)
+    first = page.url
+
+    page.get_by_role("button", name="Good").click()
+    expect(page.locator("[value=good][aria-pressed=true]")).to_be_visible()
+    page.locator(".edit-turn summary").click()
+    page.fill(".edit-turn textarea", "Plan a day out in Oslo that fits the weather")
+    page.get_by_role("button", name="Ask this").click()
+    page.wait_for_url(lambda url: "/chat/travel-planner/" in url and url != first)
+
+    expect(page.locator(".versions .chip")).to_have_count(2)
+    expect(answer).to_contain_text("Oslo", timeout=LONG)
+    expect(again).to_be_visible(timeout=LONG)  # the page came anew with the end
+    page.locator(".versions .chip").first.click()
+    expect(answer).to_contain_text("北京")
+    assert heard == []
+    page.context.close()

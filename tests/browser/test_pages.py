@@ -1,0 +1,105 @@
+"""Every page in Chromium: no errors, nothing cut off, nothing from elsewhere."""
+
+import pytest
+
+from tests.browser.chromium import listen, overflow, seen_by, signed_in, widest
+from tests.browser.shots import NEWCOMERS, PAGES, SIZES, STRANGERS, opening
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("is_of_runs", [True, False], ids=["runs", "others"])
+def test_each_page_fits_and_breaks_no_rule(browser, lived_in, size, is_of_runs):
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    heard, hosts, wide = listen(page), set(), {}
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+
+    for name, path in PAGES.items():
+        if name.startswith("run") is is_of_runs:
+            page.goto(lived_in.url + path, wait_until="load")
+            wide[name] = widest(page)
+
+    context.close()
+    assert {name: by for name, by in wide.items() if by > 0} == {}
+    assert [line for line in heard if "/no/such/page/" not in line] == []
+    assert hosts == {lived_in.url.split("/")[2]}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("person", "moves"),
+    [
+        pytest.param("nia", opening(NEWCOMERS), id="newcomer"),
+        pytest.param("", opening(STRANGERS), id="stranger"),
+    ],
+)
+def test_what_is_seldom_seen_fits_too(browser, lived_in, person, moves, size):
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page, wide = seen_by(context, lived_in.url, person), {}
+
+    for name, move in moves.items():
+        move(page, lived_in)
+        wide[name] = overflow(page)
+
+    context.close()
+    assert {name: by for name, by in wide.items() if by > 0} == {}
+
+
+def test_dark_is_dark_and_the_choice_stays(browser, lived_in):
+    context = browser.new_context(color_scheme="light")
+    page = signed_in(context, lived_in.url, "mara", "secret")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    before = page.evaluate(ground)
+
+    page.click("summary[title='Light or dark']")
+    with page.expect_response("**/preferences/theme/"):
+        page.click("button[value=dark]")
+    at_once = page.evaluate(ground)
+    page.reload()
+
+    assert before != at_once
+    assert page.evaluate(ground) == at_once
+    assert page.get_attribute("html", "data-theme") == "dark"
+    context.close()
+
+
+def test_the_theme_can_be_chosen_without_a_script(browser, lived_in):
+    context = browser.new_context(java_script_enabled=False)
+    page = signed_in(context, lived_in.url, "mara", "secret")
+
+    page.click("summary[title='Light or dark']")
+    page.click("button[value=light]")
+
+    assert page.get_attribute("html", "data-theme") == "light"
+    context.close()
+
+
+def test_a_slash_leads_to_the_search(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+
+    page.keyboard.press("/")
+    page.keyboard.type("payouts")
+    page.keyboard.press("Enter")
+
+    page.wait_for_url("**/runs/?q=payouts")
+    assert page.locator("#run-list tbody tr").count() > 0
+    context.close()
+
+
+def test_times_are_in_the_viewers_zone(browser, lived_in):
+    context = browser.new_context(timezone_id="Asia/Shanghai")
+    page = signed_in(context, lived_in.url, "admin", "admin")
+
+    page.goto(f"{lived_in.url}/runs/?status=succeeded")
+    time = page.locator("#run-list time").first
+
+    utc = page.evaluate(
+        "e => new Date(e.dateTime).getUTCHours()", time.element_handle()
+    )
+    assert f" {(utc + 8) % 24:02}:" in (time.get_attribute("title") or "")
+    context.close()

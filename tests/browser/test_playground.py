@@ -1,0 +1,34 @@
+"""The playground in Chromium: variables as one types, columns that stream."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.chromium import listen, overflow
+from tests.browser.test_first_agent import SECONDS, enter
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_prompt_is_tried_in_two_columns(browser, first_start):
+    page = enter(browser, first_start)
+    heard = listen(page)
+    page.goto(f"{first_start.url}/playground/")
+
+    page.locator("textarea[name=c1-text]").nth(1).fill("{input} in {city}")
+    expect(page.locator("textarea[name=in-city]")).to_be_visible(timeout=SECONDS)
+    page.fill("textarea[name=in-city]", "北京")
+    page.fill("textarea[name=input]", "Plan a day")
+    page.click("button:has-text('Column')")
+    page.locator("textarea[name=c2-text]").first.fill("You write at length.")
+    page.click(".head button:has-text('Run')")
+
+    for column in ("#playground-column-1", "#playground-column-2"):
+        expect(page.locator(f"{column} .answer .prose")).to_contain_text(
+            "演示", timeout=SECONDS
+        )
+        done = page.locator(f"{column} .did [data-status=succeeded]")
+        expect(done).to_be_visible(timeout=SECONDS)
+    assert page.input_value("textarea[name=in-city]") == "北京"
+    assert overflow(page) == 0
+    assert heard == []
+    page.context.close()

@@ -1,0 +1,197 @@
+"""The run page in Chromium, with a real worker."""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.browser.chromium import listen, overflow, signed_in
+from tests.browser.site import Site, running_site
+from tests.timing import assert_quick, tries
+
+pytestmark = pytest.mark.browser
+
+QUESTION = "根据北京的天气情况，制定一个出游计划"
+LONG = 60_000
+OVER = "#run-progress [data-status=succeeded]"
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    """A site with a worker, and agents of two paces."""
+    with running_site(seed="tests.browser.seed_live", worker=True) as site:
+        yield site
+
+
+@contextmanager
+def person(browser: Browser, site: Site, **options: object) -> Iterator[BrowserContext]:
+    """A browser in which ann is signed in."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(30_000)
+    signed_in(context, site.url, "ann", "secret").close()
+    yield context
+    context.close()
+
+
+def begun(context: BrowserContext, site: Site, agent: str) -> Page:
+    """Start a run through the pages; return the run page."""
+    page = context.new_page()
+    page.goto(f"{site.url}/agents/")
+    page.click(f"a:text-is('{agent}')")
+    page.fill("[name=input]", QUESTION)
+    page.click("button:has-text('Run')")
+    page.wait_for_url(re.compile(r"/runs/\d+/"))
+    return page
+
+
+def rows(page: Page) -> list[str]:
+    """Return the numbers of the rows, as they stand."""
+    return page.locator("#run-steps .no").all_inner_texts()
+
+
+def test_steps_text_and_answer_appear_without_a_reload(browser, site):
+    with person(browser, site) as context:
+        page = begun(context, site, "brisk")
+        heard = listen(page)
+        page.evaluate("window.stayed = true")
+        expect(page.locator("#draft-text")).to_contain_text("北京", timeout=30_000)
+        expect(page.locator("#run-step-2")).to_contain_text("weather_sample")
+        page.wait_for_selector(OVER)
+
+        expect(page.locator("#answer-text h1")).to_contain_text("北京")
+        assert rows(page) == ["1", "2", "3"]
+        assert page.evaluate("window.stayed") is True
+        assert page.locator("#run-live[hx-trigger]").count() == 0
+        assert heard == []
+
+
+def test_a_reload_in_the_middle_loses_and_doubles_nothing(browser, site):
+    with person(browser, site) as context:
+        page = begun(context, site, "brisk")
+        expect(page.locator("#draft-text")).not_to_be_empty(timeout=30_000)
+        page.reload()
+        expect(page.locator("#draft-text")).to_contain_text("北京", timeout=30_000)
+        page.wait_for_selector(OVER)
+
+        assert rows(page) == ["1", "2", "3"]
+
+
+def test_two_browsers_see_the_same(browser, site):
+    with person(browser, site) as one, person(browser, site) as other:
+        page = begun(one, site, "brisk")
+        twin = other.new_page()
+        twin.goto(page.url)
+        page.wait_for_selector(OVER)
+        twin.wait_for_selector(OVER)
+
+        assert rows(twin) == rows(page) == ["1", "2", "3"]
+        answer = page.locator("#answer-text").inner_text()
+        assert twin.locator("#answer-text").inner_text() == answer
+
+
+@tries(3)
+def test_stop_is_acknowledged_and_ends_the_run(browser, site):
+    with person(browser, site) as context:
+        page = begun(context, site, "slow")
+        expect(page.locator("#draft-text")).not_to_be_empty(timeout=30_000)
+        began = time.monotonic()
+        page.click("button:has-text('Stop')")
+        page.wait_for_selector("button:has-text('Stopping'), [data-status=cancelled]")
+        acknowledged = time.monotonic() - began
+        page.wait_for_selector("#run-progress [data-status=cancelled]")
+        settled = time.monotonic() - began
+
+    assert_quick(acknowledged, 2)
+    assert_quick(settled, 5)
+
+
+def test_a_step_opens_beside_the_list_and_has_an_address(browser, site):
+    with person(browser, site) as context:
+        page = begun(context, site, "brisk")
+        heard = listen(page)
+        page.wait_for_selector(OVER)
+        page.click("#run-step-2 a")
+        expect(page.locator("#run-detail h2").first).to_contain_text("weather_sample")
+        page.click("#run-detail .tabs a:has-text('What the model saw')")
+        expect(page.locator("#run-detail")).to_contain_text("exactly what was sent")
+        address = page.url
+        page.reload()
+
+        assert "step=2" in address
+        assert "tab=prompt" in address
+        expect(page.locator("#run-detail")).to_contain_text("exactly what was sent")
+        expect(page.locator("#run-step-2 a")).to_have_attribute("aria-current", "true")
+        assert heard == []
+
+
+def test_keys_move_through_the_steps(browser, site):
+    with person(browser, site) as context:
+        page = begun(context, site, "brisk")
+        page.wait_for_selector(OVER)
+        page.keyboard.press("j")
+        expect(page.locator("#run-detail h2").first).to_contain_text("Step 1")
+        page.keyboard.press("j")
+        expect(page.locator("#run-detail h2").first).to_contain_text("Step 2")
+        page.keyboard.press("k")
+        expect(page.locator("#run-detail h2").first).to_contain_text("Step 1")
+
+
+def test_a_run_can_be_read_without_a_script(browser, site):
+    with person(browser, site, java_script_enabled=False) as context:
+        page = begun(context, site, "brisk")
+        page.wait_for_selector(OVER, timeout=LONG)  # the page reloads itself
+        expect(page.locator("#answer-text h1")).to_contain_text("北京")
+        page.click("#run-step-2 a")
+        page.click("#run-detail .tabs a:has-text('Tool')")
+
+        expect(page.locator("#run-tool")).to_contain_text("Idempotency key")
+
+
+def test_a_run_can_be_stopped_without_a_script(browser, site):
+    with person(browser, site, java_script_enabled=False) as context:
+        page = begun(context, site, "slow")
+        page.click("button:has-text('Stop')")
+
+        page.wait_for_selector("#run-progress [data-status=cancelled]", timeout=LONG)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_one_pane_at_a_time(browser, site, scheme):
+    size = {"width": 390, "height": 844}
+    with person(browser, site, viewport=size, color_scheme=scheme) as context:
+        page = begun(context, site, "brisk")
+        expect(page.locator("#run-steps-pane")).to_be_visible()
+        expect(page.locator("#run-detail")).to_be_hidden()
+        page.wait_for_selector(OVER)
+        page.click("#run-step-2 a")
+
+        expect(page.locator("#run-detail")).to_be_visible()
+        expect(page.locator("#run-steps-pane")).to_be_hidden()
+        assert overflow(page) == 0
+
+
+def test_steps_of_called_agents_unfold_below_the_call_and_stay_open(browser, site):
+    with person(browser, site) as context:
+        page = begun(context, site, "Trip chooser")
+        heard = listen(page)
+        expect(page.locator("#run-step-2")).to_contain_text("running", timeout=30_000)
+        page.click("#run-step-2 .nested summary")
+        nested = page.locator("#run-step-2 .nested .step")
+        expect(nested.first).to_contain_text("2.1", timeout=30_000)
+        page.wait_for_selector(OVER, timeout=120_000)
+
+        expect(nested).to_have_count(3, timeout=30_000)
+        assert page.locator("#run-step-2 .nested").get_attribute("open") is not None
+        assert rows(page)[0] == "1"
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        expect(page.locator("#run-detail h2").first).to_contain_text("Step 3")
+        nested.last.click()
+        page.wait_for_url(re.compile(r"/runs/\d+/\?step=3"))
+        page.click("#run-above a")
+        expect(page.locator("#run-detail h2").first).to_contain_text("Step 2")
+        assert heard == []

@@ -1,0 +1,293 @@
+"""Reading a run in Chromium: following, filters, search, keys, accessibility."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.axe import violations
+from tests.browser.chromium import listen, signed_in
+from tests.browser.seed_runs import BIG, BUSY, DONE, FAILED, LIVE, RUNNING
+from tests.browser.shots import PAGES
+from tests.browser.site import Site
+
+pytestmark = pytest.mark.browser
+
+LOOKED_AT = ("running", "done", "step", "timeline", "failed", "approval", "errors")
+
+A_MOMENT_AGO = """() => {
+    const time = document.createElement("time");
+    time.id = "moment";
+    time.dataset.style = "ago";
+    time.dateTime = new Date(Date.now() - 2000).toISOString();
+    document.body.append(time);
+}"""
+
+
+@contextmanager
+def opened(
+    browser: Browser, site: Site, path: str, **options: object
+) -> Iterator[Page]:
+    """Show a page of the site to its admin."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(30_000)
+    page = signed_in(context, site.url, "admin", "admin")
+    page.goto(f"{site.url}{path}")
+    yield page
+    context.close()
+
+
+def push(site: Site, run: int, what: str, count: int = 1) -> None:
+    """Commit something to a run, from another process."""
+    site.run("-m", "tests.browser.push", str(run), what, str(count))
+
+
+def numbers(page: Page) -> list[int]:
+    """Return the numbers of the rows that are shown."""
+    return [int(text) for text in page.locator("#run-steps .no").all_inner_texts()]
+
+
+def place_of(page: Page, number: int) -> float:
+    """Return how far from the window's top a row is."""
+    box = page.locator(f"#run-step-{number}").bounding_box()
+    assert box is not None
+    return box["y"]
+
+
+def test_the_view_follows_until_the_person_scrolls(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{LIVE}/") as page:
+        last = numbers(page)[-1]
+        expect(page.locator(f"#run-step-{last}")).to_be_in_viewport()
+        push(lived_in, LIVE, "rounds", 3)
+        expect(page.locator(f"#run-step-{last + 6}")).to_be_in_viewport(timeout=30_000)
+
+        page.locator("#run-steps-pane").hover()
+        page.mouse.wheel(0, -900)
+        expect(page.locator(f"#run-step-{last + 6}")).not_to_be_in_viewport()
+        before = place_of(page, last - 40)
+        push(lived_in, LIVE, "rounds", 2)
+        expect(page.locator("#run-below")).to_have_text(
+            "4 new steps below", timeout=30_000
+        )
+        assert place_of(page, last - 40) == before
+
+        page.click("#run-below")
+        expect(page.locator(f"#run-step-{last + 10}")).to_be_in_viewport()
+        expect(page.locator("#run-below")).to_be_hidden()
+
+
+def test_a_live_run_of_many_steps_keeps_the_newest_and_a_link(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{LIVE}/") as page:
+        last = numbers(page)[-1]
+        push(lived_in, LIVE, "rounds", 120)
+        row = page.locator(f"#run-step-{last + 240}")
+        expect(row).to_be_in_viewport(timeout=60_000)
+
+        kept = numbers(page)
+        assert len(kept) <= 300
+        assert kept == list(range(kept[0], last + 241))
+        link = page.locator("#run-earlier a")
+        expect(link).to_contain_text(f"{kept[0] - 1:,} earlier steps")
+        link.click()
+        expect(page.locator(f"#run-step-{kept[0] - 100}")).to_be_attached()
+        assert numbers(page) == list(range(kept[0] - 100, last + 241))
+
+
+def test_the_chosen_step_refreshes_itself_when_it_changes(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{BUSY}/?step=2") as page:
+        pane = page.locator("#run-detail")
+        expect(pane).to_contain_text("There is no result yet.")
+        push(lived_in, BUSY, "outcome")
+
+        expect(pane).to_contain_text("It was found at last.", timeout=30_000)
+        expect(page.locator("#run-step-2")).to_contain_text("It was found at last.")
+
+
+def test_filters_and_search_leave_rows_and_stay_in_the_address(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{DONE}/") as page:
+        heard = listen(page)
+        page.fill("#run-search", "颐和园")
+        expect(page.locator("#run-step-1")).to_have_count(0)
+        assert numbers(page) == [5, 6, 9, 10, 11, 12, 13, 15]
+        expect(page.locator("#run-search")).to_be_focused()
+
+        page.click("#run-filters a:has-text('Tools')")
+        expect(page.locator("#run-step-5")).to_have_count(0)
+        page.click("#run-step-10 a")
+        expect(page.locator("#run-detail h2").first).to_contain_text("Step 10")
+        page.reload()
+
+        assert numbers(page) == [6, 10, 12, 13]
+        assert "step=10" in page.url
+        expect(page.locator("#run-step-10 a")).to_have_attribute("aria-current", "true")
+        assert heard == []
+
+
+def test_the_timeline_is_one_key_away(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{DONE}/") as page:
+        expect(page.locator("#run-times")).to_be_hidden()
+        page.keyboard.press("t")
+        expect(page.locator("#run-times")).to_contain_text("Model")
+        page.wait_for_url(re.compile("as=time"))
+        page.keyboard.press("t")
+        expect(page.locator("#run-times")).to_be_hidden()
+
+
+def test_keys_lead_to_errors_search_tabs_and_the_list_of_keys(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{FAILED}/?step=1") as page:
+        title = page.locator("#run-detail h2").first
+        page.keyboard.press("e")
+        expect(title).to_contain_text("Step 5 · run_sql")
+        page.keyboard.press("e")
+        expect(title).to_contain_text("Step 8 · model call, failed")
+        page.keyboard.press("2")
+        expect(page.locator("#run-prompt")).to_contain_text("Built from the record.")
+        page.keyboard.press("e")
+        page.wait_for_url(re.compile("step=5"))
+        page.keyboard.press("/")
+        expect(page.locator("#run-search")).to_be_focused()
+        page.keyboard.press("Escape")
+        page.locator("#run-detail h2").first.click()
+        page.keyboard.press("?")
+        expect(page.locator("#run-keys")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("#run-keys")).to_be_hidden()
+
+
+def test_a_held_key_passes_many_steps_and_opens_the_last(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{DONE}/?step=1") as page:
+        for _ in range(11):
+            page.keyboard.press("j")
+        expect(page.locator("#run-detail h2").first).to_contain_text("Step 12")
+        expect(page.locator("#run-step-12 a")).to_have_attribute("aria-current", "true")
+        page.go_back()
+        expect(page.locator("#run-detail h2").first).not_to_contain_text("Step 12")
+
+
+def test_a_phone_shows_the_beginning_of_the_step_that_is_touched(browser, lived_in):
+    size = {"width": 390, "height": 844}
+    path = f"/runs/{BIG}/?view=steps"
+    with opened(browser, lived_in, path, viewport=size, has_touch=True) as page:
+        page.locator("#run-step-80 a").tap()
+
+        expect(page.locator("#run-detail h2").first).to_contain_text("Step 80")
+        expect(page.locator("#run-detail h2").first).to_be_in_viewport()
+        expect(page.locator("#run-steps-pane")).to_be_hidden()
+
+
+def test_clocks_count_on_between_two_messages(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{RUNNING}/") as page:
+        clock = page.locator("#run-whole [data-clock]")
+        shown = clock.inner_text()
+        expect(clock).not_to_have_text(shown)
+        page.evaluate(A_MOMENT_AGO)
+        moment = page.locator("#moment")
+        expect(moment).to_have_text(re.compile("[3-9] s ago"), timeout=30_000)
+        shown = moment.inner_text()
+        expect(moment).not_to_have_text(shown, timeout=30_000)
+
+
+def test_a_page_whose_session_ended_says_so(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{LIVE}/") as page:
+        other = page.context.new_page()
+        other.goto(f"{lived_in.url}/")
+        other.click("summary.avatar")
+        other.click("button:has-text('Sign out')")
+        page.bring_to_front()
+
+        note = page.locator("#run-lost")
+        expect(note.locator("a")).to_be_visible(timeout=90_000)
+        expect(note).to_contain_text("you were signed out")
+
+
+def test_steps_are_filtered_and_searched_without_a_script(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{DONE}/", java_script_enabled=False) as page:
+        page.fill("#run-search", "颐和园")
+        page.press("#run-search", "Enter")
+        assert 1 not in numbers(page)
+        page.click("#run-filters a:has-text('Errors')")
+        expect(page.locator("#run-steps-pane")).to_contain_text("No step")
+        page.click("a:has-text('Show all steps')")
+        page.click("#run-next-error")
+        expect(page.locator("#run-detail h2").first).to_contain_text("Step 8")
+        page.goto(f"{lived_in.url}/runs/{RUNNING}/")
+        expect(page.locator("article.draft")).to_be_hidden()
+        expect(page.locator("#run-detail .tag")).to_be_hidden()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_fault_on_any_run_page(browser, lived_in, theme):
+    with opened(browser, lived_in, "/runs/", color_scheme=theme) as page:
+        heard = listen(page)
+        found = {}
+        for name in LOOKED_AT:
+            page.goto(f"{lived_in.url}{PAGES[f'run-{name}']}")
+            found[name] = violations(page)
+
+    assert {name: faults for name, faults in found.items() if faults} == {}
+    assert heard == []
+
+
+def test_the_keys_go_from_hit_to_hit_through_the_steps(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{DONE}/") as page:
+        heard = listen(page)
+        page.fill("#run-search", "颐和园")
+        marks = page.locator("#run-steps mark")
+        expect(page.locator("#run-step-1")).to_have_count(0)
+        expect(marks.first).to_have_text("颐和园")
+        expect(page.locator("#run-detail mark").first).to_be_visible()
+
+        page.locator("#run-search").blur()
+        page.keyboard.press("h")
+        expect(page.locator("mark[data-now]")).to_be_in_viewport()
+        page.click("#run-step-6 a")
+        title = page.locator("#run-detail h2").first
+        expect(title).to_contain_text("Step 6")
+        page.click("#run-detail .tabs a:has-text('Tool')")
+        expect(page.locator("#run-tool mark")).to_have_text("颐和园")
+        page.keyboard.press("h")
+        expect(page.locator("#run-tool mark[data-now]")).to_be_in_viewport()
+        page.keyboard.press("h")
+        expect(title).to_contain_text("Step 9")
+        expect(page.locator("#run-detail mark[data-now]")).to_be_in_viewport()
+        page.keyboard.press("H")
+        expect(title).to_contain_text("Step 6")
+        assert "step=6" in page.url
+        assert heard == []
+
+
+def test_hits_are_marked_without_a_script(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{DONE}/", java_script_enabled=False) as page:
+        page.fill("#run-search", "颐和园")
+        page.press("#run-search", "Enter")
+        page.click("#run-step-10 a")
+        expect(page.locator("#run-step-10 mark").first).to_have_text("颐和园")
+        expect(page.locator("#run-detail mark").first).to_have_text("颐和园")
+
+
+def test_a_copy_button_gives_the_exact_text(browser, lived_in):
+    may = ["clipboard-read", "clipboard-write"]
+    with opened(browser, lived_in, f"/runs/{DONE}/?step=5", permissions=may) as page:
+        heard = listen(page)
+        buttons = {
+            tab: page.locator(f"#run-{part} [data-copy-url]").first
+            for tab, part in (
+                ("readable", "readable"),
+                ("prompt", "prompt"),
+                ("request", "raw"),
+                ("response", "raw"),
+            )
+        }
+        for tab, button in buttons.items():
+            page.goto(f"{lived_in.url}/runs/{DONE}/?step=5&tab={tab}")
+            for details in page.locator("#run-detail details").all():
+                details.evaluate("it => { it.open = true; }")
+            button.click()
+            expect(button).to_contain_text("Copied")
+            copied = page.evaluate("() => navigator.clipboard.readText()")
+            address = button.get_attribute("data-copy-url")
+            assert copied == page.request.get(f"{lived_in.url}{address}").text()
+            assert copied
+        assert heard == []

@@ -1,0 +1,91 @@
+"""Managing tools in Chromium: every size and theme, and without a script."""
+
+import json
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.axe import violations
+from tests.browser.chromium import listen, overflow, signed_in, widest
+from tests.browser.shots import ADMIN, SIZES
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_each_page_fits_and_breaks_no_rule(browser, lived_in, size):
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    heard, wide = listen(page), {}
+
+    for path in [*ADMIN.values(), "/tools/"]:
+        answer = page.goto(lived_in.url + path, wait_until="load")
+        wide[path] = (answer.status, widest(page))
+
+    context.close()
+    assert {path: got for path, got in wide.items() if got != (200, 0)} == {}
+    assert heard == []
+
+
+def test_a_tool_is_made_and_tried_without_a_script(browser, lived_in):
+    context = browser.new_context(java_script_enabled=False)
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/admin/tools/tool/")
+    page.click("text=Python code")
+    page.fill("[name=name]", "double")
+    page.fill("[name=code]", "x * 2")
+    page.click("text=Give it arguments")
+    page.fill("#schema-0-name", "x")
+    page.select_option("#schema-0-type", "integer")
+    page.click("[value=add]")
+    page.fill("#schema-1-name", "y")
+    page.click("[value=up-1]")
+    assert page.input_value("#schema-0-name") == "y"
+    page.click("[value=remove-0]")
+    page.click("[name=_continue]")
+
+    page.click("text=Try it")
+    page.fill("[name=arg-x]", "21")
+    page.click("text=Call the tool")
+
+    assert page.inner_text("#tool-result pre") == "42"
+    context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_arguments_are_edited_as_one_types(browser, lived_in, size, theme):
+    width, height = SIZES[size]
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme=theme
+    )
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    heard = listen(page)
+    page.goto(f"{lived_in.url}/admin/tools/tool/add/?kind=python")
+    page.fill("[name=name]", "kept")
+    page.click("text=Give it arguments")
+    expect(page.locator("#schema-0-name")).to_be_focused()
+    page.keyboard.type("limit")
+    page.select_option("#schema-0-type", "integer")
+    page.click("text=Default, allowed values, limits, more")
+    page.fill("#schema-0-default", "many")
+    says = page.locator("#tool-schema-says")
+    expect(says).to_contain_text("'limit': the default 'many' is not JSON")
+    expect(page.locator("#schema-0-default")).to_be_focused()
+    page.fill("#schema-0-default", "5")
+    expect(says).to_have_text("")
+    page.click("text=Add an argument")
+    page.fill("#schema-1-name", "status")
+    page.click("[value=up-1]")
+    expect(page.locator("#schema-0-name")).to_have_value("status")
+    expect(page.locator("[value=up-0]")).to_be_focused()
+    wide, said = overflow(page), list(heard)
+    broken = [one for one in violations(page) if "schema" in one]
+    page.click("text=Edit as JSON")
+    text = page.input_value("[name=args_schema]")
+    assert page.input_value("[name=name]") == "kept"
+    context.close()
+
+    assert [*json.loads(text)["properties"]] == ["status", "limit"]
+    assert (wide, said, broken) == (0, [], [])

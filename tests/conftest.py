@@ -1,0 +1,47 @@
+"""Fixtures: things with an end."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.db import connection
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
+
+from tests.servers import start_redis
+
+# How long an example takes says how busy the machine is, and nothing else.
+hypothesis_settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+hypothesis_settings.load_profile("any machine")
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """The address of a real Redis: REDIS_URL, or one started for this session.
+
+    The private one listens where the settings already look, in the data folder.
+    """
+    if not settings.REDIS_URL.startswith(f"unix://{settings.DATA_DIR}"):
+        yield settings.REDIS_URL
+        return
+    server = start_redis(Path(settings.REDIS_URL.removeprefix("unix://")))
+    yield settings.REDIS_URL
+    server.kill()
+    server.wait()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """End sessions that threads of tests left open, so that the database can go."""
+    yield
+    if connection.vendor != "postgresql":
+        return
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )

@@ -1,0 +1,37 @@
+"""Observations as text, and where they are cut."""
+
+import pytest
+
+from runs.engine.observations import STORED_BYTES, cut_for_model, cut_for_store, text_of
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "null"),
+        ("  as it is\n", "  as it is\n"),
+        ({"城市": "北京", "n": [1, 2.5]}, '{"城市":"北京","n":[1,2.5]}'),
+        (True, "true"),
+        (float("nan"), "null"),
+        ("a\x00", "a\ufffd"),
+    ],
+)
+def test_values_become_compact_json_and_texts_stay(value, text):
+    assert text_of(value) == text
+
+
+def test_a_short_observation_is_shown_whole():
+    assert cut_for_model("é" * 10, 20) == "é" * 10
+
+
+def test_a_long_observation_is_cut_between_letters_and_marked():
+    cut = cut_for_model("é" * 10, 5)
+
+    assert cut == "éé\n[cut: 5 of 20 bytes are shown to you]"
+
+
+def test_a_mebibyte_is_kept():
+    cut = cut_for_store("x" * (STORED_BYTES + 1))
+
+    assert cut.startswith("x" * STORED_BYTES + "\n[cut: ")
+    assert cut_for_store("x" * STORED_BYTES) == "x" * STORED_BYTES

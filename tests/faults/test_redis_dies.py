@@ -1,0 +1,101 @@
+"""The broker killed, wiped, hung or away: no run is lost, no submit waits."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from django.conf import settings
+
+from runs.models import Run
+from tests.conftest import start_redis
+from tests.fakes.model_server import model_server
+from tests.faults import functions  # noqa: F401  (registers the tools)
+from tests.services.run_parts import agent_on, call, started
+from tests.timing import assert_quick, tries
+
+pytestmark = pytest.mark.faults
+
+SUBMIT_SECONDS = 1.0
+"""What a person or a program waits at most until a run is accepted."""
+
+
+class Broker:
+    """A private Redis where the settings look for one, to be broken."""
+
+    def __init__(self, socket: Path) -> None:
+        self.socket = socket
+        self.process: subprocess.Popen[bytes] = start_redis(socket)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.socket.unlink(missing_ok=True)
+
+    def come_back(self) -> None:
+        self.process = start_redis(self.socket)
+
+    def hang(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def wipe(self) -> None:
+        with redis.Redis(unix_socket_path=str(self.socket)) as client:
+            client.flushall()
+
+
+@pytest.fixture
+def broker(redis_url: str) -> Iterator[Broker]:
+    """A broker of this test's own, in the place of the session's."""
+    socket = Path(settings.REDIS_URL.removeprefix("unix://"))
+    aside = socket.with_suffix(".aside")
+    os.rename(socket, aside)
+    found = Broker(socket)
+    yield found
+    found.wake()
+    found.kill()
+    os.rename(aside, socket)
+
+
+def test_a_run_survives_kill_9_of_the_broker(broker, workers):
+    script = [call("look", what="it", seconds=2.0), "Seen."]
+    with model_server(script=script) as server:
+        workers.start()
+        run = started(agent_on(server, "look"))
+        workers.wait_for_line("look it")
+        broker.kill()
+        workers.wait_for(run)
+        broker.come_back()
+
+    assert workers.ledger == ["look it"]
+
+
+def test_a_bell_that_was_wiped_is_rung_again(broker, workers):
+    with model_server(script=["Hello."]) as server:
+        run = started(agent_on(server))
+        broker.wipe()
+        workers.start()
+        workers.wait_for(run, seconds=40)
+
+
+@pytest.mark.parametrize("state", ["down", "hung"])
+@tries(3)
+def test_a_run_is_accepted_at_once_and_finishes_later(broker, workers, state):
+    with model_server(script=["Hello."]) as server:
+        workers.start()
+        agent = agent_on(server)
+        broker.kill() if state == "down" else broker.hang()
+        began = time.monotonic()
+        run = started(agent)
+        took = time.monotonic() - began
+        assert Run.objects.get(pk=run.pk).status == "queued"
+        broker.come_back() if state == "down" else broker.wake()
+        workers.wait_for(run, seconds=60)
+
+    assert_quick(took, SUBMIT_SECONDS)

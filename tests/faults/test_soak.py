@@ -1,0 +1,85 @@
+"""The soak: it finds what is wrong, and three hundred runs show nothing."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.make import make_decision, make_run, make_step
+from tests.soak.judge import violations
+from tests.soak.model import answer_to
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def soaked(status="succeeded", *, tool="pay", **fields):
+    """Make a run of one round with one call; return what the ledger should say."""
+    run = make_run(
+        status=status,
+        inputs={"input": "Soak run 7, 1 rounds."},
+        output=answer_to(7, 1),
+        next_index=0,
+    )
+    defaults = {"elapsed": 0.1, "attempts": 1, "duration": 0.1}
+    return make_step(
+        run, tool=tool, tool_input={"call": "7.0.0"}, **{**defaults, **fields}
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("tool", "ledger", "sentence"),
+    [
+        pytest.param("pay", ["pay 7.0.0"] * 2, "2 times, allowed 1", id="twice"),
+        pytest.param("look", ["look 7.0.0"] * 2, "happened 2 times", id="read twice"),
+        pytest.param("pay", [], "never happened", id="never"),
+        pytest.param(
+            "pay", ["pay 7.0.0", "pay 8.0.0"], "no step says so", id="unknown"
+        ),
+    ],
+)
+def test_the_judge_sees_what_happened_wrongly(tool, ledger, sentence):
+    soaked(tool=tool)
+
+    assert sentence in " ".join(violations(ledger))
+
+
+@pytest.mark.django_db
+def test_a_second_time_needs_a_persons_yes():
+    step = soaked(attempts=2)
+    assert "allowed 1" in " ".join(violations(["pay 7.0.0"] * 2))
+
+    make_decision(step, question="outcome", answer="retry")
+
+    assert "allowed" not in " ".join(violations(["pay 7.0.0"] * 2))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("status", "sentence"),
+    [
+        ("running", "is running for ever"),
+        ("stopped", "stopped: "),
+        ("failed", "failed"),
+    ],
+)
+def test_the_judge_sees_a_run_that_did_not_end_well(status, sentence):
+    soaked(status)
+
+    assert sentence in " ".join(violations(["pay 7.0.0"]))
+
+
+@pytest.mark.faults
+def test_nothing_is_violated_while_everything_breaks():
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.soak", "--seed", "1", "--runs", "300"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+
+    last = done.stdout.strip().splitlines()[-1]
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert last.startswith("runs=300 faults=30 violations=0 recovery_p99=")

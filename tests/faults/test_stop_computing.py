@@ -1,0 +1,89 @@
+"""Stop while the sandbox of a Python tool computes, and just as it comes back."""
+
+import time
+
+import pytest
+
+from runs.models import AgentStep, Run
+from runs.services.cancel_run import cancel_run
+from runs.services.check_invariants import check_invariants
+from tests.fakes.model_server import FakeServer, Recorded, model_server
+from tests.faults import functions  # noqa: F401  (registers the tools)
+from tests.make import make_agent, make_provider, make_tool, make_user
+from tests.services.run_parts import agent_on, call, started
+from tests.timing import assert_quick, tries
+
+pytestmark = pytest.mark.faults
+
+COUNT = "n = 0\nwhile n < upto:\n    n += 1\nn"
+FOR_EVER = 10**15
+RACES = 12
+ROW = ("seq", "status", "fence", "next_index", "output")
+STEP = ("status", "observation", "changed_seq", "ended_at")
+
+
+def counting_on(server: FakeServer):
+    """Make an agent that counts in the sandbox."""
+    owner = make_user()
+    upto = {"type": "object", "properties": {"upto": {"type": "integer"}}}
+    tool = make_tool(
+        owner,
+        name="count",
+        kind="python",
+        effect="read",
+        timeout=50,
+        args_schema=upto,
+        config={"code": COUNT},
+    )
+    provider = make_provider(owner, base_url=server.base_url)
+    return make_agent(owner, provider=provider, tools=(tool,))
+
+
+def counting(asked: Recorded):
+    """Count as far as the question says, then be done."""
+    last = asked.body["messages"][-1]
+    if last["role"] == "tool":
+        return "Done."
+    return call("count", upto=int(last["content"]))
+
+
+def rows_of(runs: list[Run]):
+    """Return all that a late commit would change."""
+    found = Run.objects.filter(pk__in=[run.pk for run in runs]).order_by("pk")
+    steps = AgentStep.objects.filter(run__in=found).order_by("pk")
+    return list(found.values(*ROW)), list(steps.values(*STEP))
+
+
+@tries(2)
+def test_stop_ends_a_computing_tool_within_five_seconds(workers):
+    with model_server(script=counting) as server:
+        workers.start()
+        run = started(counting_on(server), str(FOR_EVER))
+        workers.wait(lambda: run.steps.filter(status="started").exists())
+        began = time.monotonic()
+        cancel_run(run)
+        workers.wait_for(run, "cancelled")
+
+    assert_quick(time.monotonic() - began, 5)
+    assert run.steps.get().status == "cancelled"
+
+
+def test_nothing_is_committed_after_a_stop_that_races_with_the_result(workers):
+    with model_server(script=counting) as server, model_server(script=["On."]) as other:
+        workers.start(threads=RACES)
+        agent = counting_on(server)
+        runs = [started(agent, str(4_000_000 * n)) for n in range(RACES)]
+        stopped_all_along = started(agent, str(FOR_EVER))
+        workers.wait(lambda: Run.objects.filter(status="succeeded").exists())
+        for run in [*runs, stopped_all_along]:
+            cancel_run(run)
+        for run in runs:
+            workers.wait_for(run, "cancelled", "succeeded", seconds=60)
+        workers.wait_for(stopped_all_along, "cancelled", seconds=60)
+        before = rows_of(runs)
+        workers.wait_for(started(agent_on(other)), seconds=60)  # the worker goes on
+        time.sleep(2)  # time for what would come late
+
+    assert rows_of(runs) == before
+    assert list(check_invariants()) == []
+    assert {step["status"] for step in before[1]} <= {"cancelled", "succeeded"}

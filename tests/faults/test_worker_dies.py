@@ -1,0 +1,195 @@
+"""Workers killed in the middle: every run goes on, and nothing happens twice."""
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from runs.models import Run
+from runs.services.answer_decision import settle_outcome
+from runs.services.cancel_run import cancel_run
+from tests.fakes.model_server import Recorded, model_server
+from tests.faults import functions  # noqa: F401  (registers the tools)
+from tests.services.run_parts import agent_on, call, started
+from tests.timing import assert_quick, tries
+
+pytestmark = pytest.mark.faults
+
+
+def test_a_run_goes_on_after_kill_9_with_each_step_once(workers):
+    script = [
+        call("look", what="one"),
+        call("look", what="two", seconds=4.0),
+        call("look", what="three"),
+        "All seen.",
+    ]
+    with model_server(script=script) as server:
+        first = workers.start()
+        run = started(agent_on(server, "look"))
+        workers.wait_for_line("look two")
+        first.kill()
+        workers.start()
+        workers.wait_for(run, seconds=60)
+
+    assert run.output == "All seen."
+    assert [s.index for s in run.steps.all()] == [0, 1, 2]
+    assert workers.ledger.count("look one") == 1
+    assert workers.ledger.count("look three") == 1
+
+
+def test_a_side_effect_under_way_is_not_repeated_without_a_yes(workers):
+    with model_server(
+        script=[call("pay", whom="ann", seconds=20.0), "Paid."]
+    ) as server:
+        first = workers.start()
+        run = started(agent_on(server, "pay"))
+        workers.wait_for_line("pay ann")
+        first.kill()
+        workers.start()
+        workers.wait_for(run, "awaiting_decision")
+        settle_outcome(
+            run.steps.get().decisions.get(),
+            by=run.owner,
+            answer="happened",
+            result="ok",
+        )
+        workers.wait_for(run)
+
+    assert workers.ledger == ["pay ann"]
+
+
+def test_a_run_that_kills_its_worker_ends_and_its_neighbours_go_on(workers):
+    def twice(asked: Recorded):
+        looks = sum(message["role"] == "tool" for message in asked.body["messages"])
+        return call("look", what=str(looks), seconds=2.0) if looks < 2 else "Fine."
+
+    with (
+        model_server(script=[call("die", reason="x", seconds=0.5)]) as deadly,
+        model_server(script=twice) as kind,
+    ):
+        bad = started(agent_on(deadly, "die"))
+        neighbours = [started(agent_on(kind, "look")) for _ in range(3)]
+        with workers.kept_alive():
+            workers.wait_for(bad, "failed", seconds=120)
+            for good in neighbours:
+                workers.wait_for(good, seconds=120)
+
+    assert bad.error_code == "crashed_repeatedly"
+    assert workers.ledger.count("die x") == 3
+    assert [good.output for good in neighbours] == ["Fine."] * 3
+
+
+MOST_MEMORY_MB = 400
+"""What a worker with two runs may ever have taken; it prints more than twice that."""
+
+
+def test_a_tool_that_prints_a_gigabyte_harms_neither_worker_nor_neighbours(workers):
+    with (
+        model_server(script=[call("shout", megabytes=1024), "Done."]) as loud,
+        model_server(script=[call("look", what="a"), "Fine."]) as kind,
+        heard() as ear,
+    ):
+        worker = workers.start(output=ear.pipe)
+        bad = started(agent_on(loud, "shout"))
+        workers.wait(lambda: ear.megabytes >= 512)
+        good = started(agent_on(kind, "look"))
+        workers.wait_for(good)  # in the middle of it: the rest is not listened to
+        ear.goes_on.set()
+        workers.wait_for(bad, seconds=60)
+        workers.wait(lambda: ear.megabytes >= 1024)
+
+        assert most_memory_mb(worker.pid) < MOST_MEMORY_MB
+        assert worker.poll() is None
+
+    assert bad.steps.get().observation == "hoarse"
+    assert workers.ledger == ["look a"]
+
+
+class Ear:
+    """Reads what a process prints, and keeps none of it."""
+
+    def __init__(self, end: int, pipe: int) -> None:
+        self.end, self.pipe, self.read = end, pipe, 0
+        self.goes_on = threading.Event()
+
+    @property
+    def megabytes(self) -> int:
+        """How much it was so far."""
+        return self.read >> 20
+
+    def listen(self) -> None:
+        """Read to the end; wait half-way until told to go on."""
+        while piece := os.read(self.end, 1 << 20):
+            self.read += len(piece)
+            if self.megabytes >= 512:
+                self.goes_on.wait()
+
+
+@contextmanager
+def heard() -> Iterator[Ear]:
+    """Give an ear; it hears until the processes that have its pipe are gone."""
+    end, pipe = os.pipe()
+    ear = Ear(end, pipe)
+    threading.Thread(target=ear.listen, daemon=True).start()
+    try:
+        yield ear
+    finally:
+        ear.goes_on.set()
+        os.close(pipe)
+
+
+def most_memory_mb(pid: int) -> int:
+    """Return the most memory a process has ever had."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    assert found
+    return int(found[1]) >> 10
+
+
+@tries(2)
+def test_stop_ends_a_hanging_model_call_within_five_seconds(workers):
+    with model_server(script=[{"content": "Late.", "seconds": 60}]) as server:
+        workers.start()
+        run = started(agent_on(server))
+        workers.wait(lambda: server.requests)
+        began = time.monotonic()
+        cancel_run(run)
+        workers.wait_for(run, "cancelled", seconds=10)
+
+    assert_quick(time.monotonic() - began, 5)
+    assert run.attempts.get().code == "cancelled"  # the page shows the call cut off
+
+
+@tries(2)
+def test_stop_ends_a_hanging_tool_within_five_seconds(workers):
+    with model_server(script=[call("look", what="it", seconds=60.0)]) as server:
+        workers.start()
+        run = started(agent_on(server, "look"))
+        workers.wait_for_line("look it")
+        began = time.monotonic()
+        cancel_run(run)
+        workers.wait_for(run, "cancelled", seconds=10)
+
+    assert_quick(time.monotonic() - began, 5)
+    assert run.steps.get().status == "cancelled"
+
+
+def test_sigterm_puts_runs_back_and_another_worker_goes_on(workers):
+    script = [call("look", what="one", seconds=2.0), call("look", what="two"), "Seen."]
+    with model_server(script=script) as server:
+        first = workers.start()
+        run = started(agent_on(server, "look"))
+        workers.wait_for_line("look one")
+        first.send_signal(signal.SIGTERM)
+        assert first.wait(25) == 0
+        assert Run.objects.get(pk=run.pk).status == "queued"
+        workers.start()
+        workers.wait_for(run)
+
+    assert workers.ledger == ["look one", "look two"]

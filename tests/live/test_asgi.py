@@ -1,0 +1,322 @@
+"""The route of the live streams: who is let in, and what a real server sends."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from runs.live import asgi
+from runs.services.api_token import create_token
+from tests.live.hub_parts import commit_end, commit_outcome, commit_reply, work
+from tests.make import make_run, make_user
+from tests.servers import free_port, is_answering
+from tests.timing import assert_quick, tries, wait_until
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("redis_url"),
+]
+
+
+class Answered(list):
+    """The messages of an ASGI answer."""
+
+    @property
+    def status(self):
+        return self[0]["status"]
+
+    @property
+    def body(self):
+        return b"".join(message.get("body", b"") for message in self[1:])
+
+
+def ask(path, *, headers=(), method="GET", seconds=60.0, until=None, meanwhile=id):
+    """Ask the ASGI application of the streams; return what it sends until its end."""
+
+    async def scene():
+        app = asgi.LiveApp()
+        sent = Answered()
+        left = asyncio.Event()
+
+        async def receive():
+            await left.wait()
+            return {"type": "http.disconnect"}
+
+        async def send(message):
+            sent.append(message)
+            if until is not None and until in sent.body:
+                left.set()
+
+        path_only, _, query = path.partition("?")
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": path_only,
+            "query_string": query.encode(),
+            "headers": [(k.lower().encode(), v.encode()) for k, v in headers],
+        }
+        try:
+            async with asyncio.timeout(seconds):
+                doing = (
+                    asyncio.to_thread(meanwhile, sent)
+                    if meanwhile
+                    else asyncio.sleep(0)
+                )
+                await asyncio.gather(app(scope, receive, send), doing)
+        finally:
+            if app._hub is not None:
+                await app._hub.stop()
+                await asyncio.to_thread(app._hub._thread.shutdown, True)
+        return sent
+
+    return asyncio.run(scene())
+
+
+def bearer(user):
+    return [("Authorization", f"Bearer {create_token(user)}")]
+
+
+def session(user):
+    client = Client()
+    client.force_login(user)
+    value = client.cookies[settings.SESSION_COOKIE_NAME].value
+    return [("Cookie", f"other=1; {settings.SESSION_COOKIE_NAME}={value}")]
+
+
+def test_a_session_opens_the_stream_of_its_own_run():
+    run = make_run(status="succeeded")
+    answer = ask(f"/live/runs/{run.pk}/", headers=session(run.owner))
+
+    assert answer.status == 200
+    assert b'hx-target="#run-live" hx-swap="outerHTML"' in answer.body
+
+
+def test_a_token_opens_the_events_of_its_own_run():
+    run = make_run(status="succeeded")
+    answer = ask(f"/api/v1/runs/{run.pk}/events", headers=bearer(run.owner))
+
+    assert answer.status == 200
+    assert b"event: end" in answer.body
+
+
+@pytest.mark.parametrize("key", [bearer, session])
+def test_someone_elses_run_is_not_there(key):
+    run = make_run(status="running")
+
+    for path in (f"/live/runs/{run.pk}/", f"/api/v1/runs/{run.pk}/events"):
+        assert ask(path, headers=key(make_user())).status == 404
+
+
+def test_a_stranger_is_refused():
+    run = make_run(status="running")
+
+    assert ask(f"/live/runs/{run.pk}/").status == 404
+    assert ask(f"/api/v1/runs/{run.pk}/events").status == 401
+    wrong = [("Authorization", "Bearer as_wrong")]
+    assert ask(f"/api/v1/runs/{run.pk}/events", headers=wrong).status == 401
+
+
+def test_only_get_is_answered():
+    run = make_run(status="running")
+
+    refused = ask(f"/live/runs/{run.pk}/", method="POST")
+
+    assert refused.status == 405
+    assert (b"allow", b"GET") in refused[0]["headers"]
+
+
+def test_a_stranger_is_told_how_to_come_in():
+    refused = ask(f"/api/v1/runs/{make_run(status='running').pk}/events")
+
+    assert (b"www-authenticate", b"Bearer") in refused[0]["headers"]
+
+
+def test_the_right_to_watch_is_checked_again(monkeypatch):
+    monkeypatch.setattr("runs.live.hub.SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(asgi, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(asgi, "CHECKED_AT_MOST", 0.05)
+    run = make_run(status="running")
+    headers = session(run.owner)
+
+    def lock_out(sent):
+        wait_until(lambda: b": still here" in sent.body)
+        run.owner.is_active = False
+        run.owner.save()
+
+    answer = ask(f"/live/runs/{run.pk}/", headers=headers, meanwhile=lock_out)
+
+    assert b": still here" in answer.body
+    assert b"run-live" not in answer.body
+
+
+def test_last_event_id_wins_over_after():
+    run = make_run(status="running")
+    for _ in range(3):
+        commit_reply(run)
+        seen = commit_outcome(run)
+    commit_end(run)
+    headers = [*bearer(run.owner), ("Last-Event-ID", str(seen))]
+    answer = ask(f"/api/v1/runs/{run.pk}/events?after=0", headers=headers)
+
+    assert b"event: step" not in answer.body
+    assert b"event: end" in answer.body
+
+
+def test_breaking_off_anywhere_loses_no_event():
+    run = make_run(status="running")
+    work(run, rounds=3)
+    headers = bearer(run.owner)
+    whole = ask(f"/api/v1/runs/{run.pk}/events", headers=headers).body.decode()
+    blocks = [block for block in whole.split("\n\n") if "event: " in block]
+    for cut in range(1, len(blocks)):
+        last = [line[4:] for line in blocks[cut - 1].splitlines() if line[:3] == "id:"]
+        again = ask(
+            f"/api/v1/runs/{run.pk}/events",
+            headers=[*headers, ("Last-Event-ID", last[0])],
+        ).body.decode()
+        rest = {block.split("\n", 1)[1] for block in blocks[cut:]}
+        assert rest <= {
+            block.split("\n", 1)[1] for block in again.split("\n\n") if "id:" in block
+        }
+
+
+@contextlib.contextmanager
+def served() -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    """Serve the test's database with a real uvicorn."""
+    port = free_port()
+    name = settings.DATABASES["default"]["NAME"]
+    environment = dict(os.environ, AGENTSITE_DATA=str(settings.DATA_DIR))
+    environment["DJANGO_SETTINGS_MODULE"] = "agentsite.settings"
+    if settings.EMBEDDED:
+        environment["DATABASE_URL"] = f"sqlite:///{name}"
+        environment["REDIS_URL"] = settings.REDIS_URL
+    else:
+        url = os.environ["DATABASE_URL"]
+        environment["DATABASE_URL"] = url.rpartition("/")[0] + f"/{name}"
+    environment["PORT"] = "8000"  # the session cookie is named after it
+    server = subprocess.Popen(
+        [sys.executable, "-m", "uvicorn", "agentsite.asgi:application"]
+        + ["--port", str(port), "--log-level", "warning"]
+        + ["--timeout-graceful-shutdown", "10"],
+        env=environment,
+    )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_until(lambda: is_answering(f"{url}/sign-in/"), seconds=60)
+        yield url, server
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_a_real_server_streams_each_event_as_it_is_committed():
+    run = make_run(status="running")
+    seen = []
+    with served() as (url, _), httpx.Client(timeout=60) as client:
+        headers = dict(bearer(run.owner))
+        path = f"{url}/api/v1/runs/{run.pk}/events"
+        with client.stream("GET", path, headers=headers) as answer:
+            for line in answer.iter_lines():
+                if line == "event: run" and not seen:
+                    commit_reply(run)
+                if line.startswith("data: ") and '"tool":"look"' in line:
+                    seen.append(json.loads(line[6:])["status"])
+                    commit_outcome(run) if len(seen) == 1 else commit_end(run)
+
+    assert seen == ["started", "succeeded"]
+    assert answer.headers["content-type"].startswith("text/event-stream")
+
+
+@tries(2)
+def test_a_server_that_is_told_to_stop_ends_its_streams_at_once():
+    run = make_run(status="running")
+    with served() as (url, server), httpx.Client(timeout=60) as client:
+        headers = dict(bearer(run.owner))
+        path = f"{url}/api/v1/runs/{run.pk}/events"
+        with client.stream("GET", path, headers=headers) as answer:
+            lines = answer.iter_lines()
+            next(lines)
+            began = time.monotonic()
+            server.send_signal(signal.SIGTERM)
+            for _ in lines:
+                pass
+        server.wait(15)
+
+    assert_quick(time.monotonic() - began, 4)
+
+
+@pytest.mark.parametrize(
+    ("status", "title"), [(404, "Not Found"), (401, "Unauthorized")]
+)
+def test_a_refusal_has_the_shape_of_every_problem_of_the_api(status, title):
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(asgi.refuse(send, status))
+
+    problem = json.loads(sent[1]["body"])
+    assert (b"content-type", b"application/problem+json") in sent[0]["headers"]
+    assert problem["type"] == "about:blank"
+    assert (problem["title"], problem["status"]) == (title, status)
+    assert problem["errors"][0]["message"] == problem["detail"]
+
+
+def test_turns_of_several_runs_come_in_one_stream_and_end_with_the_last():
+    ann = make_user("ann")
+    one, two = make_run(ann), make_run(ann)
+    client = Client()
+    client.force_login(ann)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+    mine = [("Cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}")]
+
+    def meanwhile(sent):
+        commit_end(one)
+        commit_end(two)
+
+    answer = ask(f"/live/turns/{one.pk}-{two.pk}/", headers=mine, meanwhile=meanwhile)
+
+    assert answer.status == 200
+    assert f"#turn-answer-{one.pk}".encode() in answer.body
+    assert f"#turn-answer-{two.pk}".encode() in answer.body
+    assert f'id="turn-live-{one.pk}-{two.pk}" hidden'.encode() in answer.body
+
+
+def test_a_stream_with_one_hidden_run_among_others_is_not_there():
+    ann = make_user("ann")
+    one, foreign = make_run(ann), make_run()
+    client = Client()
+    client.force_login(ann)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+    mine = [("Cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}")]
+
+    answer = ask(f"/live/turns/{one.pk}-{foreign.pk}/", headers=mine)
+
+    assert answer.status == 404
+
+
+def test_a_person_is_told_what_needs_them_and_a_stranger_nothing():
+    client = Client()
+    client.force_login(make_user("ann"))
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME].value
+
+    mine = ask(
+        "/live/me/",
+        headers=[("Cookie", f"{settings.SESSION_COOKIE_NAME}={cookie}")],
+        until=b"part-health",
+    )
+
+    assert mine.status == 200
+    assert b'hx-target="#part-needs"' in mine.body
+    assert ask("/live/me/").status == 404

@@ -1,0 +1,81 @@
+"""What the page's stream sends of a run's changes."""
+
+import pytest
+from django.utils import timezone
+
+from runs.live.batches import Memory
+from runs.live.page_form import PageForm
+from runs.models import Decision, ModelAttempt, Run
+from tests.make import make_call, make_decision, make_run, make_step
+
+pytestmark = pytest.mark.django_db
+
+
+def reader(run):
+    """Return a function that gives the batch and the message after a seq."""
+    form, memories = PageForm(), {run.pk: Memory()}
+
+    def read(after):
+        batch = form.read({run.pk: after}, memories)[0]
+        return batch.seq, form.message(batch, after).decode()
+
+    return read
+
+
+def asking():
+    """Return a run that waits for a yes."""
+    run = make_run(status="awaiting_approval")
+    make_decision(make_step(run, status="awaiting_approval"))
+    return run
+
+
+def test_the_next_question_is_told_though_the_number_is_the_same():
+    run = asking()
+    read = reader(run)
+    seq, _ = read(0)
+    Decision.objects.update(answer="approved")
+    make_decision(make_step(run, status="awaiting_approval"))
+
+    assert "run-banner" in read(seq)[1]
+
+
+def test_nothing_is_asked_anew_while_the_question_stays():
+    run = asking()
+    read = reader(run)
+    seq, _ = read(0)
+    make_call(run)
+
+    assert "run-banner" not in read(seq)[1]
+
+
+def test_who_comes_back_late_is_told_what_others_know_already():
+    run = asking()
+    read = reader(run)
+    late, _ = read(0)
+    Decision.objects.update(answer="approved")
+    Run.objects.update(status="queued", seq=late + 1)
+    seq, _ = read(late)
+    run.refresh_from_db()
+    make_call(run)
+    read(seq)
+
+    assert "run-banner" in read(late)[1]
+
+
+def test_a_reply_keeps_the_attempts_that_failed_before_it():
+    run = make_run(status="running", seq=1)
+    ModelAttempt.objects.create(
+        run=run,
+        number=0,
+        attempt=1,
+        code="overloaded",
+        message="503",
+        started_at=timezone.now(),
+        elapsed=0.1,
+        created_seq=1,
+    )
+    read = reader(run)
+    seq, _ = read(0)
+    make_call(run)
+
+    assert "1 failed attempt" in read(seq)[1]

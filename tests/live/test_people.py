@@ -1,0 +1,129 @@
+"""What every page tells its person: questions that wait, and how the workers are."""
+
+import asyncio
+
+import pytest
+from django.contrib.auth.models import Group
+
+from runs.live import people as people_module
+from runs.live.doors import Person
+from runs.live.page_form import PageForm
+from runs.live.people import read_needs
+from runs.services.answer_decision import reject_step
+from tests.live.hub_parts import running_hub
+from tests.make import make_decision, make_run, make_step, make_user, make_worker
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("redis_url"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch):
+    monkeypatch.setattr(people_module, "LOOK_SECONDS", 0.05)
+
+
+def asking(owner, **fields):
+    """Make an open question of a run of `owner`."""
+    run = make_run(owner, status="awaiting_approval")
+    return make_decision(make_step(run, status="awaiting_approval"), **fields)
+
+
+async def told(viewer, text):
+    """Return what a page is sent until `text` is in it."""
+    sent = ""
+    async with asyncio.timeout(60):
+        async for message in viewer.messages():
+            sent += message.decode()
+            if text in sent:
+                return sent
+
+
+def test_counts_for_owners_groups_and_superusers():
+    ann, bob = make_user("ann"), make_user("bob")
+    billing = Group.objects.create(name="billing")
+    asking(ann)
+    asking(ann, approvers=billing)
+    asking(bob)
+    asking(ann, answer="approved", at="2026-01-01T00:00:00Z")
+    needs = read_needs()
+
+    assert needs.of(Person(ann.pk)) == 1
+    assert needs.of(Person(bob.pk, groups=frozenset({billing.pk}))) == 2
+    assert needs.of(Person(99, is_superuser=True)) == 3
+    assert needs.of(Person(99)) == 0
+
+
+def test_a_page_is_told_when_a_question_comes_and_when_it_is_answered():
+    ann = make_user("ann")
+
+    async def scene():
+        async with running_hub() as hub:
+            viewer = hub.enter_person(Person(ann.pk), in_inbox=False)
+            await told(viewer, 'id="part-needs"></span>')
+            question = await asyncio.to_thread(asking, ann)
+            await told(viewer, "1 need you")
+            await asyncio.to_thread(reject_step, question, by=ann)
+            sent = await told(viewer, 'id="part-needs"></span>')
+            hub.leave(viewer)
+            return sent
+
+    assert 'hx-target="#part-needs-tab"' in asyncio.run(scene())
+
+
+def test_a_run_page_is_told_on_its_own_stream():
+    ann = make_user("ann")
+    run = make_run(ann, status="running")
+
+    async def scene():
+        async with running_hub() as hub:
+            viewer = hub.enter(PageForm(), run.pk, after=0, person=Person(ann.pk))
+            watching = asyncio.create_task(told(viewer, "1 need you"))
+            await asyncio.to_thread(asking, ann)
+            await watching
+            hub.leave(viewer)
+
+    asyncio.run(scene())
+
+
+def test_the_inbox_loads_its_list_anew_and_other_pages_do_not():
+    ann = make_user("ann")
+
+    async def scene():
+        async with running_hub() as hub:
+            inbox = hub.enter_person(Person(ann.pk), in_inbox=True)
+            other = hub.enter_person(Person(ann.pk), in_inbox=False)
+            first = await told(inbox, 'id="part-needs"></span>')
+            await told(other, 'id="part-needs"></span>')
+            await asyncio.to_thread(asking, ann)
+            sent = await told(inbox, "1 need you")
+            beside = await told(other, "1 need you")
+            return first, sent, beside
+
+    first, sent, beside = asyncio.run(scene())
+    assert 'hx-target="#approval-pulse"' in sent
+    assert "approval-pulse" not in first + beside
+
+
+def test_a_page_is_told_that_a_worker_came():
+    async def scene():
+        async with running_hub() as hub:
+            viewer = hub.enter_person(Person(1), in_inbox=False)
+            await told(viewer, "No worker is running")
+            await asyncio.to_thread(make_worker)
+            await told(viewer, "1 worker, idle, queue empty")
+
+    asyncio.run(scene())
+
+
+def test_nobody_looks_while_no_page_is_open(monkeypatch):
+    looks = []
+    monkeypatch.setattr(people_module, "read_needs", lambda: looks.append(1))
+
+    async def scene():
+        async with running_hub():
+            await asyncio.sleep(0.3)
+
+    asyncio.run(scene())
+    assert looks == []

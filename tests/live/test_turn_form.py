@@ -1,0 +1,96 @@
+"""What the stream of turns sends."""
+
+import asyncio
+
+import pytest
+
+from runs.live.batches import DraftText, Memory
+from runs.live.turn_form import TurnForm, merged, turns_over
+from tests.make import make_call, make_run, make_step, make_worker
+
+pytestmark = pytest.mark.django_db
+
+
+def read(run, after=-1):
+    """Return the batch and the message after a seq."""
+    form = TurnForm()
+    (batch,) = form.read({run.pk: after}, {run.pk: Memory()})
+    return batch, form.message(batch, after).decode()
+
+
+def test_a_turn_is_sent_whole_with_its_steps_and_its_answer():
+    run = make_run(status="succeeded", output="It is **4**.")
+    make_step(run, tool="calculator")
+
+    batch, message = read(run)
+
+    assert batch.is_over
+    assert f'hx-target="#turn-answer-{run.pk}"' in message
+    assert "calculator" in message
+    assert "<strong>4</strong>" in message
+
+
+def test_what_was_seen_is_not_sent_again():
+    run = make_run(status="running")
+    make_call(run)
+
+    _, message = read(run, after=run.seq)
+
+    assert "turn-answer" not in message
+
+
+def test_hostile_text_stays_text():
+    run = make_run(status="failed", error_message="<script>alert(1)</script>")
+    make_step(run, observation="<img src=x onerror=alert(1)>")
+
+    _, message = read(run)
+
+    assert "<script" not in message
+    assert "<img" not in message
+
+
+def test_the_draft_goes_to_its_own_run():
+    draft = DraftText(fence=1, number=0, attempt=1, start=0, text="a<b", run_id=7)
+
+    message = TurnForm().draft(draft, None).decode()
+
+    assert 'hx-target="#turn-draft-7"' in message
+    assert "a&lt;b" in message
+
+
+def test_a_queued_turn_is_told_anew_when_its_place_changes():
+    make_worker()
+    first, second = make_run(), make_run()
+    form, memories = TurnForm(), {second.pk: Memory()}
+
+    assert form.stale([second.pk], memories) == [second.pk]
+    assert form.stale([second.pk], memories) == []
+    first.delete()
+    assert form.stale([second.pk], memories) == [second.pk]
+    assert (
+        b"In the queue, place 1" in form.heads([second.pk], memories)[second.pk]["turn"]
+    )
+
+
+class Saying:
+    """A viewer that says two things and ends."""
+
+    def __init__(self, *words):
+        self.words = words
+
+    async def messages(self):
+        for word in self.words:
+            await asyncio.sleep(0)
+            yield word
+
+
+def test_several_runs_share_one_stream_until_all_are_over():
+    async def heard():
+        viewers = [Saying(b"a1", b"a2"), Saying(), Saying(b"c1")]
+        return [message async for message in merged(viewers)]
+
+    assert sorted(asyncio.run(heard())) == [b"a1", b"a2", b"c1"]
+
+
+def test_the_end_takes_the_connector_away():
+    assert b'id="turn-live-3-4" hidden' in turns_over([3, 4])

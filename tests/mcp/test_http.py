@@ -1,0 +1,134 @@
+"""The SDK's server over streamable HTTP, through the guard."""
+
+import threading
+
+import pytest
+
+from tests.mcp.http_server import mcp_server
+from tools.errors import CalledOff, DeadlinePassed, ToolFailed
+from tools.mcp.http import HttpLink
+from tools.mcp.session import Session, session_over
+from tools.mcp.wire import STATELESS
+from tools.netguard import NetPolicy, parse_private_hosts
+from tools.watch import Watch
+
+
+def link_to(running, *, watch=None, policy=None):
+    allowed = parse_private_hosts(running.policy if policy is None else policy)
+    return HttpLink(
+        running.url,
+        policy=NetPolicy(use="mcp", private_hosts=allowed.get("mcp", ())),
+        watch=watch or Watch(seconds=60),
+    )
+
+
+@pytest.mark.parametrize(
+    "habits",
+    [{}, {"json": True}, {"stateless": True}],
+    ids=["an event stream", "JSON", "without sessions"],
+)
+def test_finds_and_calls_the_tools_of_a_server(habits):
+    with (
+        mcp_server(**habits) as running,
+        session_over(link_to(running)) as session,
+    ):
+        offers = {offer.name: offer for offer in session.tools()}
+        value = session.call("add", {"a": 1, "b": 2})
+
+    assert value == "3"
+    assert offers["add"].description == "Return the sum."
+    assert offers["add"].hint == "reads only"
+
+
+def test_says_session_and_revision_in_each_request_and_goodbye_at_the_end():
+    with mcp_server() as running:
+        with session_over(link_to(running)) as session:
+            session.tools()
+
+        first, *others = running.heads
+    assert "mcp-session-id" not in first
+    assert {head["mcp-protocol-version"] for head in others} == {"2025-11-25"}
+    assert len({head["mcp-session-id"] for head in others}) == 1
+    assert others[-1]["method"] == "DELETE"
+
+
+def test_speaks_the_revision_without_a_handshake():
+    with mcp_server() as running:
+        link = link_to(running)
+        link.version = STATELESS
+        session = Session(link)
+
+        assert "add" in [offer.name for offer in session.tools()]
+        assert session.call("add", {"a": 3, "b": 4}) == "7"
+        assert running.heads[-1]["mcp-name"] == "add"
+        link.close()
+
+
+def test_an_address_that_nobody_allowed_is_not_asked():
+    with mcp_server() as running:
+        link = link_to(running, policy="")
+
+        with pytest.raises(ToolFailed, match="AGENTSITE_PRIVATE_HOSTS=mcp=127"):
+            Session(link).begin()
+
+        assert running.heads == []
+        link.abandon()
+
+
+def test_what_is_allowed_for_tools_is_not_for_mcp():
+    with mcp_server() as running:
+        link = link_to(running, policy=f"tool=127.0.0.1:{running.port}")
+
+        with pytest.raises(ToolFailed, match="not allowed"):
+            Session(link).begin()
+        link.abandon()
+
+
+def test_a_call_that_hangs_ends_at_its_deadline():
+    with (
+        mcp_server() as running,
+        pytest.raises(DeadlinePassed),
+        session_over(link_to(running, watch=Watch(seconds=2))) as session,
+    ):
+        session.call("hang", {})
+
+
+def test_stop_ends_a_call_that_hangs():
+    flag = threading.Event()
+    threading.Timer(0.5, flag.set).start()
+
+    with (
+        mcp_server() as running,
+        pytest.raises(CalledOff),
+        session_over(link_to(running, watch=Watch(seconds=60, flag=flag))) as session,
+    ):
+        session.call("hang", {})
+
+
+def test_ten_megabytes_are_not_taken_in():
+    with (
+        mcp_server() as running,
+        pytest.raises(ToolFailed, match="larger than 10485760 bytes"),
+        session_over(link_to(running)) as session,
+    ):
+        session.call("large", {"megabytes": 10})
+
+
+def test_what_a_tool_says_of_its_failure_is_the_sentence():
+    with (
+        mcp_server() as running,
+        pytest.raises(ToolFailed, match="no such order"),
+        session_over(link_to(running)) as session,
+    ):
+        session.call("fail", {"why": "no such order"})
+
+
+def test_a_server_that_ends_in_the_middle_is_a_sentence():
+    with mcp_server() as running:
+        link = link_to(running)
+        session = Session(link)
+        session.begin()
+
+    with pytest.raises(ToolFailed, match="is gone"):
+        session.tools()
+    link.abandon()

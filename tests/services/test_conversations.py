@@ -1,0 +1,152 @@
+"""Runs of one conversation: what the model is told of the earlier ones."""
+
+import pytest
+
+from runs.models import Conversation, ProviderModel
+from runs.services.choose_turns import choose_turns
+from runs.services.errors import NotAllowed
+from runs.services.freeze_agent import freeze_agent
+from runs.services.rebuild_prompt import rebuild_prompt
+from runs.services.resume_run import resume_run
+from runs.services.start_run import start_run
+from tests.fakes.model_server import model_server
+from tests.make import make_agent, make_prompt, make_run, make_user
+from tests.services.run_parts import agent_on, executed, go_on
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def next_in(run, question):
+    """Ask the next question of the conversation, and execute it."""
+    new = start_run(
+        run.agent,
+        by=run.owner,
+        inputs={"input": question},
+        conversation=run.conversation,
+        draft=True,
+    )
+    return go_on(new)
+
+
+def said(request):
+    """Return the messages of a request, as pairs."""
+    return [(one["role"], one["content"]) for one in request.body["messages"]]
+
+
+def in_conversation(*statuses, **fields):
+    """Make a conversation with one run of each status, and return it with them."""
+    agent = make_agent(memory=True, **fields)
+    talk = Conversation.objects.create(owner=agent.owner, agent=agent)
+    runs = [make_run(agent=agent, status=one, conversation=talk) for one in statuses]
+    return talk, runs
+
+
+def test_a_run_of_an_agent_with_memory_begins_a_conversation():
+    agent = make_agent(memory=True)
+    run = start_run(agent, by=agent.owner, inputs={"input": "Who?"})
+
+    assert (run.conversation.title, run.conversation.owner) == ("Who?", agent.owner)
+    assert run.turn_ids == []
+
+
+def test_an_agent_without_memory_has_none():
+    agent = make_agent()
+
+    assert start_run(agent, by=agent.owner, inputs={"input": "Q"}).conversation is None
+
+
+def test_the_model_is_told_the_earlier_turns():
+    with model_server(script=["Ann.", "In Rome."]) as server:
+        first = executed(agent_on(server, memory=True), "Who?")
+        second = next_in(first, "Where?")
+
+    assert second.turn_ids == [first.pk]
+    assert said(server.requests[1])[1:] == [
+        ("user", "Who?"),
+        ("assistant", "Ann."),
+        ("user", "Where?"),
+    ]
+    assert rebuild_prompt(second.calls.get()).agrees
+
+
+def test_a_text_prompt_gets_them_as_chat_history():
+    text = "{tools} {tool_names} Before: {chat_history} Now: {input} {agent_scratchpad}"
+    script = ["Final Answer: {Ann}", "Final Answer: In Rome."]
+    with model_server(script=script) as server:
+        prompt = make_prompt(kind="react", template=text)
+        agent = agent_on(server, kind="react", memory=True, prompt=prompt)
+        next_in(executed(agent, "Who?"), "Where?")
+
+    told = said(server.requests[1])[0][1]
+    assert "Before: Human: Who?\nAI: {Ann} Now: Where?" in told
+
+
+def test_a_stopped_turn_has_no_answer_and_a_failed_one_is_no_turn():
+    script = [
+        {"tool_calls": [{"id": "1", "name": "add", "arguments": "{}"}]},
+        {"fault": "401"},
+        "Done.",
+    ]
+    with model_server(script=script) as server:
+        agent = agent_on(server, memory=True, executor={"max_iterations": 1})
+        stopped = executed(agent, "Long?")
+        failed = next_in(stopped, "Broken?")
+        last = next_in(failed, "And now?")
+
+    assert [run.status for run in (stopped, failed, last)] == [
+        "stopped",
+        "failed",
+        "succeeded",
+    ]
+    assert last.turn_ids == [stopped.pk]
+    told = said(server.requests[-1])
+    assert "There was no answer" in told[2][1]
+    assert "Broken?" not in str(told)
+
+
+def test_a_turn_that_is_resumed_later_changes_no_prompt_that_was_sent():
+    looks = {"tool_calls": [{"id": "1", "name": "add", "arguments": "{}"}]}
+    with model_server(script=[looks, "Done.", "Late answer."]) as server:
+        agent = agent_on(server, memory=True, executor={"max_iterations": 1})
+        stopped = executed(agent, "Long?")
+        later = next_in(stopped, "And now?")
+        resume_run(stopped, by=agent.owner, limits={"max_iterations": 5})
+        go_on(stopped)
+
+    assert stopped.output == "Late answer."
+    assert rebuild_prompt(later.calls.get()).agrees
+
+
+def test_the_oldest_turns_go_first_where_all_do_not_fit():
+    talk, runs = in_conversation("succeeded", "succeeded", "succeeded")
+    for run, size in zip(runs, (4_000, 20_000, 10_000), strict=True):
+        run.output = "x" * size
+        run.save()
+
+    assert choose_turns(freeze_agent(talk.agent), talk) == [runs[1].pk, runs[2].pk]
+
+
+@pytest.mark.parametrize("known_by", ["the agent", "the provider"])
+def test_a_small_context_leaves_less_room(known_by):
+    limit = {"context_tokens": 2_000} if known_by == "the agent" else {}
+    talk, runs = in_conversation("succeeded", "succeeded", executor=limit)
+    if known_by == "the provider":
+        ProviderModel.objects.create(
+            provider=talk.agent.provider, name="model-a", context_tokens=2_000
+        )
+    runs[0].output = "x" * 4_000
+    runs[0].save()
+
+    assert choose_turns(freeze_agent(talk.agent), talk) == [runs[1].pk]
+
+
+def test_runs_that_are_not_over_or_cancelled_are_no_turns():
+    talk, runs = in_conversation("running", "queued", "cancelled", "stopped")
+
+    assert choose_turns(freeze_agent(talk.agent), talk) == [runs[-1].pk]
+
+
+def test_somebody_elses_conversation_is_refused():
+    talk, _ = in_conversation()
+    with pytest.raises(NotAllowed):
+        start_run(talk.agent, by=make_user(), inputs={"input": "Q"}, conversation=talk)

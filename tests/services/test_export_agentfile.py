@@ -1,0 +1,172 @@
+"""Exporting agents."""
+
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from runs.models import Agent, AgentTool, PromptTemplate, Provider
+from runs.services.agentfile_text import read_agentfile
+from runs.services.export_agentfile import NoSuchAgent, export_agentfile
+from runs.services.import_agentfile import Imported, import_agentfile
+from tests.make import make_agent, make_prompt, make_provider, make_tool, make_user
+from tests.services.test_import_agentfile import FILE
+from tools.models import Tool
+
+pytestmark = pytest.mark.django_db
+
+
+def empty_tables() -> None:
+    AgentTool.objects.all().delete()
+    for model in (Agent, PromptTemplate, Provider, Tool):
+        model.objects.all().delete()
+
+
+def test_what_is_exported_imports_back_to_the_same():
+    ann = make_user()
+    import_agentfile(FILE, ann)
+
+    text = export_agentfile()
+
+    assert import_agentfile(text, ann) == Imported([], [], [])
+    empty_tables()
+    import_agentfile(text, ann)
+    assert export_agentfile() == text
+
+
+def test_every_field_of_an_agent_is_in_the_file():
+    ann = make_user()
+    tool = make_tool(
+        ann,
+        kind="function",
+        config={"function": "tools.builtin.calculator:calculator"},
+        name="other",
+        description="Other words.",
+        effect="side_effect",
+        approval="always",
+        args_schema={"type": "object"},
+        on_error="end",
+        timeout=3.5,
+        retries=2,
+        calls_per_run=4,
+        output_limit=5,
+        return_direct=True,
+        hosts=["a.example.org"],
+        slug="other",
+    )
+    tool.config = {"function": "tools.builtin.clock:clock"}
+    agent = make_agent(
+        ann,
+        slug="full",
+        description="All of it.",
+        parameters={"temperature": 0.5},
+        prompt=make_prompt(ann, slug="words", partials={"lang": "de"}),
+        executor={"max_iterations": None, "loop_guard": {"hint": 2, "stop": 4}},
+        memory=True,
+        visibility="everyone",
+    )
+    sub = make_agent(ann, slug="sub", provider=agent.provider)
+    AgentTool.objects.create(
+        agent=agent, tool=tool, policy="ask", overrides={"timeout": 9}, position=1
+    )
+    AgentTool.objects.create(agent=agent, sub_agent=sub, position=0)
+
+    file = read_agentfile(export_agentfile(["full"]))
+
+    assert [a.slug for a in file.agents] == ["full", "sub"]
+    entry = file.agents[0]
+    assert (entry.description, entry.memory) == ("All of it.", True)
+    assert (entry.visibility, entry.prompt) == ("everyone", "words")
+    assert entry.executor.max_iterations is None
+    assert entry.executor.loop_guard.stop == 4
+    assert [(u.agent, u.tool, u.policy) for u in entry.tools] == [
+        ("sub", None, "default"),
+        (None, "other", "ask"),
+    ]
+    assert file.prompts[0].partials == {"lang": "de"}
+
+
+def test_a_tool_keeps_what_differs_from_its_function():
+    ann = make_user()
+    import_agentfile(FILE, ann)
+    Tool.objects.update(timeout=3.5, effect="side_effect", approval="always")
+
+    (entry,) = read_agentfile(export_agentfile(["adder"])).tools
+
+    assert (entry.timeout, entry.effect, entry.approval) == (
+        3.5,
+        "side_effect",
+        "always",
+    )
+    assert (entry.description, entry.args_schema, entry.name) == (None, None, None)
+
+
+def test_secrets_stay_here():
+    ann = make_user()
+    provider = make_provider(ann)
+    provider.set_key("sk-secret")
+    provider.set_headers("X-Key: sk-secret")
+    provider.save()
+    make_agent(ann, provider=provider)
+
+    text = export_agentfile()
+
+    assert "secret" not in text
+    assert provider.sealed_key not in text
+
+
+def test_only_what_is_asked_for_is_exported():
+    import_agentfile(FILE, make_user())
+
+    file = read_agentfile(export_agentfile(["adder"]))
+
+    assert [agent.slug for agent in file.agents] == ["adder"]
+    assert file.prompts == ()
+
+
+def test_things_of_others_are_named_only():
+    provider = make_provider(slug="shared", visibility="everyone")
+    ann = make_user()
+    make_agent(ann, slug="mine", provider=provider)
+
+    text = export_agentfile(["mine"])
+
+    assert read_agentfile(text).providers == ()
+    assert import_agentfile(text, ann).updated == []
+
+
+def test_archived_agents_are_left_out_unless_named():
+    agent = make_agent(slug="old")
+    agent.archived_at = agent.created_at
+    agent.save()
+
+    assert read_agentfile(export_agentfile()).agents == ()
+    assert len(read_agentfile(export_agentfile(["old"])).agents) == 1
+
+
+def test_an_unknown_slug_is_refused():
+    with pytest.raises(NoSuchAgent, match="no agent 'nix'"):
+        export_agentfile(["nix"])
+    with pytest.raises(CommandError, match="no agent 'nix'"):
+        call_command("export_agentfile", "nix")
+
+
+def test_the_command_prints_only_the_file():
+    ann = make_user()
+    make_agent(ann, slug="mine")
+    make_agent(slug="other")
+    out = StringIO()
+
+    call_command("export_agentfile", owner=ann.username, stdout=out)
+
+    assert [agent.slug for agent in read_agentfile(out.getvalue()).agents] == ["mine"]
+
+
+def test_what_a_tool_does_not_leave_any_more_stays_here():
+    tool = make_tool(slug="slow", timeout=5)
+    agent = make_agent(tool.owner, slug="one", tools=(tool,))
+    agent.uses.update(overrides={"timeout": 50, "calls_per_run": 2})
+
+    (entry,) = read_agentfile(export_agentfile(["one"])).agents
+
+    assert entry.tools[0].overrides == {"calls_per_run": 2}

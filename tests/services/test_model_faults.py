@@ -1,0 +1,210 @@
+"""Whatever a model server does wrong, the run ends well and its worker goes on."""
+
+from datetime import UTC, datetime
+
+import pytest
+from django.utils import timezone
+
+from runs.models import Run
+from runs.services.check_invariants import check_invariants
+from runs.services.sweep import sweep
+from tests.fakes.faults import FAULTS
+from tests.fakes.model_server import model_server
+from tests.make import make_provider, make_user
+from tests.services.run_parts import agent_on, executed, go_on
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+
+RETRIED = {
+    "408": "timeout",
+    "409": "overloaded",
+    "429": "rate_limit",
+    "429-ms": "rate_limit",
+    "429-nonsense": "rate_limit",
+    "500": "overloaded",
+    "502": "overloaded",
+    "503": "overloaded",
+    "504": "timeout",
+    "529": "overloaded",
+    "reset": "transport",
+    "close": "transport",
+    "hang": "timeout",
+    "stalls": "timeout",
+    "slow-drip": "timeout",
+    "cut": "transport",
+    "ended": "transport",
+    "error-in-200": "overloaded",
+    "stream-error": "overloaded",
+}
+"""Faults that a second attempt gets over, with the code of the first one's failure."""
+
+PARKED = {"429-seconds": 7, "429-date": 27}
+"""Faults that ask for a long wait, in seconds at least."""
+
+FAILED = {
+    "400": ("bad_request", "Correct the model or the parameters of the agent"),
+    "401": ("auth", "Check the key of provider"),
+    "403": ("auth", "Check the key of provider"),
+    "404": ("not_found", "Pick one it offers"),
+    "404-page": ("not_found", "Check the base URL of provider"),
+    "413": ("context_too_long", "Shorten the question"),
+    "quota": ("rate_limit", "Add credit there"),
+    "no-credit": ("rate_limit", "Add credit there"),
+    "too-long": ("context_too_long", "Shorten the question"),
+    "filtered": ("content_filter", "Change the question or the prompt"),
+    "wrong-path": ("bad_reply", "Check the base URL of provider"),
+    "html": ("bad_reply", "Check the base URL of provider"),
+    "html-as-json": ("bad_reply", "Check the base URL of provider"),
+    "empty": ("bad_reply", "Check the base URL of provider"),
+    "no-json": ("bad_reply", "Check the base URL of provider"),
+    "no-object": ("bad_reply", "Check the base URL of provider"),
+    "no-choices": ("bad_reply", "Check the base URL of provider"),
+    "50mb": ("bad_reply", "Check the base URL of provider"),
+    "bomb": ("bad_reply", "Check the base URL of provider"),
+    "long-number": ("bad_reply", "Check the base URL of provider"),
+    "deep": ("bad_reply", "Check the base URL of provider"),
+    "deep-enough": ("bad_reply", "Check the base URL of provider"),
+    "deep-error": ("bad_reply", "Check the base URL of provider"),
+    "stream-no-json": ("bad_reply", "Check the base URL of provider"),
+    "stream-empty": ("bad_reply", "Check the base URL of provider"),
+    "stream-comments": ("bad_reply", "Check the base URL of provider"),
+    "script-over": ("bad_request", "Correct the model or the parameters"),
+}
+"""Faults that no second attempt gets over, with what a person is told to do."""
+
+ANSWERED = {
+    "no-done": ("Hello, here I am.", []),
+    "length": ("It ends in the mid", []),
+    "surrogate": ("a\ufffdb", []),
+    "nan": ("hello", []),
+    "bad-arguments": ("Done.", ["are not valid JSON"]),
+    "same-ids": ("Done.", ["3", "'a' is a required", "3"]),
+    "no-ids": ("Done.", ["3", "3"]),
+    "200-calls": ("Done.", ["3"] * 200),
+    "nul": ("Done.", ["a: '\ufffd' is not of type 'integer'"]),
+}
+"""Faults that the run lives with: its answer, and what its steps were told."""
+
+STOPPED = ("drip",)
+"""Faults that only the run's own limit of time ends."""
+
+
+async def slow_drip(exchange):
+    """Send the head, and then less than a byte a second."""
+    exchange.writer.write(b"HTTP/1.1 200 Fake\r\nContent-Length: 1000\r\n\r\n ")
+    await exchange.writer.drain()
+    await FAULTS["hang"](exchange)
+
+
+def agent_at(server, **fields):
+    """Make an agent whose provider gives up after a second of silence."""
+    owner = make_user()
+    provider = make_provider(owner, base_url=server.base_url, timeout=1.0)
+    return agent_on(server, "add", owner=owner, provider=provider, **fields)
+
+
+def run_with(fault, *then, **fields):
+    """Return a run that met `fault`, and a good run by the same thread after it."""
+    script = [{"fault": fault, "content": "Hello, here I am."}, *then, "Fine."]
+    faults = {"slow-drip": slow_drip}
+    with model_server(script=script, faults=faults) as server:
+        agent = agent_at(server, **fields)
+        run = executed(agent)
+        after = executed(agent)
+    assert (after.status, after.output) == ("succeeded", "Fine.")
+    assert list(check_invariants()) == []
+    return Run.objects.get(pk=run.pk)
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Wait hardly at all before a second attempt."""
+    monkeypatch.setattr("runs.llm.retry.FIRST_WAIT", 0.02)
+
+
+@pytest.mark.parametrize("fault", RETRIED)
+def test_a_second_attempt_gets_over_it(fault, quick):
+    run = run_with(fault, "Done.")
+
+    assert (run.status, run.output) == ("succeeded", "Done.")
+    attempt = run.attempts.get()
+    assert (attempt.code, attempt.number, attempt.attempt) == (RETRIED[fault], 0, 1)
+    assert attempt.retry_in is not None
+
+
+@pytest.mark.parametrize("fault", PARKED)
+def test_a_long_wait_is_spent_without_a_worker(fault, monkeypatch):
+    monkeypatch.setattr("runs.services.ask_model.LONGEST_SLEEP", 5.0)
+    with model_server(script=[{"fault": fault}, "Fine.", "Done."]) as server:
+        agent = agent_at(server)
+        run = executed(agent)
+        assert (run.status, run.lease_until) == ("waiting", None)
+        wait = (run.not_before - timezone.now()).total_seconds()
+        assert executed(agent).output == "Fine."
+        Run.objects.filter(pk=run.pk).update(not_before=LONG_AGO)
+        sweep(free=0)
+        go_on(run)
+
+    assert wait > PARKED[fault] - 1
+    assert (run.status, run.output, run.not_before) == ("succeeded", "Done.", None)
+    assert list(check_invariants()) == []
+
+
+@pytest.mark.parametrize("fault", FAILED)
+def test_the_run_fails_and_says_what_to_do(fault):
+    code, advice = FAILED[fault]
+
+    run = run_with(fault)
+
+    assert (run.status, run.error_code) == ("failed", code)
+    assert advice in run.error_message
+    assert run.attempts.get().message == run.error_message
+
+
+@pytest.mark.parametrize("fault", ANSWERED)
+def test_the_run_lives_with_it(fault):
+    output, told = ANSWERED[fault]
+    then = ["Done."] if told else []
+
+    run = run_with(fault, *then)
+
+    assert (run.status, run.output) == ("succeeded", output)
+    observations = list(run.steps.values_list("observation", flat=True))
+    assert len(observations) == len(told)
+    for word, seen in zip(told, observations, strict=True):
+        assert word in seen
+
+
+@pytest.mark.parametrize("fault", STOPPED)
+def test_a_reply_that_never_ends_is_ended_by_the_limit_of_time(fault):
+    run = run_with(fault, executor={"max_execution_time": 1.0})
+
+    assert (run.status, run.stop_reason) == ("stopped", "time")
+
+
+def test_a_server_that_never_recovers_fails_the_run(quick):
+    run = run_with("503", *[{"fault": "503"}] * 4)
+
+    assert (run.status, run.error_code) == ("failed", "overloaded")
+    assert "Resume the run when it works again" in run.error_message
+    assert [a.retry_in is None for a in run.attempts.all()] == [False] * 4 + [True]
+
+
+def test_a_server_that_is_not_there_fails_the_run(quick):
+    with model_server() as server:
+        agent = agent_at(server)
+    run = executed(agent)
+
+    assert (run.status, run.error_code) == ("failed", "transport")
+    assert "Start it, or check the base URL" in run.error_message
+    assert run.attempts.count() == 5
+
+
+def test_every_fault_is_in_one_of_the_tables():
+    tables = (RETRIED, PARKED, FAILED, ANSWERED, STOPPED)
+
+    named = [name for table in tables for name in table]
+
+    assert sorted(named) == sorted({*FAULTS, "slow-drip", "script-over"})

@@ -1,0 +1,64 @@
+"""Publishing: numbered versions of the draft that was looked at."""
+
+import pytest
+
+from runs.models import Agent, Run
+from runs.services.errors import DraftMoved, SpecRefused
+from runs.services.publish_agent import publish_agent, publish_draft
+from runs.services.save_agent import save_agent, token_of
+from runs.services.start_run import start_run
+from tests.make import make_agent, make_prompt
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_same_draft_is_published_once():
+    agent = make_agent()
+
+    first = publish_draft(agent, by=agent.owner)
+    second = publish_draft(agent, by=agent.owner)
+
+    assert (first.is_new, second.is_new) == (True, False)
+    assert second.version == first.version
+
+
+def test_another_memory_makes_another_version():
+    agent = make_agent()
+    publish_agent(agent, by=agent.owner)
+    agent.memory = True
+    agent.save()
+
+    assert publish_agent(agent, by=agent.owner).number == 2
+
+
+def test_a_draft_that_was_saved_meanwhile_is_not_published():
+    agent = make_agent()
+    seen = token_of(agent)
+    save_agent(Agent.objects.get(), uses=[], instructions="Other words.")
+
+    with pytest.raises(DraftMoved):
+        publish_draft(agent, by=agent.owner, seen=seen)
+    assert not agent.versions.exists()
+
+
+def test_a_draft_that_cannot_run_is_not_published():
+    broken = make_prompt(kind="react", template="{input}")
+    agent = make_agent(broken.owner, kind="react", prompt=broken)
+
+    with pytest.raises(SpecRefused):
+        publish_draft(agent, by=agent.owner)
+    assert not agent.versions.exists()
+
+
+def test_runs_remember_as_the_published_version_says():
+    agent = make_agent()
+    publish_agent(agent, by=agent.owner)
+    agent.memory = True
+    agent.save()
+
+    published = start_run(agent, by=agent.owner, inputs={"input": "x"})
+    draft = start_run(agent, by=agent.owner, inputs={"input": "x"}, draft=True)
+
+    assert published.conversation is None
+    assert draft.conversation is not None
+    assert Run.objects.count() == 2

@@ -1,0 +1,89 @@
+"""Tests of an agent: a chat with the draft, and runs side by side."""
+
+import pytest
+
+from runs.models import Conversation, Provider, Run
+from runs.services.errors import InputsRefused
+from runs.services.publish_agent import publish_agent
+from runs.services.save_agent import save_agent
+from runs.services.start_test import Contender, start_side_by_side, start_test_turn
+from tests.make import make_agent, make_provider
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_chat_runs_the_draft_as_a_test():
+    agent = make_agent()
+    publish_agent(agent, by=agent.owner)
+
+    first = start_test_turn(agent, by=agent.owner, inputs={"input": "a"}, talk=None)
+    talk = first.conversation
+    start_test_turn(agent, by=agent.owner, inputs={"input": "b"}, talk=talk)
+
+    assert talk.is_test
+    assert talk.runs.count() == 2
+    assert {run.is_test for run in Run.objects.all()} == {True}
+    assert {run.version for run in Run.objects.all()} == {None}
+
+
+def test_a_turn_that_is_refused_leaves_no_empty_chat():
+    agent = make_agent()
+
+    with pytest.raises(InputsRefused):
+        start_test_turn(agent, by=agent.owner, inputs={"input": " "}, talk=None)
+    assert not Conversation.objects.exists()
+
+
+def test_versions_and_models_run_side_by_side():
+    agent = make_agent()
+    version = publish_agent(agent, by=agent.owner)
+    save_agent(agent, uses=[], instructions="Newer.")
+    other = make_provider(agent.owner)
+
+    runs = start_side_by_side(
+        agent,
+        by=agent.owner,
+        inputs={"input": "x"},
+        contenders=[
+            Contender(),
+            Contender(version),
+            Contender(version, other, "model-z"),
+        ],
+    )
+
+    assert [run.version for run in runs] == [None, version, None]
+    models = [run.spec.body["model"] for run in runs]
+    assert [one["model"] for one in models] == ["model-a", "model-a", "model-z"]
+    assert models[2]["provider_id"] == other.pk
+    assert Provider.objects.get(pk=agent.provider_id).slug == models[0]["provider"]
+
+
+def test_each_gets_the_inputs_its_prompt_asks_for():
+    agent = make_agent()
+    version = publish_agent(agent, by=agent.owner)
+    save_agent(agent, uses=[], instructions="In {city}.")
+
+    draft, old = start_side_by_side(
+        agent,
+        by=agent.owner,
+        inputs={"input": "x", "city": "Oslo"},
+        contenders=[Contender(), Contender(version)],
+    )
+
+    assert draft.inputs == {"input": "x", "city": "Oslo"}
+    assert old.inputs == {"input": "x"}
+
+
+def test_all_of_them_start_or_none():
+    agent = make_agent()
+    version = publish_agent(agent, by=agent.owner)
+    save_agent(agent, uses=[], instructions="In {city}.")
+
+    with pytest.raises(InputsRefused):
+        start_side_by_side(
+            agent,
+            by=agent.owner,
+            inputs={"input": "x"},
+            contenders=[Contender(version), Contender()],
+        )
+    assert not Run.objects.exists()

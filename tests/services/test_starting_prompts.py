@@ -1,0 +1,60 @@
+"""The library of prompts to begin with."""
+
+import pytest
+
+from runs.engine.check import problems_of
+from runs.engine.kinds.registry import KINDS
+from runs.engine.types import AgentSpec
+from runs.services.starting_prompts import starting_prompt, starting_prompts
+from tests.fakes.model_server import model_server
+from tests.make import make_prompt
+from tests.services.run_parts import agent_on, executed
+
+CLASSIC = """\
+You may use these tools:
+
+{tools}
+
+Thought: think about it
+Action: one of [{tool_names}]
+Action Input: what goes in
+Observation: what comes out
+Final Answer: the end
+
+Question: {input}
+Thought:{agent_scratchpad}"""
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_has_its_own_prompt_and_two_more_that_run(name):
+    kind = KINDS[name]
+    choices = starting_prompts(kind)
+
+    assert choices[0].prompt == kind.prompt
+    assert len({one.prompt.model_dump_json() for one in choices}) == 3
+    problems = [
+        problem
+        for one in choices
+        for problem in problems_of(AgentSpec(kind=name, prompt=one.prompt))
+        if problem.field.startswith("prompt")
+    ]
+    assert problems == []
+
+
+def test_an_unknown_name_begins_with_the_plain_one():
+    assert starting_prompt("react", "no such") == starting_prompts(KINDS["react"])[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_prompt_in_the_classic_format_runs_as_it_is():
+    script = ['Action: add\nAction Input: {"a": 1, "b": 2}', "Final Answer: 3"]
+    with model_server(script=script) as server:
+        prompt = make_prompt(kind="react", template=CLASSIC)
+        agent = agent_on(server, "add", kind="react", prompt=prompt)
+        run = executed(agent, "What is {tools}?")
+
+    told = server.requests[1].body["messages"][0]["content"]
+    assert (run.status, run.output) == ("succeeded", "3")
+    assert "Action: one of [add]" in told
+    assert "Question: What is {tools}?\n" in told
+    assert told.split("Question:")[1].endswith("Observation: 3\n")

@@ -1,0 +1,144 @@
+"""All processes of one installation, each of which can be broken and comes back."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+import redis
+
+from tests.faults.functions import LEDGER
+from tests.postgres import Postgres, find_initdb, postgresql
+from tests.servers import free_port, start_redis
+
+ROOT = Path(__file__).parent.parent.parent
+WORKERS = ("worker-0", "worker-1")
+LEASE_SECONDS = 3.0
+SWEEP_SECONDS = 0.5
+Process = subprocess.Popen
+
+
+@dataclass
+class Machines:
+    """The servers and programs of one installation."""
+
+    folder: Path
+    database: Postgres
+    web_port: int
+    processes: dict[str, "Process[bytes]"] = field(default_factory=dict)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables under which every program finds the others."""
+        return {
+            **os.environ,
+            "DATABASE_URL": self.database.url,
+            "REDIS_URL": f"unix://{self.socket}",
+            "AGENTSITE_DATA": str(self.folder),
+            "PORT": str(self.web_port),
+            "DJANGO_SETTINGS_MODULE": "agentsite.settings",
+            "AGENTSITE_TOOL_MODULES": "tests.soak.functions",
+            "AGENTSITE_LEASE_SECONDS": str(LEASE_SECONDS),
+            "AGENTSITE_SWEEP_SECONDS": str(SWEEP_SECONDS),
+            LEDGER: str(self.ledger),
+        }
+
+    @property
+    def socket(self) -> Path:
+        """Where the broker listens."""
+        return self.folder / "redis.sock"
+
+    @property
+    def ledger(self) -> Path:
+        """Where the tools write what they do."""
+        return self.folder / "ledger"
+
+    @property
+    def said(self) -> str:
+        """The last that each program wrote."""
+        logs = sorted(self.folder.glob("*.log"))
+        return "\n".join(f"--- {log.name}\n{log.read_text()[-1500:]}" for log in logs)
+
+    def start(self, name: str) -> None:
+        """Start one of the programs."""
+        if name == "redis":
+            self.processes[name] = start_redis(self.socket)
+            return
+        if name == "database":
+            self.database.start()
+            return
+        web = ["uvicorn", "agentsite.asgi:application", "--log-level", "warning"]
+        words = (
+            [*web, "--port", str(self.web_port)]
+            if name == "web"
+            else ["celery", "-q", "-A", "agentsite", "worker", "-P", "threads"]
+            + ["-c", "24", "-l", "WARNING", "-n", f"{name}@%h"]
+            + ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+        )
+        with (self.folder / f"{name}.log").open("ab") as log:
+            self.processes[name] = Process(
+                [sys.executable, "-m", *words],
+                cwd=ROOT,
+                env=self.env,
+                stdout=log,
+                stderr=log,
+            )
+
+    def kill(self, name: str) -> None:
+        """End a program as `kill -9` does."""
+        if name == "database":
+            self.database.stop()
+            return
+        self.processes[name].kill()
+        self.processes[name].wait()
+
+    def pause(self, name: str, seconds: float) -> None:
+        """Freeze a program, as a machine that is far too busy does."""
+        process = self.processes[name]
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGCONT)
+
+    def end_gently(self, name: str) -> None:
+        """Ask a program to end, and wait until it has."""
+        self.processes[name].send_signal(signal.SIGTERM)
+        self.processes[name].wait(60)
+
+    def wipe(self) -> None:
+        """Lose all that the broker knows."""
+        with redis.Redis(unix_socket_path=str(self.socket)) as client:
+            client.flushall()
+
+
+@contextmanager
+def machines(folder: Path) -> Iterator[Machines]:
+    """Start an installation with two workers; end it with the block."""
+    initdb = find_initdb()
+    if initdb is None:
+        raise SystemExit("PostgreSQL was not found. Install postgresql to soak.")
+    with ExitStack() as stack:
+        database = stack.enter_context(postgresql(initdb, fsync=True))
+        admin_url = database.url.replace("/agentsite", "/postgres")
+        with psycopg.connect(admin_url, autocommit=True) as admin:
+            admin.execute("CREATE DATABASE agentsite")
+        found = Machines(folder, database, free_port())
+        stack.callback(end_all, found)
+        found.start("redis")
+        command = [sys.executable, "manage.py", "migrate", "-v", "0"]
+        subprocess.run(command, cwd=ROOT, env=found.env, check=True)
+        for name in ("web", *WORKERS):
+            found.start(name)
+        yield found
+
+
+def end_all(found: Machines) -> None:
+    """End every program at once."""
+    for process in found.processes.values():
+        process.kill()
+        process.wait()

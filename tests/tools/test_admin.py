@@ -1,0 +1,443 @@
+"""Managing tools in the admin."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from tests.tools import functions  # noqa: F401  # registers them
+from tests.tools.rows import make_tool, make_user
+from tools.models import AuditEntry, Credential, Tool, ToolUsage
+from tools.secrets import seal, unseal
+from tools.services import save_tool
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/tools/tool/"
+ADD = "tests.tools.functions:add"
+
+
+def signed_in(name="admin", **more):
+    client = Client()
+    client.force_login(make_user(name, is_staff=True, is_superuser=True, **more))
+    return client
+
+
+def page(client, address, **query):
+    response = client.get(address, query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def filled(**changes):
+    """Return the form of a function tool as a browser sends it."""
+    return {
+        **{"name": "plus", "slug": "", "description": "Adds.", "enabled": "on"},
+        **{"function": ADD, "effect": "read", "approval": "never", "timeout": "5"},
+        **{"retries": "0", "on_error": "feed_back", "visibility": "private"},
+        **{"revisions-TOTAL_FORMS": "0", "revisions-INITIAL_FORMS": "0"},
+        **changes,
+    }
+
+
+def use(tool, calls, failures, days_ago=1):
+    hour = timezone.now() - timedelta(days=days_ago)
+    ToolUsage.objects.create(tool=tool, hour=hour, calls=calls, failures=failures)
+
+
+def test_the_list_shows_use_and_failures():
+    use(make_tool(name="flaky"), calls=8, failures=2)
+
+    shown = page(signed_in(), LIST)
+
+    assert "flaky" in shown
+    assert "25 %" in shown
+    assert "Python function" in shown
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ({"failing": "yes"}, {"flaky"}),
+        ({"failing": "no"}, {"steady"}),
+        ({"used": "yes"}, {"steady"}),
+        ({"used": "no"}, {"flaky", "idle"}),
+        ({"enabled__exact": "0"}, {"idle"}),
+        ({"effect__exact": "read"}, {"steady"}),
+        ({"kind__exact": "function"}, {"flaky", "steady", "idle"}),
+        ({"archived": "yes"}, {"old"}),
+    ],
+)
+def test_the_list_can_be_filtered(query, names):
+    use(make_tool(name="flaky"), calls=10, failures=5)
+    use(make_tool(name="steady", effect="read", last_used_at=timezone.now()), 10, 0)
+    make_tool(name="idle", enabled=False)
+    make_tool(name="old", archived_at=timezone.now())
+
+    shown = page(signed_in(), LIST, **query)
+
+    all_names = {"flaky", "steady", "idle", "old"}
+    assert {n for n in all_names if f"<code>{n}</code>" in shown} == names
+
+
+def test_use_of_more_than_30_days_ago_does_not_count():
+    use(make_tool(name="flaky"), calls=8, failures=8, days_ago=40)
+
+    assert "100 %" not in page(signed_in(), LIST)
+
+
+def test_a_function_is_made_a_tool():
+    response = signed_in().post(f"{LIST}add/", filled())
+
+    tool = Tool.objects.get(name="plus")
+    assert response.status_code == 302
+    assert tool.config == {"function": ADD}
+    assert (tool.owner.username, tool.slug, tool.revision) == ("admin", "plus", 1)
+    assert tool.revisions.count() == 1
+
+
+def test_what_is_left_empty_is_as_the_function_declares():
+    signed_in().post(
+        f"{LIST}add/", filled(name="", description="", effect="", timeout="")
+    )
+
+    tool = Tool.objects.get(name="add")
+    assert (tool.description, tool.effect, tool.timeout) == (
+        *("Return the sum.", "side_effect"),
+        60.0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"name": "no spaces"}, "A tool name is 1 to 64 letters"),
+        ({"name": "ümlaut"}, "A tool name is 1 to 64 letters"),
+        ({"function": "os:system"}, "os:system is not one of the available choices"),
+        ({"function": ""}, "This field is required"),
+        ({"timeout": "-1"}, "greater than or equal to 0.1"),
+        ({"retries": "9"}, "less than or equal to 5"),
+        ({"slug": "taken"}, "already exists"),
+    ],
+)
+def test_what_is_wrong_is_said_at_its_field(changes, sentence):
+    make_tool(name="other", slug="taken")
+
+    response = signed_in().post(f"{LIST}add/", filled(**changes))
+
+    assert response.status_code == 200
+    assert sentence in response.content.decode()
+    assert not Tool.objects.exclude(name="other").exists()
+
+
+def test_a_change_is_a_revision_with_its_note():
+    tool = save_tool(make_tool(), by=None)
+
+    signed_in().post(
+        f"{LIST}{tool.pk}/change/", filled(timeout="7", note="too slow", slug="add")
+    )
+
+    newest = tool.revisions.first()
+    assert (newest.number, newest.note, newest.by.username) == (2, "too slow", "admin")
+    shown = page(signed_in(), f"{LIST}{tool.pk}/change/")
+    assert "<dt>timeout</dt><dd><del>60.0</del> → <ins>7.0</ins>" in shown
+
+
+def test_a_long_value_is_compared_by_line():
+    tool = make_tool(kind="python", config={"code": "a = 1\nb = 2\na + b"})
+    save_tool(tool, by=None)
+    tool.config = {"code": "a = 1\nb = 3\na + b"}
+    save_tool(tool, by=None)
+
+    shown = page(signed_in(), f"{LIST}{tool.pk}/change/")
+
+    assert '<span class="gone">- b = 2</span>' in shown
+    assert '<span class="new">+ b = 3</span>' in shown
+    assert "<span>  a = 1</span>" in shown
+
+
+def test_the_form_shows_use_and_the_last_error():
+    tool = make_tool(last_error="The shop is closed.")
+    use(tool, calls=10, failures=5)
+
+    shown = page(signed_in(), f"{LIST}{tool.pk}/change/")
+
+    assert "10 calls in 30 days, 50 % failed" in shown
+    assert "The shop is closed." in shown
+    assert '<svg class="spark"' in shown
+
+
+def test_a_tool_is_shared_with_the_chosen_groups():
+    support = Group.objects.create(name="Support")
+    client = signed_in()
+
+    refused = client.post(f"{LIST}add/?kind=function", filled(visibility="groups"))
+    client.post(
+        f"{LIST}add/?kind=function",
+        filled(visibility="groups", groups=[support.pk]),
+    )
+
+    assert "Choose at least one group." in refused.content.decode()
+    assert list(Tool.objects.get().groups.all()) == [support]
+
+
+def test_staff_share_with_their_own_groups_only():
+    mine, other = (Group.objects.create(name=name) for name in ("Support", "Board"))
+    bob = make_user("bob", is_staff=True)
+    bob.groups.add(mine)
+    bob.user_permissions.add(Permission.objects.get(codename="add_tool"))
+    client = Client()
+    client.force_login(bob)
+
+    shown = client.post(
+        f"{LIST}add/?kind=function", filled(visibility="groups", groups=[other.pk])
+    )
+
+    form = client.get(f"{LIST}add/?kind=function").context["adminform"].form
+    assert list(form.fields["groups"].queryset) == [mine]
+    assert "is not one of the available choices" in shown.content.decode()
+
+
+def test_an_earlier_revision_can_be_restored():
+    client = signed_in()
+    tool = save_tool(make_tool(), by=None)
+    tool.timeout, tool.enabled = 5, False
+    save_tool(tool, by=None)
+    first = tool.revisions.get(number=1)
+
+    assert f'form="restore-{first.pk}"' in page(client, f"{LIST}{tool.pk}/change/")
+    client.post(reverse("admin:tools_restore", args=[first.pk]))
+
+    tool.refresh_from_db()
+    assert (tool.timeout, tool.revision, tool.enabled) == (60, 3, False)
+    assert tool.revisions.first().note == "Restored revision 1"
+
+
+def test_a_revision_of_a_hidden_tool_cannot_be_restored():
+    tool = save_tool(make_tool(), by=None)
+    client = Client()
+    bob = make_user("bob", is_staff=True)
+    bob.user_permissions.add(*permissions("view_tool", "change_tool"))
+    client.force_login(bob)
+
+    address = reverse("admin:tools_restore", args=[tool.revisions.get().pk])
+
+    assert client.post(address).status_code == 404
+
+
+def test_the_list_draws_the_calls_by_day():
+    tool = make_tool(name="flaky")
+    use(tool, calls=8, failures=2)
+    use(tool, calls=4, failures=0, days_ago=3)
+
+    shown = page(signed_in(), LIST)
+
+    assert "12 calls in 30 days, 2 failed; at most 8 a day" in shown
+    assert shown.count('class="bad"/>') == 1
+
+
+def test_the_form_shows_the_arguments_of_the_function():
+    shown = page(signed_in(), f"{LIST}{make_tool().pk}/change/")
+
+    assert "<code>a</code>" in shown
+    assert "integer" in shown
+
+
+def test_a_function_that_is_gone_is_still_shown():
+    tool = make_tool(config={"function": "gone:away"})
+
+    assert "Not registered any more" in page(signed_in(), f"{LIST}{tool.pk}/change/")
+
+
+@pytest.mark.parametrize(
+    ("action", "is_true"),
+    [
+        ("disable", lambda tool: not tool.enabled),
+        ("archive", lambda tool: tool.archived_at is not None),
+    ],
+)
+def test_many_tools_are_changed_at_once(action, is_true):
+    tools = [make_tool(name=name) for name in ("a", "b")]
+
+    signed_in().post(
+        LIST, {"action": action, "_selected_action": [t.pk for t in tools]}
+    )
+
+    assert all(is_true(tool) for tool in Tool.objects.all())
+    assert all(tool.revisions.count() == 1 for tool in tools)
+
+
+def test_a_copy_is_private_and_switched_off():
+    tool = make_tool(visibility="everyone")
+
+    signed_in().post(reverse("admin:tools_tool_duplicate", args=[tool.pk]))
+
+    copy = Tool.objects.get(name="add_copy")
+    assert (copy.enabled, copy.visibility, copy.config) == (
+        *(False, "private"),
+        tool.config,
+    )
+    assert copy.slug != tool.slug
+
+
+def test_tools_cannot_be_deleted():
+    tool = make_tool()
+
+    assert signed_in().post(f"{LIST}{tool.pk}/delete/").status_code == 403
+
+
+def test_a_tool_is_tried_with_a_form_of_its_arguments():
+    tool = make_tool()
+    address = reverse("admin:tools_tool_try", args=[tool.pk])
+
+    assert 'name="arg-a"' in page(signed_in(), address)
+    shown = signed_in().post(address, {"arg-a": "40", "arg-b": "2"}).content.decode()
+
+    assert "<pre>42</pre>" in shown
+    assert " ms" in shown
+
+
+def test_the_request_is_shown_without_a_call():
+    tool = make_tool(config={"function": "tests.tools.functions:raises"})
+    address = reverse("admin:tools_tool_try", args=[tool.pk])
+
+    shown = signed_in().post(address, {"arg-what": "value", "show": "1"})
+
+    assert "What would be sent" in shown.content.decode()
+    assert "tests.tools.functions:raises" in shown.content.decode()
+    assert "ValueError" not in shown.content.decode()
+    assert not AuditEntry.objects.filter(action="tried").exists()
+
+
+def test_a_trial_is_in_the_audit_log():
+    tool = make_tool()
+    address = reverse("admin:tools_tool_try", args=[tool.pk])
+
+    signed_in().post(address, {"arg-a": "40", "arg-b": "2"})
+
+    entry = AuditEntry.objects.get(action="tried")
+    assert (entry.by, entry.changes) == (
+        "admin",
+        {"arguments": [None, {"a": 40, "b": 2}]},
+    )
+
+
+def test_trying_shows_the_error_of_the_tool():
+    tool = make_tool(config={"function": "tests.tools.functions:raises"})
+    address = reverse("admin:tools_tool_try", args=[tool.pk])
+
+    shown = signed_in().post(address, {"arg-what": "value"}).content.decode()
+
+    assert "ValueError: the order is unknown" in shown
+
+
+def test_trying_says_at_its_field_what_is_wrong():
+    address = reverse("admin:tools_tool_try", args=[make_tool().pk])
+
+    shown = signed_in().post(address, {"arg-a": "x", "arg-b": ""}).content.decode()
+
+    assert "Enter a whole number." in shown
+    assert "This field is required." in shown
+
+
+@pytest.mark.parametrize(("effect", "warns"), [("side_effect", True), ("read", False)])
+def test_trying_warns_of_side_effects(effect, warns):
+    tool = make_tool(effect=effect)
+
+    shown = page(signed_in(), reverse("admin:tools_tool_try", args=[tool.pk]))
+
+    assert ("has a side effect" in shown) is warns
+
+
+def test_staff_see_only_what_is_theirs_or_shared():
+    private = make_tool(name="secret")
+    shared = make_tool(name="shared", visibility="everyone")
+    client = Client()
+    bob = make_user("bob", is_staff=True)
+    bob.user_permissions.add(*permissions("view_tool", "change_tool"))
+    client.force_login(bob)
+
+    shown = page(client, LIST)
+
+    assert "shared" in shown
+    assert "secret" not in shown
+    assert client.get(f"{LIST}{private.pk}/change/").status_code == 302
+    assert "_save" not in page(client, f"{LIST}{shared.pk}/change/")
+    secret_try = reverse("admin:tools_tool_try", args=[private.pk])
+    assert client.get(secret_try).status_code == 404
+
+
+def permissions(*names):
+    from django.contrib.auth.models import Permission  # noqa: PLC0415
+
+    return Permission.objects.filter(codename__in=names)
+
+
+def credential_form(**changes):
+    return {
+        **{"name": "orders", "kind": "bearer", "field": "", "secret": "s3cret"},
+        **{"hosts": "api.example.com\n*.example.org", "visibility": "private"},
+        **changes,
+    }
+
+
+def test_a_secret_is_sealed_and_never_shown():
+    client = signed_in()
+    client.post("/admin/tools/credential/add/", credential_form())
+
+    row = Credential.objects.get(name="orders")
+    assert unseal(row.sealed) == "s3cret"
+    assert row.hosts == ["api.example.com", "*.example.org"]
+    shown = page(client, f"/admin/tools/credential/{row.pk}/change/")
+    assert "s3cret" not in shown
+    assert row.sealed not in shown
+
+
+def test_an_empty_secret_keeps_the_stored_one():
+    admin = signed_in()
+    row = Credential.objects.create(
+        name="orders", owner=make_user("admin"), sealed=seal("old"), hosts=["a.example"]
+    )
+
+    admin.post(f"/admin/tools/credential/{row.pk}/change/", credential_form(secret=""))
+
+    row.refresh_from_db()
+    assert unseal(row.sealed) == "old"
+    assert row.hosts == ["api.example.com", "*.example.org"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"secret": ""}, "Type in the secret."),
+        ({"secret": "ключ"}, "characters that cannot be sent"),
+        ({"hosts": ""}, "This field is required"),
+        ({"hosts": "https://x/y"}, "is no host name"),
+        ({"kind": "header"}, "Say the name of the header"),
+        ({"kind": "header", "field": "a b"}, "is no name of a header"),
+        ({"kind": "basic"}, "Say the user name."),
+    ],
+)
+def test_a_flaw_of_a_credential_is_said_at_its_field(changes, sentence):
+    response = signed_in().post(
+        "/admin/tools/credential/add/", credential_form(**changes)
+    )
+
+    assert sentence in response.content.decode().replace("&#x27;", "'")
+    assert not Credential.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "title"),
+    [
+        ("/admin/tools/tool/", "Tools"),
+        ("/admin/tools/credential/", "Credentials"),
+        ("/admin/tools/auditentry/", "Audit log"),
+        ("/admin/auth/user/", "Users"),
+    ],
+)
+def test_each_list_is_called_by_what_it_lists(address, title):
+    assert f"<h1>{title}</h1>" in page(signed_in(), address)

@@ -1,0 +1,132 @@
+"""The page of the audit log."""
+
+import csv
+import io
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from tests.tools.rows import make_tool, make_user
+from tools.audit.actor import acting
+from tools.audit.entry import AuditEntry
+from tools.audit.write import write_entry
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/tools/auditentry/"
+
+
+def signed_in(name="admin", **more):
+    client = Client()
+    client.force_login(
+        make_user(name, **{"is_staff": True, "is_superuser": True, **more})
+    )
+    return client
+
+
+def page(client, address, **query):
+    answer = client.get(address, query)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_the_list_shows_who_changed_what():
+    client = signed_in()
+    with acting(make_user("bob")):
+        tool = make_tool()
+        tool.timeout = 5
+        tool.save()
+
+    shown = page(client, LIST, noun="tool")
+
+    assert "changed tool" in shown
+    assert "bob" in shown
+    assert "<del>60.0</del> → <ins>5.0</ins>" in shown
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ({"action": "approved"}, {"run 1"}),
+        ({"noun": "tool"}, {"add"}),
+        ({"by": "bob"}, {"run 1"}),
+        ({"way": "server"}, {"add"}),
+        ({"q": "run"}, {"run 1"}),
+        ({"thing_number": "7"}, {"add"}),
+    ],
+)
+def test_the_list_can_be_filtered(query, found):
+    client = signed_in()
+    with acting(make_user("bob")):
+        write_entry("approved", "tool call", "run 1")
+    write_entry("changed", "tool", "add", number=7)
+
+    shown = page(client, LIST, **query)
+
+    words = {word for word in ("run 1", "add") if f'field-which">{word}<' in shown}
+    assert words == found
+
+
+def test_the_list_has_pages():
+    client = signed_in()
+    for number in range(60):
+        write_entry("changed", "tool", f"tool {number}")
+
+    assert 'field-which">tool 59<' in page(client, LIST)
+    assert 'field-which">tool 0<' in page(client, LIST, p="2")
+
+
+def test_one_entry_is_shown_in_full():
+    client = signed_in()
+    entry = write_entry(
+        "changed", "tool", "add", changes={f"f{n}": [n, "x" * 99] for n in range(9)}
+    )
+
+    shown = page(client, f"{LIST}{entry.pk}/change/")
+
+    assert "x" * 99 in shown
+    assert "<dt>f8</dt>" in shown
+
+
+def test_the_file_holds_what_the_filters_let_through():
+    client = signed_in()
+    write_entry("approved", "tool call", "run 1", note="=1+1")
+    write_entry("changed", "tool", "add")
+
+    answer = client.get(f"{LIST}csv/", {"noun": "tool call"})
+
+    rows = list(csv.DictReader(io.StringIO(answer.content.decode())))
+    assert "attachment" in answer["Content-Disposition"]
+    assert [(row["thing"], row["note"]) for row in rows] == [("run 1", "'=1+1")]
+
+
+def test_nobody_changes_the_log():
+    client = signed_in()
+    entry = write_entry("changed", "tool", "add")
+
+    for address in ("add/", f"{entry.pk}/delete/"):
+        assert client.post(f"{LIST}{address}").status_code == 403
+    assert client.post(f"{LIST}{entry.pk}/change/", {"by": "eve"}).status_code == 403
+    client.post(LIST, {"action": "delete_selected", "_selected_action": [entry.pk]})
+    assert AuditEntry.objects.filter(pk=entry.pk, by="").exists()
+
+
+def test_staff_see_it_only_where_they_were_allowed_to():
+    client = signed_in("bob", is_superuser=False)
+    assert client.get(LIST).status_code == 403
+    assert client.get(f"{LIST}csv/").status_code == 403
+
+    bob = make_user("bob")
+    bob.user_permissions.add(Permission.objects.get(codename="view_auditentry"))
+
+    assert client.get(LIST).status_code == 200
+    assert LIST in page(client, "/")
+
+
+def test_a_save_in_the_admin_names_the_person():
+    client = signed_in("cleo")
+    client.post("/admin/auth/group/add/", {"name": "Support"})
+
+    entry = AuditEntry.objects.get(noun="group")
+    assert (entry.by, entry.action, entry.thing) == ("cleo", "made", "Support")

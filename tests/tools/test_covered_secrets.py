@@ -1,0 +1,36 @@
+"""A secret that a server echoes, in whatever form it was sent."""
+
+from base64 import b64encode
+
+import pytest
+
+from tools.credentials import Opened
+
+SECRET = 'p/ä "s" & 1'
+ECHOES = [
+    'it was p/ä "s" & 1!',
+    "it was p%2F%C3%A4%20%22s%22%20%26%201!",
+    "it was p%2F%C3%A4+%22s%22+%26+1!",
+    'it was p/ä \\"s\\" & 1!',
+    'it was p/\\u00e4 \\"s\\" & 1!',
+    f"it was {b64encode(f'ann:{SECRET}'.encode()).decode()}!",
+]
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+def test_each_way_to_write_it_is_covered(echo):
+    opened = Opened("basic", "ann", ("example.com",), SECRET)
+
+    assert opened.covered(echo) == "it was [secret]!"
+
+
+def test_names_and_texts_in_json_are_covered_and_nothing_else():
+    opened = Opened("bearer", "", ("example.com",), "s3cret")
+
+    assert opened.covered_in({"s3cret": ["Bearer s3cret", 3, None, {"a": True}]}) == {
+        "[secret]": ["Bearer [secret]", 3, None, {"a": True}]
+    }
+
+
+def test_without_a_secret_nothing_is_covered():
+    assert Opened("bearer", "", (), "").covered("a b") == "a b"

@@ -1,0 +1,119 @@
+"""The form of HTTP tools in the admin."""
+
+import pytest
+from django.test import Client
+
+from tests.tools.rows import make_user
+from tools.models import Credential, Tool
+
+pytestmark = pytest.mark.django_db
+
+ADD = "/admin/tools/tool/add/?kind=http"
+SCHEMA = '{"type": "object", "properties": {"id": {"type": "string"}}}'
+
+
+def signed_in():
+    client = Client()
+    client.force_login(make_user("admin", is_staff=True, is_superuser=True))
+    return client
+
+
+def filled(**changes):
+    return {
+        **{"name": "get_order", "slug": "", "description": "d", "enabled": "on"},
+        **{"method": "GET", "url": "https://api.example.com/orders/{id}"},
+        **{"headers": "Accept: text/plain", "query": "", "body_kind": "arguments"},
+        **{"json_body": "", "form_body": "", "pick": "", "max_bytes": ""},
+        **{"args_schema": SCHEMA, "credential": "", "hosts": ""},
+        **{"effect": "", "approval": "side_effects", "timeout": "5", "retries": "0"},
+        **{"on_error": "feed_back", "visibility": "private"},
+        **{"revisions-TOTAL_FORMS": "0", "revisions-INITIAL_FORMS": "0"},
+        **changes,
+    }
+
+
+def test_a_request_is_made_a_tool():
+    response = signed_in().post(ADD, filled())
+
+    assert response.status_code == 302
+    tool = Tool.objects.get(name="get_order")
+    assert tool.kind == "http"
+    assert tool.config == {
+        "method": "GET",
+        "url": "https://api.example.com/orders/{id}",
+        "headers": {"Accept": "text/plain"},
+    }
+    assert tool.effect == "read"
+
+
+@pytest.mark.parametrize(
+    ("method", "effect"),
+    [("POST", "side_effect"), ("PUT", "idempotent"), ("DELETE", "idempotent")],
+)
+def test_the_effect_comes_from_the_method(method, effect):
+    signed_in().post(ADD, filled(method=method))
+
+    assert Tool.objects.get(name="get_order").effect == effect
+
+
+def test_an_empty_form_shows_no_null():
+    form = signed_in().get(ADD).context["adminform"].form
+
+    assert form["json_body"].value() == ""
+    assert form["args_schema"].value().shape == "text"
+
+
+def test_a_stored_request_is_shown_again_as_it_was():
+    client = signed_in()
+    client.post(
+        ADD,
+        filled(method="POST", body_kind="json", json_body='{"q": "{id}"}'),
+    )
+    tool = Tool.objects.get(name="get_order")
+
+    page = client.get(f"/admin/tools/tool/{tool.pk}/change/")
+    form = page.context["adminform"].form
+
+    assert form["url"].value() == "https://api.example.com/orders/{id}"
+    assert form["headers"].value() == "Accept: text/plain"
+    assert form["body_kind"].value() == "json"
+    assert form["json_body"].value() == '{"q": "{id}"}'
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"url": "nowhere"}, "An address begins with https:// and a host."),
+        ({"url": "https://{id}/"}, "The host cannot come from an argument."),
+        ({"url": "https://x.example/{order}"}, "{order} is no argument of this tool"),
+        ({"url": "http://169.254.169.254/latest"}, "clouds hand out credentials"),
+        ({"url": "http://metadata.google.internal/x"}, "clouds hand out credentials"),
+        ({"headers": "nonsense"}, "is no pair; write name: value."),
+        ({"headers": "Host: x"}, "cannot be set."),
+        ({"args_schema": "{"}, "This is not JSON."),
+        ({"args_schema": '{"type": "text"}'}, "are an object"),
+        ({"pick": "a.b"}, "no JSON pointer"),
+        ({"hosts": "https://x/"}, "is no host name"),
+        ({"body_kind": "json", "json_body": "[1]"}, "GET sends no body."),
+        ({"body_kind": "json", "json_body": "{"}, "This is not JSON."),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(changes, sentence):
+    response = signed_in().post(ADD, filled(**changes))
+
+    assert response.status_code == 200
+    assert sentence in response.content.decode()
+    assert not Tool.objects.exists()
+
+
+def test_a_credential_of_other_hosts_is_refused():
+    client = signed_in()
+    row = Credential.objects.create(
+        name="c", owner=make_user("admin"), hosts=["other.example"]
+    )
+
+    response = client.post(ADD, filled(credential=row.pk))
+
+    assert "bound to other.example, and not to api.example.com" in (
+        response.content.decode()
+    )

@@ -1,0 +1,254 @@
+"""HTTP tools against a real server on loopback."""
+
+import threading
+import time
+
+import pytest
+
+from tests.timing import assert_quick, tries
+from tests.tools.http_server import Answer, serve
+from tests.tools.rows import make_tool, make_user
+from tools.errors import CalledOff, ToolFailed, ToolOutOfTime
+from tools.kinds.registry import call_tool
+from tools.models import Credential
+from tools.secrets import seal
+from tools.services import tool_spec_of
+from tools.spec import ToolSpec
+from tools.watch import Watch
+
+
+@pytest.fixture(autouse=True)
+def _loopback_is_listed(settings):
+    settings.PRIVATE_HOSTS = "tool=127.0.0.1"
+    settings.OWN_PORTS = []
+
+
+def call(url, arguments=None, *, watch=None, key="", spec=None, **config):
+    fields = {"name": "t", "kind": "http", "effect": "read", **(spec or {})}
+    spec = ToolSpec(**fields, config={"url": url, **config})
+    watch = watch or Watch(seconds=10)
+    return call_tool(spec, arguments or {}, watch=watch, idempotency_key=key)
+
+
+def says(*answers):
+    rest = list(answers)
+    return lambda got: rest.pop(0) if len(rest) > 1 else rest[0]
+
+
+ORDER = {"id": "o_1", "items": [{"name": "tea"}]}
+
+
+def test_json_comes_back_as_a_value():
+    with serve(says(Answer(ORDER))) as server:
+        assert call(f"{server.url}/orders/{{id}}", {"id": "o_1"}) == ORDER
+
+    assert (server.got[0].method, server.got[0].path) == ("GET", "/orders/o_1")
+
+
+def test_a_part_of_the_answer_can_be_picked():
+    with serve(says(Answer(ORDER))) as server:
+        assert call(server.url, pick="/items/0/name") == "tea"
+
+
+def test_text_comes_back_as_it_is():
+    with serve(says(Answer("héllo".encode(), content_type="text/plain"))) as server:
+        assert call(server.url) == "héllo"
+
+
+def test_an_empty_answer_is_its_status():
+    with serve(says(Answer(b"", status=204))) as server:
+        assert call(server.url) == {"status": 204}
+
+
+def test_a_body_is_sent():
+    with serve(says(Answer({}))) as server:
+        call(server.url, {"a": [1, 2]}, method="POST")
+
+    assert server.got[0].json() == {"a": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "config", "why"),
+    [
+        (Answer({"error": "no such order"}, status=404), {}, "404: .*no such order"),
+        (Answer(b"", status=500), {}, "answered 500."),
+        (Answer(b"\x89PNG", content_type="image/png"), {}, "image/png, no text"),
+        (Answer(b"a\0b", content_type="text/plain"), {}, "no text"),
+        (Answer(ORDER), {"pick": "/nothing"}, "there are 'id', 'items'"),
+        (Answer(b"<p>", content_type="text/html"), {"pick": "/a"}, "instead of JSON"),
+        (Answer(b"x" * 3000), {"max_bytes": 2000}, "larger than 2000 bytes"),
+        (Answer(b"", 302, {"location": "http://10.0.0.1/"}), {}, "not allowed"),
+        (Answer(b"", 302, {"location": "/again"}), {}, "redirects more than"),
+    ],
+)
+def test_an_answer_that_is_no_result_is_a_sentence(answer, config, why):
+    with serve(says(answer)) as server, pytest.raises(ToolFailed, match=why):
+        call(server.url, **config)
+
+
+def test_broken_json_is_given_as_text():
+    with serve(says(Answer(b"{oops"))) as server:
+        assert call(server.url) == "{oops"
+
+
+def test_a_tool_reaches_no_private_address_by_itself(settings):
+    settings.PRIVATE_HOSTS = ""
+    with serve(says(Answer(ORDER))) as server, pytest.raises(ToolFailed, match="allow"):
+        call(server.url)
+
+    assert server.got == []
+
+
+def test_a_tool_reaches_only_its_hosts():
+    with serve(says(Answer(ORDER))) as server, pytest.raises(ToolFailed, match="among"):
+        call(server.url, hosts=["api.example.com"])
+
+    assert server.got == []
+
+
+def slow(got):
+    time.sleep(3)
+    return Answer(ORDER)
+
+
+def test_a_server_that_hangs_ends_with_the_time_of_the_tool():
+    with serve(slow) as server, pytest.raises(ToolOutOfTime, match=r"0\.3 s"):
+        call(server.url, spec={"timeout": 0.3})
+
+
+@tries(4)
+def test_stop_ends_a_hanging_request():
+    flag = threading.Event()
+    threading.Timer(0.2, flag.set).start()
+    began = time.monotonic()
+
+    with serve(slow) as server:
+        with pytest.raises(CalledOff):
+            call(server.url, watch=Watch(flag=flag))
+        assert_quick(time.monotonic() - began, 1.5)
+
+
+@pytest.mark.parametrize("effect", ["side_effect", "idempotent", "read"])
+def test_every_call_carries_a_key_that_stays_when_it_is_repeated(effect):
+    with serve(says(Answer({}))) as server:
+        call(server.url, key="7:3", method="POST", spec={"effect": effect})
+
+    assert server.got[0].headers.get("idempotency-key") == "7:3"
+
+
+def test_a_wrong_definition_is_a_sentence():
+    with pytest.raises(ToolFailed, match="not set up rightly. url"):
+        call("nowhere")
+
+
+def tool_with(credential, url, **more):
+    tool = make_tool(
+        kind="http",
+        effect="read",
+        config={"url": url, **more},
+        args_schema={"type": "object", "properties": {}},
+        credential=credential,
+    )
+    return tool_spec_of(tool)
+
+
+def make_credential(**more):
+    return Credential.objects.create(
+        **{
+            "name": "orders",
+            "owner": make_user(),
+            "hosts": ["127.0.0.1"],
+            "sealed": seal("s3cret"),
+            **more,
+        }
+    )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("kind", "field", "header", "value"),
+    [
+        ("bearer", "", "authorization", "Bearer s3cret"),
+        ("header", "X-Key", "x-key", "s3cret"),
+        ("basic", "ann", "authorization", "Basic YW5uOnMzY3JldA=="),
+    ],
+)
+def test_a_credential_is_sent_to_its_host(kind, field, header, value):
+    row = make_credential(kind=kind, field=field)
+
+    with serve(says(Answer({}))) as server:
+        call_tool(tool_with(row, server.url), {}, watch=Watch(seconds=5))
+
+    assert server.got[0].headers[header] == value
+
+
+@pytest.mark.django_db
+def test_a_credential_can_be_a_query_parameter():
+    row = make_credential(kind="query", field="key")
+
+    with serve(says(Answer({}))) as server:
+        spec = tool_with(row, f"{server.url}/?a=1")
+        call_tool(spec, {}, watch=Watch(seconds=5))
+
+    assert server.got[0].query == {"a": "1", "key": "s3cret"}
+    assert "s3cret" not in spec.model_dump_json()
+
+
+@pytest.mark.django_db
+def test_a_credential_is_never_sent_to_another_host():
+    row = make_credential(hosts=["api.example.com"])
+
+    with (
+        serve(says(Answer({}))) as server,
+        pytest.raises(ToolFailed, match="not bound"),
+    ):
+        call_tool(tool_with(row, server.url), {}, watch=Watch(seconds=5))
+
+    assert server.got == []
+
+
+@pytest.mark.django_db
+def test_a_credential_does_not_follow_a_redirect_to_another_host():
+    row = make_credential(kind="header", field="X-Key")
+    with serve(says(Answer({}))) as other:
+        away = Answer(b"", 302, {"location": other.url})
+        with serve(says(away)) as server:
+            call_tool(tool_with(row, server.url), {}, watch=Watch(seconds=5))
+
+    assert server.got[0].headers["x-key"] == "s3cret"
+    assert "x-key" not in other.got[0].headers
+
+
+@pytest.mark.django_db
+def test_a_secret_that_a_server_echoes_is_covered():
+    echo = Answer({"you sent": "Bearer s3cret"}, status=403)
+
+    with serve(says(echo)) as server, pytest.raises(ToolFailed) as caught:
+        call_tool(tool_with(make_credential(), server.url), {}, watch=Watch(seconds=5))
+
+    assert "s3cret" not in str(caught.value)
+    assert "[secret]" in str(caught.value)
+
+
+@pytest.mark.django_db
+def test_a_credential_that_the_owner_lost_is_not_used():
+    row = make_credential(owner=make_user("bob"))
+
+    with (
+        serve(says(Answer({}))) as server,
+        pytest.raises(ToolFailed, match="may not use"),
+    ):
+        call_tool(tool_with(row, server.url), {}, watch=Watch(seconds=5))
+
+    assert server.got == []
+
+
+@pytest.mark.django_db
+def test_a_secret_of_other_keys_is_a_sentence():
+    row = make_credential(sealed="gAAAAA")
+
+    with (
+        serve(says(Answer({}))) as server,
+        pytest.raises(ToolFailed, match="Type it in"),
+    ):
+        call_tool(tool_with(row, server.url), {}, watch=Watch(seconds=5))

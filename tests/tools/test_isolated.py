@@ -1,0 +1,73 @@
+"""Functions that run in a process of their own."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from tests.timing import assert_quick, tries
+from tests.tools import functions  # noqa: F401  # registers them
+from tests.tools.make import call_path
+from tools.errors import CalledOff, ToolFailed, ToolOutOfTime
+
+HERE = "tests.tools.functions"
+
+
+def test_returns_the_value():
+    assert call_path(f"{HERE}:isolated_add", {"a": "1", "b": 2}) == 3
+
+
+def test_runs_in_another_process():
+    assert call_path(f"{HERE}:isolated_pid", {}) != os.getpid()
+
+
+@pytest.mark.parametrize(
+    ("function", "why"),
+    [
+        ("isolated_raises", "ValueError: bad"),
+        ("isolated_exits", "ended itself with the code 3 before"),
+        ("isolated_prints", "printed more than 1 MB"),
+        ("isolated_eats_memory", "MemoryError"),
+        ("isolated_lets_go", "ended by the signal SIGKILL"),
+    ],
+)
+def test_what_would_end_a_worker_is_a_sentence(function, why):
+    with pytest.raises(ToolFailed, match=why):
+        call_path(f"{HERE}:{function}", {})
+
+
+@tries(4)
+def test_wrong_arguments_start_no_process():
+    began = time.perf_counter()
+
+    with pytest.raises(ToolFailed, match="Field required"):
+        call_path(f"{HERE}:isolated_add", {"a": 1})
+
+    assert_quick(time.perf_counter() - began, 0.05)
+
+
+def test_a_call_past_its_time_is_ended():
+    with pytest.raises(ToolOutOfTime):
+        call_path(f"{HERE}:isolated_sleeps", {}, timeout=1)
+
+
+@tries(4)
+def test_stop_ends_the_process_within_a_second():
+    flag = threading.Event()
+    threading.Timer(0.5, flag.set).start()
+    began = time.monotonic()
+
+    with pytest.raises(CalledOff):
+        call_path(f"{HERE}:isolated_sleeps", {}, flag=flag)
+
+    assert_quick(time.monotonic() - began, 2)
+
+
+def test_secrets_of_the_installation_are_not_handed_on(monkeypatch):
+    monkeypatch.setenv("SECRET_KEY", "secret")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
+
+    seen = call_path(f"{HERE}:isolated_tells_secrets", {})
+
+    assert {"SECRET_KEY", "DATABASE_URL"} & set(seen) == set()

@@ -1,0 +1,274 @@
+"""Python tools: what they can do, and what they cannot get at."""
+
+import importlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from tests.timing import assert_quick, tries
+from tools.errors import CalledOff, ToolFailed, ToolOutOfTime
+from tools.kinds import left_behind
+from tools.kinds.registry import call_tool
+from tools.spec import ToolSpec
+from tools.watch import Watch
+
+
+def run(code, arguments=None, *, timeout=2.0, watch=None, **config):
+    spec = ToolSpec(
+        name="t", kind="python", config={"code": code, **config}, timeout=timeout
+    )
+    given = {} if arguments is None else arguments
+    return call_tool(spec, given, watch=watch or Watch(seconds=30))
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "value"),
+    [
+        ("a + b", {"a": 1, "b": 2}, 3),
+        ("[x * 2 for x in rows]", {"rows": [1, 2.5]}, [2, 5.0]),
+        ("input.upper()", "hi", "HI"),
+        ("def f(n):\n    return n + 1\nf(n)", {"n": 1}, 2),
+        ("{'a': None, 'b': [True, 'é']}", {}, {"a": None, "b": [True, "é"]}),
+        ("import json\njson.loads(text)['a']", {"text": '{"a": 5}'}, 5),
+        ("import re\nre.findall('[0-9]+', s)", {"s": "a1b22"}, ["1", "22"]),
+        ("print('not the result')\n1", {}, 1),
+        ("x = 1", {}, None),
+    ],
+)
+def test_the_last_expression_is_the_result(code, arguments, value):
+    assert run(code, arguments) == value
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("raise ValueError('no such order')", "ValueError: no such order"),
+        ("nothing", "NameError: name 'nothing' is not defined"),
+        ("a +", "Line 1: invalid syntax"),
+        ("class A: pass\nA()", "has no JSON form"),
+    ],
+)
+def test_what_goes_wrong_is_a_sentence(code, sentence):
+    with pytest.raises(ToolFailed) as caught:
+        run(code)
+
+    assert sentence in str(caught.value)
+
+
+def test_an_argument_that_is_no_variable_is_a_sentence():
+    with pytest.raises(ToolFailed, match="'a-b' is no name"):
+        run("1", {"a-b": 1})
+
+
+SECRET = "/etc/passwd"
+ESCAPES = [
+    "open('/etc/passwd').read()",
+    "open('/etc/passwd', 'rb').read()",
+    "open('/proc/self/environ').read()",
+    "open('/dev/zero').read(1)",
+    "open('/tmp/agentsite-escape', 'w').write('x')",
+    "open(0).read()",
+    "import os\nos.environ['PATH']",
+    "import os\nos.getenv('PATH')",
+    "import os\nos.system('id')",
+    "import os\nos.popen('id').read()",
+    "import os\nos.listdir('/')",
+    "import os\nos.kill(1, 9)",
+    "import os\nos.fork()",
+    "import os\nos._exit(0)",
+    "import os\nos.execv('/bin/sh', ['sh'])",
+    "from pathlib import Path\nPath('/etc/passwd').read_text()",
+    "from pathlib import Path\nlist(Path('/').iterdir())",
+    "from pathlib import Path\nPath('/tmp/agentsite-escape').write_text('x')",
+    "from pathlib import Path\nPath('/etc/../etc/passwd').read_text()",
+    "import socket\nsocket.create_connection(('127.0.0.1', 5432))",
+    "import urllib.request\nurllib.request.urlopen('http://127.0.0.1')",
+    "import http.client",
+    "import subprocess\nsubprocess.run(['id'])",
+    "import ctypes\nctypes.string_at(0)",
+    "import importlib\nimportlib.import_module('os')",
+    "__import__('os').system('id')",
+    "__import__('subprocess')",
+    "__builtins__['open']('/etc/passwd')",
+    "import builtins\nbuiltins.open('/etc/passwd').read()",
+    "import shutil\nshutil.rmtree('/tmp/nothing')",
+    "import pickle\npickle.loads(b'cos\\nsystem\\n(S\"id\"\\ntR.')",
+    "import django.conf\ndjango.conf.settings.SECRET_KEY",
+    "import tools.secrets",
+    "import sys\nsys.modules['os']",
+    "import sys\nsys._getframe()",
+    "import gc\ngc.get_objects()",
+    "import inspect\ninspect.currentframe()",
+    "import multiprocessing",
+    "import threading\nthreading.Thread(target=print).start()",
+    "import signal\nsignal.alarm(1)",
+    "().__class__.__bases__[0].__subclasses__()",
+    "''.__class__.__mro__[1].__subclasses__()",
+    "(lambda: 0).__globals__",
+    "(lambda: 0).__code__.co_code",
+    "[].append.__self__.__class__.__base__",
+    "def f():\n    pass\nf.__globals__['__builtins__']",
+    "try:\n    1/0\nexcept Exception as e:\n    r = e.__traceback__.tb_frame\nr",
+    "'{0.__class__.__mro__}'.format(1)",
+    "eval(\"open('/etc/passwd').read()\")",
+    "exec(\"import os\\nos.system('id')\")",
+    "compile('1', 'x', 'eval')",
+    "type('X', (), {})().__reduce_ex__(2)",
+    "input('>')",
+    "breakpoint()",
+]
+
+
+@pytest.mark.parametrize("code", ESCAPES)
+def test_nothing_outside_is_read_or_reached(code):
+    with pytest.raises(ToolFailed) as caught:
+        run(code)
+
+    assert "root:" not in str(caught.value)
+    assert not os.path.exists("/tmp/agentsite-escape")
+    assert run("1 + 1") == 2
+
+
+STUBBORN = "while True:\n  try:\n    {what}\n  except BaseException:\n    1"
+BOMBS = [
+    "while True:\n    pass",
+    "sum(range(10 ** 12))",
+    "x = 'a' * (1 << 31)",
+    "[0] * 10 ** 10",
+    "9 ** 9 ** 9",
+    "1 << (1 << 40)",
+    "x = [0]\nwhile True:\n    x = x + x",
+    "d = {}\ni = 0\nwhile True:\n    d[i] = str(i) * 50\n    i += 1",
+    "def f():\n    return f()\nf()",
+    "a = []\nfor _ in range(10 ** 6):\n    a = [a]\na",
+    "'x'.join('y' for _ in range(10 ** 10))",
+    "str(10 ** 10 ** 6)",
+    "import re\nre.match('(a|a)*$', 'a' * 60 + 'b' * 10 ** 7)",
+    "import time\ntime.sleep(60)",
+    STUBBORN.format(what="'a' * (1 << 31)"),
+    STUBBORN.format(what="print('x' * 999)"),
+    "(" * 5000 + ")" * 5000,
+    "'%099999999999d' % 1",
+    "'{:>99999999999}'.format('x')",
+    "sorted(range(10 ** 9))",
+    "['x' * 10 ** 6] * 10 ** 5",
+    "a = ['x' * 10 ** 5] * 1000\n[[a] * 1000] * 1000",
+    "type X = int\n[['x' * 10 ** 6] * 10 ** 5]",  # newer than our own Python
+    "def repr(x):\n    return ''\ndef len(x):\n    0\n[['x' * 10 ** 6] * 99] * 99",
+]
+
+
+@pytest.mark.parametrize("code", BOMBS)
+@tries(4)
+def test_limits_hold_and_the_neighbours_live(code):
+    began = time.monotonic()
+
+    with pytest.raises(ToolFailed):
+        run(code, timeout=1.0, memory_mb=16)
+
+    assert_quick(time.monotonic() - began, 1.2 + 0.3)
+    assert run("1 + 1") == 2
+
+
+def test_a_result_that_is_too_large_is_a_sentence():
+    with pytest.raises(ToolFailed, match="larger than 4 MB written out"):
+        run("'x' * (5 << 20)", memory_mb=64)
+
+
+def test_a_call_that_finds_no_free_sandbox_is_a_sentence(monkeypatch):
+    sandbox = importlib.import_module("tools.kinds.sandbox")
+    with sandbox.Monty(
+        min_processes=1, max_processes=1, checkout_timeout=0.05
+    ) as small:
+        monkeypatch.setattr(sandbox, "_pools", [small])
+        with (
+            small.checkout(),
+            pytest.raises(ToolFailed, match="No sandbox became free"),
+        ):
+            run("1")
+
+
+def test_a_call_past_the_time_of_its_tool_is_told_apart():
+    with pytest.raises(ToolOutOfTime, match=r"0\.3 s"):
+        run("while True:\n    pass", timeout=0.3)
+
+
+def test_code_that_prints_without_end_is_ended():
+    with pytest.raises(ToolFailed, match="printed more than 64 KB"):
+        run("while True:\n    print('x' * 1000)", timeout=10)
+
+
+@tries(4)
+def test_stop_kills_the_sandbox_at_once():
+    flag = threading.Event()
+    threading.Timer(0.2, flag.set).start()
+    began = time.monotonic()
+
+    with pytest.raises(CalledOff):
+        run("while True:\n    pass", timeout=30, watch=Watch(flag=flag))
+
+    assert_quick(time.monotonic() - began, 1.2)
+    for _ in range(1500):
+        if left_behind.count() == 0:
+            return
+        time.sleep(0.02)
+    raise AssertionError("The call is still there.")
+
+
+@tries(4)
+def test_one_call_costs_less_than_three_milliseconds():
+    run("a + 1", {"a": 1})
+    began = time.process_time()
+
+    for _ in range(100):
+        run("a + 1", {"a": 1})
+
+    assert_quick((time.process_time() - began) / 100, 0.003)
+
+
+def test_a_killed_worker_leaves_no_sandbox_behind():
+    program = (
+        "from tools.kinds.sandbox import _pool\n"
+        "import os, time\n"
+        "with _pool().checkout() as session:\n"
+        "    print(session.worker_pid, flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE
+    ) as one:
+        pid = int(one.stdout.readline())
+        one.kill()
+
+    for _ in range(1500):
+        if not is_alive(pid):
+            return
+        time.sleep(0.02)
+    os.kill(pid, signal.SIGKILL)
+    raise AssertionError("The sandbox outlived its parent.")
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except FileNotFoundError:
+        return False
+
+
+def test_a_sandbox_that_dies_is_a_sentence_and_is_replaced():
+    sandbox = importlib.import_module("tools.kinds.sandbox")
+    with sandbox._pool().checkout() as session:
+        pid = session.worker_pid
+    threading.Timer(0.3, os.kill, [pid, signal.SIGKILL]).start()
+
+    with pytest.raises(ToolFailed):
+        run("while True:\n    pass", timeout=2)
+
+    assert run("1 + 1") == 2

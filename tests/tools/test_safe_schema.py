@@ -1,0 +1,131 @@
+"""Checking arguments against the schema of a tool, whatever both of them are."""
+
+import re
+
+import pytest
+
+from runs.engine.json_schema import faults_of
+from tests.fakes.listener import listener
+from tools.safe_schema import first_fault, matches
+
+EXPONENTIAL = [
+    "^(?:a?){40}a{40}b$",
+    "(a|a)*$",
+    "(a|aa)+$",
+    "(a+)+$",
+    "a*a*a*a*a*a*$",
+    ".*.*.*.*.*=x",
+    "(a{0,20}){0,20}$",
+    "(.|\\s)*x",
+]
+LONG = "a" * 50_000 + "!"
+
+
+@pytest.mark.parametrize("pattern", EXPONENTIAL)
+def test_no_pattern_takes_for_ever(pattern):
+    """With Python's own engine each of these outlives every timeout of this suite."""
+    of_value = {"type": "object", "properties": {"a": {"pattern": pattern}}}
+    of_names = {"type": "object", "patternProperties": {pattern: {"type": "null"}}}
+    others = {**of_names, "additionalProperties": False}
+    unevaluated = {**of_names, "unevaluatedProperties": False}
+
+    for schema in (of_value, of_names, others, unevaluated):
+        for value in ({"a": LONG}, {LONG: 1}, {"a" * 40: 1}):
+            faults_of(value, schema)
+            first_fault(value, schema)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "found"),
+    [
+        ("^a+$", "aaa", True),
+        ("^a+$", "aab", False),
+        ("b", "aba", True),
+        (r"^\d{4}-\d{2}$", "2026-01", True),
+        (r"\u0041", "A", True),
+        ("(?=a)b", "b", None),
+        (r"(a)\1", "aa", None),
+        ("((a{100}){100}){100}", "a", None),
+        ("a" * 2001, "a", None),
+    ],
+)
+def test_a_pattern_is_found_or_not_or_cannot_be_said(pattern, text, found):
+    assert matches(pattern, text) is found
+
+
+def test_what_is_no_pattern_is_an_error():
+    with pytest.raises(re.error):
+        matches("(", "a")
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "why"),
+    [
+        ({"required": ["a"]}, {}, "'a' is a required property."),
+        ({"properties": {"a": {"type": "integer"}}}, {"a": "x"}, "a: 'x' is not of"),
+        ({"properties": {"a": {"pattern": "^b"}}}, {"a": "x"}, "does not match"),
+        ({"patternProperties": {"^a": {"type": "null"}}}, {"ab": 1}, "not of type"),
+        (
+            {"patternProperties": {"^a": {}}, "additionalProperties": False},
+            {"b": 1},
+            "'b' was unexpected",
+        ),
+        (
+            {
+                "patternProperties": {"^a": {}},
+                "additionalProperties": {"type": "null"},
+            },
+            {"b": 1},
+            "b: 1 is not of type 'null'",
+        ),
+        ({"additionalProperties": False}, {"b": 1}, "'b' was unexpected"),
+        ({"unevaluatedProperties": False}, {"b": 1}, "b"),
+        ({"$ref": "#/nope"}, {}, "cannot be checked"),
+        ({"$ref": "#"}, {}, "cannot be checked"),
+        ({"$dynamicRef": "#x"}, {}, "cannot be checked"),
+        ({"type": 5}, {}, "cannot be checked"),
+        ({"properties": 5}, {"a": 1}, "cannot be checked"),
+        ({"properties": {"a": {"pattern": "("}}}, {"a": "b"}, "cannot be checked"),
+        ({"properties": {"a": {"multipleOf": 0}}}, {"a": 1}, "cannot be checked"),
+    ],
+)
+def test_what_is_wrong_is_a_sentence(schema, value, why):
+    assert why in (first_fault(value, schema) or "")
+
+
+def test_what_a_pattern_stands_for_is_not_additional():
+    schema = {"patternProperties": {"^a": {}}, "additionalProperties": False}
+
+    assert first_fault({"ab": 1}, schema) is None
+
+
+def test_a_reference_to_elsewhere_is_not_fetched():
+    with listener() as found:
+        schema = {"$ref": f"http://127.0.0.1:{found.port}/schema.json"}
+
+        assert "cannot be checked" in (first_fault({}, schema) or "")
+        assert faults_of({}, schema)
+
+    assert found.knocks == 0
+
+
+@pytest.mark.parametrize("keyword", ["$ref", "$dynamicRef"])
+def test_references_that_double_at_each_step_end(keyword):
+    """Thirty such steps would take the validator a day."""
+    parts = {"a0": {"type": "string"}}
+    for n in range(1, 31):
+        parts[f"a{n}"] = {"allOf": [{keyword: f"#/$defs/a{n - 1}"}] * 2}
+    schema = {"properties": {"x": {"$ref": "#/$defs/a30"}}, "$defs": parts}
+
+    assert "lead to too many" in (first_fault({"x": "y"}, schema) or "")
+    assert "lead to too many" in str(faults_of({"x": "y"}, schema)[0])
+
+
+def test_many_values_may_share_a_reference():
+    schema = {
+        "properties": {"x": {"items": {"$ref": "#/$defs/a"}}},
+        "$defs": {"a": {"type": "integer"}},
+    }
+
+    assert first_fault({"x": [1] * 20_000}, schema) is None
+    assert faults_of({"x": [1] * 20_000}, schema) == []

@@ -1,0 +1,212 @@
+"""The draft is saved as one types: what can be stored is, and no later one is lost."""
+
+import pytest
+
+from runs.models import Agent
+from runs.services.own_prompt import instructions_in
+from runs.services.save_agent import ToolUse, save_agent, token_of
+from tests.make import make_agent, make_tool
+
+pytestmark = pytest.mark.django_db
+HX = {"HX-Request": "true"}
+
+
+def typed(agent, **changes):
+    return {
+        "name": agent.name,
+        "kind": agent.kind,
+        "provider": agent.provider_id,
+        "model": agent.model,
+        "source": "write",
+        "instructions": "Plan a day.",
+        "max_iterations": "15",
+        "early_stopping_method": "force",
+        "parsing": "tell",
+        "loop_guard": "on",
+        "visibility": "private",
+        "seen": token_of(agent),
+    } | changes
+
+
+def save(client, agent, **changes):
+    """Save as the page does; return the part that comes back."""
+    answer = client.post(
+        f"/agents/{agent.pk}/save/", typed(agent, **changes), headers=HX
+    )
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_what_is_typed_is_stored_and_the_part_brings_the_next_token(client, ann):
+    agent = make_agent(ann)
+
+    part = save(client, agent, name="renamed", temperature="0.5")
+
+    stored = Agent.objects.get()
+    assert part.strip().startswith('<div class="state grow" id="agent-state"')
+    assert f'value="{token_of(stored)}"' in part
+    assert (stored.name, stored.parameters) == ("renamed", {"temperature": 0.5})
+    assert instructions_in(stored.prompt) == "Plan a day."
+
+
+def test_a_field_with_a_mistake_keeps_what_is_stored(client, ann):
+    agent = make_agent(ann, executor={"max_iterations": 7}, parameters={"seed": 1})
+
+    part = save(client, agent, name="new", max_iterations="-1", more="{")
+
+    stored = Agent.objects.get()
+    assert stored.name == "new"
+    assert stored.executor["max_iterations"] == 7
+    assert stored.parameters == {"seed": 1}
+    assert 'data-mistake="max_iterations">Must be 0 or more' in part
+    assert "Other parameters, Rounds: not saved" in part
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        pytest.param({"name": ""}, "name", id="no name"),
+        pytest.param({"model": ""}, "model", id="no model"),
+        pytest.param({"max_iterations": "999999999"}, "max_iterations", id="rounds"),
+        pytest.param({"budget_cost": "nan"}, "budget_cost", id="no number"),
+        pytest.param({"output_schema": "[]"}, "output_schema", id="schema"),
+        pytest.param({"provider": "999999"}, "provider", id="provider"),
+        pytest.param({"kind": "psychic"}, "kind", id="kind"),
+        pytest.param({"visibility": "groups"}, "visibility", id="no group"),
+        pytest.param({"name": "x" * 500}, "name", id="long name"),
+    ],
+)
+def test_each_mistake_is_told_at_its_field(client, ann, changes, field):
+    agent = make_agent(ann, executor={"max_iterations": 7})
+    before = Agent.objects.values("name", "model", "kind", "provider").get()
+
+    part = save(client, agent, **changes)
+
+    assert f'data-mistake="{field}"' in part
+    assert Agent.objects.values("name", "model", "kind", "provider").get() == before
+
+
+def test_a_half_written_prompt_is_kept_and_flagged(client, ann):
+    agent = make_agent(ann)
+
+    part = save(client, agent, instructions="Plan a day in {cit")
+
+    assert instructions_in(Agent.objects.get().prompt) == "Plan a day in {cit"
+    assert 'data-mistake="instructions"' in part
+    assert "a run would refuse it" in part
+
+
+def test_the_later_of_two_tabs_is_told_instead_of_overwriting(client, ann):
+    agent = make_agent(ann)
+    save(client, agent, name="first tab")
+
+    part = save(client, agent, name="second tab")
+
+    assert Agent.objects.get().name == "first tab"
+    assert "A later draft was saved elsewhere" in part
+    assert f'name="over" value="{token_of(Agent.objects.get())}"' in part
+
+
+def test_it_stays_refused_until_one_decides(client, ann):
+    agent = make_agent(ann)
+    save(client, agent, name="first tab")
+    part = save(client, agent, name="second tab")
+    seen = part.split('name="seen" value="')[1].split('"')[0]
+
+    again = save(client, agent, name="second tab", seen=seen)
+    blind = save(client, agent, name="second tab", seen="")
+
+    assert "A later draft was saved elsewhere" in again
+    assert "A later draft was saved elsewhere" in blind
+    assert Agent.objects.get().name == "first tab"
+
+
+def test_the_later_tab_can_overwrite_with_open_eyes(client, ann):
+    agent = make_agent(ann)
+    save(client, agent, name="first tab")
+    over = token_of(Agent.objects.get())
+
+    answer = client.post(
+        f"/agents/{agent.pk}/edit/", typed(agent, name="second tab", over=over)
+    )
+
+    assert answer.status_code == 302
+    assert Agent.objects.get().name == "second tab"
+
+
+def test_without_a_script_the_later_tab_is_told_too(client, ann):
+    agent = make_agent(ann)
+    save(client, agent, name="first tab")
+
+    answer = client.post(f"/agents/{agent.pk}/edit/", typed(agent, name="second tab"))
+
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert "A later draft was saved elsewhere" in page
+    assert 'value="second tab"' in page
+    assert Agent.objects.get().name == "first tab"
+
+
+def test_tools_and_agents_are_stored_with_their_permissions(client, ann):
+    agent, tool = make_agent(ann), make_tool(ann)
+    helper = make_agent(ann)
+    foreign = make_agent()
+    uses = {f"tool-{tool.pk}": "ask", f"agent-{helper.pk}": "allow"}
+
+    save(client, agent, **uses, **{f"agent-{foreign.pk}": "allow"})
+
+    found = {(use.tool, use.sub_agent, use.policy) for use in agent.uses.all()}
+    assert found == {(tool, None, "ask"), (None, helper, "allow")}
+
+
+def test_an_agent_that_would_call_itself_is_refused_and_the_rest_stored(client, ann):
+    agent, helper = make_agent(ann), make_agent(ann)
+    save_agent(helper, uses=[ToolUse(None, "allow", agent.pk)], instructions="")
+
+    part = save(client, agent, name="stored", **{f"agent-{helper.pk}": "allow"})
+
+    assert "cannot call itself" in part
+    assert not agent.uses.exists()
+    assert Agent.objects.get(pk=agent.pk).name == "stored"
+
+
+def test_what_differs_from_the_published_version_is_counted(client, ann):
+    agent = make_agent(ann)
+    client.post(f"/agents/{agent.pk}/publish/")
+
+    same = save(client, agent, instructions="", loop_guard="")
+    part = save(client, Agent.objects.get(), instructions="", name="renamed")
+
+    assert "as version 1" in same
+    assert "differs from version 1 in 2 places" in part
+
+
+def test_a_strangers_draft_is_not_there(client, ann):
+    agent = make_agent(visibility="everyone")
+
+    answer = client.post(f"/agents/{agent.pk}/save/", typed(agent))
+
+    assert answer.status_code == 404
+
+
+def test_publishing_what_was_not_seen_is_refused(client, ann):
+    agent = make_agent(ann)
+    seen = token_of(agent)
+    save(client, agent, name="later")
+
+    client.post(f"/agents/{agent.pk}/publish/", {"seen": seen})
+
+    assert not agent.versions.exists()
+
+
+def test_a_tool_that_was_changed_on_its_own_page_is_not_put_back(client, ann):
+    tool = make_tool(ann)
+    agent = make_agent(ann, tools=(tool,))
+    client.post(
+        f"/agents/{agent.pk}/tools/{tool.pk}/", {"policy": "deny", "return_direct": ""}
+    )
+
+    part = save(client, agent, **{f"tool-{tool.pk}": "allow"})
+
+    assert "A later draft was saved elsewhere" in part
+    assert agent.uses.get().policy == "deny"

@@ -1,0 +1,191 @@
+"""The right pane of an agent's page: test chat, exact prompt, side by side."""
+
+import pytest
+
+from runs.models import Conversation, Run
+from runs.services.publish_agent import publish_agent
+from runs.services.save_agent import save_agent
+from tests.make import make_agent, make_provider, make_run, make_step, make_user
+
+pytestmark = pytest.mark.django_db
+HX = {"HX-Request": "true"}
+
+
+def test_a_message_starts_a_test_of_the_draft_and_shows_it(client, ann):
+    agent = make_agent(ann)
+    publish_agent(agent, by=ann)
+
+    answer = client.post(
+        f"/agents/{agent.pk}/test/", {"input": "你好", "talk": "new"}, headers=HX
+    )
+
+    run = Run.objects.get()
+    part = answer.content.decode()
+    assert part.strip().startswith('<section class="pane" id="agent-try"')
+    assert "你好" in part
+    assert f'hx-sse:connect="/live/turns/{run.pk}/"' in part
+    assert (run.is_test, run.version) == (True, None)
+    assert answer.headers["HX-Push-Url"].endswith(f"talk={run.conversation_id}")
+
+
+def test_without_a_script_it_leads_back_to_the_page(client, ann):
+    agent = make_agent(ann)
+
+    answer = client.post(f"/agents/{agent.pk}/test/", {"input": "Hello"})
+
+    page = client.get(answer.headers["Location"]).content.decode()
+    assert "Hello" in page
+    assert "Open test run" in page
+
+
+def test_the_next_message_belongs_to_the_same_chat(client, ann):
+    agent = make_agent(ann, memory=True)
+    client.post(f"/agents/{agent.pk}/test/", {"input": "a", "talk": "new"})
+    talk = Conversation.objects.get()
+
+    client.post(f"/agents/{agent.pk}/test/", {"input": "b", "talk": str(talk.pk)})
+    client.post(f"/agents/{agent.pk}/test/", {"input": "c", "talk": "new"})
+
+    assert talk.runs.count() == 2
+    assert Conversation.objects.count() == 2
+
+
+@pytest.mark.parametrize("headers", [HX, {}], ids=["htmx", "plain"])
+def test_what_is_missing_is_said_at_its_field_and_nothing_is_lost(client, ann, headers):
+    agent = make_agent(ann)
+    save_agent(agent, uses=[], instructions="In {city}.")
+
+    answer = client.post(
+        f"/agents/{agent.pk}/test/", {"input": "Keep me"}, headers=headers
+    )
+
+    shown = answer.content.decode()
+    assert "id_in-city-error" in shown
+    assert "Keep me" in shown
+    assert not Run.objects.exists()
+
+
+def test_a_draft_that_cannot_run_says_why(client, ann):
+    agent = make_agent(ann)
+    save_agent(agent, uses=[], instructions="In {city")
+
+    shown = client.post(f"/agents/{agent.pk}/test/", {"input": "x"}, headers=HX)
+
+    assert "is no variable" in shown.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_the_answer_stands_below_its_folded_steps(client, ann):
+    agent = make_agent(ann)
+    talk = Conversation.objects.create(owner=ann, agent=agent, is_test=True)
+    run = make_run(
+        ann,
+        agent=agent,
+        conversation=talk,
+        status="succeeded",
+        output="**Four**",
+        is_test=True,
+    )
+    make_step(run, tool="calculator", observation="4 apples")
+
+    page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
+
+    assert "<strong>Four</strong>" in page
+    assert "4 apples" in page
+    assert f'href="/runs/{run.pk}/"' in page
+    assert "/live/turns/" not in page
+
+
+def test_the_other_ways_are_parts_of_the_same_address(client, ann):
+    agent = make_agent(ann)
+
+    prompt = client.get(f"/agents/{agent.pk}/edit/?try=prompt", headers=HX)
+    side = client.get(f"/agents/{agent.pk}/edit/?try=side", headers=HX)
+
+    assert 'id="agent-preview-body"' in prompt.content.decode()
+    assert 'name="version-4"' in side.content.decode()
+
+
+def test_runs_side_by_side_what_was_chosen(client, ann):
+    agent = make_agent(ann)
+    publish_agent(agent, by=ann)
+    chosen = {"version-1": "draft", "version-2": "1", "version-3": "draft"}
+    model = {"model-3": f"{agent.provider_id}:model-a"}
+
+    answer = client.post(
+        f"/agents/{agent.pk}/side-by-side/", {"input": "x"} | chosen | model
+    )
+
+    assert Run.objects.count() == 3
+    page = client.get(answer.headers["Location"]).content.decode()
+    assert page.count('id="turn-answer-') == 3
+    assert "Version 1" in page
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        pytest.param({"input": ""}, "Fill this in.", id="no question"),
+        pytest.param({"version-2": "7"}, "Select a valid choice", id="no version"),
+        pytest.param({"model-1": "9:none"}, "Select a valid choice", id="no model"),
+        pytest.param({"version-1": ""}, "Choose one.", id="nothing"),
+    ],
+)
+def test_a_wrong_choice_is_said_and_starts_nothing(client, ann, typed, says):
+    agent = make_agent(ann)
+    given = {"input": "x", "version-1": "draft"} | typed
+
+    answer = client.post(f"/agents/{agent.pk}/side-by-side/", given, headers=HX)
+
+    assert says in answer.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_other_peoples_runs_and_chats_are_not_shown(client, ann):
+    agent = make_agent(ann)
+    ben = make_user()
+    talk = Conversation.objects.create(owner=ben, agent=agent, is_test=True)
+    run = make_run(ben, agent=agent, conversation=talk, inputs={"input": "TOP SECRET"})
+
+    for query in (f"?try=chat&talk={talk.pk}", f"?try=side&runs={run.pk}"):
+        page = client.get(f"/agents/{agent.pk}/edit/{query}").content.decode()
+        assert "TOP SECRET" not in page
+
+
+def test_a_stranger_can_test_nothing(client, ann):
+    agent = make_agent(visibility="everyone")
+
+    codes = {
+        client.post(f"/agents/{agent.pk}/test/", {"input": "x"}).status_code,
+        client.post(f"/agents/{agent.pk}/side-by-side/", {"input": "x"}).status_code,
+    }
+
+    assert codes == {404}
+    assert not Run.objects.exists()
+
+
+@pytest.mark.parametrize("query", ["?try=x", "?try=side&runs=a-²-9", "?talk=²"])
+def test_nonsense_in_the_address_is_no_error(client, ann, query):
+    agent = make_agent(ann)
+
+    assert client.get(f"/agents/{agent.pk}/edit/{query}").status_code == 200
+
+
+def test_one_starts_from_a_template_without_a_script(client, ann):
+    agent = make_agent(ann)
+
+    page = client.get(f"/agents/{agent.pk}/edit/?start=researcher").content.decode()
+
+    field = page.split('name="instructions"')[1].split("</textarea>")[0]
+    assert "You find things out." in field
+
+
+def test_an_unpublished_draft_is_compared_with_another_model_at_first(client, ann):
+    agent = make_agent(ann)
+    other = make_provider(ann, default_model="model-z")
+
+    part = client.get(f"/agents/{agent.pk}/edit/?try=side", headers=HX)
+
+    form = part.context["side"].form
+    assert form["model-2"].value() == f"{other.pk}:model-z"
+    assert not form["version-3"].value()

@@ -1,0 +1,89 @@
+"""Versions: listed, compared, restored."""
+
+import pytest
+
+from runs.models import Agent
+from runs.services.publish_agent import publish_agent
+from runs.services.save_agent import ToolUse, save_agent
+from tests.make import make_agent, make_tool, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def two_versions(ann):
+    """Return an agent of two versions, and a draft of a third kind."""
+    agent, tool = make_agent(ann), make_tool(ann, name="look_up")
+    save_agent(agent, uses=[], instructions="Be brief.\nAlways.")
+    publish_agent(agent, by=ann, note="the first")
+    save_agent(agent, uses=[ToolUse(tool.pk, "ask")], instructions="Be long.\nAlways.")
+    publish_agent(agent, by=ann, note="the second")
+    agent.executor = {"max_iterations": 9}
+    agent.save()
+    return agent
+
+
+def test_lists_them_with_notes_and_compares_with_the_draft(client, ann):
+    agent = two_versions(ann)
+
+    page = client.get(f"/agents/{agent.pk}/versions/").content.decode()
+
+    assert "the first" in page
+    assert page.index("the second") < page.index("the first")
+    assert "runs use version 2" in page
+    assert "<del>15</del> → <ins>9</ins>" in page
+
+
+def test_compares_any_two(client, ann):
+    agent = two_versions(ann)
+
+    page = client.get(f"/agents/{agent.pk}/versions/?from=1&to=2").content.decode()
+
+    assert '<span class="del">Be brief.</span>' in page
+    assert '<span class="ins">Be long.</span>' in page
+    assert '<span class="same">Always.</span>' in page
+    assert "Tool look_up" in page
+    assert "asks before each call" in page
+
+
+@pytest.mark.parametrize("query", ["?from=99", "?from=x&to=²", "?from=1&to=1"])
+def test_nonsense_in_the_address_is_no_error(client, ann, query):
+    agent = two_versions(ann)
+
+    assert client.get(f"/agents/{agent.pk}/versions/{query}").status_code == 200
+
+
+def test_an_agent_without_versions_says_what_they_are_for(client, ann):
+    agent = make_agent(ann)
+
+    page = client.get(f"/agents/{agent.pk}/versions/").content.decode()
+
+    assert "Not published yet" in page
+
+
+def test_restores_one_into_the_draft(client, ann):
+    agent = two_versions(ann)
+
+    answer = client.post(f"/agents/{agent.pk}/versions/1/restore/")
+
+    assert answer.headers["Location"] == f"/agents/{agent.pk}/edit/"
+    assert not agent.uses.exists()
+    assert Agent.objects.get().executor == {}
+    assert agent.versions.count() == 2
+
+
+def test_a_stranger_gets_404_and_restores_nothing(client, ann):
+    agent = two_versions(make_user())
+
+    codes = {
+        client.get(f"/agents/{agent.pk}/versions/").status_code,
+        client.post(f"/agents/{agent.pk}/versions/1/restore/").status_code,
+    }
+
+    assert codes == {404}
+    assert agent.uses.exists()
+
+
+def test_a_version_that_is_not_there_is_404(client, ann):
+    agent = make_agent(ann)
+
+    assert client.post(f"/agents/{agent.pk}/versions/7/restore/").status_code == 404

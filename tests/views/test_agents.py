@@ -1,0 +1,162 @@
+"""Agents: list, page, run form, publishing."""
+
+import pytest
+
+from runs.models import Agent, Run
+from tests.make import (
+    make_agent,
+    make_prompt,
+    make_provider,
+    make_run,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def test_shows_the_list_and_hides_what_is_someone_elses(client, ann):
+    make_agent(ann, name="planner")
+    make_agent(name="stranger-bot")
+
+    page = client.get("/agents/").content.decode()
+
+    assert "planner" in page
+    assert "stranger-bot" not in page
+
+
+def test_shows_the_part_of_the_list_to_htmx(client, ann):
+    part = client.get("/agents/", headers={"HX-Request": "true"}).content.decode()
+
+    assert part.strip().startswith('<div id="agent-list"')
+
+
+def test_counts_only_runs_one_may_see(client, ann):
+    agent = make_agent(name="shared", visibility="everyone")
+    make_run(agent.owner, agent=agent)
+    make_run(ann, agent=agent)
+
+    assert "1 run, last" in client.get("/agents/").content.decode()
+
+
+def test_the_page_asks_for_the_variables_of_the_prompt(client, ann):
+    prompt = make_prompt(
+        ann, messages=[{"role": "user", "template": "{input} in {city}"}]
+    )
+    agent = make_agent(ann, prompt=prompt)
+
+    page = client.get(f"/agents/{agent.pk}/").content.decode()
+
+    assert 'name="input"' in page
+    assert 'name="in-city"' in page
+
+
+def test_a_run_starts_with_what_was_typed_and_its_page_opens(client, ann):
+    prompt = make_prompt(
+        ann, messages=[{"role": "user", "template": "{input} in {city}"}]
+    )
+    agent = make_agent(ann, prompt=prompt)
+
+    answer = client.post(
+        f"/agents/{agent.pk}/run/", {"input": "What to see", "in-city": "北京"}
+    )
+
+    run = Run.objects.get()
+    assert answer.headers["Location"] == f"/runs/{run.pk}/"
+    assert run.inputs == {"input": "What to see", "city": "北京"}
+    assert run.owner == ann
+
+
+def test_a_missing_input_is_named_and_the_rest_kept(client, ann):
+    prompt = make_prompt(
+        ann, messages=[{"role": "user", "template": "{input} in {city}"}]
+    )
+    agent = make_agent(ann, prompt=prompt)
+
+    answer = client.post(f"/agents/{agent.pk}/run/", {"input": "Keep me"})
+
+    assert answer.status_code == 200
+    assert "required" in answer.content.decode()
+    assert "Keep me" in answer.content.decode()
+    assert not Run.objects.exists()
+
+
+def test_an_agent_that_cannot_run_says_why_instead(client, ann):
+    broken = make_prompt(ann, kind="react", template="{input}")
+    agent = make_agent(ann, kind="react", prompt=broken)
+
+    page = client.post(f"/agents/{agent.pk}/run/", {"input": "x"}).content.decode()
+
+    assert "{agent_scratchpad}" in page
+    assert not Run.objects.exists()
+
+
+def test_who_may_see_an_agent_may_run_it(client, ann):
+    agent = make_agent(visibility="everyone")
+
+    client.post(f"/agents/{agent.pk}/run/", {"input": "x"})
+
+    assert Run.objects.get().owner == ann
+
+
+def test_a_stranger_gets_404_everywhere(client, ann):
+    pk = make_agent().pk
+
+    codes = {
+        client.get(f"/agents/{pk}/").status_code,
+        client.get(f"/agents/{pk}/edit/").status_code,
+        client.post(f"/agents/{pk}/run/", {"input": "x"}).status_code,
+        client.post(f"/agents/{pk}/publish/").status_code,
+        client.post(f"/agents/{pk}/duplicate/").status_code,
+        client.post(f"/agents/{pk}/archive/").status_code,
+    }
+
+    assert codes == {404}
+    assert not Run.objects.exists()
+
+
+def test_who_may_only_use_it_cannot_edit_or_publish_it(client, ann):
+    pk = make_agent(visibility="everyone").pk
+
+    assert client.get(f"/agents/{pk}/edit/").status_code == 404
+    assert client.post(f"/agents/{pk}/publish/").status_code == 404
+
+
+def test_publishing_makes_a_version_that_runs_use(client, ann):
+    agent = make_agent(ann)
+
+    client.post(f"/agents/{agent.pk}/publish/", {"note": "first"})
+    client.post(f"/agents/{agent.pk}/run/", {"input": "x"})
+
+    version = agent.versions.get()
+    assert (version.number, version.note, version.by) == (1, "first", ann)
+    assert Run.objects.get().version == version
+
+
+def test_the_draft_of_a_published_agent_runs_as_a_test(client, ann):
+    agent = make_agent(ann)
+    client.post(f"/agents/{agent.pk}/publish/")
+
+    client.post(f"/agents/{agent.pk}/run/", {"input": "x", "draft": "on"})
+
+    run = Run.objects.get()
+    assert (run.version, run.is_test) == (None, True)
+
+
+def test_an_archived_agent_cannot_be_run(client, ann):
+    agent = make_agent(ann)
+    client.post(f"/agents/{agent.pk}/archive/")
+
+    page = client.post(f"/agents/{agent.pk}/run/", {"input": "x"}).content.decode()
+
+    assert "archived" in page
+    assert not Run.objects.exists()
+
+
+def test_a_copy_is_ones_own(client, ann):
+    agent = make_agent(
+        name="shared", visibility="everyone", provider=make_provider(ann)
+    )
+
+    client.post(f"/agents/{agent.pk}/duplicate/")
+
+    copy = Agent.objects.get(owner=ann)
+    assert (copy.name, copy.visibility) == ("shared (copy)", "private")

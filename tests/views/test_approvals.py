@@ -1,0 +1,385 @@
+"""What waits for a person, and the answers."""
+
+import json
+
+import pytest
+from django.contrib.auth.models import Group
+
+from runs.models import AgentStep, Allowance, Decision
+from tests.make import make_decision, make_run, make_step, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def asking(owner, **fields):
+    run = make_run(owner, status="awaiting_approval", title="Pay it back")
+    call = {"tool": "refund", "tool_input": {"amount": 49}}
+    step = make_step(run, status="awaiting_approval", effect="side_effect", **call)
+    return make_decision(step, shown=call, **fields)
+
+
+def test_shows_the_exact_call(client, ann):
+    asking(ann)
+
+    page = client.get("/approvals/").content.decode()
+
+    assert "Pay it back" in page
+    assert '&quot;amount&quot;</span>: <span class="n">49</span>' in page
+
+
+def test_shows_the_part_to_htmx(client, ann):
+    decision = asking(ann)
+    of_list = client.get("/approvals/", headers={"HX-Request": "true"})
+    of_one = client.get(f"/approvals/{decision.pk}/", headers={"HX-Request": "true"})
+    of_all = client.get("/approvals/answered/", headers={"HX-Request": "true"})
+
+    assert of_list.content.decode().strip().startswith('<form id="approval-list"')
+    assert 'id="approval-detail"' in of_one.content.decode()[:60]
+    assert 'id="approval-answered"' in of_all.content.decode()[:60]
+
+
+def test_hides_what_is_someone_elses_and_takes_no_answer(client, ann):
+    decision = asking(make_user())
+
+    page = client.get("/approvals/").content.decode()
+    url = f"/approvals/{decision.pk}/"
+    answer = client.post(f"{url}answer/", {"answer": "approve"})
+
+    assert "Pay it back" not in page
+    assert answer.status_code == 404
+    assert client.get(url).status_code == 404
+    assert client.get(f"{url}arguments/").status_code == 404
+    client.post("/approvals/several/", {"pick": decision.pk, "answer": "approve"})
+    assert AgentStep.objects.get().status == "awaiting_approval"
+
+
+def test_a_yes_sends_the_run_on(client, ann):
+    decision = asking(ann)
+    shown = json.dumps(decision.shown["tool_input"], indent=2)
+
+    client.post(
+        f"/approvals/{decision.pk}/answer/", {"answer": "approve", "edited": shown}
+    )
+
+    step = AgentStep.objects.select_related("run").get()
+    decision.refresh_from_db()
+    assert (step.status, step.run.status) == ("planned", "queued")
+    assert (decision.answer, decision.edited_input, decision.by) == (
+        "approved",
+        None,
+        ann,
+    )
+
+
+def test_changed_arguments_are_what_runs(client, ann):
+    decision = asking(ann)
+
+    client.post(
+        f"/approvals/{decision.pk}/answer/",
+        {"answer": "approve", "edited": '{"amount": 9}'},
+    )
+
+    assert AgentStep.objects.get().tool_input == {"amount": 9}
+
+
+def test_arguments_that_are_no_json_answer_nothing_and_are_kept(client, ann):
+    decision = asking(ann)
+
+    answer = client.post(
+        f"/approvals/{decision.pk}/answer/", {"answer": "approve", "edited": "{amount"}
+    )
+
+    page = answer.content.decode()
+    decision.refresh_from_db()
+    assert answer.status_code == 200
+    assert "This is no JSON" in page
+    assert "Nothing was answered." in page
+    assert "{amount" in page
+    assert decision.answer == ""
+
+
+def test_a_no_tells_the_model_why(client, ann):
+    decision = asking(ann)
+
+    client.post(
+        f"/approvals/{decision.pk}/answer/", {"answer": "reject", "reason": "too much"}
+    )
+
+    assert "too much" in AgentStep.objects.get().observation
+
+
+@pytest.mark.parametrize("word", ["", "fail", "happened", "Approve"])
+def test_only_a_yes_is_a_yes(client, ann, word):
+    decision = asking(ann)
+    answer = {"answer": word} if word else {}
+
+    url = f"/approvals/{decision.pk}/answer/"
+    page = client.post(url, answer, follow=True).content.decode()
+
+    assert "Choose Approve or Reject." in page
+    assert AgentStep.objects.get().status == "awaiting_approval"
+
+
+@pytest.mark.parametrize(
+    ("status", "question"),
+    [("awaiting_approval", "approval"), ("awaiting_decision", "outcome")],
+)
+def test_enter_in_a_note_answers_nothing(client, ann, status, question):
+    step = make_step(make_run(ann, status=status), status="unknown")
+    decision = make_decision(step, question=question)
+
+    page = client.get(f"/approvals/{decision.pk}/").content.decode()
+
+    assert page.count('name="reason"') == 1
+    assert '<textarea class="input" id="approval-' in page
+    assert '<input class="input"' not in page
+
+
+def test_what_led_to_it_links_to_its_row(client, ann):
+    run = make_run(ann, status="awaiting_approval")
+    make_step(run, observation="first")
+    make_decision(make_step(run, status="awaiting_approval"))
+
+    page = client.get("/approvals/").content.decode()
+
+    assert f"/runs/{run.pk}/?step=2" in page
+
+
+def test_the_second_answer_is_told_who_was_first(client, ann):
+    decision = asking(ann)
+    url = f"/approvals/{decision.pk}/answer/"
+
+    client.post(url, {"answer": "reject", "reason": "too much"})
+    second = client.post(url, {"answer": "approve"})
+
+    page = second.content.decode()
+    assert second.status_code == 409
+    assert "ann has answered this before: Rejected." in page
+    assert "too much" in page
+    assert AgentStep.objects.get().status == "rejected"
+
+
+def test_an_answer_to_another_call_than_was_shown_is_refused(client, ann):
+    decision = asking(ann)
+
+    answer = client.post(
+        f"/approvals/{decision.pk}/answer/", {"answer": "approve", "shown": "old"}
+    )
+
+    assert answer.status_code == 409
+    assert "not the one you were shown" in answer.content.decode()
+    assert AgentStep.objects.get().status == "awaiting_approval"
+
+
+def test_arguments_that_do_not_fit_are_told_at_the_field(client, ann):
+    decision = asking(ann)
+    schema = {"type": "object", "properties": {"amount": {"type": "integer"}}}
+    spec = decision.step.run.spec
+    spec.body["tools"] = [{"name": "refund", "asks": True, "args_schema": schema}]
+    spec.save()
+    typed = {"answer": "approve", "edited": '{"amount": "much"}', "reason": "hm"}
+
+    page = client.post(f"/approvals/{decision.pk}/answer/", typed).content.decode()
+
+    assert "<code>amount</code>" in page
+    assert "is not of type" in page
+    assert "{&quot;amount&quot;: &quot;much&quot;}</textarea>" in page
+    assert "hm</textarea>" in page
+
+
+def test_true_instead_of_one_is_a_change(client, ann):
+    decision = asking(ann)
+    decision.shown["tool_input"] = {"amount": 1}
+    decision.save()
+
+    client.post(
+        f"/approvals/{decision.pk}/answer/",
+        {"answer": "approve", "edited": '{"amount": true}'},
+    )
+    decision.refresh_from_db()
+
+    assert decision.edited_input == {"amount": True}
+
+
+def test_characters_that_hide_are_shown_by_their_numbers(client, ann):
+    decision = asking(ann)
+    decision.shown["tool_input"] = {"to": "ann\u202egro.live\u200b", "b": "<b>&"}
+    decision.save()
+
+    page = client.get(f"/approvals/{decision.pk}/").content.decode()
+
+    code = page.split('id="approval-code-')[1].split("</pre>")[0].split(">", 1)[1]
+    assert 'title="RIGHT-TO-LEFT OVERRIDE">U+202E</span>' in code
+    assert 'title="ZERO WIDTH SPACE">U+200B</span>' in code
+    assert "\u202e" not in code
+    assert "&lt;b&gt;&amp;" in code
+    assert "2 characters that draw nothing" in page
+
+
+def test_values_under_names_of_secrets_are_covered(client, ann):
+    decision = asking(ann)
+    decision.shown["tool_input"] = {"api_key": "abc123", "q": "x"}
+    decision.save()
+
+    page = client.get(f"/approvals/{decision.pk}/").content.decode()
+
+    assert "<details><summary>covered, 6 characters</summary>" in page
+
+
+def test_shows_target_and_expiry(client, ann):
+    decision = asking(ann, expires_at="2999-01-01T00:00:00Z", at_expiry="stop")
+    decision.shown["target"] = "POST https://billing.example.com/refunds"
+    decision.save()
+
+    page = client.get(f"/approvals/{decision.pk}/").content.decode()
+
+    assert "<code>POST https://billing.example.com/refunds</code>, once" in page
+    assert "The run stops <time" in page
+
+
+def test_the_exact_arguments_are_a_file(client, ann):
+    decision = asking(ann)
+
+    answer = client.get(f"/approvals/{decision.pk}/arguments/")
+
+    assert json.loads(answer.content) == {"amount": 49}
+
+
+def test_a_group_of_approvers_sees_and_answers_and_the_owner_only_sees(client, ann):
+    billing = Group.objects.create(name="billing")
+    bob = make_user("bob")
+    bob.groups.add(billing)
+    decision = asking(ann, approvers=billing)
+    url = f"/approvals/{decision.pk}/"
+
+    assert "The group billing answers this." in client.get(url).content.decode()
+    client.post(f"{url}answer/", {"answer": "approve"})
+    assert AgentStep.objects.get().status == "awaiting_approval"
+
+    client.force_login(bob)
+    assert "Approve and continue" in client.get(url).content.decode()
+    client.post(f"{url}answer/", {"answer": "approve"})
+    assert AgentStep.objects.get().status == "planned"
+
+
+def test_the_list_says_that_the_chosen_one_was_answered_meanwhile(client, ann):
+    decision = asking(ann)
+    client.post(f"/approvals/{decision.pk}/answer/", {"answer": "reject"})
+
+    part = client.get(
+        "/approvals/", {"chosen": decision.pk}, headers={"HX-Request": "true"}
+    ).content.decode()
+
+    assert "was answered: Rejected by ann." in part
+
+
+def test_several_are_answered_together(client, ann):
+    first, second, third = asking(ann), asking(ann), asking(ann)
+    picked = {"pick": [first.pk, second.pk]}
+
+    page = client.get("/approvals/several/", picked).content.decode()
+    assert "2 calls to answer together" in page
+    assert page.count('class="figure"') == 2
+    client.post(
+        "/approvals/several/",
+        {**picked, "answer": "reject", "reason": "no"},
+    )
+
+    answers = Decision.objects.order_by("pk").values_list("answer", "reason")
+    assert list(answers) == [("rejected", "no"), ("rejected", "no"), ("", "")]
+    assert third.answer == ""
+
+
+def test_one_answered_meanwhile_does_not_spoil_the_others(client, ann):
+    first, second = asking(ann), asking(ann)
+    client.post(f"/approvals/{first.pk}/answer/", {"answer": "reject"})
+
+    page = client.post(
+        "/approvals/several/",
+        {"pick": [first.pk, second.pk], "answer": "approve"},
+        follow=True,
+    ).content.decode()
+
+    assert "1 had been answered before." in page
+    assert "1 approved." in page
+    first.refresh_from_db()
+    assert first.answer == "rejected"
+
+
+def test_a_yes_for_every_call_is_kept_and_taken_back(client, ann):
+    decision = asking(ann)
+
+    client.post(
+        f"/approvals/{decision.pk}/answer/", {"answer": "approve", "alike": "on"}
+    )
+    allowance = Allowance.objects.get()
+    assert (allowance.tool, allowance.by) == ("refund", ann)
+
+    client.force_login(make_user("eve"))
+    url = f"/approvals/allowances/{allowance.pk}/revoke/"
+    assert client.post(url).status_code == 404
+    client.force_login(ann)
+    client.post(url)
+    allowance.refresh_from_db()
+    assert allowance.revoked_by == ann
+
+
+def test_answered_says_who_when_and_why(client, ann):
+    decision = asking(ann)
+    client.post(
+        f"/approvals/{decision.pk}/answer/", {"answer": "reject", "reason": "too much"}
+    )
+
+    page = client.get("/approvals/answered/").content.decode()
+    whole = client.get(f"/approvals/{decision.pk}/").content.decode()
+
+    for text in (page, whole):
+        assert "Rejected" in text
+        assert "too much" in text
+        assert ">ann<" in text
+
+
+def test_older_answers_are_on_the_next_page(client, ann, monkeypatch):
+    monkeypatch.setattr("runs.views.approvals.ANSWERED_ON_A_PAGE", 1)
+    for n in (1, 2):
+        asking(ann, answer="approved", at=f"2026-01-0{n}T00:00:00Z", reason=f"note{n}")
+
+    page = client.get("/approvals/answered/").content.decode()
+    link = page.split('href="?before=')[1].split('"')[0]
+    older = client.get("/approvals/answered/", {"before": link}).content.decode()
+
+    assert "note2" in page
+    assert "note1" not in page
+    assert "note1" in older
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        pytest.param("happened", "succeeded", id="happened"),
+        pytest.param("retry", "planned", id="retry"),
+        pytest.param("skip", "skipped", id="skip"),
+    ],
+)
+def test_an_unknown_outcome_is_settled(client, ann, answer, status):
+    run = make_run(ann, status="awaiting_decision")
+    decision = make_decision(make_step(run, status="unknown"), question="outcome")
+
+    client.post(f"/approvals/{decision.pk}/answer/", {"answer": answer})
+
+    assert AgentStep.objects.get().status == status
+
+
+def test_a_nonsense_answer_changes_nothing(client, ann):
+    run = make_run(ann, status="awaiting_decision")
+    decision = make_decision(make_step(run, status="unknown"), question="outcome")
+
+    client.post(f"/approvals/{decision.pk}/answer/", {"answer": "maybe"})
+
+    assert AgentStep.objects.get().status == "unknown"
+
+
+def test_the_number_of_questions_is_on_every_page(client, ann):
+    asking(ann)
+
+    assert "1 need you" in client.get("/agents/").content.decode()

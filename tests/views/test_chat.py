@@ -1,0 +1,319 @@
+"""The chat pages."""
+
+import re
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from runs.models import Conversation, Run
+from runs.services.turns_of_talk import turns_of_talk
+from tests.make import make_agent, make_run, make_step, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def agent(ann):
+    return make_agent(ann, slug="planner", name="Planner", memory=True)
+
+
+def text(client, path, **body):
+    answer = client.post(path, body, follow=True) if body else client.get(path)
+    return answer.content.decode()
+
+
+def say(client, words, **more):
+    client.post("/chat/planner/say/", {"input": words, **more})
+    return Run.objects.order_by("-pk").first()
+
+
+def finish(run, output="It rains.", status="succeeded"):
+    Run.objects.filter(pk=run.pk).update(
+        status=status, output=output, ended_at=run.created_at
+    )
+
+
+def test_lists_the_agents_and_ones_conversations(client, agent):
+    run = say(client, "Is it raining?")
+
+    page = text(client, "/chat/")
+
+    assert "/chat/planner/" in page
+    assert f"/chat/planner/{run.conversation_id}/" in page
+    assert "Is it raining?" in page
+
+
+def test_the_first_words_begin_a_conversation_with_their_title(client, agent):
+    run = say(client, "Is it raining?\nIn Oslo?")
+
+    page = text(client, f"/chat/planner/{run.conversation_id}/")
+
+    assert run.conversation.title == "Is it raining?"
+    assert f'hx-sse:connect="/live/turns/{run.pk}/"' in page
+
+
+def test_the_next_words_belong_to_it_and_the_model_knows_the_earlier(client, agent):
+    first = say(client, "Is it raining?")
+    finish(first)
+    second = say(client, "And tomorrow?", talk=first.conversation_id)
+
+    assert second.conversation_id == first.conversation_id
+    assert second.turn_ids == [first.pk]
+
+
+def test_an_agent_without_memory_is_said_to_have_none(client, ann):
+    make_agent(ann, slug="planner", memory=False)
+    first = say(client, "One")
+    finish(first)
+    second = say(client, "Two", talk=first.conversation_id)
+
+    assert second.conversation_id == first.conversation_id
+    assert second.turn_ids == []
+    assert "It does not remember" in text(client, "/chat/planner/")
+
+
+def test_refuses_to_say_nothing(client, agent):
+    page = text(client, "/chat/planner/say/", input="  ")
+
+    assert "New conversation with Planner" in page
+    assert "field-error" in page
+    assert not Conversation.objects.exists()
+
+
+def test_shows_the_answer_and_what_can_be_done_with_it(client, agent):
+    run = say(client, "Is it raining?")
+    finish(run, "**Yes**, it is.")
+
+    page = text(client, f"/chat/planner/{run.conversation_id}/")
+
+    assert "<strong>Yes</strong>, it is." in page
+    assert "Answer again" in page
+    assert "/live/turns/" not in page
+
+
+def test_stops_what_is_not_over(client, agent):
+    run = say(client, "Is it raining?")
+    client.post(f"/chat/planner/{run.conversation_id}/stop/")
+
+    assert Run.objects.get(pk=run.pk).status == "cancelled"
+
+
+def branch(client, run, **body):
+    path = f"/chat/planner/{run.conversation_id}/branch/{run.pk}/"
+    client.post(path, body)
+    return Run.objects.order_by("-pk").first()
+
+
+def test_stops_what_was_said_before_the_branch_too(client, agent):
+    first = say(client, "One")
+    second = say(client, "Two", talk=first.conversation_id)
+    other = branch(client, second, input="Three")
+
+    client.post(f"/chat/planner/{other.conversation_id}/stop/")
+
+    status = dict(Run.objects.values_list("pk", "status"))
+    assert status == {
+        first.pk: "cancelled",
+        second.pk: "queued",
+        other.pk: "cancelled",
+    }
+
+
+def test_lists_no_conversation_whose_page_is_gone(client, ann):
+    shared = make_agent(make_user(), slug="planner", visibility="everyone")
+    say(client, "Is it raining?")
+    assert "Is it raining?" in text(client, "/chat/")
+
+    shared.visibility = "private"
+    shared.save()
+    assert "Is it raining?" not in text(client, "/chat/")
+
+
+def test_an_edited_question_begins_a_branch_that_knows_what_was_before(client, agent):
+    first = say(client, "One")
+    finish(first)
+    second = say(client, "Two", talk=first.conversation_id)
+    finish(second)
+    other = branch(client, second, input="Another two")
+
+    assert other.conversation_id != first.conversation_id
+    assert other.turn_ids == [first.pk]
+    talk = turns_of_talk(other.conversation).order_by("pk")
+    assert list(talk) == [first, other]
+    old = turns_of_talk(first.conversation).order_by("pk")
+    assert list(old) == [first, second]
+
+
+def test_the_ways_a_conversation_went_on_are_linked(client, agent):
+    first = say(client, "One")
+    finish(first)
+    other = branch(client, first, input="Uno")
+    finish(other)
+    third = branch(client, other, input="Eins")
+
+    page = text(client, f"/chat/planner/{third.conversation_id}/")
+    ways = page.split('aria-label="What else was said here"')[1].split("</nav>")[0]
+
+    assert re.findall(r"/chat/planner/(\d+)/", ways) == [
+        str(run.conversation_id) for run in (first, other, third)
+    ]
+
+
+def test_answer_again_asks_the_same(client, agent):
+    run = say(client, "Is it raining?")
+    finish(run)
+    again = branch(client, run)
+
+    assert again.pk != run.pk
+    assert again.inputs == run.inputs
+    assert again.turn_ids == []
+
+
+def test_a_branch_of_a_branch_is_told_each_turn_once(client, agent):
+    first = say(client, "One")
+    finish(first)
+    second = say(client, "Two", talk=first.conversation_id)
+    finish(second)
+    fork = branch(client, second, input="Zwei")
+    finish(fork)
+    third = say(client, "Three", talk=fork.conversation_id)
+    finish(third)
+    last = branch(client, third, input="Drei")
+
+    assert last.turn_ids == [first.pk, fork.pk]
+
+
+def test_an_answer_is_rated_and_the_rating_taken_back(client, agent):
+    run = say(client, "Is it raining?")
+    path = f"/chat/planner/{run.conversation_id}/rate/{run.pk}/"
+
+    client.post(path, {"rating": "poor"})
+    assert Run.objects.get(pk=run.pk).rating == -1
+    client.post(path, {"rating": "poor"})
+    assert Run.objects.get(pk=run.pk).rating is None
+
+
+def test_a_conversation_is_renamed_and_put_away(client, agent):
+    run = say(client, "Is it raining?")
+    path = f"/chat/planner/{run.conversation_id}"
+
+    assert "Rain in Oslo" in text(client, f"{path}/rename/", title=" Rain  in Oslo ")
+    assert "1 to 200" in text(client, f"{path}/rename/", title=" ")
+    client.post(f"{path}/archive/")
+
+    assert "Rain in Oslo" not in text(client, "/chat/planner/")
+
+
+def test_hides_what_is_someone_elses(client, agent):
+    bob = make_user("bob")
+    talk = Conversation.objects.create(owner=bob, agent=agent, title="Secret talk")
+    run = make_run(bob, agent=agent, conversation=talk, title="Secret question")
+
+    for path in ("", "stop/", "rename/", "archive/", f"branch/{run.pk}/"):
+        answer = client.post if path else client.get
+        assert answer(f"/chat/planner/{talk.pk}/{path}").status_code == 404
+    assert "Secret" not in text(client, "/chat/planner/")
+    mine = say(client, "One")
+    path = f"/chat/planner/{mine.conversation_id}/branch/{run.pk}/"
+    assert client.post(path).status_code == 404
+
+
+def test_an_agent_that_is_not_shared_is_not_there(client, ann):
+    make_agent(make_user(), slug="private")
+
+    assert client.get("/chat/private/").status_code == 404
+    assert client.post("/chat/private/say/", {"input": "x"}).status_code == 404
+
+
+def test_works_by_link_for_whom_it_is_shared_with(client, ann):
+    make_agent(make_user(), slug="shared", visibility="everyone")
+
+    assert client.get("/chat/shared/").status_code == 200
+    client.post("/chat/shared/say/", {"input": "Hello"})
+    assert Run.objects.get().owner == ann
+
+
+def test_the_test_chat_of_an_agent_is_no_conversation_here(client, agent):
+    talk = Conversation.objects.create(owner=agent.owner, agent=agent, is_test=True)
+    make_run(agent.owner, agent=agent, conversation=talk, title="A test")
+
+    assert "A test" not in text(client, "/chat/")
+    assert client.get(f"/chat/planner/{talk.pk}/").status_code == 404
+
+
+def long_talk(client, agent, *, turns):
+    """Say something, and fill the conversation up with turns that are over."""
+    first = say(client, "turn-0.")
+    finish(first)
+    add_turns(first.conversation, range(1, turns))
+    return f"/chat/planner/{first.conversation_id}/"
+
+
+def add_turns(talk, numbers):
+    """Add turns that are over, each with a step."""
+    for number in numbers:
+        run = make_run(
+            talk.owner,
+            agent=talk.agent,
+            conversation=talk,
+            inputs={"input": f"turn-{number}."},
+            status="succeeded",
+        )
+        make_step(run)
+
+
+def asked_on(page):
+    """Return the questions on a page."""
+    return re.findall(r'<p class="ask plain-text">(turn-\d+\.)</p>', page)
+
+
+def test_the_turns_before_the_newest_are_a_link_away(client, agent):
+    path = long_talk(client, agent, turns=52)
+    page = text(client, path)
+    earlier = re.search(r'href="([^"]*\?before=\d+)"', page)[1]
+    before = text(client, earlier)
+
+    assert asked_on(page) == [f"turn-{n}." for n in range(2, 52)]
+    assert asked_on(before) == ["turn-0.", "turn-1."]
+    assert "Earlier turns" not in before
+    assert f'<a href="{path}">Back to the newest turns</a>' in before
+    assert "Back to the newest" not in page
+
+
+@pytest.mark.parametrize("before", ["0", "x", str(2**70), "-1"])
+def test_an_address_of_no_turns_shows_a_page(client, agent, before):
+    run = say(client, "Is it raining?")
+    answer = client.get(f"/chat/planner/{run.conversation_id}/?before={before}")
+
+    assert answer.status_code == 200
+
+
+def test_a_rated_answer_is_shown_where_it_is(client, agent):
+    path = long_talk(client, agent, turns=52)
+    first, second = Run.objects.order_by("pk")[:2]
+    rated = client.post(f"{path}rate/{first.pk}/", {"rating": "good"})
+
+    assert rated["Location"] == f"{path}?before={first.pk + 1}#chat-turn-{first.pk}"
+
+
+def test_a_long_conversation_costs_no_query_a_turn(
+    client, agent, django_assert_max_num_queries
+):
+    path = long_talk(client, agent, turns=3)
+    branch = branched(client, path)
+    with CaptureQueriesContext(connection) as few:
+        client.get(branch)
+    add_turns(Conversation.objects.latest("pk"), range(12))
+
+    with django_assert_max_num_queries(len(few)):
+        assert len(asked_on(text(client, branch))) > 12
+
+
+def branched(client, path):
+    """Say something else in the place of the second turn; return its page."""
+    second = Run.objects.order_by("pk")[1]
+    client.post(f"{path}branch/{second.pk}/", {"input": "turn-100."})
+    new = Run.objects.latest("pk")
+    finish(new)
+    return f"/chat/planner/{new.conversation_id}/"

@@ -1,0 +1,201 @@
+"""The first page."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runs.models import Agent, Run
+from runs.services.bootstrap import bootstrap
+from runs.services.file_runs import file_runs
+from runs.services.resume_run import resume_run
+from tests.make import (
+    make_agent,
+    make_decision,
+    make_provider,
+    make_run,
+    make_step,
+    make_tool,
+    make_user,
+    make_worker,
+)
+from tools.models import ToolUsage
+
+pytestmark = pytest.mark.django_db
+
+
+def text(client, query="", **headers):
+    return client.get(f"/{query}", headers=headers).content.decode()
+
+
+def test_a_newcomer_is_given_the_demo_agent_to_run(client, ann):
+    agent = make_agent(ann, name="planner", provider=make_provider(ann, kind="demo"))
+
+    page = text(client)
+
+    assert "Nothing has run yet" in page
+    assert f'action="/agents/{agent.pk}/run/"' in page
+
+
+def test_another_question_for_the_demo_is_one_link_away(client, ann):
+    make_agent(ann, provider=make_provider(ann, kind="demo"))
+
+    assert "Reykjavík and plan" in text(client, "?try=reykjavik").split("<textarea")[1]
+    assert "根据北京" in text(client, "?try=nonsense").split("<textarea")[1]
+
+
+def test_without_agents_it_says_what_is_missing(client, ann):
+    assert "Two things are missing" in text(client)
+
+
+def test_shows_runs_now_and_the_last_ones(client, ann):
+    make_run(ann, status="running", title="Going on")
+    make_run(ann, status="succeeded", title="Done with")
+
+    page = text(client)
+
+    assert page.index("Going on") < page.index("Done with")
+
+
+def test_shows_only_the_moving_part_to_htmx(client, ann):
+    make_run(ann)
+
+    part = text(client, **{"HX-Request": "true"})
+
+    assert part.strip().startswith('<div id="home-now"')
+
+
+def test_hides_what_is_someone_elses(client, ann):
+    make_run(make_user(), status="failed", title="Secret", error_message="Hidden why")
+    make_run(ann)
+
+    page = text(client)
+
+    assert "Secret" not in page
+    assert "Hidden why" not in page
+
+
+def test_names_what_needs_a_person(client, ann):
+    run = make_run(ann, status="awaiting_approval", title="Refund?")
+    make_decision(make_step(run, tool="refund", status="awaiting_approval"))
+
+    page = text(client)
+
+    assert "Needs a person" in page
+    assert "refund" in page
+
+
+def test_groups_failures_since_yesterday(client, ann):
+    agent = make_agent(ann)
+    for _ in range(3):
+        make_run(ann, agent=agent, status="failed", error_message="Key refused.")
+    old = timezone.now() - timedelta(days=3)
+    make_run(ann, status="failed", error_message="Long ago.", ended_at=old)
+
+    page = text(client).split("Failures since yesterday")[1]
+
+    assert page.count("Key refused.") == 1
+    assert "Long ago." not in page
+
+
+def test_draws_the_outcomes_of_the_week(client, ann):
+    make_run(ann, status="succeeded")
+    make_run(ann, status="failed")
+    make_run(make_user(), status="failed")
+    file_runs()
+
+    page = text(client)
+
+    assert "1 succeeded or cancelled, 1 failed, 0 stopped" in page
+    assert "50.0 % failed" in page
+
+
+def test_adds_up_cost_and_tokens_by_agent(client, ann):
+    agent = make_agent(ann, name="planner")
+    for status in ("succeeded", "failed"):
+        make_run(ann, agent=agent, status=status, input_tokens=600, cost="0.2500")
+    file_runs()
+
+    page = text(client)
+
+    spending = page.split('id="home-spending"')[1].split("</section>")[0]
+    assert "$0.50" in spending
+    assert "1,200 tokens" in spending
+    row = page.split('id="home-agents"')[1].split("</section>")[0]
+    assert "planner" in row
+    assert "50.0 %" in row
+
+
+def test_without_prices_it_counts_tokens(client, ann):
+    make_run(ann, status="succeeded", input_tokens=1_500)
+    file_runs()
+
+    assert "no model has a price" in text(client)
+
+
+def test_names_the_tools_that_fail(client, ann):
+    make_run(ann)
+    tool = make_tool(ann, name="fetch_page")
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    ToolUsage.objects.create(tool=tool, hour=hour, calls=40, failures=4)
+    others = make_tool(make_user(), name="hidden_tool")
+    ToolUsage.objects.create(tool=others, hour=hour, calls=40, failures=4)
+
+    page = text(client)
+
+    assert "fetch_page" in page
+    assert "10.0 %" in page
+    assert "hidden_tool" not in page
+
+
+def test_the_first_steps_can_be_sent_away(client, ann):
+    make_run(ann, agent=make_agent(ann, provider=make_provider(ann, kind="demo")))
+    assert "First steps" in text(client)
+
+    client.post("/first-steps/hide/")
+
+    assert "First steps" not in text(client)
+
+
+def test_says_when_no_worker_lives(client, ann):
+    assert "No worker is running" in text(client)
+
+
+def test_says_how_many_workers_live(client, ann):
+    make_worker()
+
+    assert "1 worker, idle, queue empty" in text(client)
+
+
+def test_the_health_part_is_a_part(client, ann):
+    part = client.get("/parts/health/").content.decode()
+
+    assert part.strip().startswith('<a class="health')
+
+
+def test_a_called_agents_run_stands_on_its_callers_page(client, ann):
+    parent = make_run(ann, title="Plan a trip", status="waiting")
+    step = make_step(parent, status="started", attempts=1)
+    make_run(ann, title="Oslo?", parent_step=step, source="parent")
+
+    page = client.get("/").content.decode()
+
+    assert "Plan a trip" in page
+    assert "Oslo?" not in page
+
+
+def test_the_demo_agents_are_steps_until_each_was_tried(client):
+    bootstrap()
+    user = User.objects.get()
+    client.force_login(user)
+    agent = Agent.objects.get(slug="hasty-planner")
+    make_run(user, agent=agent, status="stopped", stop_reason="iterations")
+
+    page = text(client)
+
+    for words in ("Answer a question", "Resume a run", "Fork a run that failed"):
+        assert words in page
+    assert f'href="/agents/{agent.pk}/"' in page
+    resume_run(Run.objects.get(), by=user, limits={"max_iterations": 5})
+    assert "Resume its run" not in text(client)

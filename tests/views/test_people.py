@@ -1,0 +1,132 @@
+"""Passwords, login links and API tokens."""
+
+import pytest
+
+from runs.models import ApiToken
+from runs.services.api_token import create_token, user_of_token
+from runs.services.login_link import make_login_link
+from tests.make import make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_login_link_shows_a_button_and_is_not_used_up_by_looking(client):
+    token = make_login_link(make_user("ann"))
+
+    pages = [client.get(f"/login/{token}/").content.decode() for _ in range(2)]
+
+    assert all("signs you in once" in page for page in pages)
+
+
+def test_pressing_the_button_signs_in_once(client):
+    ann = make_user("ann")
+    token = make_login_link(ann)
+
+    first = client.post(f"/login/{token}/")
+    client.logout()
+    second = client.post(f"/login/{token}/")
+
+    assert first.headers["Location"] == "/"
+    assert second.status_code == 200
+    assert "used up" in second.content.decode()
+
+
+def test_an_unknown_link_says_so(client):
+    assert "used up" in client.get("/login/nonsense/").content.decode()
+
+
+def test_sets_a_password_and_stays_signed_in(client):
+    ann = make_user("ann")
+    client.force_login(ann)
+    new = "a right long password"
+
+    client.post(
+        "/account/password/",
+        {"old_password": "secret", "new_password1": new, "new_password2": new},
+    )
+
+    ann.refresh_from_db()
+    assert ann.check_password(new)
+    assert client.get("/account/password/").status_code == 200
+
+
+def test_who_came_by_a_link_needs_no_old_password(client):
+    ann = make_user("ann")
+    ann.set_unusable_password()
+    ann.save()
+    client.force_login(ann)
+    new = "a right long password"
+
+    client.post("/account/password/", {"new_password1": new, "new_password2": new})
+
+    ann.refresh_from_db()
+    assert ann.check_password(new)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        pytest.param({"old_password": "x"}, "This is not your password", id="old"),
+        pytest.param({"new_password2": "y"}, "The two new passwords differ", id="two"),
+        pytest.param(
+            {"new_password1": "123", "new_password2": "123"}, "too short", id="short"
+        ),
+    ],
+)
+def test_refuses_a_bad_password_in_words(client, given, says):
+    ann = make_user("ann")
+    client.force_login(ann)
+    new = "a right long password"
+    good = {"old_password": "secret", "new_password1": new, "new_password2": new}
+
+    page = client.post("/account/password/", good | given).content.decode()
+
+    ann.refresh_from_db()
+    assert says in page
+    assert ann.check_password("secret")
+
+
+def test_a_new_token_is_shown_once_and_works(client):
+    ann = make_user("ann")
+    client.force_login(ann)
+
+    made = client.post("/account/tokens/", {"name": "nightly"})
+    page = client.get(made.headers["Location"]).content.decode()
+    again = client.get("/account/tokens/").content.decode()
+
+    token = page.split('value="as_')[1].split('"')[0]
+    assert user_of_token(f"as_{token}") == ann
+    assert token not in again
+    assert "nightly" in again
+    assert ApiToken.objects.count() == 1
+
+
+def test_a_token_needs_a_name(client):
+    client.force_login(make_user())
+
+    page = client.post("/account/tokens/", {"name": ""}).content.decode()
+
+    assert "Give it a name." in page
+    assert not ApiToken.objects.exists()
+
+
+def test_a_revoked_token_opens_nothing(client):
+    ann = make_user("ann")
+    client.force_login(ann)
+    token = create_token(ann, "zebra")
+
+    client.post(f"/account/tokens/{ApiToken.objects.get().pk}/revoke/")
+    client.get("/account/tokens/")  # the message with its name is shown once
+
+    assert user_of_token(token) is None
+    assert "zebra" not in client.get("/account/tokens/").content.decode()
+
+
+def test_another_persons_token_is_out_of_reach(client):
+    client.force_login(make_user())
+    token = create_token(make_user("bob"), "bobs")
+
+    pk = ApiToken.objects.get().pk
+    assert client.post(f"/account/tokens/{pk}/revoke/").status_code == 404
+    assert "bobs" not in client.get("/account/tokens/").content.decode()
+    assert user_of_token(token) is not None

@@ -1,0 +1,286 @@
+"""Providers: list, form, test."""
+
+import pytest
+from django.conf import settings
+
+from runs.llm.base import ModelCard
+from runs.llm.registry import KINDS
+from runs.models import Provider
+from runs.services.refresh_models import refresh_models
+from tests.make import make_agent, make_provider, make_user
+
+pytestmark = pytest.mark.django_db
+
+PORT = settings.OWN_PORTS[0]
+
+GOOD = {
+    "name": "local",
+    "kind": "openai",
+    "base_url": "http://127.0.0.1:9/v1",
+    "timeout": "60",
+    "visibility": "private",
+}
+
+
+def test_shows_the_list_and_hides_what_is_someone_elses(client, ann):
+    make_provider(ann, name="Mine")
+    make_provider(name="Not mine")
+
+    page = client.get("/providers/").content.decode()
+
+    assert "Mine" in page
+    assert "Not mine" not in page
+
+
+def test_makes_a_provider_and_goes_to_it(client, ann):
+    answer = client.post("/providers/new/", GOOD | {"key": "sk-secret"})
+
+    provider = Provider.objects.get()
+    assert answer.headers["Location"] == f"/providers/{provider.pk}/"
+    assert provider.owner == ann
+    assert provider.key() == "sk-secret"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        pytest.param("base_url", "no url", "is no web address", id="no-url"),
+        pytest.param("base_url", "ftp://x/v1", "is no web address", id="scheme"),
+        pytest.param("base_url", "http://", "is no web address", id="no-host"),
+        pytest.param("base_url", "http://x:99999/", "is no web address", id="port"),
+        pytest.param("base_url", "http://u:pw@h/", "Leave name", id="password"),
+        pytest.param("base_url", "http://[::1", "is no web address", id="bracket"),
+        pytest.param(
+            "base_url", "http://169.254.169.254/v1", "hand out cred", id="metadata"
+        ),
+        pytest.param(
+            "base_url", "http://2852039166/v1", "hand out cred", id="metadata-decimal"
+        ),
+        pytest.param(
+            "base_url",
+            f"http://localhost:{PORT}/v1",
+            "application&#x27;s own",
+            id="own",
+        ),
+        pytest.param(
+            "base_url", f"http://[::1]:{PORT}/v1", "application&#x27;s own", id="own-v6"
+        ),
+        pytest.param("name", "", "Give it a name.", id="no-name"),
+        pytest.param("timeout", "-1", "or more", id="timeout"),
+        pytest.param("key", "sk\x07x", "one line of plain", id="key"),
+        pytest.param("headers", "nonsense", "Line 1 is no header", id="header"),
+        pytest.param("kind", "abc", "Select a valid choice", id="kind"),
+        pytest.param("name", "a\0b", "Null characters", id="nul"),
+    ],
+)
+def test_refuses_bad_input_at_its_field_and_keeps_the_rest(
+    client, ann, field, value, says
+):
+    answer = client.post(
+        "/providers/new/", GOOD | {"default_model": "m7", field: value}
+    )
+
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert says in page
+    assert 'value="m7"' in page
+    assert not Provider.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        pytest.param("sk-1234", "name of an environment", id="a-key"),
+        pytest.param("SECRET_KEY", "cannot hold a provider", id="agentsites-own"),
+        pytest.param("HOME", "cannot hold a provider", id="any"),
+    ],
+)
+def test_a_superuser_is_told_which_variables_are_read(client, name, says):
+    client.force_login(make_user(is_superuser=True))
+
+    page = client.post("/providers/new/", GOOD | {"key_env": name}).content.decode()
+
+    assert says in page
+    assert not Provider.objects.exists()
+
+
+def test_only_superusers_name_a_variable(client, ann, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-operators")
+
+    client.post("/providers/new/", GOOD | {"key_env": "OPENAI_API_KEY"})
+    page = client.get("/providers/new/").content.decode()
+
+    assert Provider.objects.get().key_env == ""
+    assert 'name="key_env"' not in page
+    assert "OPENAI_API_KEY</span> is set" not in page
+
+
+def test_without_an_address_the_kinds_own_is_meant(client, ann):
+    client.post("/providers/new/", GOOD | {"kind": "anthropic", "base_url": ""})
+
+    assert Provider.objects.get().base_url == KINDS["anthropic"].base_url
+
+
+def test_the_demo_is_asked_for_no_address(client, ann):
+    page = client.get("/providers/new/?kind=demo").content.decode()
+
+    assert 'name="base_url"' not in page
+
+
+def test_never_shows_a_stored_secret(client, ann):
+    provider = make_provider(ann)
+    provider.set_key("sk-very-secret")
+    provider.set_headers("X-Org: hidden-org")
+    provider.save()
+
+    page = client.get(f"/providers/{provider.pk}/").content.decode()
+
+    assert "sk-very-secret" not in page
+    assert "hidden-org" not in page
+    assert "Set, never shown" in page
+
+
+def test_saving_without_a_new_key_keeps_the_stored_one(client, ann):
+    provider = make_provider(ann)
+    provider.set_key("sk-old")
+    provider.save()
+
+    client.post(f"/providers/{provider.pk}/", GOOD | {"name": "Renamed"})
+
+    provider.refresh_from_db()
+    assert (provider.name, provider.key()) == ("Renamed", "sk-old")
+
+
+def test_a_stored_key_can_be_removed(client, ann):
+    provider = make_provider(ann)
+    provider.set_key("sk-old")
+    provider.save()
+
+    client.post(f"/providers/{provider.pk}/", GOOD | {"forget_key": "on"})
+
+    provider.refresh_from_db()
+    assert provider.key() == ""
+
+
+def test_a_shared_one_is_shown_but_only_its_owner_changes_it(client, ann):
+    provider = make_provider(name="Shared", visibility="everyone")
+
+    page = client.get(f"/providers/{provider.pk}/").content.decode()
+    client.post(f"/providers/{provider.pk}/", GOOD)
+
+    provider.refresh_from_db()
+    assert "who alone can change it" in page
+    assert provider.name == "Shared"
+
+
+def test_a_stranger_gets_404_everywhere(client, ann):
+    pk = make_provider().pk
+
+    codes = {
+        client.get(f"/providers/{pk}/").status_code,
+        client.post(f"/providers/{pk}/test/").status_code,
+        client.post(f"/providers/{pk}/archive/").status_code,
+        client.post(f"/providers/{pk}/duplicate/").status_code,
+        client.post(f"/providers/{pk}/rename/", {"name": "x"}).status_code,
+    }
+
+    assert codes == {404}
+
+
+def test_says_in_words_that_no_server_is_there(client, ann):
+    provider = make_provider(ann, base_url="http://127.0.0.1:9/v1")
+
+    answer = client.post(
+        f"/providers/{provider.pk}/test/", headers={"HX-Request": "true"}
+    )
+
+    part = answer.content.decode()
+    assert part.strip().startswith('<section class="card" id="provider-test"')
+    assert 'data-tone="bad"' in part
+    assert "127.0.0.1:9" in part
+
+
+def test_the_demo_answers_the_test_and_its_models_are_kept(client, ann):
+    provider = make_provider(ann, kind="demo", base_url="")
+
+    page = client.post(f"/providers/{provider.pk}/test/").content.decode()
+
+    assert "<html" in page
+    assert "The server answers" in page
+    assert provider.models.exists()
+
+
+def test_archives_and_takes_out_again(client, ann):
+    provider = make_provider(ann, name="Old one")
+
+    client.post(f"/providers/{provider.pk}/archive/")
+    assert "Old one" not in client.get("/providers/").content.decode().split("main")[2]
+    assert "Old one" in client.get("/providers/?archived=1").content.decode()
+
+    client.post(f"/providers/{provider.pk}/unarchive/")
+    provider.refresh_from_db()
+    assert provider.archived_at is None
+
+
+def test_renames_and_refuses_an_empty_name(client, ann):
+    provider = make_provider(ann, name="Before")
+
+    client.post(f"/providers/{provider.pk}/rename/", {"name": " "})
+    assert Provider.objects.get().name == "Before"
+
+    client.post(f"/providers/{provider.pk}/rename/", {"name": "After"})
+    assert Provider.objects.get().name == "After"
+
+
+def test_a_copy_of_a_shared_one_comes_without_its_key(client, ann):
+    provider = make_provider(visibility="everyone")
+    provider.set_key("sk-of-the-owner")
+    provider.save()
+
+    client.post(f"/providers/{provider.pk}/duplicate/")
+
+    copy = Provider.objects.get(owner=ann)
+    assert (copy.key(), copy.visibility) == ("", "private")
+
+
+def test_offers_a_key_found_in_the_environment(client, ann, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-env")
+
+    page = client.get("/providers/new/").content.decode()
+
+    assert "OPENAI_API_KEY" in page
+    assert "sk-env" not in page
+
+
+def test_lists_the_agents_that_use_it(client, ann):
+    provider = make_provider(ann)
+    make_agent(ann, provider=provider, name="planner")
+
+    assert "planner" in client.get(f"/providers/{provider.pk}/").content.decode()
+
+
+def test_a_server_that_names_nonsense_does_no_harm():
+    provider = make_provider()
+    cards = (
+        ModelCard("same", context_tokens=-1),
+        ModelCard("same", context_tokens=10**12),
+        ModelCard("a\0b" + "x" * 300),
+        ModelCard(""),
+    )
+
+    refresh_models(provider, cards)
+    refresh_models(provider, cards)
+
+    sizes = provider.models.values_list("context_tokens", flat=True)
+    assert (len(sizes), set(sizes)) == (2, {None})
+
+
+def test_archiving_says_which_agents_cannot_run_and_their_pages_warn(client, ann):
+    provider = make_provider(ann, name="Old one")
+    agents = [make_agent(ann, provider=provider) for _ in range(2)]
+
+    client.post(f"/providers/{provider.pk}/archive/")
+
+    assert "Its 2 agents cannot run" in client.get("/providers/").content.decode()
+    page = client.get(f"/agents/{agents[0].pk}/").content.decode()
+    assert "Its provider Old one is in the archive" in page

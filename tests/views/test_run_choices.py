@@ -1,0 +1,101 @@
+"""What is done to chosen runs."""
+
+import pytest
+
+from runs.models import Run, RunTag
+from tests.make import make_agent, make_run, make_step, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def do(client, action, *runs, **fields):
+    body = {"do": action, "run": [run.pk for run in runs], **fields}
+    return client.post("/runs/chosen/", body, follow=True).content.decode()
+
+
+def test_stops_those_that_are_not_over(client, ann):
+    queued, over = make_run(ann), make_run(ann, status="succeeded")
+
+    page = do(client, "stop", queued, over)
+
+    assert "1 run asked to stop." in page
+    assert "1 run left alone: over already." in page
+    assert Run.objects.get(pk=queued.pk).status == "cancelled"
+
+
+def test_starts_each_again(client, ann):
+    agent = make_agent(ann)
+    runs = [make_run(ann, agent=agent, status="succeeded") for _ in range(2)]
+
+    assert "2 runs started again." in do(client, "again", *runs)
+    assert Run.objects.filter(status="queued", agent=agent).count() == 2
+
+
+def test_says_which_could_not_be_started_again(client, ann):
+    agent = make_agent(ann)
+    run = make_run(ann, agent=agent, status="succeeded")
+    type(agent).objects.update(archived_at="2026-01-01T00:00Z")
+
+    assert f"Run {run.pk} was not started again" in do(client, "again", run)
+
+
+def test_a_tag_goes_on_and_off(client, ann):
+    runs = [make_run(ann) for _ in range(2)]
+    do(client, "tag", runs[0], tag="  good   one ")
+    assert [tag.name for tag in RunTag.objects.all()] == ["good one"]
+
+    do(client, "tag", *runs, tag="good one")
+    assert RunTag.objects.count() == 2
+
+    do(client, "tag", *runs, tag="good one")
+    assert RunTag.objects.count() == 0
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 41])
+def test_refuses_a_tag_that_is_none(client, ann, name):
+    assert "A tag has 1 to 40" in do(client, "tag", make_run(ann), tag=name)
+
+
+def test_asks_before_it_deletes(client, ann):
+    over, running = make_run(ann, status="succeeded"), make_run(ann, status="running")
+
+    page = do(client, "delete", over, running)
+    assert "Delete 1 run?" in page
+    assert "1 of the chosen runs is left alone" in page
+    assert Run.objects.count() == 2
+
+    page = do(client, "delete", over, running, sure="1")
+    assert "1 run deleted." in page
+    assert list(Run.objects.all()) == [running]
+
+
+def test_a_run_of_another_run_is_not_deleted_alone(client, ann):
+    parent = make_run(ann, status="running")
+    step = make_step(parent, status="started", attempts=1)
+    child = make_run(ann, parent_step=step, source="parent", status="succeeded")
+
+    do(client, "delete", child, sure="1")
+
+    assert Run.objects.filter(pk=child.pk).exists()
+
+
+def test_what_is_someone_elses_is_left_alone(client, ann):
+    others = make_run(make_user(), status="queued")
+
+    assert "Choose runs in the list first." in do(client, "stop", others)
+    assert Run.objects.get(pk=others.pk).status == "queued"
+
+
+def test_two_runs_are_compared(client, ann):
+    assert "Choose two runs" in do(client, "compare", make_run(ann))
+
+
+def test_an_unknown_action_does_nothing(client, ann):
+    assert "no action on runs" in do(client, "explode", make_run(ann))
+
+
+@pytest.mark.parametrize("here", ["https://evil.example/", "//evil.example", ""])
+def test_goes_back_to_the_list_only(client, ann, here):
+    answer = client.post("/runs/chosen/", {"do": "stop", "here": here})
+
+    assert answer.headers["Location"] == "/runs/"

@@ -1,0 +1,66 @@
+"""The list of runs as a file."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from runs.models import RunTag
+from runs.views.run_export import BATCH
+from tests.make import make_agent, make_run, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def fetched(client, query):
+    answer = client.get(f"/runs/export/{query}")
+    return answer, answer.getvalue().decode()
+
+
+def test_a_spreadsheet_gets_a_line_a_run(client, ann):
+    run = make_run(ann, title="=1+1", status="succeeded", output={"a": [1]})
+    RunTag.objects.create(run=run, name="keep")
+
+    answer, text = fetched(client, "?as=csv")
+    [row] = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))
+
+    assert 'filename="runs.csv"' in answer.headers["Content-Disposition"]
+    assert (row["id"], row["title"]) == (str(run.pk), "'=1+1")
+    assert (row["output"], row["tags"]) == ('{"a": [1]}', '["keep"]')
+
+
+def test_a_program_gets_all_runs_in_their_order(client, ann):
+    agent = make_agent(ann)
+    runs = [make_run(ann, agent=agent, status="succeeded") for _ in range(120)]
+
+    told = json.loads(fetched(client, "?as=json")[1])
+
+    assert [one["id"] for one in told] == [run.pk for run in runs[::-1]]
+    assert told[0]["agent"] == agent.slug
+
+
+def test_only_what_passes_the_filters_and_is_ones_own(client, ann):
+    make_run(make_user(), status="failed")
+    failed = make_run(ann, status="failed")
+    make_run(ann)
+
+    told = json.loads(fetched(client, "?as=json&status=failed")[1])
+
+    assert [one["id"] for one in told] == [failed.pk]
+
+
+def test_an_empty_list_is_a_file_too(client, ann):
+    assert json.loads(fetched(client, "?as=json")[1]) == []
+    assert fetched(client, "?as=csv")[1].count("\n") == 1
+
+
+def test_the_first_rows_are_sent_before_the_last_are_read(client, ann):
+    agent = make_agent(ann)
+    runs = [make_run(ann, agent=agent, status="succeeded") for _ in range(BATCH + 9)]
+    sent = iter(client.get("/runs/export/?as=json").streaming_content)
+    first = next(sent)
+    runs[0].delete()
+
+    told = json.loads(b"".join([first, *sent]))
+    assert [one["id"] for one in told] == [run.pk for run in runs[:0:-1]]

@@ -1,0 +1,352 @@
+"""The list of runs."""
+
+import html
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.utils import timezone
+
+from runs.models import Run, RunTag
+from runs.services.file_runs import file_runs
+from runs.services.resume_run import resume_run
+from runs.views.run_pages import PAGE
+from tests.make import make_agent, make_run, make_step, make_user, make_worker
+
+pytestmark = pytest.mark.django_db
+
+HTMX = {"HX-Request": "true"}
+
+
+def text(client, query="", **headers):
+    return client.get(f"/runs/{query}", headers=headers).content.decode()
+
+
+def test_shows_the_page(client, ann):
+    make_run(ann, title="Is it raining?")
+
+    page = text(client)
+
+    assert "<html" in page
+    assert "Is it raining?" in page
+
+
+def test_shows_the_part_to_htmx(client, ann):
+    make_run(ann, title="Is it raining?")
+
+    answer = client.get("/runs/", headers=HTMX)
+
+    assert answer.content.decode().strip().startswith('<div id="run-list"')
+    assert "HX-Request" in answer.headers["Vary"]
+
+
+def test_hides_what_is_someone_elses(client, ann):
+    make_run(make_user(), title="Secret question")
+
+    assert "Secret question" not in text(client)
+    assert "Nothing has run yet" in text(client)
+
+
+def test_a_superuser_sees_all_or_the_own(client):
+    boss = make_user("boss", is_superuser=True)
+    client.force_login(boss)
+    make_run(make_user(), title="Somebody's")
+    make_run(boss, title="My own")
+
+    assert "Somebody&#x27;s" in text(client)
+    assert "Somebody&#x27;s" not in text(client, "?mine=1")
+    assert "My own" in text(client, "?mine=1")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        pytest.param("?status=failed", ["Broken"], id="status"),
+        pytest.param("?status=unfinished", ["Waiting"], id="unfinished"),
+        pytest.param("?q=roke", ["Broken"], id="words"),
+        pytest.param("?q=brok&status=unfinished", [], id="both"),
+        pytest.param("?status=nonsense", ["Broken", "Waiting"], id="unknown-status"),
+        pytest.param("?agent=x&before=y", ["Broken", "Waiting"], id="no-numbers"),
+        pytest.param("?q=%00", ["Broken", "Waiting"], id="nul"),
+    ],
+)
+def test_filters(client, ann, query, found):
+    make_run(ann, title="Broken", status="failed")
+    make_run(ann, title="Waiting")
+
+    page = text(client, query)
+
+    assert [word for word in ("Broken", "Waiting") if word in page] == found
+
+
+def test_finds_a_run_by_its_number(client, ann):
+    run = make_run(ann, title="This one")
+    make_run(ann, title="Another")
+
+    page = text(client, f"?q={run.pk}")
+
+    assert "This one" in page
+    assert "Another" not in page
+
+
+def test_filters_by_agent(client, ann):
+    agent = make_agent(ann, name="planner")
+    make_run(ann, agent=agent, title="Planned")
+    make_run(ann, title="Not planned")
+
+    page = text(client, f"?agent={agent.pk}")
+
+    assert "Planned" in page
+    assert "Not planned" not in page
+
+
+def test_says_so_where_no_run_fits(client, ann):
+    make_run(ann)
+
+    assert "No run fits" in text(client, "?q=zebra")
+
+
+def test_pages_by_id_in_both_directions(client, ann):
+    agent = make_agent(ann)
+    runs = [make_run(ann, agent=agent, title=f"Q{n:03}") for n in range(PAGE + 5)]
+
+    first = text(client)
+    second = text(client, f"?before={runs[5].pk}")
+    back = text(client, f"?after={runs[4].pk}")
+
+    assert [title for title in ("Q054", "Q005", "Q004") if title in first] == [
+        "Q054",
+        "Q005",
+    ]
+    assert [title for title in ("Q054", "Q005", "Q004") if title in second] == ["Q004"]
+    assert [title for title in ("Q054", "Q005", "Q004") if title in back] == [
+        "Q054",
+        "Q005",
+    ]
+
+
+def test_asks_again_only_while_a_run_is_unfinished(client, ann):
+    run = make_run(ann, status="running")
+    make_worker()
+    assert 'hx-trigger="every 3s"' in text(client)
+
+    type(run).objects.filter(pk=run.pk).delete()
+    make_run(ann, status="succeeded")
+
+    assert 'hx-trigger="every 3s"' not in text(client)
+
+
+def test_takes_the_same_few_queries_however_many_runs(
+    client, ann, django_assert_max_num_queries
+):
+    for _ in range(10):
+        make_run(ann, status="running")
+
+    with django_assert_max_num_queries(14):
+        text(client)
+
+
+def test_escapes_what_people_write(client, ann):
+    make_run(ann, title="<script>alert(1)</script>")
+
+    assert "<script>alert" not in text(client)
+
+
+def family(ann):
+    parent = make_run(ann, title="Plan a trip", status="waiting")
+    step = make_step(parent, status="started", tool="scout", attempts=1)
+    child = make_run(ann, title="Oslo?", parent_step=step, source="parent")
+    return parent, child
+
+
+def test_runs_of_called_agents_are_shown_when_asked_for(client, ann):
+    parent, child = family(ann)
+
+    assert "Oslo?" not in text(client)
+    assert "waits for scout" in text(client)
+    for query in ("?children=1", f"?agent={child.agent_id}", f"?q={child.pk}"):
+        assert "Oslo?" in text(client, query)
+    page = text(client, "?children=1")
+    assert f'<a href="/runs/{parent.pk}/">run {parent.pk}</a>' in page
+
+
+def test_a_called_agent_that_needs_a_person_is_shown(client, ann):
+    _, child = family(ann)
+    Run.objects.filter(pk=child.pk).update(status="awaiting_approval")
+
+    page = text(client, "?status=needs")
+    assert "Oslo?" in page
+    counts = dict(re.findall(r">([A-Z][a-z ]+?) *<span[^>]*>(\d+)</span>", page))
+    assert counts == {"Unfinished": "1", "Needs me": "1"}
+
+
+def filed(ann, title="Filed", **fields):
+    """Make a run that is over, with its card."""
+    fields.setdefault("status", "succeeded")
+    begun = timezone.now() - timedelta(seconds=fields.pop("seconds", 1))
+    run = make_run(ann, title=title, started_at=begun, **fields)
+    file_runs()
+    return run
+
+
+TWO_WORDS = ("Cheap", "Dear")
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        pytest.param("?cost=0.1", ["Dear"], id="cost"),
+        pytest.param("?seconds=60", ["Dear"], id="seconds"),
+        pytest.param("?tool=search", ["Dear"], id="tool"),
+        pytest.param("?tag=keep", ["Dear"], id="tag"),
+        pytest.param("?tests=only", ["Cheap"], id="tests only"),
+        pytest.param("?tests=without", ["Dear"], id="without tests"),
+        pytest.param("?model=model-a", ["Cheap", "Dear"], id="model"),
+        pytest.param("?model=model-x", [], id="another model"),
+        pytest.param("?since=1h", ["Cheap"], id="since"),
+        pytest.param("?begin=2020-01-01&end=2020-12-31", ["Dear"], id="days"),
+        pytest.param("?q=outcome+of", ["Dear"], id="output"),
+        pytest.param("?q=OUTCOME&cost=0.1", ["Dear"], id="output and cost"),
+        pytest.param("?q=100%25", ["Cheap"], id="a sign of the search language"),
+    ],
+)
+def test_finds_by_what_a_run_did(client, ann, query, found):
+    filed(ann, "Cheap", cost="0.01", is_test=True, inputs={"input": "Is it 100%?"})
+    dear = filed(ann, "Dear", cost="0.5", seconds=90, output="The outcome of it")
+    make_step(dear, tool="search", elapsed=0.1)
+    RunTag.objects.create(run=dear, name="keep")
+    Run.objects.update(filed=False)
+    Run.objects.filter(pk=dear.pk).update(created_at=datetime(2020, 5, 5, tzinfo=UTC))
+    file_runs()
+
+    page = text(client, query)
+
+    assert [word for word in TWO_WORDS if f">{word}<" in page] == found
+
+
+@pytest.mark.parametrize("column", ["seconds", "rounds", "tokens", "cost"])
+def test_sorts_by_a_column_and_pages_through_all(client, ann, column):
+    values = {
+        "seconds": lambda n: {"seconds": n % 7},
+        "rounds": lambda n: {"rounds": n % 7},
+        "tokens": lambda n: {"input_tokens": n % 7},
+        "cost": lambda n: {"cost": n % 7},
+    }
+    agent = make_agent(ann)
+    for n in range(PAGE + 20):
+        filed(ann, f"Q{n:03}", agent=agent, **values[column](n))
+
+    def titles(page):
+        return re.findall(r">(Q\d+)<", page)
+
+    first = text(client, f"?sort={column}")
+    older = html.unescape(re.search(r'href="(\?[^"]*before=[^"]*)"', first)[1])
+    second = text(client, older)
+    newer = html.unescape(re.search(r'href="(\?[^"]*after=[^"]*)"', second)[1])
+    seen = titles(first) + titles(second)
+
+    assert len(seen) == len(set(seen)) == PAGE + 20
+    assert [int(title[1:]) % 7 for title in seen] == sorted(
+        (n % 7 for n in range(PAGE + 20)), reverse=True
+    )
+    assert titles(text(client, newer)) == titles(first)
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("?cost=much", "&#x27;much&#x27; is no cost in dollars"),
+        ("?seconds=-1", "is no number of seconds"),
+        ("?begin=2026-13-45", "is no day"),
+        ("?cost=NaN", "is no cost"),
+    ],
+)
+def test_a_filter_that_makes_no_sense_is_named(client, ann, query, sentence):
+    make_run(ann, title="Still there")
+
+    page = text(client, query)
+
+    assert sentence in page
+    assert "Still there" in page
+
+
+@pytest.mark.parametrize("place", ["x~1", "1~x", "NaN~1", "~", "1~1~1", "9" * 40])
+@pytest.mark.parametrize("sort", ["", "cost"])
+def test_a_place_that_makes_no_sense_is_the_top(client, ann, place, sort):
+    filed(ann, "Still there")
+
+    assert "Still there" in text(client, f"?sort={sort}&before={place}")
+
+
+def test_counts_what_is_unfinished_and_what_needs_a_person(client, ann):
+    make_run(ann, status="running")
+    make_run(ann, status="awaiting_approval")
+    make_run(make_user(), status="running")
+
+    page = text(client)
+
+    assert re.search(r'Unfinished <span class="count">2<', page)
+    assert re.search(r'Needs me <span class="count">1<', page)
+
+
+def test_finds_a_run_before_and_after_it_is_filed(client, ann):
+    make_run(ann, title="Weather in Oslo", inputs={"input": "Weather in Oslo"})
+    over = make_run(
+        ann, title="More Oslo", inputs={"input": "More Oslo"}, status="succeeded"
+    )
+
+    assert re.findall(r">(Weather in|More) Oslo<", text(client, "?q=oslo")) == [
+        "More",
+        "Weather in",
+    ]
+    file_runs()
+    assert re.findall(r">(Weather in|More) Oslo<", text(client, "?q=oslo")) == [
+        "More",
+        "Weather in",
+    ]
+    assert Run.objects.get(pk=over.pk).filed
+
+
+def test_the_tabs_keep_their_counts_fresh(client, ann):
+    make_run(ann, status="running")
+
+    page = text(client, "?q=oslo")
+    part = client.get("/runs/groups/?q=oslo").content.decode()
+
+    assert 'hx-get="/runs/groups/?q=oslo"' in page
+    assert part.strip().startswith('<nav class="tabrow" id="run-groups"')
+    assert 'href="/runs/?q=oslo&amp;status=failed"' in part
+    assert '<span class="count">1</span>' in part
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?end=9999-12-31",
+        "?begin=0001-01-01",
+        "?cost=1e-99999",
+        "?cost=99999999.9999999",
+        "?cost=Infinity",
+        "?sort=cost&before=1e20~1",
+        "?sort=cost&before=1e-99999~9999999",
+        "?sort=cost&after=NaN~1",
+        "?sort=seconds&before=1e400~1",
+        "?sort=rounds&before=1e999999999~1",
+        "?sort=tokens&after=-1e30~1",
+    ],
+)
+def test_an_amount_or_a_day_that_no_database_takes_is_left_out(client, ann, query):
+    make_run(ann, title="Is it raining?", status="succeeded")
+    file_runs()
+
+    assert "Is it raining?" in text(client, query)
+
+
+def test_a_resumed_run_is_not_found_by_what_it_was_before(client, ann):
+    run = filed(ann, "Again", cost="0.5", status="stopped", stop_reason="iterations")
+    assert ">Again<" in text(client, "?cost=0.1")
+
+    resume_run(run, by=ann, limits={"max_iterations": 30})
+
+    assert ">Again<" not in text(client, "?cost=0.1")
+    assert ">Again<" in text(client, "?status=unfinished")

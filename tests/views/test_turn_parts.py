@@ -1,0 +1,61 @@
+"""What a turn asks a person, answered where it is shown."""
+
+import pytest
+
+from runs.models import Decision, Run
+from tests.make import make_decision, make_run, make_step, make_user
+
+pytestmark = pytest.mark.django_db
+HX = {"HX-Request": "true"}
+
+
+def asking(owner):
+    """Return a run that waits for a yes, and its question."""
+    run = make_run(owner, status="awaiting_approval")
+    step = make_step(run, status="awaiting_approval", tool="book_table")
+    return run, make_decision(step)
+
+
+def test_shows_the_exact_call_with_a_yes_and_a_no(client, ann):
+    run, _ = asking(ann)
+
+    part = client.get(f"/runs/{run.pk}/asks/", headers=HX).content.decode()
+
+    assert part.strip().startswith(f'<div class="stack" id="turn-asks-{run.pk}"')
+    assert "book_table" in part
+    assert "2 + 2" in part
+
+
+@pytest.mark.parametrize("word", ["approve", "reject"])
+def test_takes_the_answer_once(client, ann, word):
+    run, decision = asking(ann)
+    given = {"decision": decision.pk, "answer": word, "shown": decision.shown_digest}
+
+    client.post(f"/runs/{run.pk}/asks/", given, headers=HX)
+    again = client.post(f"/runs/{run.pk}/asks/", given, headers=HX)
+
+    assert Decision.objects.get().by == ann
+    assert Run.objects.get().status == "queued"
+    assert "before" in again.content.decode()
+
+
+def test_an_unclear_answer_decides_nothing(client, ann):
+    run, decision = asking(ann)
+
+    client.post(f"/runs/{run.pk}/asks/", {"decision": decision.pk}, headers=HX)
+    nothing = client.post(f"/runs/{run.pk}/asks/", {"decision": "²"})
+
+    assert nothing.status_code == 404
+    assert Decision.objects.get().answer == ""
+
+
+def test_hides_what_is_someone_elses(client, ann):
+    run, decision = asking(make_user())
+
+    shown = client.get(f"/runs/{run.pk}/asks/")
+    told = client.post(
+        f"/runs/{run.pk}/asks/", {"decision": decision.pk, "answer": "approve"}
+    )
+
+    assert (shown.status_code, told.status_code) == (404, 404)
+    assert Decision.objects.get().answer == ""

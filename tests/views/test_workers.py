@@ -1,0 +1,80 @@
+"""The workers page."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runs.models import QueueSample
+from tests.make import make_run, make_user, make_worker
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _signed_in(client):
+    client.force_login(make_user())
+
+
+def test_shows_who_lives(client):
+    make_worker(name="host-a")
+
+    assert "host-a" in client.get("/workers/").content.decode()
+
+
+def test_shows_the_part_to_htmx(client):
+    part = client.get("/workers/", headers={"HX-Request": "true"}).content.decode()
+
+    assert part.strip().startswith('<div id="worker-list"')
+
+
+def test_says_what_to_do_where_none_lives_and_how_the_last_ended(client):
+    long_ago = timezone.now() - timedelta(hours=1)
+    make_worker(name="crashed", last_heartbeat=long_ago)
+    make_worker(name="ended", last_heartbeat=long_ago, stopped_at=long_ago)
+
+    page = client.get("/workers/").content.decode()
+
+    assert "make run" in page
+    assert "no more signs of life" in page
+    assert "stopped in order" in page
+
+
+def test_counts_the_queue(client):
+    make_run()
+    make_run()
+
+    page = client.get("/workers/").content.decode()
+
+    assert "No worker is running, 2 waiting" in page
+
+
+def test_says_what_each_worker_does_now(client):
+    user = User.objects.get()
+    worker = make_worker(name="host-a", running=2)
+    make_run(user, status="running", worker=worker, title="Plan a day")
+    make_run(make_user(), status="running", worker=worker, title="Secret question")
+
+    page = client.get("/workers/").content.decode()
+
+    assert "Plan a day" in page
+    assert "Secret question" not in page
+
+
+def test_draws_how_long_the_queue_has_waited(client):
+    minute = timezone.now().replace(second=0, microsecond=0)
+    for ago, wait, workers in ((60, 12.0, 1), (30, 0.0, 1), (1, 3.0, 1)):
+        QueueSample.objects.create(
+            minute=minute - timedelta(minutes=ago),
+            queued=5,
+            running=1,
+            wait=wait,
+            workers=workers,
+        )
+
+    page = client.get("/workers/").content.decode()
+
+    assert "at most, with 5 queued at most" in page
+    assert "the oldest for 12 s" in page
+    assert "No worker was running" in page
