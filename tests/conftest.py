@@ -1,5 +1,6 @@
 """Fixtures: things with an end."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ hypothesis_settings.register_profile(
 )
 hypothesis_settings.load_profile("any machine")
 
+KEPT = pytest.StashKey[int]()
+"""Connections that earlier tests never gave back."""
+
 
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
@@ -32,6 +36,31 @@ def redis_url() -> Iterator[str]:
     yield settings.REDIS_URL
     server.kill()
     server.wait()
+
+
+@pytest.fixture(autouse=True)
+def connections_given_back(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test whose threads end without closing their connection.
+
+    The pool counts such a one as taken for ever. The main thread may keep its own.
+    """
+    yield
+    pool = getattr(connection, "pool", None)
+    if pool is None or pool.closed:
+        return
+    kept = request.config.stash.get(KEPT, 0)
+    deadline = time.monotonic() + 5
+    while (more := taken(pool) - kept - 1) > 0 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    if more > 0:
+        request.config.stash[KEPT] = kept + more
+        pytest.fail(f"{more} connections were not given back to the pool.")
+
+
+def taken(pool: Any) -> int:
+    """Count the connections out of the pool."""
+    stats = pool.get_stats()
+    return int(stats["pool_size"] - stats["pool_available"])
 
 
 @pytest.fixture(scope="session")

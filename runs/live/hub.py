@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from django.db import Error as DatabaseError
-from django.db import close_old_connections, connection
+from django.db import close_old_connections, connections
 
 from runs.live.batches import Batch, DraftText, Form, Head, Memory
 from runs.live.doors import Person
@@ -290,7 +290,7 @@ class Hub:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._signals.close()
         with suppress(RuntimeError):
-            self._thread.submit(connection.close)
+            self._thread.submit(connections.close_all)
         self._thread.shutdown(wait=False)
 
     def enter_person(self, person: Person, *, in_inbox: bool) -> PersonViewer:

@@ -20,6 +20,7 @@ from runs.services.api_token import create_token
 from tests.live.hub_parts import commit_end, commit_outcome, commit_reply, work
 from tests.make import make_run, make_user
 from tests.servers import free_port, is_answering
+from tests.threads import in_thread
 from tests.timing import assert_quick, tries, wait_until
 
 pytestmark = [
@@ -67,11 +68,7 @@ def ask(path, *, headers=(), method="GET", seconds=60.0, until=None, meanwhile=i
         }
         try:
             async with asyncio.timeout(seconds):
-                doing = (
-                    asyncio.to_thread(meanwhile, sent)
-                    if meanwhile
-                    else asyncio.sleep(0)
-                )
+                doing = in_thread(meanwhile, sent) if meanwhile else asyncio.sleep(0)
                 await asyncio.gather(app(scope, receive, send), doing)
         finally:
             if app._hub is not None:

@@ -26,6 +26,7 @@ from tests.live.hub_parts import (
     work,
 )
 from tests.make import make_run
+from tests.threads import in_thread
 from tests.timing import TooSlow, assert_quick, tries
 
 pytestmark = [
@@ -63,7 +64,7 @@ def watch_page(run, *, rounds, after=0, notice=True):
         async with running_hub() as hub:
             viewer = hub.enter(PageForm(), run.pk, after=after)
             watching = asyncio.create_task(browse(viewer))
-            await asyncio.to_thread(work, run, rounds=rounds, notice=notice)
+            await in_thread(work, run, rounds=rounds, notice=notice)
             return await watching
 
     return asyncio.run(scene())
@@ -108,7 +109,7 @@ def test_nothing_is_missed_when_redis_is_wiped_again_and_again(redis_url):
         async with running_hub() as hub:
             viewer = hub.enter(PageForm(), run.pk, after=0)
             watching = asyncio.create_task(browse(viewer))
-            await asyncio.to_thread(work_and_wipe)
+            await in_thread(work_and_wipe)
             return await watching
 
     assert is_complete(asyncio.run(scene()), rounds=20)
@@ -126,10 +127,10 @@ def test_a_restarted_web_process_goes_on_where_the_page_was():
         async with running_hub() as hub:
             watching = asyncio.create_task(until_six(hub))
             for _ in range(3):
-                await asyncio.to_thread(commit_reply, run)
-                await asyncio.to_thread(commit_outcome, run)
+                await in_thread(commit_reply, run)
+                await in_thread(commit_outcome, run)
             await watching
-        await asyncio.to_thread(work, run, rounds=7)
+        await in_thread(work, run, rounds=7)
         async with running_hub() as hub:
             viewer = hub.enter(PageForm(), run.pk, after=browser.last_id)
             await browse(viewer, browser)
@@ -162,7 +163,7 @@ def test_many_viewers_share_one_reading():
         async with running_hub() as hub:
             viewers = [hub.enter(form, run.pk, after=0) for _ in range(200)]
             watching = [asyncio.create_task(browse(viewer)) for viewer in viewers]
-            await asyncio.to_thread(work, run, rounds=5)
+            await in_thread(work, run, rounds=5)
             return await asyncio.gather(*watching)
 
     browsers = asyncio.run(scene())
@@ -187,7 +188,7 @@ def test_a_slow_viewer_reads_its_rows_instead_of_growing_a_queue(monkeypatch):
             slow = hub.enter(form, run.pk, after=0)
             quick = hub.enter(form, run.pk, after=0)
             watching = asyncio.gather(dawdle(slow), browse(quick))
-            await asyncio.to_thread(work, run, rounds=40)
+            await in_thread(work, run, rounds=40)
             kept = len(slow._room.batches)
             await watching
             return kept
@@ -203,7 +204,7 @@ def test_programs_get_each_step_and_the_end():
         async with running_hub() as hub:
             viewer = hub.enter(ApiForm(), run.pk, after=0)
             watching = asyncio.create_task(seen_until(viewer, never))
-            await asyncio.to_thread(work, run, rounds=10)
+            await in_thread(work, run, rounds=10)
             return await watching
 
     events = events_in(asyncio.run(scene()))
@@ -263,7 +264,7 @@ def draft_scene(run, send, *, until, before=lambda: None):
                 await hub._signals._is_listening.wait()
                 while not viewer._has_joined or hub._recalls:
                     await asyncio.sleep(0.01)
-            await asyncio.to_thread(send, sees)
+            await in_thread(send, sees)
             done, _ = await asyncio.wait([watching], timeout=15)
             if not done:
                 watching.cancel()
@@ -428,13 +429,13 @@ def test_failed_attempts_are_told_as_they_happen_and_stay_at_the_end():
         async with running_hub() as hub:
             viewer = hub.enter(PageForm(), run.pk, after=0)
             for attempt in (1, 2):
-                await asyncio.to_thread(commit_attempt, run, attempt)
+                await in_thread(commit_attempt, run, attempt)
                 words = f"Attempt {attempt + 1} of 5 in".encode()
                 told.append(
                     await seen_until(viewer, lambda seen, w=words: w in b"".join(seen))
                 )
-            await asyncio.to_thread(commit_attempt, run, 3, retry_in=None)
-            await asyncio.to_thread(commit_end, run, status="failed")
+            await in_thread(commit_attempt, run, 3, retry_in=None)
+            await in_thread(commit_end, run, status="failed")
             return await browse(viewer)
 
     browser = asyncio.run(scene())

@@ -12,6 +12,7 @@ from runs.live.people import read_needs
 from runs.services.answer_decision import reject_step
 from tests.live.hub_parts import running_hub
 from tests.make import make_decision, make_run, make_step, make_user, make_worker
+from tests.threads import in_thread
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -62,9 +63,9 @@ def test_a_page_is_told_when_a_question_comes_and_when_it_is_answered():
         async with running_hub() as hub:
             viewer = hub.enter_person(Person(ann.pk), in_inbox=False)
             await told(viewer, 'id="part-needs"></span>')
-            question = await asyncio.to_thread(asking, ann)
+            question = await in_thread(asking, ann)
             await told(viewer, "1 need you")
-            await asyncio.to_thread(reject_step, question, by=ann)
+            await in_thread(reject_step, question, by=ann)
             sent = await told(viewer, 'id="part-needs"></span>')
             hub.leave(viewer)
             return sent
@@ -80,7 +81,7 @@ def test_a_run_page_is_told_on_its_own_stream():
         async with running_hub() as hub:
             viewer = hub.enter(PageForm(), run.pk, after=0, person=Person(ann.pk))
             watching = asyncio.create_task(told(viewer, "1 need you"))
-            await asyncio.to_thread(asking, ann)
+            await in_thread(asking, ann)
             await watching
             hub.leave(viewer)
 
@@ -96,7 +97,7 @@ def test_the_inbox_loads_its_list_anew_and_other_pages_do_not():
             other = hub.enter_person(Person(ann.pk), in_inbox=False)
             first = await told(inbox, 'id="part-needs"></span>')
             await told(other, 'id="part-needs"></span>')
-            await asyncio.to_thread(asking, ann)
+            await in_thread(asking, ann)
             sent = await told(inbox, "1 need you")
             beside = await told(other, "1 need you")
             return first, sent, beside
@@ -111,7 +112,7 @@ def test_a_page_is_told_that_a_worker_came():
         async with running_hub() as hub:
             viewer = hub.enter_person(Person(1), in_inbox=False)
             await told(viewer, "No worker is running")
-            await asyncio.to_thread(make_worker)
+            await in_thread(make_worker)
             await told(viewer, "1 worker, idle, queue empty")
 
     asyncio.run(scene())

@@ -3,10 +3,10 @@
 import json
 import re
 import threading
+from functools import partial
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import connection
 
 from runs.models import AgentStep, Decision, Run
 from runs.services.answer_decision import approve_step, reject_step, settle_outcome
@@ -23,6 +23,7 @@ from tests.fakes.model_server import model_server
 from tests.make import make_decision, make_run, make_step, make_user
 from tests.services import functions
 from tests.services.run_parts import agent_on, ask_before, call, calls, executed, go_on
+from tests.threads import at_once
 from tools.audit.entry import AuditEntry
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -332,26 +333,17 @@ def test_an_unknown_outcome_is_asked_about_before_what_needs_a_yes():
 def test_two_people_at_once_decide_once():
     run = make_run(status="awaiting_approval")
     decision = make_decision(make_step(run, status="awaiting_approval"))
-    together, refused = threading.Barrier(4, timeout=30), []
+    everyone_sees_it, refused = threading.Barrier(4, timeout=30), []
 
     def click(answer):
         own = Decision.objects.select_related("step__run__spec").get(pk=decision.pk)
-        together.wait()
+        everyone_sees_it.wait()
         try:
             answer(own, by=run.owner)
         except AlreadyDecided as error:
             refused.append(error)
-        finally:
-            connection.close()
 
-    clicks = [
-        threading.Thread(target=click, args=[answer])
-        for answer in (approve_step, reject_step) * 2
-    ]
-    for one in clicks:
-        one.start()
-    for one in clicks:
-        one.join(60)
+    at_once(*(partial(click, answer) for answer in (approve_step, reject_step) * 2))
 
     decision.refresh_from_db()
     run.refresh_from_db()

@@ -1,10 +1,6 @@
 """Children that end in the same moment, and a caller that is stopped meanwhile."""
 
-import threading
-from collections.abc import Callable
-
 import pytest
-from django.db import connection
 
 from runs.models import Run
 from runs.services.cancel_run import cancel_run
@@ -14,6 +10,7 @@ from runs.services.held import Held, Process
 from runs.services.move import move
 from tests.make import make_call, make_run, make_step, make_worker
 from tests.services.family import sound
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,27 +32,6 @@ def family(**fields: object) -> tuple[Run, list[Run]]:
     for child in children:
         make_call(child)
     return parent, children
-
-
-def at_once(*works: Callable[[], object]) -> None:
-    """Do all of it side by side; fail with what went wrong in any."""
-    barrier, wrong = threading.Barrier(len(works)), list[BaseException]()
-
-    def do(work: Callable[[], object]) -> None:
-        try:
-            barrier.wait(30)
-            work()
-        except BaseException as error:  # noqa: BLE001  (the test tells it)
-            wrong.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=do, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert wrong == []
 
 
 def succeed(child: Run) -> bool:

@@ -8,6 +8,7 @@ from django.db import connection
 from runs.models import IdempotencyKey, Run
 from runs.services.start_once import AnotherBody, start_once
 from tests.make import make_run, make_user
+from tests.threads import at_once
 
 
 @pytest.mark.django_db
@@ -73,7 +74,7 @@ def test_a_refused_start_leaves_the_key_free():
 def test_two_at_the_same_time_make_one_run():
     ann = make_user()
     agent_of = make_run(ann).agent
-    both_looked = threading.Barrier(2, timeout=5)
+    both_looked = threading.Barrier(2, timeout=30)
     started = []
 
     def start():
@@ -84,13 +85,8 @@ def test_two_at_the_same_time_make_one_run():
 
     def ask():
         started.append(start_once(start, user=ann, key="k", body_digest="a"))
-        connection.close()
 
-    threads = [threading.Thread(target=ask) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(ask, ask)
 
     assert len({found.run.pk for found in started}) == 1
     assert sorted(found.is_new for found in started) == [False, True]
