@@ -15,12 +15,15 @@ from runs.services.freeze_agent import freeze_agent
 from tools.credentials import covers
 from tools.forms.fields import HostsField
 from tools.models import Tool
-from tools.overrides import LIMITS, in_force, loosenings, read_overrides
+from tools.overrides import LIMITS, in_force, loosenings, read_overrides, stricter
 from tools.services import tool_spec_of
-from tools.services.tool_spec_of import described
+from tools.services.tool_spec_of import described, must_ask
 from tools.spec import ToolSpec
 
 EXPIRY = {"reject": "Reject the call and tell the model", "stop": "Stop the run"}
+ALWAYS_ASKED = (
+    "The tool says that a person answers for each call; an agent cannot lift that."
+)
 NUMBERS = (*LIMITS, "approval_hours")
 CHOICES = ("effect", "on_error", "at_expiry")
 
@@ -76,8 +79,9 @@ class AgentToolForm(UseForm):
     policy = forms.ChoiceField(
         choices=AgentTool.Policy.choices,
         label="Permission",
-        help_text="Deny hides it from the model. Allow and Ask count before the tool's "
-        "own rule about approval.",
+        help_text="Deny hides it from the model, Ask has a person say yes to each "
+        "call. Allow calls it at once, except where the tool always asks or names who "
+        "answers.",
     )
     effect = forms.ChoiceField(
         required=False,
@@ -158,11 +162,17 @@ class AgentToolForm(UseForm):
     def clean(self) -> dict[str, Any]:
         """Refuse what the tool limits more, and a name that another tool has."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
+        if given.get("policy") == "allow" and self._must_ask():
+            self.add_error("policy", ALWAYS_ASKED)
         for field, told in loosenings(read_overrides(self.overrides()), self.tool):
             self.add_error(field, told)
         if not self.errors:
             self._check_agent()
         return given
+
+    def _must_ask(self) -> bool:
+        effect = stricter(self.tool.effect, self.overrides().get("effect"))
+        return must_ask(self.tool, effect=effect)
 
     def _check_agent(self) -> None:
         if self.cleaned_data["policy"] == AgentTool.Policy.DENY:

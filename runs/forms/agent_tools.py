@@ -10,6 +10,7 @@ from runs.models import Agent, AgentTool
 from runs.services.save_agent import ToolUse
 from tools.models import Tool
 from tools.overrides import read_overrides, stricter
+from tools.services.tool_spec_of import must_ask
 
 FIELD = re.compile(r"(tool|agent)-([0-9]{1,15})")
 OFF = "off"
@@ -53,6 +54,14 @@ class ToolChoice(NamedTuple):
         if isinstance(self.thing, Agent):
             return ""
         return stricter(self.thing.effect, read_overrides(self.overrides).effect)
+
+    @property
+    def insists(self) -> bool:
+        """Whether it asks a person even where this agent may call it at once."""
+        if isinstance(self.thing, Agent):
+            return False
+        own = read_overrides(self.overrides).effect
+        return must_ask(self.thing, effect=stricter(self.thing.effect, own))
 
     @property
     def is_on(self) -> bool:

@@ -16,6 +16,8 @@ from runs.models import Run
 from runs.services.errors import FieldError, SpecRefused
 from runs.services.freeze_agent import refuse_flaws, variables_of_spec
 from runs.services.start_run import checked_inputs
+from tools.models import Tool
+from tools.services.tool_spec_of import must_ask
 from tools.spec import ToolSpec
 
 
@@ -74,6 +76,7 @@ def edited_spec(spec: AgentSpec, edits: ForkEdits, *, run: Run) -> AgentSpec:
         changed["executor"] = with_limits(spec.executor, edits.limits)
     new = spec.model_copy(update=changed)
     refuse_flaws(new)
+    refuse_lifted_questions(edits)
     prompt = new.prompt or KINDS[new.kind].prompt
     given = {**run.inputs, **(edits.inputs or {})}
     missing = [name for name in input_variables_of(prompt) if name not in given]
@@ -81,6 +84,18 @@ def edited_spec(spec: AgentSpec, edits: ForkEdits, *, run: Run) -> AgentSpec:
         told = f"The run has no value for {{{missing[0]}}}. Give it one as an input."
         raise SpecRefused([FieldError("prompt", told)])
     return new
+
+
+def refuse_lifted_questions(edits: ForkEdits) -> None:
+    """Raise `SpecRefused` for a tool that may run although it insists on a yes."""
+    allowed = {
+        one.tool_id: one for one in edits.tools or () if one.tool_id and not one.asks
+    }
+    for tool in Tool.objects.filter(pk__in=allowed):
+        one = allowed[tool.pk]
+        if must_ask(tool, effect=one.effect):
+            told = f"{one.name!r} must ask a person before each call: choose ask."
+            raise SpecRefused([FieldError("tools", told)])
 
 
 def edited_inputs(spec: AgentSpec, edits: ForkEdits, *, run: Run) -> dict[str, Any]:

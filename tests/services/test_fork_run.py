@@ -31,6 +31,7 @@ from tests.services.run_parts import (
     executed,
     go_on,
 )
+from tools.models import Tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -213,6 +214,23 @@ def test_a_call_that_asks_asks_again_in_the_fork():
 
     assert fork.status == "awaiting_approval"
     assert list(check_invariants()) == []
+
+
+def test_a_fork_cannot_allow_what_always_asks():
+    with model_server(script=["Hello."]) as server:
+        agent = agent_on(server, "send_mail")
+        agent.uses.update(policy="ask")
+        parent = executed(agent)
+        Tool.objects.filter(name="send_mail").update(approval="always")
+        tools = tuple(
+            tool.model_copy(update={"asks": False})
+            for tool in spec_of(parent.spec).tools
+        )
+        with pytest.raises(SpecRefused) as refused:
+            forked(parent, 1, tools=tools)
+
+    assert [error.field for error in refused.value.errors] == ["tools"]
+    assert Run.objects.count() == 1
 
 
 def test_other_calls_of_the_same_reply_keep_their_results():

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 
 from tests.tools import functions  # noqa: F401  # registers them
 from tests.tools.rows import make_tool, make_user
@@ -58,7 +58,8 @@ def test_a_function_brings_its_description_and_schema():
         ("default", "side_effects", "idempotent", False),
         ("default", "always", "read", True),
         ("ask", "never", "read", True),
-        ("allow", "always", "side_effect", False),
+        ("allow", "side_effects", "side_effect", False),
+        ("allow", "always", "read", True),
     ],
 )
 def test_policy_approval_and_effect_say_whether_a_person_is_asked(
@@ -67,6 +68,23 @@ def test_policy_approval_and_effect_say_whether_a_person_is_asked(
     tool = make_tool(approval=approval, effect=effect)
 
     assert tool_spec_of(tool, policy=policy).asks is asks
+
+
+@pytest.mark.parametrize(
+    ("approval", "effect", "asks"),
+    [
+        ("never", "side_effect", False),
+        ("side_effects", "side_effect", True),
+        ("side_effects", "read", False),
+    ],
+)
+def test_no_agent_takes_the_question_from_the_people_a_tool_names(
+    approval, effect, asks
+):
+    people = Group.objects.create(name="finance")
+    tool = make_tool(approval=approval, effect=effect, approvers=people)
+
+    assert tool_spec_of(tool, policy="allow").asks is asks
 
 
 def test_an_agent_may_see_some_fields_otherwise():

@@ -55,6 +55,17 @@ def test_what_is_saved_is_what_a_run_gets(client, ann):
     assert (entry.by, entry.changes["policy"]) == ("ann", ["default", "ask"])
 
 
+def test_a_tool_that_always_asks_cannot_be_allowed(client, ann):
+    tool = make_tool(ann, approval="always")
+    agent = make_agent(ann, tools=(tool,))
+
+    page = client.post(address(agent, tool), {"policy": "allow"}).content.decode()
+
+    assert "an agent cannot lift that" in page
+    assert agent.uses.get().policy == "default"
+    assert "always asks" in client.get(f"/agents/{agent.pk}/edit/").content.decode()
+
+
 def test_saving_the_agent_keeps_it(client, ann):
     tool = make_tool(ann)
     agent = make_agent(ann, tools=(tool,))

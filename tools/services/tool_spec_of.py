@@ -14,9 +14,9 @@ def tool_spec_of(
 ) -> ToolSpec:
     """Return `tool` as it is now, under the policy of one agent.
 
-    `policy` ask and allow decide whether a person is asked; default leaves it to the
-    tool's own approval and effect. Unknown overrides have no effect; effect and limits
-    of the tool only grow tighter.
+    With the policy `ask` a person is asked, with default where the tool says so; allow
+    lifts what the tool leaves to its agents, see `must_ask`. Unknown overrides have no
+    effect; effect and limits of the tool only grow tighter.
     """
     own = read_overrides(overrides)
     effect = stricter(tool.effect, own.effect)
@@ -45,8 +45,22 @@ def tool_spec_of(
 
 def asks(tool: Tool, policy: str, *, effect: Effect) -> bool:
     """Whether a person must approve each call, which has this effect."""
-    if policy != "default":
-        return policy == "ask"
+    if policy == "ask" or must_ask(tool, effect=effect):
+        return True
+    return policy != "allow" and _would_ask(tool, effect)
+
+
+def must_ask(tool: Tool, *, effect: Effect) -> bool:
+    """Whether no agent may lift the tool's rule that a person approves each call.
+
+    So it is where the tool always asks, or names the group that answers.
+    """
+    if tool.approval == Tool.Approval.ALWAYS:
+        return True
+    return tool.approvers_id is not None and _would_ask(tool, effect)
+
+
+def _would_ask(tool: Tool, effect: Effect) -> bool:
     return tool.approval == Tool.Approval.ALWAYS or (
         tool.approval == Tool.Approval.SIDE_EFFECTS and effect == "side_effect"
     )
