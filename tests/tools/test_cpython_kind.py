@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.listener import listener
+from tests.sandboxes import OWN_MEMORY, below, looked_at, program_of
 from tests.timing import assert_quick, tries
 from tests.tools.test_python_kind import BOMBS, ESCAPES, is_alive
 from tools.errors import CalledOff, ToolFailed, ToolOutOfTime
@@ -229,6 +230,16 @@ def test_the_kernel_refuses_the_call_itself(call):
     assert run(code) == [-1, 1]
 
 
+def test_code_gets_all_the_memory_its_tool_says():
+    code = "import time\nx = []\ntry:\n    while True:\n        x.append(b'x' * 9999)\n"
+    code += "except MemoryError:\n    time.sleep(0.3)\n"
+
+    with looked_at(sandboxes) as taken:
+        run(code, memory_mb=64)
+
+    assert 0.8 * (64 << 20) <= taken.memory <= 1.2 * (64 << 20) + OWN_MEMORY
+
+
 def test_memory_ends_where_the_tool_says():
     code = "x = []\ntry:\n    while True:\n        x.append(bytearray(1 << 20))\n"
     code += "except MemoryError:\n    n = len(x)\n    x.clear()\nn"
@@ -276,10 +287,19 @@ MORE_BOMBS = [
 ]
 
 
+def sandboxes():
+    """Return the processes in which code of this process runs."""
+    home = f"{cpython.HOME}/"
+    return [pid for pid in below(os.getpid()) if program_of(pid).startswith(home)]
+
+
 @pytest.mark.parametrize("code", [*BOMBS, *MORE_BOMBS])
-def test_limits_hold_and_the_worker_lives(code):
-    with pytest.raises(ToolFailed):
-        run(code, timeout=1.0, memory_mb=16)
+@tries(5)
+def test_limits_hold_within_a_fifth_and_the_worker_lives(code):
+    with looked_at(sandboxes) as taken, pytest.raises(ToolFailed):
+        run(code, timeout=1.0, memory_mb=64)
+
+    taken.assert_within(seconds=1.0, memory=64 << 20)
 
 
 def test_neighbours_work_while_bombs_go_off():

@@ -43,6 +43,25 @@ def test_code_that_cannot_be_taken_apart_is_refused(code):
         guarded(code)
 
 
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("\na +", "Line 2: invalid syntax."),
+        ("-" * 49_999 + "1", "The code cannot be read: it is nested too deeply."),
+        ("1+" * 24_999 + "1", "The code cannot be read: it is nested too deeply."),
+        ("a" + "()" * 24_999, "The code cannot be read: it is nested too deeply."),
+        ("1\0", "The code cannot be read: source code string cannot contain null"),
+        ("'\ud800'", "The code cannot be read: 'utf-8' codec can't encode"),
+    ],
+    ids=["syntax", "signs", "sums", "calls", "NUL", "surrogate"],
+)
+def test_why_it_cannot_be_read_is_a_sentence(code, sentence):
+    with pytest.raises(CannotRead) as caught:
+        guarded(code)
+
+    assert str(caught.value).startswith(sentence)
+
+
 @pytest.mark.parametrize("code", ["", "x = 1", "for a in []:\n    a"])
 def test_code_without_a_last_value_stays_as_it_is(code):
     assert guarded(code) == code

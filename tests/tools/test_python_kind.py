@@ -7,9 +7,11 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 
+from tests.sandboxes import looked_at
 from tests.timing import assert_quick, tries
 from tools.errors import CalledOff, ToolFailed, ToolOutOfTime
 from tools.kinds import left_behind
@@ -136,20 +138,34 @@ def test_nothing_outside_is_read_or_reached(code):
 
 
 STUBBORN = "while True:\n  try:\n    {what}\n  except BaseException:\n    1"
-BOMBS = [
+SLOW_BOMBS = [
     "while True:\n    pass",
     "sum(range(10 ** 12))",
+]
+FAT_BOMBS = [
+    "d = {}\ni = 0\nwhile True:\n    d[i] = str(i) * 50\n    i += 1",
+    "a = []\nwhile True:\n    a.append(str(len(a)) * 99)",
+]
+BOMBS = [
+    *SLOW_BOMBS,
+    *FAT_BOMBS,
     "x = 'a' * (1 << 31)",
     "[0] * 10 ** 10",
     "9 ** 9 ** 9",
     "1 << (1 << 40)",
     "x = [0]\nwhile True:\n    x = x + x",
-    "d = {}\ni = 0\nwhile True:\n    d[i] = str(i) * 50\n    i += 1",
     "def f():\n    return f()\nf()",
     "a = []\nfor _ in range(10 ** 6):\n    a = [a]\na",
     "'x'.join('y' for _ in range(10 ** 10))",
     "str(10 ** 10 ** 6)",
-    "import re\nre.match('(a|a)*$', 'a' * 60 + 'b' * 10 ** 7)",
+    "import re\nre.match('(a|a)*$', 'a' * 60 + 'b' * 10 ** 8)",
+    "import re\nre.sub('', 'x' * 10 ** 6, 'a' * 10 ** 6)",
+    "import json\njson.loads('[' * 10 ** 6)",
+    "x = 3\nwhile True:\n    x = x * x",
+    "s = set()\nwhile True:\n    s.add(len(s))",
+    "while True:\n    print('x')",
+    "def f(n):\n    return f(n + 1) + f(n + 1)\nf(0)",
+    "g = lambda f: f(f)\ng(g)",
     "import time\ntime.sleep(60)",
     STUBBORN.format(what="'a' * (1 << 31)"),
     STUBBORN.format(what="print('x' * 999)"),
@@ -164,16 +180,45 @@ BOMBS = [
 ]
 
 
+@contextmanager
+def fresh_sandbox():
+    """Let calls be made in a process of their own, and look at it."""
+    sandbox = importlib.import_module("tools.kinds.sandbox")
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        sandbox.Monty(min_processes=1, max_processes=1) as pool,
+    ):
+        patch.setattr(sandbox, "_pools", [pool])
+        with pool.checkout() as session:
+            pid = session.worker_pid
+        with looked_at(lambda: [pid]) as taken:
+            yield taken
+
+
 @pytest.mark.parametrize("code", BOMBS)
-@tries(4)
-def test_limits_hold_and_the_neighbours_live(code):
-    began = time.monotonic()
+@tries(5)
+def test_limits_hold_within_a_fifth_and_the_neighbours_live(code):
+    with fresh_sandbox() as taken, pytest.raises(ToolFailed):
+        run(code, timeout=1.0, memory_mb=64)
 
-    with pytest.raises(ToolFailed):
-        run(code, timeout=1.0, memory_mb=16)
-
-    assert_quick(time.monotonic() - began, 1.2 + 0.3)
+    taken.assert_within(seconds=1.0, memory=64 << 20)
     assert run("1 + 1") == 2
+
+
+@pytest.mark.parametrize("code", SLOW_BOMBS)
+def test_code_gets_all_the_time_its_tool_says(code):
+    with fresh_sandbox() as taken, pytest.raises(ToolOutOfTime):
+        run(code, timeout=1.0, memory_mb=64)
+
+    assert taken.seconds >= 1.0
+
+
+@pytest.mark.parametrize("code", FAT_BOMBS)
+def test_code_gets_all_the_memory_its_tool_says(code):
+    with fresh_sandbox() as taken, pytest.raises(ToolFailed, match="MemoryError"):
+        run(code, timeout=20.0, memory_mb=64)
+
+    assert taken.memory >= 0.8 * (64 << 20)
 
 
 def test_a_result_that_is_too_large_is_a_sentence():

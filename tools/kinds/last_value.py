@@ -21,8 +21,24 @@ FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 class CannotRead(ToolFailed):
     """The code is not Python as we know it."""
 
-    def __init__(self, why: str) -> None:
-        super().__init__(f"{why}.")
+    def __init__(self, error: Exception) -> None:
+        if isinstance(error, SyntaxError) and error.lineno:
+            told = f"Line {error.lineno}: {error.msg}."
+        elif isinstance(error, MemoryError | RecursionError):
+            told = "The code cannot be read: it is nested too deeply."
+        else:
+            why = getattr(error, "msg", None) or error
+            told = f"The code cannot be read: {why}."
+        super().__init__(told)
+
+
+def tree_of(code: str) -> ast.AST:
+    """Return the parsed code, none of which runs; raise `CannotRead`."""
+    try:
+        tree: ast.AST = compile(code, "tool", "exec", FLAGS)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise CannotRead(error) from None
+    return tree
 
 
 def guarded(code: str) -> str:
@@ -33,12 +49,7 @@ def guarded(code: str) -> str:
     apart, even where the sandbox could: its value would not be measured.
     """
     code = code.replace("\r\n", "\n").replace("\r", "\n")
-    try:
-        tree = compile(code, "tool", "exec", FLAGS)
-    except SyntaxError as error:
-        raise CannotRead(f"Line {error.lineno}: {error.msg}") from None
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise CannotRead(f"The code cannot be read: {error}") from None
+    tree = tree_of(code)
     last = tree.body[-1] if isinstance(tree, ast.Module) and tree.body else None
     if not isinstance(last, ast.Expr):
         return code

@@ -1,6 +1,5 @@
 """Tools that are Python written in the browser, run in a sandbox."""
 
-import ast
 import keyword
 from typing import Any, Literal
 
@@ -11,6 +10,7 @@ from tools.errors import ToolFailed
 from tools.kinds.call import Call
 from tools.kinds.cpython import run_cpython
 from tools.kinds.cpython_probe import flaw_of_sandbox
+from tools.kinds.last_value import CannotRead, tree_of
 from tools.kinds.values import jsonable
 from tools.watch import Watch
 
@@ -82,11 +82,8 @@ def is_variable(name: str) -> bool:
 
 def flaw_of_code(code: str) -> str | None:
     """Return why `code` cannot be read, without running any of it."""
-    flags = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
-        compile(code, "tool", "exec", flags)
-    except SyntaxError as error:
-        return f"Line {error.lineno}: {error.msg}."
-    except (ValueError, RecursionError, MemoryError) as error:
-        return f"The code cannot be read: {error}."
+        tree_of(code)
+    except CannotRead as error:
+        return str(error)
     return None
