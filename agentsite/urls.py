@@ -12,4 +12,5 @@ urlpatterns = [
     path("", include("runs.urls")),
 ]
 
+handler400 = "runs.views.errors.bad_request"
 handler500 = "runs.views.errors.server_error"

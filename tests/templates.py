@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-STANDALONE = {"base.html", "500.html"}
+STANDALONE = {"base.html", "400.html", "500.html"}
 """Pages that extend nothing; the second must work when everything else is broken."""
 
 COMMENT = re.compile(r"\{#.*?#\}|\{% comment %\}.*?\{% endcomment %\}", re.DOTALL)

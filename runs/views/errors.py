@@ -22,6 +22,11 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
     return render(request, "errors/csrf.html", {"reason": reason}, status=403)
 
 
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Say that the request could not be read, without reading more of it."""
+    return HttpResponse(render_to_string("400.html"), status=400)
+
+
 class ButtonPage:
     """Show a page in place of the blank 405 where a button's address is opened."""
 

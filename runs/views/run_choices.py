@@ -17,14 +17,18 @@ from runs.services.start_run import start_run
 from runs.whole_number import whole_number
 
 MOST = 200
+"""Runs at once; a page of the list holds fewer."""
 
 
 @require_POST
 def run_choices(request: HtmxRequest) -> HttpResponse:
     """Stop, start again, tag, compare or delete the chosen runs."""
-    chosen = {whole_number(text) for text in request.POST.getlist("run")[:MOST]}
-    runs = list(Run.objects.visible_to(request.user).filter(pk__in=chosen - {None}))
+    chosen = {whole_number(text) for text in request.POST.getlist("run")} - {None}
     back = redirect(back_to(request))
+    if len(chosen) > MOST:
+        messages.error(request, f"Choose {MOST} runs at most. Nothing was done.")
+        return back
+    runs = list(Run.objects.visible_to(request.user).filter(pk__in=chosen))
     do = request.POST.get("do", "")
     if not runs:
         messages.error(request, "Choose runs in the list first.")

@@ -89,5 +89,6 @@ MOVES: dict[str, Move] = {
     ),
     "run-button": partial(press, path="/runs/9002/stop/"),
     "broken": partial(put, template="500.html"),
+    "unreadable": partial(put, template="400.html"),
     "database-away": partial(put, template="errors/database_away.html"),
 }

@@ -149,11 +149,17 @@ def test_keys_lead_to_errors_search_tabs_and_the_list_of_keys(browser, lived_in)
         page.keyboard.press("/")
         expect(page.locator("#run-search")).to_be_focused()
         page.keyboard.press("Escape")
-        page.locator("#run-detail h2").first.click()
         page.keyboard.press("?")
         expect(page.locator("#run-keys")).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.locator("#run-keys")).to_be_hidden()
+
+
+def test_up_from_what_the_model_writes_now_is_the_newest_step(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{LIVE}/") as page:
+        last = numbers(page)[-1]
+        page.keyboard.press("k")
+        page.wait_for_url(re.compile(f"step={last}$"))
 
 
 def test_a_held_key_passes_many_steps_and_opens_the_last(browser, lived_in):

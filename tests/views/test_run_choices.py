@@ -99,3 +99,22 @@ def test_goes_back_to_the_list_only(client, ann, here):
     answer = client.post("/runs/chosen/", {"do": "stop", "here": here})
 
     assert answer.headers["Location"] == "/runs/"
+
+
+def test_more_than_can_be_done_at_once_is_refused_whole(client, ann):
+    run = make_run(ann, status="succeeded")
+    body = {"do": "delete", "sure": "1", "run": [run.pk, *range(10**6, 10**6 + 200)]}
+
+    page = client.post("/runs/chosen/", body, follow=True).content.decode()
+
+    assert "Choose 200 runs at most. Nothing was done." in page
+    assert Run.objects.filter(pk=run.pk).exists()
+
+
+def test_ten_thousand_runs_get_a_page_that_says_so(client, ann):
+    body = {"do": "stop", "run": list(range(10_000))}
+
+    answer = client.post("/runs/chosen/", body)
+
+    assert answer.status_code == 400
+    assert "Nothing was done." in answer.content.decode()

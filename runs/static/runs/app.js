@@ -59,7 +59,12 @@
   });
 
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") closeMenus(null);
+    if (event.key === "Escape") {
+      closeMenus(null);
+      if (!event.target.matches("input[type=search]")) return;
+      event.preventDefault(); // what was searched for stays
+      event.target.blur();
+    }
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, textarea, select, [contenteditable]")) return;
     const searches = [...document.querySelectorAll("[data-first-search], input[type=search]")].filter((one) => one.checkVisibility());

@@ -197,7 +197,8 @@
     opening = setTimeout(() => row.click(), 70); // a held key passes many rows
   }
   function move(by) {
-    const all = rows(), now = all.findIndex((row) => row.matches("[aria-current]"));
+    const all = rows(), at = all.findIndex((row) => row.matches("[aria-current]"));
+    const now = at < 0 && following ? all.length - 1 : at; // who follows looks at the newest
     const next = all[now + by];
     if (next) choose(next);
     else if (by > 0) find("#run-later:not([hidden]) a")?.click();
