@@ -72,6 +72,7 @@ PUBLIC_V6 = (IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96"))
 Entry = re.compile(
     r"\[(?P<six>[^\]]+)\](?::(?P<port6>\d+))?|(?P<host>[^:\[\]]+)(?::(?P<port>\d+))?"
 )
+MAX_NAME = 253
 HOST_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 
 
@@ -130,7 +131,7 @@ def _entry(text: str) -> PrivateHost:
     if network is not None:
         return PrivateHost(network=network, port=port)
     name = host.lower().rstrip(".")
-    if match["six"] or "/" in name or not HOST_NAME.fullmatch(name):
+    if match["six"] or "/" in name or not is_host_name(name):
         raise ValueError(f"{text!r} is no host, address or network like 10.0.0.0/8.")
     return PrivateHost(name=name, port=port)
 
@@ -140,6 +141,11 @@ def _network(text: str) -> Network | None:
         return ip_network(text)
     except ValueError:
         return None
+
+
+def is_host_name(text: str) -> bool:
+    """Whether a name server can be asked for `text`, given in small letters."""
+    return len(text) <= MAX_NAME and HOST_NAME.fullmatch(text) is not None
 
 
 def read_address(text: str) -> Address | None:

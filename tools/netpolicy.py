@@ -15,6 +15,7 @@ from tools.addresses import (
     Address,
     PrivateHost,
     Use,
+    is_host_name,
     never_allowed,
     not_public,
     plain,
@@ -57,7 +58,14 @@ class NetPolicy:
     """If set, the only host names that may be called; `*.example.com`: all below."""
 
     def check_host(self, host: str) -> None:
-        """Raise `AddressRefused` if `host` is not among the only hosts."""
+        """Raise `AddressRefused` if `host` may not be looked up.
+
+        It is no name at all, a metadata service, or not among the only hosts.
+        """
+        if host in METADATA_NAMES:
+            raise AddressRefused(host, "clouds hand out credentials there")
+        if read_address(host) is None and not is_host_name(host):
+            raise AddressRefused(host, "it is no name of a host")
         if self.only_hosts is None:
             return
         for allowed in self.only_hosts:

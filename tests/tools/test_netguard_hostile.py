@@ -7,13 +7,18 @@ import pytest
 
 from tests.fakes.dns_server import name_server
 from tests.fakes.listener import Listener, http, listener
+from tools.errors import ToolFailed
+from tools.kinds.registry import call_tool
 from tools.netguard import (
     AddressRefused,
     AnswerRefused,
     NetPolicy,
     guarded_client,
+    open_client,
     parse_private_hosts,
 )
+from tools.sockets import Guard, resolve_by_system
+from tools.spec import ToolSpec
 from tools.watch import Watch
 
 SPELLINGS = {
@@ -81,6 +86,8 @@ SPELLINGS = {
     "metadata by 6to4": "http://[2002:a9fe:a9fe::]/",
     "metadata by NAT64": "http://[64:ff9b::a9fe:a9fe]/",
     "metadata v6": "http://[fd00:ec2::254]/",
+    "metadata by name": "http://metadata.google.internal/",
+    "metadata by name with a dot": "http://Metadata.Google.Internal./",
     "metadata of Alibaba": "http://100.100.100.200/",
     "metadata of Oracle": "http://192.0.0.192/",
     "metadata of Azure": "http://168.63.129.16/",
@@ -93,8 +100,31 @@ SPELLINGS = {
     "no scheme": "127.0.0.1:{port}/",
 }
 
-REFUSED = (AddressRefused, AnswerRefused, httpx.InvalidURL, httpx.HTTPError, ValueError)
-"""How a call ends that is not made; the last three where it is no address at all."""
+NO_URL = {
+    "octal": "httpx takes no leading zeros",
+    "padded octal": "httpx takes no leading zeros",
+    "circled digits": "no letters of a host name by IDNA 2008",
+    "full-width digits": "no letters of a host name by IDNA 2008",
+    "full-width localhost": "no letters of a host name by IDNA 2008",
+    "soft hyphen": "no letter of a host name by IDNA 2008",
+    "tab inside": "no URL has control characters",
+    "line break inside": "no URL has control characters",
+}
+"""Spellings no request can be made of, so that the guard never sees one, and why."""
+
+NO_HOST = {"file", "no host", "no scheme"}
+"""Spellings without a host, which the small client cannot be given."""
+
+
+def hostile_resolver(host: str, port: int) -> list[str]:
+    """Return what the system says of numbers and localhost; all else points inside.
+
+    So no row is decided by a name server that happens to know nothing.
+    """
+    try:
+        return resolve_by_system(host, port)
+    except OSError:
+        return ["127.0.0.1"]
 
 
 @pytest.fixture(scope="module")
@@ -106,17 +136,83 @@ def inside() -> Iterator[tuple[Listener, Listener]]:
 
 def strict_client(**more: object) -> httpx.Client:
     """Return a client that may call the public internet and nothing else."""
+    more = {"resolve": hostile_resolver, **more}
     return guarded_client(NetPolicy(), Watch(seconds=5), timeout=2, **more)  # type: ignore[arg-type]  # forwards
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS.values(), ids=SPELLINGS.keys())
-def test_no_spelling_reaches_loopback(inside, spelling):
+@pytest.mark.parametrize("name", [one for one in SPELLINGS if one not in NO_URL])
+def test_the_guard_refuses_every_spelling(inside, name):
     four, six = inside
     for one in inside:
-        with strict_client() as client, pytest.raises(REFUSED):
-            client.get(spelling.replace("{port}", str(one.port)))
+        with strict_client() as client, pytest.raises(AddressRefused):
+            client.get(SPELLINGS[name].replace("{port}", str(one.port)))
 
     assert (four.knocks, six.knocks) == (0, 0)
+
+
+@pytest.mark.parametrize("name", [one for one in SPELLINGS if one in NO_URL])
+def test_of_the_other_spellings_no_request_can_be_made(inside, name):
+    four, _ = inside
+    with strict_client() as client, pytest.raises(httpx.InvalidURL):
+        client.get(SPELLINGS[name].replace("{port}", str(four.port)))
+
+    assert four.knocks == 0
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("0177.0.0.1", "0000177.0.0.1", "①②⑦.⓪.⓪.①", "１２７.０.０.１"),
+        *("ｌｏｃａｌｈｏｓｔ", "local\u00adhost", "127.0.0\t.1", "127.0.0.1\r\n", ""),
+        *("127..1", "%31%32%37.0.0.1", "a" * 64, "a." * 130 + "a", "local host"),
+    ],
+)
+def test_the_guard_refuses_a_host_itself(inside, host):
+    four, _ = inside
+    guard = Guard(NetPolicy(), Watch(seconds=5), resolve_by_system)
+
+    with pytest.raises(AddressRefused):
+        guard.connect_tcp(host, four.port, 2.0)
+
+    assert four.knocks == 0
+
+
+@pytest.mark.parametrize(
+    "name", [one for one in SPELLINGS if one not in NO_URL and one not in NO_HOST]
+)
+def test_the_client_of_providers_refuses_every_spelling(inside, name):
+    four, six = inside
+    for one in inside:
+        url = httpx.URL(SPELLINGS[name].replace("{port}", str(one.port)))
+        client = open_client(NetPolicy(), timeout=2, resolve=hostile_resolver)
+        with (
+            pytest.raises(AddressRefused),
+            client.exchange(url, b"", None, watch=Watch(seconds=5)),
+        ):
+            pass
+
+    assert (four.knocks, six.knocks) == (0, 0)
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_a_tool_says_that_it_may_not_or_that_this_is_no_address(inside, name):
+    four, six = inside
+    url = SPELLINGS[name].replace("{port}", str(four.port))
+    spec = ToolSpec(name="t", kind="http", config={"url": url, "method": "GET"})
+
+    with pytest.raises(ToolFailed) as caught:
+        call_tool(spec, {}, watch=Watch(seconds=5))
+
+    assert any(one in str(caught.value) for one in SENTENCES)
+    assert (four.knocks, six.knocks) == (0, 0)
+
+
+SENTENCES = (
+    "are not allowed: ",
+    "this is no address (",
+    "an address begins with https:// and a host",
+    "a password belongs into a credential",
+)
 
 
 REDIRECTS = {
@@ -127,6 +223,15 @@ REDIRECTS = {
     "308": ("308 Permanent Redirect", "http://2130706433:{port}/"),
     "without scheme": ("302 Found", "//127.0.0.1:{port}/"),
     "to metadata": ("302 Found", "http://169.254.169.254/latest/"),
+    "to decimal metadata": ("307 Temporary Redirect", "http://2852039166/"),
+    "to metadata by name": ("302 Found", "http://metadata.google.internal/"),
+    "to all addresses": ("302 Found", "http://0:{port}/"),
+    "to NAT64": ("308 Permanent Redirect", "http://[64:ff9b::7f00:1]:{port}/"),
+    "to 6to4": ("302 Found", "http://[2002:7f00:1::]:{port}/"),
+    "with userinfo": ("302 Found", "http://127.0.0.2@127.0.0.1:{port}/"),
+    "with a backslash": ("302 Found", "http://127.0.0.1:{port}\\@evil.test/"),
+    "with a dot behind": ("302 Found", "//localhost.:{port}/"),
+    "to a name": ("302 Found", "http://evil.test:{port}/"),
     "to a file": ("302 Found", "file:///etc/passwd"),
     "to a socket": ("302 Found", "gopher://127.0.0.1:{port}/_"),
     "to no address": ("302 Found", "http://[::1"),
@@ -137,15 +242,43 @@ REDIRECTS = {
 def test_no_redirect_reaches_loopback(inside, status, target):
     four, _ = inside
     location = "Location: " + target.replace("{port}", str(four.port))
-    with listener("127.0.0.2", http(status, location)) as outside:
-        policy = NetPolicy(private_hosts=parse_private_hosts("tool=127.0.0.2")["tool"])
-        with (
-            guarded_client(policy, Watch(seconds=5), timeout=2) as client,
-            pytest.raises(REFUSED),
-        ):
-            client.get(f"http://127.0.0.2:{outside.port}/")
+    with (
+        listener("127.0.0.2", http(status, location)) as outside,
+        client_of_outside() as client,
+        pytest.raises(GUARDED),
+    ):
+        client.get(f"http://127.0.0.2:{outside.port}/")
 
     assert outside.knocks == 1
+    assert four.knocks == 0
+
+
+GUARDED = (AddressRefused, AnswerRefused)
+"""How a call ends that was redirected to where it may not go, or to nowhere."""
+
+
+def client_of_outside() -> httpx.Client:
+    """Return a client for which 127.0.0.2 stands for the public internet."""
+    policy = NetPolicy(private_hosts=parse_private_hosts("tool=127.0.0.2")["tool"])
+    return guarded_client(policy, Watch(seconds=5), timeout=2, resolve=hostile_resolver)
+
+
+@pytest.mark.parametrize("status", ["302 Found", "307 Temporary Redirect"])
+def test_the_last_of_a_chain_of_redirects_is_checked_as_the_first(inside, status):
+    four, _ = inside
+    places = ["/a", "/b", "/c", f"http://localhost:{four.port}/"]
+
+    def send_on(sock):
+        http(status, f"Location: {places.pop(0)}")(sock)
+
+    with (
+        listener("127.0.0.2", send_on) as outside,
+        client_of_outside() as client,
+        pytest.raises(AddressRefused),
+    ):
+        client.get(f"http://127.0.0.2:{outside.port}/")
+
+    assert outside.knocks == 4
     assert four.knocks == 0
 
 
@@ -156,13 +289,12 @@ def test_a_chain_of_redirects_ends():
         answers.append(b"")
         http("302 Found", f"Location: /{len(answers)}")(sock)
 
-    with listener("127.0.0.2", again) as outside:
-        policy = NetPolicy(private_hosts=parse_private_hosts("tool=127.0.0.2")["tool"])
-        with (
-            guarded_client(policy, Watch(seconds=5), timeout=2) as client,
-            pytest.raises(AnswerRefused, match="redirects more than 5 times"),
-        ):
-            client.get(f"http://127.0.0.2:{outside.port}/")
+    with (
+        listener("127.0.0.2", again) as outside,
+        client_of_outside() as client,
+        pytest.raises(AnswerRefused, match="redirects more than 5 times"),
+    ):
+        client.get(f"http://127.0.0.2:{outside.port}/")
 
     assert outside.knocks == 6
 
@@ -254,4 +386,4 @@ def test_a_redirect_to_another_host_carries_no_credentials():
 
 
 def test_the_table_is_as_long_as_promised():
-    assert len(SPELLINGS) + len(REDIRECTS) >= 60
+    assert len(set(SPELLINGS) - set(NO_URL)) >= 60
