@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 from django import forms
@@ -18,40 +17,14 @@ from runs.engine.types import (
     PromptSpec,
     ToolCall,
 )
+from runs.forms.fork_tools import ForkTools
 from runs.forms.looks import dress, mono
 from runs.forms.run import name_of
 from runs.models import Provider
-from runs.services.callable_agents import callable_agents
 from runs.services.fork_edits import ForkEdits
 from runs.services.fork_point import ForkPoint
-from runs.services.freeze_agent import AGENT_KIND, agent_tool_spec
-from tools.models import Tool
-from tools.services.tool_spec_of import tool_spec_of
-from tools.spec import ToolSpec
 
 ROLES = {"system": "System", "user": "Person", "assistant": "Model", "tool": "Tool"}
-MOST_TOOLS = 60
-"""Tools beside the run's own that are offered."""
-MOST_AGENTS = 30
-
-
-@dataclass(frozen=True)
-class ToolRow:
-    """A tool, and what the fork may do with it."""
-
-    spec: ToolSpec
-    chosen: str
-    """allow, ask or off."""
-
-    @property
-    def is_agent(self) -> bool:
-        """Whether it is another agent."""
-        return self.spec.kind == AGENT_KIND
-
-    @property
-    def field(self) -> str:
-        """Name of the radio buttons."""
-        return f"{'agent' if self.is_agent else 'tool'}-{self.spec.name}"
 
 
 class ForkForm(forms.Form):
@@ -111,6 +84,9 @@ class ForkForm(forms.Form):
         self.point, self.spec, self.user = point, spec, user
         self.may_edit = may_edit
         self.prompt = spec.prompt or KINDS[spec.kind].prompt
+        self.tools = ForkTools(
+            spec, self.data, run=point.run, user=user, may_edit=may_edit
+        )
         self.has_calls = KINDS[spec.kind].needs_functions
         self._show_step()
         self._show_reply()
@@ -224,46 +200,6 @@ class ForkForm(forms.Form):
             if name in self.data
         )
 
-    @property
-    def tools_changed(self) -> bool:
-        """Whether another choice of tools was sent than the run has."""
-        if not self.is_bound:
-            return False
-        chosen = [(row.spec.name, row.chosen) for row in self.tool_rows()]
-        known = {tool.name: "ask" if tool.asks else "allow" for tool in self.spec.tools}
-        return any(known.get(name, "off") != choice for name, choice in chosen)
-
-    def tool_rows(self) -> list[ToolRow]:
-        """Return the run's tools, then the others one may add."""
-        rows = [
-            ToolRow(tool, "ask" if tool.asks else "allow") for tool in self.spec.tools
-        ]
-        known = {tool.name for tool in self.spec.tools}
-        others = [*self._others(), *self._other_agents()]
-        rows += [ToolRow(s, "off") for s in others if s.name not in known]
-        return [replace(row, chosen=self._typed(row)) for row in rows]
-
-    def _typed(self, row: ToolRow) -> str:
-        typed = self.data.get(row.field, "")
-        return typed if typed in {"allow", "ask", "off"} else row.chosen
-
-    def _others(self) -> Iterator[ToolSpec]:
-        if not self.may_edit:
-            return
-        theirs = Tool.objects.usable_by(self.point.run.agent.owner)
-        mine = Tool.objects.usable_by(self.user).filter(pk__in=theirs.values("pk"))
-        have = [tool.tool_id for tool in self.spec.tools if tool.tool_id]
-        for tool in mine.exclude(pk__in=have).order_by("name")[:MOST_TOOLS]:
-            yield tool_spec_of(tool)
-
-    def _other_agents(self) -> Iterator[ToolSpec]:
-        if self.may_edit:
-            have = [tool.config.get("agent_id") for tool in self.spec.tools]
-            run, user = self.point.run, self.user
-            rows = callable_agents(run.agent, user).select_related("prompt")
-            for agent in rows.exclude(pk__in=filter(None, have))[:MOST_AGENTS]:
-                yield agent_tool_spec(agent)
-
     def clean_reply_calls(self) -> tuple[ToolCall, ...]:
         """Read the list of calls."""
         text: str = self.cleaned_data["reply_calls"].strip()
@@ -308,7 +244,7 @@ class ForkForm(forms.Form):
             inputs=self._input_edit(),
             prompt=self._prompt_edit() if self.may_edit else None,
             model=self._model_edit() if self.may_edit else None,
-            tools=self._tool_edit() if self.may_edit else None,
+            tools=self.tools.edit() if self.may_edit else None,
             limits=limits,
         )
 
@@ -379,13 +315,6 @@ class ForkForm(forms.Form):
                 }
             )
         return None if new == old else new
-
-    def _tool_edit(self) -> tuple[ToolSpec, ...] | None:
-        rows = [row for row in self.tool_rows() if row.chosen != "off"]
-        new = tuple(
-            row.spec.model_copy(update={"asks": row.chosen == "ask"}) for row in rows
-        )
-        return None if new == self.spec.tools else new
 
     def take(self, path: str, message: str) -> None:
         """Show a refusal at its field."""

@@ -86,7 +86,7 @@ def last_call_row(run: Run) -> int:
 def shown(point: ForkPoint, form: ForkForm) -> dict[str, Any]:
     """Return what the page says about the step."""
     run, step, call = point.run, point.step, point.call
-    words, rows = "", form.tool_rows()
+    words, rows = "", form.tools.rows()
     if step is not None:
         words = words_of_input(step.tool_input)
     elif call is not None:
