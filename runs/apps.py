@@ -12,6 +12,7 @@ class RunsConfig(AppConfig):
         """Keep every change of a definition in the audit log."""
         # Tables can be imported only when all apps are known.
         from runs import models  # noqa: PLC0415
+        from runs.services.editing_spell import follow_drafts  # noqa: PLC0415
         from tools.audit.follow import follow  # noqa: PLC0415
 
         follow(models.Provider, "provider")
@@ -37,3 +38,4 @@ class RunsConfig(AppConfig):
             name=lambda version: f"{version.agent}, {version}",
         )
         follow(models.ApiToken, "API token")
+        follow_drafts()

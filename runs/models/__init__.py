@@ -1,6 +1,13 @@
 """Every table of the product but those of tools."""
 
-from runs.models.agents import Agent, AgentTool, AgentVersion, PromptTemplate, Spec
+from runs.models.agents import (
+    Agent,
+    AgentTool,
+    AgentVersion,
+    EditingSpell,
+    PromptTemplate,
+    Spec,
+)
 from runs.models.decisions import Allowance, Decision
 from runs.models.lists import RunCard, RunTag, RunTally, RunTool, SavedFilter
 from runs.models.people import ApiToken, LoginLink, Preferences
@@ -19,6 +26,7 @@ __all__ = [
     "ApiToken",
     "Conversation",
     "Decision",
+    "EditingSpell",
     "IdempotencyKey",
     "LoginLink",
     "ModelAttempt",

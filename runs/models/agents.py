@@ -119,6 +119,22 @@ class AgentTool(models.Model):
         return f"{self.agent_id}: {self.tool or self.sub_agent}"
 
 
+class EditingSpell(models.Model):
+    """One person's edits of a draft, until they are told as one audit entry."""
+
+    agent = models.OneToOneField(Agent, on_delete=models.CASCADE, related_name="+")
+    by = models.CharField(max_length=150)
+    by_number = models.BigIntegerField()
+    way = models.CharField(max_length=8)
+    began_at = models.DateTimeField()
+    last_at = models.DateTimeField(db_index=True)
+    before = models.JSONField()
+    """The draft as it was: columns of the agent, and its instructions."""
+
+    def __str__(self) -> str:
+        return f"{self.by} edits {self.agent}"
+
+
 class Spec(models.Model):
     """A frozen `AgentSpec`; equal specs are one row."""
 

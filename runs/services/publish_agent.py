@@ -7,6 +7,7 @@ from django.db import transaction
 
 from runs.models import Agent, AgentVersion
 from runs.services.definition import definition_of, remembers
+from runs.services.editing_spell import end_spell
 from runs.services.errors import DraftMoved
 from runs.services.freeze_agent import freeze_agent, refuse_flaws, spec_row
 from runs.services.save_agent import token_of
@@ -40,6 +41,7 @@ def publish_draft(
         stored = Agent.objects.select_for_update().get(pk=agent.pk)
         if seen is not None and token_of(stored) != seen:
             raise DraftMoved
+        end_spell(agent.pk)
         row, newest = spec_row(spec), agent.versions.first()
         same = newest is not None and newest.spec_id == row.pk
         if newest is not None and same and remembers(agent, newest) == agent.memory:

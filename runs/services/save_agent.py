@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from runs.engine.kinds.registry import KINDS
 from runs.models import Agent, AgentTool, PromptTemplate
+from runs.services.editing_spell import editing
 from runs.services.errors import DraftMoved
 from runs.services.find_circle import refuse_circle
 from runs.services.own_prompt import fields_of, own_slug, prompt_with
@@ -41,16 +42,17 @@ def save_agent(
     itself.
     """
     refuse_circle(agent, [use.sub_agent_id for use in uses if use.sub_agent_id])
-    if seen is not None and agent.pk:
+    if agent.pk:
         stored = Agent.objects.select_for_update().get(pk=agent.pk)
-        if token_of(stored) != seen:
+        if seen is not None and token_of(stored) != seen:
             raise DraftMoved
-    if instructions is not None:
-        if not agent.pk:  # its own prompt is named by its number
-            agent.prompt = None
-            agent.save()
-        agent.prompt = _own_prompt(agent, instructions)
-    agent.save()
+    with editing(agent):
+        if instructions is not None:
+            if not agent.pk:  # its own prompt is named by its number
+                agent.prompt = None
+                agent.save()
+            agent.prompt = _own_prompt(agent, instructions)
+        agent.save()
     _save_uses(agent, uses)
     return agent
 

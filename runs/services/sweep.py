@@ -12,6 +12,7 @@ from runs import bell
 from runs.models import Run
 from runs.models.runs import UNFINISHED
 from runs.services.clock import from_now
+from runs.services.editing_spell import end_quiet_spells
 from runs.services.expire_questions import expire_questions
 from runs.services.file_runs import file_runs
 from runs.services.held import Process
@@ -89,6 +90,7 @@ def keep_sweeping(process: Process, stop: threading.Event) -> None:
             sweep(free=process.threads - len(process.now()))
             file_runs()
             sample_queue()
+            end_quiet_spells()
         except (DatabaseError, InterfaceError) as error:
             logger.warning("no sweep, the database is away: %s", error)
             connection.close()

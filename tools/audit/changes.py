@@ -72,9 +72,16 @@ def shown(field: Any, pair: list[Any]) -> Changes:
                 for key in {**before, **after}
                 if pair[0].get(key) != pair[1].get(key)
             }
-    if is_long_text(*pair) and not is_secret(field.name):
-        pair = around(*map(masked_text, pair))
+    if not is_secret(field.name):
+        pair = texts_as_kept(*pair)
     return {field.name: [plain(masked_column(field.name, one)) for one in pair]}
+
+
+def texts_as_kept(before: Any, after: Any) -> list[Any]:
+    """Return two values; of long texts the part in which they differ."""
+    if not is_long_text(before, after):
+        return [before, after]
+    return around(masked_text(before), masked_text(after))
 
 
 def is_long_text(before: Any, after: Any) -> bool:
@@ -84,10 +91,7 @@ def is_long_text(before: Any, after: Any) -> bool:
 
 
 def around(before: str, after: str) -> list[Any]:
-    """Return the differing part of two texts with what stands around it.
-
-    A page that saves as one types would else keep a whole prompt for each word.
-    """
+    """Return the differing part of two texts with what stands around it."""
     head = len(commonprefix([before, after]))
     most = min(len(before), len(after)) - head
     tail = len(commonprefix([before[::-1], after[::-1]])[:most])

@@ -3,7 +3,9 @@
 What is changed by `QuerySet.update` raises no signal; such services write their own.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +26,27 @@ BEFORE = "_audit_before"
 
 LISTS = ("groups", "user_permissions", "permissions")
 """Many-to-many fields that say who may do what."""
+
+
+RIGHTS = frozenset({"owner", "visibility"})
+"""Who may do what with a row: always told at once."""
+
+_later: ContextVar[bool] = ContextVar("audit_later", default=False)
+
+
+@contextmanager
+def told_later() -> Iterator[None]:
+    """Write nothing but a new row and changed rights; the caller tells the rest."""
+    token = _later.set(True)
+    try:
+        yield
+    finally:
+        _later.reset(token)
+
+
+def is_told_later() -> bool:
+    """Whether somebody has promised to tell what is changed now."""
+    return _later.get()
 
 
 @dataclass(frozen=True)
@@ -85,7 +108,10 @@ def after_save(
     changes = differences(sender, before, after, ignore=how.ignore)
     if created or before is None:
         keep(instance, how.made, changes)
-    elif changes:
+        return
+    if is_told_later():
+        changes = {name: pair for name, pair in changes.items() if name in RIGHTS}
+    if changes:
         keep(instance, word_of(changes), changes)
 
 
