@@ -44,6 +44,6 @@ def suits(user: User, provider: str, model: str) -> Suits:
         return Suits("tool-calling", "Choose a model; the kind that suits it is named.")
     return Suits(
         "tool-calling",
-        f"Tool calling is the best choice where {model} calls functions; whether it "
-        "does is not known here. ReAct works with every model.",
+        f"Tool calling is best if {model} calls functions, which is not known here. "
+        "ReAct works with every model.",
     )

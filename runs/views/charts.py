@@ -139,7 +139,7 @@ def _bar(place: int, value: float, top: float, words: str) -> Bar:
 def _amount(value: float, is_cost: bool) -> str:
     """Return a short number: `$0.25`, `1.2 M`, `40 k`."""
     if is_cost:
-        return f"${value:.2f}" if value < 10 else f"${value:.0f}"
+        return f"${value:.2f}".removesuffix(".00") if value < 10 else f"${value:.0f}"
     for size, letter in ((1e6, " M"), (1e3, " k")):
         if value >= size:
             return f"{value / size:.3g}{letter}"

@@ -9,9 +9,7 @@ from runs.engine.executor import execute
 from runs.engine.kinds.registry import KINDS
 from runs.engine.prompts import input_variables_of
 from runs.engine.types import AgentSpec, ModelRequest
-
-CHARACTERS_A_TOKEN = 4
-"""A rough measure for Latin text; other scripts take more tokens."""
+from runs.views.run_prompt import tokens_in
 
 
 @dataclass(frozen=True)
@@ -31,8 +29,7 @@ class Preview:
         """Estimated tokens of the request."""
         if self.request is None:
             return 0
-        letters = sum(len(message.text) for message in self.request.messages)
-        return max(1, letters // CHARACTERS_A_TOKEN)
+        return sum(tokens_in(message.text) for message in self.request.messages)
 
 
 def first_request(

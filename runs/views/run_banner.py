@@ -9,11 +9,11 @@ from runs.views.run_state import RunState
 
 ADVICE = {
     "auth": "Give the provider a key that works, then resume.",
-    "not_found": "Choose a model that the provider has, or mend its address, then "
-    "re-run.",
-    "bad_request": "Correct the agent's model or parameters, then re-run.",
+    "not_found": "Fork it with a model that the provider has, or mend the provider's "
+    "address, then resume.",
+    "bad_request": "Fork it with another model or other parameters.",
     "bad_reply": "Mend the provider's address, then resume.",
-    "context_too_long": "Set a smaller limit for results or the context, and re-run.",
+    "context_too_long": "Fork it with a model that takes more, or cut the result.",
     "transport": "Start the model's server, then resume.",
     "timeout": "Resume when the model's server works again.",
     "overloaded": "Resume when the model's server works again.",
@@ -21,6 +21,8 @@ ADVICE = {
     "crashed_repeatedly": "Look into the worker's log, then resume.",
     "internal": "Look into the worker's log, then resume.",
 }
+FAILS_AGAIN = {"not_found", "bad_request", "context_too_long"}
+"""Codes of failures that the same request meets again: a fork changes it."""
 
 
 class Limit(NamedTuple):
@@ -39,6 +41,7 @@ class Banner:
     is_stopped: bool = False
     number: int = 0
     advice: str = ""
+    wants_fork: bool = False
     limits: list[Limit] = field(default_factory=list)
     error: str = ""
 
@@ -58,6 +61,7 @@ def banner_of(state: RunState, *, error: str = "") -> Banner:
     if run.status == Run.Status.FAILED:
         banner.is_failed = True
         banner.number = next_number(run)
+        banner.wants_fork = run.error_code in FAILS_AGAIN
         banner.advice = ADVICE.get(
             run.error_code, "Mend what the sentence names, then resume or re-run."
         )

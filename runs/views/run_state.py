@@ -185,6 +185,11 @@ class RunState:
         return Scale.fitting(self.seconds)
 
     @property
+    def ticks(self) -> list[float]:
+        """Seconds at the lines of the time axis; none before anything ran."""
+        return self.scale.ticks if self.seconds else []
+
+    @property
     def seconds(self) -> float:
         """Seconds on the time scale: up to now while the run works."""
         is_live = self.run.status == Run.Status.RUNNING

@@ -4,12 +4,18 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 BASE = 16.0
-"""Seconds that fill the whole width at scale 0; each scale doubles it."""
+"""Seconds that fill the whole width where bars are not squeezed."""
 LONGEST_WAIT = 30.0
 """Seconds in which nothing ran; more is cut."""
 SHOWN_WAIT = 2.0
 """Seconds a cut wait takes on the scale."""
-SMALLEST, LARGEST = -6, 18
+HOUR, DAY = 3600.0, 86400.0
+QUARTERS = (
+    *(0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0),
+    *(60.0, 120.0, 300.0, 600.0, 900.0, 1800.0),
+    *(HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 3 * DAY, 10 * DAY, 30 * DAY),
+)
+"""Seconds between two lines of the axis, by scale; `run.js` and `run.css` know them."""
 
 
 @dataclass
@@ -72,30 +78,27 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Scale:
-    """A width of the axis: 16 s doubled or halved until everything fits."""
+    """A width of the axis: four quarters of a length that people count in."""
 
-    power: int
+    number: int
 
     @classmethod
     def fitting(cls, seconds: float) -> "Scale":
         """Return the smallest scale that shows `seconds`."""
-        power = SMALLEST
-        while power < LARGEST and BASE * 2.0**power < seconds:
-            power += 1
-        return cls(power)
+        wide = (n for n, quarter in enumerate(QUARTERS) if quarter * 4 >= seconds)
+        return cls(next(wide, len(QUARTERS) - 1))
 
     @property
     def name(self) -> str:
-        """The word the style sheet knows it by: `p3`, `m2`."""
-        return f"{'m' if self.power < 0 else 'p'}{abs(self.power)}"
+        """The word the style sheet knows it by."""
+        return f"s{self.number}"
 
     @property
     def ticks(self) -> list[float]:
         """Seconds at the four lines of the axis."""
-        whole = BASE * 2.0**self.power
-        return [whole * quarter / 4 for quarter in range(4)]
+        return [QUARTERS[self.number] * line for line in range(4)]
 
 
 def percent(seconds: float) -> str:
-    """Return a place or width of a bar at scale 0."""
+    """Return a place or width of a bar that is not squeezed."""
     return f"{seconds / BASE * 100:.3f}%"

@@ -8,6 +8,7 @@ from django.db.models import F, QuerySet
 from django.utils.safestring import SafeString
 
 from runs.models import AgentStep, Run
+from runs.templatetags.look import duration
 from runs.views.markdown import render_json, render_markdown
 from runs.views.plain_words import words_of_input, words_of_result
 from runs.views.run_rows import number_of_step, steps_of
@@ -80,7 +81,7 @@ class Turn:
 
     def _after(self, word: str = " after ") -> str:
         took = self.state.took
-        return f"{word}{took:.1f} s" if took is not None else ""
+        return f"{word}{duration(took)}" if took is not None else ""
 
 
 WAITS = {

@@ -48,8 +48,80 @@ def put(page: Page, site: Site, *, template: str) -> None:
     page.goto(f"{site.url}/broken/")
 
 
+def scroll(page: Page, site: Site, *, path: str, to: str) -> None:
+    """Open `path` and bring a part of it into view."""
+    page.goto(site.url + path)
+    page.locator(to).first.evaluate("part => part.scrollIntoView()")
+
+
+def beat(page: Page, site: Site, *, path: str) -> None:
+    """Open `path` just after a sign of life of every worker and run."""
+    site.manage("shell", "-v", "0", "-c", BEAT.format(ago=2))
+    html = page.request.get(site.url + path).text()
+    site.manage("shell", "-v", "0", "-c", BEAT.format(ago=-3600))
+    page.route(site.url + path, lambda route: route.fulfill(body=html))
+    page.goto(site.url + path)
+
+
+def choose_operations(page: Page, site: Site) -> None:
+    """Give a document of a service, and choose two of its operations."""
+    path, form = "/admin/tools/tool/import/", "#content-main form"
+    send(page, site, path=path, form=form, document=SERVICE)
+    for number in (1, 3):
+        page.check(f"#operation-{number}")
+
+
+BEAT = """
+from datetime import timedelta
+from django.utils import timezone
+from runs.models import Run, Worker
+now = timezone.now()
+Worker.objects.filter(stopped_at=None).update(
+    last_heartbeat=now - timedelta(seconds={ago})
+)
+Run.objects.filter(pk=9001).update(lease_until=now + timedelta(seconds=29))
+"""
+SERVICE = """
+openapi: 3.1.0
+info: {title: Parcels, version: "2"}
+servers: [{url: "https://parcels.example/v2"}]
+paths:
+  /parcels:
+    get:
+      operationId: list_parcels
+      summary: Lists the parcels of a customer, newest first.
+      parameters:
+        - {name: customer, in: query, required: true, schema: {type: string}}
+    post:
+      operationId: send_parcel
+      summary: Orders a courier who picks a parcel up.
+      requestBody:
+        content:
+          application/json:
+            schema: {type: object, properties: {to: {type: string}}, required: [to]}
+  /parcels/{number}:
+    get:
+      operationId: track_parcel
+      summary: Says where a parcel is, and when it arrives.
+      parameters:
+        - {name: number, in: path, required: true, schema: {type: string}}
+"""
+MENUS = ("Export", "More")
+"""The first in wide windows, the second on a phone."""
 ROW = "#run-choices tbody tr"
+MORE = {
+    "agents-archive": "/agents/?archived=1",
+    "agent-asks": "/agents/2/",
+    "compare-others": "/runs/compare/?a=9003&b=9002",
+    "run-search-none": "/runs/9002/?q=nothing-fits-this",
+    "tool-asks": "/tools/book_table/",
+}
+"""Pages for pictures alone."""
 MOVES: dict[str, Move] = {
+    "agent-tools": partial(scroll, path="/agents/1/edit/", to="#agent-tools"),
+    "run-running": partial(beat, path="/runs/9001/"),
+    "workers": partial(beat, path="/workers/"),
+    "tool-openapi-chosen": choose_operations,
     "runs-chosen": partial(
         press,
         path="/runs/?status=succeeded",
@@ -63,7 +135,9 @@ MOVES: dict[str, Move] = {
     ),
     "runs-filters": partial(press, path="/runs/", buttons=["text=More filters"]),
     "run-menu": partial(
-        press, path="/runs/9002/", buttons=["summary:has-text('More')"]
+        press,
+        path="/runs/9002/",
+        buttons=[f"#run-actions summary:has-text('{word}')" for word in MENUS],
     ),
     "run-keys": partial(press, path="/runs/9002/", buttons=["text=all keys"]),
     "agent-mistakes": partial(send, path="/agents/new/", form="#agent-form"),

@@ -27,6 +27,7 @@ from runs.models import (  # noqa: E402
     RunShare,
     RunTag,
     SavedFilter,
+    Worker,
 )
 from runs.services.api_token import digest_of  # noqa: E402
 from runs.services.file_runs import file_runs  # noqa: E402
@@ -92,18 +93,25 @@ def main() -> None:
     built(admin, agents[0])
     edges(admin, agents[0])
     later = timezone.now() + timedelta(hours=1)  # pictures take a while
-    make_worker(running=3, last_heartbeat=later, version="0.1.0")
-    make_worker(running=1, last_heartbeat=later, version="0.1.0", left_behind=1)
+    Worker.objects.filter(name="w2").update(last_heartbeat=later, running=5)
+    make_worker(name="w1", last_heartbeat=later, left_behind=1)
+    ended = timezone.now() - timedelta(minutes=50)
+    make_worker(name="w0", last_heartbeat=ended, stopped_at=ended)
+    Worker.objects.update(host="node-a", version="0.1.0")
     ApiToken.objects.create(user=admin, name="helpdesk", digest="a" * 64)
     talk = Conversation.objects.create(
         pk=900, owner=admin, agent=agents[0], title="北京周末出游"
     )
+    now, given = timezone.now(), {"city": "北京", "people": "2"}
     first = make_run(
         admin,
         agent=agents[0],
         status="succeeded",
         conversation=talk,
-        inputs={"input": QUESTIONS[0]},
+        title=QUESTIONS[0],
+        inputs={"input": QUESTIONS[0], **given},
+        started_at=now - timedelta(minutes=3, seconds=31),
+        ended_at=now - timedelta(minutes=3),
         output="**周六**晴，−2 到 6 °C；周日可能下雪。推荐周六去颐和园。\n\n"
         "| 时间 | 安排 |\n|---|---|\n| 09:30 | 颐和园 |\n| 14:00 | 圆明园 |\n",
     )
@@ -113,7 +121,9 @@ def main() -> None:
         agent=agents[0],
         status="running",
         conversation=talk,
-        inputs={"input": "能不能再加一个室内的博物馆？"},
+        title="能不能再加一个室内的博物馆？",
+        inputs={"input": "能不能再加一个室内的博物馆？", **given},
+        lease_until=later,
     )
     while file_runs():
         pass
@@ -150,6 +160,7 @@ def definitions(admin: User) -> list[Agent]:
     )
     for name in ("qwen3:32b", "llama3.3:70b", "gemma3:27b"):
         ProviderModel.objects.create(provider=local, name=name, functions=True)
+    ProviderModel.objects.create(provider=demo, name="demo", functions=True)
     make_prompt(admin, name="Plain ReAct", kind="react", template=REACT)
     make_prompt(
         admin,
@@ -160,13 +171,16 @@ def definitions(admin: User) -> list[Agent]:
         ],
     )
     tools = tuple(
-        make_tool(admin, name=name, description=words, effect=effect)
-        for name, words, effect in (
-            ("weather-sample", "Sample forecast for a city and a day", "read"),
-            ("search_places", "Places near a point, by kind", "read"),
-            ("calculator", "Arithmetic", "read"),
-            ("book_table", "Book a table at a restaurant", "side_effect"),
-            ("refund_payment", "Send money back to a customer", "side_effect"),
+        make_tool(admin, name=name, description=words, effect=effect, approval=approval)
+        for name, words, effect, approval in (
+            ("weather-sample", "Sample forecast for a city and a day", "read", "never"),
+            ("search_places", "Places near a point, by kind", "read", "never"),
+            ("calculator", "Arithmetic", "read", "never"),
+            ("book_table", "Book a table at a restaurant", "side_effect", "always"),
+            (
+                *("refund_payment", "Send money back to a customer"),
+                *("side_effect", "side_effects"),
+            ),
         )
     )
     planner = make_agent(
@@ -421,13 +435,27 @@ def today(admin: User, mara: User, agents: list[Agent]) -> None:
             queued_at=now - timedelta(seconds=seconds),
             lease_until=now + timedelta(hours=1),
         )
-        make_call(run)
         if tool:
+            asked = {"text": "I look it up.", "tool_calls": [{"name": tool}]}
+            make_call(run, reply=asked)
             make_step(run, tool=tool, status="started")
     question = "Ticket 88213: the invoice of November was paid twice"
-    asking = make_run(mara, agent=triage, status="awaiting_approval", title=question)
+    asking = make_run(
+        mara,
+        agent=triage,
+        status="awaiting_approval",
+        title=question,
+        inputs={"input": question},
+    )
+    words = {"text": "Looks at the payments, then gives the second one back"}
+    make_call(asking, reply=words | {"tool_calls": [{"name": "list_payments"}]})
     asked = {"payment_id": "pay_9f32", "amount": 49.0, "currency": "EUR"}
-    make_step(asking, tool="list_payments", observation="3 payments, two of 49.00 EUR")
+    make_step(
+        asking,
+        tool="list_payments",
+        tool_input={"customer": "c_118"},
+        observation="3 payments, two of 49.00 EUR",
+    )
     step = make_step(
         asking,
         tool="refund_payment",

@@ -135,6 +135,7 @@ def talk(admin: User, agent: Agent) -> None:
         pk=TALK, owner=admin, agent=agent, title=f"Sum up {UNBROKEN}"
     )
     asked = "Sum up the figures of the partners"
+    now = timezone.now()
     for status, more in (
         ("succeeded", {"output": ANSWER, "rating": 1}),
         ("stopped", {"output": "Agent stopped due to iteration limit or time limit."}),
@@ -147,6 +148,8 @@ def talk(admin: User, agent: Agent) -> None:
             status=status,
             conversation=conversation,
             title=asked,
+            started_at=now - timedelta(minutes=9, seconds=26),
+            ended_at=now - timedelta(minutes=9),
             inputs={"input": f"{asked} {UNBROKEN if status == 'stopped' else ''}"},
             **more,
         )

@@ -31,6 +31,8 @@ PROMPT = PromptSpec.model_validate(
         ]
     }
 )
+OPEN = ("started", "planned", "awaiting_approval", "unknown")
+CHANGING = ("refund_payment", "send_email")
 QUESTION = "根据北京的天气情况，制定一个出游计划"
 ANSWER = """\
 # 周六一日游：颐和园和圆明园
@@ -154,7 +156,12 @@ def spec_row(rounds: tuple[Round, ...]) -> Any:
     names = sorted({tool.name for one in rounds for tool in one.tools})
     schema = {"type": "object", "properties": {"any": {"type": "string"}}}
     tools = tuple(
-        ToolSpec(name=name, description=f"{name}.", args_schema=schema, effect="read")
+        ToolSpec(
+            name=name,
+            description=f"{name}.",
+            args_schema=schema,
+            effect="side_effect" if name in CHANGING else "read",
+        )
         for name in names
     )
     model = ModelSettings(
@@ -232,7 +239,7 @@ def play(run: Run, number: int, one: Round, at: Any) -> Any:
     )
     start = at + timedelta(seconds=one.seconds)
     for tool in one.tools:
-        open_ = tool.status in ("started", "planned", "awaiting_approval")
+        open_ = tool.status in OPEN
         AgentStep.objects.create(
             run=run,
             index=run.next_index,
@@ -242,7 +249,7 @@ def play(run: Run, number: int, one: Round, at: Any) -> Any:
             tool_input=tool.input,
             log=one.text,
             call_id=f"c{number}_{run.next_index - call.at_index}",
-            effect="side_effect" if tool.name == "refund_payment" else "read",
+            effect="side_effect" if tool.name in CHANGING else "read",
             status=tool.status,
             observation="" if open_ else tool.observation,
             attempts=tool.attempts,

@@ -6,11 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Page
 from playwright.sync_api import Error as PlaywrightError
 
 from tests.browser.chromium import chromium, listen, overflow, seen_by
-from tests.browser.moves import MOVES, Move, press
+from tests.browser.moves import MORE, MOVES, Move, press
 from tests.browser.site import Site, running_site
 
 FOLDER = Path(__file__).parent.parent.parent / "shots"
@@ -138,8 +138,9 @@ STRANGERS = {
     "shared-over": "/shared/an-old-link/",
 }
 SIZES = {"1440": (1440, 1000), "390": (390, 844)}
+TALLEST = 3_000
 THEMES = ["light", "dark"]
-EVERY = [*PAGES, *ADMIN, *MOVES, *NEWCOMERS, *STRANGERS]
+EVERY = [*{**PAGES, **ADMIN, **MORE, **MOVES}, *NEWCOMERS, *STRANGERS]
 
 
 def main(names: list[str]) -> None:
@@ -170,7 +171,7 @@ class Look(NamedTuple):
 def moves_of_all() -> dict[str, dict[str, Move]]:
     """Return for each person how they come to each of their pages."""
     return {
-        "admin": {**opening(PAGES), **opening(ADMIN), **MOVES},
+        "admin": {**opening(PAGES), **opening(ADMIN), **opening(MORE), **MOVES},
         "nia": opening(NEWCOMERS),
         "": opening(STRANGERS),
     }
@@ -196,16 +197,25 @@ def take(browser: Browser, site: Site, moves: dict[str, Move], look: Look) -> No
     for name, move in moves.items():
         try:
             move(page, site)
+            page.wait_for_load_state()
+            page.wait_for_timeout(150)
+            wide, tall = overflow(page), height_of(page, height)
         except PlaywrightError as error:
             heard.append(f"{name}: {error}")
-        page.wait_for_timeout(150)
-        wide = overflow(page)
+            wide, tall = 0, height
         if wide > 0:
             heard.append(f"{name}: {wide} px too wide")
-        file = FOLDER / f"{name}-{look.size}-{look.theme}.png"
-        page.screenshot(path=file, full_page=look.size == "390")
+        page.set_viewport_size({"width": width, "height": tall})
+        page.screenshot(path=FOLDER / f"{name}-{look.size}-{look.theme}.png")
+        page.set_viewport_size({"width": width, "height": height})
     sys.stdout.writelines(f"{look.size} {look.theme}: {line}\n" for line in heard)
     context.close()
+
+
+def height_of(page: Page, least: int) -> int:
+    """Return how tall the window must be to show all, bars at its bottom included."""
+    tall = page.evaluate("document.documentElement.scrollHeight")
+    return min(max(int(tall), least), TALLEST)
 
 
 if __name__ == "__main__":

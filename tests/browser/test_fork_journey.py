@@ -84,8 +84,7 @@ def test_a_failed_run_is_mended_by_a_fork_and_compared(page, site, browser, tmp_
 def shared_with_a_stranger(page: Page, browser: Browser, run: str) -> None:
     """Make a link, open it without an account, take it back."""
     page.goto(run)
-    page.click("#run-actions summary:has-text('More')")
-    page.click("#run-actions a:has-text('Share')")
+    page.click("#run-actions > a:has-text('Share')")
     page.click("button:has-text('Make link')")
     link = page.locator("#share-address").input_value()
     context = browser.new_context()
@@ -104,9 +103,9 @@ def shared_with_a_stranger(page: Page, browser: Browser, run: str) -> None:
 def opened_offline(page: Page, browser: Browser, run: str, folder: Path) -> None:
     """Export the run as one file, and open it where there is no network."""
     page.goto(run)
-    page.click("#run-actions summary:has-text('More')")
+    page.click("#run-actions summary:has-text('Export')")
     with page.expect_download() as download:
-        page.click("#run-actions a:has-text('Export HTML')")
+        page.click("#run-actions a:has-text('HTML, opens offline')")
     file = folder / "run.html"
     download.value.save_as(file)
     context = browser.new_context(offline=True, java_script_enabled=False)

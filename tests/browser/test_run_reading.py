@@ -95,14 +95,15 @@ def test_a_live_run_of_many_steps_keeps_the_newest_and_a_link(browser, lived_in)
         assert numbers(page) == list(range(kept[0] - 100, last + 241))
 
 
-def test_the_chosen_step_refreshes_itself_when_it_changes(browser, lived_in):
-    with opened(browser, lived_in, f"/runs/{BUSY}/?step=2") as page:
+def test_the_chosen_step_and_what_a_search_marks_follow_a_change(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{BUSY}/?step=2&q=sun") as page:
         pane = page.locator("#run-detail")
         expect(pane).to_contain_text("There is no result yet.")
         push(lived_in, BUSY, "outcome")
 
         expect(pane).to_contain_text("It was found at last.", timeout=30_000)
         expect(page.locator("#run-step-2")).to_contain_text("It was found at last.")
+        expect(page.locator("#run-step-2 mark")).to_have_text("sun")
 
 
 def test_filters_and_search_leave_rows_and_stay_in_the_address(browser, lived_in):

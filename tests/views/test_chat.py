@@ -317,3 +317,13 @@ def branched(client, path):
     new = Run.objects.latest("pk")
     finish(new)
     return f"/chat/planner/{new.conversation_id}/"
+
+
+@pytest.mark.parametrize(("output", "is_rated"), [("It rains.", True), (None, False)])
+def test_only_an_answer_can_be_rated(client, agent, output, is_rated):
+    run = say(client, "Is it raining?")
+    finish(run, output=output, status="succeeded" if output else "cancelled")
+
+    page = text(client, f"/chat/planner/{run.conversation_id}/")
+
+    assert ('name="rating"' in page) is is_rated

@@ -616,3 +616,31 @@ def test_a_fork_says_how_it_was_started(client, ann):
     run = make_run(ann, forked_from=parent, fork_index=0, fork_row=1, source="api")
 
     assert f"run {parent.pk}</a>, by the API" in page(client, run)
+
+
+def test_a_run_that_has_not_worked_has_no_time_axis(client, ann):
+    waiting = page(client, make_run(ann))
+    working = make_run(ann, status="running")
+    two_steps(working)
+
+    assert 'id="run-steps-head" data-scale="s0" data-empty' in waiting
+    assert "0 ms" not in waiting
+    assert "data-empty" not in page(client, working)
+
+
+@pytest.mark.parametrize(
+    ("code", "wants_fork"), [("context_too_long", True), ("timeout", False)], ids=str
+)
+def test_a_request_that_would_fail_again_is_forked(client, ann, code, wants_fork):
+    run = make_run(ann, status="failed", error_code=code, error_message="No.")
+
+    assert ("Fork at step 1</a>" in page(client, run)) is wants_fork
+
+
+def test_the_header_leads_to_the_worker_and_out_of_the_site(client, ann):
+    run = make_run(ann, status="succeeded", worker=make_worker(name="w7"))
+    text = page(client, run)
+
+    assert '<a href="/workers/">w7</a>' in text
+    for way in ("share/", "export/html/", "export/json/"):
+        assert f"/runs/{run.pk}/{way}" in text

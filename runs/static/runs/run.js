@@ -85,7 +85,10 @@
     if (!list) return;
     const fresh = lines().filter((line) => numberOf(line) > known);
     const word = list.dataset.search?.toLowerCase();
-    if (word) for (const line of fresh) line.hidden = !line.textContent.toLowerCase().includes(word);
+    if (word) {
+      for (const line of fresh) line.hidden = !line.textContent.toLowerCase().includes(word);
+      searchAgain();
+    }
     known = Math.max(known, ...fresh.map(numberOf));
     if (following) {
       trim();
@@ -94,6 +97,19 @@
     const link = find("#run-next-error");
     if (link) link.hidden = find("#run-count-errors")?.textContent === "0";
     mark();
+  }
+
+  // What a search leaves of rows that have come or changed, and where, the server says.
+  let searching = 0;
+  function searchAgain() {
+    searching ||= setTimeout(async () => {
+      const isTyping = find("#run-search")?.value !== (asked().get("q") ?? "");
+      try {
+        if (!isTyping) await window.htmx.ajax("GET", location.pathname + location.search, { target: "#run-steps-pane", swap: "outerMorph", headers: { "HX-Target": "section#run-steps-pane" } });
+      } finally {
+        searching = 0;
+      }
+    }, 700);
   }
 
   // A run may go on for thousands of steps: who follows keeps the newest, and a link.
@@ -132,7 +148,7 @@
       return;
     }
     if (ctx.target?.id === "run-steps-pane") {
-      if (chosen() !== null) refresh(); // what is searched for is marked in it
+      if (chosen() !== null && !searching) refresh(); // what is searched for is marked in it
       known = Math.max(0, ...numbers());
       tellBelow(0);
     }
@@ -172,13 +188,16 @@
       if (bar.closest("#run-whole")) widen(all);
     }
   }
+  // Seconds between two lines of the axis, by scale, as in timeline.py.
+  const QUARTERS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 259200, 864000, 2592000];
   function widen(seconds) {
-    const head = find("#run-steps-head"), name = head?.dataset.scale ?? "";
-    let power = Number(name.slice(1)) * (name[0] === "m" ? -1 : 1);
-    if (!name || seconds <= 16 * 2 ** power) return;
-    while (seconds > 16 * 2 ** power && power < 18) power += 1;
-    head.dataset.scale = `${power < 0 ? "m" : "p"}${Math.abs(power)}`;
-    [...head.querySelectorAll(".axis span")].forEach((tick, n) => { tick.textContent = n ? asTick((16 * 2 ** power * n) / 4) : "0"; });
+    const head = find("#run-steps-head");
+    if (!head) return;
+    const fits = QUARTERS.findIndex((quarter) => quarter * 4 >= seconds);
+    const scale = fits < 0 ? QUARTERS.length - 1 : fits;
+    if (scale <= Number(head.dataset.scale.slice(1))) return;
+    head.dataset.scale = `s${scale}`;
+    [...head.querySelectorAll(".axis span")].forEach((tick, n) => { tick.textContent = n ? asTick(QUARTERS[scale] * n) : "0"; });
   }
   function asTick(seconds) {
     if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
