@@ -23,6 +23,17 @@ KEPT = pytest.StashKey[int]()
 """Connections that earlier tests never gave back."""
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what the choice of the database can change."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if item.get_closest_marker("django_db") or fixtures & {
+            "db",
+            "transactional_db",
+        }:
+            item.add_marker("database")
+
+
 @pytest.fixture(scope="session")
 def redis_url() -> Iterator[str]:
     """The address of a real Redis: REDIS_URL, or one started for this session.

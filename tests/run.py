@@ -17,18 +17,14 @@ ROOT = Path(__file__).parent.parent
 SLOW = "faults or browser"
 SEED = os.environ.get("SEED", "1")
 """Of the order of the tests: the same each time, so that a failure comes again."""
-WITHOUT_DATABASE = [
-    "tests/engine",
-    "tests/llm",
-    "tests/test_floors.py",
-    "tests/test_templates.py",
+ONCE = [
     "tests/browser/test_accessibility.py",  # these look at how pages are drawn
     "tests/browser/test_pages.py",
     "tests/browser/test_tool_admin.py",
     "tests/faults/test_soak.py",  # these two start servers of their own
     "tests/faults/test_supervise.py",
 ]
-"""What no database can change: once is enough."""
+"""Slow tests that no database can change: SQLite is enough."""
 WITH_POSTGRESQL = ["tests/tools/test_borrowed_connection.py"]
 """What there is in PostgreSQL alone."""
 
@@ -45,11 +41,13 @@ class Result(NamedTuple):
 
 def main() -> int:
     """Run all; the last lines are a summary."""
-    results = run_twice("SQLite", url="", ignored=WITH_POSTGRESQL)
+    results = run_twice("SQLite", url="", quick="", ignored=WITH_POSTGRESQL)
     initdb = find_initdb()
     if initdb is not None:
         with postgresql(initdb) as server:
-            results += run_twice("PostgreSQL", url=server.url, ignored=WITHOUT_DATABASE)
+            results += run_twice(
+                "PostgreSQL", url=server.url, quick="database and ", ignored=ONCE
+            )
     print("\n=== Summary")
     for each in results:
         print(
@@ -63,11 +61,14 @@ def main() -> int:
     return 1 if bad else 0
 
 
-def run_twice(title: str, *, url: str, ignored: list[str]) -> list[Result]:
-    """Run the quick tests side by side, then the slow ones alone."""
+def run_twice(title: str, *, url: str, quick: str, ignored: list[str]) -> list[Result]:
+    """Run the quick tests side by side, then the slow ones alone.
+
+    `quick` says which of the quick ones; empty for all.
+    """
     options = [f"--ignore={path}" for path in ignored]
     return [
-        run(title, ["-m", f"not ({SLOW})", "-n", "2", *options], url=url),
+        run(title, ["-m", f"{quick}not ({SLOW})", "-n", "2", *options], url=url),
         run(f"{title}, slow", ["-m", SLOW, *options], url=url),
     ]
 
