@@ -1,5 +1,6 @@
 """Whether a JSON Schema can describe the arguments of a tool."""
 
+import json
 import re
 from collections.abc import Iterator
 from re import _constants as sre  # type: ignore[attr-defined]  # typed as private
@@ -15,6 +16,9 @@ MAX_PATTERN = 300
 """Characters of a regular expression."""
 
 MAX_DEPTH = 40
+MAX_SIZE = 300_000
+"""Characters of a schema as JSON; a form takes no more, and no model reads that."""
+
 REPEATS = {sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT}
 
 
@@ -33,7 +37,11 @@ def flaws_of_schema(schema: Any) -> list[str]:
         return [f"This is no JSON Schema. At {place}: {error.message}."]
     except RecursionError:
         return ["The schema is nested too deeply."]
-    return list(flaws_within(schema, 0))
+    if flaws := list(flaws_within(schema, 0)):
+        return flaws
+    if len(json.dumps(schema)) > MAX_SIZE:
+        return [f"The schema is larger than {MAX_SIZE // 1000} KB."]
+    return []
 
 
 def flaws_within(part: Any, depth: int) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 SURROGATE = re.compile("[\ud800-\udfff]")
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 def flaw_of_scalar(value: Any) -> str | None:
@@ -22,6 +23,11 @@ def flaw_of_scalar(value: Any) -> str | None:
 def has_surrogate(text: str) -> bool:
     """Whether `text` has half of a character, which UTF-8 cannot carry."""
     return SURROGATE.search(text) is not None
+
+
+def storable(text: str) -> str:
+    """Return `text` with a mark in place of each character that cannot be stored."""
+    return UNSTORABLE.sub("\ufffd", text)
 
 
 def is_storable(value: Any) -> bool:

@@ -37,6 +37,7 @@ def test_a_usual_schema_is_taken():
         ({"properties": {"a": {"pattern": "(a|b*)*c"}}}, "repeats a repetition"),
         ({"properties": {"a": {"pattern": "(x"}}}, "is not a 'regex'"),
         ({"properties": {"a": {"pattern": "a" * 301}}}, "at most 300"),
+        ({"title": "a" * 300_001}, "larger than 300 KB"),
         ({"patternProperties": {"(a*)*": {}}}, "repeats a repetition"),
         ({"properties": {"a": {"maximum": math.inf}}}, "cannot be stored"),
         ({"properties": {"a": {"default": [math.nan]}}}, "cannot be stored"),

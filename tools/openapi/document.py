@@ -7,10 +7,14 @@ from typing import Any
 import yaml
 
 from tools.errors import ToolFailed
+from tools.storable import storable
 
 MAX_BYTES = 2 << 20
 MAX_YAML_BYTES = 512 << 10
 """Reading YAML takes thirty times as long as reading JSON."""
+
+MAX_TITLE = 200
+"""Characters of its title that are shown and kept."""
 
 MAX_HOPS = 30
 """References from one to the next."""
@@ -66,7 +70,8 @@ class Document:
     def title(self) -> str:
         """Its own title."""
         info = self.body.get("info")
-        return str(info.get("title", "")) if isinstance(info, dict) else ""
+        title = str(info.get("title", "")) if isinstance(info, dict) else ""
+        return storable(title[:MAX_TITLE])
 
     def at(self, reference: str) -> Any:
         """Return what a local reference points to, None where there is nothing."""

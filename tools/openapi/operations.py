@@ -11,11 +11,16 @@ from pydantic import ValidationError
 from tools.forms.http_tool import EFFECTS
 from tools.kinds.http_config import FORM_TYPE, PLACEHOLDER, HttpConfig
 from tools.openapi.document import METHODS, Document
-from tools.openapi.schemas import MAX_ALL_NODES, MAX_NODES, Inliner
+from tools.openapi.schemas import (
+    MAX_ALL_NODES,
+    MAX_DESCRIPTION,
+    MAX_NODES,
+    Inliner,
+)
 from tools.schema_check import flaws_of_schema
+from tools.storable import is_storable, storable
 
 MAX_OPERATIONS = 900
-MAX_DESCRIPTION = 2_000
 UNUSUAL_STYLES = ("deepObject", "pipeDelimited", "spaceDelimited", "matrix", "label")
 """Ways to write a value that HTTP tools do not have."""
 
@@ -56,7 +61,8 @@ def operations_of(document: Document, *, base: str = "") -> list[Operation]:
             break
         name = free_name(name_of(raw, method, path), taken)
         taken.add(name)
-        operation = Operation(f"{method.upper()} {path}", name, description_of(raw))
+        key = storable(f"{method.upper()} {path}")
+        operation = Operation(key, name, description_of(raw))
         if left <= 0:
             operation.flaw = "the document is large; cut it to the paths you need"
             found.append(operation)
@@ -65,7 +71,7 @@ def operations_of(document: Document, *, base: str = "") -> list[Operation]:
         try:
             builder.build(path, method, item, raw, base)
         except CannotImport as flaw:
-            operation.flaw = str(flaw)
+            operation.flaw = storable(str(flaw))
         left -= MAX_NODES - builder.inliner.left
         found.append(operation)
     return found
@@ -148,6 +154,8 @@ class Builder:
         except ValidationError as error:
             first = error.errors(include_url=False, include_context=False)[0]
             raise CannotImport(first["msg"].removeprefix("Value error, ")) from None
+        if not is_storable(self.config):
+            raise CannotImport("it has a character or number that cannot be stored")
         if missing := config.placeholders - set(self.properties):
             raise CannotImport(f"its path needs {sorted(missing)[0]!r}, undeclared")
 

@@ -12,6 +12,9 @@ MAX_ALL_NODES = 20_000
 """Schema objects of a whole document; operations beyond are not taken."""
 
 MAX_DEPTH = 12
+MAX_DESCRIPTION = 2_000
+"""Characters of one description."""
+
 DROPPED = {
     *("example", "examples", "xml", "externalDocs", "discriminator", "deprecated"),
     *("nullable", "readOnly", "writeOnly", "$schema", "$id", "$anchor", "$comment"),
@@ -51,7 +54,7 @@ class Inliner:
             target = self.schema(self.document.at(reference), (*seen, reference))
             about = value.get("description")
             if isinstance(target, dict) and isinstance(about, str):
-                return {**target, "description": about}
+                return {**target, "description": about[:MAX_DESCRIPTION]}
             return target
         return self.inlined(value, (*seen, ""))
 
@@ -73,6 +76,8 @@ class Inliner:
                 result[key] = [self.schema(part, seen) for part in one]
             elif key in ONES:
                 result[key] = self.schema(one, seen)
+            elif key in ("title", "description") and isinstance(one, str):
+                result[key] = one[:MAX_DESCRIPTION]
             else:
                 result[key] = one
         return modern(result, is_nullable=value.get("nullable") is True)

@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 from tools.models import Credential
 from tools.openapi.document import Document
+from tools.storable import storable
+
+MAX_NAME = 200
 
 
 class Wanted(NamedTuple):
@@ -22,7 +25,7 @@ def credential_of(document: Document) -> Wanted | None:
         scheme = document.resolved(raw)
         kind, place = str(scheme.get("type")), str(scheme.get("in"))
         if kind == "apiKey" and place in ("header", "query"):
-            return Wanted(place, str(scheme.get("name", "")))
+            return Wanted(place, storable(str(scheme.get("name", ""))[:MAX_NAME]))
         if kind == "http" and str(scheme.get("scheme", "")).lower() == "basic":
             return Wanted(Credential.Kind.BASIC, "")
         if kind in ("http", "oauth2", "openIdConnect"):
