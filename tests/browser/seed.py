@@ -129,9 +129,13 @@ def main() -> None:
         pass
     hour = later.replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
     for tool in Tool.objects.all()[:5]:
-        calls = random.randint(100, 900)
-        failures = random.randint(1, 60)
-        ToolUsage.objects.create(tool=tool, hour=hour, calls=calls, failures=failures)
+        for day in range(24):
+            ToolUsage.objects.create(
+                tool=tool,
+                hour=hour - timedelta(days=day),
+                calls=random.randint(10, 40),
+                failures=random.randint(0, 2) * (day % 5 == 0),
+            )
     for n in range(700):
         QueueSample.objects.create(
             minute=later - timedelta(hours=1, minutes=n + 1 + 90 * (n > 400)),

@@ -83,3 +83,13 @@ def test_a_wrong_list_is_a_sentence_without_its_secrets(text, why):
         read_connections(text)
 
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.django_db
+def test_a_form_without_databases_says_that_the_operator_listed_none(settings):
+    settings.SQL_CONNECTIONS = ""
+
+    page = posted(connection="")
+
+    assert "the operator listed none" in page
+    assert not Tool.objects.exists()

@@ -55,7 +55,8 @@ class SqlToolForm(ToolForm):
         field = self.fields.get("connection")
         if isinstance(field, forms.ChoiceField):
             names = list(read_connections(settings.SQL_CONNECTIONS))
-            field.choices = [(name, name) for name in names]
+            none = [("", "the operator listed none")]
+            field.choices = [(name, name) for name in names] or none
         self.begin_with_config("connection", "query", "max_rows")
         self.begin_as_reading()
 
