@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.chromium import listen, overflow, signed_in
 from tests.browser.site import Site, running_site
-from tests.timing import assert_quick, tries
+from tests.timing import assert_quick, tries, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -90,6 +90,22 @@ def test_two_browsers_see_the_same(browser, site):
         assert rows(twin) == rows(page) == ["1", "2", "3"]
         answer = page.locator("#answer-text").inner_text()
         assert twin.locator("#answer-text").inner_text() == answer
+
+
+def test_the_end_of_what_the_model_writes_stays_in_sight(browser, site):
+    with person(browser, site) as context:
+        page = begun(context, site, "slow")
+        page.set_viewport_size({"width": 1440, "height": 420})
+        pane = page.locator("#run-detail-scroll")
+        wait_until(lambda: pane.evaluate("e => e.scrollTop") > 100, seconds=30)
+        pane.hover()
+        page.mouse.wheel(0, -5000)
+        wait_until(lambda: pane.evaluate("e => e.scrollTop") == 0, seconds=30)
+        most = pane.evaluate("e => e.scrollHeight") + 50
+        wait_until(lambda: pane.evaluate("e => e.scrollHeight") > most, seconds=30)
+
+        assert pane.evaluate("e => e.scrollTop") == 0
+        page.click("button:has-text('Stop')")
 
 
 @tries(3)

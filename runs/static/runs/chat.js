@@ -14,10 +14,10 @@
     if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }
 
-  form?.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.target.name !== "input") return;
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || !event.target.matches("#chat-form [name=input], .edit-turn textarea")) return;
     event.preventDefault();
-    if (event.target.value.trim()) form.requestSubmit();
+    if (event.target.value.trim()) event.target.form.requestSubmit();
   });
 
   // One message is sent once, however often Enter is pressed until its page is there.

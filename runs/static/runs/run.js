@@ -124,7 +124,17 @@
     if (word) word.textContent = `${(numbers()[0] - 1).toLocaleString("en-GB")} earlier steps`;
   }
 
-  function onScroll() {
+  // What the model writes: its end stays in sight, until the person scrolls up in it.
+  let readsEnd = true;
+  function toDraftEnd() {
+    const pane = find("#run-detail-scroll");
+    if (!find("#draft-text")) readsEnd = true;
+    else if (readsEnd) pane.scrollTop = pane.scrollHeight;
+  }
+
+  function onScroll(event) {
+    const box = event.target;
+    if (box.id === "run-detail-scroll") readsEnd = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
     if (!isLive()) return;
     following = atEnd() && asked().get("step") === null;
     if (atEnd()) tellBelow(0);
@@ -145,6 +155,7 @@
       if (step !== null && (ctx.text?.includes(`id="run-step-${step}"`) || (isOver && step === "0"))) refresh();
       if (isOver) following = false;
       arrived();
+      toDraftEnd();
       return;
     }
     if (ctx.target?.id === "run-steps-pane") {
