@@ -81,7 +81,8 @@ def fork_run(
     most = spec.executor.max_iterations
     if most is not None and most <= kept.rounds and not _ends_here(edits):
         raise CannotFork(
-            f"The fork keeps {kept.rounds} rounds. Give it a limit above that."
+            f"The fork keeps {kept.rounds} round{'s' * (kept.rounds != 1)}. "
+            "Give it a limit above that."
         )
     inputs = edited_inputs(spec, edits, run=run)
     with transaction.atomic():

@@ -93,7 +93,8 @@ def _refuse_wrong(run: Run, limits: dict[str, Any]) -> None:
         rounds is not None and rounds <= run.rounds
     ):
         raise CannotResume(
-            f"The run has used {run.rounds} rounds. Give it a limit above that."
+            f"The run has used {run.rounds} round{'s' * (run.rounds != 1)}. "
+            "Give it a limit above that."
         )
 
 

@@ -61,10 +61,19 @@ def fork(request: HtmxRequest, pk: int, number: int | None = None) -> HttpRespon
 
 
 def proposed(point: ForkPoint, spec: AgentSpec) -> dict[str, int]:
-    """Return twice the rounds where the run has none left at this point."""
+    """Return twice the rounds where none are left at this point.
+
+    The run may have got more only later, when it was resumed.
+    """
     most = spec.executor.max_iterations
-    used = point.run.stop_reason == Run.StopReason.ITERATIONS and point.is_end
-    return {"max_iterations": most * 2} if most and used else {}
+    return {"max_iterations": most * 2} if most and rounds_kept(point) >= most else {}
+
+
+def rounds_kept(point: ForkPoint) -> int:
+    """Return how many rounds a fork from `point` begins with."""
+    if point.call is None:
+        return point.run.rounds
+    return point.call.round if point.step is not None else point.call.round - 1
 
 
 def point_of(run: Run, row: int | None) -> ForkPoint | None:

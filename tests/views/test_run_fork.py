@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from runs.models import AgentTool, Conversation, Run
+from runs.engine.types import ExecutorOptions
+from runs.models import AgentTool, Conversation, Resume, Run
 from runs.services.freeze_agent import spec_of
 from tests.make import (
     make_agent,
@@ -153,7 +154,7 @@ def test_prompt_model_tools_and_limits_are_changed(client, ann):
             {"at_call": "write", "reply_text": ""}, "Write a reply", id="no reply"
         ),
         pytest.param({"max_iterations": "0"}, "1 or more", id="no round"),
-        pytest.param({"max_iterations": "1"}, "keeps 1 rounds", id="used up"),
+        pytest.param({"max_iterations": "1"}, "keeps 1 round.", id="used up"),
         pytest.param({"prompt-1": "Do {city}"}, "has no value for", id="variable"),
         pytest.param({"prompt-1": "Do {a b}"}, "is no variable", id="brace"),
     ],
@@ -165,6 +166,17 @@ def test_what_is_wrong_is_said_and_what_was_typed_stays(client, ann, changes, sa
     assert answer.status_code == 200
     assert says in answer.content.decode()
     assert Run.objects.count() == 1
+
+
+def test_a_step_before_a_resume_with_more_rounds_proposes_more(client, ann):
+    spec = make_spec(executor=ExecutorOptions(max_iterations=1))
+    run = two_rounds(ann, spec=spec)
+    more = {"max_iterations": 5}
+    Resume.objects.create(run=run, at_index=1, at_number=1, limits=more, by=ann)
+
+    assert typed(client, run, 2)["max_iterations"] == "2"
+    assert fork(client, run, 2, observation="5").status_code == 302
+    assert typed(client, run, 1)["max_iterations"] == "1"
 
 
 def test_who_may_only_use_the_agent_sees_no_prompt_and_can_change_none(client, ann):
