@@ -7,6 +7,10 @@ a resume has changed, so only the digest says whether it is what was sent.
 
 from typing import NamedTuple
 
+from django.db.models import TextField
+from django.db.models.functions import Cast
+from pydantic_core import from_json
+
 from runs.engine.rounds import Rounds
 from runs.engine.transcript import Shown
 from runs.engine.types import AgentAction, AgentSpec, ModelRequest, Reply
@@ -68,20 +72,23 @@ def rounds_of(call: ModelCall, begin: int) -> list[tuple[Reply, tuple[Step, ...]
     """Return the replies with steps before `call`, after the first `begin` rounds."""
     rows = AgentStep.objects.filter(
         run=call.run_id, index__lt=call.at_index, round__gt=begin
-    )
+    ).annotate(given=Cast("tool_input", TextField()))
     steps: dict[int, list[Step]] = {}
-    for pk, tool, tool_input, call_id, observation in rows.order_by(
-        "index"
-    ).values_list("model_call_id", "tool", "tool_input", "call_id", "observation"):
-        action = AgentAction(tool=tool, tool_input=tool_input, call_id=call_id or None)
+    for pk, tool, given, call_id, observation in rows.order_by("index").values_list(
+        "model_call_id", "tool", "given", "call_id", "observation"
+    ):
+        action = AgentAction(
+            tool=tool, tool_input=from_json(given), call_id=call_id or None
+        )
         step = Step(action=action, observation=observation)
         steps.setdefault(pk, []).append(step)
     calls = ModelCall.objects.filter(
         run=call.run_id, number__lt=call.number, round__gt=begin
     )
+    replies = calls.annotate(text=Cast("reply", TextField())).order_by("number")
     return [
-        (Reply.model_validate(reply), tuple(steps[pk]))
-        for pk, reply in calls.order_by("number").values_list("pk", "reply")
+        (Reply.model_validate_json(text), tuple(steps[pk]))
+        for pk, text in replies.values_list("pk", "text")
         if pk in steps
     ]
 
