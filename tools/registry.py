@@ -27,6 +27,7 @@ __all__ = [
     "ToolModuleBroken",
     "UnknownFunction",
     "find_function",
+    "keeps_hosts",
     "load_tool_modules",
     "registered",
     "tool",
@@ -84,6 +85,8 @@ class FunctionTool:
     timeout: float
     isolated: bool
     return_direct: bool
+    keeps_hosts: bool = False
+    """Whether it reaches no host beyond `ToolContext.hosts`, as it declares."""
 
     @property
     def args_schema(self) -> dict[str, Any]:
@@ -103,6 +106,7 @@ def tool(
     isolated: bool = ...,
     name: str | None = ...,
     return_direct: bool = ...,
+    keeps_hosts: bool = ...,
 ) -> Callable[[F], F]: ...
 
 
@@ -115,9 +119,12 @@ def tool(
     isolated: bool = False,
     name: str | None = None,
     return_direct: bool = False,
+    keeps_hosts: bool = False,
 ) -> F | Callable[[F], F]:
     """Register a function; `timeout` in seconds, `isolated`: in a process of its own.
 
+    `keeps_hosts`: it reaches no host beyond `ToolContext.hosts`. Without that word its
+    tool cannot be limited to hosts, since nothing else would hold it to them.
     Raise `NotATool` for a function whose signature cannot be offered to a model.
     """
 
@@ -133,6 +140,7 @@ def tool(
             timeout=timeout,
             isolated=isolated,
             return_direct=return_direct,
+            keeps_hosts=keeps_hosts,
         )
         return function
 
@@ -150,6 +158,11 @@ def find_function(path: str) -> FunctionTool:
         return _registered[path]
     except KeyError:
         raise UnknownFunction(path) from None
+
+
+def keeps_hosts(path: str) -> bool:
+    """Whether the function at `module:function` can be limited to hosts."""
+    return path in _registered and _registered[path].keeps_hosts
 
 
 def load_tool_modules(modules: Iterable[str]) -> None:

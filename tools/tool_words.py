@@ -3,8 +3,10 @@
 from django.contrib.auth.models import User
 
 from tools.forms.kinds import FORMS
+from tools.forms.tool import REACHES_OUT
 from tools.models import Tool
 from tools.ownership import Visibility
+from tools.registry import keeps_hosts
 
 KIND_WORDS = {kind: form.word for kind, form in FORMS.items()}
 
@@ -17,6 +19,25 @@ def who_may(tool: Tool) -> str:
         return f"only {tool.owner}"
     names = ", ".join(tool.groups.values_list("name", flat=True))
     return f"{tool.owner}, and the groups {names}" if names else f"only {tool.owner}"
+
+
+def hosts_of(tool: Tool) -> str:
+    """Say which hosts a call may reach."""
+    named = ", ".join(tool.hosts)
+    if tool.kind not in REACHES_OUT:
+        return "none"
+    if tool.kind == "function" and not keeps_hosts(path_of(tool)):
+        return (
+            f"only {named}, which its function does not keep to: calls are refused"
+            if named
+            else "those its function chooses"
+        )
+    return named or "every public one"
+
+
+def path_of(tool: Tool) -> str:
+    """Return the function of a function tool, as `module:function`."""
+    return str(tool.config.get("function", ""))
 
 
 def may_edit(tool: Tool, user: User) -> bool:

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 from tools.argument_rows import rows_of
 from tools.models import Tool
 from tools.services import tool_spec_of
-from tools.tool_words import KIND_WORDS, may_edit, who_may
+from tools.tool_words import KIND_WORDS, hosts_of, may_edit, who_may
 from tools.usage import with_usage
 
 ON_A_PAGE = 50
@@ -51,6 +51,7 @@ def tool_detail(request: HttpRequest, slug: str) -> HttpResponse:
         "rows": rows_of(spec.args_schema),
         "kind_word": KIND_WORDS.get(tool.kind, tool.kind),
         "who_may": who_may(tool),
+        "hosts": hosts_of(tool),
         "may_edit": may_edit(tool, user),
         "may_try": user.is_staff and user.has_perm("tools.view_tool"),
     }

@@ -14,11 +14,14 @@ from runs.models import Agent, AgentTool
 from runs.services.freeze_agent import freeze_agent
 from tools.credentials import covers
 from tools.forms.fields import HostsField
+from tools.forms.function_tool import NOT_KEPT
 from tools.models import Tool
 from tools.overrides import LIMITS, in_force, loosenings, read_overrides, stricter
+from tools.registry import keeps_hosts
 from tools.services import tool_spec_of
 from tools.services.tool_spec_of import described, must_ask
 from tools.spec import ToolSpec
+from tools.tool_words import hosts_of, path_of
 
 EXPIRY = {"reject": "Reject the call and tell the model", "stop": "Stop the run"}
 ALWAYS_ASKED = (
@@ -142,6 +145,11 @@ class AgentToolForm(UseForm):
         self.fields["hosts"].widget.attrs["placeholder"] = "\n".join(tool.hosts)
         dress(self)
 
+    @property
+    def own_hosts(self) -> str:
+        """Which hosts the tool itself may reach, in words."""
+        return hosts_of(self.tool)
+
     def _offer(self, name: str, own: str, others: list[tuple[str, str]]) -> None:
         """Let a choice begin with what counts if nothing is chosen."""
         field = self.fields[name]
@@ -151,6 +159,9 @@ class AgentToolForm(UseForm):
     def clean_hosts(self) -> list[str]:
         """Refuse hosts that the tool itself may not reach."""
         hosts: list[str] = self.cleaned_data["hosts"]
+        is_function = self.tool.kind == "function"
+        if hosts and is_function and not keeps_hosts(path_of(self.tool)):
+            raise forms.ValidationError(NOT_KEPT)
         for host in hosts if self.tool.hosts else ():
             if not any(covers(one, host) for one in self.tool.hosts):
                 raise forms.ValidationError(

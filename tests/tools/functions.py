@@ -101,6 +101,12 @@ def tells_context(word: str, context: ToolContext) -> dict[str, Any]:
     }
 
 
+@tool(effect="read", keeps_hosts=True)
+def tells_hosts(context: ToolContext) -> list[str]:
+    """Return the hosts it may reach."""
+    return list(context.hosts)
+
+
 @tool
 async def asynchronous(a: int) -> int:
     """Return the double."""

@@ -117,6 +117,7 @@ def test_what_is_left_empty_is_as_the_function_declares():
         ({"name": "no spaces"}, "A tool name is 1 to 64 letters"),
         ({"name": "ümlaut"}, "A tool name is 1 to 64 letters"),
         ({"function": "os:system"}, "os:system is not one of the available choices"),
+        ({"hosts": "a.example"}, "nothing would hold it to these hosts"),
         ({"function": ""}, "This field is required"),
         ({"timeout": "-1"}, "greater than or equal to 0.1"),
         ({"retries": "9"}, "less than or equal to 5"),

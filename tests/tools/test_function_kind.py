@@ -30,6 +30,23 @@ def test_returns_the_value_of_the_function():
     assert call_path(f"{HERE}:add", {"a": 1, "b": 2}) == 3
 
 
+def test_a_function_that_keeps_to_hosts_is_told_them():
+    spec = ToolSpec(
+        name="f",
+        config={"function": f"{HERE}:tells_hosts", "hosts": ["a.example"]},
+    )
+
+    assert call_tool(spec, {}, watch=Watch()) == ["a.example"]
+
+
+@pytest.mark.parametrize("name", ["add", "tells_context"])
+def test_one_that_does_not_say_so_is_not_called_where_hosts_are_named(name):
+    config = {"function": f"{HERE}:{name}", "hosts": ["a.example"]}
+
+    with pytest.raises(ToolFailed, match="does not declare keeps_hosts=True"):
+        call_tool(ToolSpec(name="f", config=config), {}, watch=Watch())
+
+
 def test_arguments_become_the_types_of_the_function():
     assert call_path(f"{HERE}:weekday", {"day": "2026-11-21"}) == 5
 

@@ -8,6 +8,8 @@ from tests.tools.rows import make_tool, make_user
 
 pytestmark = pytest.mark.django_db
 
+WEB_PAGE = {"function": "tools.builtin.web_page:web_page"}
+
 
 def shown_to(user, address):
     client = Client()
@@ -68,3 +70,19 @@ def test_a_stranger_gets_404():
 
 def test_without_tools_the_list_says_what_to_do():
     assert "No tools yet" in shown_to(make_user("bob"), "/tools/")[1]
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ({}, "those its function chooses"),
+        ({"hosts": ["a.example"]}, "which its function does not keep to: calls are"),
+        ({"config": WEB_PAGE}, "every public one"),
+        ({"config": WEB_PAGE, "hosts": ["a.example"]}, "<dd>a.example</dd>"),
+        ({"kind": "python", "config": {"code": "1"}}, "<dt>Hosts</dt><dd>none</dd>"),
+    ],
+)
+def test_the_page_says_which_hosts_a_call_may_reach(tool, said):
+    row = make_tool(**tool)
+
+    assert said in shown_to(row.owner, f"/tools/{row.slug}/")[1]

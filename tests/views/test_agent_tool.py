@@ -11,6 +11,10 @@ from tools.audit.entry import AuditEntry
 pytestmark = pytest.mark.django_db
 
 
+READS = {"function": "tools.builtin.web_page:web_page"}
+"""A function that keeps to hosts."""
+
+
 def address(agent, tool) -> str:
     return f"/agents/{agent.pk}/tools/{tool.pk}/"
 
@@ -30,7 +34,9 @@ def test_shows_what_the_tool_says_and_what_differs(client, ann):
 
 
 def test_what_is_saved_is_what_a_run_gets(client, ann):
-    tool = make_tool(ann, name="search", calls_per_run=9, retries=2, effect="read")
+    tool = make_tool(
+        ann, name="search", calls_per_run=9, retries=2, effect="read", config=READS
+    )
     agent = make_agent(ann, tools=(tool,))
 
     answer = client.post(
@@ -124,12 +130,26 @@ def test_the_agents_own_form_refuses_two_tools_of_one_name(client, ann):
     ],
 )
 def test_what_makes_no_sense_is_said_at_its_field(client, ann, given, says):
-    tool = make_tool(ann, calls_per_run=5, hosts=["a.example"], effect="idempotent")
+    tool = make_tool(
+        ann, calls_per_run=5, hosts=["a.example"], effect="idempotent", config=READS
+    )
     agent = make_agent(ann, tools=(tool,))
 
     page = client.post(address(agent, tool), {"policy": "default", **given})
 
     assert says in page.content.decode()
+    assert agent.uses.get().overrides == {}
+
+
+def test_hosts_are_refused_for_a_function_that_does_not_keep_to_them(client, ann):
+    tool = make_tool(ann, config={"function": "tools.builtin.calculator:calculator"})
+    agent = make_agent(ann, tools=(tool,))
+
+    page = client.post(
+        address(agent, tool), {"policy": "default", "hosts": "a.example"}
+    ).content.decode()
+
+    assert "nothing would hold it to these hosts" in page
     assert agent.uses.get().overrides == {}
 
 

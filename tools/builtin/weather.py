@@ -85,7 +85,7 @@ class Forecast(TypedDict):
     source: str
 
 
-@tool(effect="read", timeout=20)
+@tool(effect="read", timeout=20, keeps_hosts=True)
 def weather(city: str, context: ToolContext, days: int = 3) -> Forecast:
     """Return the weather forecast of a city for the next days, from Open-Meteo.
 

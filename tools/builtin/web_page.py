@@ -61,7 +61,7 @@ class NoText(ToolFailed):
         super().__init__(f"The page has no text that can be read: {what}.")
 
 
-@tool(effect="read", timeout=40)
+@tool(effect="read", timeout=40, keeps_hosts=True)
 def web_page(url: str, context: ToolContext, start: int = 0) -> dict[str, Any]:
     """Return the title and the main text of a web page, as Markdown.
 

@@ -57,7 +57,7 @@ class Search:
     key: str = field(default="", repr=False)
 
 
-@tool(effect="read", timeout=20)
+@tool(effect="read", timeout=20, keeps_hosts=True)
 def web_search(
     query: str, context: ToolContext, limit: int = 8
 ) -> list[dict[str, str]]:

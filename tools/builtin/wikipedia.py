@@ -42,7 +42,7 @@ class UnknownLanguage(ToolFailed):
         super().__init__(f"{language[:20]!r} is no language code such as 'en' or 'zh'.")
 
 
-@tool(effect="read", timeout=20)
+@tool(effect="read", timeout=20, keeps_hosts=True)
 def wikipedia_search(
     query: str, context: ToolContext, language: str = "en", limit: int = 5
 ) -> list[dict[str, str]]:
@@ -62,7 +62,7 @@ def wikipedia_search(
     )
 
 
-@tool(effect="read", timeout=20)
+@tool(effect="read", timeout=20, keeps_hosts=True)
 def wikipedia_page(title: str, context: ToolContext, language: str = "en") -> str:
     """Return the text of a Wikipedia page, cut where it is long.
 

@@ -6,9 +6,14 @@ from django import forms
 
 from tools.forms.tool import ToolForm
 from tools.models import Tool
-from tools.registry import find_function, registered
+from tools.registry import find_function, keeps_hosts, registered
 
 Groups = list[tuple[str, list[tuple[str, str]]]]
+
+NOT_KEPT = (
+    "The function does not declare keeps_hosts=True, so nothing would hold it to these "
+    "hosts."
+)
 
 DECLARED = ("name", "description", "effect", "timeout")
 """Fields that may stay empty: the function says them."""
@@ -36,8 +41,9 @@ class FunctionToolForm(ToolForm):
             field.initial = path
         if "hosts" in self.fields:
             self.fields["hosts"].help_text = (
-                "For the built-in tools, and functions that hand context.hosts on; "
-                "one a line, empty for every public one."
+                "Only for functions that declare keeps_hosts, such as "
+                "web_page and web_search; others reach what they like. One a "
+                "line, empty for no limit."
             )
         if self.instance.pk is None:
             for name in DECLARED:
@@ -55,6 +61,8 @@ class FunctionToolForm(ToolForm):
         """Fill what was left empty from the function's declaration."""
         cleaned = super().clean()
         path = (cleaned or {}).get("function")
+        if cleaned and path and cleaned.get("hosts") and not keeps_hosts(path):
+            self.add_error("hosts", NOT_KEPT)
         if cleaned is not None and path and self.instance.pk is None:
             function = find_function(path)
             for name in DECLARED:

@@ -16,9 +16,22 @@ from tools.registry import FunctionTool, ToolContext, find_function
 from tools.watch import Watch
 
 
+class HostsNotKept(ToolFailed):
+    """The tool is limited to hosts, and its function does not say it keeps to them."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"This tool is limited to some hosts, and its function {path!r} does not "
+            "declare keeps_hosts=True, so nothing would hold it to them."
+        )
+
+
 def call_function(call: Call) -> Any:
     """Run the function; a deadline or Stop leaves it behind in its thread."""
     function = find_function(str(call.spec.config.get("function", "")))
+    hosts = tuple(call.spec.config.get("hosts", ()))
+    if hosts and not function.keeps_hosts:
+        raise HostsNotKept(function.path)
     arguments = function.arguments.convert(call.tool_input)
     if function.isolated:
         return call_in_process(function, call)
@@ -27,7 +40,7 @@ def call_function(call: Call) -> Any:
             call.watch,
             call.idempotency_key,
             call.run_id,
-            tuple(call.spec.config.get("hosts", ())),
+            hosts,
         )
     try:
         return run_or_leave(
