@@ -15,8 +15,8 @@ from runs.engine.kinds.registry import KINDS
 from runs.engine.prompts import templates_of
 from runs.engine.types import AgentSpec
 from runs.htmx import HtmxRequest, page_or_part
-from runs.models import Run
-from runs.services.freeze_agent import spec_of
+from runs.models import Resume, Run
+from runs.services.fork_run import spec_then
 from runs.views.compared_rows import (
     WINDOW,
     couples_of,
@@ -178,7 +178,7 @@ def figures_of(run: Run, base: Run | None) -> tuple[Figure, ...]:
         Figure("Time", clock(seconds)),
         Figure("Rounds", str(rounds)),
         Figure("Tokens", f"{used:,}"),
-        Figure("Cost", money(cost) if cost else "$0"),
+        Figure("Cost", money(cost) if cost or has_price(run) else "no price"),
     ]
     if base is None:
         return tuple(figures)
@@ -195,6 +195,11 @@ def figures_of(run: Run, base: Run | None) -> tuple[Figure, ...]:
         figure._replace(change=change)
         for figure, change in zip(figures, changes, strict=True)
     )
+
+
+def has_price(run: Run) -> bool:
+    """Whether a model of the run has prices; without any, nothing is known of cost."""
+    return bool(run.spec.body.get("prices"))
 
 
 def signed(value: float, words: str, *, least: float = 1) -> str:
@@ -214,7 +219,7 @@ def seconds_of(run: Run) -> float:
 def settings_between(one: Run, other: Run) -> list[Setting]:
     """Return what was set differently, the inputs included."""
     effort = Effort()
-    mine, theirs = spec_of(one.spec), spec_of(other.spec)
+    mine, theirs = spec_at_last(one), spec_at_last(other)
     plain = [
         ("Agent", one.agent.name, other.agent.name),
         ("Kind", mine.kind, theirs.kind),
@@ -232,6 +237,12 @@ def settings_between(one: Run, other: Run) -> list[Setting]:
         if lines := difference(a, b, effort):
             found.append(Setting(label, "", "", tuple(lines)))
     return found
+
+
+def spec_at_last(run: Run) -> AgentSpec:
+    """Return the spec with the limits that resumes gave."""
+    resumes = Resume.objects.filter(run=run)
+    return spec_then(run, resumes, number=run.next_number)
 
 
 def model_words(spec: AgentSpec) -> str:
@@ -255,7 +266,7 @@ def limit_words(spec: AgentSpec) -> str:
     """Write the limits that are set."""
     options, budget = spec.executor, spec.executor.budget
     limits = [
-        (options.max_iterations, "rounds"),
+        (options.max_iterations, "rounds" if options.max_iterations != 1 else "round"),
         (options.max_execution_time, "s"),
         (budget.tokens if budget else None, "tokens"),
         (budget.cost if budget else None, "$"),

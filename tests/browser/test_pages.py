@@ -40,6 +40,8 @@ def test_what_is_seldom_seen_fits_too(browser, lived_in, person, moves, size):
     width, height = SIZES[size]
     context = browser.new_context(viewport={"width": width, "height": height})
     page, wide = seen_by(context, lived_in.url, person), {}
+    heard, hosts = listen(page), set()
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
 
     for name, move in moves.items():
         move(page, lived_in)
@@ -47,6 +49,13 @@ def test_what_is_seldom_seen_fits_too(browser, lived_in, person, moves, size):
 
     context.close()
     assert {name: by for name, by in wide.items() if by > 0} == {}
+    assert [line for line in heard if not is_meant(line)] == []
+    assert hosts == {lived_in.url.split("/")[2]}
+
+
+def is_meant(line: str) -> bool:
+    """Whether the browser says no more than that a page is closed or gone."""
+    return "status of 403" in line or "status of 404" in line
 
 
 def test_dark_is_dark_and_the_choice_stays(browser, lived_in):

@@ -17,7 +17,8 @@ def test_each_page_fits_and_breaks_no_rule(browser, lived_in, size):
     width, height = SIZES[size]
     context = browser.new_context(viewport={"width": width, "height": height})
     page = signed_in(context, lived_in.url, "admin", "admin")
-    heard, wide = listen(page), {}
+    heard, wide, hosts = listen(page), {}, set()
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
 
     for path in [*ADMIN.values(), "/tools/"]:
         answer = page.goto(lived_in.url + path, wait_until="load")
@@ -26,6 +27,7 @@ def test_each_page_fits_and_breaks_no_rule(browser, lived_in, size):
     context.close()
     assert {path: got for path, got in wide.items() if got != (200, 0)} == {}
     assert heard == []
+    assert hosts == {lived_in.url.split("/")[2]}
 
 
 def test_a_tool_is_made_and_tried_without_a_script(browser, lived_in):

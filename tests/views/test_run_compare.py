@@ -2,7 +2,8 @@
 
 import pytest
 
-from runs.engine.types import ModelSettings
+from runs.engine.types import ExecutorOptions, ModelSettings
+from runs.models import Resume
 from tests.make import make_agent, make_call, make_run, make_spec, make_step, make_user
 
 pytestmark = pytest.mark.django_db
@@ -129,3 +130,21 @@ def test_a_long_comparison_comes_in_windows(client, ann):
 
     assert "1 to 100 of 141 lines" in text
     assert "101 to 141 of 141 lines" in page(client, one, other, "&show=all&from=100")
+
+
+def test_limits_are_those_it_was_resumed_with(client, ann):
+    spec = make_spec(executor=ExecutorOptions(max_iterations=1))
+    one, other = run_with(ann, "x", spec=spec), run_with(ann, "x", spec=spec)
+    more = {"max_iterations": 5}
+    Resume.objects.create(run=other, at_index=1, at_number=1, limits=more, by=ann)
+
+    text = page(client, one, other)
+
+    assert "<span>1 round</span>" in text
+    assert "<span>5 rounds</span>" in text
+
+
+def test_a_cost_that_nobody_knows_is_no_zero(client, ann):
+    text = page(client, run_with(ann, "x"), run_with(ann, "y"))
+
+    assert "<dt>Cost</dt><dd>no price</dd>" in text
