@@ -28,11 +28,11 @@ class Taken:
     def assert_within(self, *, seconds: float, memory: int) -> None:
         """Raise where more than a fifth over the limits was taken.
 
-        Raise `TooSlow` where only the clock says so: then others may have had the CPU.
+        Raise `TooSlow` where the time says so: who ends it may not have had a CPU.
         """
         most = memory * 1.2 + OWN_MEMORY
         assert self.memory <= most, f"{self.memory >> 20} MB of {int(most) >> 20}"
-        assert self.cpu <= seconds * 1.2, f"{self.cpu} s of CPU"
+        assert_quick(self.cpu, seconds * 1.2)
         assert_quick(self.seconds, seconds * 1.2 + START_SECONDS)
 
 
