@@ -221,8 +221,8 @@ def tools(admin: User) -> None:
     )
     McpPin.objects.create(
         tool=tool,
-        accepted=before.model_dump(by_alias=True),
-        offered=now.model_dump(by_alias=True),
+        accepted=before.model_dump(),
+        offered=now.model_dump(),
         noticed_at=timezone.now(),
     )
     Group.objects.create(pk=901, name="Bookkeeping")
