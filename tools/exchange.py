@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from tools.errors import ToolFailed
+from tools.http_answer import text_of_body
 from tools.netguard import NetPolicy, guarded_client
 from tools.sockets import Resolve
 from tools.watch import Watch
@@ -56,9 +57,7 @@ class Answered:
     @property
     def text(self) -> str:
         """The body as text, whatever its encoding claims."""
-        return httpx.Response(
-            200, headers=[("content-type", self.content_type)], content=self.body
-        ).text
+        return text_of_body(self.body, self.content_type)
 
     @property
     def content_type(self) -> str:

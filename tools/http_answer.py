@@ -1,5 +1,6 @@
 """Reading one HTTP/1.1 answer, strictly: what is not quite in order is refused."""
 
+import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +19,29 @@ CHUNK = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n\0]*)?\r?\n")
 LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 END = (b"\r\n", b"\n")
 WITHOUT_BODY = (204, 304)
+CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w:.-]{1,40})", re.ASCII | re.IGNORECASE)
+TEXT = re.compile(
+    r"utf-(8|16|32)|ascii|iso8859|iso2022|cp\d|koi8|shift_jis|euc_|gb|big5|mac-"
+)
+"""How names of encodings begin that text comes in.
+
+Python knows others too: some unpack, so that little becomes gigabytes, some take time
+by the square, and some raise errors of their own.
+"""
 FRAMING = ("content-length", "transfer-encoding")
+
+
+def text_of_body(body: bytes, content_type: str) -> str:
+    """Return a body as text in the encoding it claims, or in UTF-8."""
+    claimed = CHARSET.search(content_type)
+    name = "utf-8"
+    if claimed is not None:
+        try:
+            found = codecs.lookup(claimed[1]).name
+        except LookupError:
+            found = ""
+        name = found if TEXT.match(found) else name
+    return body.decode(name, "replace")
 
 
 class BadAnswer(ValueError):

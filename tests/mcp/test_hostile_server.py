@@ -41,6 +41,10 @@ STREAM = "text/event-stream"
         (Answer(b"", status=202), "answered 202 with nothing"),
         (Answer(b"Go away", status=403), "answered 403: Go away"),
         (Answer(b"", status=500), r"answered 500\."),
+        (
+            Answer(b"Go", status=500, content_type="text/plain; charset=hex"),
+            "answered 500: Go",
+        ),
         (Answer(b"[" * 100_000), "not JSON"),
         (Answer([]), "before it had answered"),
         (Answer({"id": 99, "result": {}}), "before it had answered"),

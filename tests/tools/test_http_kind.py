@@ -9,6 +9,7 @@ from tests.timing import assert_quick, tries
 from tests.tools.http_server import Answer, serve
 from tests.tools.rows import make_tool, make_user
 from tools.errors import CalledOff, ToolFailed, ToolOutOfTime
+from tools.exchange import Answered
 from tools.kinds.registry import call_tool
 from tools.models import Credential
 from tools.secrets import seal
@@ -53,6 +54,46 @@ def test_a_part_of_the_answer_can_be_picked():
 def test_text_comes_back_as_it_is():
     with serve(says(Answer("héllo".encode(), content_type="text/plain"))) as server:
         assert call(server.url) == "héllo"
+
+
+@pytest.mark.parametrize(
+    ("charset", "text"),
+    [
+        *(("latin-1", "hÃ©llo"), ("'utf-8'", "héllo"), ("UTF8", "héllo")),
+        *(("hex", "héllo"), ("zlib", "héllo"), ("idna", "héllo"), ("rot13", "héllo")),
+        *(("punycode", "héllo"), ("undefined", "héllo"), ("utf-7", "héllo")),
+        *(("unicode_escape", "héllo"), ("nothing", "héllo"), ("", "héllo")),
+    ],
+)
+@pytest.mark.parametrize("status", [200, 500])
+def test_an_encoding_that_is_none_of_text_is_not_believed(charset, text, status):
+    body, kind = "héllo".encode(), f"text/plain; charset={charset}"
+    with serve(says(Answer(body, status=status, content_type=kind))) as server:
+        if status == 200:
+            assert call(server.url) == text
+        else:
+            with pytest.raises(ToolFailed, match=f"answered 500: {text}"):
+                call(server.url)
+
+
+@pytest.mark.parametrize("charset", ["utf-16", "utf-32", "utf-16-le", "shift_jis"])
+def test_bytes_that_do_not_fit_their_encoding_become_marks(charset):
+    answer = Answer(b"\xff\x00\x01", content_type=f"text/plain; charset={charset}")
+    with serve(says(answer)) as server:
+        assert isinstance(call(server.url), str)
+
+
+@tries(4)
+def test_an_encoding_cannot_unpack_or_dawdle():
+    began = time.process_time()
+
+    for charset in ("punycode", "zlib", "bz2", "idna"):
+        Answered(200, {"content-type": f"a/b; charset={charset}"}, LONG, "x").text  # noqa: B018  # it must end
+
+    assert_quick(time.process_time() - began, 1)
+
+
+LONG = b"xn--" + b"9" * 300_000
 
 
 def test_an_empty_answer_is_its_status():

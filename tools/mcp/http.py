@@ -10,6 +10,7 @@ import httpx
 from tools.credentials import Opened
 from tools.errors import ToolFailed
 from tools.exchange import Asked, place_of
+from tools.http_answer import text_of_body
 from tools.mcp.errors import NotMcp, ServerGone, ServerRefused
 from tools.mcp.wire import (
     MAX_BYTES,
@@ -118,7 +119,10 @@ class HttpLink:
             if "error" in one:
                 result_of(one, self.where)
         is_over = response.status_code == 404 and self._session
-        told = "the session is over" if is_over else response.text
+        kind = response.headers.get("content-type", "")
+        told = (
+            "the session is over" if is_over else text_of_body(response.content, kind)
+        )
         raise ServerRefused(self.where, response.status_code, told)
 
     def _messages(self, response: httpx.Response) -> Iterator[Message]:
