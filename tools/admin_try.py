@@ -13,6 +13,7 @@ from tools.services import TryResult, tool_spec_of, try_tool
 from tools.services.show_request import show_request
 from tools.services.try_tool import TRY_SECONDS
 from tools.spec import ToolSpec
+from tools.storable import storable
 
 
 def try_page(site: Any, request: HttpRequest, pk: int) -> HttpResponse:
@@ -51,6 +52,6 @@ def try_page(site: Any, request: HttpRequest, pk: int) -> HttpResponse:
 def shown_request(spec: ToolSpec, tool_input: Any) -> tuple[str, str]:
     """Return what would be sent, or why nothing can be."""
     try:
-        return show_request(spec, tool_input), ""
+        return storable(show_request(spec, tool_input)), ""
     except ToolFailed as refused:
-        return "", str(refused)
+        return "", storable(str(refused))

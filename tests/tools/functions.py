@@ -107,6 +107,12 @@ def tells_hosts(context: ToolContext) -> list[str]:
     return list(context.hosts)
 
 
+@tool(effect="read")
+def half_a_character() -> str:
+    """Return what UTF-8 cannot carry."""
+    return "a\ud800b"
+
+
 @tool
 async def asynchronous(a: int) -> int:
     """Return the double."""

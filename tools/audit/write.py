@@ -1,5 +1,6 @@
 """Writing one entry of the audit log."""
 
+from math import isfinite
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -46,7 +47,9 @@ def write_entry(
 
 
 def storable(value: Any) -> Any:
-    """Return a value without the characters that no database takes."""
+    """Return a value without the characters and numbers that no database takes."""
+    if isinstance(value, float) and not isfinite(value):
+        return str(value)
     if isinstance(value, str):
         return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     if isinstance(value, dict):

@@ -116,7 +116,8 @@ class JsonValueField(JsonField):
 
     widget = forms.Textarea(attrs={"rows": 3, "class": "mono"})
     default_error_messages = {
-        "invalid": 'This is not JSON. Write texts in quotes, lists as ["a", "b"].'
+        **JsonField.default_error_messages,
+        "invalid": 'This is not JSON. Write texts in quotes, lists as ["a", "b"].',
     }
 
     def clean(self, value: Any) -> Any:

@@ -5,8 +5,10 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.forms.fields import InvalidJSONInput
 
 from tools.ownership import Visibility
+from tools.storable import is_storable
 
 HOST = re.compile(r"(\*\.)?(?!-)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*|\[?[0-9a-f:]+\]?")
 
@@ -39,11 +41,42 @@ class HostsField(forms.CharField):
 class JsonField(forms.JSONField):
     """JSON; nothing is shown as nothing, not as `null`."""
 
-    default_error_messages = {"invalid": "This is not JSON."}
+    default_error_messages = {
+        "invalid": "This is not JSON.",
+        "too_much": "It is nested too deeply, or has a number that is too long.",
+        "unstorable": "It has a number or a character that cannot be stored.",
+    }
 
     def prepare_value(self, value: Any) -> Any:
         """Show nothing for None."""
         return "" if value is None else super().prepare_value(value)
+
+    def to_python(self, value: Any) -> Any:
+        """Return the value; refuse what could not be stored."""
+        try:
+            found = super().to_python(value)
+        except (ValueError, RecursionError):
+            raise ValidationError(
+                self.error_messages["too_much"], code="too_much"
+            ) from None
+        if not is_storable(found):
+            raise ValidationError(self.error_messages["unstorable"], code="unstorable")
+        return found
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Return what was typed in the way it is shown again."""
+        try:
+            found = super().bound_data(data, initial)
+        except (ValueError, RecursionError):
+            return InvalidJSONInput(data)
+        return found if is_storable(found) else InvalidJSONInput(data)
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compare values; what cannot be read has changed."""
+        try:
+            return super().has_changed(initial, data)
+        except ValidationError:
+            return True
 
 
 class PairsField(forms.CharField):

@@ -14,6 +14,7 @@ from tools.models import Tool
 from tools.safe_schema import first_fault
 from tools.services.tool_may_run import tool_may_run
 from tools.services.tool_spec_of import tool_spec_of
+from tools.storable import storable
 from tools.watch import Watch
 
 TRY_SECONDS = 10.0
@@ -57,7 +58,7 @@ def try_tool(tool: Tool, tool_input: Any, *, by: User) -> TryResult:
             spec, tool_input, watch=Watch(seconds=TRY_SECONDS), idempotency_key="try"
         )
     except (ToolFailed, Interrupted) as failed:
-        error = str(failed)
+        error = storable(str(failed))
     took = time.perf_counter() - began
-    text = "" if error else text_of(value)
+    text = "" if error else storable(text_of(value))
     return TryResult(text[:MAX_TEXT], error, took, is_cut=len(text) > MAX_TEXT)
