@@ -642,5 +642,6 @@ def test_the_header_leads_to_the_worker_and_out_of_the_site(client, ann):
     text = page(client, run)
 
     assert '<a href="/workers/">w7</a>' in text
+    assert '<details class="phone-only" id="run-more-facts">' in text
     for way in ("share/", "export/html/", "export/json/"):
         assert f"/runs/{run.pk}/{way}" in text
