@@ -112,6 +112,18 @@
     setTimeout(() => { word.textContent = before; }, 1600);
   });
 
+  // Tabs that do not fit are scrolled: the chosen one is in sight.
+  function showChosenTab(where) {
+    for (const row of where.querySelectorAll(".tabs")) {
+      const tab = row.querySelector("[aria-current]")?.getBoundingClientRect(), box = row.getBoundingClientRect();
+      if (tab && (tab.left < box.left || tab.right > box.right)) row.scrollLeft += (tab.left + tab.right - box.left - box.right) / 2;
+    }
+  }
+  showChosenTab(document);
+  document.addEventListener("htmx:after:swap", (event) => {
+    if (event.detail.ctx.target?.id === "run-detail") showChosenTab(document.getElementById("run-detail") ?? document);
+  });
+
   document.addEventListener("input", (event) => {
     const search = event.target.closest("[data-filter]");
     if (!search) return;
