@@ -1,5 +1,7 @@
 """The tool `web_page` against a server on loopback."""
 
+import gzip
+import io
 import sys
 
 import pytest
@@ -50,6 +52,21 @@ def test_a_long_page_is_read_in_pieces():
 
     assert len(first["text"]) == first["next_start"] == AT_ONCE
     assert (first["text"] + second["text"])[: len(words)] == words[: 2 * AT_ONCE]
+
+
+def test_a_page_that_is_packed_under_the_name_of_a_page_is_not_unpacked():
+    packed = io.BytesIO()
+    with gzip.GzipFile("<html>", "wb", fileobj=packed) as file:
+        file.write(ARTICLE.encode())
+    answer = Answer(packed.getvalue(), content_type="text/html")
+
+    with serve(lambda got: answer) as server:
+        try:
+            text = read(server)["text"]
+        except ToolFailed as failed:
+            text = str(failed)
+
+    assert "heated soon after" not in text
 
 
 def test_text_in_another_encoding_is_read():

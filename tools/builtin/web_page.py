@@ -17,6 +17,9 @@ AT_ONCE = 20_000
 """Characters of one answer."""
 
 MAX_BYTES = 4 << 20
+BEGINS = (b"<", b"\xef\xbb\xbf")
+"""How a page begins: with a tag, or with the mark of UTF-8."""
+
 MAX_TAGS = 40_000
 """Tags of a page; what has more would keep a thread busy for long."""
 
@@ -124,7 +127,9 @@ def text_of_html(body: bytes, url: str) -> tuple[str, str]:
         raise ReaderMissing from None
     if body.count(b"<") > MAX_TAGS:
         raise NoText("it has too many parts")
-    whole = body if b"<html" in body[:HEAD].lower() else b"<html>" + body
+    # The reader unpacks what looks packed, whose parts nobody has counted.
+    is_page = body.lstrip().startswith(BEGINS) and b"<html" in body[:HEAD].lower()
+    whole = body if is_page else b"<html>" + body
     text = reader.extract(
         whole, url=url, output_format="markdown", include_comments=False, fast=True
     )
