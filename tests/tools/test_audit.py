@@ -135,6 +135,8 @@ def test_a_member_added_from_the_groups_side_is_kept():
         ({"Authorization": "Bearer x1"}, {"Authorization": "[secret]"}),
         ({"X-Api-Key": "x1"}, {"X-Api-Key": "[secret]"}),
         ({"api_key": "{key}"}, {"api_key": "{key}"}),
+        ({"X-Auth": "s3cret"}, {"X-Auth": "[secret]"}),
+        ({"author": "Ann", "X-Author": "Ann"}, {"author": "Ann", "X-Author": "Ann"}),
         ({"max_tokens": 7}, {"max_tokens": 7}),
         (
             "https://a.example/?q=1&api_key=x1",

@@ -11,7 +11,7 @@ LONGEST = 4_000
 SECRET_COLUMN = re.compile(r"sealed.*|password|digest")
 SECRET_NAME = re.compile(
     r"(?i)authorization|cookie|passw|passphrase|secret|token|credential"
-    r"|(^|[-_])key$|api[-_]?key|^auth$|signature"
+    r"|(^|[-_])key$|api[-_]?key|(^|[-_])auth$|signature"
 )
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 IN_ADDRESS = re.compile(
