@@ -61,6 +61,9 @@ UNLUCKY = DemoAgent(
 )
 
 
+DEMO_SLUGS = tuple(one.slug for one in (PLANNER, CALLER, CAUTIOUS, HASTY, UNLUCKY))
+
+
 class Bootstrapped(NamedTuple):
     """Who runs this installation, and whether the demo was made just now."""
 

@@ -23,7 +23,7 @@ from runs.models import (
     RunTally,
 )
 from runs.models.runs import UNFINISHED
-from runs.services.bootstrap import CAUTIOUS, HASTY, UNLUCKY
+from runs.services.bootstrap import CAUTIOUS, DEMO_SLUGS, HASTY, UNLUCKY
 from runs.views.charts import durations_of, outcomes_of, spending_of, week
 from runs.views.list_rows import needs_a_person, rows_of, with_doing
 from tools.models import Tool, ToolUsage
@@ -222,7 +222,8 @@ def first_steps(user: User) -> list[Step]:
             "Build an agent",
             "Instructions, one or two tools, a limit.",
             Agent.objects.editable_by(user)
-            .exclude(provider__kind__in=OFFLINE)
+            .exclude(slug__in=DEMO_SLUGS)
+            .exclude(is_playground=True)
             .exists(),
             reverse("agent-create"),
             "New agent",

@@ -195,9 +195,10 @@ def from_call(pk: int | None, user: User) -> Start:
         said.append("Braces are doubled, so that they stay text.")
     if request.tools:
         count = len(request.tools)
+        words = "function is" if count == 1 else f"{count} functions are"
         said.append(
-            f"Its {count} function{'' if count == 1 else 's'} are not sent: here a "
-            "prompt is tried alone. Calls and results are shown as plain text."
+            f"Its {words} not sent: here a prompt is tried alone. Calls and results "
+            "are shown as plain text."
         )
     return Start([column], {}, " ".join(said))
 

@@ -187,6 +187,11 @@ def test_a_phone_shows_one_pane_at_a_time(browser, site, scheme):
         expect(page.locator("#run-detail")).to_be_visible()
         expect(page.locator("#run-steps-pane")).to_be_hidden()
         assert overflow(page) == 0
+        page.wait_for_url(re.compile("step=2"))
+        page.go_back()
+
+        expect(page.locator("#run-steps-pane")).to_be_visible()
+        expect(page.locator("#run-detail")).to_be_hidden()
 
 
 def test_steps_of_called_agents_unfold_below_the_call_and_stay_open(browser, site):

@@ -10,6 +10,7 @@ from runs.models import Agent, Run
 from runs.services.bootstrap import bootstrap
 from runs.services.file_runs import file_runs
 from runs.services.resume_run import resume_run
+from runs.views.home import first_steps
 from tests.make import (
     make_agent,
     make_decision,
@@ -156,6 +157,20 @@ def test_the_first_steps_can_be_sent_away(client, ann):
     client.post("/first-steps/hide/")
 
     assert "First steps" not in text(client)
+
+
+def test_an_agent_of_ones_own_is_a_step_done_also_with_the_demo_model(ann):
+    demo = make_provider(ann, kind="demo")
+    make_agent(ann, provider=demo, slug="travel-planner")
+    assert "Build an agent" not in done_by(ann)
+
+    make_agent(ann, provider=demo)
+
+    assert "Build an agent" in done_by(ann)
+
+
+def done_by(user):
+    return [step.title for step in first_steps(user) if step.is_done]
 
 
 def test_says_when_no_worker_lives(client, ann):

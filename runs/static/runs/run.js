@@ -36,6 +36,7 @@
   let following = isLive() && asked().get("step") === null;
   let below = 0;
   let jumps = false;
+  const leftAt = new Map(); // addresses that were left from the list of steps, on a phone
   let wanted = null; // the step a person has gone on to, while an earlier one arrives
 
   function mark() {
@@ -301,6 +302,7 @@
     const target = event.target;
     const row = target.closest("#run-steps-pane .step");
     if (row) {
+      if (find("#run-panes").dataset.view === "1") leftAt.set(location.href, "1");
       rows().forEach((one) => one.removeAttribute("aria-current"));
       row.setAttribute("aria-current", "true");
       wanted = stepOf(row);
@@ -360,7 +362,15 @@
     tellLost("gone");
   }
   document.addEventListener("session:lost", leave);
-  document.addEventListener("htmx:before:history:restore", () => { wanted = null; });
+  let back = null; // the pane that Back leads to
+  document.addEventListener("htmx:before:history:restore", () => {
+    wanted = null;
+    back = leftAt.get(location.href) ?? null;
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    if (back) show(back);
+    back = null;
+  });
   document.addEventListener("htmx:sse:after:connection", () => {
     failures = 0;
     tellLost("");
