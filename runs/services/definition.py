@@ -83,6 +83,13 @@ def remembers(agent: Agent, version: AgentVersion | None) -> bool:
     return bool(version.definition.get("memory", False))
 
 
+def described_as(agent: Agent, version: AgentVersion | None) -> str:
+    """Return what the agent says it does: as published, or as the draft says."""
+    if version is None or version.definition is None:
+        return agent.description
+    return str(version.definition.get("description", ""))
+
+
 def _from_spec(spec: AgentSpec, agent: Agent) -> Definition:
     """Read a version that was published before definitions were kept."""
     return Definition(

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from runs.models import Agent, AgentVersion
-from runs.services.definition import definition_of, remembers
+from runs.services.definition import definition_of, described_as, remembers
 from runs.services.editing_spell import end_spell
 from runs.services.errors import DraftMoved
 from runs.services.freeze_agent import freeze_agent, refuse_flaws, spec_row
@@ -43,9 +43,10 @@ def publish_draft(
             raise DraftMoved
         end_spell(agent.pk)
         row, newest = spec_row(spec), agent.versions.first()
-        same = newest is not None and newest.spec_id == row.pk
-        if newest is not None and same and remembers(agent, newest) == agent.memory:
-            return Published(newest, is_new=False)
+        if newest is not None and newest.spec_id == row.pk:
+            kept = (remembers(agent, newest), described_as(agent, newest))
+            if kept == (agent.memory, agent.description):
+                return Published(newest, is_new=False)
         number = newest.number + 1 if newest is not None else 1
         version = AgentVersion.objects.create(
             agent=agent,

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runs.htmx import HtmxRequest
 from runs.models import Agent, AgentVersion
-from runs.services.definition import remembers
+from runs.services.definition import described_as, remembers
 from runs.services.freeze_agent import freeze_agent, spec_of
 from runs.services.restore_version import restore_version
 from runs.views.version_diff import Difference, State, differences
@@ -62,7 +62,8 @@ def chosen(versions: Sequence[AgentVersion], number: str) -> AgentVersion | None
 def state_of(agent: Agent, version: AgentVersion | None) -> State:
     """Return what a run of the version, or of the draft, would be made of."""
     spec = spec_of(version.spec) if version else freeze_agent(agent)
-    return State(spec, remembers(agent, version))
+    memory, told = remembers(agent, version), described_as(agent, version)
+    return State(spec, memory, told)
 
 
 def changed_since(agent: Agent, version: AgentVersion | None) -> list[Difference]:

@@ -29,10 +29,11 @@ OPTION_WORDS = {
 
 
 class State(NamedTuple):
-    """What a run would be made of, and whether it remembers."""
+    """What a run would be made of, whether it remembers, and what it says it does."""
 
     spec: AgentSpec
     memory: bool
+    description: str
 
 
 class Line(NamedTuple):
@@ -92,6 +93,7 @@ def facts_of(state: State) -> dict[str, str]:
     model = spec.model
     return {
         "Name": spec.name,
+        "What it does": state.description,
         "Kind": kind.title if kind else spec.kind,
         **prompt_facts(spec.prompt),
         "Provider": model.provider,

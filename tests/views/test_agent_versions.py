@@ -45,6 +45,19 @@ def test_compares_any_two(client, ann):
     assert "asks before each call" in page
 
 
+def test_what_an_agent_says_it_does_is_part_of_a_version(client, ann):
+    agent = two_versions(ann)
+    publish_agent(agent, by=ann)
+    agent.description = "Finds the way."
+    agent.save()
+
+    page = client.get(f"/agents/{agent.pk}/versions/").content.decode()
+    assert "What it does</h3>" in page
+    assert "Finds the way." in page
+    assert publish_agent(agent, by=ann).number == 4
+    assert publish_agent(agent, by=ann).number == 4
+
+
 @pytest.mark.parametrize("query", ["?from=99", "?from=x&to=²", "?from=1&to=1"])
 def test_nonsense_in_the_address_is_no_error(client, ann, query):
     agent = two_versions(ann)
