@@ -18,8 +18,11 @@ SLOW = "faults or browser"
 SEED = os.environ.get("SEED", "1")
 """Of the order of the tests: the same each time, so that a failure comes again."""
 ONCE = [
-    "tests/browser/test_accessibility.py",  # these look at how pages are drawn
+    "tests/browser/test_accessibility.py",  # these look at how pages are drawn and read
+    "tests/browser/test_agent_pages.py",
     "tests/browser/test_pages.py",
+    "tests/browser/test_playground.py",
+    "tests/browser/test_run_reading.py",
     "tests/browser/test_tool_admin.py",
     "tests/faults/test_soak.py",  # these two start servers of their own
     "tests/faults/test_supervise.py",
