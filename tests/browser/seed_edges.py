@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from runs.models import Agent, Conversation, LoginLink, Run, RunShare
 from runs.services.api_token import digest_of
+from runs.services.start_run import title_of
 from tests.browser.seed_runs import ANSWER, PLAN, QUESTION, Round, Tool, played
 from tests.make import (
     make_call,
@@ -132,7 +133,10 @@ def long_words(admin: User, agent: Agent) -> None:
 def talk(admin: User, agent: Agent) -> None:
     """Make a conversation whose turns ended in each way."""
     conversation = Conversation.objects.create(
-        pk=TALK, owner=admin, agent=agent, title=f"Sum up {UNBROKEN}"
+        pk=TALK,
+        owner=admin,
+        agent=agent,
+        title=title_of({"input": f"Sum up {UNBROKEN}"}),
     )
     asked = "Sum up the figures of the partners"
     now = timezone.now()
@@ -147,7 +151,7 @@ def talk(admin: User, agent: Agent) -> None:
             agent=agent,
             status=status,
             conversation=conversation,
-            title=asked,
+            title=title_of({"input": asked}),
             started_at=now - timedelta(minutes=9, seconds=26),
             ended_at=now - timedelta(minutes=9),
             inputs={"input": f"{asked} {UNBROKEN if status == 'stopped' else ''}"},

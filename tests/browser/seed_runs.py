@@ -12,6 +12,7 @@ from runs.engine.digest import digest_of
 from runs.engine.types import Budget, ExecutorOptions, ModelSettings, PromptSpec
 from runs.models import Agent, AgentStep, ModelAttempt, ModelCall, Run
 from runs.services.rebuild_prompt import rebuild_prompt
+from runs.services.start_run import title_of
 from tests.bench.big_run import make_big_run
 from tests.make import make_decision, make_run, make_spec, make_version, make_worker
 from tools.spec import ToolSpec
@@ -190,7 +191,7 @@ def played(
         agent=agent,
         pk=pk,
         spec=spec_row(rounds),
-        title=question,
+        title=title_of({"input": question}),
         inputs={"input": question},
         started_at=at,
         queued_at=at,
