@@ -8,7 +8,7 @@ if it was too slow, reads its rows anew.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -55,6 +55,8 @@ class Room:
         self.batches: deque[Batch] = deque(maxlen=BATCHES_KEPT)
         self.memory = Memory()
         self.draft: DraftText | None = None
+        self.early: list[Draft] | None = []
+        """Pieces heard while earlier ones are asked for; None once those are here."""
         self.next_call = 0
         self.fence = 0
         self.head: Head = {}
@@ -82,6 +84,9 @@ class Room:
 
     def take_draft(self, piece: Draft) -> None:
         """Add a piece to the text so far; a gap or a new attempt begins anew."""
+        if self.early is not None:
+            self.early.append(piece)
+            return
         key = (piece.number, piece.fence, piece.attempt)
         known = self.draft
         if piece.number < self.next_call or piece.fence < self.fence:
@@ -105,6 +110,15 @@ class Room:
             self.run_id,
         )
         self.wake()
+
+    def recall(self, pieces: Iterable[Draft]) -> None:
+        """Take what was written before anyone watched, then what was heard meanwhile.
+
+        In the other order, what was heard would be lost and leave a gap.
+        """
+        early, self.early = self.early or [], None
+        for piece in (*pieces, *early):
+            self.take_draft(piece)
 
     def take_head(self, head: Head) -> None:
         """Make the parts of `head` known that differ from what they were."""
@@ -513,8 +527,11 @@ class Hub:
 
     async def _recall_draft(self, room: Room) -> None:
         """Give a new room what its model wrote before anyone watched."""
-        for piece in await self._signals.drafts_of(room.run_id):
-            room.take_draft(piece)
+        pieces: list[Draft] = []
+        try:
+            pieces = await self._signals.drafts_of(room.run_id)
+        finally:
+            room.recall(pieces)
 
 
 def with_connection(work: Callable[[], T]) -> T:

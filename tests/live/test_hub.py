@@ -14,6 +14,7 @@ from runs.live import hub as hub_module
 from runs.live.api_form import ApiForm
 from runs.live.batches import DraftText
 from runs.live.page_form import PageForm
+from runs.stream import Draft
 from tests.live.hub_parts import (
     Browser,
     commit_attempt,
@@ -229,6 +230,36 @@ def test_a_long_run_comes_in_several_batches(monkeypatch):
             return await browse(hub.enter(PageForm(), run.pk, after=0))
 
     assert is_complete(asyncio.run(scene()), rounds=20)
+
+
+def test_what_is_heard_while_earlier_text_is_asked_for_is_not_lost():
+    run = make_run(status="running")
+
+    def piece(at, text):
+        return Draft(run.pk, fence=run.fence, number=0, attempt=1, at=at, text=text)
+
+    async def scene():
+        async with running_hub() as hub:
+
+            async def drafts_of(run_id):
+                asked.set()
+                await heard.wait()
+                return [piece(0, "# ")]
+
+            asked, heard = asyncio.Event(), asyncio.Event()
+            hub._signals.drafts_of = drafts_of
+            viewer = hub.enter(PageForm(), run.pk, after=run.seq)
+            await asked.wait()
+            hub.take_draft(piece(2, "Bei"))
+            heard.set()
+            while hub._recalls:
+                await asyncio.sleep(0)
+            hub.take_draft(piece(5, "jing"))
+            return viewer._room.draft
+
+    draft = asyncio.run(scene())
+
+    assert (draft.start, draft.text) == (0, "# Beijing")
 
 
 def draft_scene(run, send, *, until, before=lambda: None):
