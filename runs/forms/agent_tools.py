@@ -58,10 +58,7 @@ class ToolChoice(NamedTuple):
     @property
     def insists(self) -> bool:
         """Whether it asks a person even where this agent may call it at once."""
-        if isinstance(self.thing, Agent):
-            return False
-        own = read_overrides(self.overrides).effect
-        return must_ask(self.thing, effect=stricter(self.thing.effect, own))
+        return isinstance(self.thing, Tool) and must_ask(self.thing, effect=self.effect)
 
     @property
     def is_on(self) -> bool:

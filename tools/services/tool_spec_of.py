@@ -45,22 +45,21 @@ def tool_spec_of(
 
 def asks(tool: Tool, policy: str, *, effect: Effect) -> bool:
     """Whether a person must approve each call, which has this effect."""
-    if policy == "ask" or must_ask(tool, effect=effect):
-        return True
-    return policy != "allow" and _would_ask(tool, effect)
+    if policy == "allow":
+        return must_ask(tool, effect=effect)
+    return policy == "ask" or _would_ask(tool, effect)
 
 
-def must_ask(tool: Tool, *, effect: Effect) -> bool:
+def must_ask(tool: Tool, *, effect: str) -> bool:
     """Whether no agent may lift the tool's rule that a person approves each call.
 
     So it is where the tool always asks, or names the group that answers.
     """
-    if tool.approval == Tool.Approval.ALWAYS:
-        return True
-    return tool.approvers_id is not None and _would_ask(tool, effect)
+    insists = tool.approval == Tool.Approval.ALWAYS or tool.approvers_id is not None
+    return insists and _would_ask(tool, effect)
 
 
-def _would_ask(tool: Tool, effect: Effect) -> bool:
+def _would_ask(tool: Tool, effect: str) -> bool:
     return tool.approval == Tool.Approval.ALWAYS or (
         tool.approval == Tool.Approval.SIDE_EFFECTS and effect == "side_effect"
     )
