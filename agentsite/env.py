@@ -84,8 +84,9 @@ class Env(BaseSettings):
     agentsite_private_hosts: str | None = Field(
         default=None,
         description="Private addresses that may be asked, per use (`provider=`, "
-        "`tool=`, `mcp=`, `webhook=`), as host:port or CIDR; unset while only this "
-        "machine can reach the server: `provider=127.0.0.1,::1`.",
+        "`tool=`, `mcp=`, `webhook=`), as host:port or CIDR: "
+        "`provider=127.0.0.1,::1;webhook=10.0.0.5:8080`; unset while only this machine "
+        "can reach the server: `provider=127.0.0.1,::1`.",
     )
     agentsite_sql_connections: str = Field(
         default="",

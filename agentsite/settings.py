@@ -185,7 +185,6 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
-CELERY_BEAT_SCHEDULE: dict[str, dict[str, object]] = {}
 
 configure_structlog()
 LOGGING = logging_config(ENV.agentsite_log_level)

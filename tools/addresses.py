@@ -96,23 +96,30 @@ class PrivateHost:
 def parse_private_hosts(text: str) -> dict[Use, tuple[PrivateHost, ...]]:
     """Return the entries of each use named in `text`.
 
-    Groups are separated by `;`, entries by `,`. An entry is a host name, an address or
-    a CIDR network, a port behind it if only that port is meant; IPv6 with a port stands
-    in brackets: `provider=127.0.0.1,[::1]:11434,ollama:11434;tool=10.0.0.0/8`.
+    A use holds for the entries behind it, up to the next use; `,` or `;` stands between
+    them. An entry is a host name, an address or a CIDR network, a port behind it if
+    only that port is meant; IPv6 with a port stands in brackets:
+    `provider=127.0.0.1,[::1]:11434,ollama:11434;tool=10.0.0.0/8`.
 
     Raises `ValueError` with a sentence that names what cannot be read.
     """
     hosts: dict[Use, tuple[PrivateHost, ...]] = {}
-    for group in filter(None, (part.strip() for part in text.split(";"))):
-        word, equals, entries = group.partition("=")
-        use = next((one for one in get_args(Use) if one == word.strip()), None)
-        if use is None or not equals:
-            raise ValueError(
-                f"{group!r} does not begin with provider=, tool=, mcp= or webhook=."
-            )
-        found = tuple(_entry(one.strip()) for one in entries.split(",") if one.strip())
-        hosts[use] = hosts.get(use, ()) + found
+    for group in text.split(";"):
+        use: Use | None = None
+        for part in filter(None, (one.strip() for one in group.split(","))):
+            word, equals, entry = part.rpartition("=")
+            use = _use(word) if equals else use
+            if use is None:
+                raise ValueError(
+                    f"{part!r} does not begin with provider=, tool=, mcp= or webhook=."
+                )
+            found = (_entry(entry.strip()),) if entry.strip() else ()
+            hosts[use] = (*hosts.get(use, ()), *found)
     return hosts
+
+
+def _use(word: str) -> Use | None:
+    return next((one for one in get_args(Use) if one == word.strip()), None)
 
 
 def _entry(text: str) -> PrivateHost:

@@ -9,6 +9,7 @@ import errno
 import socket
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from tools.addresses import (
@@ -80,9 +81,7 @@ class NetPolicy:
         Nothing is asked of a name server: this is for saving a definition, so that a
         metadata service or this application itself is refused before any call.
         """
-        parts = urlsplit(url)
-        host = (parts.hostname or "").lower().rstrip(".")
-        address = ip_address("127.0.0.1") if host == "localhost" else spelled(host)
+        host, address, port = target_of(url)
         if host in METADATA_NAMES:
             raise AddressRefused(host, "clouds hand out credentials there")
         if address is None:
@@ -90,7 +89,6 @@ class NetPolicy:
         word = never_allowed(address)
         if word is not None:
             raise AddressRefused(host, f"{address} is an address {word}")
-        port = parts.port or {"https": 443}.get(parts.scheme, 80)
         if port in self.own_ports and _is_ours(plain(address)):
             raise AddressRefused(host, f"port {port} is this application's own")
 
@@ -111,6 +109,23 @@ class NetPolicy:
                 f"{inner} is not public ({word}); an operator can allow it with "
                 f"AGENTSITE_PRIVATE_HOSTS={self.use}={host}:{port}",
             )
+
+
+class Target(NamedTuple):
+    """Where a URL leads, as far as it says so itself."""
+
+    host: str
+    address: Address | None
+    """None for a name, which only a name server can tell."""
+    port: int
+
+
+def target_of(url: str) -> Target:
+    """Return where `url` leads, without asking anybody."""
+    parts = urlsplit(url)
+    host = (parts.hostname or "").lower().rstrip(".")
+    address = ip_address("127.0.0.1") if host == "localhost" else spelled(host)
+    return Target(host, address, parts.port or {"https": 443}.get(parts.scheme, 80))
 
 
 def spelled(host: str) -> Address | None:

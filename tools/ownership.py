@@ -1,5 +1,6 @@
 """Who owns a thing, and who may see, use and change it."""
 
+from collections.abc import Collection, Iterable
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -9,6 +10,7 @@ from django.db.models import Q
 from django.utils.text import slugify
 
 M = TypeVar("M", bound=models.Model)
+Rows = TypeVar("Rows", bound=models.QuerySet[Any])
 
 
 class Visibility(models.TextChoices):
@@ -17,6 +19,13 @@ class Visibility(models.TextChoices):
     PRIVATE = "private", "Only me"
     GROUPS = "groups", "My groups"
     EVERYONE = "everyone", "Everyone"
+
+
+def own_rows(rows: Rows, user: User | AnonymousUser) -> Rows:
+    """Return one's own of `rows`, all for superusers: of what nobody shares."""
+    if not user.is_authenticated:
+        return rows.none()
+    return rows if user.is_superuser else rows.filter(owner=user)
 
 
 class OwnedQuerySet(models.QuerySet[M]):
@@ -76,12 +85,28 @@ class Owned(models.Model):
 
 def free_slug(model: type[models.Model], name: str) -> str:
     """Return a slug made from `name` that no row of `model` has yet."""
-    stem = slugify(name)[:72].strip("-") or model._meta.model_name or "thing"
-    taken = set(
-        model._default_manager.filter(slug__startswith=stem).values_list(
-            "slug", flat=True
-        )
-    )
+    stem = stem_of(model, name)
+    slugs = model._default_manager.values_list("slug", flat=True)
+    return slug_beside(set(slugs.filter(slug__startswith=stem)), stem)
+
+
+def free_slugs(model: type[models.Model], names: Iterable[str]) -> list[str]:
+    """Return a slug for each of the names, with one look at the table."""
+    taken = set(model._default_manager.values_list("slug", flat=True))
+    found = []
+    for name in names:
+        found.append(slug_beside(taken, stem_of(model, name)))
+        taken.add(found[-1])
+    return found
+
+
+def stem_of(model: type[models.Model], name: str) -> str:
+    """Return what the slugs made from `name` begin with."""
+    return slugify(name)[:72].strip("-") or model._meta.model_name or "thing"
+
+
+def slug_beside(taken: Collection[str], stem: str) -> str:
+    """Return `stem`, numbered where it is taken."""
     if stem not in taken:
         return stem
     return next(

@@ -1,0 +1,29 @@
+"""What is wrong with the address of a web server, as a person or a file gives it."""
+
+import re
+from urllib.parse import urlsplit
+
+
+def flaw_of_address(url: str) -> str:
+    """Return in a clause why `url` is no address of a web server; empty for a good one.
+
+    A good one may still name a person (`names_a_person`), or be one that the outbound
+    guard refuses (`tools.netpolicy`).
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        return f"this is no address ({error})"
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return "an address begins with https:// and a host"
+    if re.search(r"\s", url):
+        return "an address has no space or line break in it"
+    if port == 0:
+        return "no server listens on port 0"
+    return ""
+
+
+def names_a_person(url: str) -> bool:
+    """Whether a web address carries a name or password, which pages would show."""
+    return "@" in urlsplit(url).netloc
