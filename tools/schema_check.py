@@ -7,9 +7,9 @@ from re import _constants as sre  # type: ignore[attr-defined]  # typed as priva
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
-from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
+from tools.metaschema import check_is_schema
 from tools.storable import is_storable
 
 MAX_PATTERN = 300
@@ -31,7 +31,7 @@ def flaws_of_schema(schema: Any) -> list[str]:
     if not is_storable(schema):
         return ["It has a number or a character that cannot be stored."]
     try:
-        Draft202012Validator.check_schema(schema)
+        check_is_schema(schema)
     except SchemaError as error:
         place = "/".join(map(str, error.absolute_path)) or "the top"
         return [f"This is no JSON Schema. At {place}: {error.message}."]

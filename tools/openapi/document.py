@@ -4,14 +4,15 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from tools.errors import ToolFailed
+from tools.openapi.plain_yaml import NotPlainYaml, read_yaml
 from tools.storable import storable
 
-MAX_BYTES = 2 << 20
-MAX_YAML_BYTES = 512 << 10
-"""Reading YAML takes thirty times as long as reading JSON."""
+MAX_BYTES = 16 << 20
+MAX_YAML_BYTES = 8 << 20
+"""Reading YAML takes ten times as long as reading JSON."""
+
+MAX_OPERATIONS = 2_000
 
 MAX_TITLE = 200
 """Characters of its title that are shown and kept."""
@@ -41,8 +42,18 @@ class TooMuchYaml(DocumentRefused):
 
     def __init__(self) -> None:
         super().__init__(
-            f"The document is not JSON, and as YAML larger than {MAX_YAML_BYTES >> 10} "
-            "KB. Give it as JSON, or cut it to the paths you need."
+            f"The document is not JSON, and as YAML larger than {MAX_YAML_BYTES >> 20} "
+            "MB. Give it as JSON, or cut it to the paths you need."
+        )
+
+
+class TooManyOperations(DocumentRefused):
+    """Nobody would find theirs."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"The document has more than {MAX_OPERATIONS:,} operations. Cut it to the "
+            "paths you need."
         )
 
 
@@ -60,6 +71,16 @@ class NotOpenApi(DocumentRefused):
         super().__init__(f"This is no OpenAPI document of version 3.0 or 3.1: {why}.")
 
 
+class InAnotherFile(Exception):
+    """A reference leads out of the document."""
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(
+            f"part of it is in another file, {reference[:80]!r}; put all into one "
+            "document first"
+        )
+
+
 @dataclass(frozen=True)
 class Document:
     """A parsed document."""
@@ -74,7 +95,12 @@ class Document:
         return storable(title[:MAX_TITLE])
 
     def at(self, reference: str) -> Any:
-        """Return what a local reference points to, None where there is nothing."""
+        """Return what a local reference points to, None where there is nothing.
+
+        Raise `InAnotherFile` where it is none.
+        """
+        if not reference.startswith("#"):
+            raise InAnotherFile(reference)
         if not reference.startswith("#/"):
             return None
         value: Any = self.body
@@ -97,22 +123,6 @@ class Document:
         return {}
 
 
-class PlainLoader(yaml.SafeLoader):
-    """YAML as JSON: dates stay texts, and nothing is shared by `*name`."""
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        """Refuse aliases: a few lines of them can stand for gigabytes."""
-        if self.check_event(yaml.AliasEvent):
-            raise Unreadable("it uses YAML aliases (*name); write the parts out")
-        return super().compose_node(parent, index)
-
-
-PlainLoader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in found if not tag.endswith(":timestamp")]
-    for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 def read_document(text: str) -> Document:
     """Return the document; raise `DocumentRefused` with a sentence."""
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
@@ -129,6 +139,9 @@ def read_document(text: str) -> Document:
         )
     if not isinstance(body.get("paths", {}), dict):
         raise NotOpenApi("its `paths` are no object")
+    items = [item for item in body.get("paths", {}).values() if isinstance(item, dict)]
+    if sum(method in item for item in items for method in METHODS) > MAX_OPERATIONS:
+        raise TooManyOperations
     return Document(body)
 
 
@@ -141,22 +154,8 @@ def parsed(text: str) -> Any:
     if len(text.encode("utf-8", "replace")) > MAX_YAML_BYTES:
         raise TooMuchYaml
     try:
-        return as_json(yaml.load(text, PlainLoader))  # noqa: S506  # a SafeLoader
-    except yaml.YAMLError as error:
-        raise Unreadable(" ".join(str(error).split())[:200]) from None
-    except (ValueError, RecursionError, TypeError) as error:
-        raise Unreadable(str(error)[:200] or "it is nested too deeply") from None
-
-
-def as_json(value: Any) -> Any:
-    """Return YAML's value with texts as keys, and nothing JSON does not know."""
-    if isinstance(value, dict):
-        return {key_of(key): as_json(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [as_json(one) for one in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
-
-
-def key_of(key: Any) -> str:
-    """Return a key as JSON writes it: responses are often keyed by numbers."""
-    return key if isinstance(key, str) else json.dumps(key, default=str)
+        return read_yaml(text)
+    except NotPlainYaml as error:
+        raise Unreadable(str(error)[:200]) from None
+    except ValueError:  # half a character, which its parser does not take
+        raise Unreadable("it has characters that are none") from None

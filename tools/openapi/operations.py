@@ -1,16 +1,22 @@
 """The operations of an OpenAPI document, each as the definition of an HTTP tool."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice
+from typing import Any, NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from pydantic import ValidationError
 
 from tools.forms.http_tool import EFFECTS
 from tools.kinds.http_config import FORM_TYPE, PLACEHOLDER, HttpConfig
-from tools.openapi.document import METHODS, Document
+from tools.openapi.document import (
+    MAX_OPERATIONS,
+    METHODS,
+    Document,
+    InAnotherFile,
+)
 from tools.openapi.schemas import (
     MAX_ALL_NODES,
     MAX_DESCRIPTION,
@@ -20,7 +26,6 @@ from tools.openapi.schemas import (
 from tools.schema_check import flaws_of_schema
 from tools.storable import is_storable, storable
 
-MAX_OPERATIONS = 900
 UNUSUAL_STYLES = ("deepObject", "pipeDelimited", "spaceDelimited", "matrix", "label")
 """Ways to write a value that HTTP tools do not have."""
 
@@ -51,41 +56,78 @@ class CannotImport(Exception):
     """One operation needs something that HTTP tools do not have."""
 
 
-def operations_of(document: Document, *, base: str = "") -> list[Operation]:
-    """Return all operations; `base` is the server where the document names none."""
+def operations_of(
+    document: Document, *, base: str = "", keys: Collection[str] | None = None
+) -> list[Operation]:
+    """Return those in `keys`, or all; `base` is the server if the document names none.
+
+    Names are the same whichever are asked for.
+    """
     found: list[Operation] = []
     taken: set[str] = set()
     left = MAX_ALL_NODES
-    for path, method, item, raw in walk(document):
-        if len(found) == MAX_OPERATIONS:
-            break
-        name = free_name(name_of(raw, method, path), taken)
-        taken.add(name)
-        key = storable(f"{method.upper()} {path}")
-        operation = Operation(key, name, description_of(raw))
+    for place in islice(walk(document), MAX_OPERATIONS):
+        operation = begun(place, taken)
+        if keys is not None and operation.key not in keys:
+            continue
+        found.append(operation)
+        if operation.flaw:
+            continue
         if left <= 0:
             operation.flaw = "the document is large; cut it to the paths you need"
-            found.append(operation)
             continue
-        builder = Builder(document, operation)
-        try:
-            builder.build(path, method, item, raw, base)
-        except CannotImport as flaw:
-            operation.flaw = storable(str(flaw))
-        left -= MAX_NODES - builder.inliner.left
-        found.append(operation)
+        left -= built(operation, place, document=document, base=base)
     return found
 
 
-def walk(
-    document: Document,
-) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any]]]:
-    """Yield path, method, path item and operation."""
+class Place(NamedTuple):
+    """Where a document has an operation, and what it says there."""
+
+    path: str
+    method: str
+    """Empty where the whole path cannot be read."""
+    item: dict[str, Any]
+    raw: dict[str, Any]
+    flaw: str = ""
+
+
+def walk(document: Document) -> Iterator[Place]:
+    """Yield all operations, and paths that are in another file."""
     for path, raw in document.body.get("paths", {}).items():
-        item = document.resolved(raw)
+        try:
+            item = document.resolved(raw)
+        except InAnotherFile as flaw:
+            yield Place(str(path), "", {}, {}, str(flaw))
+            continue
         for method in METHODS:
             if isinstance(item.get(method), dict):
-                yield str(path), method, item, item[method]
+                yield place_of(document, str(path), method, item)
+
+
+def place_of(document: Document, path: str, method: str, item: dict[str, Any]) -> Place:
+    """Return one operation; some documents that are many files refer to it."""
+    try:
+        return Place(path, method, item, document.resolved(item[method]))
+    except InAnotherFile as flaw:
+        return Place(path, method, item, {}, str(flaw))
+
+
+def begun(place: Place, taken: set[str]) -> Operation:
+    """Return the operation with a name that is not among `taken`, which gets it."""
+    name = free_name(name_of(place.raw, place.method, place.path), taken)
+    taken.add(name)
+    key = storable(f"{place.method.upper()} {place.path}".strip())
+    return Operation(key, name, description_of(place.raw), flaw=storable(place.flaw))
+
+
+def built(operation: Operation, place: Place, *, document: Document, base: str) -> int:
+    """Fill in config and schema, or the flaw; return how many schemas that took."""
+    builder = Builder(document, operation)
+    try:
+        builder.build(place.path, place.method, place.item, place.raw, base)
+    except (CannotImport, InAnotherFile) as flaw:
+        operation.flaw = storable(str(flaw))
+    return MAX_NODES - builder.inliner.left
 
 
 def name_of(raw: dict[str, Any], method: str, path: str) -> str:
@@ -107,7 +149,9 @@ def description_of(raw: dict[str, Any]) -> str:
     """Return summary and description, without control characters."""
     parts = [str(raw.get(key) or "").strip() for key in ("summary", "description")]
     text = "\n\n".join(dict.fromkeys(filter(None, parts)))
-    return "".join(c for c in text if c.isprintable() or c == "\n")[:MAX_DESCRIPTION]
+    return "".join(c for c in text if c.isprintable() or c == "\n")[
+        :MAX_DESCRIPTION
+    ].strip()
 
 
 class Builder:
@@ -260,15 +304,25 @@ class Builder:
         self.config["json"] = {name: f"{{{name}}}" for name in parts}
 
     def form_body(self, media: Any) -> None:
-        """Make an argument of each field."""
-        schema = self.inliner.schema(
-            media.get("schema") if isinstance(media, dict) else {}
-        )
+        """Make an argument of each field that a form can hold as it is asked for."""
+        given = media if isinstance(media, dict) else {}
+        schema = self.inliner.schema(given.get("schema", {}))
         needed = schema.get("required", []) if isinstance(schema, dict) else []
-        self.config["form"] = {
-            name: f"{{{self.argument(name, {'schema': part}, needed=name in needed)}}}"
-            for name, part in (plain_properties(schema) or {}).items()
-        }
+        form = self.config["form"] = {}
+        for name, part in (plain_properties(schema) or {}).items():
+            if style := unusual_style(given.get("encoding"), name):
+                if name in needed:
+                    raise CannotImport(f"its field {name!r} is written as {style}")
+                continue
+            argument = self.argument(name, {"schema": part}, needed=name in needed)
+            form[name] = f"{{{argument}}}"
+
+
+def unusual_style(encoding: Any, name: str) -> str:
+    """Return how a field is to be written, where HTTP tools cannot; else nothing."""
+    own = encoding.get(name) if isinstance(encoding, dict) else None
+    style = own.get("style") if isinstance(own, dict) else None
+    return str(style) if style in UNUSUAL_STYLES else ""
 
 
 def plain_properties(schema: Any) -> dict[str, Any] | None:

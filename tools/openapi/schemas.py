@@ -1,14 +1,14 @@
 """JSON Schemas of an OpenAPI document, made to stand alone."""
 
-import re
 from typing import Any
 
 from tools.openapi.document import Document
+from tools.schema_check import flaws_of_pattern
 
 MAX_NODES = 500
 """Schema objects of one operation; what lies beyond takes anything."""
 
-MAX_ALL_NODES = 20_000
+MAX_ALL_NODES = 50_000
 """Schema objects of a whole document; operations beyond are not taken."""
 
 MAX_DEPTH = 12
@@ -64,8 +64,10 @@ class Inliner:
         for key, one in value.items():
             if key in DROPPED or key.startswith("x-"):
                 continue
-            if key == "pattern" and not is_python_pattern(one):
-                continue  # of another dialect; the server checks it
+            if key == "pattern" and not is_usable(one):
+                continue  # the server checks it
+            if key == "patternProperties" and not all(map(is_usable, one or ())):
+                continue
             if key in OBJECTS and isinstance(one, dict):
                 result[key] = {
                     str(name): self.schema(part, seen)
@@ -83,13 +85,9 @@ class Inliner:
         return modern(result, is_nullable=value.get("nullable") is True)
 
 
-def is_python_pattern(pattern: Any) -> bool:
-    """Whether our own engine of regular expressions can read `pattern`."""
-    try:
-        re.compile(pattern)
-    except (re.error, TypeError, RecursionError, OverflowError):
-        return False
-    return True
+def is_usable(pattern: Any) -> bool:
+    """Whether a pattern is of our dialect, short, and quick to match."""
+    return isinstance(pattern, str) and not any(flaws_of_pattern(pattern))
 
 
 def modern(schema: dict[str, Any], *, is_nullable: bool) -> dict[str, Any]:

@@ -1,0 +1,112 @@
+"""YAML as OpenAPI uses it: values that JSON knows too, read in bounded time and depth.
+
+Values are built from events, which the parser yields without recursion; the numbers and
+words that are no texts are those of YAML 1.2, so `no` and `12:30` are texts.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+MAX_DEPTH = 200
+"""Lists and objects within each other."""
+
+WORDS: dict[str, Any] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+WHOLE = re.compile(r"[-+]?[0-9]{1,300}")
+OF_BASE = re.compile(r"0o[0-7]{1,300}|0x[0-9a-fA-F]{1,300}")
+DECIMAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+TAG = "tag:yaml.org,2002:"
+
+
+class NotPlainYaml(ValueError):
+    """It is no YAML, or holds what JSON does not know."""
+
+
+@dataclass
+class Open:
+    """A list or object that is being filled."""
+
+    value: list[Any] | dict[str, Any]
+    key: str | None = field(default=None)
+    """Of the object's next value."""
+
+    @property
+    def wants_key(self) -> bool:
+        """Whether an object's next scalar is a key."""
+        return self.key is None and isinstance(self.value, dict)
+
+    def put(self, value: Any) -> None:
+        """Add the next value."""
+        if isinstance(self.value, list):
+            self.value.append(value)
+        elif self.key is None:
+            raise NotPlainYaml("a key is a list or an object")
+        else:
+            self.value[self.key] = value
+            self.key = None
+
+
+def read_yaml(text: str) -> Any:
+    """Return the value of a document; raise `NotPlainYaml`."""
+    documents: list[Any] = []
+    within = [Open(documents)]
+    try:
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            take(event, within)
+    except yaml.YAMLError as error:
+        raise NotPlainYaml(" ".join(str(error).split())) from None
+    if len(documents) > 1:
+        raise NotPlainYaml("it holds several documents")
+    return documents[0] if documents else None
+
+
+def take(event: Any, within: list[Open]) -> None:
+    """Let one event fill the innermost list or object."""
+    top = within[-1]
+    if isinstance(event, yaml.ScalarEvent):
+        if top.wants_key:
+            top.key = event.value
+        else:
+            top.put(scalar(event))
+    elif isinstance(event, yaml.CollectionStartEvent):
+        check_tag(event.tag, ("map", "seq"))
+        if len(within) > MAX_DEPTH:
+            raise NotPlainYaml("it is nested too deeply")
+        inner = Open({} if isinstance(event, yaml.MappingStartEvent) else [])
+        top.put(inner.value)
+        within.append(inner)
+    elif isinstance(event, yaml.CollectionEndEvent):
+        within.pop()
+    elif isinstance(event, yaml.AliasEvent):  # a few lines can stand for gigabytes
+        raise NotPlainYaml("it uses YAML aliases (*name); write the parts out")
+
+
+def scalar(event: yaml.ScalarEvent) -> Any:
+    """Return a text, number or word."""
+    check_tag(event.tag, ("str", "int", "float", "bool", "null"))
+    is_text = event.tag in ("!", f"{TAG}str")
+    is_plain = event.tag is not None or event.implicit[0]
+    return plain(event.value) if is_plain and not is_text else event.value
+
+
+def check_tag(tag: str | None, known: tuple[str, ...]) -> None:
+    """Refuse types that JSON does not have, and what would run code elsewhere."""
+    if tag not in (None, "!", *(f"{TAG}{one}" for one in known)):
+        raise NotPlainYaml(f"it uses the YAML tag {tag!r}")
+
+
+def plain(text: str) -> Any:
+    """Return what an unquoted scalar means."""
+    if text in WORDS:
+        return WORDS[text]
+    if WHOLE.fullmatch(text):
+        return int(text)
+    if OF_BASE.fullmatch(text):
+        return int(text, 0)
+    return float(text) if DECIMAL.fullmatch(text) else text
