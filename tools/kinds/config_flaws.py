@@ -14,6 +14,7 @@ from tools.kinds.sql import SqlConfig
 from tools.outbound import policy_of
 from tools.registry import find_function
 from tools.sql.connections import find_connection
+from tools.sql.postgres_text import names_in_query
 
 
 def flaws_of_config(kind: str, config: dict[str, Any]) -> list[str]:
@@ -30,6 +31,41 @@ def flaws_of_config(kind: str, config: dict[str, Any]) -> list[str]:
             for one in error.errors(include_url=False, include_context=False)
         ]
     return []
+
+
+def flaws_of_names(
+    kind: str, config: dict[str, Any], schema: dict[str, Any] | None
+) -> list[str]:
+    """Return a sentence for each name in a sound `config` that no argument fills."""
+    if schema is not None and any(key in schema for key in COMPOSED):
+        return []
+    known = {"input"} if schema is None else set(schema.get("properties") or {})
+    return [
+        no_argument(name, known)
+        for bare, name in sorted(names_in(kind, config).items())
+        if bare not in known
+    ]
+
+
+def no_argument(name: str, known: set[str]) -> str:
+    """Say that a name, as it is written, is none of the known arguments."""
+    listed = ", ".join(sorted(known)) or "none"
+    return f"{name} is no argument of this tool. There are: {listed}."
+
+
+COMPOSED = ("$ref", "allOf", "anyOf", "oneOf")
+"""Keys of a schema whose arguments are not all listed beside them."""
+
+
+def names_in(kind: str, config: dict[str, Any]) -> dict[str, str]:
+    """Return the names a request or query uses, and how each is written there."""
+    if kind == "http":
+        found = HttpConfig.model_validate(config).placeholders
+        return {name: f"{{{name}}}" for name in found}
+    if kind == "sql":
+        query = SqlConfig.model_validate(config).query
+        return {name: f":{name}" for name in names_in_query(query)}
+    return {}
 
 
 def check_function(config: dict[str, Any]) -> None:

@@ -83,7 +83,9 @@ def value_of(answered: Answered, pointer: str, opened: Opened | None) -> Any:
     is_json = "json" in answered.content_type
     if is_json or pointer:
         try:
-            return pick(json.loads(text), pointer)
+            picked = pick(json.loads(text), pointer)
+            # JSON can write each letter as an escape.
+            return picked if opened is None else opened.covered_in(picked)
         except (ValueError, RecursionError):
             if pointer:
                 answered.json()  # it says what came instead

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from tools.errors import ToolFailed
 from tools.exchange import Asked
 from tools.json_pointer import parts_of
+from tools.web_address import flaw_of_address, names_a_person
 
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
@@ -87,18 +88,14 @@ class HttpConfig(BaseModel):
     @classmethod
     def check_url(cls, url: str) -> str:
         """Refuse what names no server, or lets an argument name it."""
-        try:
-            parts = urlsplit(url.strip())
-            parts.port  # noqa: B018  # it raises where the port is none
-        except ValueError as error:
-            raise ValueError(f"this is no address ({error})") from None
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("an address begins with https:// and a host")
-        if "{" in parts.netloc:
+        url = url.strip()
+        if flaw := flaw_of_address(url):
+            raise ValueError(flaw)
+        if "{" in urlsplit(url).netloc:
             raise ValueError("the host cannot come from an argument")
-        if "@" in parts.netloc:
+        if names_a_person(url):
             raise ValueError("a password belongs into a credential")
-        return url.strip()
+        return url
 
     @field_validator("headers")
     @classmethod

@@ -1,7 +1,6 @@
 """Reading a PostgreSQL database, and nothing else."""
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -10,34 +9,22 @@ import psycopg
 
 from tools.errors import Interrupted, ToolFailed
 from tools.kinds.left_behind import run_or_leave
+from tools.sql.postgres_text import refuse_reach, with_parameters
 from tools.sql.rows import MAX_BYTES, QueryFailed, RowTooLarge, table_of
 from tools.sql.sqlite import tables_in_words
 from tools.watch import Watch
 
 CONNECT_SECONDS = 10
-NAMED = re.compile(r"(?<!:):([a-zA-Z_]\w*)")
-TEXTS = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
-
-REACHING = re.compile(
-    r"\b(pg_(?:terminate|cancel)_backend|pg_(?:try_)?advisory_\w+|pg_notify|set_config"
-    r"|pg_reload_conf|pg_(?:read|ls|stat|logdir)_\w*(?:file|dir)\w*|lo_\w+|dblink\w*"
-    r"|(?:query|cursor|table|schema|database)_to_xml\w*|ts_stat|ts_rewrite)\"?\s*\(",
-    re.IGNORECASE,
-)
-"""Functions that do more than read: to other sessions, files, servers, or by running
-a text as a query."""
-
-ODD_NAMES = re.compile(r"\bU&\s*\"", re.IGNORECASE)
-
 WRAPPED = """
-SELECT CASE WHEN octet_length(j) <= %(agentsite_bytes)s THEN j END FROM (
+SELECT CASE WHEN total <= %(agentsite_bytes)s THEN j END FROM (
+SELECT j, sum(octet_length(j)) OVER (ROWS UNBOUNDED PRECEDING) AS total FROM (
 SELECT row_to_json(q)::text AS j FROM (
 {query}
-) q LIMIT %(agentsite_rows)s) z
+) q LIMIT %(agentsite_rows)s) y) z
 """
-"""Around every query. The server writes the JSON, so that no value is larger here than
-it may be. With a parameter, the protocol takes one statement only; in brackets, that is
-a SELECT."""
+"""Around every query. The server writes the JSON and counts it, so that no more comes
+here than may. With a parameter, the protocol takes one statement only; in brackets that
+the query cannot close, that is a SELECT."""
 
 R = TypeVar("R")
 
@@ -59,6 +46,7 @@ def reading(url: str, watch: Watch) -> Iterator["psycopg.Connection[Any]"]:
     options = (
         f"-c default_transaction_read_only=on -c statement_timeout={int(left * 1000)}"
         f" -c lock_timeout=2000 -c idle_in_transaction_session_timeout=60000"
+        f" -c standard_conforming_strings=on"
     )
     try:
         connection = psycopg.connect(
@@ -103,56 +91,25 @@ def query_postgres(
 
     def ask(connection: "psycopg.Connection[Any]") -> Any:
         statement = WRAPPED.format(query=with_parameters(query, used))
-        rows = connection.execute(statement.encode(), used).fetchall()
-        if any(row[0] is None for row in rows):
-            raise RowTooLarge
-        return rows
+        return connection.execute(statement.encode(), used).fetchall()
 
     rows = under(url, ask, watch)
-    objects = [loaded(row[0]) for row in rows]
+    objects = [loaded(row[0]) for row in rows if row[0] is not None]
+    if rows and not objects:
+        raise RowTooLarge
     columns = list(objects[0]) if objects else []
-    return table_of(columns, [list(one.values()) for one in objects], limit=limit)
-
-
-def refuse_reach(query: str) -> None:
-    """Raise `QueryFailed` where a query calls what reaches beyond its transaction.
-
-    Reading alone does not stop a role from ending its other sessions, from holding
-    locks, or from opening connections through an extension.
-    """
-    bare = TEXTS.sub(lambda found: found[0] if found[0][0] == '"' else " ", query)
-    if ODD_NAMES.search(bare):
-        raise QueryFailed('names written as U&"…" are not taken')
-    if found := REACHING.search(bare):
-        raise QueryFailed(f"the function {found[1].lower()} is not allowed here")
+    return table_of(
+        columns,
+        [list(one.values()) for one in objects],
+        limit=limit,
+        is_cut=len(objects) < len(rows),
+    )
 
 
 def loaded(text: Any) -> dict[str, Any]:
     """Return one row; psycopg gives text, as it was cast to text."""
     row: dict[str, Any] = json.loads(text)
     return row
-
-
-def with_parameters(query: str, values: dict[str, Any]) -> str:
-    """Return the query with `:name` as the driver writes it; `::type` stays."""
-    query = query.strip().rstrip(";").replace("%", "%%")
-    parts: list[str] = []
-    at = 0
-    for match in TEXTS.finditer(query):
-        parts += [named(query[at : match.start()], values), match[0]]
-        at = match.end()
-    return "".join([*parts, named(query[at:], values)])
-
-
-def named(piece: str, values: dict[str, Any]) -> str:
-    """Replace `:name` by a parameter; raise `QueryFailed` where there is no such."""
-
-    def parameter(match: re.Match[str]) -> str:
-        if match[1] not in values:
-            raise QueryFailed(f"there is no argument for :{match[1]}")
-        return f"%({match[1]})s"
-
-    return NAMED.sub(parameter, piece)
 
 
 def schema_postgres(url: str, *, watch: Watch) -> str:

@@ -27,10 +27,16 @@ class RowTooLarge(ToolFailed):
         )
 
 
-def table_of(columns: list[str], rows: Iterable[list[Any]], *, limit: int) -> Any:
+def table_of(
+    columns: list[str],
+    rows: Iterable[list[Any]],
+    *,
+    limit: int,
+    is_cut: bool = False,
+) -> Any:
     """Return columns and rows, and whether there were more."""
     kept: list[list[Any]] = []
-    size, is_cut = 0, False
+    size = 0
     for row in rows:
         size += len(json.dumps(row, ensure_ascii=False, default=str))
         if size > MAX_BYTES and not kept:
