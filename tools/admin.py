@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import admin, messages
+from django.contrib.auth.models import Group, User
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -14,23 +15,29 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from tools.admin_audit import AuditEntryAdmin
-from tools.admin_filters import ArchivedFilter, FailingFilter, UsedFilter
+from tools.admin_filters import (
+    ArchivedFilter,
+    FailingFilter,
+    KindFilter,
+    UsedFilter,
+)
 from tools.admin_import import import_page
 from tools.admin_mcp import McpServerAdmin, server_line
 from tools.admin_owned import OwnedAdmin
 from tools.admin_parts import (
-    RevisionInline,
     arguments_table,
     called_by,
     failure_rate,
     when,
 )
+from tools.admin_people import PersonAdmin, TeamAdmin
 from tools.admin_schema import schema_part
 from tools.admin_try import try_page
 from tools.forms.credential import CredentialForm
 from tools.forms.kinds import FORMS
 from tools.generic import ModelForm
 from tools.models import AuditEntry, Credential, McpServer, Tool, ToolRevision
+from tools.revision_diff import changes_of
 from tools.services import duplicate_tool, restore_revision, save_tool
 from tools.sparkline import days_of, draw
 from tools.usage import with_usage
@@ -40,6 +47,9 @@ admin.site.index_title = "Administration"
 admin.site.empty_value_display = ""
 admin.site.register(AuditEntry, AuditEntryAdmin)
 admin.site.register(McpServer, McpServerAdmin)
+admin.site.unregister([User, Group])  # Django's own pages of them
+admin.site.register(User, PersonAdmin)
+admin.site.register(Group, TeamAdmin)
 
 
 @admin.register(Tool)
@@ -47,17 +57,18 @@ class ToolAdmin(OwnedAdmin):
     """Tools: what models may call."""
 
     list_display = (
-        *("tool", "kind_word", "effect", "approval", "enabled"),
+        *("tool", "kind_word", "effect", "approval", "is_on"),
         *("last_used", "calls", "failed", "by_day"),
     )
     list_filter = (
-        *("kind", "effect", "enabled", UsedFilter, FailingFilter, ArchivedFilter),
+        *(KindFilter, "effect", "enabled"),
+        *(UsedFilter, FailingFilter, ArchivedFilter),
     )
     search_fields = ("name", "slug", "description")
     ordering = ("name",)
     list_per_page = 50
     readonly_fields = ("arguments_shown", "server_shown")
-    inlines = (RevisionInline,)
+    noun = "tool"
     actions = ("enable", "disable", "archive", "bring_back", "export")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -68,14 +79,24 @@ class ToolAdmin(OwnedAdmin):
 
     @admin.display(description="Tool", ordering="name")
     def tool(self, tool: Tool) -> SafeString:
-        """The name, and what it is for."""
+        """The name, what it is for, and what went wrong last."""
         sentence = tool.description.partition("\n")[0]
-        return format_html("<code>{}</code> <small>{}</small>", tool.name, sentence)
+        name = format_html("<code>{}</code> <small>{}</small>", tool.name, sentence)
+        if not tool.last_error:
+            return name
+        return format_html(
+            '{}<small class="bad">Last error: {}</small>', name, tool.last_error
+        )
 
     @admin.display(description="Kind", ordering="kind")
     def kind_word(self, tool: Tool) -> str:
         """What people call the kind."""
         return FORMS[tool.kind].word if tool.kind in FORMS else tool.kind
+
+    @admin.display(description="Enabled", ordering="enabled")
+    def is_on(self, tool: Tool) -> SafeString | str:
+        """Whether agents may call it."""
+        return "yes" if tool.enabled else SafeString('<span class="tag">off</span>')
 
     @admin.display(description="Last used", ordering="last_used_at")
     def last_used(self, tool: Tool) -> SafeString | str:
@@ -173,10 +194,6 @@ class ToolAdmin(OwnedAdmin):
         """Return the parts of the kind's form."""
         return FORMS[self.kind_of(request, obj)].fieldsets()
 
-    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
-        """Show revisions where there are some."""
-        return () if obj is None else self.inlines
-
     @admin.display(description="Arguments")
     def arguments_shown(self, tool: Tool | None) -> SafeString:
         """The arguments, as the function declares them."""
@@ -208,10 +225,13 @@ class ToolAdmin(OwnedAdmin):
     def render_change_form(
         self, request: HttpRequest, context: Any, *args: Any, **more: Any
     ) -> Any:
-        """Draw the calls by day above the form."""
+        """Show beside the form how it was used, and what became of it."""
         tool = context.get("original")
+        context["kind_word"] = FORMS[self.kind_of(request, tool)].word
         if tool is not None:
             context["spark"] = draw(days_of(tool.recent_usage, now=timezone.now()))
+            rows = tool.revisions.select_related("by")
+            context["revisions"] = [(row, changes_of(row)) for row in rows]
         return super().render_change_form(request, context, *args, **more)
 
     # More pages.
@@ -275,7 +295,8 @@ class CredentialAdmin(OwnedAdmin):
     """Secrets for tools; written, never read."""
 
     form = CredentialForm
-    list_display = ("name", "kind", "bound_to", "is_set", "updated_at")
+    noun = "credential"
+    list_display = ("name", "kind", "bound_to", "is_set", "changed")
     list_filter = ("kind",)
     search_fields = ("name",)
     ordering = ("name",)
@@ -286,7 +307,25 @@ class CredentialAdmin(OwnedAdmin):
         """The hosts it may be sent to."""
         return ", ".join(credential.hosts)
 
-    @admin.display(description="Secret", boolean=True)
-    def is_set(self, credential: Credential) -> bool:
+    @admin.display(description="Secret")
+    def is_set(self, credential: Credential) -> SafeString | str:
         """Whether a secret is stored."""
-        return bool(credential.sealed)
+        if credential.sealed:
+            return "stored"
+        return format_html('<span class="rate" data-tone="need">{}</span>', "missing")
+
+    @admin.display(description="Changed", ordering="updated_at")
+    def changed(self, credential: Credential) -> SafeString | str:
+        """How long ago."""
+        return when(credential.updated_at)
+
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **more: Any
+    ) -> Any:
+        """Show beside the form which tools send it."""
+        if credential := context.get("original"):
+            tools = Tool.objects.visible_to(request.user)
+            context["used_by"] = tools.filter(
+                credential=credential, archived_at=None
+            ).order_by("name")
+        return super().render_change_form(request, context, *args, **more)

@@ -13,8 +13,8 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from tools.admin_plain import PlainAdmin, titled
 from tools.audit.entry import AuditEntry
-from tools.generic import ModelAdmin
 
 MOST_ROWS = 50_000
 """Rows of one CSV file, the newest."""
@@ -28,18 +28,7 @@ COLUMNS = ("number", "at", "by", "by_number", "way", "action", "noun", "thing")
 MORE_COLUMNS = ("thing_number", "changes", "note")
 
 
-def titled(filter_class: Any, words: str) -> Any:
-    """Return a filter under a title of ours."""
-
-    class Titled(filter_class):  # type: ignore[misc]  # one of Django's
-        def __init__(self, *args: Any, **more: Any) -> None:
-            super().__init__(*args, **more)
-            self.title = words
-
-    return Titled
-
-
-class AuditEntryAdmin(ModelAdmin):
+class AuditEntryAdmin(PlainAdmin):
     """Who did what, when; nobody can change it, superusers neither."""
 
     list_display = ("when", "who", "what", "which", "changes_short", "note_short")

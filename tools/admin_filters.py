@@ -8,10 +8,26 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from tools.forms.kinds import FORMS
 from tools.usage import SPAN
 
 FAILING = 0.1
 """Part of the calls that failed, from which on a tool is called failing."""
+
+
+class KindFilter(admin.SimpleListFilter):
+    """Tools by what they are made of, in the words of the forms."""
+
+    title = "kind"
+    parameter_name = "kind__exact"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        """Return the choices."""
+        return [(kind, form.word) for kind, form in FORMS.items()]
+
+    def queryset(self, request: HttpRequest, tools: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the tools of the choice."""
+        return tools.filter(kind=self.value()) if self.value() else tools
 
 
 class UsedFilter(admin.SimpleListFilter):

@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from tools.admin_owned import OwnedAdmin
+from tools.admin_parts import when
 from tools.errors import Interrupted, ToolFailed
 from tools.forms.mcp_server import McpServerForm
 from tools.mcp.offer import Offer
@@ -27,19 +28,20 @@ from tools.visible_text import visible
 class McpServerAdmin(OwnedAdmin):
     """Servers of the Model Context Protocol."""
 
-    class Media:
-        css = {"all": ["tools/mcp.css"]}
-
     form = McpServerForm
-    list_display = ("name", "transport", "where", "tools", "waiting", "updated_at")
+    noun = "MCP server"
+    list_display = ("name", "transport", "where", "tools", "waiting", "changed")
     list_filter = ("transport",)
     search_fields = ("name", "url", "command")
     ordering = ("name",)
     fieldsets = (
         (None, {"fields": ["name", "transport"]}),
-        ("Streamable HTTP", {"fields": ["url", "credential"]}),
-        ("Command", {"fields": ["command"]}),
-        ("Who may use it", {"fields": ["visibility", "groups"]}),
+        (
+            "Streamable HTTP",
+            {"fields": ["url", "credential"], "classes": ["when-http"]},
+        ),
+        ("Command", {"fields": ["command"], "classes": ["when-stdio"]}),
+        ("Sharing", {"fields": ["visibility", "groups"]}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -69,8 +71,13 @@ class McpServerAdmin(OwnedAdmin):
         if not server.changed_now:
             return ""
         return format_html(
-            '<span class="rate" data-tone="bad">{}</span>', server.changed_now
+            '<span class="rate" data-tone="need">{}</span>', server.changed_now
         )
+
+    @admin.display(description="Changed", ordering="updated_at")
+    def changed(self, server: McpServer) -> SafeString | str:
+        """How long ago."""
+        return when(server.updated_at)
 
     def formfield_for_foreignkey(
         self, db_field: Any, request: HttpRequest, **more: Any

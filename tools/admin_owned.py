@@ -3,14 +3,14 @@
 from typing import Any
 
 from django import forms
-from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from tools.generic import ModelAdmin, ModelForm
+from tools.admin_plain import PlainAdmin
+from tools.generic import ModelForm
 
 
-class OwnedAdmin(ModelAdmin):
+class OwnedAdmin(PlainAdmin):
     """Shows what a person may see; lets only owners and superusers change it."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -39,16 +39,6 @@ class OwnedAdmin(ModelAdmin):
             if not user.is_superuser:
                 more["queryset"] = user.groups.all()
         return super().formfield_for_manytomany(db_field, request, **more)
-
-    def formfield_for_dbfield(
-        self, db_field: Any, request: HttpRequest, **more: Any
-    ) -> Any:
-        """Leave out the buttons that make and change a group in passing."""
-        field = super().formfield_for_dbfield(db_field, request, **more)
-        if field is not None and db_field.related_model is Group:
-            for name in ("add", "change", "delete", "view"):
-                setattr(field.widget, f"can_{name}_related", False)
-        return field
 
     def save_model(
         self, request: HttpRequest, obj: Any, form: ModelForm, change: bool

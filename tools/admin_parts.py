@@ -1,10 +1,8 @@
-"""Parts of the tool pages in the admin: cells, tables, revisions."""
+"""Parts of the tool pages in the admin: cells and tables."""
 
 from datetime import datetime
 from typing import Any
 
-from django.contrib import admin
-from django.http import HttpRequest
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -12,39 +10,8 @@ from django.utils.timesince import timesince
 
 from tools.admin_filters import FAILING
 from tools.argument_rows import rows_of
-from tools.generic import TabularInline
-from tools.models import Tool, ToolRevision
-from tools.revision_diff import changes_of
+from tools.models import Tool
 from tools.services import tool_spec_of
-
-
-class RevisionInline(TabularInline):
-    """What became of the tool, newest first; to be read only."""
-
-    model = ToolRevision
-    fields = readonly_fields = ("number", "changes", "note", "by", "made")
-    extra = 0
-    can_delete = False
-    template = "admin/tools/tool/revisions.html"
-
-    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Revisions are written by saving."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Revisions stay as they were."""
-        return False
-
-    @admin.display(description="When")
-    def made(self, revision: ToolRevision) -> SafeString | str:
-        """How long ago."""
-        return when(revision.at)
-
-    @admin.display(description="Changes")
-    def changes(self, revision: ToolRevision) -> SafeString:
-        """What differs from the one before."""
-        context = {"changes": changes_of(revision)}
-        return SafeString(render_to_string("admin/tools/tool/changes.html", context))
 
 
 def when(at: datetime | None) -> SafeString | str:

@@ -1,10 +1,12 @@
 """Opening a credential for one call, and putting it into the request."""
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any
 from urllib.parse import quote, quote_plus, urlencode, urlsplit
 
@@ -72,18 +74,29 @@ class Opened:
 
     @property
     def spellings(self) -> list[str]:
-        """How the secret is written: as it is, for basic, in addresses and in JSON."""
+        """How the secret is written: as it is, for basic, in addresses, JSON, HTML."""
         if not self.secret:
             return []
+        in_json = {
+            json.dumps(self.secret, ensure_ascii=is_ascii)[1:-1]
+            for is_ascii in (True, False)
+        }
+        in_json |= {one.replace("/", "\\/") for one in in_json}
+        in_addresses = {quote(self.secret, safe=""), quote_plus(self.secret)}
         found = {
             self.secret,
             b64encode(f"{self.name}:{self.secret}".encode()).decode(),
-            quote(self.secret, safe=""),
-            quote_plus(self.secret),
-            json.dumps(self.secret)[1:-1],
-            json.dumps(self.secret, ensure_ascii=False)[1:-1],
+            *(PERCENT.sub(lambda m: m[0].lower(), one) for one in in_addresses),
+            *(UNICODE.sub(lambda m: f"\\u{m[1].upper()}", one) for one in in_json),
+            *(escape(self.secret, quote=True), escape(self.secret, quote=False)),
+            *in_addresses,
+            *in_json,
         }
         return sorted(found, key=len, reverse=True)
+
+
+PERCENT, UNICODE = re.compile(r"%[0-9A-F]{2}"), re.compile(r"\\u([0-9a-f]{4})")
+"""As Python writes them; other languages write the letters in the other case."""
 
 
 def open_credential(pk: int, *, tool_id: int | None) -> Opened:

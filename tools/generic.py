@@ -4,12 +4,21 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.forms import AdminPasswordChangeForm as DjangoPasswordForm
+from django.contrib.auth.forms import UserCreationForm as DjangoUserCreationForm
 
 if TYPE_CHECKING:
     ModelForm = forms.ModelForm[Any]
     ModelAdmin = admin.ModelAdmin[Any]
-    TabularInline = admin.TabularInline[Any, Any]
+    ModelMultipleChoiceField = forms.ModelMultipleChoiceField[Any]
+    UserAdmin = DjangoUserAdmin[Any]
+    PasswordChangeForm = DjangoPasswordForm[Any]
+    UserCreationForm = DjangoUserCreationForm[Any]
 else:
     ModelForm = forms.ModelForm
     ModelAdmin = admin.ModelAdmin
-    TabularInline = admin.TabularInline
+    ModelMultipleChoiceField = forms.ModelMultipleChoiceField
+    UserAdmin = DjangoUserAdmin
+    PasswordChangeForm = DjangoPasswordForm
+    UserCreationForm = DjangoUserCreationForm

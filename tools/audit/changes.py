@@ -24,6 +24,8 @@ BESIDE = 60
 
 Values = dict[str, Any]
 Changes = dict[str, list[Any]]
+Names = dict[tuple[Any, Any], str]
+"""Of rows, by table and key."""
 
 
 def columns_of(model: type[models.Model], *, ignore: frozenset[str]) -> list[Any]:
@@ -46,8 +48,12 @@ def differences(
     after: Values | None,
     *,
     ignore: frozenset[str] = frozenset(),
+    names: Names | None = None,
 ) -> Changes:
-    """Return what differs; for a new or deleted row, all that is not empty."""
+    """Return what differs; for a new or deleted row, all that is not empty.
+
+    `names` remembers rows that are referred to from one call to the next.
+    """
     found: Changes = {}
     for field in columns_of(model, ignore=ignore):
         pair = [
@@ -56,14 +62,14 @@ def differences(
         ]
         if pair[0] == pair[1] or (None in (before, after) and not any(pair)):
             continue
-        found |= shown(field, pair)
+        found |= shown(field, pair, {} if names is None else names)
     return found
 
 
-def shown(field: Any, pair: list[Any]) -> Changes:
+def shown(field: Any, pair: list[Any], names: Names) -> Changes:
     """Return one column's change: objects by their keys, rows by their names."""
     if field.remote_field is not None:
-        return {field.name: [named(field, one) for one in pair]}
+        return {field.name: [named(field, one, names) for one in pair]}
     if all(isinstance(one, dict) for one in pair):
         before, after = (masked_column(field.name, one) for one in pair)
         if isinstance(before, dict) and isinstance(after, dict):
@@ -104,13 +110,15 @@ def piece(text: str, start: int, end: int) -> str:
     return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
 
 
-def named(field: Any, pk: Any) -> str | None:
+def named(field: Any, pk: Any, names: Names) -> str | None:
     """Return the name of the row a reference leads to."""
     model: Any = field.related_model
     if pk is None:
         return None
-    row = model._base_manager.filter(pk=pk).first()
-    return f"#{pk}" if row is None else f"{row} (#{pk})"
+    if (model, pk) not in names:
+        row = model._base_manager.filter(pk=pk).first()
+        names[model, pk] = f"#{pk}" if row is None else f"{row} (#{pk})"
+    return names[model, pk]
 
 
 def plain(value: Any) -> Any:

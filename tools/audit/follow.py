@@ -1,9 +1,10 @@
 """Following a table: each saved or deleted row of it becomes an entry by itself.
 
-What is changed by `QuerySet.update` raises no signal; such services write their own.
+What is changed by `QuerySet.update` raises no signal; such services write their own,
+and those that make many rows at once call `keep_made`.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ from django.db.models.signals import (
     pre_save,
 )
 
-from tools.audit.changes import Changes, differences, stored
-from tools.audit.write import write_entry
+from tools.audit.changes import Changes, Names, differences, stored
+from tools.audit.entry import AuditEntry
+from tools.audit.write import entry_of, write_entry
 
 BEFORE = "_audit_before"
 """Where a row carries its stored state from before the save to after it."""
@@ -113,6 +115,28 @@ def after_save(
         changes = {name: pair for name, pair in changes.items() if name in RIGHTS}
     if changes:
         keep(instance, word_of(changes), changes)
+
+
+def keep_made(model: type[models.Model], rows: Sequence[models.Model]) -> None:
+    """Write that `rows` were made, which `bulk_create` tells nobody."""
+    how = _followed[model]
+    after = {
+        values[model._meta.pk.attname]: values
+        for values in model._base_manager.filter(pk__in=[r.pk for r in rows]).values()
+    }
+    names: Names = {}
+    AuditEntry.objects.bulk_create(
+        entry_of(
+            how.made,
+            how.noun,
+            how.name(row),
+            number=row.pk,
+            changes=differences(
+                model, None, after[row.pk], ignore=how.ignore, names=names
+            ),
+        )
+        for row in rows
+    )
 
 
 def before_delete(sender: type[models.Model], instance: Any, **more: Any) -> None:

@@ -24,13 +24,33 @@ def write_entry(
 ) -> AuditEntry:
     """Keep that `by`, or else who is acting now, did `action` to `thing`.
 
-    It belongs into the transaction of the change itself. Values are masked again here,
-    so that no caller can forget it.
+    It belongs into the transaction of the change itself.
+    """
+    entry = entry_of(
+        action, noun, thing, number=number, by=by, changes=changes, note=note
+    )
+    entry.save()
+    return entry
+
+
+def entry_of(
+    action: str,
+    noun: str,
+    thing: models.Model | str,
+    *,
+    number: int | None = None,
+    by: User | None = None,
+    changes: Changes | None = None,
+    note: str = "",
+) -> AuditEntry:
+    """Return an entry that is not stored yet.
+
+    Values are masked again here, so that no caller can forget it.
     """
     who = actor()
     user = by or who.user
     is_row = isinstance(thing, models.Model)
-    return AuditEntry.objects.create(
+    return AuditEntry(
         by=user.get_username() if user else "",
         by_number=user.pk if user else None,
         way=who.way,

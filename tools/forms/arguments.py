@@ -72,7 +72,13 @@ def without_null(part: dict[str, Any]) -> dict[str, Any]:
         others = [one for one in part.get(key, []) if not is_null(one)]
         if len(others) == 1 and isinstance(others[0], dict):
             return {**others[0], "default": part.get("default")}
-    return part
+    kinds = part.get("type")
+    if not isinstance(kinds, list) or "null" not in kinds or len(kinds) != 2:
+        return part
+    plain = {**part, "type": next((kind for kind in kinds if kind != "null"), "null")}
+    if isinstance(part.get("enum"), list):
+        plain["enum"] = [one for one in part["enum"] if one is not None]
+    return plain
 
 
 def is_null(part: Any) -> bool:
@@ -115,6 +121,8 @@ class JsonValueField(JsonField):
     """Any JSON value or nothing."""
 
     widget = forms.Textarea(attrs={"rows": 3, "class": "mono"})
+    empty_values = (None,)
+    """An empty text, list or object is a value."""
     default_error_messages = {
         **JsonField.default_error_messages,
         "invalid": 'This is not JSON. Write texts in quotes, lists as ["a", "b"].',

@@ -6,6 +6,7 @@ from django import forms
 
 from tools.forms.fields import HostsField, check_groups
 from tools.generic import ModelForm
+from tools.kinds.http_config import NOT_OURS
 from tools.models import Credential
 from tools.secrets import seal
 
@@ -26,17 +27,21 @@ class CredentialForm(ModelForm):
     class Meta:
         model = Credential
         fields = ("name", "kind", "field", "hosts", "visibility", "groups")
-        labels = {"field": "Header, parameter or user name"}
+        labels = {
+            "field": "Header, parameter or user name",
+            "visibility": "Who may use it",
+        }
         help_texts = {
             "field": "Name of the header or query parameter; for basic authentication "
             "the user name; empty for a bearer token.",
-            "visibility": "Who may use it in a tool. Nobody can read it.",
+            "visibility": "In a tool of theirs. Nobody can read it.",
         }
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         if "secret" in self.fields:
             stored = bool(self.instance.sealed)
+            self.fields["secret"].is_needed = not stored  # type: ignore[attr-defined]  # for the template
             self.fields["secret"].help_text = (
                 "A secret is stored. Empty: keep it."
                 if stored
@@ -56,6 +61,8 @@ class CredentialForm(ModelForm):
             self.add_error("field", "Say the user name.")
         if kind == Credential.Kind.HEADER and name and not is_token(name):
             self.add_error("field", f"{name!r} is no name of a header.")
+        if kind == Credential.Kind.HEADER and name.lower() in NOT_OURS:
+            self.add_error("field", f"The header {name!r} belongs to the connection.")
         secret = cleaned.get("secret", "")
         if not secret and not self.instance.sealed:
             self.add_error("secret", "Type in the secret.")

@@ -24,8 +24,11 @@ class FunctionToolForm(ToolForm):
 
     kind: ClassVar[str] = "function"
     word: ClassVar[str] = "Python function"
-    own_title: ClassVar[str] = "Function"
-    own_fields: ClassVar[tuple[str, ...]] = ("function", "arguments_shown")
+    own_title: ClassVar[str] = "What it calls"
+    own_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
+        "function",
+        "arguments_shown",
+    )
 
     function = forms.ChoiceField(
         help_text="Functions that the operator registered with @tool, in the modules "

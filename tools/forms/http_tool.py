@@ -10,6 +10,7 @@ from tools.credentials import covers
 from tools.forms.fields import JsonField, PairsField
 from tools.forms.schema import SchemaField
 from tools.forms.tool import ToolForm
+from tools.kinds.config_flaws import no_argument
 from tools.kinds.http_config import HttpConfig, Method
 from tools.models import Credential
 from tools.netpolicy import AddressRefused
@@ -34,9 +35,9 @@ class HttpToolForm(ToolForm):
     kind: ClassVar[str] = "http"
     word: ClassVar[str] = "HTTP request"
     own_title: ClassVar[str] = "Request"
-    own_fields: ClassVar[tuple[str, ...]] = (
-        *("method", "url", "credential", "headers", "query", "joined"),
-        *("body_kind", "json_body", "form_body", "pick", "max_bytes", "args_schema"),
+    own_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
+        *(("method", "url"), "args_schema", "credential", ("headers", "query")),
+        *("joined", "body_kind", "json_body", "form_body", ("pick", "max_bytes")),
     )
 
     method = forms.ChoiceField(choices=[(m, m) for m in get_args(Method)])
@@ -145,10 +146,9 @@ class HttpToolForm(ToolForm):
         schema = cleaned.get("args_schema")
         known = {"input"} if schema is None else set(schema.get("properties", {}))
         for name in sorted(config.placeholders - known):
-            names = ", ".join(sorted(known)) or "none"
             self.add_error(
                 "url" if f"{{{name}}}" in config.url else "args_schema",
-                f"{{{name}}} is no argument of this tool. There are: {names}.",
+                no_argument(f"{{{name}}}", known),
             )
 
     def check_joined(self, config: HttpConfig) -> None:

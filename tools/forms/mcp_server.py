@@ -5,11 +5,13 @@ from urllib.parse import urlsplit
 
 from django import forms
 from django.conf import settings
+from django.utils.text import capfirst
 
 from tools.credentials import covers
 from tools.generic import ModelForm
 from tools.mcp.commands import read_commands
 from tools.models import Credential, McpServer
+from tools.web_address import flaw_of_address, names_a_person
 
 
 class McpServerForm(ModelForm):
@@ -29,7 +31,7 @@ class McpServerForm(ModelForm):
         )
         labels = {"url": "Address", "visibility": "Who may use it"}
         help_texts = {
-            "url": "For streamable HTTP, such as https://mcp.example.com/mcp. Private "
+            "url": "Such as https://mcp.example.com/mcp. Private "
             "addresses only where an operator allowed them (mcp= in "
             "AGENTSITE_PRIVATE_HOSTS).",
             "credential": "Sent with each request, to the hosts it is bound to.",
@@ -49,6 +51,8 @@ class McpServerForm(ModelForm):
                 names.append(self.instance.command)
             first = "choose one" if names else "the operator listed none"
             field.choices = [("", first), *((name, name) for name in names)]
+        if "url" in self.fields:
+            self.fields["url"].is_needed = True  # type: ignore[attr-defined]  # for the template
         for name in ("credential", "groups"):
             if name in self.fields:
                 self.fields[name].required = False
@@ -65,8 +69,11 @@ class McpServerForm(ModelForm):
                 self.add_error("command", f"{command!r} is not in the list any more.")
             return cleaned
         cleaned["command"] = ""
-        if flaw := flaw_of_url(cleaned.get("url", "")):
-            self.add_error("url", flaw)
+        url = cleaned.get("url", "")
+        if flaw := flaw_of_address(url):
+            self.add_error("url", f"{capfirst(flaw)}.")
+        elif names_a_person(url):
+            self.add_error("url", "A password belongs into a credential.")
         else:
             self.check_credential(cleaned)
         return cleaned
@@ -81,17 +88,3 @@ class McpServerForm(ModelForm):
                 f"This credential is bound to {', '.join(credential.hosts)}, "
                 f"and not to {host}.",
             )
-
-
-def flaw_of_url(url: str) -> str:
-    """Return why `url` is no address of a server; empty for a good one."""
-    try:
-        parts = urlsplit(url)
-        parts.port  # noqa: B018  # it raises where the port is none
-    except ValueError as error:
-        return f"This is no address ({error})."
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        return "An address begins with https:// and a host."
-    if "@" in parts.netloc:
-        return "A password belongs into a credential."
-    return ""

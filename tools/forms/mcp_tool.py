@@ -11,7 +11,10 @@ class McpToolForm(ToolForm):
     kind: ClassVar[str] = "mcp"
     word: ClassVar[str] = "MCP tool"
     own_title: ClassVar[str] = "Server"
-    own_fields: ClassVar[tuple[str, ...]] = ("server_shown", "arguments_shown")
+    own_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
+        "server_shown",
+        "arguments_shown",
+    )
     is_typed_in: ClassVar[bool] = False
 
     def config(self) -> dict[str, Any]:

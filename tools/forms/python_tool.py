@@ -20,8 +20,8 @@ class PythonToolForm(ToolForm):
 
     kind: ClassVar[str] = "python"
     word: ClassVar[str] = "Python code"
-    own_title: ClassVar[str] = "Code"
-    own_fields: ClassVar[tuple[str, ...]] = (
+    own_title: ClassVar[str] = "What it runs"
+    own_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
         "code",
         "args_schema",
         "interpreter",

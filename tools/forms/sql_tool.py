@@ -10,7 +10,7 @@ from tools.forms.schema import SchemaField
 from tools.forms.tool import ToolForm
 from tools.kinds.sql import FREE_SCHEMA, MAX_QUERY, MAX_ROWS, tables_of
 from tools.sql.connections import read_connections
-from tools.sql.postgres import NAMED, TEXTS
+from tools.sql.postgres_text import names_in_query
 from tools.watch import Watch
 
 LOOK_SECONDS = 5.0
@@ -23,8 +23,8 @@ class SqlToolForm(ToolForm):
 
     kind: ClassVar[str] = "sql"
     word: ClassVar[str] = "SQL query"
-    own_title: ClassVar[str] = "Query"
-    own_fields: ClassVar[tuple[str, ...]] = (
+    own_title: ClassVar[str] = "What it asks"
+    own_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
         *("connection", "query", "args_schema", "max_rows"),
     )
 
@@ -60,6 +60,10 @@ class SqlToolForm(ToolForm):
         self.begin_with_config("connection", "query", "max_rows")
         self.begin_as_reading()
 
+    def clean_query(self) -> str:
+        """Return it with lines that end as they did before a browser sent it."""
+        return str(self.cleaned_data["query"]).replace("\r\n", "\n")
+
     def clean(self) -> dict[str, Any] | None:
         """Check the names in the query, and look at the tables where it is free."""
         cleaned = super().clean() or {}
@@ -78,7 +82,7 @@ class SqlToolForm(ToolForm):
         if schema is None:
             schema = cleaned["args_schema"] = {"type": "object", "properties": {}}
         known = set(schema.get("properties", {}))
-        for name in sorted(set(NAMED.findall(TEXTS.sub("", cleaned["query"]))) - known):
+        for name in sorted(names_in_query(cleaned["query"]) - known):
             self.add_error("query", f":{name} is no argument of this tool.")
 
     def look(self, connection: str) -> None:

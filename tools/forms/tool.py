@@ -22,8 +22,8 @@ class ToolForm(ModelForm):
     kind: ClassVar[str]
     word: ClassVar[str]
     """What people call the kind."""
-    own_fields: ClassVar[tuple[str, ...]]
-    """Fields of the kind's own part of the form."""
+    own_fields: ClassVar[tuple[str | tuple[str, ...], ...]]
+    """Fields of the kind's own part of the form; those in one line together."""
     own_title: ClassVar[str]
     is_typed_in: ClassVar[bool] = True
     """Whether a person makes one in this form; others are taken over."""
@@ -59,10 +59,11 @@ class ToolForm(ModelForm):
             "calls_per_run": "Calls in one run",
             "output_limit": "Result cut at (bytes)",
             "visibility": "Who may use it",
+            "slug": "Name in agent files",
         }
         help_texts = {
             "name": "What the model calls it: letters, digits, _ and -.",
-            "slug": "Its name in addresses and agent files; made from the name.",
+            "slug": "And in addresses; made from the name where empty.",
             "description": "The model chooses by this text.",
             "return_direct": "The first result ends the run and is its output.",
             "effect": "What one call may change. After a crash, reading and "
@@ -87,6 +88,11 @@ class ToolForm(ModelForm):
         for name in ("slug", "groups"):
             if name in self.fields:
                 self.fields[name].required = False
+        for name in ("timeout", "approval_hours"):
+            if name in self.initial:
+                self.initial[name] = plain_number(self.initial[name])
+            elif name in self.fields:
+                self.fields[name].initial = plain_number(self.fields[name].initial)
         approvers = self.fields.get("approvers")
         if isinstance(approvers, forms.ModelChoiceField):
             approvers.empty_label = "Who started the run"
@@ -101,6 +107,10 @@ class ToolForm(ModelForm):
         """Let a new tool begin as one that only reads."""
         if self.instance.pk is None and "effect" in self.fields:
             self.fields["effect"].initial = "read"
+
+    def clean_description(self) -> str:
+        """Return it with lines that end as they did before a browser sent it."""
+        return str(self.cleaned_data["description"]).replace("\r\n", "\n")
 
     def clean(self) -> dict[str, Any] | None:
         """Put the kind's own fields into its `config`."""
@@ -125,7 +135,7 @@ class ToolForm(ModelForm):
             (None, {"fields": ["name", "description", "enabled"]}),
             (cls.own_title, {"fields": list(cls.own_fields)}),
             (
-                "Effect",
+                "Effect and approval",
                 {
                     "fields": [
                         *("effect", "approval", "approvers"),
@@ -143,6 +153,11 @@ class ToolForm(ModelForm):
                     ]
                 },
             ),
-            ("Who may use it", {"fields": ["visibility", "groups", "slug"]}),
+            ("Sharing", {"fields": ["visibility", "groups", "slug"]}),
             ("This change", {"fields": ["note"]}),
         ]
+
+
+def plain_number(value: Any) -> Any:
+    """Return a whole number without its point, as a person writes it."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -3,44 +3,42 @@
 from collections.abc import Collection
 
 from django.contrib.auth.models import User
-from django.db import transaction
 
 from tools.models import Credential, Tool
 from tools.openapi.document import Document
 from tools.openapi.operations import operations_of
-from tools.services.save_tool import save_tool
+from tools.services.save_tool import save_new_tools
 
 
 def import_openapi(
     document: Document,
-    keys: Collection[str],
+    keys: Collection[str] | None,
     *,
     by: User,
     base: str = "",
     credential: Credential | None = None,
 ) -> list[Tool]:
-    """Make a tool of each operation in `keys`, all or none.
+    """Make a tool of each operation in `keys`, or of all where that is None.
 
-    They are private and switched off until a person has looked at them.
+    They are stored together or not at all, private, and switched off until a person has
+    looked at them.
     """
-    note = f"From the OpenAPI document {document.title!r}"
-    with transaction.atomic():
-        return [
-            save_tool(
-                Tool(
-                    name=operation.name,
-                    description=operation.description,
-                    kind="http",
-                    config=operation.config,
-                    args_schema=operation.args_schema,
-                    effect=operation.effect,
-                    enabled=False,
-                    owner=by,
-                    credential=credential,
-                ),
-                by=by,
-                note=note,
+    return save_new_tools(
+        [
+            Tool(
+                name=operation.name,
+                description=operation.description,
+                kind="http",
+                config=operation.config,
+                args_schema=operation.args_schema,
+                effect=operation.effect,
+                enabled=False,
+                owner=by,
+                credential=credential,
             )
-            for operation in operations_of(document, base=base)
-            if operation.key in keys and not operation.flaw
-        ]
+            for operation in operations_of(document, base=base, keys=keys)
+            if not operation.flaw
+        ],
+        by=by,
+        note=f"From the OpenAPI document {document.title!r}",
+    )

@@ -1,4 +1,4 @@
-"""Saving a tool together with its revision."""
+"""Saving tools together with their revisions."""
 
 from typing import Any
 
@@ -6,7 +6,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 
+from tools.audit.follow import keep_made
 from tools.models import Tool, ToolRevision
+from tools.ownership import free_slugs
 
 KEPT = (
     *("name", "slug", "description", "kind", "config", "args_schema", "return_direct"),
@@ -31,6 +33,23 @@ def save_tool(tool: Tool, *, by: User | None, note: str = "") -> Tool:
             tool=tool, number=tool.revision, body=body, note=note[:200], by=by
         )
     return tool
+
+
+def save_new_tools(tools: list[Tool], *, by: User | None, note: str = "") -> list[Tool]:
+    """Store tools that are all new, each with its first revision and audit entry."""
+    slugs = free_slugs(Tool, [tool.name for tool in tools])
+    for tool, slug in zip(tools, slugs, strict=True):
+        tool.slug = slug
+    with transaction.atomic():
+        Tool.objects.bulk_create(tools)
+        ToolRevision.objects.bulk_create(
+            ToolRevision(
+                tool=tool, number=1, body=definition_of(tool), note=note[:200], by=by
+            )
+            for tool in tools
+        )
+        keep_made(Tool, tools)
+    return tools
 
 
 def definition_of(tool: Tool) -> dict[str, Any]:

@@ -23,17 +23,20 @@ class _State(NamedTuple):
     owner_id: int
 
 
-def tool_may_run(tool_id: int, *, user: User | None = None) -> str | None:
+def tool_may_run(
+    tool_id: int, *, user: User | None = None, even_off: bool = False
+) -> str | None:
     """Return why a call is not allowed any more, or None.
 
-    `user` is who gave the tool to the agent: the agent's owner.
+    `user` is who gave the tool to the agent: the agent's owner. `even_off` is for
+    trying out a tool that is switched off.
     """
     tool = _state_of(tool_id)
     if tool is None:
         return "This tool does not exist any more."
     if tool.is_archived:
         return f"The tool {tool.name!r} was archived."
-    if not tool.is_enabled:
+    if not tool.is_enabled and not even_off:
         return f"The tool {tool.name!r} is switched off."
     if not tool.is_owner_active:
         return f"The owner of the tool {tool.name!r} has no access any more."

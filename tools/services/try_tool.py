@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from secrets import token_hex
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -42,10 +43,12 @@ class TryResult:
 def try_tool(tool: Tool, tool_input: Any, *, by: User) -> TryResult:
     """Call `tool` once with `tool_input`, for at most ten seconds.
 
-    A tool that is switched off may be tried by those who see it; an archived one not.
+    A tool that is switched off may be tried by those who may change it; one that is
+    archived, or whose owner has left, by nobody.
     """
     spec = tool_spec_of(tool)
-    refused = tool_may_run(tool.pk, user=by) if tool.enabled else None
+    is_ours = Tool.objects.editable_by(by).filter(pk=tool.pk).exists()
+    refused = tool_may_run(tool.pk, user=by, even_off=is_ours)
     if refused is None and spec.args_schema is not None:
         refused = first_fault(tool_input, spec.args_schema)
     if refused is not None:
@@ -55,7 +58,10 @@ def try_tool(tool: Tool, tool_input: Any, *, by: User) -> TryResult:
     value, error = None, ""
     try:
         value = call_tool(
-            spec, tool_input, watch=Watch(seconds=TRY_SECONDS), idempotency_key="try"
+            spec,
+            tool_input,
+            watch=Watch(seconds=TRY_SECONDS),
+            idempotency_key=f"try:{token_hex(8)}",  # another try is another request
         )
     except (ToolFailed, Interrupted) as failed:
         error = storable(str(failed))
