@@ -37,5 +37,12 @@ class RunsConfig(AppConfig):
             ignore=["definition"],
             name=lambda version: f"{version.agent}, {version}",
         )
+        follow(
+            models.Schedule,
+            "schedule",
+            ignore=["next_at", "last_at", "last_run", "missed", "skipped"]
+            + ["problem", "problem_at"],
+        )
         follow(models.ApiToken, "API token")
+        follow(models.Webhook, "webhook", ignore=["failing_since", "old_secret_until"])
         follow_drafts()

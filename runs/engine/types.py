@@ -4,7 +4,6 @@ All of them are frozen, and serialise to the JSON that is stored.
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
 from hashlib import sha256
 from json.encoder import encode_basestring as _quoted
 from typing import Any, Literal
@@ -52,34 +51,43 @@ class Message(Frozen):
 
     @classmethod
     def of(cls, role: Role, text: str, **more: Any) -> "Message":
-        """Return a message of one text part."""
-        return cls(role=role, content=(TextPart(text=text),), **more)
+        """Return a message of one text part, checked once for both."""
+        return cls.model_validate({"role": role, "content": ({"text": text},), **more})
 
     @property
     def text(self) -> str:
         """All text parts, joined."""
+        if len(self.content) == 1:
+            return self.content[0].text
         return "".join(part.text for part in self.content)
 
-    @cached_property
+    @property
     def canonical(self) -> bytes:
-        """Canonical JSON in the Chat Completions shape, UTF-8.
+        """Canonical JSON in the Chat Completions shape, UTF-8; made once.
 
         Lone surrogates, which UTF-8 cannot carry, become U+FFFD.
         """
-        said = _quoted(self.text) if self.text or not self.tool_calls else "null"
-        more = ""
+        # Not a cached_property, which Python 3.11 guards with a lock each.
+        known: bytes | None = self.__dict__.get("_canonical")
+        if known is None:
+            known = self.__dict__["_canonical"] = self._written()
+        return known
+
+    def _written(self) -> bytes:
+        text, more = self.text, ""
+        said = _quoted(text) if text or not self.tool_calls else "null"
         if self.tool_calls:
             calls = ",".join(map(_canonical_call, self.tool_calls))
             more = f',"tool_calls":[{calls}]'
         if self.tool_call_id is not None:
             more += f',"tool_call_id":{_quoted(self.tool_call_id)}'
-        text = f'{{"role":"{self.role}","content":{said}{more}}}'
+        whole = f'{{"role":"{self.role}","content":{said}{more}}}'
         try:
-            return text.encode()
+            return whole.encode()
         except UnicodeEncodeError:
-            return clean_text(text).encode()
+            return clean_text(whole).encode()
 
-    @cached_property
+    @property
     def digest(self) -> bytes:
         """SHA-256 of the canonical JSON."""
         return sha256(self.canonical).digest()

@@ -180,7 +180,7 @@ class PageForm:
             missing = "… " if draft.start else ""
             whole = partial("#draft-text", "innerHTML", missing + draft.text)
             row = partial("#run-now b", "innerHTML", "The model writes")
-            head = partial("#run-activity", "innerHTML", "The model writes")
+            head = partial("#run-activity", "innerHTML", "the model writes")
             return whole + row + head + b"\n"
         return partial("#draft-text", "beforeend", draft.text[sent:]) + b"\n"
 
@@ -259,6 +259,7 @@ RELATIONS = (
     "worker",
     "cancelled_by",
     "parent_step",
+    "schedule",
 )
 
 
@@ -371,16 +372,19 @@ def followed(state: RunState) -> bytes:
 
 
 def persons_parts(run: Run) -> bytes:
-    """Return parts that load themselves, since they depend on who looks."""
+    """Return parts that load themselves, since they depend on who looks.
+
+    What stands there stays until they have come, so that nothing jumps twice.
+    """
     pieces = []
     for name in ("actions", "banner"):
-        stub = format_html(
-            '<div id="run-{0}" hx-get="{1}" hx-trigger="load" hx-target="#run-{0}" '
-            'hx-swap="outerHTML"></div>',
+        loader = format_html(
+            '<i hidden hx-get="{1}" hx-trigger="load" hx-target="#run-{0}" '
+            'hx-swap="outerHTML"></i>',
             name,
             reverse(f"run-{name}", args=[run.pk]),
         )
-        pieces.append(element(f"#run-{name}", "outerHTML", stub))
+        pieces.append(element(f"#run-{name}", "beforeend", loader))
     return b"".join(pieces)
 
 

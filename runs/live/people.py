@@ -127,7 +127,7 @@ class People:
         if now.health != before.health and now.health is not None:
             parts += health_part(now.health)
         if before.sign is not None and now.sign != before.sign:
-            parts += inbox_part()
+            parts += inbox_parts()
         return parts + b"\n" if parts else b""
 
 
@@ -172,12 +172,20 @@ def health_part(health: Health) -> bytes:
     return element("#part-health", "outerHTML", html)
 
 
-def inbox_part() -> bytes:
-    """Return a part that lets the list of the inbox load itself anew."""
-    stub = format_html(
-        '<div id="approval-pulse" hidden hx-get="{}" hx-trigger="load" '
-        'hx-include="#approval-here" hx-target="#approval-list" '
-        'hx-swap="outerMorph"></div>',
-        reverse("approval-list"),
+def inbox_parts() -> bytes:
+    """Return parts that let the inbox's list and its numbers load themselves anew."""
+    return b"".join(
+        element(
+            f"#{name}-pulse",
+            "outerHTML",
+            format_html(
+                '<div id="{}-pulse" hidden hx-get="{}" hx-trigger="load" '
+                'hx-include="#approval-here" hx-target="#{}" '
+                'hx-swap="outerMorph"></div>',
+                name,
+                reverse(name),
+                name,
+            ),
+        )
+        for name in ("approval-list", "approval-head")
     )
-    return element("#approval-pulse", "outerHTML", stub)

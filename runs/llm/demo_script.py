@@ -43,7 +43,8 @@ NOT_YOURS: dict[Language, str] = {
     "en": "*The demo model knows no city in the question; {} is its example.*\n\n",
 }
 TRIP = re.compile(
-    r"天气|出游|旅行|旅游|行程|出行|游玩|weather|trip|day out|travel|outing|visit|plan",
+    r"天气|出游|旅行|旅游|行程|出行|游玩|一日|周末"
+    r"|weather|trip|\bdays?\b|weekend|travel|outing|visit|plan",
     re.IGNORECASE,
 )
 SLOW_PARAGRAPHS = 60

@@ -13,8 +13,10 @@ from runs.models.lists import RunCard, RunTag, RunTally, RunTool, SavedFilter
 from runs.models.people import ApiToken, LoginLink, Preferences
 from runs.models.providers import Provider, ProviderModel
 from runs.models.runs import Conversation, IdempotencyKey, Resume, Run
+from runs.models.schedules import Schedule
 from runs.models.shares import RunShare
 from runs.models.steps import AgentStep, ModelAttempt, ModelCall
+from runs.models.webhooks import Delivery, Event, Webhook
 from runs.models.workers import QueueSample, Worker
 
 __all__ = [
@@ -26,7 +28,9 @@ __all__ = [
     "ApiToken",
     "Conversation",
     "Decision",
+    "Delivery",
     "EditingSpell",
+    "Event",
     "IdempotencyKey",
     "LoginLink",
     "ModelAttempt",
@@ -44,6 +48,8 @@ __all__ = [
     "RunTool",
     "SavedFilter",
     "RunShare",
+    "Schedule",
     "Spec",
+    "Webhook",
     "Worker",
 ]

@@ -8,7 +8,9 @@ from django.db import models
 from django.db.models import Q
 
 from runs.models.agents import Agent, AgentVersion, Spec
+from runs.models.schedules import Schedule
 from runs.models.workers import Worker
+from tools.ownership import own_rows
 
 OVER = ["succeeded", "stopped", "failed", "cancelled"]
 UNFINISHED = ["queued", "running", "awaiting_approval", "awaiting_decision", "waiting"]
@@ -44,9 +46,7 @@ class RunQuerySet(models.QuerySet["Run"]):
 
     def visible_to(self, user: User | AnonymousUser) -> Self:
         """Return one's own runs; all for superusers."""
-        if not user.is_authenticated:
-            return self.none()
-        return self if user.is_superuser else self.filter(owner=user)
+        return own_rows(self, user)
 
 
 class Run(models.Model):
@@ -116,6 +116,14 @@ class Run(models.Model):
     turns_seen_at = models.DateTimeField(null=True)
     """When the earlier turns were first read; null for this run's own start."""
     source = models.CharField(max_length=8, choices=Source, default=Source.PAGE)
+    schedule = models.ForeignKey(
+        Schedule,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="runs",
+        db_index=False,
+    )
+    """Which one started it; null also where that is deleted."""
     is_test = models.BooleanField(default=False)
     title = models.CharField(max_length=200, blank=True)
     """The first line of the question, for lists."""
@@ -181,6 +189,16 @@ class Run(models.Model):
                 name="run_unfinished",
             ),
             models.Index(fields=["id"], condition=Q(filed=False), name="run_unfiled"),
+            models.Index(
+                fields=["schedule", "-id"],
+                condition=Q(schedule__isnull=False),
+                name="run_by_schedule",
+            ),
+            models.Index(  # few rows, however many runs a schedule has had
+                fields=["schedule", "ended_at"],
+                condition=Q(schedule__isnull=False, ended_at=None),
+                name="run_of_schedule_at_work",
+            ),
         ]
         constraints = [
             models.CheckConstraint(

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+
+from django.utils.text import capfirst
 
 from runs.engine.check import name_problem
 from runs.engine.json_schema import flaw_of_schema
@@ -12,9 +13,10 @@ from runs.llm.registry import KINDS as PROVIDER_KINDS
 from runs.services.agentfile import PromptEntry, ProviderEntry, ToolEntry
 from runs.services.errors import FieldError
 from runs.services.open_provider import net_policy
-from tools.kinds.config_flaws import flaws_of_config
+from tools.kinds.config_flaws import flaws_of_config, flaws_of_names
 from tools.kinds.registry import KINDS as TOOL_KINDS
 from tools.netpolicy import AddressRefused
+from tools.web_address import flaw_of_address, names_a_person
 
 
 def provider_mistakes(entry: ProviderEntry) -> Iterator[FieldError]:
@@ -22,10 +24,8 @@ def provider_mistakes(entry: ProviderEntry) -> Iterator[FieldError]:
     yield from kind_mistakes(entry.kind, PROVIDER_KINDS)
     if entry.kind == "demo":
         return
-    if not is_web_address(entry.base_url):
-        yield FieldError(
-            "base_url", "It must be a URL that begins http:// or https://."
-        )
+    if flaw := flaw_of_address(entry.base_url):
+        yield FieldError("base_url", f"{capfirst(flaw)}.")
     elif names_a_person(entry.base_url):
         yield FieldError(
             "base_url",
@@ -37,24 +37,6 @@ def provider_mistakes(entry: ProviderEntry) -> Iterator[FieldError]:
             net_policy().check_url(entry.base_url)
         except AddressRefused as refused:
             yield FieldError("base_url", str(refused))
-
-
-def is_web_address(url: str) -> bool:
-    """Whether `url` names a web server."""
-    try:
-        parts = urlsplit(url)
-        return (
-            parts.scheme in {"http", "https"}
-            and bool(parts.hostname)
-            and parts.port != 0
-        )
-    except ValueError:
-        return False
-
-
-def names_a_person(url: str) -> bool:
-    """Whether a web address carries a name or password."""
-    return "@" in urlsplit(url).netloc
 
 
 def prompt_mistakes(entry: PromptEntry) -> Iterator[FieldError]:
@@ -73,12 +55,15 @@ def tool_mistakes(entry: ToolEntry, fields: dict[str, Any]) -> Iterator[FieldErr
     yield from kind_mistakes(entry.kind, TOOL_KINDS)
     if (told := name_problem(fields["name"])) is not None:
         yield FieldError("name", told)
-    for told in flaws_of_config(entry.kind, entry.config):
+    found = flaws_of_config(entry.kind, entry.config)
+    schema = entry.args_schema
+    flaw = None if schema is None else flaw_of_schema(schema)
+    if flaw is not None:
+        yield FieldError("args_schema", str(flaw))
+    elif not found:
+        found = flaws_of_names(entry.kind, entry.config, schema)
+    for told in found:
         yield FieldError("config", told)
-    if entry.args_schema is not None:
-        flaw = flaw_of_schema(entry.args_schema)
-        if flaw is not None:
-            yield FieldError("args_schema", str(flaw))
 
 
 def kind_mistakes(kind: str, known: dict[str, Any]) -> Iterator[FieldError]:

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from runs.models import Agent, AgentTool, Provider
+from runs.models import Agent, AgentTool, Provider, ProviderModel
 from runs.services.publish_agent import publish_agent
 from tools.models import Tool
 from tools.ownership import Visibility
@@ -112,6 +112,9 @@ def make_demo(owner: User) -> None:
         default_model=DEMO_MODEL,
         owner=owner,
         visibility=Visibility.EVERYONE,
+    )
+    ProviderModel.objects.create(
+        provider=provider, name=DEMO_MODEL, functions=True, streaming=True
     )
     planner = _make_agent(PLANNER, provider=provider)
     for variant in (CAUTIOUS, HASTY, UNLUCKY):

@@ -25,6 +25,8 @@ from django.db.models.functions import Coalesce
 
 from runs.models import AgentStep, Decision, IdempotencyKey, ModelCall, Run
 from runs.models.runs import OVER, UNFINISHED
+from runs.services.check_deliveries import deliveries_tell_what_happened
+from runs.services.check_schedules import runs_fit_their_schedules
 
 Step = AgentStep.Status
 PARKED = (Run.Status.AWAITING_APPROVAL, Run.Status.AWAITING_DECISION)
@@ -397,4 +399,6 @@ RULES: tuple[Rule, ...] = (
     ends_say_why,
     ends_come_after_starts,
     runs_fit_their_agents,
+    deliveries_tell_what_happened,
+    runs_fit_their_schedules,
 )

@@ -12,6 +12,16 @@ RunsError
   ArgumentsRefused     arguments a person has changed do not fit the tool
   AgentCircle          an agent would come to call itself
   DraftMoved           the draft was saved elsewhere since it was opened
+  ScheduleMoved        the schedule was changed elsewhere since it was opened
+  NameTaken            the owner has another schedule of that name
+  CronRefused          times of a schedule that cannot be, one class for each reason
+    NotFiveFields      fewer or more than five fields
+    BadCronField       a field says what it cannot
+    CronTooLong        more than anybody means
+    NeverDue           a day that no month has
+  NotPublished         a schedule runs published versions only
+  OwnerAway            the account of a schedule's owner is switched off
+  StillAtWork          an earlier run of the schedule is not over
 """
 
 from collections.abc import Iterable
@@ -125,4 +135,99 @@ class DraftMoved(RunsError):
         super().__init__(
             "This draft was saved somewhere else after this page was opened: in "
             "another tab, or by somebody else. What is typed here is not saved."
+        )
+
+
+class ScheduleMoved(RunsError):
+    """Later changes of a schedule would be overwritten."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This schedule was changed somewhere else after this page was opened: in "
+            "another tab, or by somebody else. What is typed here is not saved."
+        )
+
+
+class NameTaken(RunsError):
+    """The owner has another schedule of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"There is a schedule {name!r} of the same owner already. Give this one "
+            "another name."
+        )
+
+
+class CronRefused(RunsError):
+    """Times of a schedule that cannot be."""
+
+
+class NotFiveFields(CronRefused):
+    """An expression has another number of fields."""
+
+    def __init__(self, number: int) -> None:
+        fields = "minute, hour, day of the month, month and day of the week"
+        more = (
+            " There are no seconds: once a minute is the most."
+            if number == 6
+            else " Write for example 0 9 * * 1-5."
+        )
+        super().__init__(f"Write five fields: {fields}. These are {number}.{more}")
+
+
+class BadCronField(CronRefused):
+    """One of the five fields says what it cannot."""
+
+    def __init__(self, name: str, written: str, allowed: str) -> None:
+        shown = written if len(written) <= 20 else f"{written[:20]}…"
+        super().__init__(
+            f"The {name} cannot be {shown!r}. Write {allowed}; lists like 1,2, ranges "
+            "like 1-5, steps like */10, or * for every one."
+        )
+
+
+class CronTooLong(CronRefused):
+    """An expression that nobody could read."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"The five fields together have at most {most} characters.")
+
+
+class NeverDue(CronRefused):
+    """The fields are right one by one, but no day fits all of them."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "No day fits this, so it would never start. Choose a day of the month "
+            "that one of the months has."
+        )
+
+
+class NotPublished(RunsError):
+    """A schedule runs published versions only."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The agent {name!r} has no published version. Publish one on its page: "
+            "a schedule runs what is published, not the draft."
+        )
+
+
+class OwnerAway(RunsError):
+    """Nothing is started for a person whose account is switched off."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"The account of {name}, who owns the schedule, is switched off. An "
+            "administrator can switch it on."
+        )
+
+
+class StillAtWork(RunsError):
+    """Another run was not asked for while an earlier one is not over."""
+
+    def __init__(self, run_id: int) -> None:
+        super().__init__(
+            f"Run {run_id} of this schedule is still at work, or waits for a person. "
+            "Nothing was started beside it."
         )

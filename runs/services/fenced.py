@@ -7,7 +7,7 @@ docs/decisions/0007.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -16,6 +16,7 @@ from pydantic_core import to_json
 
 from runs.models import AgentStep, ModelCall
 from runs.services.held import LeaseLost
+from runs.services.outbox import Telling
 from runs.services.rows import field_of, insert, plain_fields, quoted, update
 from tools.statement import execute
 
@@ -38,6 +39,10 @@ class Commit:
     changed: Sequence[AgentStep] = ()
     columns: tuple[str, ...] = ()
     """Which attributes of the `changed` rows are written."""
+    telling: Telling | None = None
+    """Who is told; the fence then returns the columns that it names."""
+    told: list[int] = field(default_factory=list)
+    """The keys of the deliveries, once it is sent."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +91,13 @@ def _in_one_statement(commit: Commit) -> int | None:
         commit.columns,
         has_call=commit.call is not None,
         has_steps=bool(commit.steps),
+        telling=commit.telling,
     )
     found = execute(sql, [*commit.values, *records]).row
     if found is None:
         return None
-    seq, call_id, step_ids = found
+    seq, call_id, step_ids, told = found
+    commit.told.extend(told or ())
     if commit.call is not None:
         _is_stored(commit.call, call_id)
     for step in commit.steps:
@@ -106,10 +113,16 @@ def _is_stored(row: models.Model, key: int) -> None:
 
 @cache
 def _statement(
-    fence: str, columns: tuple[str, ...], *, has_call: bool, has_steps: bool
+    fence: str,
+    columns: tuple[str, ...],
+    *,
+    has_call: bool,
+    has_steps: bool,
+    telling: Telling | None,
 ) -> str:
     """Return the statement; its texts are our own names, values fill the holes."""
-    parts, call_id, step_ids = [f"fenced AS ({fence})"], "NULL", "NULL"
+    parts = [f"fenced AS ({fence})"]
+    call_id = step_ids = told = "NULL"
     if has_call:
         call_id = "(SELECT id FROM new_call)"
         parts.append(f"new_call AS ({_insert(ModelCall, {})} RETURNING id)")
@@ -119,7 +132,11 @@ def _statement(
         parts.append(f'new_steps AS ({made} RETURNING id, "index")')
     if columns:
         parts.append(f"changed AS ({_update(AgentStep, columns)})")
-    return f"WITH {', '.join(parts)} SELECT seq, {call_id}, {step_ids} FROM fenced"  # noqa: S608
+    if telling is not None:
+        told = "(SELECT json_agg(id) FROM told)"
+        parts.append(f"told AS ({telling.behind})")
+    found = f"seq, {call_id}, {step_ids}, {told}"
+    return f"WITH {', '.join(parts)} SELECT {found} FROM fenced"  # noqa: S608
 
 
 def _insert(model: type[models.Model], known: dict[str, str]) -> str:
@@ -174,4 +191,7 @@ def _one_by_one(commit: Commit) -> int | None:
         for step in commit.changed:
             step.changed_seq = seq
             update(step, (*commit.columns, CHANGED_SEQ))
+        if commit.telling is not None:
+            written = execute(commit.telling.alone, [found[1]]).rows
+            commit.told.extend(key for (key,) in written)
     return seq

@@ -15,6 +15,7 @@ from runs.models.runs import OVER, UNFINISHED
 from runs.services.clock import moment
 from runs.services.fenced import Commit, NewReply, send
 from runs.services.held import LeaseLost
+from runs.services.outbox import telling_of
 from runs.services.prepared import Prepared
 from runs.services.rows import assignments
 from tools.statement import execute
@@ -108,19 +109,25 @@ def _write(
     else:
         where.append("status = 'running' AND fence = %s")
         found.append(fence)
+    telling = telling_of(run, changes["status"])
     if reply is not None:
         parts.append(reply.counts)
         values += reply.counted
         where.append(reply.condition)
         found += reply.expected
+    returning = "seq" if telling is None else telling.returning
     sql = (
         f"UPDATE runs_run SET seq = seq + 1, {', '.join(parts)} "  # noqa: S608  (our own names)
-        f"WHERE {' AND '.join(where)} RETURNING seq"
+        f"WHERE {' AND '.join(where)} RETURNING {returning}"
     )
+    call = reply.call if reply else None
+    commit = Commit(sql, [*values, *found], call=call, telling=telling)
     try:
-        send(Commit(sql, [*values, *found], call=reply.call if reply else None))
+        send(commit)
     except LeaseLost:
         return False
+    for delivery_id in commit.told:
+        bell.ring_delivery(delivery_id)
     return True
 
 

@@ -33,6 +33,19 @@ class Opened:
 
 def open_provider_of(run: Run, spec: AgentSpec) -> Opened:
     """Return a connection to the run's provider; raise `ProviderRefused`."""
+    provider = usable_provider(spec, owner=run.agent.owner)
+    try:
+        secrets = (provider.key(), *(value for _, value in provider.headers()))
+        return Opened(llm=open_llm_of(provider), secrets=secrets)
+    except SecretUnreadable as unreadable:
+        raise ProviderRefused("secret_unreadable", str(unreadable)) from None
+
+
+def usable_provider(spec: AgentSpec, *, owner: User) -> Provider:
+    """Return the provider of `spec`; raise `ProviderRefused`.
+
+    `owner` is the agent's, by whose rights it is used.
+    """
     slug = spec.model.provider
     provider = BY_ID.first(spec.model.provider_id or 0)
     if provider is None:
@@ -43,18 +56,13 @@ def open_provider_of(run: Run, spec: AgentSpec) -> Opened:
             f"The provider {slug!r} is archived. Take it out of the archive, or give "
             "the agent another one.",
         )
-    owner = run.agent.owner
     if not may_use(owner, provider):
         raise ProviderRefused(
             "not_allowed",
             f"{owner.get_username()}, who owns the agent, may not use the provider "
             f"{slug!r} any more.",
         )
-    try:
-        secrets = (provider.key(), *(value for _, value in provider.headers()))
-        return Opened(llm=open_llm_of(provider), secrets=secrets)
-    except SecretUnreadable as unreadable:
-        raise ProviderRefused("secret_unreadable", str(unreadable)) from None
+    return provider
 
 
 def may_use(owner: User, provider: Provider) -> bool:

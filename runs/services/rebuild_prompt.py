@@ -8,9 +8,10 @@ from runs.engine.digest import digest_of
 from runs.engine.effects import CallModel
 from runs.engine.types import Message, ModelRequest
 from runs.models import ModelCall, Run
+from runs.services.kept_rounds import keep_rounds, take_rounds
 from runs.services.record import read_record, record_before
 from runs.services.replay import replay
-from runs.services.retell import retell
+from runs.services.retell import Retold, retell
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,24 @@ def rebuild_prompt(call: ModelCall) -> RebuiltPrompt | None:
 
 
 def _retold(call: ModelCall) -> RebuiltPrompt | None:
-    told = retell(call)
-    if told is None or digest_of(told.request) != call.digest:
+    told = _told(call)
+    if told is None:
         return None
-    before = told.before.messages if told.before else ()
-    known = shared(told.request.messages, before)
+    messages = told.request.messages
+    size = sum(len(message.canonical) for message in messages)
+    keep_rounds(call, told.rounds, size=size)
+    known = shared(messages, told.before.messages if told.before else ())
     return RebuiltPrompt(told.request, agrees=True, known=known)
+
+
+def _told(call: ModelCall) -> Retold | None:
+    """Return what the digest proves, of kept rounds or of those read anew."""
+    kept = take_rounds(call)
+    for rounds in (kept, None) if kept else (None,):
+        told = retell(call, kept=rounds)
+        if told is not None and digest_of(told.request) == call.digest:
+            return told
+    return None
 
 
 def _replayed(call: ModelCall) -> RebuiltPrompt | None:

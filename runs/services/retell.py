@@ -5,6 +5,7 @@ came of that is on record, so this takes it from there. It knows nothing of limi
 a resume has changed, so only the digest says whether it is what was sent.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from django.db.models import TextField
@@ -17,6 +18,7 @@ from runs.engine.types import AgentAction, AgentSpec, ModelRequest, Reply
 from runs.engine.types import AgentStep as Step
 from runs.models import AgentStep, ModelCall
 from runs.services.freeze_agent import spec_of
+from runs.services.kept_rounds import KeptRounds
 from runs.services.record import turns_of
 
 
@@ -25,23 +27,31 @@ class Retold(NamedTuple):
 
     request: ModelRequest
     before: ModelRequest | None
+    rounds: KeptRounds
 
 
-def retell(call: ModelCall) -> Retold | None:
-    """Return what `call` sent, by its rows; None where they do not tell it."""
+def retell(call: ModelCall, *, kept: KeptRounds | None = None) -> Retold | None:
+    """Return what `call` sent, by its rows; None where they do not tell it.
+
+    Goes on with the rounds in `kept`, which are nobody else's meanwhile.
+    """
     purpose = ModelCall.Purpose(call.purpose)
     if purpose == ModelCall.Purpose.SUMMARY:
         return None
     run, spec = call.run, spec_used(call)
     plan = call_before(call) if purpose == ModelCall.Purpose.PLAN else None
     begin = len(call.left_out) if plan is None else len(plan.left_out)
-    rounds = Rounds(spec, run.inputs, turns=turns_of(run), resumes=())
+    if kept is None or kept.begin != begin:
+        rounds = Rounds(spec, run.inputs, turns=turns_of(run), resumes=())
+        kept = KeptRounds(rounds, begin)
+    rounds, shows = kept.rounds, call.round - 1 - begin
     try:
-        for reply, steps in rounds_of(call, begin):
-            rounds.retell(reply, steps)
+        if rounds.progress.rounds < shows:
+            for reply, steps in rounds_of(call, begin + rounds.progress.rounds):
+                rounds.retell(reply, steps)
     except ValueError:  # a reply that asks for more calls, or fewer, than it has steps
         return None
-    if rounds.progress.rounds != call.round - 1 - begin:
+    if not 0 <= shows <= rounds.progress.rounds:
         return None
 
     def shown(one: ModelCall) -> Shown:
@@ -50,9 +60,9 @@ def retell(call: ModelCall) -> Retold | None:
 
     transcript = rounds.transcript
     if purpose == ModelCall.Purpose.EARLY_STOP:
-        return Retold(transcript.last_request(shown(call)), None)
+        return Retold(transcript.last_request(shown(call)), None, kept)
     before = None if plan is None else transcript.request(shown(plan))
-    return Retold(transcript.request(shown(call)), before)
+    return Retold(transcript.request(shown(call)), before, kept)
 
 
 def spec_used(call: ModelCall) -> AgentSpec:
@@ -68,29 +78,42 @@ def call_before(call: ModelCall) -> ModelCall | None:
     return earlier.defer("reply", "settings").order_by("-number").first()
 
 
-def rounds_of(call: ModelCall, begin: int) -> list[tuple[Reply, tuple[Step, ...]]]:
-    """Return the replies with steps before `call`, after the first `begin` rounds."""
+def rounds_of(call: ModelCall, begin: int) -> Iterator[tuple[Reply, tuple[Step, ...]]]:
+    """Yield the replies with steps before `call`, after the first `begin` rounds.
+
+    One at a time, for there may be thousands, and what was read is not needed again.
+    """
     rows = AgentStep.objects.filter(
         run=call.run_id, index__lt=call.at_index, round__gt=begin
     ).annotate(given=Cast("tool_input", TextField()))
-    steps: dict[int, list[Step]] = {}
-    for pk, tool, given, call_id, observation in rows.order_by("index").values_list(
+    answered: dict[int, list[_Answered]] = {}
+    for pk, *row in rows.order_by("index").values_list(
         "model_call_id", "tool", "given", "call_id", "observation"
     ):
-        action = AgentAction(
-            tool=tool, tool_input=from_json(given), call_id=call_id or None
-        )
-        step = Step(action=action, observation=observation)
-        steps.setdefault(pk, []).append(step)
+        answered.setdefault(pk, []).append(_Answered(*row))
     calls = ModelCall.objects.filter(
         run=call.run_id, number__lt=call.number, round__gt=begin
     )
     replies = calls.annotate(text=Cast("reply", TextField())).order_by("number")
-    return [
-        (Reply.model_validate_json(text), tuple(steps[pk]))
-        for pk, text in replies.values_list("pk", "text")
-        if pk in steps
-    ]
+    for pk, text in replies.values_list("pk", "text"):
+        if pk in answered:
+            yield Reply.model_validate_json(text), tuple(map(_step, answered.pop(pk)))
+
+
+class _Answered(NamedTuple):
+    """The columns of a step that tell it."""
+
+    tool: str
+    given: str
+    call_id: str
+    observation: str
+
+
+def _step(row: _Answered) -> Step:
+    action = AgentAction(
+        tool=row.tool, tool_input=from_json(row.given), call_id=row.call_id or None
+    )
+    return Step(action=action, observation=row.observation)
 
 
 def summary_at(call: ModelCall, rounds: Rounds) -> str:

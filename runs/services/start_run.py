@@ -11,7 +11,7 @@ from django.utils import timezone
 from runs import bell
 from runs.engine.clean import clean_text
 from runs.engine.types import AgentSpec
-from runs.models import Agent, AgentVersion, Conversation, Run, Spec
+from runs.models import Agent, AgentVersion, Conversation, Run, Schedule, Spec
 from runs.services.choose_turns import choose_turns
 from runs.services.definition import remembers
 from runs.services.errors import FieldError, InputsRefused, NotAllowed
@@ -55,6 +55,7 @@ def start_run(
     inputs: dict[str, Any],
     conversation: Conversation | None = None,
     source: str = Run.Source.PAGE,
+    schedule: Schedule | None = None,
     draft: bool = False,
     is_test: bool = False,
     frozen: Frozen | None = None,
@@ -93,6 +94,7 @@ def start_run(
             spec=frozen.row,
             conversation=conversation,
             source=source,
+            schedule=schedule,
             is_test=is_test,
             title=title,
             inputs=inputs,

@@ -12,12 +12,15 @@ from runs import bell
 from runs.models import Run
 from runs.models.runs import UNFINISHED
 from runs.services.clock import from_now
+from runs.services.deliver import ring_due_deliveries
 from runs.services.editing_spell import end_quiet_spells
 from runs.services.expire_questions import expire_questions
 from runs.services.file_runs import file_runs
 from runs.services.held import Process
 from runs.services.move import move, wake_parent
+from runs.services.prune_deliveries import prune_deliveries
 from runs.services.sample_queue import sample_queue
+from runs.services.start_due import start_due
 
 logger = logging.getLogger(__name__)
 
@@ -88,9 +91,12 @@ def keep_sweeping(process: Process, stop: threading.Event) -> None:
         pause = settings.SWEEP_SECONDS
         try:
             sweep(free=process.threads - len(process.now()))
+            start_due()
             file_runs()
             sample_queue()
             end_quiet_spells()
+            ring_due_deliveries()
+            prune_deliveries()
         except (DatabaseError, InterfaceError) as error:
             logger.warning("no sweep, the database is away: %s", error)
             connection.close()

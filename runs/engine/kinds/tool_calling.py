@@ -2,8 +2,12 @@
 
 import json
 import re
+from functools import lru_cache
 from typing import Any
 
+from pydantic_core import from_json
+
+from runs.engine.clean import MAX_DIGITS
 from runs.engine.errors import ParseError
 from runs.engine.kinds.kind import Call, Decision, Kind, ShownRound, finish
 from runs.engine.observations import text_of
@@ -84,7 +88,7 @@ def _asked(shown: ShownRound) -> Message:
 
 def _repeated(call: ToolCall, action: AgentAction) -> ToolCall:
     """Return a call in a form that every model server takes back."""
-    name = _NO_NAME.sub("_", call.name)[:64] or "_"
+    name = _name(call.name)
     arguments = call.arguments
     if not _is_object(arguments):
         arguments = text_of({"unreadable": arguments} if arguments.strip() else {})
@@ -93,7 +97,18 @@ def _repeated(call: ToolCall, action: AgentAction) -> ToolCall:
     return ToolCall(id=action.call_id or "", name=name, arguments=arguments)
 
 
+@lru_cache(maxsize=1_024)
+def _name(asked: str) -> str:
+    return _NO_NAME.sub("_", asked)[:64] or "_"
+
+
 def _is_object(arguments: str) -> bool:
+    if len(arguments) <= MAX_DIGITS:
+        try:
+            if isinstance(from_json(arguments), dict):
+                return True
+        except ValueError:
+            pass  # the quick reader takes less than the other one
     try:
         return isinstance(json.loads(arguments), dict)
     except (ValueError, RecursionError):
