@@ -31,9 +31,12 @@ from runs.views import (
     run_resume,
     run_share,
     saved_filters,
+    schedule_form,
+    schedules,
     sub_agent,
     tool_files,
     turn_parts,
+    webhooks,
     workers,
 )
 
@@ -127,6 +130,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="chat-rate",
     ),
     path("approvals/", approvals.approval_list, name="approval-list"),
+    path("approvals/head/", approvals.approval_head, name="approval-head"),
     path("approvals/answered/", approvals.approval_answered, name="approval-answered"),
     path("approvals/several/", approvals.approval_several, name="approval-several"),
     path("approvals/<int:pk>/", approvals.approval_detail, name="approval-detail"),
@@ -175,6 +179,19 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("agents/<int:pk>/agents/<int:sub_pk>/", sub_agent.sub_agent, name="sub-agent"),
     path("agents/<int:pk>/run/", agents.agent_run, name="agent-run"),
     path("agents/<int:pk>/publish/", agents.agent_publish, name="agent-publish"),
+    path("schedules/", schedules.schedule_list, name="schedule-list"),
+    path("schedules/new/", schedule_form.schedule_create, name="schedule-create"),
+    path("schedules/times/", schedule_form.schedule_times, name="schedule-times"),
+    path("schedules/<int:pk>/", schedules.schedule_detail, name="schedule-detail"),
+    path("schedules/<int:pk>/edit/", schedule_form.schedule_edit, name="schedule-edit"),
+    path("schedules/<int:pk>/pause/", schedules.schedule_pause, name="schedule-pause"),
+    path(
+        "schedules/<int:pk>/resume/", schedules.schedule_resume, name="schedule-resume"
+    ),
+    path("schedules/<int:pk>/run/", schedules.schedule_run, name="schedule-run"),
+    path(
+        "schedules/<int:pk>/delete/", schedules.schedule_delete, name="schedule-delete"
+    ),
     path("playground/", playground.playground, name="playground"),
     path(
         "playground/variables/",
@@ -199,6 +216,19 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "providers/<int:pk>/models/<int:model_pk>/",
         provider_models.provider_model,
         name="provider-model",
+    ),
+    path("webhooks/", webhooks.webhook_list, name="webhook-list"),
+    path("webhooks/new/", webhooks.webhook_create, name="webhook-create"),
+    path("webhooks/<int:pk>/", webhooks.webhook_detail, name="webhook-detail"),
+    path("webhooks/<int:pk>/edit/", webhooks.webhook_edit, name="webhook-edit"),
+    path("webhooks/<int:pk>/test/", webhooks.webhook_test, name="webhook-test"),
+    path("webhooks/<int:pk>/switch/", webhooks.webhook_switch, name="webhook-switch"),
+    path("webhooks/<int:pk>/rotate/", webhooks.webhook_rotate, name="webhook-rotate"),
+    path("webhooks/<int:pk>/delete/", webhooks.webhook_delete, name="webhook-delete"),
+    path(
+        "webhooks/<int:pk>/deliveries/<int:delivery_pk>/again/",
+        webhooks.delivery_again,
+        name="delivery-again",
     ),
     path("workers/", workers.worker_list, name="worker-list"),
     *definitions,

@@ -81,9 +81,16 @@ class AgentForm(_ModelForm):
     instructions = forms.CharField(
         required=False,
         strip=False,
-        widget=forms.Textarea(attrs={"rows": 8, "class": "mono", "spellcheck": "true"}),
-        help_text="What the agent is for and how it works. {name} becomes a field "
-        "that is asked for at each run. Empty: the kind's own prompt.",
+        widget=forms.Textarea(
+            attrs={
+                "rows": 8,
+                "class": "mono",
+                "spellcheck": "true",
+                "data-empty": "No variables. Type { for one",
+            }
+        ),
+        help_text="{name} becomes a field that is asked for at each run. Empty: the "
+        "kind's own prompt.",
     )
     temperature = forms.FloatField(required=False, min_value=0, max_value=2)
     max_tokens = forms.IntegerField(required=False, min_value=1, label="Longest reply")
@@ -180,6 +187,8 @@ class AgentForm(_ModelForm):
         self.fields["model"].widget.attrs["list"] = "agent-model-names"
         for name in ("temperature", "max_execution_time", "budget_cost"):
             self.fields[name].widget.attrs["step"] = "any"
+        if self.instance.pk is None and not self.is_bound:
+            self.fields["name"].widget.attrs["autofocus"] = True
         offer_groups(self, self.instance)
         dress(self)
 

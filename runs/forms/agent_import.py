@@ -21,7 +21,7 @@ class AgentImportForm(forms.Form):
         allow_empty_file=True,
         label="File",
         widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json"}),
-        help_text="YAML or JSON, as export_agentfile writes it.",
+        help_text="YAML or JSON, as Export gives it.",
     )
     text = forms.CharField(
         required=False,

@@ -15,6 +15,7 @@ from runs.services.freeze_agent import freeze_agent
 from tools.credentials import covers
 from tools.forms.fields import HostsField
 from tools.forms.function_tool import NOT_KEPT
+from tools.forms.tool import plain_number
 from tools.models import Tool
 from tools.overrides import LIMITS, in_force, loosenings, read_overrides, stricter
 from tools.registry import keeps_hosts
@@ -243,4 +244,4 @@ def stricter_effects(tool: Tool) -> list[tuple[str, str]]:
 
 def shown(value: Any) -> str:
     """Return a value as a placeholder shows it."""
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(plain_number(value))

@@ -35,7 +35,7 @@ class PasswordForm(_SetPasswordForm):
     """A new password, twice; the old one first, where there is one."""
 
     old_password = forms.CharField(
-        label="Password until now",
+        label="Current password",
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
@@ -72,7 +72,7 @@ class TokenForm(forms.Form):
     name = forms.CharField(
         max_length=120,
         label="Name",
-        widget=forms.TextInput(attrs={"placeholder": "as: nightly report"}),
+        widget=forms.TextInput(attrs={"placeholder": "Nightly report"}),
         help_text="Where it will be used, so that you know later which to revoke.",
     )
 

@@ -10,9 +10,9 @@ from runs.forms.looks import dress, mono
 from runs.forms.sharing import check_groups, offer_groups, share_with
 from runs.llm.registry import KINDS
 from runs.models import Provider
-from runs.services.agentfile_checks import names_a_person
 from runs.services.open_provider import net_policy
 from tools.netpolicy import AddressRefused
+from tools.web_address import flaw_of_address, names_a_person
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -34,7 +34,8 @@ class ProviderForm(_ModelForm):
         required=False,
         max_length=500,
         label="Base URL",
-        help_text="As http://127.0.0.1:11434/v1. Empty: the usual address of the kind.",
+        help_text="Such as http://127.0.0.1:11434/v1. Empty: the usual address of the "
+        "kind.",
         widget=forms.TextInput(
             attrs={"inputmode": "url", "list": "provider-addresses"}
         ),
@@ -122,10 +123,13 @@ class ProviderForm(_ModelForm):
         kind = KINDS.get(self.cleaned_data.get("kind", ""))
         if not url:
             return kind.base_url if kind else ""
-        if not is_web_address(url):
+        if flaw := flaw_of_address(url):
+            raise forms.ValidationError(f"{url!r} is no web address: {flaw}.")
+        parts = urlsplit(url)
+        if parts.query or parts.fragment:
             raise forms.ValidationError(
-                f"{url!r} is no web address. It begins with http:// or https:// "
-                "and names a host."
+                f"{url!r} is no web address that paths can follow: leave out what "
+                "stands from ? or # on."
             )
         if names_a_person(url):
             raise forms.ValidationError(
@@ -193,19 +197,3 @@ class ProviderForm(_ModelForm):
         if commit:
             share_with(provider, given["groups"])
         return provider
-
-
-def is_web_address(url: str) -> bool:
-    """Whether `url` can be asked over HTTP: scheme, host, legal port, no spaces."""
-    try:
-        parts = urlsplit(url)
-        return (
-            parts.scheme in {"http", "https"}
-            and bool(parts.hostname)
-            and parts.port != 0
-            and not re.search(r"\s", url)
-            and not parts.query
-            and not parts.fragment
-        )
-    except ValueError:
-        return False

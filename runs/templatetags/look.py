@@ -117,6 +117,7 @@ def moment(at: datetime | None, style: str = "ago") -> SafeString:
     )
 
 
+MILLION = 1_000_000
 FINER = {"h": (60, "min"), "d": (3600, "h")}
 """What is said of a time to come beside hours and days."""
 
@@ -136,8 +137,8 @@ def ago(at: datetime) -> str:
             if seconds >= 0:
                 return f"{text} ago"
             smaller, of_it = FINER.get(word, (0, ""))
-            rest = f" {int(size % unit // smaller)} {of_it}" if smaller else ""
-            return f"in {text}{rest}"
+            rest = int(size % unit // smaller) if smaller else 0
+            return f"in {text} {rest} {of_it}" if rest else f"in {text}"
     return f"{at:%d %b %Y}"
 
 
@@ -178,8 +179,13 @@ def bar_percent(seconds: float) -> str:
 
 
 @register.filter
-def number(value: int | float | None) -> str:
-    """Write a count with commas: 26,078; nothing for none."""
+def number(value: int | float | None, form: str = "") -> str:
+    """Write a count with commas: 26,078; nothing for none.
+
+    Where a column is narrow, the form `short` writes 1.41 M from a million on.
+    """
+    if form == "short" and value is not None and value >= MILLION:
+        return f"{value / MILLION:,.2f} M"
     return "" if value is None else f"{value:,}"
 
 

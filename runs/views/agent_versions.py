@@ -14,6 +14,7 @@ from runs.models import Agent, AgentVersion
 from runs.services.definition import described_as, remembers
 from runs.services.freeze_agent import freeze_agent, spec_of
 from runs.services.restore_version import restore_version
+from runs.services.save_agent import token_of
 from runs.views.version_diff import Difference, State, differences
 
 
@@ -33,8 +34,10 @@ def agent_versions(request: HtmxRequest, pk: int) -> HttpResponse:
         "versions": versions,
         "old": old,
         "new": new,
+        "token": token_of(agent),
     }
     if old is not None:
+        context["is_kept"] = is_kept(agent, versions)
         context["differences"] = differences(state_of(agent, old), state_of(agent, new))
     return render(request, "agents/versions.html", context)
 
@@ -46,12 +49,29 @@ def agent_restore(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
     version = AgentVersion.objects.filter(agent=agent, number=number).first()
     if version is None:
         raise Http404
+    if request.POST.get("seen", token_of(agent)) != token_of(agent):
+        messages.warning(request, "The draft changed since this page was made. Look.")
+        return redirect("agent-versions", pk=pk)
     said = restore_version(version, by=request.user)
     told = f"The draft is version {number} again. Publish it, and runs use it."
     messages.success(request, told)
     for sentence in said:
         messages.warning(request, sentence)
     return redirect("agent-edit", pk=pk)
+
+
+def is_kept(agent: Agent, versions: Sequence[AgentVersion]) -> bool:
+    """Whether a version is what the draft is, so that replacing it loses nothing."""
+    draft = state_of(agent, None)
+    return any(not differs(agent, version, draft) for version in versions)
+
+
+def differs(agent: Agent, version: AgentVersion, draft: State) -> bool:
+    """Whether the draft is anything else than `version`."""
+    try:
+        return bool(differences(state_of(agent, version), draft))
+    except ValueError:  # a spec of another release that cannot be read any more
+        return True
 
 
 def chosen(versions: Sequence[AgentVersion], number: str) -> AgentVersion | None:

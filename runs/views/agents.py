@@ -19,6 +19,7 @@ from runs.services.publish_agent import publish_draft
 from runs.services.start_run import start_run
 from runs.views.agent_versions import changed_since
 from runs.views.list_rows import rows_of, with_doing
+from runs.views.schedules import of_agent
 
 RECENT = 10
 
@@ -113,6 +114,7 @@ def shown(request: HtmxRequest, agent: Agent, form: RunForm) -> dict[str, Any]:
         "uses": uses,
         "rows": rows_of(with_doing(runs).order_by("-pk")[:RECENT]),
         "run_count": runs.count(),
+        "schedules": of_agent(agent, user=request.user),
         "may_edit": Agent.objects.editable_by(request.user)
         .filter(pk=agent.pk)
         .exists(),

@@ -1,7 +1,6 @@
 """The inbox: what runs ask people, one by one or several at once, and the answers."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from django.contrib import messages
@@ -22,8 +21,8 @@ from runs.services.errors import (
 from runs.services.revoke_allowance import revoke_allowance
 from runs.views.exact import as_json
 from runs.views.people import safe_next
-from runs.views.plain_words import words_of_input
 from runs.views.questions import (
+    Asked,
     Question,
     open_questions,
     question_of,
@@ -36,19 +35,17 @@ ANSWERED_ON_A_PAGE = 50
 TABS = ("open", "mine")
 
 
-@dataclass(frozen=True)
-class Item:
-    """A line of the list."""
-
-    decision: Decision
-    words: str
-    may_answer: bool
-
-
 @require_GET
 def approval_list(request: HtmxRequest) -> HttpResponse:
     """Show everything that waits for a person, and the most urgent of it whole."""
     return inbox(request, None)
+
+
+@require_GET
+def approval_head(request: HtmxRequest) -> HttpResponse:
+    """Show how many questions are open: the part above the list."""
+    context = {"counts": counts(request), "tab": tab_of(request)}
+    return render(request, "approvals/_head.html", context)
 
 
 @require_GET
@@ -72,10 +69,7 @@ def approval_answered(request: HtmxRequest) -> HttpResponse:
         edge = rows.filter(pk=before).values_list("at", flat=True).first()
         rows = rows.filter(at__lt=edge) if edge else rows.none()
     found = with_rows(rows).order_by("-at", "-pk")[: ANSWERED_ON_A_PAGE + 1]
-    answered = [
-        Item(one, words_of_input(one.shown.get("tool_input")), may_answer=False)
-        for one in found[:ANSWERED_ON_A_PAGE]
-    ]
+    answered = [Asked(one) for one in found[:ANSWERED_ON_A_PAGE]]
     context = {
         "answered": answered,
         "next": answered[-1].decision.pk if len(found) > ANSWERED_ON_A_PAGE else None,
@@ -202,8 +196,7 @@ def inbox(
     status: int = 200,
 ) -> HttpResponse:
     """Answer with the list and one question; the first where none is chosen."""
-    tab = request.GET.get("tab", "")
-    tab = tab if tab in TABS else "open"
+    tab = tab_of(request)
     rows = open_questions(request.user)
     mine = Decision.objects.answerable_by(request.user)
     if tab == "mine":
@@ -212,10 +205,7 @@ def inbox(
     may = set(
         mine.filter(pk__in=[one.pk for one in found]).values_list("pk", flat=True)
     )
-    items = [
-        Item(one, words_of_input(one.shown.get("tool_input")), one.pk in may)
-        for one in found
-    ]
+    items = [Asked(one, may_answer=one.pk in may) for one in found]
     is_chosen = question is not None
     if question is None and found and not wants_part(request):
         question = question_of(found[0], request.user)
@@ -233,6 +223,12 @@ def inbox(
         return render(request, "approvals/list.html", context, status=status)
     page = "approvals/list.html"
     return page_or_part(request, page, "approvals/_list.html", context)
+
+
+def tab_of(request: HtmxRequest) -> str:
+    """Return which questions are listed."""
+    tab = request.GET.get("tab", "")
+    return tab if tab in TABS else "open"
 
 
 def chosen_in(request: HtmxRequest, question: Question | None) -> int:

@@ -7,13 +7,14 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
 from runs.forms.run import RunForm, name_of
-from runs.htmx import HtmxRequest
+from runs.htmx import HtmxRequest, page_or_part, wants_part
 from runs.models import Agent, Conversation, Run
+from runs.models.runs import UNFINISHED
 from runs.services.branch_talk import branch_talk, places_of
 from runs.services.cancel_run import cancel_run
 from runs.services.errors import InputsRefused, RunsError
@@ -60,11 +61,13 @@ class ChatTurn(NamedTuple):
 def chat(request: HtmxRequest) -> HttpResponse:
     """Show the agents one can talk to, and one's last conversations."""
     agents = Agent.objects.usable_by(request.user).filter(archived_at=None)
+    talks = rows_of(talks_of(request.user))
     context = {
         "agents": agents.order_by("name"),
-        "talks": rows_of(talks_of(request.user)),
+        "talks": talks,
+        "is_moving": is_moving(talks),
     }
-    return render(request, "chat/chat.html", context)
+    return page_or_part(request, "chat/chat.html", "chat/_talks.html", context)
 
 
 @require_GET
@@ -202,6 +205,11 @@ def rows_of(talks: QuerySet[Conversation]) -> list[TalkRow]:
     return [TalkRow(talk, talk.status, talk.last) for talk in found]
 
 
+def is_moving(talks: list[TalkRow]) -> bool:
+    """Whether a list may say something else in a moment."""
+    return any(row.status in UNFINISHED for row in talks)
+
+
 def form_of(agent: Agent, talk: Conversation) -> RunForm:
     """Return the form of the next turn, with the other variables of the last one."""
     last = turns_of_talk(talk).order_by("-pk").first()
@@ -212,24 +220,35 @@ def form_of(agent: Agent, talk: Conversation) -> RunForm:
 def shown(
     request: HtmxRequest, agent: Agent, talk: Conversation | None, form: RunForm
 ) -> HttpResponse:
-    """Show a conversation, or the beginning of one."""
+    """Show a conversation, or the beginning of one; to htmx only the list beside it."""
+    talks = rows_of(talks_of(request.user).filter(agent=agent))
+    context: dict[str, Any] = {
+        "agent": agent,
+        "talk": talk,
+        "talks": talks,
+        "is_moving": is_moving(talks),
+    }
+    if not wants_part(request):
+        writes = talk or not talks or "new" in request.GET or request.method == "POST"
+        view = 2 if writes else 1  # on a phone: the talk, or the list
+        context |= said_in(request, talk) | {"form": form, "view": view}
+    return page_or_part(request, "chat/talk.html", "chat/_list.html", context)
+
+
+def said_in(request: HtmxRequest, talk: Conversation | None) -> dict[str, Any]:
+    """Return the turns of a conversation that its page shows."""
     said = turns_of_talk(talk) if talk else Run.objects.none()
     before = whole_number(request.GET.get("before", ""))
     runs = newest_of(said, before=before)
     has_earlier = len(runs) > SHOWN
     runs = runs[-SHOWN:]
-    context = {
-        "agent": agent,
-        "talk": talk,
-        "talks": rows_of(talks_of(request.user).filter(agent=agent)),
+    return {
         "turns": turns_in(talk, runs) if talk else [],
-        "form": form,
         "live": live_key(runs[-8:]),
         "is_busy": any(not run.is_over for run in runs),
         "earlier": runs[0].pk if has_earlier else None,
         "is_window": before is not None,
     }
-    return render(request, "chat/talk.html", context)
 
 
 def newest_of(said: QuerySet[Run], *, before: int | None) -> list[Run]:

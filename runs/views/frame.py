@@ -17,14 +17,24 @@ PLACES = [
     ("Runs", "runs", ["run-list"]),
     ("Approvals", "inbox", ["approval-list"]),
     ("Agents", "agent", ["agent-list"]),
-    ("Tools", "tool", ["tool-list", "admin:tools_tool_changelist"]),
-    ("Prompts", "text", ["prompt-list"]),
+    ("Schedules", "clock", ["schedule-list"]),
+    (
+        "Tools",
+        "tool",
+        [
+            *("tool-list", "tool-import", "admin:tools_tool_changelist"),
+            *("admin:tools_mcpserver_changelist", "admin:tools_credential_changelist"),
+        ],
+    ),
+    ("Prompts", "text", ["prompt-list", "playground"]),
     ("Providers", "provider", ["provider-list"]),
     ("Chat", "chat", ["chat"]),
 ]
-"""Word, icon, URL names; a place without a page is left out."""
+"""Word, icon, URL names of the pages there; the first is where the word leads."""
 
 ON_A_PHONE = ["Home", "Runs", "Approvals", "Chat"]
+ON_A_TABLET = ["Home", "Runs", "Approvals", "Agents", "Tools", "Chat"]
+"""The others are under More where the bar is narrow."""
 
 
 class Place(NamedTuple):
@@ -38,6 +48,8 @@ class Place(NamedTuple):
     """How many things there need a person."""
     counts: bool = False
     """Whether a number stands beside the word."""
+    folds: bool = False
+    """Whether it goes under More where the bar is narrow."""
 
 
 class Health(NamedTuple):
@@ -88,12 +100,15 @@ def places(path: str, waiting: int) -> list[Place]:
     """Return the places that have a page."""
     found = []
     for word, icon, names in PLACES:
-        url = next((url for name in names if (url := address(name))), "")
-        if url:
-            here = path == url or (url != "/" and path.startswith(url))
+        urls = [url for name in names if (url := address(name))]
+        if urls:
+            url = urls[0]
+            under = tuple(one for one in urls if one != "/")
+            here = path == url or path.startswith(under)
             counts = word == "Approvals"
             number = waiting if counts else 0
-            found.append(Place(word, icon, url, here, number, counts))
+            folds = word not in ON_A_TABLET
+            found.append(Place(word, icon, url, here, number, counts, folds))
     return found
 
 
@@ -102,6 +117,7 @@ def account(*, is_staff: bool, audits: bool) -> list[Place]:
     links = [
         Place("Set a password", "key", address("set-password")),
         Place("API tokens", "link", address("token-list")),
+        Place("Webhooks", "send", address("webhook-list")),
         Place("Workers", "worker", address("worker-list")),
     ]
     if is_staff:

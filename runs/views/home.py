@@ -21,11 +21,13 @@ from runs.models import (
     Resume,
     Run,
     RunTally,
+    Schedule,
 )
 from runs.models.runs import UNFINISHED
 from runs.services.bootstrap import CAUTIOUS, DEMO_SLUGS, HASTY, UNLUCKY
 from runs.views.charts import durations_of, outcomes_of, spending_of, week
 from runs.views.list_rows import needs_a_person, rows_of, with_doing
+from runs.views.questions import Asked
 from tools.models import Tool, ToolUsage
 
 LAST = 8
@@ -106,14 +108,14 @@ def now_of(runs: QuerySet[Run]) -> dict[str, Any]:
     working = with_doing(asked.filter(status__in=["running", "queued", "waiting"]))
     questions = (
         Decision.objects.filter(answer="", step__run__in=runs.filter(needs_a_person()))
-        .select_related("step__run__agent")
+        .select_related("step__run__agent", "step__tool_ref")
         .order_by("expires_at", "pk")
     )
     ended = with_doing(asked.exclude(status__in=UNFINISHED))
     return {
         "now": rows_of(working.order_by(running_first(), "-pk")[:LAST]),
         "counts": counts,
-        "questions": questions[:LAST],
+        "questions": [Asked(one) for one in questions[:LAST]],
         "question_count": questions.count(),
         "last": rows_of(ended.order_by("-pk")[:LAST]),
     }
@@ -146,8 +148,16 @@ def rest_of(runs: QuerySet[Run], user: User, *, mine: bool) -> dict[str, Any]:
         "durations": durations_of(runs),
         "failures": failures[:6],
         "failure_count": sum(row["number"] for row in failures),
+        "troubles": troubles_of(user, mine=mine),
         "steps": [] if hides_steps(user) else first_steps(user),
     }
+
+
+def troubles_of(user: User, *, mine: bool) -> QuerySet[Schedule]:
+    """Return the schedules whose last run could not be started, the newest first."""
+    rows = Schedule.objects.visible_to(user).exclude(problem="")
+    rows = rows.filter(owner=user) if mine else rows
+    return rows.defer("inputs").order_by("-problem_at")[:LAST]
 
 
 def agents_of(tallies: QuerySet[RunTally]) -> list[dict[str, Any]]:

@@ -65,9 +65,11 @@ def note_of(run: Run, now: datetime) -> tuple[str, str]:
             return f"did {doing or 'the call'} happen?", "need"
         case "waiting":
             told = f"waits for {doing}" if doing else "waits for another run"
-            return "asks again soon" if run.not_before else told, ""
+            return "asks the provider again" if run.not_before else told, ""
         case "stopped":
-            return f"reached its limit: {run.get_stop_reason_display()}", ""
+            reason = run.get_stop_reason_display()
+            is_limit = run.stop_reason not in ("loop", "expired")
+            return f"{'reached its limit of' if is_limit else 'ended by'} {reason}", ""
         case "failed":
             return run.error_message or run.error_code, "bad"
     return (f"fork of {run.forked_from_id}" if run.forked_from_id else ""), ""

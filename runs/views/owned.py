@@ -6,7 +6,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.views.decorators.http import require_POST
 
 from runs.htmx import HtmxRequest
-from runs.models import Agent, PromptTemplate, Provider
+from runs.models import Agent, PromptTemplate, Provider, Schedule
 from runs.services.archive_definition import archive_definition, unarchive_definition
 from runs.services.duplicate_definition import duplicate_definition
 from tools.ownership import Owned
@@ -30,7 +30,10 @@ def archive(request: HtmxRequest, noun: str, pk: int) -> HttpResponse:
 def told_of(thing: Owned) -> str:
     """Say what becomes of that which uses an archived definition."""
     if isinstance(thing, Agent):
-        return "It takes no new runs; those under way go on."
+        number = Schedule.objects.on().filter(agent=thing).count()
+        schedules = f"{number} schedule{'' if number == 1 else 's'}"
+        told = f" {schedules} of it will start nothing." if number else ""
+        return f"It takes no new runs; those under way go on.{told}"
     if isinstance(thing, PromptTemplate):
         return "Agents that use it go on."
     agents = Agent.objects.filter(provider=thing.pk, archived_at=None)

@@ -31,7 +31,9 @@ def answered(
     form = ProviderModelForm(provider, request.POST or None, instance=model)
     if form.is_valid():
         saved = form.save()
-        messages.success(request, f"{saved.name} is saved. New runs count its prices.")
+        has_price = saved.input_price is not None or saved.output_price is not None
+        counts = " New runs count its prices." if has_price else ""
+        messages.success(request, f"{saved.name} is saved.{counts}")
         return redirect("provider-detail", pk=provider.pk)
     context = {
         "provider": provider,

@@ -15,7 +15,7 @@ from runs.views.plain_words import first_line, words_of_input
 LED_TO_IT = 4
 EARLIER = 5
 
-NEEDS = ("step__run__agent", "step__run__owner", "step__run__worker")
+NEEDS = ("step__run__agent", "step__run__owner", "step__run__worker", "step__tool_ref")
 NEEDS_TOO = ("step__model_call", "approvers", "by", "allowance")
 
 
@@ -80,6 +80,11 @@ class Question:
         return shown if isinstance(shown, str) else as_json(shown)
 
     @property
+    def says(self) -> str:
+        """What the tool does, in plain words."""
+        return words_of_tool(self.decision.step)
+
+    @property
     def target(self) -> str:
         """What the call reaches, as it was when it was asked about."""
         return str(self.decision.shown.get("target", ""))
@@ -94,11 +99,35 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """A question in a line of a list."""
+
+    decision: Decision
+    may_answer: bool = False
+
+    @property
+    def words(self) -> str:
+        """The arguments in a line."""
+        return words_of_input(self.decision.shown.get("tool_input"))
+
+    @property
+    def says(self) -> str:
+        """What the tool does, in plain words."""
+        return words_of_tool(self.decision.step)
+
+
+@dataclass(frozen=True)
 class Earlier:
     """An answer that was given before."""
 
     decision: Decision
     words: str
+
+
+def words_of_tool(step: AgentStep) -> str:
+    """Return the first sentence that is said about a tool, without its full stop."""
+    said = first_line(step.tool_ref.description) if step.tool_ref else ""
+    return said.partition(". ")[0].rstrip(".")
 
 
 def open_questions(user: User, **only: Any) -> QuerySet[Decision]:

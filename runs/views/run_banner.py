@@ -6,6 +6,7 @@ from typing import NamedTuple
 from runs.models import Run
 from runs.views.run_rows import next_number
 from runs.views.run_state import RunState
+from runs.views.run_window import has_failed_call
 
 ADVICE = {
     "auth": "Give the provider a key that works, then resume.",
@@ -40,6 +41,8 @@ class Banner:
     is_failed: bool = False
     is_stopped: bool = False
     number: int = 0
+    place: str = ""
+    """Where it failed, as the list of steps shows it."""
     advice: str = ""
     wants_fork: bool = False
     limits: list[Limit] = field(default_factory=list)
@@ -61,6 +64,7 @@ def banner_of(state: RunState, *, error: str = "") -> Banner:
     if run.status == Run.Status.FAILED:
         banner.is_failed = True
         banner.number = next_number(run)
+        banner.place = place_of_failure(run)
         banner.wants_fork = run.error_code in FAILS_AGAIN
         banner.advice = ADVICE.get(
             run.error_code, "Mend what the sentence names, then resume or re-run."
@@ -69,6 +73,14 @@ def banner_of(state: RunState, *, error: str = "") -> Banner:
         banner.is_stopped = True
         banner.limits = limits_to_raise(state)
     return banner
+
+
+def place_of_failure(run: Run) -> str:
+    """Say where a run failed; not every failure has a step of its own."""
+    number = next_number(run)
+    if has_failed_call(run):
+        return f"in step {number}"
+    return f"after step {number - 1}" if number > 1 else "before its first step"
 
 
 def limits_to_raise(state: RunState) -> list[Limit]:

@@ -17,6 +17,7 @@ from runs.engine.types import AgentSpec
 from runs.htmx import HtmxRequest, page_or_part
 from runs.models import Resume, Run
 from runs.services.fork_run import spec_then
+from runs.templatetags.look import duration
 from runs.views.compared_rows import (
     WINDOW,
     couples_of,
@@ -28,10 +29,12 @@ from runs.views.list_rows import rows_of, with_doing
 from runs.views.markdown import render_markdown
 from runs.views.run_detail import indented
 from runs.views.run_family import words_of_fork
-from runs.views.run_state import clock, money
+from runs.views.run_state import money
 from runs.views.text_difference import Effort, Line, difference
 from runs.whole_number import whole_number
 
+FINE_SECONDS = 10
+"""Below which a time is shown in tenths of a second."""
 OFFERED = 20
 """Runs that are offered to compare with."""
 LOOKED_THROUGH = 200
@@ -175,7 +178,7 @@ def figures_of(run: Run, base: Run | None) -> tuple[Figure, ...]:
     seconds, rounds = seconds_of(run), run.rounds
     used, cost = run.input_tokens + run.output_tokens, float(run.cost)
     figures = [
-        Figure("Time", clock(seconds)),
+        Figure("Time", duration(seconds) if seconds else ""),
         Figure("Rounds", str(rounds)),
         Figure("Tokens", f"{used:,}"),
         Figure("Cost", money(cost) if cost or has_price(run) else "no price"),
@@ -186,7 +189,7 @@ def figures_of(run: Run, base: Run | None) -> tuple[Figure, ...]:
     more = used - base.input_tokens - base.output_tokens
     dearer = cost - float(base.cost)
     changes = [
-        signed(later, clock(abs(later)), least=1),
+        signed(later, duration(abs(later)), least=0.1),
         signed(rounds - base.rounds, str(abs(rounds - base.rounds))),
         signed(more, f"{abs(more):,}"),
         signed(dearer, money(abs(dearer)), least=0.00005),
@@ -210,10 +213,14 @@ def signed(value: float, words: str, *, least: float = 1) -> str:
 
 
 def seconds_of(run: Run) -> float:
-    """Return how long a run took, or has taken so far."""
+    """Return how long a run took, or has taken so far, as exactly as it is shown.
+
+    So the difference of two is that of the figures one reads.
+    """
     if run.started_at is None:
         return 0.0
-    return ((run.ended_at or timezone.now()) - run.started_at).total_seconds()
+    seconds = ((run.ended_at or timezone.now()) - run.started_at).total_seconds()
+    return round(seconds, 1) if seconds < FINE_SECONDS else float(round(seconds))
 
 
 def settings_between(one: Run, other: Run) -> list[Setting]:

@@ -18,6 +18,7 @@ from runs.views.run_detail import (
     Place,
     Tab,
     answer_of,
+    in_bytes,
     newest_place,
     place_of,
     raw_request,
@@ -88,7 +89,8 @@ def loaded(runs: "QuerySet[Run]") -> "QuerySet[Run]":
         "cancelled_by",
         "conversation",
         "parent_step__model_call",
-    )
+        "schedule",
+    ).defer("schedule__inputs")
 
 
 def page_context(run: Run, asked: Mapping[str, str]) -> dict[str, Any]:
@@ -209,7 +211,7 @@ def follow_context(state: RunState) -> dict[str, Any]:
         "following": True,
         "now_row": now_row(state),
     }
-    if state.is_asking:
+    if state.is_asking or state.failed:
         title = f"Step {next_number(run)} · model call"
         return context | {"pane": Pane(title, "model")}
     place = newest_place(run)
@@ -262,15 +264,18 @@ def tab_context(run: Run, place: Place, tab: str, *, is_whole: bool) -> dict[str
 
 def raw_tab(run: Run, place: Place, tab: str) -> dict[str, Any]:
     """Return a request or a reply as JSON, its beginning where it is long."""
-    made = raw_request(run, place) if tab == "request" else raw_response(place)
-    text, note = made
-    more = len(text) - RAW_SHOWN
+    if tab == "request":
+        text, note, size = raw_request(run, place, most=RAW_SHOWN + 1)
+        rest = f"The whole body has {in_bytes(size)}."
+    else:
+        text, note = raw_response(place)
+        rest = f"{len(text) - RAW_SHOWN:,} more characters."
     return {
         "text": text[:RAW_SHOWN],
         "note": note,
         "title": f"run-{run.pk}-step-{place.number}-{tab}.json",
         "url": reverse("run-raw", args=[run.pk, place.number, tab]),
-        "cut": f"{more:,} more characters." if more > 0 else "",
+        "cut": rest if len(text) > RAW_SHOWN else "",
     }
 
 

@@ -358,12 +358,25 @@ def rebuilt_of(run: Run, place: Place) -> RebuiltPrompt | None:
     return rebuild_prompt(place.call)
 
 
-def raw_request(run: Run, place: Place) -> tuple[str, str]:
-    """Return the body a call sent, indented, and a note about it."""
+class RawRequest(NamedTuple):
+    """The body a call sent, indented, and a note about it."""
+
+    text: str
+    note: str
+    size: int = 0
+    """Bytes of the whole body, as it is sent."""
+
+
+def raw_request(run: Run, place: Place, *, most: int | None = None) -> RawRequest:
+    """Return the body a call sent; with `most`, its first so many characters."""
     rebuilt = rebuilt_of(run, place)
     if rebuilt is None:
-        return "", "The record does not lead to this request any more."
-    text = indented_body(body_as_sent(rebuilt.request))
+        return RawRequest("", "The record does not lead to this request any more.")
+    sent = sent_body(rebuilt.request)
+    if most is None:
+        text = indented_body(json.loads(sent))
+    else:
+        text = indented_body(body_as_sent(beginning_of(rebuilt.request, most)))[:most]
     if place.call is None:
         note = "Built from the record: what is sent as long as there is no reply. "
     elif rebuilt.agrees:
@@ -371,7 +384,20 @@ def raw_request(run: Run, place: Place) -> tuple[str, str]:
         note += "sent. "
     else:
         note = "Rebuilt from the record; its digest differs from what was sent. "
-    return text, note + "Keys and headers are never stored."
+    return RawRequest(text, note + "Keys and headers are never stored.", len(sent))
+
+
+def beginning_of(request: ModelRequest, most: int) -> ModelRequest:
+    """Return `request` without the messages after its first `most` characters.
+
+    A character takes four bytes at most, and the indented text is the longer one.
+    """
+    length = 0
+    for count, message in enumerate(request.messages, 1):
+        length += len(message.canonical) // 4
+        if length > most:
+            return request.model_copy(update={"messages": request.messages[:count]})
+    return request
 
 
 def raw_response(place: Place) -> tuple[str, str]:
@@ -415,20 +441,28 @@ def indented_body(body: dict[str, Any]) -> str:
 
 
 def body_as_sent(request: ModelRequest) -> dict[str, Any]:
+    """Return the body of a request in the Chat Completions format, read."""
+    found: dict[str, Any] = json.loads(sent_body(request))
+    return found
+
+
+def sent_body(request: ModelRequest) -> bytes:
     """Return the body of a request in the Chat Completions format."""
-    body = body_of(
+    return body_of(
         request,
         stream=request.settings.stream,
         tools=tool_bytes(request.tools),
         messages=[message.canonical for message in request.messages],
     )
-    found: dict[str, Any] = json.loads(body)
-    return found
 
 
 def size_of(text: str) -> str:
     """Write how long a text is."""
-    size = len(text.encode("utf-8", "replace"))
+    return in_bytes(len(text.encode("utf-8", "replace")))
+
+
+def in_bytes(size: int) -> str:
+    """Write a number of bytes for people."""
     if size < 100_000:
         return f"{size / 1000:.1f} kB"
     return f"{size / 1_000_000:.1f} MB"

@@ -39,6 +39,8 @@ SPANS = {
     "30d": timedelta(days=30),
 }
 TESTS = {"": "with tests", "without": "without tests", "only": "tests only"}
+ANY = "any"
+"""In the place of a schedule's number."""
 SORTS = {
     "": "Started",
     "seconds": "Time",
@@ -72,6 +74,8 @@ class Filters:
     model: str = ""
     tool: str = ""
     tag: str = ""
+    schedule: str = ""
+    """The number of one, or `any`."""
     since: str = ""
     begin: str = ""
     """A day, `2026-11-21`: runs started on it or later."""
@@ -151,6 +155,7 @@ def read_filters(query: QueryDict) -> tuple[Filters, list[Problem]]:
         model=text("model"),
         tool=text("tool"),
         tag=text("tag", 40),
+        schedule=schedule_in(text("schedule", 20)),
         since=among("since", SINCE),
         begin=checked("begin", day, "{!r} is no day. Write it like 2026-11-21."),
         end=checked("end", day, "{!r} is no day. Write it like 2026-11-21."),
@@ -160,6 +165,11 @@ def read_filters(query: QueryDict) -> tuple[Filters, list[Problem]]:
         sort=among("sort", SORTS),
     )
     return found, problems
+
+
+def schedule_in(text: str) -> str:
+    """Return which schedule is meant; empty for what is none."""
+    return text if text == ANY or whole_number(text) is not None else ""
 
 
 def amount(text: str) -> Decimal | None:
@@ -204,7 +214,14 @@ def passing(runs: QuerySet[Run], filters: Filters, *, user: User) -> QuerySet[Ru
         runs = runs.filter(tags__name=filters.tag)
     if filters.tests:
         runs = runs.filter(is_test=filters.tests == "only")
-    return _by_card(_by_time(runs, filters), filters)
+    return _by_card(_by_time(_by_schedule(runs, filters), filters), filters)
+
+
+def _by_schedule(runs: QuerySet[Run], filters: Filters) -> QuerySet[Run]:
+    if filters.schedule == ANY:
+        return runs.filter(schedule__isnull=False)
+    number = whole_number(filters.schedule)
+    return runs if number is None else runs.filter(schedule=number)
 
 
 def _by_time(runs: QuerySet[Run], filters: Filters) -> QuerySet[Run]:

@@ -9,7 +9,7 @@ from django.urls import reverse_lazy
 from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest, page_or_part
-from runs.models import Agent, AgentVersion, Run, RunTag, SavedFilter
+from runs.models import Agent, AgentVersion, Run, RunTag, SavedFilter, Schedule
 from runs.models.runs import UNFINISHED
 from runs.views.list_rows import rows_of, with_doing
 from runs.views.run_filters import (
@@ -108,6 +108,7 @@ def panel_of(filters: Filters, user: User) -> dict[str, Any]:
         .order_by("name")
         .values_list("name", flat=True)
         .distinct()[:CHOICES],
+        "schedules": schedules_of(user),
         "sinces": SINCE.items(),
         "testses": TESTS.items(),
         "sees_all": user.is_superuser,
@@ -128,3 +129,15 @@ def models_of(user: User) -> list[str]:
         Agent.objects.visible_to(user).order_by("model").values_list("model", flat=True)
     )
     return list(names.distinct()[:CHOICES])
+
+
+def schedules_of(user: User) -> list[tuple[str, str]]:
+    """Return the schedules to choose from, each with its number as the address has it.
+
+    Those of others come with the name of their owner.
+    """
+    rows = Schedule.objects.visible_to(user).select_related("owner").defer("inputs")
+    return [
+        (str(one.pk), one.name if one.owner == user else f"{one.name} ({one.owner})")
+        for one in rows[:CHOICES]
+    ]

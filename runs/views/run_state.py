@@ -14,11 +14,14 @@ from django.utils import timezone
 from runs.engine.types import Budget, ExecutorOptions
 from runs.llm.retry import MAX_ATTEMPTS
 from runs.models import AgentStep, ModelAttempt, Resume, Run, Worker
+from runs.templatetags.look import duration
 from runs.views.timeline import Scale, Timeline
 
 PLACES_COUNTED = 1_000
 SHORTEST_SHARE = 0.05
 """Seconds of a kind of time that are worth naming."""
+LONG_WAIT = 120
+"""Seconds from which a wait is written in minutes or hours."""
 NEAR, USED_UP = 20, 5
 """Percent left from which a limit is shown as near, and as used up."""
 
@@ -127,7 +130,7 @@ class RunState:
         of = f" of {MAX_ATTEMPTS}" if number <= MAX_ATTEMPTS else ""
         due = self.retry_at
         wait = (due - self.now).total_seconds() if due else 0
-        return f"attempt {number}{of}" + (f" in {wait:.0f} s" if wait >= 1 else "")
+        return f"attempt {number}{of}" + (f" in {_wait(wait)}" if wait >= 1 else "")
 
     @property
     def beat(self) -> datetime | None:
@@ -143,11 +146,14 @@ class RunState:
         return lease is not None and lease < self.now
 
     @property
+    def round(self) -> int:
+        """The round that a running run is in."""
+        return self.run.rounds if self.doing else self.run.rounds + 1
+
+    @property
     def activity(self) -> str:
-        """What a running run does, in words."""
-        if self.doing:
-            return f"Round {self.run.rounds}: {running(self.doing)}"
-        return f"Round {self.run.rounds + 1}: {self.asking}"
+        """What a running run does in that round, in words."""
+        return running(self.doing) if self.doing else self.asking
 
     @property
     def stop_words(self) -> str:
@@ -345,6 +351,10 @@ def has_worker() -> bool:
     return Worker.objects.filter(stopped_at=None, last_heartbeat__gt=since).exists()
 
 
+def _wait(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < LONG_WAIT else duration(seconds)
+
+
 def running(tools: list[str]) -> str:
     """Say which tools run."""
     if len(tools) > 2:
@@ -353,10 +363,13 @@ def running(tools: list[str]) -> str:
 
 
 def left(used: float, limit: float | None) -> int | None:
-    """Return the percent of a limit that is left; None without a limit."""
+    """Return the percent of a limit that is left; None without a limit.
+
+    All is left only where nothing is used.
+    """
     if not limit:
         return None
-    return max(0, min(100, round((1 - used / limit) * 100)))
+    return max(0, min(99 if used else 100, round((1 - used / limit) * 100)))
 
 
 def clock(seconds: float | None) -> str:

@@ -61,7 +61,7 @@ class Turn:
             case Run.Status.QUEUED:
                 return self._queued()
             case Run.Status.RUNNING:
-                return state.activity
+                return f"Round {state.round}: {state.activity}"
             case Run.Status.STOPPED:
                 return f"Stopped: reached {state.stop_words}"
             case Run.Status.FAILED:

@@ -12,8 +12,9 @@
       if (size < limit) {
         const text = `${Math.floor(size / unit)} ${word}`;
         if (seconds >= 0) return `${text} ago`;
-        const rest = word === "h" ? `${Math.floor((size % unit) / 60)} min` : word === "d" ? `${Math.floor((size % unit) / 3600)} h` : "";
-        return `in ${text} ${rest}`.trim();
+        const [smaller, ofIt] = { h: [60, "min"], d: [3600, "h"] }[word] ?? [unit, ""];
+        const rest = Math.floor((size % unit) / smaller);
+        return rest ? `in ${text} ${rest} ${ofIt}` : `in ${text}`;
       }
     }
     return day.format(at);
@@ -112,17 +113,26 @@
     setTimeout(() => { word.textContent = before; }, 1600);
   });
 
-  // Tabs that do not fit are scrolled: the chosen one is in sight.
+  // Tabs that do not fit are scrolled: the chosen one is in sight, beside what fades.
+  const FADE = 32;
   function showChosenTab(where) {
     for (const row of where.querySelectorAll(".tabs")) {
       const tab = row.querySelector("[aria-current]")?.getBoundingClientRect(), box = row.getBoundingClientRect();
-      if (tab && (tab.left < box.left || tab.right > box.right)) row.scrollLeft += (tab.left + tab.right - box.left - box.right) / 2;
+      if (tab && (tab.left < box.left + FADE || tab.right > box.right - FADE)) row.scrollLeft += (tab.left + tab.right - box.left - box.right) / 2;
     }
   }
   showChosenTab(document);
   document.addEventListener("htmx:after:swap", (event) => {
     if (event.detail.ctx.target?.id === "run-detail") showChosenTab(document.getElementById("run-detail") ?? document);
   });
+
+  // What scrolls can be reached by the keyboard.
+  function reachScrolled(where) {
+    for (const box of where.querySelectorAll("pre.code, #run-detail-scroll")) if (box.scrollHeight > box.clientHeight || box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+  }
+  reachScrolled(document);
+  document.addEventListener("toggle", (event) => reachScrolled(event.target), true);
+  document.addEventListener("htmx:after:swap", () => reachScrolled(document));
 
   document.addEventListener("input", (event) => {
     const search = event.target.closest("[data-filter]");

@@ -82,8 +82,8 @@ const look = EditorView.theme({
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": { font: "400 .75rem/1.65 var(--mono)", minHeight: "9rem", maxHeight: "28rem", overflow: "auto" },
   ".cm-content": { padding: ".5rem 0", caretColor: "var(--ink)" },
-  ".cm-line": { padding: "0 .75rem 0 .25rem" },
-  ".cm-gutters": { backgroundColor: "transparent", color: "var(--ink-3)", border: "0" },
+  ".cm-line": { padding: "0 .75rem 0 .375rem" },
+  ".cm-gutters": { backgroundColor: "transparent", color: "var(--ink-3)", border: "0", paddingInlineStart: ".25rem" },
   ".cm-cursor": { borderLeftColor: "var(--ink)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--live-line)" },
   ".v": { color: "var(--live)", backgroundColor: "var(--live-soft)", borderRadius: "3px" },
@@ -100,12 +100,14 @@ const look = EditorView.theme({
   ".cm-lintRange-warning": { textDecorationColor: "var(--need-fill)" },
 });
 
+const low = EditorView.theme({ ".cm-scroller": { minHeight: "2.5rem" } });
+
 function foot(frame, text) {
   const all = names(text);
   const asked = all.filter((name) => !(name in ENGINE) || name === "input");
   const words = frame.querySelector("[data-words]");
   words.replaceChildren();
-  words.append(all.length === 0 ? (text.trim() ? "No variables. Type { for one" : "Empty: the kind's own words are used") : `${all.length} variable${all.length === 1 ? "" : "s"}: `);
+  words.append(all.length === 0 ? (text.trim() ? "No variables. Type { for one" : frame.dataset.empty) : `${all.length} variable${all.length === 1 ? "" : "s"}: `);
   for (const name of all) {
     const one = document.createElement("b");
     one.className = "mono";
@@ -121,6 +123,9 @@ function foot(frame, text) {
 function mount(area) {
   const frame = document.createElement("div");
   frame.className = "editor";
+  frame.dataset.empty = area.dataset.empty || "Empty: the kind's own words are used";
+  const small = area.closest("[data-editor]").dataset.editor === "small";
+  if (small) frame.classList.add("small");
   const host = document.createElement("div");
   host.className = "editor-host";
   const footer = document.createElement("footer");
@@ -137,7 +142,7 @@ function mount(area) {
       doc: area.value,
       extensions: [
         lineNumbers(), history(), drawSelection(), highlightSpecialChars(), closeBrackets(), EditorView.lineWrapping,
-        autocompletion({ override: [complete], icons: false, interactionDelay: 0 }), check, variables, look,
+        autocompletion({ override: [complete], icons: false, interactionDelay: 0 }), check, variables, ...(small ? [low] : []), look,
         EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "true", autocorrect: "on" }),
         keymap.of([{ key: "Tab", run: acceptCompletion }, ...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
         EditorView.updateListener.of((update) => {

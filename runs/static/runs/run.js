@@ -277,6 +277,7 @@
     e: nextError,
     f: () => find("[data-key=f]")?.click(),
     n: () => (isLive() ? find("#run-follow-link")?.click() ?? follow() : null),
+    a: () => (find("#run-need .btn.primary") ?? find("#run-need"))?.focus(),
     t: () => find("#run-filters .seg a:not([aria-current])")?.click(),
     "?": () => find("#run-keys").showModal(),
   };
