@@ -38,6 +38,7 @@ FLOORS: list[list[str]] = [
         "tools.sockets",
         "tools.netpolicy",
         "tools.addresses",
+        "tools.web_address",
         "tools.errors",
         "tools.registry",
         "tools.watch",

@@ -18,15 +18,24 @@ from runs.models import (
     AgentTool,
     AgentVersion,
     Decision,
+    Delivery,
+    Event,
     ModelCall,
     PromptTemplate,
     Provider,
     Run,
+    Schedule,
     Spec,
+    Webhook,
     Worker,
 )
 from runs.models.runs import OVER
+from runs.models.webhooks import TEST
+from runs.services.freeze_agent import freeze_agent, spec_row
+from runs.services.outbox import FACTS
+from runs.services.sign_delivery import new_secret
 from tools.models import Tool
+from tools.secrets import seal
 
 _count = itertools.count(1)
 
@@ -155,6 +164,23 @@ def fit(status: str, now: datetime) -> dict[str, Any]:
     return columns
 
 
+def make_schedule(
+    owner: User | None = None, *, agent: Agent | None = None, **fields: Any
+) -> Schedule:
+    """Make a schedule of a published agent that asks for `input`, due in a year."""
+    owner = owner or (agent.owner if agent else make_user())
+    if agent is None:
+        agent = make_agent(owner)
+        make_version(agent, spec=spec_row(freeze_agent(agent)))
+    defaults = {
+        "name": f"schedule {next(_count)}",
+        "inputs": {"input": "What is new?"},
+        "cron": "0 9 * * *",
+        "next_at": timezone.now() + timedelta(days=365),
+    }
+    return Schedule.objects.create(owner=owner, agent=agent, **{**defaults, **fields})
+
+
 def make_call(run: Run, **fields: Any) -> ModelCall:
     """Make the next model call of `run`, and move the run's counters on."""
     number = fields.setdefault("number", run.next_number)
@@ -211,6 +237,51 @@ def make_decision(step: AgentStep, **fields: Any) -> Decision:
         "shown_digest": "0" * 64,
     }
     return Decision.objects.create(step=step, **{**defaults, **fields})
+
+
+def make_webhook(
+    owner: User | None = None, *, url: str = "https://a.example/hook", **fields: Any
+) -> Webhook:
+    """Make a webhook that is told of everything that becomes of its owner's runs."""
+    defaults = {
+        "name": f"webhook {next(_count)}",
+        "events": [event.value for event in Event],
+        "sealed_secret": seal(new_secret()),
+    }
+    webhook = Webhook(owner=owner or make_user(), **{**defaults, **fields})
+    webhook.set_url(url)
+    webhook.save()
+    return webhook
+
+
+def make_delivery(
+    webhook: Webhook | None = None, run: Run | None = None, **fields: Any
+) -> Delivery:
+    """Make a delivery that is due for a second; of a test, where no run is given.
+
+    The clock of SQLite has no more than milliseconds: what is due now is not yet so
+    there.
+    """
+    now = timezone.now()
+    over = {"status": "waiting", **fields}["status"] != "waiting"
+    defaults: dict[str, Any] = {
+        "event": Event.FAILED if run else TEST,
+        "seq": run.seq if run else 0,
+        "facts": facts_of(run) if run else {},
+        "not_before": None if over else now - timedelta(seconds=1),
+        "ended_at": now if over else None,
+        "created_at": now,
+    }
+    return Delivery.objects.create(
+        webhook=webhook or make_webhook(), run=run, **{**defaults, **fields}
+    )
+
+
+def facts_of(run: Run) -> dict[str, Any]:
+    """Return what the outbox keeps of a run."""
+    return {name: getattr(run, name) for name in FACTS if name != "cost"} | {
+        "cost": float(run.cost)
+    }
 
 
 def make_worker(**fields: Any) -> Worker:

@@ -58,7 +58,7 @@ def widest(page: Page) -> int:
     """Return the overflow in the theme that is wider."""
     found = []
     for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme)
+        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         found.append(overflow(page))
     return max(found)
 

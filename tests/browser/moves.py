@@ -1,6 +1,7 @@
 """Pages that come after a move of a person, or of bad luck; for pictures of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from playwright.sync_api import Page
@@ -16,8 +17,16 @@ def send(page: Page, site: Site, *, path: str, form: str, **typed: str) -> None:
     for name, value in typed.items():
         page.locator(f"{form} [name={name.replace('_', '-')}]").first.fill(value)
     page.locator(form).evaluate("form => { form.noValidate = true }")
-    with page.expect_navigation():
+    with leaving(page):
         page.locator(form).evaluate("form => form.requestSubmit()")
+
+
+@contextmanager
+def leaving(page: Page) -> Iterator[None]:
+    """Wait until what is done inside has led to another page, and that is whole."""
+    page.evaluate("window.isLeft = true")
+    yield
+    page.wait_for_function("() => !window.isLeft && document.readyState === 'complete'")
 
 
 def press(
@@ -35,7 +44,7 @@ def press(
             button.first.click()
     for button in map(page.locator, leading_on):
         if button.first.is_visible():
-            with page.expect_navigation():
+            with leaving(page):
                 button.first.click()
 
 
@@ -166,3 +175,9 @@ MOVES: dict[str, Move] = {
     "unreadable": partial(put, template="400.html"),
     "database-away": partial(put, template="errors/database_away.html"),
 }
+CLICKED = [
+    name
+    for name, move in MOVES.items()
+    if getattr(move, "func", move) not in (beat, put)
+]
+"""Those a person can make; the others change the site, or its answers, first."""

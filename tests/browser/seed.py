@@ -35,6 +35,7 @@ from runs.services.freeze_agent import spec_of  # noqa: E402
 from tests.browser.seed_agent import built  # noqa: E402
 from tests.browser.seed_edges import edges  # noqa: E402
 from tests.browser.seed_runs import states  # noqa: E402
+from tests.browser.seed_schedules import schedules  # noqa: E402
 from tests.make import (  # noqa: E402
     make_agent,
     make_call,
@@ -92,6 +93,7 @@ def main() -> None:
     forked_pair(admin, agents[0])
     built(admin, agents[0])
     edges(admin, agents[0])
+    schedules(admin, mara, agents)
     later = timezone.now() + timedelta(hours=1)  # pictures take a while
     Worker.objects.filter(name="w2").update(last_heartbeat=later, running=5)
     make_worker(name="w1", last_heartbeat=later, left_behind=1)
@@ -125,10 +127,14 @@ def main() -> None:
         inputs={"input": "能不能再加一个室内的博物馆？", **given},
         lease_until=later,
     )
+    for tool in Tool.objects.all():
+        AgentStep.objects.filter(tool=tool.name).update(tool_ref=tool)
     while file_runs():
         pass
     hour = later.replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
     for tool in Tool.objects.all()[:5]:
+        tool.last_used_at = hour
+        tool.save(update_fields=["last_used_at"])
         for day in range(24):
             ToolUsage.objects.create(
                 tool=tool,

@@ -6,21 +6,25 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from runs.models import Agent, Conversation, LoginLink, Run, RunShare
+from runs.models import Agent, Conversation, LoginLink, ModelAttempt, Run, RunShare
 from runs.services.api_token import digest_of
+from runs.services.sign_delivery import new_secret
 from runs.services.start_run import title_of
 from tests.browser.seed_runs import ANSWER, PLAN, QUESTION, Round, Tool, played
 from tests.make import (
     make_call,
     make_decision,
+    make_delivery,
     make_run,
     make_step,
     make_tool,
     make_user,
+    make_webhook,
 )
 from tools.mcp.offer import Offer
 from tools.mcp.pin import McpPin
 from tools.models import Credential, McpServer
+from tools.secrets import seal
 from tools.services import save_tool
 
 CRASHED, INTERNAL, AWAY, QUEUED, WAITING, DECISION, LONG = range(8001, 8008)
@@ -50,6 +54,7 @@ def edges(admin: User, agent: Agent) -> None:
     long_words(admin, agent)
     talk(admin, agent)
     tools(admin)
+    webhooks(admin, agent)
 
 
 def failures(admin: User, agent: Agent) -> None:
@@ -96,11 +101,24 @@ def unfinished(admin: User, agent: Agent) -> None:
     """Make runs that nobody works on at the moment."""
     now = timezone.now()
     make_run(admin, agent=agent, pk=QUEUED, title=QUESTION)
-    played(
+    waiting = played(
         *(admin, agent, WAITING, PLAN[:1]),
         status="waiting",
         not_before=now + timedelta(hours=2, minutes=5),
     )
+    for attempt, wait in ((1, 4.0), (2, 7500.0)):
+        ModelAttempt.objects.create(
+            run=waiting,
+            number=waiting.next_number,
+            attempt=attempt,
+            code="rate_limit",
+            status=429,
+            message="The provider allows no more requests for now.",
+            elapsed=0.4,
+            retry_in=wait,
+            started_at=now + timedelta(seconds=5 * attempt - 10),
+            created_seq=waiting.seq,
+        )
     sent = Tool(
         "send_email",
         {"to": "k.meier@example.com", "subject": "Your invoice"},
@@ -230,3 +248,53 @@ def tools(admin: User) -> None:
         noticed_at=timezone.now(),
     )
     Group.objects.create(pk=901, name="Bookkeeping")
+
+
+def webhooks(admin: User, agent: Agent) -> None:
+    """Make one that works, one that fails, and one that is paused."""
+    now = timezone.now()
+    needs = ["run.needs_approval", "run.needs_decision", "run.failed"]
+    chat = make_webhook(
+        admin,
+        pk=901,
+        name="Helpdesk in Slack",
+        url="https://hooks.slack.example/services/T0/B0/a-secret",
+        shape="text",
+        events=needs,
+        old_secret_until=now + timedelta(hours=20),
+        sealed_old_secret=seal(new_secret()),
+    )
+    own = make_webhook(
+        admin,
+        pk=902,
+        name="Night watch",
+        url="https://a-rather-long-name-of-a-host.operations.example:8443/agentsite",
+        everything=True,
+        failing_since=now - timedelta(hours=2, minutes=10),
+    )
+    make_webhook(admin, pk=903, name="Reports", agent=agent, is_on=False)
+    make_delivery(chat, created_at=now - timedelta(days=2), **taken("ok", 84))
+    for pk, event in ((CRASHED, "run.failed"), (DECISION, "run.needs_decision")):
+        run = Run.objects.get(pk=pk)
+        make_delivery(chat, run, event=event, **taken("ok", 61))
+        refused = {"answered": 500, "error": "It answered 500.", "duration_ms": 34}
+        page = "<!doctype html><title>Internal Server Error</title>" * 4
+        make_delivery(own, run, event=event, attempts=7, **over("failed"), **refused)
+        waits = now + timedelta(hours=1, minutes=52)
+        again = {"attempts": 5, "not_before": waits, "answer": page, "seq": run.seq + 1}
+        make_delivery(own, run, event="run.cancelled", **refused | again)
+    silent = {"attempts": 3, "error": "No answer within 10 s.", "duration_ms": 10_004}
+    waits = now + timedelta(minutes=4)
+    late = Run.objects.get(pk=AWAY)
+    make_delivery(own, late, not_before=waits, **silent)
+
+
+def taken(answer: str, took: int) -> dict[str, Any]:
+    """Return the columns of a delivery that went well."""
+    answered = {"attempts": 1, "answered": 200, "answer": answer, "duration_ms": took}
+    return {**over("delivered"), **answered}
+
+
+def over(status: str) -> dict[str, Any]:
+    """Return the columns of a delivery that is over."""
+    return {"status": status, "ended_at": timezone.now()}

@@ -45,10 +45,13 @@ def test_a_call_waits_for_a_yes_that_is_counted_live(browser, first_start):
 
     form = banner.locator("form[id^=approval-form-]").get_attribute("id")
     elsewhere.goto(f"{first_start.url}/approvals/")
+    inbox = page.context.new_page()
+    inbox.goto(f"{first_start.url}/approvals/")
     elsewhere.click(f"#{form} button:has-text('Approve and continue')")
     expect(elsewhere.locator("#part-messages")).to_contain_text("was approved")
     expect(page.locator("#run-progress")).to_contain_text("Succeeded", timeout=SECONDS)
     expect(page.locator("#part-needs")).not_to_contain_text("1", timeout=SECONDS)
+    expect(inbox.locator("#approval-head")).to_contain_text("Open 0", timeout=SECONDS)
     page.context.close()
     assert heard == []
 

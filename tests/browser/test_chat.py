@@ -22,10 +22,14 @@ def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
     page.fill("[name=input]", QUESTION)
     page.press("[name=input]", "Enter")
     page.wait_for_url(re.compile(r"/chat/travel-planner/\d+/"))
+    beside = page.context.new_page()
+    beside.goto(f"{first_start.url}/chat/travel-planner/")
+    newest = beside.locator("#chat-list .status").first
     answer = page.locator(".turn .answer .prose h1")
     expect(answer).to_contain_text("北京", timeout=LONG)
     again = page.get_by_role("button", name="Answer again")
     expect(again).to_be_visible(timeout=LONG)
+    expect(newest).to_have_attribute("data-status", "succeeded", timeout=LONG)
     first = page.url
 
     page.get_by_role("button", name="Good").click()

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.browser.chromium import listen, overflow, seen_by, signed_in, widest
+from tests.browser.moves import CLICKED, MOVES
 from tests.browser.shots import NEWCOMERS, PAGES, SIZES, STRANGERS, opening
 
 pytestmark = pytest.mark.browser
@@ -53,9 +54,52 @@ def test_what_is_seldom_seen_fits_too(browser, lived_in, person, moves, size):
     assert hosts == {lived_in.url.split("/")[2]}
 
 
+def test_what_one_clicks_open_fits_and_breaks_no_rule(browser, lived_in):
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page, wide = signed_in(context, lived_in.url, "admin", "admin"), {}
+    heard, hosts = listen(page), set()
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+
+    for name in CLICKED:
+        MOVES[name](page, lived_in)
+        wide[name] = overflow(page)
+
+    context.close()
+    assert {name: by for name, by in wide.items() if by > 0} == {}
+    assert [line for line in heard if not is_meant(line)] == []
+    assert hosts == {lived_in.url.split("/")[2]}
+
+
+@pytest.mark.parametrize(
+    ("path", "tab"),
+    [
+        pytest.param("/runs/?status=cancelled", "", id="of a page"),
+        pytest.param("/runs/9002/?step=1", "tab=response", id="of a part"),
+    ],
+)
+def test_the_chosen_tab_is_in_sight(browser, lived_in, path, tab):
+    context = browser.new_context(viewport={"width": 320, "height": 844})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+
+    page.goto(lived_in.url + path)
+    if tab:
+        page.locator(f".tabs [href*='{tab}']").evaluate("tab => tab.click()")
+        page.wait_for_url(f"**{tab}")
+
+    page.wait_for_function(CHOSEN_IS_IN_SIGHT)
+    context.close()
+
+
+CHOSEN_IS_IN_SIGHT = """() => {
+    const row = document.querySelector(".tabs"), box = row.getBoundingClientRect();
+    const tab = row.querySelector("[aria-current]").getBoundingClientRect();
+    return row.scrollLeft > 0 && tab.left >= box.left && tab.right <= box.right;
+}"""
+
+
 def is_meant(line: str) -> bool:
-    """Whether the browser says no more than that a page is closed or gone."""
-    return "status of 403" in line or "status of 404" in line
+    """Whether the browser says no more than that a page is closed, gone or a button."""
+    return any(f"status of {code}" in line for code in (403, 404, 405))
 
 
 def test_dark_is_dark_and_the_choice_stays(browser, lived_in):

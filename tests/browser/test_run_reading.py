@@ -237,6 +237,45 @@ def test_axe_finds_no_fault_on_any_run_page(browser, lived_in, theme):
     assert heard == []
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_fault_after_a_click_or_a_key(browser, lived_in, theme):
+    with opened(browser, lived_in, f"/runs/{DONE}/", color_scheme=theme) as page:
+        found = {}
+        page.click("#run-actions summary:visible")
+        found["menu"] = violations(page)
+        page.keyboard.press("Escape")
+        page.keyboard.press("?")
+        found["keys"] = violations(page)
+        page.goto(f"{lived_in.url}/runs/{DONE}/?step=5&tab=prompt")
+        for fold in page.locator("#run-detail details").all():
+            fold.evaluate("it => { it.open = true; }")
+        expect(page.locator("#run-prompt pre[tabindex]").first).to_be_visible()
+        found["prompt"] = violations(page)
+        for name in ("search", "long", "approval"):
+            page.goto(f"{lived_in.url}{PAGES[f'run-{name}']}")
+            page.keyboard.press("a" if name == "approval" else "h")
+            found[name] = violations(page)
+        page.goto(f"{lived_in.url}/runs/{DONE}/?q=nothing-fits-this")
+        found["no hit"] = violations(page)
+
+    assert {name: faults for name, faults in found.items() if faults} == {}
+
+
+def test_the_keyboard_reaches_what_needs_a_person_at_once(browser, lived_in):
+    with opened(browser, lived_in, PAGES["run-approval"]) as page:
+        approve = page.locator("#run-need button:has-text('Approve')")
+        page.keyboard.press("a")
+        expect(approve).to_be_focused()
+
+        page.reload()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        for _ in range(4):
+            page.keyboard.press("Tab")
+        expect(approve).to_be_focused()
+
+
 def test_the_keys_go_from_hit_to_hit_through_the_steps(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{DONE}/") as page:
         heard = listen(page)

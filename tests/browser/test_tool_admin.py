@@ -12,19 +12,24 @@ from tests.browser.shots import ADMIN, SIZES
 pytestmark = pytest.mark.browser
 
 
-@pytest.mark.parametrize("size", SIZES)
-def test_each_page_fits_and_breaks_no_rule(browser, lived_in, size):
+@pytest.mark.parametrize(("size", "theme"), [("1440", "light"), ("390", "dark")])
+def test_each_page_fits_and_breaks_no_rule(browser, lived_in, size, theme):
     width, height = SIZES[size]
     context = browser.new_context(viewport={"width": width, "height": height})
     page = signed_in(context, lived_in.url, "admin", "admin")
-    heard, wide, hosts = listen(page), {}, set()
+    heard, wide, faults, hosts = listen(page), {}, {}, set()
     page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
 
     for path in [*ADMIN.values(), "/tools/"]:
         answer = page.goto(lived_in.url + path, wait_until="load")
         wide[path] = (answer.status, widest(page))
+        page.emulate_media(
+            color_scheme=theme, reduced_motion="reduce"
+        )  # settled colours
+        faults[path] = violations(page)
 
     context.close()
+    assert {path: found for path, found in faults.items() if found} == {}
     assert {path: got for path, got in wide.items() if got != (200, 0)} == {}
     assert heard == []
     assert hosts == {lived_in.url.split("/")[2]}
@@ -34,7 +39,8 @@ def test_a_tool_is_made_and_tried_without_a_script(browser, lived_in):
     context = browser.new_context(java_script_enabled=False)
     page = signed_in(context, lived_in.url, "admin", "admin")
     page.goto(f"{lived_in.url}/admin/tools/tool/")
-    page.click("text=Python code")
+    page.click("text=New tool")
+    page.click("a[href$='add/?kind=python']")
     page.fill("[name=name]", "double")
     page.fill("[name=code]", "x * 2")
     page.click("text=Give it arguments")

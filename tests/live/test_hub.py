@@ -481,5 +481,8 @@ def test_failed_attempts_are_told_as_they_happen_and_stay_at_the_end():
 def test_a_draft_makes_the_row_and_the_header_say_the_same():
     text = PageForm().draft(DraftText(1, 0, 1, 0, "Hello"), None).decode()
 
-    for place in ("#run-activity", "#run-now b"):
-        assert f'hx-target="{place}" hx-swap="innerHTML">The model writes<' in text
+    for place, words in (
+        ("activity", "the model writes"),
+        ("now b", "The model writes"),
+    ):
+        assert f'hx-target="#run-{place}" hx-swap="innerHTML">{words}<' in text

@@ -48,6 +48,14 @@ def test_nothing_is_asked_anew_while_the_question_stays():
     assert "run-banner" not in read(seq)[1]
 
 
+def test_the_buttons_stay_until_those_of_the_new_state_have_come():
+    run = asking()
+    text = reader(run)(0)[1]
+
+    for name in ("actions", "banner"):
+        assert f'hx-target="#run-{name}" hx-swap="beforeend"><i hidden' in text
+
+
 def test_who_comes_back_late_is_told_what_others_know_already():
     run = asking()
     read = reader(run)

@@ -88,7 +88,7 @@ def test_a_run_page_is_told_on_its_own_stream():
     asyncio.run(scene())
 
 
-def test_the_inbox_loads_its_list_anew_and_other_pages_do_not():
+def test_the_inbox_loads_its_list_and_numbers_anew_and_other_pages_do_not():
     ann = make_user("ann")
 
     async def scene():
@@ -103,8 +103,9 @@ def test_the_inbox_loads_its_list_anew_and_other_pages_do_not():
             return first, sent, beside
 
     first, sent, beside = asyncio.run(scene())
-    assert 'hx-target="#approval-pulse"' in sent
-    assert "approval-pulse" not in first + beside
+    assert 'hx-target="#approval-list-pulse"' in sent
+    assert 'hx-target="#approval-head-pulse"' in sent
+    assert "-pulse" not in first + beside
 
 
 def test_a_page_is_told_that_a_worker_came():

@@ -113,6 +113,14 @@ def test_the_approval_model_calls_the_tool_with_the_side_effect(kind):
     assert str(result.output).startswith("This is what came of the call:\n\nsent")
 
 
+@pytest.mark.parametrize("question", ["A day in Lisbon", "What to do this weekend?"])
+def test_shows_what_it_can_when_a_newcomer_asks_in_other_words(question):
+    result = finished("tool-calling", question)
+
+    assert "The demo model knows no city in the question" in str(result.output)
+    assert "# A day out in Beijing" in str(result.output)
+
+
 def test_says_honestly_what_it_is():
     llm = make_llm("", kind="demo")
     reply = llm.ask(make_request("What is 2+2?", model="demo-planner"), watch=soon())

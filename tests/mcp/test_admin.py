@@ -172,7 +172,7 @@ def test_the_list_shows_what_waits(settings):
     shown = page(signed_in(), LIST)
 
     assert "Changes to accept" in shown
-    assert '<span class="rate" data-tone="bad">1</span>' in shown
+    assert '<span class="rate" data-tone="need">1</span>' in shown
 
 
 def test_a_change_is_shown_escaped_with_what_cannot_be_seen(settings):

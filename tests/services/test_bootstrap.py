@@ -11,6 +11,7 @@ from runs.services.bootstrap import bootstrap
 from runs.services.execute_run import execute_run
 from runs.services.login_link import is_usable
 from runs.services.start_run import start_run
+from runs.views.agent_models import suits
 
 pytestmark = pytest.mark.django_db
 
@@ -38,6 +39,15 @@ def test_makes_the_demo_that_everyone_may_use():
     assert agent.kind == "tool-calling"
     assert agent.versions.get().number == 1
     assert [use.tool.slug for use in agent.uses.all()] == ["weather-sample"]
+
+
+def test_the_kind_that_suits_the_demo_model_is_known():
+    operator = bootstrap().operator
+    provider = Provider.objects.get(slug="demo")
+
+    found = suits(operator, str(provider.pk), provider.default_model)
+
+    assert found.why == "Tool calling suits demo-planner: it calls functions."
 
 
 def test_makes_an_agent_that_calls_the_other():

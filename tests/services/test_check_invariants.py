@@ -9,14 +9,16 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 
-from runs.models import Decision, IdempotencyKey, Run
+from runs.models import Decision, IdempotencyKey, Run, Schedule
 from runs.models.runs import OVER
 from runs.services.check_invariants import RULES, check_invariants
 from tests.make import (
     make_agent,
     make_call,
     make_decision,
+    make_delivery,
     make_run,
+    make_schedule,
     make_step,
     make_user,
     make_version,
@@ -242,6 +244,29 @@ def test_a_key_of_another_user_is_found():
     assert broken() == {"runs_fit_their_agents"}
 
 
+@pytest.mark.parametrize(
+    "fault", [{"source": "page"}, {"owner": "another"}, {"agent": "another"}]
+)
+def test_a_run_that_no_schedule_would_have_started_is_found(fault):
+    others = {"owner": make_user, "agent": make_agent}
+    schedule = make_schedule()
+    own = {"agent": schedule.agent, "schedule": schedule, "source": "schedule"}
+    make_run(**own)
+    assert broken() == set()
+
+    wrong = {name: others.get(name, lambda: "page")() for name in fault}
+    make_run(**{**own, "owner": schedule.owner, **wrong})
+    assert broken() == {"runs_fit_their_schedules"}
+
+
+def test_a_last_run_of_another_schedule_is_found():
+    schedule, other = make_schedule(), make_schedule()
+    own = {"agent": other.agent, "schedule": other, "source": "schedule"}
+    Schedule.objects.filter(pk=schedule.pk).update(last_run=make_run(**own))
+
+    assert broken() == {"runs_fit_their_schedules"}
+
+
 def test_every_rule_but_the_databases_own_has_been_seen_to_break():
     seen = {rule for rule, *_ in [*STEP_FAULTS, *CALL_FAULTS, *RUN_FAULTS]} | {
         "open_questions_are_of_parked_runs",
@@ -249,7 +274,9 @@ def test_every_rule_but_the_databases_own_has_been_seen_to_break():
         "children_belong_to_their_steps",
         "children_end_with_their_parents",
         "runs_fit_their_agents",
+        "runs_fit_their_schedules",
         "leases_are_of_running_runs_only",
+        "deliveries_tell_what_happened",
     }
 
     assert {rule.__name__ for rule in RULES} == seen
@@ -334,3 +361,45 @@ def test_what_an_ended_child_used_must_be_counted_by_its_parent():
         output_tokens=F("output_tokens") + 20,
     )
     assert broken() == {"waiting_runs_wait_for_something"}
+
+
+def test_deliveries_that_tell_what_happened_break_nothing():
+    run = sound_run(status="failed")
+    make_delivery(run=run, status="delivered", answered=204, attempts=1)
+    make_delivery(status="failed", error="No answer within 10 s.", attempts=7)
+    make_delivery()
+
+    assert broken() == set()
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"answered": 500, "attempts": 1}, id="refused"),
+        pytest.param({"answered": 200, "attempts": 0}, id="never-sent"),
+        pytest.param({"attempts": 1}, id="no-answer"),
+    ],
+)
+def test_a_delivery_that_nobody_took_is_found(fields):
+    make_delivery(status="delivered", **fields)
+
+    assert broken() == {"deliveries_tell_what_happened"}
+
+
+def test_a_delivery_of_a_test_or_of_what_is_still_to_come_is_found():
+    for run, more in (
+        (sound_run(status="failed", is_test=True), 0),
+        (sound_run(status="failed"), 1),
+    ):
+        delivery = make_delivery(run=run, seq=run.seq + more)
+        assert broken() == {"deliveries_tell_what_happened"}
+        delivery.delete()
+
+
+def test_a_child_that_needs_somebody_may_be_told_but_not_its_end():
+    _, child = waiting_with_child()
+    make_delivery(run=child, event="run.needs_approval")
+    assert broken() == set()
+
+    make_delivery(run=child, event="run.failed")
+    assert broken() == {"deliveries_tell_what_happened"}

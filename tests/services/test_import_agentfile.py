@@ -48,6 +48,19 @@ def all_rows() -> list[list[dict]]:
     ]
 
 
+@pytest.mark.parametrize("inert", [False, True])
+def test_a_placeholder_without_an_argument_is_named(inert):
+    text = """
+agentfile: 1
+tools:
+  - {slug: t, kind: http, description: d, args_schema: {type: object, properties: {}},
+     config: {method: GET, url: "https://a.example/{id}"}}
+"""
+
+    told = mistakes(text, inert=inert)["tools[0].config"]
+    assert told == "{id} is no argument of this tool. There are: none."
+
+
 def test_makes_and_publishes_everything():
     ann = make_user()
 

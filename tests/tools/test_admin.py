@@ -83,6 +83,57 @@ def test_the_list_can_be_filtered(query, names):
     assert {n for n in all_names if f"<code>{n}</code>" in shown} == names
 
 
+def test_the_list_says_what_went_wrong_last():
+    make_tool(last_error="The shop is closed.")
+
+    assert "Last error: The shop is closed." in page(signed_in(), LIST)
+
+
+def test_filters_and_buttons_speak_the_language_of_the_product():
+    client = signed_in()
+    shown = page(client, LIST) + page(client, f"{LIST}{make_tool().pk}/change/")
+
+    assert "HTTP request" in shown
+    assert "Save and stay" in shown
+    for jargon in ("Select tool", "Show counts", "Save and continue", "View on site"):
+        assert jargon not in shown
+    assert "Save and add another" not in shown
+    assert "---------" not in shown
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ({"action": "disable"}, "Choose at least one of the list."),
+        ({"action": "", "_selected_action": ["1"]}, "Choose what to do."),
+    ],
+)
+def test_half_an_order_for_many_is_answered_in_plain_words(sent, told):
+    make_tool()
+
+    answer = signed_in().post(LIST, {"index": "0", **sent}, follow=True)
+
+    assert told in answer.content.decode()
+
+
+def test_what_was_saved_is_told_in_plain_words_and_its_name_is_no_markup():
+    client = signed_in()
+    make_user("admin")
+    name = "<b>key</b>"
+
+    sent = credential_form(name=name, _continue="1")
+    shown = client.post("/admin/tools/credential/add/", sent, follow=True)
+
+    assert "&lt;b&gt;key&lt;/b&gt;</a> is saved." in shown.content.decode()
+    assert name not in shown.content.decode()
+
+
+def test_numbers_are_written_as_people_write_them():
+    shown = page(signed_in(), f"{LIST}add/", kind="http")
+
+    assert 'name="timeout" value="60"' in shown
+
+
 def test_use_of_more_than_30_days_ago_does_not_count():
     use(make_tool(name="flaky"), calls=8, failures=8, days_ago=40)
 
@@ -419,6 +470,7 @@ def test_an_empty_secret_keeps_the_stored_one():
         ({"hosts": "https://x/y"}, "is no host name"),
         ({"kind": "header"}, "Say the name of the header"),
         ({"kind": "header", "field": "a b"}, "is no name of a header"),
+        ({"kind": "header", "field": "Host"}, "belongs to the connection"),
         ({"kind": "basic"}, "Say the user name."),
     ],
 )

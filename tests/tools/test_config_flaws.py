@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tools import functions  # noqa: F401  # registers them
-from tools.kinds.config_flaws import CHECKS, flaws_of_config
+from tools.kinds.config_flaws import CHECKS, flaws_of_config, flaws_of_names
 from tools.kinds.registry import KINDS
 
 
@@ -44,3 +44,31 @@ def test_a_flaw_is_a_sentence(kind, config, sentence):
 
 def test_every_kind_is_checked():
     assert set(CHECKS) == set(KINDS)
+
+
+URL = {"method": "PUT", "url": "https://a.example/{id}"}
+HEADER = {"url": "https://a.example", "headers": {"A": "{input}"}}
+LIST = {"connection": "shop", "query": "SELECT ':no' WHERE id = :id AND n::text = '1'"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "schema", "flaw"),
+    [
+        ("http", URL, {"properties": {"id": {}}}, None),
+        ("http", URL, {"properties": {}}, "{id} is no argument … There are: none."),
+        ("http", URL, None, "{id} is no argument … There are: input."),
+        ("http", HEADER, None, None),
+        ("http", HEADER, {"properties": {"a": {}}}, "{input} is no argument … are: a."),
+        ("http", URL, {"allOf": [{"properties": {"id": {}}}]}, None),
+        ("sql", LIST, {"properties": {"id": {}}}, None),
+        ("sql", LIST, {"properties": {"a": {}}}, ":id is no argument … There are: a."),
+        ("sql", {"connection": "shop"}, None, None),
+        ("python", {"code": "x"}, None, None),
+    ],
+)
+def test_each_name_of_a_definition_is_an_argument(kind, config, schema, flaw):
+    told = flaws_of_names(kind, config, schema)
+
+    assert len(told) == (flaw is not None)
+    for one in told:
+        assert all(part in one for part in flaw.split(" … "))

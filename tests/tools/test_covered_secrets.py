@@ -13,6 +13,10 @@ ECHOES = [
     "it was p%2F%C3%A4+%22s%22+%26+1!",
     'it was p/ä \\"s\\" & 1!',
     'it was p/\\u00e4 \\"s\\" & 1!',
+    'it was p\\/\u00e4 \\"s\\" & 1!',
+    'it was p\\/\\u00E4 \\"s\\" & 1!',
+    "it was p%2f%c3%a4%20%22s%22%20%26%201!",
+    "it was p/\u00e4 &quot;s&quot; &amp; 1!",
     f"it was {b64encode(f'ann:{SECRET}'.encode()).decode()}!",
 ]
 
@@ -34,3 +38,9 @@ def test_names_and_texts_in_json_are_covered_and_nothing_else():
 
 def test_without_a_secret_nothing_is_covered():
     assert Opened("bearer", "", (), "").covered("a b") == "a b"
+
+
+def test_a_secret_with_percent_signs_and_backslashes_is_covered_too():
+    opened = Opened("bearer", "", (), "50%AB\\u00e4")
+
+    assert opened.covered("it was 50%AB\\u00e4!") == "it was [secret]!"

@@ -272,6 +272,17 @@ def test_a_secret_that_a_server_echoes_is_covered():
 
 
 @pytest.mark.django_db
+def test_a_secret_that_a_server_echoes_in_escapes_is_covered():
+    echo = Answer(rb'{"you \u0073ent": ["Bearer \u0073\u0033cret"]}')
+
+    with serve(says(echo)) as server:
+        spec = tool_with(make_credential(), server.url)
+        told = call_tool(spec, {}, watch=Watch(seconds=5))
+
+    assert told == {"you sent": ["Bearer [secret]"]}
+
+
+@pytest.mark.django_db
 def test_a_credential_that_the_owner_lost_is_not_used():
     row = make_credential(owner=make_user("bob"))
 

@@ -330,6 +330,8 @@ def test_the_next_address_is_tried_where_the_first_refuses():
     [
         ("127.0.0.1", "does not begin with provider="),
         ("everyone=127.0.0.1", "does not begin with provider="),
+        ("tool=::1,everyone=::1", "does not begin with provider="),
+        ("tool=::1;10.0.0.5", "does not begin with provider="),
         ("tool=10.0.0.0/33", "is no host, address or network"),
         ("tool=10.0.0.1/8", "is no host, address or network"),
         ("tool=host:99999", "has no port between"),
@@ -354,3 +356,10 @@ def test_a_list_is_read_by_use():
     assert len(found["tool"]) == 2
     assert found["mcp"] == ()
     assert parse_private_hosts("") == {}
+
+
+def test_a_comma_may_stand_before_the_next_use():
+    found = parse_private_hosts("provider=127.0.0.1,::1,webhook=127.0.0.1:9911")
+
+    assert len(found["provider"]) == 2
+    assert [one.port for one in found["webhook"]] == [9911]

@@ -211,6 +211,7 @@ SENTENCES = (
     "are not allowed: ",
     "this is no address (",
     "an address begins with https:// and a host",
+    "an address has no space or line break in it",
     "a password belongs into a credential",
 )
 

@@ -145,6 +145,25 @@ def test_a_form_body_becomes_a_form():
     assert operations()["POST /search"].config["form"] == {"q": "{q}"}
 
 
+@pytest.mark.parametrize(
+    ("required", "flaw", "fields"),
+    [([], "", {"q"}), (["deep"], "its field 'deep' is written as deepObject", None)],
+)
+def test_a_deep_object_in_a_form_is_left_out_or_refused(required, flaw, fields):
+    parts = {"q": {"type": "string"}, "deep": {"type": "object"}}
+    media = {
+        "schema": {"type": "object", "properties": parts, "required": required},
+        "encoding": {"deep": {"style": "deepObject", "explode": True}, "q": 7},
+    }
+    content = {"application/x-www-form-urlencoded": media}
+
+    one = operations(one_path(requestBody={"content": content}))["POST /x"]
+
+    assert one.flaw == flaw
+    if fields:
+        assert set(one.args_schema["properties"]) == set(one.config["form"]) == fields
+
+
 def test_an_operation_that_cannot_be_a_tool_says_why():
     assert "image/png" in operations()["PUT /files"].flaw
 
@@ -164,18 +183,48 @@ def test_a_server_without_a_host_needs_a_base():
     assert found.config["url"] == "https://a.example/api/orders"
 
 
-def test_a_reference_to_elsewhere_is_not_followed():
-    body = {"content": {"application/json": {"schema": {"$ref": "http://x.example/s"}}}}
-
-    one = operations(one_path(requestBody=body))["POST /x"]
-
-    assert one.args_schema["properties"]["body"] == {"description": "The JSON body."}
+ELSEWHERE = {"$ref": "./parts/order.yaml#/x"}
 
 
-def test_a_pattern_that_can_take_for_ever_is_refused():
-    parameter = {"name": "q", "in": "query", "schema": {"pattern": "(a+)+$"}}
+@pytest.mark.parametrize(
+    "operation",
+    [
+        {"requestBody": {"content": {"application/json": {"schema": ELSEWHERE}}}},
+        {"requestBody": ELSEWHERE},
+        {"parameters": [ELSEWHERE]},
+        {"parameters": [{"name": "q", "in": "query", "schema": {"items": ELSEWHERE}}]},
+        ELSEWHERE,
+    ],
+)
+def test_an_operation_that_is_partly_in_another_file_says_so(operation):
+    flaw = operations(one_path(**operation))["POST /x"].flaw
 
-    assert "repeats" in operations(one_path(parameters=[parameter]))["POST /x"].flaw
+    assert flaw.startswith("part of it is in another file, './parts/order.yaml#/x'")
+
+
+def test_a_path_in_another_file_says_so():
+    text = '{"openapi": "3.0.0", "paths": {"/x": {"$ref": "https://a.example/x.json"}}}'
+
+    assert "another file, 'https://a.example/x.json'" in operations(text)["/x"].flaw
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "a" * 301, r"\p{L}", 7])
+def test_a_pattern_that_we_would_not_match_is_left_to_the_server(pattern):
+    schema = {"type": "string", "pattern": pattern, "maxLength": 9}
+    parameter = {"name": "q", "in": "query", "schema": schema}
+
+    one = operations(one_path(parameters=[parameter]))["POST /x"]
+
+    assert one.args_schema["properties"]["q"] == {"type": "string", "maxLength": 9}
+
+
+def test_patterns_of_names_are_left_out_alike():
+    schema = {"type": "object", "patternProperties": {"(a*)*": {"type": "string"}}}
+    parameter = {"name": "q", "in": "query", "schema": schema}
+
+    one = operations(one_path(parameters=[parameter]))["POST /x"]
+
+    assert one.args_schema["properties"]["q"] == {"type": "object"}
 
 
 def test_names_are_free_of_each_other():
@@ -200,7 +249,10 @@ def test_names_are_free_of_each_other():
         ("a: &x [1]\nb: [*x, *x]", "YAML aliases"),
         ("!!python/object/apply:os.system ['true']", "neither JSON nor YAML"),
         ("[" * 5_000, "neither JSON nor YAML"),
-        ("x" * (2 << 20) + "xx", "larger than 2 MB"),
+        ("a: {? [b] : c}", "a key is a list"),
+        ("openapi: 3.0.0\n---\nopenapi: 3.0.0", "several documents"),
+        ("openapi: !!binary aGk=", "the YAML tag"),
+        ('{"openapi": "3.0.0", "paths": ' + "[" * 900 + "]" * 900 + "}", "no object"),
     ],
 )
 def test_what_is_no_document_is_a_sentence(text, why):
@@ -277,5 +329,25 @@ def test_schemas_that_all_refer_to_each_other_take_a_limited_time():
 
 
 def test_much_yaml_is_refused_before_it_is_read():
-    with pytest.raises(DocumentRefused, match="as YAML larger than 512 KB"):
-        read_document("openapi: 3.0.0\nx: [" + "a, " * 600_000 + "]")
+    with pytest.raises(DocumentRefused, match="as YAML larger than 8 MB"):
+        read_document("openapi: 3.0.0\nx: [" + "a, " * 3_000_000 + "]")
+
+
+def test_what_is_too_long_is_refused_before_it_is_read():
+    with pytest.raises(DocumentRefused, match="larger than 16 MB"):
+        read_document(" " * (16 << 20) + "{}")
+
+
+def test_more_operations_than_anybody_reads_are_refused():
+    paths = {f"/x{n}": {"get": {}, "put": {}} for n in range(1001)}
+
+    with pytest.raises(DocumentRefused, match="more than 2,000 operations"):
+        read_document(json.dumps({"openapi": "3.0.0", "paths": paths}))
+
+
+def test_a_path_that_stands_for_many_ends_somewhere():
+    paths = {f"/x{n}": {"$ref": "#/components/pathItems/a"} for n in range(3000)}
+    items = {"pathItems": {"a": {"get": {}, "put": {}}}}
+    body = {"openapi": "3.1.0", "paths": paths, "components": items}
+
+    assert len(operations_of(read_document(json.dumps(body)))) == 2000

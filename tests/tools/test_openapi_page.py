@@ -1,6 +1,10 @@
 """Importing OpenAPI documents in the admin."""
 
+import json
+import random
+
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from django.test import Client
@@ -11,7 +15,9 @@ from tests.fakes.outbreak import outbreaks
 from tests.tools.rows import make_user
 from tests.tools.test_openapi import SHOP
 from tests.tools.test_openapi_makes import FILES, FORECAST, NEWS, PHONE, VECTORS, VETS
+from tools.audit.entry import AuditEntry
 from tools.models import Credential, Tool
+from tools.services.save_tool import definition_of
 
 pytestmark = pytest.mark.django_db
 
@@ -60,6 +66,87 @@ def test_choosing_nothing_is_said():
     page = signed_in().post(PAGE, {"document": SHOP, "choose": "1"}).content.decode()
 
     assert "Choose at least one operation." in page
+
+
+def kept_after(client, given):
+    """Return the hidden fields that the page of operations sends back."""
+    context = client.post(PAGE, given).context
+    return {"kept": context["kept"], "base": given.get("base", ""), "choose": "1"}
+
+
+def test_the_page_of_operations_keeps_the_document_by_itself():
+    client = signed_in()
+    kept = kept_after(client, {"document": SHOP})
+
+    client.post(PAGE, {**kept, "operation": ["GET /orders/{order-id}"]})
+
+    assert Tool.objects.get().name == "getOrder"
+
+
+def test_all_that_are_possible_are_made_at_once():
+    client = signed_in()
+    kept = kept_after(client, {"document": SHOP})
+
+    assert b"Make tools of all 5" in client.post(PAGE, kept).content
+    client.post(PAGE, {**kept, "all": "1"})
+
+    assert Tool.objects.count() == 5
+    assert "PUT" not in {tool.config["method"] for tool in Tool.objects.all()}
+
+
+@pytest.mark.parametrize("kept", ["x", "e30:1:x", ".eJw:1tAbcd:" + "x" * 43])
+def test_a_kept_document_that_we_did_not_write_is_asked_for_again(kept):
+    page = signed_in().post(PAGE, {"kept": kept, "all": "1"}).content.decode()
+
+    assert "Paste a document or choose a file." in page
+    assert not Tool.objects.exists()
+
+
+def test_a_document_that_cannot_be_kept_is_refused_with_a_sentence():
+    noise = random.Random(3).randbytes(2_000_000).hex()
+    text = json.dumps({"openapi": "3.0.0", "paths": {}, "x": noise})
+    file = SimpleUploadedFile("noise.json", text.encode())
+
+    page = signed_in().post(PAGE, {"file": file}).content.decode()
+
+    assert "Cut it to the paths you need" in page
+
+
+def test_a_server_that_tools_may_not_reach_is_said_before_tools_are_made():
+    text = SHOP.replace("https://{region}.shop.example/v1/", "http://169.254.169.254")
+
+    page = signed_in().post(PAGE, {"document": text}).content.decode()
+
+    assert "Calls to &#x27;169.254.169.254&#x27; are not allowed" in page
+
+
+def test_each_tool_that_is_made_has_its_revision_and_its_entries():
+    client = signed_in()
+    Tool.objects.create(name="get_order", slug="getorder", owner=make_user("admin"))
+
+    client.post(PAGE, {**kept_after(client, {"document": SHOP}), "all": "1"})
+
+    made = Tool.objects.filter(kind="http")
+    assert made.get(name="getOrder").slug == "getorder-2"
+    for tool in made:
+        assert tool.revisions.get().body == definition_of(tool)
+        entry = AuditEntry.objects.about(tool, noun="tool").get()
+        assert (entry.action, entry.by, entry.way) == ("made", "admin", "page")
+        assert entry.changes["config"] == [None, tool.config]
+    assert LogEntry.objects.filter(change_message="Imported").count() == made.count()
+
+
+def test_hundreds_of_tools_take_as_many_queries_as_one(django_assert_max_num_queries):
+    paths = {f"/x{n}": {"get": {}} for n in range(300)}
+    servers = [{"url": "https://a.example"}]
+    text = json.dumps({"openapi": "3.1.0", "servers": servers, "paths": paths})
+    client = signed_in()
+    kept = kept_after(client, {"document": text})
+
+    with django_assert_max_num_queries(40):
+        client.post(PAGE, {**kept, "all": "1"})
+
+    assert Tool.objects.count() == 300
 
 
 @pytest.mark.parametrize(

@@ -254,10 +254,36 @@ def test_trying_a_tool_with_wrong_arguments_is_a_sentence(arguments, why):
     assert why in result.error
 
 
-def test_a_tool_that_is_switched_off_can_be_tried():
-    tool = make_tool(enabled=False)
+def test_a_tool_that_is_switched_off_can_be_tried_by_those_who_may_change_it():
+    tool = make_tool(enabled=False, visibility=Visibility.EVERYONE)
+    root = make_user("root", is_superuser=True)
 
     assert try_tool(tool, {"a": 1, "b": 2}, by=tool.owner).value_text == "3"
+    assert try_tool(tool, {"a": 1, "b": 2}, by=root).value_text == "3"
+    told = try_tool(tool, {"a": 1, "b": 2}, by=make_user("bob")).error
+    assert told == "The tool 'add' is switched off."
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_nobody_tries_a_tool_that_is_archived_or_whose_owner_left(enabled):
+    archived = make_tool(enabled=enabled, archived_at=datetime(2026, 1, 1, tzinfo=UTC))
+    gone = make_user("gone", is_active=False)
+    left = make_tool(enabled=enabled, owner=gone, slug="left")
+    root = make_user("root", is_superuser=True)
+
+    tries = [try_tool(one, {"a": 1, "b": 2}, by=root) for one in (archived, left)]
+
+    assert "was archived" in tries[0].error
+    assert "has no access any more" in tries[1].error
+
+
+def test_each_try_has_a_key_of_its_own():
+    tool = make_tool(config={"function": "tests.tools.functions:tells_context"})
+
+    keys = {try_tool(tool, {"word": "x"}, by=tool.owner).value_text for _ in "ab"}
+
+    assert len(keys) == 2
+    assert all('"key":"try:' in key.replace(" ", "") for key in keys)
 
 
 def test_use_is_added_up_by_the_hour():

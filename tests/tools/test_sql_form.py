@@ -55,6 +55,15 @@ def test_a_fixed_query_has_the_arguments_of_its_schema():
 
 
 @pytest.mark.django_db
+def test_lines_end_as_they_did_before_a_browser_sent_them():
+    posted(query="SELECT id\r\nFROM orders", description="One.\r\nTwo.")
+
+    tool = Tool.objects.get()
+    assert tool.config["query"] == "SELECT id\nFROM orders"
+    assert tool.description == "One.\nTwo."
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

@@ -183,17 +183,73 @@ REACHING = [
     "SELECT lo_create(1)",
     "SELECT pg_read_file('/etc/passwd')",
     "SELECT pg_ls_dir('/')",
+    "SELECT pg_logical_emit_message(false, 'a', 'b')",
+    "SELECT pg_export_snapshot()",
+    r"SELECT E'\'' || pg_advisory_lock(1)::text || 'x'",
+    r"SELECT 1e'\'' || pg_advisory_lock(1)::text || 'x'",
+    "SELECT $$'$$ || pg_advisory_lock(1)::text || 'x'",
+    "SELECT $€$'$€$ || pg_advisory_lock(1)::text || 'x'",
+    "SELECT 1 /* /* */ ' */ , pg_advisory_lock(1) -- '",
+    "SELECT 1 --\r , pg_advisory_lock(1)\n",
+    "SELECT \"a'b\".id, pg_advisory_lock(1), 'x' FROM orders \"a'b\"",
 ]
+
+
+REFUSED = r"is not allowed here|are not taken|a \$ is taken"
 
 
 @pytest.mark.parametrize("query", REACHING)
 def test_a_query_reaches_no_other_session_file_or_server(postgres, settings, query):
     settings.SQL_CONNECTIONS = f"shop={postgres}"
     with psycopg.connect(postgres) as other:
-        with pytest.raises(ToolFailed, match="is not allowed here|are not taken"):
+        with pytest.raises(ToolFailed, match=REFUSED):
             ask_freely(query)
 
         assert other.execute("SELECT 1").fetchone() == (1,)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT 1) q) y) z UNION ALL SELECT 'x' FROM (SELECT 1 j FROM (SELECT 1",
+        "SELECT (1",
+        "SELECT 'a",
+        'SELECT "a',
+        "SELECT 1 /* a",
+    ],
+)
+def test_a_query_cannot_leave_the_brackets_that_limit_it(postgres, settings, query):
+    settings.SQL_CONNECTIONS = f"shop={postgres}"
+
+    with pytest.raises(ToolFailed, match="not closed|that was not opened"):
+        ask_freely(query)
+
+
+def test_many_large_rows_are_cut_before_they_leave_the_server(url):
+    text = (
+        "hex(zeroblob(150000))" if url.startswith("sqlite") else "repeat('x', 300000)"
+    )
+    told = ask_freely(f"SELECT a.id, {text} AS t FROM orders a, orders b", max_rows=9)
+
+    assert len(told["rows"]) == 3
+    assert told["note"] == "There are more rows; these are the first 3."
+
+
+@pytest.mark.parametrize(
+    ("query", "value"),
+    [
+        ("SELECT date'2026-01-31' AS a", "2026-01-31"),
+        ("SELECT ')(' || '''$' AS a", ")('$"),
+        ('SELECT "a$(".a FROM (SELECT 7 AS a) "a$("', 7),
+        ("SELECT /* ( ' */ 8 AS a -- ) '", 8),
+    ],
+)
+def test_what_stands_in_texts_names_and_comments_is_free(
+    postgres, settings, query, value
+):
+    settings.SQL_CONNECTIONS = f"shop={postgres}"
+
+    assert ask_freely(query)["rows"] == [[value]]
 
 
 def test_the_names_of_such_functions_in_texts_are_only_texts(postgres, settings):

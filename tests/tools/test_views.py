@@ -69,7 +69,7 @@ def test_a_stranger_gets_404():
 
 
 def test_without_tools_the_list_says_what_to_do():
-    assert "No tools yet" in shown_to(make_user("bob"), "/tools/")[1]
+    assert "No tool yet" in shown_to(make_user("bob"), "/tools/")[1]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 
 from runs.models import Agent
 from runs.services.publish_agent import publish_agent
-from runs.services.save_agent import ToolUse, save_agent
+from runs.services.save_agent import ToolUse, save_agent, token_of
 from tests.make import make_agent, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
@@ -71,6 +71,35 @@ def test_an_agent_without_versions_says_what_they_are_for(client, ann):
     page = client.get(f"/agents/{agent.pk}/versions/").content.decode()
 
     assert "Not published yet" in page
+
+
+def test_a_draft_that_is_in_no_version_is_not_replaced_by_one_click(client, ann):
+    agent = two_versions(ann)
+
+    page = client.get(f"/agents/{agent.pk}/versions/").content.decode()
+    assert "Replace the draft by version 1" in page
+    assert "Publish the draft first" in page
+
+    publish_agent(agent, by=ann)
+    page = client.get(f"/agents/{agent.pk}/versions/").content.decode()
+    assert "Replace the draft" not in page
+    assert 'aria-label="Restore version 1"' in page
+
+
+def test_a_draft_that_changed_behind_the_page_is_not_replaced(client, ann):
+    agent = two_versions(ann)
+    seen = token_of(agent)
+    save_agent(agent, uses=[], instructions="Written in another tab.")
+
+    there = f"/agents/{agent.pk}/versions/1/restore/"
+    answer = client.post(there, {"seen": seen}, follow=True)
+
+    assert "The draft changed since this page was made." in answer.content.decode()
+    agent.refresh_from_db()
+    assert "Written in another tab." in str(agent.prompt.messages)
+    client.post(there, {"seen": token_of(agent)})
+    agent.refresh_from_db()
+    assert "Be brief." in str(agent.prompt.messages)
 
 
 def test_restores_one_into_the_draft(client, ann):

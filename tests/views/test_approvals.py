@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import Group
 
 from runs.models import AgentStep, Allowance, Decision
-from tests.make import make_decision, make_run, make_step, make_user
+from tests.make import make_decision, make_run, make_step, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -27,6 +27,20 @@ def test_shows_the_exact_call(client, ann):
     assert '&quot;amount&quot;</span>: <span class="n">49</span>' in page
 
 
+def test_a_question_is_titled_by_its_tool_and_says_what_that_does(client, ann):
+    words = "Send money back to a customer. Takes a day or two."
+    decision = asking(ann)
+    tool = make_tool(ann, name="refund", description=words)
+    AgentStep.objects.filter(pk=decision.step_id).update(tool_ref=tool)
+
+    pages = [client.get(path).content.decode() for path in ("/approvals/", "/")]
+
+    for page in pages:
+        assert "<code>refund</code> needs a yes" in page
+        assert "Send money back to a customer" in page
+        assert "Takes a day or two" not in page
+
+
 def test_shows_the_part_to_htmx(client, ann):
     decision = asking(ann)
     of_list = client.get("/approvals/", headers={"HX-Request": "true"})
@@ -36,6 +50,16 @@ def test_shows_the_part_to_htmx(client, ann):
     assert of_list.content.decode().strip().startswith('<form id="approval-list"')
     assert 'id="approval-detail"' in of_one.content.decode()[:60]
     assert 'id="approval-answered"' in of_all.content.decode()[:60]
+
+
+def test_the_numbers_above_the_list_are_a_part(client, ann):
+    asking(ann)
+
+    part = client.get("/approvals/head/", {"tab": "mine"}).content.decode()
+
+    assert part.strip().startswith('<header class="run-head" id="approval-head">')
+    assert ">Open 1<" in part
+    assert '?tab=mine" aria-current="page">Mine to answer 1<' in part
 
 
 def test_hides_what_is_someone_elses_and_takes_no_answer(client, ann):

@@ -44,6 +44,36 @@ def test_lists_the_agents_and_ones_conversations(client, agent):
     assert "Is it raining?" in page
 
 
+@pytest.mark.parametrize("path", ["", "planner/", "planner/{}/"])
+def test_the_list_of_conversations_follows_what_its_runs_do(client, agent, path):
+    run = say(client, "Is it raining?")
+    url = f"/chat/{path.format(run.conversation_id)}"
+
+    part = client.get(url, headers={"HX-Request": "true"})
+    finish(run)
+    over = client.get(url, headers={"HX-Request": "true"}).content.decode()
+
+    assert f'hx-get="{url}" hx-trigger="every 3s"' in part.content.decode()
+    assert "<html" not in part.content.decode()
+    assert 'data-status="queued"' in part.content.decode()
+    assert "HX-Request" in part.headers["Vary"]
+    assert f'hx-get="{url}" hx-trigger="every 15s"' in over
+    assert 'data-status="succeeded"' in over
+
+
+def test_a_conversation_is_begun_on_a_phone_too(client, agent):
+    alone = text(client, "/chat/planner/")
+    say(client, "Is it raining?")
+    several = text(client, "/chat/planner/")
+    new = text(client, "/chat/planner/?new=1")
+    refused = text(client, "/chat/planner/say/", input="")
+
+    views = [re.findall(r'data-view="(\d)"', page) for page in (alone, several, new)]
+    assert views == [["2"], ["1"], ["2"]]
+    assert 'href="/chat/planner/?new=1"' in several
+    assert 'data-view="2"' in refused
+
+
 def test_the_first_words_begin_a_conversation_with_their_title(client, agent):
     run = say(client, "Is it raining?\nIn Oslo?")
 

@@ -46,8 +46,8 @@ def test_another_question_for_the_demo_is_one_link_away(client, ann):
     assert "根据北京" in text(client, "?try=nonsense").split("<textarea")[1]
 
 
-def test_without_agents_it_says_what_is_missing(client, ann):
-    assert "Two things are missing" in text(client)
+def test_without_agents_it_says_what_a_run_needs(client, ann):
+    assert "A run needs a provider and an agent" in text(client)
 
 
 def test_shows_runs_now_and_the_last_ones(client, ann):

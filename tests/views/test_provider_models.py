@@ -51,6 +51,23 @@ def test_prices_are_saved_and_frozen_into_new_runs(client, ann):
     assert (prices.input, prices.cached_input, prices.output) == (2.5, None, 10.0)
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("prices", "told"),
+    [
+        ({}, True),
+        ({"input_price": "", "output_price": ""}, False),
+    ],
+)
+def test_prices_are_spoken_of_only_where_there_are_some(client, ann, prices, told):
+    _, address = model_of(ann)
+
+    text = client.post(address, GIVEN | prices, follow=True).content.decode()
+
+    assert "model-a is saved." in text
+    assert ("New runs count its prices." in text) is told
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_run_counts_what_its_calls_cost():
     with model_server(script=["Done."]) as server:

@@ -50,6 +50,9 @@ def test_makes_a_provider_and_goes_to_it(client, ann):
         pytest.param("base_url", "http://x:99999/", "is no web address", id="port"),
         pytest.param("base_url", "http://u:pw@h/", "Leave name", id="password"),
         pytest.param("base_url", "http://[::1", "is no web address", id="bracket"),
+        pytest.param("base_url", "http://x/v1?key=a", "is no web address", id="query"),
+        pytest.param("base_url", "http://x/v1#a", "is no web address", id="fragment"),
+        pytest.param("base_url", "http://x/ v1", "is no web address", id="space"),
         pytest.param(
             "base_url", "http://169.254.169.254/v1", "hand out cred", id="metadata"
         ),

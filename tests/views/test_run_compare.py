@@ -1,6 +1,9 @@
 """Two runs side by side."""
 
+from datetime import timedelta
+
 import pytest
+from django.utils import timezone
 
 from runs.engine.types import ExecutorOptions, ModelSettings
 from runs.models import Resume
@@ -71,6 +74,25 @@ def test_says_the_differences_in_time_tokens_and_cost(client, ann):
     assert "<i>+1</i>" in text
 
 
+@pytest.mark.parametrize(
+    ("mine", "theirs", "shown", "difference"),
+    [
+        pytest.param(3.74, 1.86, "1.9 s", "−1.8 s", id="tenths"),
+        pytest.param(41.6, 61.7, "1:02 min", "+20 s", id="seconds"),
+    ],
+)
+def test_the_difference_in_time_is_that_of_the_times_one_reads(
+    client, ann, mine, theirs, shown, difference
+):
+    now = timezone.now()
+    runs = [
+        run_with(ann, "x", started_at=now - timedelta(seconds=took), ended_at=now)
+        for took in (mine, theirs)
+    ]
+
+    assert f"<dd>{shown} <i>{difference}</i></dd>" in page(client, *runs)
+
+
 def test_names_a_step_that_only_one_has(client, ann):
     one, other = run_with(ann, "x"), run_with(ann, "x", "y")
     text = page(client, one, other)
@@ -120,6 +142,10 @@ def test_offers_runs_of_the_agent_to_compare_with(client, ann):
     text = client.get(f"/runs/compare/?a={one.pk}").content.decode()
 
     assert f"?a={one.pk}&amp;b={other.pk}" in text
+    assert "its parent" not in text
+    fork = run_with(ann, "z", agent=agent, forked_from=one, fork_index=0, fork_row=1)
+    assert "its fork" in client.get(f"/runs/compare/?a={one.pk}").content.decode()
+    assert "its parent" in client.get(f"/runs/compare/?a={fork.pk}").content.decode()
     assert client.get("/runs/compare/").status_code == 200
 
 

@@ -283,6 +283,15 @@ def test_limits_burn_down(client, ann):
     assert "of 1,000" in text
 
 
+def test_all_of_a_limit_is_left_only_where_nothing_is_used(client, ann):
+    spec = make_spec(executor={"budget": {"tokens": 60_000}})
+    fresh = make_run(ann, spec=spec, status="running")
+    begun = make_run(ann, spec=spec, status="running", input_tokens=12)
+
+    assert "Tokens<span>100 % left" in page(client, fresh)
+    assert "Tokens<span>99 % left" in page(client, begun)
+
+
 def test_a_long_run_sends_its_newest_rows_and_a_link_to_the_others(client, ann):
     run = make_run(ann, status="running")
     for _ in range(150):
@@ -379,7 +388,7 @@ def test_says_in_which_attempt_a_running_run_asks_the_model(client, ann):
     assert "Attempt 2 of 5 in 3" in text
     assert "The last one: The server sent nothing for 60 s." in text
     assert "Round 1: attempt 2 of 5" in text
-    assert "Asked again after 30 s" in text
+    assert "Next attempt after 30 s" in text
 
 
 def test_keeps_the_time_of_a_run_stopped_while_the_model_wrote(client, ann):
@@ -399,7 +408,48 @@ def test_a_failure_in_the_first_model_call_claims_no_steps_before_it(client, ann
 
     assert "in the first model call" in text
     assert "Nothing was done before it." in text
-    assert "The steps before it are kept" not in text
+    assert "Resume reuses the steps" not in text
+
+
+def test_a_failure_is_placed_where_the_list_of_steps_shows_it(client, ann):
+    first = make_run(ann, status="failed")
+    later = make_run(ann, status="failed")
+    two_steps(later)
+    asked = make_run(ann, status="failed")
+    fail_next(asked)
+
+    assert "Failed before its first step" in page(client, first)
+    assert "Failed after step 3" in page(client, later)
+    assert "Failed in step 1" in page(client, asked)
+
+
+def test_a_run_that_waits_for_its_provider_says_why(client, ann):
+    later = timezone.now() + timedelta(hours=2)
+    run = make_run(ann, status="waiting", not_before=later)
+    two_steps(run)
+    fail_next(run)
+    ModelAttempt.objects.filter(run=run).update(retry_in=7240)
+
+    text = page(client, run)
+    assert "after 1 failed attempt</span>" in text
+    assert "attempt 2 of 5 in 2 h" in text
+    assert "Step 4 · model call" in text
+    assert 'id="run-readable"' not in text
+
+
+def test_a_million_tokens_fit_their_column(client, ann):
+    run = make_run(ann, status="succeeded", input_tokens=1_410_000)
+
+    text = page(client, run)
+    assert '<span class="n tok">1.41 M</span>' in text
+    assert "1,410,000" in text
+
+
+def test_what_a_person_is_needed_for_can_be_skipped_to(client, ann):
+    for status in ("stopped", "failed"):
+        text = page(client, make_run(ann, status=status))
+        assert 'href="#run-need"' in text
+        assert text.count('id="run-need"') == 1
 
 
 def test_says_that_no_price_is_known_instead_of_a_made_up_zero(client, ann):
@@ -609,6 +659,19 @@ def test_a_raw_request_is_indented_json(client, ann):
     text = client.get(f"/runs/{run.pk}/steps/1/request/").content.decode()
     assert text == json.dumps(json.loads(text), ensure_ascii=False, indent=2)
     assert json.loads(text)["messages"][-1]["content"] == 'Say "é"\n\x01'
+
+
+@pytest.mark.parametrize("letter", ["a", "京", "😀", "\n"], ids=ascii)
+def test_a_long_raw_request_shows_its_beginning_and_its_size(client, ann, letter):
+    run = make_run(ann, status="running", inputs={"input": letter * 90_000})
+    make_call(run)
+
+    part = client.get(
+        f"/runs/{run.pk}/?step=1&tab=request", headers={"HX-Request": "true"}
+    ).context
+    whole = client.get(f"/runs/{run.pk}/steps/1/request/").content.decode()
+    assert part["raw"]["text"] == whole[:60_000]
+    assert part["raw"]["cut"].startswith("The whole body has ")
 
 
 def test_a_fork_says_how_it_was_started(client, ann):

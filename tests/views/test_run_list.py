@@ -142,7 +142,7 @@ def test_takes_the_same_few_queries_however_many_runs(
     for _ in range(10):
         make_run(ann, status="running")
 
-    with django_assert_max_num_queries(14):
+    with django_assert_max_num_queries(15):
         text(client)
 
 
@@ -222,6 +222,19 @@ def test_finds_by_what_a_run_did(client, ann, query, found):
     page = text(client, query)
 
     assert [word for word in TWO_WORDS if f">{word}<" in page] == found
+
+
+def test_shows_two_tags_beside_a_title_and_how_many_more_there_are(client, ann):
+    run = make_run(ann, status="succeeded")
+    for name in ("bad", "good", "new", "old"):
+        RunTag.objects.create(run=run, name=name)
+
+    row = text(client).split(f'id="run-row-{run.pk}"')[1].split("</tr>")[0]
+
+    assert ">bad</span>" in row
+    assert ">good</span>" in row
+    assert ">new</span>" not in row
+    assert '<span class="tag" title="new, old">+2' in row
 
 
 @pytest.mark.parametrize("column", ["seconds", "rounds", "tokens", "cost"])
@@ -350,3 +363,18 @@ def test_a_resumed_run_is_not_found_by_what_it_was_before(client, ann):
 
     assert ">Again<" not in text(client, "?cost=0.1")
     assert ">Again<" in text(client, "?status=unfinished")
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("iterations", "reached its limit of rounds"),
+        ("time", "reached its limit of working time"),
+        ("loop", "ended by a loop without progress"),
+        ("expired", "ended by an approval that expired"),
+    ],
+)
+def test_a_stopped_run_says_what_ended_it(client, ann, reason, words):
+    make_run(ann, status="stopped", stop_reason=reason)
+
+    assert words in text(client)

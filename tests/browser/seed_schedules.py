@@ -1,0 +1,91 @@
+"""Schedules of a lived-in site: at work, paused, refused, with times made up for."""
+
+from datetime import timedelta
+from zoneinfo import ZoneInfo
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runs.models import Agent, Schedule
+from runs.services.cron import next_time
+from tests.make import make_run, make_schedule
+
+SHANGHAI = ZoneInfo("Asia/Shanghai")
+WEATHER = "看一下北京明天的天气，适合出门就提醒我带什么"
+
+
+def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
+    """Make five schedules, the first with a history."""
+    planner, triage, *_ = agents
+    now = timezone.now()
+    day = now.replace(hour=6, minute=0, second=0, microsecond=0)
+    morning = make_schedule(
+        admin,
+        pk=901,
+        agent=planner,
+        name="Morning outlook for 北京",
+        inputs={"input": WEATHER, "city": "北京"},
+        cron="0 7 * * 1-5",
+        time_zone="Asia/Shanghai",
+        next_at=next_time("0 7 * * 1-5", SHANGHAI, after=now),
+        last_at=day - timedelta(days=1),
+        missed=2,
+    )
+    ends = ("succeeded", "failed", "succeeded", "succeeded", "stopped", "succeeded")
+    for ago, status in reversed(list(enumerate(ends, start=1))):
+        begun = day - timedelta(days=ago)
+        run = make_run(
+            admin,
+            pk=4600 - ago,
+            agent=planner,
+            schedule=morning,
+            source="schedule",
+            version=planner.versions.first(),
+            status=status,
+            title=WEATHER,
+            inputs=morning.inputs,
+            started_at=begun,
+            ended_at=begun + timedelta(seconds=20 + 7 * ago),
+        )
+        type(run).objects.filter(pk=run.pk).update(created_at=begun)
+        Schedule.objects.filter(pk=morning.pk).update(last_run=run)
+    make_schedule(
+        admin,
+        pk=902,
+        agent=triage,
+        name="Triage of new tickets",
+        inputs={"input": "Sort the tickets that came in since the last time."},
+        cron="*/10 * * * *",
+        time_zone="Europe/Berlin",
+        next_at=now + timedelta(minutes=4),
+    )
+    make_schedule(
+        admin,
+        pk=903,
+        agent=triage,
+        name="Payouts, reconciled each month before the partners ask for them",
+        cron="0 6 L * *",
+        time_zone="Europe/Berlin",
+        next_at=now + timedelta(days=9),
+        problem="The provider 'local' is archived. Take it out of the archive, or give "
+        "the agent another one.",
+        problem_at=now - timedelta(hours=3),
+    )
+    make_schedule(
+        mara,
+        pk=904,
+        agent=planner,
+        name="Weekend ideas",
+        cron="0 16 * * 5",
+        next_at=None,
+    )
+    make_schedule(
+        mara,
+        pk=905,
+        agent=planner,
+        name="Office hours",
+        cron="*/20 9-17 * * MON-FRI",
+        time_zone="America/New_York",
+        next_at=now + timedelta(minutes=17),
+        skipped=1,
+    )

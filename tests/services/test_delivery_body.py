@@ -1,0 +1,119 @@
+"""What a webhook is sent."""
+
+import json
+
+import pytest
+
+from runs.models import Delivery, Event
+from runs.services.delivery_body import body_of, id_of
+from tests.make import (
+    make_agent,
+    make_delivery,
+    make_run,
+    make_user,
+    make_version,
+    make_webhook,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def site(settings):
+    """Have an address that people type in."""
+    settings.PUBLIC_URL = "https://agents.example"
+
+
+def told(delivery: Delivery) -> dict:
+    return json.loads(body_of(delivery))
+
+
+def test_an_event_says_what_became_of_the_run_and_nothing_it_said():
+    agent = make_agent(make_user("ann"), name="Helpdesk")
+    run = make_run(
+        agent=agent,
+        status="failed",
+        version=make_version(agent),
+        inputs={"input": "the secret plan"},
+        title="the secret plan",
+        input_tokens=7,
+        output_tokens=3,
+        cost="0.250000",
+        model_calls=2,
+    )
+    delivery = make_delivery(make_webhook(agent.owner), run)
+
+    body = told(delivery)
+    at = delivery.created_at
+    assert body == {
+        "type": "run.failed",
+        "timestamp": f"{at:%Y-%m-%dT%H:%M:%S.%f}Z",
+        "data": {
+            "id": run.pk,
+            "url": f"https://agents.example/runs/{run.pk}/",
+            "status": "failed",
+            "stop_reason": None,
+            "error": {"code": "refused", "message": "The server said no."},
+            "agent": "helpdesk",
+            "version": 1,
+            "owner": "ann",
+            "usage": {
+                "input_tokens": 7,
+                "output_tokens": 3,
+                "cost": 0.25,
+                "model_calls": 2,
+            },
+        },
+    }
+
+
+def test_a_run_of_no_version_that_went_well_has_neither_error_nor_version():
+    run = make_run(status="succeeded", output="the secret answer")
+    delivery = make_delivery(run=run, event=Event.SUCCEEDED)
+
+    data = told(delivery)["data"]
+    assert (data["error"], data["version"], data["status"]) == (None, None, "succeeded")
+    assert "secret" not in json.dumps(data)
+
+
+def test_an_event_tells_of_its_moment_though_the_run_went_on():
+    run = make_run(status="stopped")
+    delivery = make_delivery(run=run, event=Event.STOPPED)
+    run.status, run.stop_reason, run.ended_at = "queued", "", None
+    run.save()
+
+    data = told(delivery)["data"]
+    assert (data["status"], data["stop_reason"]) == ("stopped", "iterations")
+
+
+def test_a_long_error_is_cut():
+    run = make_run(status="failed", error_message="x" * 9_000)
+
+    assert len(told(make_delivery(run=run))["data"]["error"]["message"]) == 500
+
+
+def test_a_chat_gets_a_line_with_the_address():
+    agent = make_agent(name="<!channel> Helpdesk & Co")
+    run = make_run(agent=agent, status="failed")
+    delivery = make_delivery(make_webhook(agent.owner, shape="text"), run)
+
+    assert told(delivery) == {
+        "text": f"‹!channel› Helpdesk & Co: run {run.pk} failed. The server said no. "
+        f"https://agents.example/runs/{run.pk}/"
+    }
+
+
+@pytest.mark.parametrize("shape", ["event", "text"])
+def test_a_test_leads_to_its_webhook(shape):
+    webhook = make_webhook(name="Night watch", shape=shape)
+
+    said = body_of(make_delivery(webhook)).decode()
+    assert f"https://agents.example/webhooks/{webhook.pk}/" in said
+    assert "Night watch" in said
+
+
+def test_no_two_messages_have_one_id():
+    first, second = make_delivery(), make_delivery()
+
+    assert id_of(first) != id_of(second)
+    assert id_of(first) == id_of(Delivery.objects.get(pk=first.pk))

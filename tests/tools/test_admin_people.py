@@ -1,0 +1,153 @@
+"""People and groups in the admin."""
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.test import Client
+
+from tests.tools.rows import make_tool, make_user
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/auth/user/"
+
+
+def signed_in():
+    client = Client()
+    client.force_login(make_user("admin", is_staff=True, is_superuser=True))
+    return client
+
+
+def page(client, address):
+    answer = client.get(address)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def right(codename):
+    return Permission.objects.get(codename=codename)
+
+
+def test_rights_are_sentences_and_groups_are_boxes():
+    Group.objects.create(name="Support")
+    bob = make_user("bob")
+
+    shown = page(signed_in(), f"{LIST}{bob.pk}/change/")
+
+    assert "Change people and their rights" in shown
+    assert 'type="checkbox" name="groups"' in shown
+    for jargon in ("Superuser", "Staff status", "Hold down", "Can add", "log entry"):
+        assert jargon not in shown
+
+
+def test_a_person_is_changed_and_keeps_a_right_that_has_no_sentence():
+    bob = make_user("bob")
+    bob.user_permissions.add(right("view_session"), right("add_tool"))
+    client = signed_in()
+    ticks = [right("view_session").pk, right("view_tool").pk]
+
+    assert "view_session" not in page(client, f"{LIST}{make_user('eve').pk}/change/")
+    client.post(
+        f"{LIST}{bob.pk}/change/",
+        {"username": "bob", "is_active": "on", "user_permissions": ticks},
+    )
+
+    held = set(bob.user_permissions.values_list("codename", flat=True))
+    assert held == {"view_session", "view_tool"}
+
+
+def test_a_new_person_signs_in_with_the_password_they_were_given():
+    secret = "a-long-enough-one"
+
+    signed_in().post(
+        f"{LIST}add/", {"username": "new", "password1": secret, "password2": secret}
+    )
+
+    assert Client().login(username="new", password=secret)
+
+
+def test_a_password_is_set_and_never_shown():
+    bob, client = make_user("bob"), signed_in()
+    address, secret = f"{LIST}{bob.pk}/password/", "another-long-one"
+
+    shown = page(client, address)
+    assert "New password" in shown
+    assert "8 characters or more" in shown
+    assert "Your password" not in shown + page(client, f"{LIST}add/")
+    client.post(address, {"password1": secret, "password2": secret})
+
+    assert Client().login(username="bob", password=secret)
+    shown = page(client, f"{LIST}{bob.pk}/change/")
+    assert User.objects.get(pk=bob.pk).password not in shown
+    assert "pbkdf2" not in shown
+
+
+def test_who_owns_something_is_not_deleted_and_the_page_says_what_to_do():
+    bob = make_user("bob")
+    make_tool(owner=bob)
+
+    shown = page(signed_in(), f"{LIST}{bob.pk}/delete/")
+
+    assert "They cannot be deleted" in shown
+    assert "May sign in" in shown
+
+
+def test_deleting_says_what_goes_with_it():
+    bob, client = make_user("bob"), signed_in()
+
+    shown = page(client, f"{LIST}{bob.pk}/delete/")
+    assert "Delete bob" in shown
+    assert "Nothing else goes with it." in shown
+    client.post(f"{LIST}{bob.pk}/delete/", {"post": "yes"})
+
+    assert not User.objects.filter(pk=bob.pk).exists()
+
+
+def test_the_list_says_what_each_may_do():
+    make_user("plain")
+    make_user("helper", is_staff=True)
+    make_user("gone", is_active=False)
+
+    shown = page(signed_in(), LIST)
+
+    for words in ("build and run agents", "open the administration", "not sign in"):
+        assert words in shown
+
+
+def test_a_group_names_its_members_and_rights():
+    team = Group.objects.create(name="Support")
+    make_user("bob").groups.add(team)
+    client = signed_in()
+
+    assert "bob" in page(client, "/admin/auth/group/")
+    client.post(
+        f"/admin/auth/group/{team.pk}/change/",
+        {"name": "Support", "permissions": [right("add_tool").pk]},
+    )
+
+    assert list(team.permissions.all()) == [right("add_tool")]
+
+
+def test_what_became_of_a_person_is_in_the_audit_log():
+    bob = make_user("bob")
+
+    answer = signed_in().get(f"{LIST}{bob.pk}/history/")
+
+    assert answer.status_code == 302
+    assert answer.url == f"/admin/tools/auditentry/?noun=user&thing_number={bob.pk}"
+
+
+def test_without_the_audit_log_the_changes_of_the_pages_are_shown():
+    bob, staff = make_user("bob"), make_user("staff", is_staff=True)
+    staff.user_permissions.add(right("view_user"))
+    client = Client()
+    client.force_login(staff)
+
+    assert "Nothing is noted here" in page(client, f"{LIST}{bob.pk}/history/")
+
+
+def test_the_first_page_names_places_in_words_of_the_product():
+    shown = page(signed_in(), "/admin/")
+
+    assert "Secrets for tools: written, never read" in shown
+    for jargon in ("Authentication and Authorization", "Recent actions", "My actions"):
+        assert jargon not in shown

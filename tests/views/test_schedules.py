@@ -1,0 +1,260 @@
+"""The pages of schedules: the list, one of them, and what its buttons do."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from runs.models import Run, Schedule
+from runs.views import schedules
+from tests.make import make_run, make_schedule, make_user
+
+HTMX = {"headers": {"HX-Request": "true"}}
+VERBS = ["pause", "resume", "run", "delete"]
+
+
+def test_the_list_says_when_and_what_came_of_it(client: Client, ann):
+    schedule = make_schedule(ann, name="Morning news", cron="0 9 * * 1-5")
+    run = make_run(agent=schedule.agent, schedule=schedule, status="failed")
+    Schedule.objects.update(last_run=run)
+    page = client.get("/schedules/").text
+
+    assert "Morning news" in page
+    assert "on weekdays at 09:00" in page
+    assert f"/runs/{run.pk}/" in page
+    assert "Failed" in page
+
+
+def test_the_bar_at_the_top_leads_there(client: Client, ann):
+    here = '<a href="/schedules/" class="folds" aria-current="page">Schedules</a>'
+
+    assert here in client.get("/schedules/new/").text
+
+
+def test_the_list_comes_as_a_part(client: Client, ann):
+    make_schedule(ann)
+
+    answer = client.get("/schedules/", **HTMX)
+
+    assert answer.text.lstrip().startswith('<div id="schedule-list"')
+
+
+def test_a_list_without_schedules_says_what_they_are_for(client: Client, ann):
+    assert "No schedule yet" in client.get("/schedules/").text
+
+
+def test_those_with_a_problem_come_first_and_paused_ones_last(client: Client, ann):
+    soon = timezone.now() + timedelta(minutes=5)
+    make_schedule(ann, name="C paused", next_at=None)
+    make_schedule(ann, name="B soon", next_at=soon)
+    late = soon + timedelta(days=1)
+    make_schedule(ann, name="A late", next_at=late, problem="No.", problem_at=soon)
+    page = client.get("/schedules/").text
+
+    places = [page.index(name) for name in ("A late", "B soon", "C paused")]
+    assert places == sorted(places)
+    assert "Could not start: No." in page
+
+
+def test_the_list_holds_ones_own_and_a_superuser_sees_whose_the_others_are(
+    client: Client, ann
+):
+    make_schedule(make_user("bob", first_name="Bob", last_name="Bo"), name="Bob's own")
+
+    assert "Bob&#x27;s own" not in client.get("/schedules/").text
+    client.force_login(make_user("root", is_superuser=True))
+    page = client.get("/schedules/").text
+    assert "Bob&#x27;s own" in page
+    assert "Bob Bo" in page
+
+
+def test_a_very_long_list_says_how_many_are_left_out(
+    client: Client, ann, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(schedules, "MOST", 2)
+    for _ in range(5):
+        make_schedule(ann)
+
+    assert "The first 2; 3 more" in client.get("/schedules/").text
+
+
+@pytest.mark.parametrize("many", [1, 6])
+def test_a_longer_list_asks_the_database_no_more_often(
+    client: Client, ann, many: int, django_assert_max_num_queries
+):
+    for _ in range(many):
+        schedule = make_schedule(ann)
+        run = make_run(agent=schedule.agent, schedule=schedule, status="failed")
+        Schedule.objects.filter(pk=schedule.pk).update(last_run=run)
+
+    with django_assert_max_num_queries(4):
+        client.get("/schedules/", **HTMX)
+
+
+def test_a_page_shows_the_next_times_in_its_zone(client: Client, ann):
+    due = datetime(2026, 11, 22, 23, 30, tzinfo=UTC)
+    schedule = make_schedule(
+        ann, cron="30 7 * * *", time_zone="Asia/Shanghai", next_at=due
+    )
+    page = client.get(f"/schedules/{schedule.pk}/").text
+
+    assert "Mon 23 Nov 2026, 07:30" in page
+    assert "Fri 27 Nov 2026, 07:30" in page
+    assert page.count(", 07:30</span>") == 5
+    assert "Asia/Shanghai" in page
+    assert "every day at 07:30" in page
+    assert "What is new?" in page
+
+
+def test_the_moving_part_comes_alone(client: Client, ann):
+    schedule = make_schedule(ann)
+
+    answer = client.get(f"/schedules/{schedule.pk}/", **HTMX)
+
+    assert answer.text.lstrip().startswith('<div id="schedule-now"')
+
+
+def test_a_page_shows_its_runs_and_leads_to_all_of_them(client: Client, ann):
+    schedule = make_schedule(ann)
+    other = make_run(ann, title="Of another")
+    run = make_run(agent=schedule.agent, schedule=schedule, title="Of this one")
+    page = client.get(f"/schedules/{schedule.pk}/").text
+
+    assert "Of this one" in page
+    assert "Of another" not in page
+    listed = client.get(f"/runs/?schedule={schedule.pk}").text
+    assert f"/runs/{run.pk}/" in listed
+    assert f"/runs/{other.pk}/" not in listed
+    assert f"/runs/{run.pk}/" in client.get("/runs/?schedule=any").text
+    assert f"/runs/{other.pk}/" not in client.get("/runs/?schedule=any").text
+    assert f"/runs/{other.pk}/" in client.get("/runs/?schedule=nonsense").text
+
+
+def test_a_page_says_what_went_wrong_missed_or_was_left_out(client: Client, ann):
+    now = timezone.now()
+    schedule = make_schedule(
+        ann, problem="The agent is archived.", problem_at=now, last_at=now
+    )
+    Schedule.objects.update(missed=3, skipped=1)
+    page = client.get(f"/schedules/{schedule.pk}/").text
+
+    assert "The agent is archived." in page
+    assert "3 further times passed" in page
+    assert "1 time left out" in page
+    Schedule.objects.update(missed=1000)
+    assert "1,000 or more" in client.get(f"/schedules/{schedule.pk}/").text
+
+
+def test_a_schedule_whose_zone_is_gone_is_shown(client: Client, ann):
+    schedule = make_schedule(ann, time_zone="Mars/Olympus")
+
+    assert client.get(f"/schedules/{schedule.pk}/").status_code == 200
+
+
+def test_it_is_paused_and_goes_on(client: Client, ann):
+    schedule = make_schedule(ann)
+    client.post(f"/schedules/{schedule.pk}/pause/")
+    assert not Schedule.objects.get().is_on
+    assert "Go on" in client.get(f"/schedules/{schedule.pk}/").text
+
+    client.post(f"/schedules/{schedule.pk}/resume/")
+    assert Schedule.objects.get().is_on
+
+
+def test_what_is_never_due_cannot_go_on_and_says_why(client: Client, ann):
+    schedule = make_schedule(ann, cron="0 0 30 2 *", next_at=None)
+    answer = client.post(f"/schedules/{schedule.pk}/resume/", follow=True)
+
+    assert "No day fits this" in answer.text
+
+
+def test_run_now_leads_to_a_run_that_says_by_which_schedule(client: Client, ann):
+    schedule = make_schedule(ann, name="Morning news")
+    answer = client.post(f"/schedules/{schedule.pk}/run/", follow=True)
+
+    run = Run.objects.get()
+    assert answer.redirect_chain == [(f"/runs/{run.pk}/", 302)]
+    link = f'by the schedule <a href="/schedules/{schedule.pk}/">Morning news</a>'
+    assert link in answer.text
+
+
+def test_run_now_says_why_not(client: Client, ann):
+    schedule = make_schedule(ann)
+    client.post(f"/schedules/{schedule.pk}/run/")
+    answer = client.post(f"/schedules/{schedule.pk}/run/", follow=True)
+
+    assert "is still at work" in answer.text
+    assert Run.objects.count() == 1
+
+
+def test_a_run_of_a_deleted_schedule_says_by_a_schedule(client: Client, ann):
+    run = make_run(ann, source="schedule")
+
+    assert "by a schedule" in client.get(f"/runs/{run.pk}/").text
+
+
+def test_deleting_asks_first_and_keeps_the_runs(client: Client, ann):
+    schedule = make_schedule(ann)
+    run = make_run(agent=schedule.agent, schedule=schedule)
+
+    assert "Its 1 run is kept" in client.get(f"/schedules/{schedule.pk}/delete/").text
+    assert Schedule.objects.exists()
+    client.post(f"/schedules/{schedule.pk}/delete/")
+    assert not Schedule.objects.exists()
+    assert Run.objects.get() == run
+
+
+@pytest.mark.parametrize("verb", ["", "edit/"])
+def test_a_stranger_finds_no_page(client: Client, ann, verb: str):
+    other = make_schedule()
+
+    assert client.get(f"/schedules/{other.pk}/{verb}").status_code == 404
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_stranger_changes_nothing(client: Client, ann, verb: str):
+    other = make_schedule()
+
+    assert client.post(f"/schedules/{other.pk}/{verb}/").status_code == 404
+    assert Schedule.objects.get() == other
+    assert not Run.objects.exists()
+
+
+def test_who_may_only_use_the_agent_sees_no_schedules_of_others(client: Client, ann):
+    schedule = make_schedule(make_user("bob"), name="Bob's own")
+    schedule.agent.visibility = "everyone"
+    schedule.agent.save()
+
+    page = client.get(f"/agents/{schedule.agent_id}/").text
+
+    assert "Bob&#x27;s own" not in page
+    assert f"/schedules/new/?agent={schedule.agent_id}" in page
+
+
+def test_the_page_of_an_agent_shows_its_schedules(client: Client, ann):
+    schedule = make_schedule(ann, name="Morning news")
+
+    page = client.get(f"/agents/{schedule.agent_id}/").text
+
+    assert "Morning news" in page
+    assert "every day at 09:00" in page
+
+
+def test_archiving_an_agent_says_which_schedules_stand_still(client: Client, ann):
+    schedule = make_schedule(ann)
+    make_schedule(agent=schedule.agent, next_at=None)
+    path = f"/agents/{schedule.agent_id}/archive/"
+
+    assert "1 schedule of it will start nothing" in client.post(path, follow=True).text
+
+
+def test_home_shows_schedules_that_could_not_start(client: Client, ann):
+    now = timezone.now()
+    make_run(ann)
+    make_schedule(ann, name="Bad", problem="It is archived.", problem_at=now)
+    make_schedule(name="Of another", problem="No.", problem_at=now)
+    page = client.get("/").text
+
+    assert "It is archived." in page
+    assert "Of another" not in page

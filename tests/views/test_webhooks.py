@@ -1,0 +1,318 @@
+"""Webhooks: list, form, the page of one, and what can be done there."""
+
+import html
+import re
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from runs.models import Delivery, Webhook
+from runs.services.sign_delivery import new_secret, secrets_of, signed_headers
+from tests.make import (
+    make_agent,
+    make_delivery,
+    make_run,
+    make_user,
+    make_webhook,
+)
+
+pytestmark = pytest.mark.django_db
+
+PORT = settings.OWN_PORTS[0]
+GOOD = {
+    "name": "Night watch",
+    "url": "https://hooks.example/T0/B0/xyz?key=1",
+    "shape": "event",
+    "events": ["run.failed", "run.needs_approval"],
+    "agent": "",
+}
+
+
+def page_of(client, address: str) -> str:
+    return client.get(address).content.decode()
+
+
+def test_an_empty_list_says_what_it_is_for(client, ann):
+    assert "Nobody is told yet" in page_of(client, "/webhooks/")
+
+
+def test_the_list_says_how_each_does_and_hides_what_is_someone_elses(client, ann):
+    make_webhook(ann, name="Good one")
+    make_webhook(ann, failing_since=timezone.now() - timedelta(hours=3))
+    make_webhook(ann, is_on=False)
+    make_webhook(name="Not mine")
+    page = re.sub("<[^>]+>", "", page_of(client, "/webhooks/"))
+
+    assert "Good one" in page
+    assert "failing for 3 h" in page
+    assert "paused" in page
+    assert "Not mine" not in page
+
+
+def test_a_superuser_sees_all(client):
+    client.force_login(make_user(is_superuser=True))
+    make_webhook(make_user("bea"), name="Hers")
+
+    page = page_of(client, "/webhooks/")
+    assert "Hers" in page
+    assert "bea" in page
+
+
+def test_the_account_menu_leads_there(client, ann):
+    assert 'href="/webhooks/"' in page_of(client, "/")
+
+
+def test_a_new_webhook_shows_its_secret_once(client, ann):
+    answer = client.post("/webhooks/new/", GOOD)
+
+    webhook = Webhook.objects.get()
+    secret = secrets_of(webhook)[0]
+    assert answer.headers["Location"] == f"/webhooks/{webhook.pk}/"
+    assert (webhook.owner, webhook.url()) == (ann, GOOD["url"])
+    assert webhook.host == "https://hooks.example"
+    assert set(webhook.events) == set(GOOD["events"])
+    assert secret in page_of(client, f"/webhooks/{webhook.pk}/")
+    assert secret not in page_of(client, f"/webhooks/{webhook.pk}/")
+
+
+def test_the_page_of_another_webhook_shows_no_secret(client, ann):
+    client.post("/webhooks/new/", GOOD)
+    other = make_webhook(ann)
+
+    assert "whsec_" not in page_of(client, f"/webhooks/{other.pk}/").replace(
+        'removeprefix("whsec_")', ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        pytest.param("name", "", "Give it a name.", id="no-name"),
+        pytest.param("url", "", "Fill this in.", id="no-address"),
+        pytest.param("url", "no url", "is no web address", id="no-url"),
+        pytest.param("url", "ftp://x/", "is no web address", id="scheme"),
+        pytest.param("url", "https://x/?a=b c", "is no web address", id="space"),
+        pytest.param("url", "https://x/#a", "is no web address", id="fragment"),
+        pytest.param("url", "http://u:pw@h/", "Leave name", id="password"),
+        pytest.param("url", "http://169.254.169.254/", "hand out cred", id="metadata"),
+        pytest.param(
+            "url", "http://metadata.goog/x", "hand out cred", id="metadata-name"
+        ),
+        pytest.param("url", "http://2852039166/", "hand out cred", id="decimal"),
+        pytest.param(
+            "url",
+            "http://10.1.2.3/hook",
+            "AGENTSITE_PRIVATE_HOSTS=webhook=10.1.2.3:80",
+            id="private",
+        ),
+        pytest.param("url", "https://[::1]/", "is not public", id="loopback-v6"),
+        pytest.param("url", "http://localhost:9/", "is not public", id="localhost"),
+        pytest.param(
+            "url",
+            f"http://localhost:{PORT}/",
+            "application&#x27;s own",
+            id="own",
+        ),
+        pytest.param("events", [], "Choose one or more.", id="no-event"),
+        pytest.param("events", ["run.x"], "Select a valid choice", id="event"),
+        pytest.param("shape", "xml", "Select a valid choice", id="shape"),
+    ],
+)
+def test_says_what_is_wrong_and_keeps_what_was_typed(client, ann, field, value, says):
+    answer = client.post("/webhooks/new/", GOOD | {field: value})
+
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert says in page
+    assert field == "name" or "Night watch" in page
+    assert not Webhook.objects.exists()
+
+
+def test_an_address_that_the_operator_lists_is_taken(client, ann, settings):
+    settings.PRIVATE_HOSTS = "webhook=10.1.2.3"
+    client.post("/webhooks/new/", GOOD | {"url": "http://10.1.2.3/hook"})
+
+    assert Webhook.objects.get().host == "http://10.1.2.3"
+
+
+def test_only_a_superuser_may_ask_for_the_runs_of_everyone(client, ann):
+    client.post("/webhooks/new/", GOOD | {"everything": "on"})
+    assert not Webhook.objects.get().everything
+
+    client.force_login(make_user(is_superuser=True))
+    client.post("/webhooks/new/", GOOD | {"everything": "on"})
+    assert Webhook.objects.filter(everything=True).count() == 1
+
+
+def test_an_agent_one_may_not_use_cannot_be_chosen(client, ann):
+    mine, other = make_agent(ann), make_agent()
+    refused = client.post("/webhooks/new/", GOOD | {"agent": other.pk})
+    client.post("/webhooks/new/", GOOD | {"agent": mine.pk})
+
+    assert "Select a valid choice" in refused.content.decode()
+    assert Webhook.objects.get().agent == mine
+
+
+def test_a_change_keeps_owner_and_secret(client):
+    webhook = make_webhook()
+    secret = webhook.sealed_secret
+    client.force_login(make_user(is_superuser=True))
+    form = page_of(client, f"/webhooks/{webhook.pk}/edit/")
+    client.post(f"/webhooks/{webhook.pk}/edit/", GOOD)
+
+    changed = Webhook.objects.get()
+    assert "https://a.example/hook" in form
+    assert (changed.name, changed.url()) == ("Night watch", GOOD["url"])
+    assert (changed.owner, changed.sealed_secret) == (webhook.owner, secret)
+
+
+def test_an_archived_agent_stays_chosen(client, ann):
+    agent = make_agent(ann, archived_at=timezone.now())
+    webhook = make_webhook(ann, agent=agent)
+    client.post(f"/webhooks/{webhook.pk}/edit/", GOOD | {"agent": agent.pk})
+
+    assert Webhook.objects.get().agent == agent
+
+
+def test_the_page_tells_of_each_delivery_in_words(client, ann):
+    webhook = make_webhook(ann)
+    run = make_run(ann, status="failed")
+    make_delivery(
+        webhook,
+        run,
+        attempts=3,
+        answered=500,
+        answer="<b>oops</b>",
+        error="It answered 500.",
+        duration_ms=34,
+        not_before=timezone.now() + timedelta(minutes=5, seconds=30),
+    )
+    page = page_of(client, f"/webhooks/{webhook.pk}/")
+    words = " ".join(re.sub("<[^>]+>", "", page).split())
+
+    assert f'href="/runs/{run.pk}/"' in page
+    assert "It answered 500." in words
+    assert "3 attempts, the last took 34 ms, the next in 5 min" in words
+    assert "&lt;b&gt;oops&lt;/b&gt;" in page
+
+
+def test_the_example_on_the_page_knows_what_is_genuine(client, ann):
+    webhook = make_webhook(ann)
+    page = page_of(client, f"/webhooks/{webhook.pk}/")
+    code = html.unescape(re.search(r"<pre[^>]*>(import.*?)</pre>", page, re.S)[1])
+    example: dict[str, Any] = {}
+    exec(code, example)
+    (key,) = secrets_of(webhook)
+    now = int(time.time())
+
+    def is_genuine(*, keys=(key,), at=now, body=b"{}"):
+        sent = signed_headers(list(keys), id="msg_1", timestamp=at, body=b"{}")
+        return example["is_genuine"](key, sent, body)
+
+    assert is_genuine()
+    assert is_genuine(keys=(new_secret(), key))
+    assert not is_genuine(keys=(new_secret(),))
+    assert not is_genuine(body=b"[]")
+    assert not is_genuine(at=now - 3600)
+
+
+def test_htmx_gets_the_part_which_asks_again_only_while_something_is_due(client, ann):
+    webhook = make_webhook(ann)
+    address = f"/webhooks/{webhook.pk}/"
+    calm = client.get(address, headers={"hx-request": "true"}).content.decode()
+    make_delivery(webhook)
+    busy = client.get(address, headers={"hx-request": "true"}).content.decode()
+
+    assert "<html" not in calm
+    assert 'id="webhook-deliveries"' in calm
+    assert "every 2s" not in calm
+    assert "every 2s" in busy
+
+
+def test_a_test_is_put_on_its_way_but_not_while_paused(client, ann):
+    webhook = make_webhook(ann)
+    client.post(f"/webhooks/{webhook.pk}/test/")
+    Webhook.objects.update(is_on=False)
+    answer = client.post(f"/webhooks/{webhook.pk}/test/", follow=True)
+
+    assert [one.event for one in Delivery.objects.all()] == ["test"]
+    assert "It is paused." in answer.content.decode()
+
+
+def test_a_delivery_is_sent_again(client, ann):
+    webhook = make_webhook(ann)
+    delivery = make_delivery(webhook, status="failed", attempts=7)
+    client.post(f"/webhooks/{webhook.pk}/deliveries/{delivery.pk}/again/")
+
+    delivery.refresh_from_db()
+    assert (delivery.status, delivery.attempts) == ("waiting", 0)
+
+
+def test_what_is_under_way_is_not_sent_again(client, ann):
+    webhook = make_webhook(ann)
+    until = timezone.now() + timedelta(seconds=30)
+    delivery = make_delivery(webhook, attempts=1, taken_until=until)
+    address = f"/webhooks/{webhook.pk}/deliveries/{delivery.pk}/again/"
+
+    assert (
+        "An attempt is under way" in client.post(address, follow=True).content.decode()
+    )
+
+
+def test_it_is_paused_and_goes_on(client, ann):
+    webhook = make_webhook(ann)
+    for asked in ("0", "1"):
+        client.post(f"/webhooks/{webhook.pk}/switch/", {"on": asked})
+        assert Webhook.objects.get().is_on is (asked == "1")
+
+
+def test_a_new_secret_is_shown_once_and_the_old_one_signs_on(client, ann):
+    webhook = make_webhook(ann)
+    old = secrets_of(webhook)[0]
+    client.post(f"/webhooks/{webhook.pk}/rotate/")
+    new = secrets_of(Webhook.objects.get())[0]
+    first, second = (page_of(client, f"/webhooks/{webhook.pk}/") for _ in range(2))
+
+    assert new != old
+    assert new in first
+    assert new not in second
+    assert "signs too until" in second
+
+
+def test_it_is_deleted_after_a_question(client, ann):
+    webhook = make_webhook(ann, name="Night watch")
+    address = f"/webhooks/{webhook.pk}/delete/"
+    asked = page_of(client, address)
+    assert Webhook.objects.exists()
+    answer = client.post(address, follow=True).content.decode()
+
+    assert "Delete Night watch?" in asked
+    assert "Night watch is deleted." in answer
+    assert not Webhook.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("verb", "path"),
+    [
+        ("get", ""),
+        *(("get", path) for path in ("edit/", "delete/")),
+        *(("post", path) for path in ("edit/", "test/", "switch/", "rotate/")),
+        *(("post", path) for path in ("delete/", "deliveries/{delivery}/again/")),
+    ],
+)
+def test_a_stranger_gets_404(client, ann, verb, path):
+    delivery = make_delivery()
+    address = f"/webhooks/{delivery.webhook_id}/{path}".format(delivery=delivery.pk)
+
+    assert getattr(client, verb)(address).status_code == 404
+
+
+def test_a_delivery_of_another_webhook_is_not_found(client, ann):
+    other = make_delivery()
+    address = f"/webhooks/{make_webhook(ann).pk}/deliveries/{other.pk}/again/"
+
+    assert client.post(address).status_code == 404
