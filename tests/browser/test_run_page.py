@@ -194,6 +194,25 @@ def test_a_phone_shows_one_pane_at_a_time(browser, site, scheme):
         expect(page.locator("#run-detail")).to_be_hidden()
 
 
+def test_back_to_the_steps_is_not_lost_to_what_arrives_meanwhile(browser, site):
+    with person(browser, site, viewport={"width": 390, "height": 844}) as context:
+        page = begun(context, site, "brisk")
+        page.wait_for_selector(OVER)
+        page.click("#run-step-2 a")
+        page.wait_for_url(re.compile("step=2"))
+        expect(page.locator("#run-detail[data-step='2']")).to_be_visible()
+        held = []
+        page.route("**/*step=1", lambda route: held.append(route))
+        late = "{target: '#run-detail', swap: 'outerMorph'}"
+        page.evaluate(f"htmx.ajax('GET', '?step=1', {late}); history.back()")
+        page.wait_for_url(re.compile(r"/runs/\d+/$"))
+        wait_until(lambda: held or page.wait_for_timeout(20))
+        held[0].continue_()
+
+        expect(page.locator("#run-steps-pane")).to_be_visible()
+        expect(page.locator("#run-detail")).to_be_hidden()
+
+
 def test_steps_of_called_agents_unfold_below_the_call_and_stay_open(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "Trip chooser")

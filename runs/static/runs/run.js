@@ -106,7 +106,7 @@
     searching ||= setTimeout(async () => {
       const isTyping = find("#run-search")?.value !== (asked().get("q") ?? "");
       try {
-        if (!isTyping) await window.htmx.ajax("GET", location.pathname + location.search, { target: "#run-steps-pane", swap: "outerMorph", headers: { "HX-Target": "section#run-steps-pane" } });
+        if (!isTyping) await window.htmx.ajax("GET", location.pathname + location.search, { source: "#run-steps-pane", target: "#run-steps-pane", swap: "outerMorph", headers: { "HX-Target": "section#run-steps-pane" } });
       } finally {
         searching = 0;
       }
@@ -145,8 +145,13 @@
   let due = 0;
   function refresh() {
     clearTimeout(due);
-    due = setTimeout(() => window.htmx.ajax("GET", location.pathname + location.search, { target: "#run-detail", swap: "outerMorph" }), 250);
+    due = setTimeout(() => window.htmx.ajax("GET", location.pathname + location.search, { source: "#run-detail", target: "#run-detail", swap: "outerMorph" }), 250);
   }
+  // What was asked for at another address does not belong here.
+  document.addEventListener("htmx:before:swap", (event) => {
+    const ctx = event.detail.ctx, isOwn = ctx.sourceElement?.matches("#run-detail, #run-steps-pane");
+    if (isOwn && ctx.request.action !== location.pathname + location.search) event.preventDefault();
+  });
 
   document.addEventListener("htmx:after:swap", (event) => {
     const ctx = event.detail.ctx, source = ctx.sourceElement ?? event.target;
@@ -366,9 +371,11 @@
   let back = null; // the pane that Back leads to
   document.addEventListener("htmx:before:history:restore", () => {
     wanted = null;
+    clearTimeout(due);
     back = leftAt.get(location.href) ?? null;
   });
-  document.addEventListener("htmx:after:swap", () => {
+  document.addEventListener("htmx:after:swap", (event) => {
+    if (!event.detail.ctx.request?.headers["HX-History-Restore-Request"]) return;
     if (back) show(back);
     back = null;
   });
