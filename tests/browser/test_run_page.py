@@ -17,6 +17,11 @@ pytestmark = pytest.mark.browser
 QUESTION = "根据北京的天气情况，制定一个出游计划"
 LONG = 60_000
 OVER = "#run-progress [data-status=succeeded]"
+RESTORED = """() => { window.restored = new Promise((done) => {
+  document.addEventListener("htmx:after:swap", (event) => {
+    if (event.detail.ctx.target === document.body) setTimeout(done);
+  });
+}); }"""
 
 
 @pytest.fixture(scope="module")
@@ -207,7 +212,9 @@ def test_back_to_the_steps_is_not_lost_to_what_arrives_meanwhile(browser, site):
         page.evaluate(f"htmx.ajax('GET', '?step=1', {late}); history.back()")
         page.wait_for_url(re.compile(r"/runs/\d+/$"))
         wait_until(lambda: held or page.wait_for_timeout(20))
+        page.evaluate(RESTORED)
         held[0].continue_()
+        page.evaluate("window.restored")
 
         expect(page.locator("#run-steps-pane")).to_be_visible()
         expect(page.locator("#run-detail")).to_be_hidden()
