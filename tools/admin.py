@@ -31,6 +31,7 @@ from tools.admin_parts import (
     when,
 )
 from tools.admin_people import PersonAdmin, TeamAdmin
+from tools.admin_plain import quiet
 from tools.admin_schema import schema_part
 from tools.admin_try import try_page
 from tools.forms.credential import CredentialForm
@@ -108,12 +109,16 @@ class ToolAdmin(OwnedAdmin):
         """How often in 30 days."""
         return called_by(tool)
 
-    @admin.display(description="Failed", ordering="failure_rate")
+    @admin.display(
+        description="Failed",
+        ordering="failure_rate",
+        empty_value=quiet("no calls"),
+    )
     def failed(self, tool: Any) -> SafeString | str:
         """Which part of the calls failed."""
         return failure_rate(tool)
 
-    @admin.display(description="By day")
+    @admin.display(description="By day", empty_value="")
     def by_day(self, tool: Any) -> SafeString:
         """Calls and failures of 30 days as a drawing."""
         return draw(days_of(tool.recent_usage, now=timezone.now()))

@@ -13,7 +13,7 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from tools.admin_plain import PlainAdmin, titled
+from tools.admin_plain import PlainAdmin, quiet, titled
 from tools.audit.entry import AuditEntry
 
 MOST_ROWS = 50_000
@@ -42,6 +42,8 @@ class AuditEntryAdmin(PlainAdmin):
     )
     search_fields = ("thing", "by", "note")
     list_per_page = 50
+    empty_value_display = SafeString("")
+    """Few give a reason."""
     show_full_result_count = False
     fields = ("when", "who", "way", "what", "which", "changes_long", "note")
     readonly_fields = fields
@@ -99,7 +101,7 @@ class AuditEntryAdmin(PlainAdmin):
         """The first few fields; of a new or deleted thing how many there are."""
         if entry.action in WHOLE:
             number = len(entry.changes)
-            return format_html('<span class="quiet">{}</span>', counted(number))
+            return quiet(counted(number))
         pairs = list(pairs_of(entry, SHOWN_LENGTH))
         rest = len(pairs) - SHOWN_FIELDS
         return changes_table(pairs[:SHOWN_FIELDS], more=max(rest, 0))

@@ -13,7 +13,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from tools.admin_owned import OwnedAdmin
-from tools.admin_parts import when
+from tools.admin_parts import breaking, when
 from tools.errors import Interrupted, ToolFailed
 from tools.forms.mcp_server import McpServerForm
 from tools.mcp.offer import Offer
@@ -58,7 +58,7 @@ class McpServerAdmin(OwnedAdmin):
     @admin.display(description="Where")
     def where(self, server: McpServer) -> SafeString:
         """Its address, or the name of its command."""
-        return format_html("<code>{}</code>", server.url or server.command)
+        return format_html("<code>{}</code>", breaking(server.url or server.command))
 
     @admin.display(description="Tools")
     def tools(self, server: Any) -> int | str:

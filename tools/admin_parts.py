@@ -1,23 +1,28 @@
 """Parts of the tool pages in the admin: cells and tables."""
 
+import re
 from datetime import datetime
 from typing import Any
 
 from django.template.loader import render_to_string
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
 from tools.admin_filters import FAILING
+from tools.admin_plain import quiet
 from tools.argument_rows import rows_of
 from tools.models import Tool
 from tools.services import tool_spec_of
 
+BREAKS = re.compile(r"(?<=[/.?&=_-])(?![/.?&=_-])")
+"""Where an address may be broken into lines."""
 
-def when(at: datetime | None) -> SafeString | str:
+
+def when(at: datetime | None) -> SafeString:
     """Return how long ago, the exact time being the title."""
     if at is None:
-        return "never"
+        return quiet("never")
     ago = timesince(at, depth=1)
     return format_html(
         '<time datetime="{}" title="{} UTC" data-style="ago">{} ago</time>',
@@ -25,6 +30,12 @@ def when(at: datetime | None) -> SafeString | str:
         f"{at:%d %b %Y %H:%M}",
         ago,
     )
+
+
+def breaking(address: str) -> SafeString:
+    """Return an address that breaks between its parts, and never within a word."""
+    parts = BREAKS.split(address)
+    return format_html_join(SafeString("<wbr>"), "{}", ((part,) for part in parts))
 
 
 def called_by(tool: Any) -> int | str:

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from tools.admin_parts import when
-from tools.admin_plain import PlainAdmin, titled
+from tools.admin_plain import PlainAdmin, quiet, titled
 from tools.generic import (
     ModelForm,
     ModelMultipleChoiceField,
@@ -93,7 +93,6 @@ class PersonForm(ModelForm):
             "is_active": "May sign in",
             "is_staff": "Opens the administration",
             "is_superuser": "Administrator",
-            "email": "E-mail address",
         }
         help_texts = {
             "username": "Letters, digits and @ . + - _",
@@ -215,7 +214,7 @@ class TeamAdmin(PlainAdmin, GroupAdmin):
         ("In the administration", {"fields": ["permissions"], "classes": ["rights"]}),
     )
 
-    @admin.display(description="Members")
+    @admin.display(description="Members", empty_value=quiet("nobody"))
     def members(self, group: Group) -> str:
         """The first few names."""
         names = [user.get_full_name() or user.username for user in group.user_set.all()]

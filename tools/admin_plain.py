@@ -9,6 +9,7 @@ from django.forms import Media, ModelChoiceField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeData, SafeString
 
@@ -37,6 +38,11 @@ def in_our_words(message: Any) -> Any:
     return IN_OUR_WORDS.get(text, message)
 
 
+def quiet(words: str) -> SafeString:
+    """Return what a cell says that has nothing to say."""
+    return format_html('<span class="quiet">{}</span>', words)
+
+
 def titled(filter_class: Any, words: str) -> Any:
     """Return a filter under a title of ours."""
 
@@ -52,6 +58,7 @@ class PlainAdmin(ModelAdmin):
     """Works without a script; what became of a thing is told by the audit log."""
 
     show_facets = admin.ShowFacets.NEVER
+    empty_value_display = quiet("none")
     noun = ""
     """What the audit log calls one of them."""
 

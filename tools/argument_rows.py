@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from tools.forms.arguments import without_null
+from tools.argument_kind import kind_of
 
 
 class ArgumentRow(NamedTuple):
@@ -32,17 +32,3 @@ def rows_of(schema: dict[str, Any] | None) -> list[ArgumentRow] | None:
         for name, part in schema.get("properties", {}).items()
         if isinstance(part, dict)
     ]
-
-
-def kind_of(part: dict[str, Any]) -> str:
-    """Return a type in words: `list of strings`, `one of c, f`."""
-    part = without_null(part)
-    if isinstance(part.get("enum"), list):
-        return "one of " + ", ".join(map(str, part["enum"]))
-    if part.get("type") == "array":
-        inner = part.get("items")
-        return f"list of {kind_of(inner)}s" if isinstance(inner, dict) else "list"
-    kind = part.get("type", "any value")
-    if isinstance(kind, list):
-        return " or ".join(map(str, kind))
-    return f"{kind} ({part['format']})" if part.get("format") else str(kind)

@@ -33,4 +33,7 @@ def tool_import(request: HtmxRequest) -> HttpResponse:
     form = AgentImportForm(request.POST or None, request.FILES or None)
     if imported(request, form):
         return redirect("tool-list")
-    return render(request, "tools/import.html", {"form": form})
+    user = request.user
+    may_manage = user.is_staff and user.has_perm("tools.view_tool")
+    context = {"form": form, "may_manage": may_manage}
+    return render(request, "tools/import.html", context)

@@ -83,6 +83,15 @@ def test_the_list_can_be_filtered(query, names):
     assert {n for n in all_names if f"<code>{n}</code>" in shown} == names
 
 
+def test_a_tool_without_calls_leaves_no_cell_to_guess_at():
+    make_tool(name="idle")
+
+    shown = page(signed_in(), LIST)
+
+    for words in ("never", "none", "no calls"):
+        assert f'<span class="quiet">{words}</span>' in shown
+
+
 def test_the_list_says_what_went_wrong_last():
     make_tool(last_error="The shop is closed.")
 
@@ -348,8 +357,26 @@ def test_a_tool_is_tried_with_a_form_of_its_arguments():
     assert 'name="arg-a"' in page(signed_in(), address)
     shown = signed_in().post(address, {"arg-a": "40", "arg-b": "2"}).content.decode()
 
-    assert "<pre>42</pre>" in shown
+    assert '<pre class="code" id="tool-result-text">42</pre>' in shown
+    assert 'data-copy="#tool-result-text"' in shown
     assert " ms" in shown
+
+
+def test_trying_says_what_each_argument_takes():
+    tool = make_tool(
+        kind="http",
+        config={"method": "GET", "url": "https://api.example.com/"},
+        args_schema={
+            "type": "object",
+            "properties": {"free": {}, "tags": {"type": "array", "items": {}}},
+            "required": ["free"],
+        },
+    )
+
+    shown = page(signed_in(), reverse("admin:tools_tool_try", args=[tool.pk]))
+
+    assert '<code>free</code> <span class="faint">any JSON</span>' in shown
+    assert '<code>tags</code> <span class="faint">list, optional</span>' in shown
 
 
 def test_the_request_is_shown_without_a_call():

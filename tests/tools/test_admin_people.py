@@ -127,6 +127,17 @@ def test_a_group_names_its_members_and_rights():
     assert list(team.permissions.all()) == [right("add_tool")]
 
 
+def test_lists_say_what_nobody_filled_in():
+    Group.objects.create(name="Bookkeeping")
+    client = signed_in()
+
+    groups = client.get("/admin/auth/group/").content.decode()
+    people = client.get("/admin/auth/user/").content.decode()
+
+    assert '<td class="field-members"><span class="quiet">nobody</span></td>' in groups
+    assert '<td class="field-email"><span class="quiet">none</span></td>' in people
+
+
 def test_what_became_of_a_person_is_in_the_audit_log():
     bob = make_user("bob")
 

@@ -1,6 +1,7 @@
 """Tools as files: taking them along, and importing drafts."""
 
 import json
+import re
 import socket
 
 import pytest
@@ -44,6 +45,23 @@ FILE = {
 
 def told(answer) -> str:
     return " ".join(str(message) for message in answer.context["messages"])
+
+
+@pytest.mark.parametrize(
+    ("rights", "trail"),
+    [
+        ({"is_staff": True, "is_superuser": True}, ["Administration", "Tools"]),
+        ({}, ["Tools"]),
+    ],
+)
+def test_the_import_stands_where_its_other_pages_do(rights, trail):
+    client = Client()
+    client.force_login(make_user("bob", **rights))
+
+    shown = client.get(IMPORT).content.decode()
+
+    crumbs = shown.partition('class="crumbs"')[2].partition("</nav>")[0]
+    assert re.findall(r"<a [^>]*>([^<]+)</a>", crumbs) == trail
 
 
 def test_a_tool_is_exported_without_what_looks_like_a_secret(client, ann):

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from tools.argument_kind import kind_of, without_null
 from tools.forms.fields import JsonField
 
 ONE_TEXT = "input"
@@ -22,18 +23,20 @@ class ArgumentsForm(forms.Form):
         super().__init__(data)
         self.schema = schema
         if schema is None:
-            self.fields[ONE_TEXT] = forms.CharField(
+            text = forms.CharField(
                 label="Input",
                 required=False,
                 strip=False,
                 widget=forms.Textarea(attrs={"rows": 3}),
             )
+            text.kind = "text"  # type: ignore[attr-defined]  # for the template
+            self.fields[ONE_TEXT] = text
             return
         required = schema.get("required", [])
         for name, part in schema.get("properties", {}).items():
             if isinstance(part, dict):
                 field = field_of(part, required=name in required)
-                field.label = name
+                field.label, field.kind = name, kind_of(part)  # type: ignore[attr-defined]  # for the template
                 field.help_text = str(part.get("description", ""))
                 self.fields[name] = field
 
@@ -64,26 +67,6 @@ def field_of(part: dict[str, Any], *, required: bool) -> forms.Field:
     if kind == "string":
         return TextField(required=required, initial=initial)
     return JsonValueField(required=required, initial=initial)
-
-
-def without_null(part: dict[str, Any]) -> dict[str, Any]:
-    """Return the one schema that is not null, of a value that may be left out."""
-    for key in ("anyOf", "oneOf"):
-        others = [one for one in part.get(key, []) if not is_null(one)]
-        if len(others) == 1 and isinstance(others[0], dict):
-            return {**others[0], "default": part.get("default")}
-    kinds = part.get("type")
-    if not isinstance(kinds, list) or "null" not in kinds or len(kinds) != 2:
-        return part
-    plain = {**part, "type": next((kind for kind in kinds if kind != "null"), "null")}
-    if isinstance(part.get("enum"), list):
-        plain["enum"] = [one for one in part["enum"] if one is not None]
-    return plain
-
-
-def is_null(part: Any) -> bool:
-    """Whether a schema, which may be just true or false, means null alone."""
-    return isinstance(part, dict) and part.get("type") == "null"
 
 
 class TextField(forms.CharField):

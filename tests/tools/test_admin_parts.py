@@ -1,0 +1,20 @@
+"""Cells of the administration's lists."""
+
+import pytest
+
+from tools.admin_parts import breaking
+
+
+@pytest.mark.parametrize(
+    ("address", "broken"),
+    [
+        (
+            "https://calendar.example/mcp",
+            "https://<wbr>calendar.<wbr>example/<wbr>mcp",
+        ),
+        ("calendar", "calendar"),
+        ("https://a/?<b>", "https://<wbr>a/?<wbr>&lt;b&gt;"),
+    ],
+)
+def test_an_address_is_broken_between_its_parts(address, broken):
+    assert breaking(address) == broken

@@ -1,0 +1,44 @@
+"""What an argument takes, in words."""
+
+from typing import Any
+
+
+def kind_of(part: dict[str, Any]) -> str:
+    """Return a type in words: `list of strings`, `one of c, f`, `any JSON`."""
+    part = without_null(part)
+    if isinstance(part.get("enum"), list):
+        return "one of " + ", ".join(map(str, part["enum"]))
+    kind = part.get("type", "any JSON")
+    if kind == "array":
+        return list_of(part.get("items"))
+    if isinstance(kind, list):
+        return " or ".join(map(str, kind))
+    return f"{kind} ({part['format']})" if part.get("format") else str(kind)
+
+
+def list_of(inner: Any) -> str:
+    """Return a list in words; of members that may be anything, just that."""
+    if not isinstance(inner, dict) or "type" not in without_null(inner):
+        return "list"
+    kind = kind_of(inner)
+    return f"list of {kind}s" if kind.isalpha() else f"list of {kind}"
+
+
+def without_null(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the one schema that is not null, of a value that may be left out."""
+    for key in ("anyOf", "oneOf"):
+        others = [one for one in part.get(key, []) if not is_null(one)]
+        if len(others) == 1 and isinstance(others[0], dict):
+            return {**others[0], "default": part.get("default")}
+    kinds = part.get("type")
+    if not isinstance(kinds, list) or "null" not in kinds or len(kinds) != 2:
+        return part
+    plain = {**part, "type": next((kind for kind in kinds if kind != "null"), "null")}
+    if isinstance(part.get("enum"), list):
+        plain["enum"] = [one for one in part["enum"] if one is not None]
+    return plain
+
+
+def is_null(part: Any) -> bool:
+    """Whether a schema, which may be just true or false, means null alone."""
+    return isinstance(part, dict) and part.get("type") == "null"
