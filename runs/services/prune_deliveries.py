@@ -1,30 +1,51 @@
 """Forgetting deliveries: a webhook keeps the newest thousand, of the last 30 days."""
 
+import time
+from dataclasses import dataclass
 from datetime import timedelta
 
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 
-from runs.models import Delivery, Webhook
+from runs.models import Delivery
 
 KEPT = 1_000
 """Of one webhook."""
 DAYS = 30
 AT_ONCE = 500
+PAUSE = 3_600.0
+"""Seconds, after nothing was found to forget."""
+
+
+@dataclass
+class Pruning:
+    """When a worker looks again."""
+
+    due: float = 0.0
+
+    def go_on(self) -> int:
+        """Forget some where it is time; after nothing was found, an hour is waited."""
+        if time.monotonic() < self.due:
+            return 0
+        gone = prune_deliveries()
+        if not gone:
+            self.due = time.monotonic() + PAUSE
+        return gone
 
 
 def prune_deliveries() -> int:
     """Delete some that are over and too old or too many; return how many.
 
-    Of too many it looks at one webhook, drawn by lot, so that a sweep stays short.
+    Of each webhook a few at a time, so that a sweep stays short.
     """
     over = Delivery.objects.exclude(status=Delivery.Status.WAITING)
     gone = _delete(over.filter(created_at__lt=timezone.now() - timedelta(days=DAYS)))
-    webhook = Webhook.objects.order_by("?").values_list("pk", flat=True).first()
-    own = Delivery.objects.filter(webhook=webhook).order_by("-pk")
-    last = own.values_list("pk", flat=True)[KEPT : KEPT + 1].first()
-    if last is not None:
-        gone += _delete(over.filter(webhook=webhook, pk__lte=last))
+    numbers = Delivery.objects.order_by().values_list("webhook").annotate(Count("pk"))
+    for webhook, _ in numbers.filter(pk__count__gt=KEPT):
+        own = Delivery.objects.filter(webhook=webhook).order_by("-pk")
+        last = own.values_list("pk", flat=True)[KEPT : KEPT + 1].first()
+        if last is not None:  # another worker may have been here first
+            gone += _delete(over.filter(webhook=webhook, pk__lte=last))
     return gone
 
 

@@ -18,7 +18,7 @@ from runs.services.expire_questions import expire_questions
 from runs.services.file_runs import file_runs
 from runs.services.held import Process
 from runs.services.move import move, wake_parent
-from runs.services.prune_deliveries import prune_deliveries
+from runs.services.prune_deliveries import Pruning
 from runs.services.sample_queue import sample_queue
 from runs.services.start_due import start_due
 
@@ -86,7 +86,7 @@ def keep_sweeping(process: Process, stop: threading.Event) -> None:
 
     After a database error one lease is waited, so that live workers renew first.
     """
-    pause = settings.SWEEP_SECONDS
+    pause, pruning = settings.SWEEP_SECONDS, Pruning()
     while not stop.wait(pause):
         pause = settings.SWEEP_SECONDS
         try:
@@ -96,7 +96,7 @@ def keep_sweeping(process: Process, stop: threading.Event) -> None:
             sample_queue()
             end_quiet_spells()
             ring_due_deliveries()
-            prune_deliveries()
+            pruning.go_on()
         except (DatabaseError, InterfaceError) as error:
             logger.warning("no sweep, the database is away: %s", error)
             connection.close()

@@ -12,8 +12,12 @@ from django.db.models import QuerySet, Sum
 from runs.models import Run, RunTally
 
 DAYS = 7
-LEFT, STEP, WIDTH = 9.0, 13.0, 9.0
-"""Percent: where the first bar begins, from bar to bar, a bar's width."""
+STEP = 100 / DAYS
+"""Percent of the axis, from bar to bar."""
+WIDTH = 10.0
+"""Of a bar; its templates say the same."""
+LEFT = (STEP - WIDTH) / 2
+"""Where the first bar begins."""
 TOP, BASE = 8.5, 112.5
 SAMPLE = 3000
 """Durations are taken from this many of the newest runs at most."""
@@ -34,6 +38,8 @@ class Label(NamedTuple):
 
     at: str
     word: str
+    anchor: str = "middle"
+    """Which end of the word stands there: start, middle or end."""
 
 
 class Chart(NamedTuple):
@@ -133,7 +139,12 @@ def spending_of(tallies: QuerySet[RunTally]) -> Spending | None:
 def _bar(place: int, value: float, top: float, words: str) -> Bar:
     height = max(1.5, (BASE - TOP) * value / top)
     y = BASE - 0.5 - height
-    return Bar("c-stop", f"{LEFT + STEP * place}", f"{y:.1f}", f"{height:.1f}", words)
+    return Bar("c-stop", bar_at(place), f"{y:.1f}", f"{height:.1f}", words)
+
+
+def bar_at(place: int) -> str:
+    """Return where the bar of a day begins, in percent of the axis."""
+    return f"{LEFT + STEP * place:.2f}"
 
 
 def _amount(value: float, is_cost: bool) -> str:
@@ -160,9 +171,7 @@ def stack(
             height = max(1.5, (BASE - TOP) * number / top)
             y -= height
             words = f"{day:%d %b}: {number} {status}"
-            bars.append(
-                Bar(look, f"{LEFT + STEP * place}", f"{y:.1f}", f"{height:.1f}", words)
-            )
+            bars.append(Bar(look, bar_at(place), f"{y:.1f}", f"{height:.1f}", words))
             y -= 0.8
     return bars
 
@@ -196,7 +205,7 @@ def points(days: Sequence[date], values: dict[date, float], top: float) -> str:
     A single day is a short dash, because a line of one point cannot be seen.
     """
     found = [
-        (LEFT + WIDTH / 2 + STEP * place, BASE - (BASE - TOP) * values[day] / top)
+        (STEP * (place + 0.5), BASE - (BASE - TOP) * values[day] / top)
         for place, day in enumerate(days)
         if day in values
     ]
@@ -225,7 +234,7 @@ def day_labels(days: Sequence[date]) -> list[Label]:
     """Return the days; the month only where it begins."""
     return [
         Label(
-            f"{LEFT + WIDTH / 2 + STEP * place}",
+            f"{STEP * (place + 0.5):.2f}",
             f"{day.day} {day:%b}" if place == 0 or day.day == 1 else f"{day.day}",
         )
         for place, day in enumerate(days)

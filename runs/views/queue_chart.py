@@ -5,12 +5,13 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from runs.models import QueueSample
-from runs.views.charts import BASE, LEFT, TOP, Label, count_ticks, round_up
+from runs.views.charts import BASE, TOP, Label, count_ticks, round_up
 
 SPAN = timedelta(hours=24)
 SLOTS = 96
 """Of a quarter of an hour each; the worst minute of each is drawn."""
-RIGHT = 99.0
+STEP = 100 / SLOTS
+"""Percent of the axis, from slot to slot."""
 
 
 class QueueChart(NamedTuple):
@@ -40,7 +41,6 @@ def queue_chart(samples: Iterable[QueueSample], *, now: datetime) -> QueueChart 
         return None
     longest = max(sample.wait for sample in worst.values())
     top = round_up(max(longest, 1.0))
-    step = (RIGHT - LEFT) / SLOTS
     bars = []
     for slot, sample in sorted(worst.items()):
         if sample.wait:
@@ -49,11 +49,11 @@ def queue_chart(samples: Iterable[QueueSample], *, now: datetime) -> QueueChart 
                 f"{sample.minute:%H:%M} UTC: {sample.queued} queued, "
                 f"the oldest for {sample.wait:.0f} s"
             )
-            x, y = f"{LEFT + slot * step:.2f}", f"{BASE - 0.5 - height:.1f}"
+            x, y = f"{slot * STEP:.2f}", f"{BASE - 0.5 - height:.1f}"
             bars.append((x, y, f"{height:.1f}", words))
     first = min(worst)
     gaps = [
-        f"{LEFT + slot * step:.2f}"
+        f"{slot * STEP:.2f}"
         for slot in range(first, SLOTS - 1)
         if slot not in worst or not worst[slot].workers
     ]
@@ -62,10 +62,11 @@ def queue_chart(samples: Iterable[QueueSample], *, now: datetime) -> QueueChart 
         gaps,
         count_ticks(top),
         [
-            Label(f"{LEFT + (RIGHT - LEFT) * part:.1f}", word)
-            for part, word in ((0.02, "24 h ago"), (0.5, "12 h ago"), (0.98, "now"))
+            Label("0", "24 h ago", "start"),
+            Label("50", "12 h ago"),
+            Label("100", "now", "end"),
         ],
         longest=longest,
         most=max(sample.queued for sample in worst.values()),
-        width=f"{step * 0.8:.2f}",
+        width=f"{STEP * 0.8:.2f}",
     )

@@ -1,5 +1,6 @@
 """The list of runs: filters in the address, keyset pages, rows that move on."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -10,7 +11,6 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest, page_or_part
 from runs.models import Agent, AgentVersion, Run, RunTag, SavedFilter, Schedule
-from runs.models.runs import UNFINISHED
 from runs.views.list_rows import rows_of, with_doing
 from runs.views.run_filters import (
     GROUPS,
@@ -21,9 +21,11 @@ from runs.views.run_filters import (
     agents_of,
     read_filters,
 )
-from runs.views.run_pages import found_runs, page_of
+from runs.views.run_pages import COUNTED, counted, found_runs, page_of
 
 LIST = reverse_lazy("run-list")
+SMALL = ("unfinished", "needs")
+"""The groups that are counted."""
 CHOICES = 200
 """Of a filter's list; more are written into the address."""
 
@@ -36,8 +38,12 @@ def run_list(request: HtmxRequest) -> HttpResponse:
     rows = with_doing(visible).prefetch_related("tags")
     queries = found_runs(rows, filters, user=request.user)
     page = page_of(queries, request.GET, filters.sort)
+    is_cut = bool(page.before or page.after)
     context = {
         "rows": rows_of(page.runs),
+        "found": counted(queries) if filters.any and is_cut else len(page.runs),
+        "most_counted": COUNTED,
+        "is_whole": filters.any and not is_cut,
         "is_moving": not filters.sort and any(not run.is_over for run in page.runs),
         "here": request.get_full_path(),
         "newer": _beside(filters, "after", page.before),
@@ -66,28 +72,27 @@ def _beside(filters: Filters, side: str, place: str) -> str:
     return f"{filters.address()}&{side}={place}".replace("?&", "?") if place else ""
 
 
-def groups_of(filters: Filters, user: User) -> list[tuple[str, str, bool, int | None]]:
+def groups_of(filters: Filters, user: User) -> list[tuple[str, str, bool, str]]:
     """Return word, address, whether it is shown now, and the count where it is small.
 
     All unfinished runs fit into one small index; those that ended are not counted.
-    Runs of called agents count where they are shown: when they need a person.
+    A count is of the list that the address leads to.
     """
-    mine = Run.objects.visible_to(user).filter(status__in=UNFINISHED)
-    states = list(mine.values_list("status", "parent_step")[:1000])
-    needs = GROUPS["needs"][1] or ()
-    counts = {
-        "unfinished": sum(step is None for _, step in states),
-        "needs": sum(state in needs for state, _ in states),
-    }
     return [
         (
             word,
             f"{LIST}{filters.address(status=key)}",
             key == filters.status,
-            counts.get(key),
+            count_of(replace(filters, status=key), user) if key in SMALL else "",
         )
         for key, (word, _) in GROUPS.items()
     ]
+
+
+def count_of(filters: Filters, user: User) -> str:
+    """Return how many runs pass; empty where there are none."""
+    found = counted(found_runs(Run.objects.visible_to(user), filters, user=user))
+    return f"{COUNTED:,}+" if found > COUNTED else str(found or "")
 
 
 def panel_of(filters: Filters, user: User) -> dict[str, Any]:

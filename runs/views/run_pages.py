@@ -12,6 +12,8 @@ from runs.views.run_filters import Filters, passing, said_in
 from runs.whole_number import whole_number
 
 PAGE = 50
+COUNTED = 1_000
+"""Of what is found; more are not counted."""
 
 
 class RunPage(NamedTuple):
@@ -68,6 +70,15 @@ def page_of(queries: list[QuerySet[Run]], query: QueryDict, sort: str) -> RunPag
         before=str(place_of(found[0], sort)) if has_above else "",
         after=str(place_of(found[-1], sort)) if has_below else "",
     )
+
+
+def counted(queries: list[QuerySet[Run]]) -> int:
+    """Return how many runs are found, `COUNTED` + 1 where it is more."""
+    found: set[int] = set()
+    for query in queries:
+        ids = query.order_by().values_list("pk", flat=True)
+        found.update(ids[: COUNTED + 1])
+    return min(len(found), COUNTED + 1)
 
 
 def place_of(run: Run, sort: str) -> Place:

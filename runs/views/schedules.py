@@ -1,6 +1,6 @@
 """Schedules: the list, one schedule with its times and runs, and what can be done."""
 
-from datetime import datetime
+from datetime import datetime, tzinfo
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -32,8 +32,8 @@ SHOWN = 5
 """Times to come."""
 
 
-class Coming(NamedTuple):
-    """A time to come: as the clocks of the schedule's zone show it, and the moment."""
+class Moment(NamedTuple):
+    """A time of a schedule: as the clocks of its zone show it, and the moment."""
 
     local: str
     at: datetime
@@ -70,6 +70,7 @@ def schedule_detail(request: HtmxRequest, pk: int) -> HttpResponse:
         "here": request.get_full_path(),
         "words": words_of(schedule.cron),
         "coming": coming_of(schedule.cron, schedule.time_zone, first=schedule.next_at),
+        "last": last_of(schedule),
         "most_missed": MOST_COUNTED,
         "rows": rows_of(with_doing(runs).order_by("-pk")[:RECENT]),
     }
@@ -143,18 +144,33 @@ def schedule_rows(schedules: QuerySet[Schedule]) -> list[ScheduleRow]:
 
 def coming_of(
     cron: str, zone_name: str, *, first: datetime | None = None
-) -> list[Coming]:
+) -> list[Moment]:
     """Return the next times; none where the zone is not known any more.
 
     `first` is the one that a schedule stands at: while no worker is there, it is past.
     """
-    try:
-        zone = zone_of(zone_name)
-    except KeyError:
+    zone = known_zone(zone_name)
+    if zone is None:
         return []
     later = times(cron, zone, after=first or timezone.now())
     found = chain([first], later) if first else later
-    return [Coming(clock(at.astimezone(zone)), at) for at in islice(found, SHOWN)]
+    return [Moment(clock(at.astimezone(zone)), at) for at in islice(found, SHOWN)]
+
+
+def last_of(schedule: Schedule) -> Moment | None:
+    """Return the last time; none before the first, or where the zone is gone."""
+    zone = known_zone(schedule.time_zone)
+    if zone is None or schedule.last_at is None:
+        return None
+    return Moment(clock(schedule.last_at.astimezone(zone)), schedule.last_at)
+
+
+def known_zone(name: str) -> tzinfo | None:
+    """Return the zone of this name, if there is one."""
+    try:
+        return zone_of(name)
+    except KeyError:
+        return None
 
 
 def clock(local: datetime) -> str:

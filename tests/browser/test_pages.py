@@ -156,3 +156,25 @@ def test_times_are_in_the_viewers_zone(browser, lived_in):
     )
     assert f" {(utc + 8) % 24:02}:" in (time.get_attribute("title") or "")
     context.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "offered"),
+    [
+        pytest.param("succeeded", {"stop": False, "delete": True}, id="over"),
+        pytest.param("unfinished", {"stop": True, "delete": False}, id="unfinished"),
+    ],
+)
+def test_the_chosen_runs_are_offered_what_can_be_done(
+    browser, lived_in, status, offered
+):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/runs/?status={status}")
+
+    page.locator("#run-choices .sel input").first.check()
+
+    buttons = {do: page.locator(f".bulk [value={do}]") for do in offered}
+    assert {do: button.is_visible() for do, button in buttons.items()} == offered
+    assert page.locator(".bulk [value=again]").is_visible()
+    context.close()

@@ -1,13 +1,14 @@
 """Forgetting deliveries."""
 
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from django.utils import timezone
 
 from runs.models import Delivery
 from runs.services import prune_deliveries as pruning
-from runs.services.prune_deliveries import prune_deliveries
+from runs.services.prune_deliveries import PAUSE, Pruning, prune_deliveries
 from tests.make import make_delivery, make_webhook
 
 pytestmark = pytest.mark.django_db
@@ -40,3 +41,46 @@ def test_a_sweep_deletes_a_few_at_a_time(monkeypatch):
         make_delivery(status="delivered", created_at=OLD)
 
     assert [prune_deliveries() for _ in range(3)] == [1, 1, 0]
+
+
+def test_every_webhook_is_looked_at(monkeypatch):
+    monkeypatch.setattr(pruning, "KEPT", 1)
+    for webhook in (make_webhook(), make_webhook()):
+        for _ in range(2):
+            make_delivery(webhook, status="failed")
+
+    assert prune_deliveries() == 2
+
+
+def test_a_webhook_keeps_what_waits_however_much(monkeypatch):
+    monkeypatch.setattr(pruning, "KEPT", 1)
+    webhook = make_webhook()
+    for _ in range(3):
+        make_delivery(webhook)
+
+    assert prune_deliveries() == 0
+
+
+def test_goes_on_at_once_while_something_is_left(monkeypatch):
+    monkeypatch.setattr(pruning, "AT_ONCE", 1)
+    for _ in range(2):
+        make_delivery(status="delivered", created_at=OLD)
+    worker = Pruning()
+
+    assert [worker.go_on() for _ in range(3)] == [1, 1, 0]
+
+
+def test_asks_nothing_for_an_hour_after_nothing_was_found(
+    monkeypatch, django_assert_num_queries
+):
+    now = 50_000.0
+    monkeypatch.setattr(pruning, "time", SimpleNamespace(monotonic=lambda: now))
+    worker = Pruning()
+    worker.go_on()
+    make_delivery(status="delivered", created_at=OLD)
+
+    now += PAUSE - 1
+    with django_assert_num_queries(0):
+        assert worker.go_on() == 0
+    now += 1
+    assert worker.go_on() == 1

@@ -37,6 +37,7 @@ def test_the_list_can_be_searched():
 
     assert "/tools/weather/" in page
     assert "/tools/clock/" not in page
+    assert ">1 tool<" in page
 
 
 def test_the_page_of_a_tool_says_what_it_takes_and_who_may():

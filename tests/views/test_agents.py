@@ -160,3 +160,9 @@ def test_a_copy_is_ones_own(client, ann):
 
     copy = Agent.objects.get(owner=ann)
     assert (copy.name, copy.visibility) == ("shared (copy)", "private")
+
+
+def test_says_so_where_no_agent_fits(client, ann):
+    make_agent(ann, name="planner")
+
+    assert "No agent fits" in client.get("/agents/?q=zebra").content.decode()

@@ -1,6 +1,7 @@
 """What waits for a person, and the answers."""
 
 import json
+import re
 
 import pytest
 from django.contrib.auth.models import Group
@@ -355,6 +356,9 @@ def test_answered_says_who_when_and_why(client, ann):
     )
 
     page = client.get("/approvals/answered/").content.decode()
+    row = re.search(r'<td class="muted c-ag">.*?</tr>', page, re.DOTALL)
+    assert "</span> by ann · " in row[0]  # on a phone
+    assert 'c-note"><span class="clip">too much<' in row[0]
     whole = client.get(f"/approvals/{decision.pk}/").content.decode()
 
     for text in (page, whole):

@@ -174,3 +174,31 @@ def test_a_cost_that_nobody_knows_is_no_zero(client, ann):
     text = page(client, run_with(ann, "x"), run_with(ann, "y"))
 
     assert "<dt>Cost</dt><dd>no price</dd>" in text
+
+
+def test_the_title_names_both_runs(client, ann):
+    one = run_with(ann, "sun", title="Plan a day")
+    same = run_with(ann, "sun", title="Plan a day")
+    other = run_with(ann, "sun", title="Plan a night")
+
+    alike, apart = page(client, one, same), page(client, one, other)
+
+    assert f"<h1>Runs {one.pk} and {same.pk}</h1>" in alike
+    assert alike.count("Plan a day") == 1
+    assert "Plan a day" in apart
+    assert "Plan a night" in apart
+
+
+def test_what_differs_is_said_before_both_sides(client, ann):
+    short = make_spec(executor=ExecutorOptions(max_iterations=3))
+    one, other = run_with(ann, "x", spec=short), run_with(ann, "x")
+    before, after = page(client, one, other).split('<div class="mid">Limits</div>')
+
+    assert "3 rounds" not in before
+    assert after.index(">A<") < after.index("3 rounds") < after.index(">B<")
+
+
+def test_says_with_what_another_is_compared(client, ann):
+    one = run_with(ann, "sun", title="Plan a day")
+
+    assert "Plan a day" in client.get(f"/runs/compare/?a={one.pk}").text

@@ -10,6 +10,7 @@ from django.utils import timezone
 from runs.models import Run, RunTag
 from runs.services.file_runs import file_runs
 from runs.services.resume_run import resume_run
+from runs.views import run_list, run_pages
 from runs.views.run_pages import PAGE
 from tests.make import make_agent, make_run, make_step, make_user, make_worker
 
@@ -142,7 +143,7 @@ def test_takes_the_same_few_queries_however_many_runs(
     for _ in range(10):
         make_run(ann, status="running")
 
-    with django_assert_max_num_queries(15):
+    with django_assert_max_num_queries(16):
         text(client)
 
 
@@ -321,7 +322,7 @@ def test_finds_a_run_before_and_after_it_is_filed(client, ann):
 
 
 def test_the_tabs_keep_their_counts_fresh(client, ann):
-    make_run(ann, status="running")
+    make_run(ann, status="running", title="A day in Oslo")
 
     page = text(client, "?q=oslo")
     part = client.get("/runs/groups/?q=oslo").content.decode()
@@ -378,3 +379,49 @@ def test_a_stopped_run_says_what_ended_it(client, ann, reason, words):
     make_run(ann, status="stopped", stop_reason=reason)
 
     assert words in text(client)
+
+
+def test_a_run_that_is_over_cannot_be_chosen_to_stop(client, ann):
+    over, live = make_run(ann, status="failed"), make_run(ann)
+
+    page = text(client)
+
+    assert f'aria-label="Choose run {live.pk}" data-unfinished>' in page
+    assert f'aria-label="Choose run {over.pk}">' in page
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        pytest.param("?q=zebra", ">1 run<", id="one"),
+        pytest.param("?status=unfinished", ">2 runs<", id="one-page"),
+        pytest.param("?status=failed", ">55 runs, 50 on this page<", id="two-pages"),
+        pytest.param("?status=succeeded", "More than 60 runs, 50 on", id="many"),
+        pytest.param("?status=stopped", "No run fits", id="none"),
+        pytest.param("", "50 runs on this page", id="unfiltered"),
+    ],
+)
+def test_a_filtered_list_says_how_many_fit(client, ann, monkeypatch, query, words):
+    monkeypatch.setattr(run_pages, "COUNTED", 60)
+    monkeypatch.setattr(run_list, "COUNTED", 60)
+    agent = make_agent(ann)
+    statuses = {"queued": 2, "failed": 55, "succeeded": 61}
+    for status, number in statuses.items():
+        for _ in range(number):
+            make_run(ann, agent=agent, status=status)
+    make_run(ann, agent=agent, status="cancelled", title="A zebra")
+
+    assert words in " ".join(text(client, query).split())
+
+
+def test_a_count_is_of_the_list_it_leads_to(client, ann):
+    make_run(ann, title="A zebra")
+    make_run(ann, title="A horse")
+
+    assert 'Unfinished <span class="count">1<' in text(client, "?q=zebra")
+    assert 'class="count">' not in run_groups_of(text(client, "?q=cow"))
+
+
+def run_groups_of(page: str) -> str:
+    """Return the tabs above the list."""
+    return page.split('id="run-groups"')[1].split("</nav>")[0]

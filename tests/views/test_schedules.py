@@ -258,3 +258,13 @@ def test_home_shows_schedules_that_could_not_start(client: Client, ann):
 
     assert "It is archived." in page
     assert "Of another" not in page
+
+
+def test_the_last_time_is_that_of_the_schedules_clocks(client: Client, ann):
+    last = datetime(2026, 11, 20, 23, 0, tzinfo=UTC)
+    schedule = make_schedule(ann, time_zone="Asia/Shanghai", last_at=last)
+
+    facts = client.get(f"/schedules/{schedule.pk}/").text.split("Last time")[1]
+
+    assert "Sat 21 Nov 2026, 07:00" in facts
+    assert "Asia/Shanghai" in facts

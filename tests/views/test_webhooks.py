@@ -316,3 +316,13 @@ def test_a_delivery_of_another_webhook_is_not_found(client, ann):
     address = f"/webhooks/{make_webhook(ann).pk}/deliveries/{other.pk}/again/"
 
     assert client.post(address).status_code == 404
+
+
+def test_what_opens_a_form_is_called_edit(client, ann):
+    webhook = make_webhook(ann, name="Helpdesk")
+
+    page = client.get(f"/webhooks/{webhook.pk}/").content.decode()
+    form = client.get(f"/webhooks/{webhook.pk}/edit/").content.decode()
+
+    assert re.search(r'href="/webhooks/\d+/edit/">.*?</svg>Edit</a>', page)
+    assert "<h1>Edit Helpdesk</h1>" in form

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import QueueSample
+from runs.views.queue_chart import queue_chart
 from tests.make import make_run, make_user, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -78,3 +79,22 @@ def test_draws_how_long_the_queue_has_waited(client):
     assert "at most, with 5 queued at most" in page
     assert "the oldest for 12 s" in page
     assert "No worker was running" in page
+
+
+def test_the_drawing_fills_its_axis_from_a_day_ago_until_now():
+    now = timezone.now()
+    first, last = (
+        QueueSample(minute=now - ago, queued=1, running=0, wait=5.0, workers=1)
+        for ago in (timedelta(hours=24, seconds=-1), timedelta())
+    )
+
+    chart = queue_chart([first, last], now=now)
+
+    (begin, *_), (end, *_) = chart.bars
+    assert float(begin) == 0
+    assert 99 < float(end) + float(chart.width) <= 100
+    assert [(day.at, day.anchor) for day in chart.days] == [
+        ("0", "start"),
+        ("50", "middle"),
+        ("100", "end"),
+    ]
