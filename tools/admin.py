@@ -32,7 +32,7 @@ from tools.admin_parts import (
 )
 from tools.admin_people import PersonAdmin, TeamAdmin
 from tools.admin_plain import quiet
-from tools.admin_schema import schema_part
+from tools.admin_schema import json_part, schema_part
 from tools.admin_try import try_page
 from tools.forms.credential import CredentialForm
 from tools.forms.kinds import FORMS
@@ -251,6 +251,7 @@ class ToolAdmin(OwnedAdmin):
                 "revisions/<int:pk>/restore/", own(self.restore), name="tools_restore"
             ),
             path("schema/", own(schema_part), name="tools_tool_schema"),
+            path("json/", own(json_part), name="tools_tool_json"),
             path("import/", own(self.import_openapi), name="tools_tool_import"),
             *super().get_urls(),
         ]

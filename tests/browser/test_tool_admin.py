@@ -97,3 +97,21 @@ def test_arguments_are_edited_as_one_types(browser, lived_in, size, theme):
 
     assert [*json.loads(text)["properties"]] == ["status", "limit"]
     assert (wide, said, broken) == (0, [], [])
+
+
+def test_the_body_of_a_request_is_checked_as_one_types(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/admin/tools/tool/add/?kind=http")
+    expect(page.locator("[name=json_fields]")).to_be_hidden()
+    page.select_option("[name=body_kind]", "fields")
+    expect(page.locator("[name=json_fields]")).to_be_visible()
+    page.select_option("[name=body_kind]", "json")
+    expect(page.locator("[name=json_fields]")).to_be_hidden()
+    page.fill("[name=json_body]", '{"q": 1,\n "r" 2}')
+
+    says = page.locator("#tool-json-says")
+    expect(says).to_contain_text("Line 2: a colon is missing after the name.")
+    page.fill("[name=json_body]", '{"q": 1}')
+    expect(says).to_have_text("")
+    context.close()

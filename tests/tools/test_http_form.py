@@ -76,8 +76,58 @@ def test_a_stored_request_is_shown_again_as_it_was():
 
     assert form["url"].value() == "https://api.example.com/orders/{id}"
     assert form["headers"].value() == "Accept: text/plain"
-    assert form["body_kind"].value() == "json"
+    assert form["body_kind"].value() == "fields"
+    assert form["json_fields"].value() == "q: {id}"
     assert form["json_body"].value() == '{"q": "{id}"}'
+
+
+def test_a_flat_body_is_written_a_field_a_line():
+    typed = 'q: {id}\nlimit: 5\ndraft: true\nzip: "05"'
+
+    signed_in().post(ADD, filled(method="POST", body_kind="fields", json_fields=typed))
+
+    stored = Tool.objects.get(name="get_order").config["json"]
+    assert stored == {"q": "{id}", "limit": 5, "draft": True, "zip": "05"}
+
+
+def test_a_nested_body_is_shown_as_json():
+    client = signed_in()
+    body = '{"q": {"text": "{id}"}}'
+    client.post(ADD, filled(method="POST", body_kind="json", json_body=body))
+    tool = Tool.objects.get(name="get_order")
+
+    page = client.get(f"/admin/tools/tool/{tool.pk}/change/")
+    form = page.context["adminform"].form
+
+    assert form["body_kind"].value() == "json"
+    assert form["json_body"].value() == body
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ('{"q": 1,\n "r" 2}', "Line 2: a colon is missing after the name."),
+        ('{"q": {id}}', "Line 1: a name in double quotes is missing."),
+    ],
+)
+def test_a_mistake_in_the_body_is_told_as_one_types(typed, told):
+    part = signed_in().post("/admin/tools/tool/json/", {"json_body": typed})
+
+    assert told in part.content.decode()
+
+
+@pytest.mark.parametrize("typed", ["", '{"q": "{id}"}'])
+def test_a_body_without_a_mistake_is_left_in_peace(typed):
+    part = signed_in().post("/admin/tools/tool/json/", {"json_body": typed})
+
+    assert 'data-tone="bad"' not in part.content.decode()
+
+
+def test_only_who_sees_tools_has_a_body_checked():
+    client = Client()
+    client.force_login(make_user("staff", is_staff=True))
+
+    assert client.post("/admin/tools/tool/json/").status_code == 403
 
 
 @pytest.mark.parametrize(
@@ -95,7 +145,15 @@ def test_a_stored_request_is_shown_again_as_it_was():
         ({"pick": "a.b"}, "no JSON pointer"),
         ({"hosts": "https://x/"}, "is no host name"),
         ({"body_kind": "json", "json_body": "[1]"}, "GET sends no body."),
-        ({"body_kind": "json", "json_body": "{"}, "This is not JSON."),
+        ({"body_kind": "json", "json_body": "{"}, "This is not JSON. Line 1: "),
+        (
+            {"method": "POST", "body_kind": "fields", "json_fields": "no colon"},
+            "is no pair; write name: value.",
+        ),
+        (
+            {"method": "POST", "body_kind": "fields", "json_fields": "n: 1e999"},
+            "It has a number or a character that cannot be stored.",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_words(changes, sentence):

@@ -7,6 +7,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.forms.fields import InvalidJSONInput
 
+from tools.json_flaw import json_flaw
 from tools.ownership import Visibility
 from tools.storable import is_storable
 
@@ -55,6 +56,9 @@ class JsonField(forms.JSONField):
         """Return the value; refuse what could not be stored."""
         try:
             found = super().to_python(value)
+        except ValidationError as error:
+            said = f"{error.messages[0]} {json_flaw(str(value))}".rstrip()
+            raise ValidationError(said, code=error.code) from None
         except (ValueError, RecursionError):
             raise ValidationError(
                 self.error_messages["too_much"], code="too_much"

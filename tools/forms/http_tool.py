@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from tools.credentials import covers
 from tools.forms.fields import JsonField, PairsField
+from tools.forms.json_body import FlatJsonField, JsonEditor, is_flat
 from tools.forms.schema import SchemaField
 from tools.forms.tool import ToolForm
 from tools.kinds.config_flaws import no_argument
@@ -23,7 +24,8 @@ NAMES = re.compile(r"[^\s,]+")
 
 BODIES = [
     ("arguments", "The arguments left over, as JSON"),
-    ("json", "JSON with placeholders"),
+    ("fields", "JSON fields with placeholders"),
+    ("json", "Nested JSON with placeholders"),
     ("form", "A form with placeholders"),
 ]
 FORM_FIELDS = {"body": "json_body", "json": "json_body", "form": "form_body"}
@@ -37,7 +39,8 @@ class HttpToolForm(ToolForm):
     own_title: ClassVar[str] = "Request"
     own_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
         *(("method", "url"), "args_schema", "credential", ("headers", "query")),
-        *("joined", "body_kind", "json_body", "form_body", ("pick", "max_bytes")),
+        *("joined", "body_kind", "json_fields", "json_body", "form_body"),
+        ("pick", "max_bytes"),
     )
 
     method = forms.ChoiceField(choices=[(m, m) for m in get_args(Method)])
@@ -61,11 +64,17 @@ class HttpToolForm(ToolForm):
         help_text="Names from the query whose lists are sent as a,b instead of twice.",
     )
     body_kind = forms.ChoiceField(label="Body", choices=BODIES, required=False)
+    json_fields = FlatJsonField(
+        label="JSON fields",
+        required=False,
+        help_text="One a line: question: {question}. Numbers, true and null are sent "
+        'as such; "5" in quotes is a text.',
+    )
     json_body = JsonField(
         label="JSON body",
         required=False,
-        widget=forms.Textarea(attrs={"rows": 4, "class": "mono"}),
-        help_text='Such as {"query": "{question}", "limit": 5}.',
+        widget=JsonEditor,
+        help_text='Such as {"query": {"text": "{question}"}, "limit": 5}.',
     )
     form_body = PairsField(
         label="Form body", required=False, separator="=", help_text="One field a line."
@@ -96,13 +105,11 @@ class HttpToolForm(ToolForm):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         stored = self.instance.config
-        body = (
-            "form" if "form" in stored else "json" if "json" in stored else "arguments"
-        )
         for name, value in {
             **stored,
             "joined": " ".join(stored.get("joined", ())),
-            "body_kind": body,
+            "body_kind": body_kind_of(stored),
+            "json_fields": stored["json"] if is_flat(stored.get("json")) else None,
             "json_body": stored.get("json"),
             "form_body": stored.get("form"),
         }.items():
@@ -179,6 +186,17 @@ class HttpToolForm(ToolForm):
             config["joined"] = joined
         if cleaned.get("body_kind") == "json":
             config["json"] = cleaned.get("json_body") or {}
+        elif cleaned.get("body_kind") == "fields":
+            config["json"] = cleaned.get("json_fields") or {}
         elif cleaned.get("body_kind") == "form":
             config["form"] = cleaned.get("form_body") or {}
         return config
+
+
+def body_kind_of(stored: dict[str, Any]) -> str:
+    """Return the way in which a stored body is written most simply."""
+    if "form" in stored:
+        return "form"
+    if "json" not in stored:
+        return "arguments"
+    return "fields" if is_flat(stored["json"]) else "json"
