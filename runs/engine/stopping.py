@@ -21,6 +21,11 @@ def sentence_of(reason: StopReason) -> str:
     return _SENTENCES.get(reason, FORCED)
 
 
+def is_sentence(output: object) -> bool:
+    """Say whether an output is one of these sentences, and no answer."""
+    return output == FORCED or output in _SENTENCES.values()
+
+
 def wants_last_word(options: ExecutorOptions, reason: StopReason) -> bool:
     """Say whether one more model request is to be made for an answer."""
     return (

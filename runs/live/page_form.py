@@ -361,12 +361,7 @@ def header(state: RunState) -> bytes:
 
 def followed(state: RunState) -> bytes:
     """Return the right pane for those who have chosen no step."""
-    run = state.run
-    context = (
-        answer_context(run, chosen=0)
-        if run.is_over
-        else {**follow_context(state), "run": run}
-    )
+    context = answer_context(state) if state.run.is_over else follow_context(state)
     html = render_to_string("runs/_detail.html", context)
     return element(FOLLOWERS, "outerHTML", html)
 

@@ -1,12 +1,13 @@
 """A run: its state, lease and fence, and what a person did to it."""
 
-from typing import Self
+from typing import Any, Self
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import Q
 
+from runs.engine.stopping import is_sentence
 from runs.models.agents import Agent, AgentVersion, Spec
 from runs.models.schedules import Schedule
 from runs.models.workers import Worker
@@ -228,6 +229,12 @@ class Run(models.Model):
     def is_over(self) -> bool:
         """Whether nothing happens any more, unless a person resumes it."""
         return self.status in OVER
+
+    @property
+    def answer(self) -> Any:
+        """What the model answered; None where a limit came before it."""
+        has_answer = self.status != "stopped" or not is_sentence(self.output)
+        return self.output if has_answer else None
 
     @property
     def can_resume(self) -> bool:

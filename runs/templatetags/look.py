@@ -4,6 +4,7 @@ import json
 import re
 from datetime import datetime, timedelta
 from decimal import Decimal
+from math import floor
 from typing import Any
 
 from django import template
@@ -144,20 +145,28 @@ def ago(at: datetime) -> str:
 
 @register.filter
 def duration(value: float | timedelta | None) -> str:
-    """Write seconds: 4 ms, 0.6 s, 14 s, 2:11 min, 3 h 12 min."""
+    """Write seconds: 4 ms, 0.6 s, 14 s, 2:11 min, 3 h 12 min; `run.js` does the same.
+
+    What is shown is rounded first, so that nothing reads 60 s or 10.0 s.
+    """
     if value is None:
         return ""
     seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
-    if seconds < 0.1:
-        return f"{max(0, round(seconds * 1000))} ms"
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    if minutes < 60:
-        return f"{minutes}:{rest:02d} min"
+    if (thousandths := _rounded(seconds * 1000)) < 100:
+        return f"{max(0, thousandths)} ms"
+    if (tenths := _rounded(seconds * 10)) < 100:
+        return f"{tenths / 10:.1f} s"
+    whole = _rounded(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02d} min"
+    minutes = _rounded(seconds / 60)
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def _rounded(number: float) -> int:
+    return floor(number + 0.5)
 
 
 @register.filter

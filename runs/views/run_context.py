@@ -31,7 +31,7 @@ from runs.views.run_rows import Bar, attempt_bars, drawn, next_number
 from runs.views.run_state import RunState, context_of, state_of
 from runs.views.run_times import timeline_of
 from runs.views.run_turns import earlier_turns
-from runs.views.run_window import counts_of, has_failed_call, window_of
+from runs.views.run_window import count_found, counts_of, has_failed_call, window_of
 from runs.views.timeline import Timeline, percent
 
 
@@ -145,11 +145,13 @@ def list_context(run: Run, asked: Mapping[str, str]) -> dict[str, Any]:
 
 def steps_context(state: RunState, choice: Choice) -> dict[str, Any]:
     """Return what the left side shows."""
-    counts = counts_of(state.run)
+    run, timeline = state.run, state.timeline
+    counts = counts_of(run)
     return {
         **context_of(state),
-        **rows_context(state.run, state.timeline, choice),
+        **rows_context(run, timeline, choice),
         "chips": choice.chips(counts),
+        "found": count_found(run, timeline, choice) if choice.search else None,
         "has_errors": counts.errors > 0,
         "total": counts.of(""),
         "now_row": now_row(state),
@@ -185,16 +187,17 @@ def detail_context(
         step = step_context(run, place, tab, is_whole=is_whole)
         return {**context_of(state), **step}
     if choice.step == 0 or run.is_over:
-        return {**context_of(state), **answer_context(run, chosen=0)}
+        return answer_context(state)
     return follow_context(state)
 
 
-def answer_context(run: Run, *, chosen: int | None) -> dict[str, Any]:
+def answer_context(state: RunState) -> dict[str, Any]:
     """Return the pane of the answer."""
+    run = state.run
     title = "Answer" if run.is_over else "Whole run"
     return {
-        "run": run,
-        "chosen_number": chosen,
+        **context_of(state),
+        "chosen_number": 0,
         "following": False,
         "answer": answer_of(run),
         "turns": earlier_turns(run),
@@ -208,6 +211,7 @@ def follow_context(state: RunState) -> dict[str, Any]:
     context: dict[str, Any] = {
         **context_of(state),
         "chosen_number": None,
+        "followed_number": next_number(run),
         "following": True,
         "now_row": now_row(state),
     }
@@ -218,6 +222,7 @@ def follow_context(state: RunState) -> dict[str, Any]:
     if place is None:
         return context | {"pane": Pane("Newest step", "model")}
     return context | {
+        "followed_number": place.number,
         "pane": Pane(place.title, place.icon),
         "chosen": readable(run, place),
     }

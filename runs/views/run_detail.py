@@ -28,6 +28,8 @@ from tools.models import Tool
 SHOWN = 20_000
 """Characters of a result that a page shows; the rest can be downloaded."""
 
+ASKING = (AgentStep.Status.AWAITING_APPROVAL, AgentStep.Status.UNKNOWN)
+
 SET_ASIDE = "The run was resumed here, and the model asked again in place of this."
 
 ACTION_LOOKS = {
@@ -182,12 +184,17 @@ def place_of(run: Run, number: int) -> Place | None:
 
 
 def newest_place(run: Run) -> Place | None:
-    """Return the newest row with something to read; None before there is one."""
+    """Return the row that waits for a person, else the newest with something to read.
+
+    None before there is one.
+    """
     call = ModelCall.objects.filter(run=run).order_by("-number").first()
     if call is None:
         return None
-    step = AgentStep.objects.filter(model_call=call).order_by("-index").first()
-    if step is not None and step.started_at is not None:
+    steps = AgentStep.objects.filter(model_call=call)
+    step = steps.filter(status__in=ASKING).order_by("index").first()
+    step = step or steps.exclude(started_at=None).order_by("-index").first()
+    if step is not None:
         return Place(step.index + call.number + 2, call, step)
     return Place(call.number + call.at_index + 1, call)
 
@@ -257,9 +264,9 @@ def call_facts(call: ModelCall) -> list[Fact]:
     facts += reuse_facts(call, "reply")
     if is_set_aside(call, list(call.run.resumes.all())):
         facts.append(Fact("Set aside", SET_ASIDE))
-    took = f"{call.elapsed:.1f} s"
+    took = duration(call.elapsed)
     if call.first_token is not None:
-        took += f", first token after {call.first_token:.1f} s"
+        took += f", first token after {duration(call.first_token)}"
         writing = call.elapsed - call.first_token
         if call.output_tokens and writing > 0.05:
             took += f", {call.output_tokens / writing:.0f} tokens/s"
@@ -411,7 +418,7 @@ def raw_response(place: Place) -> tuple[str, str]:
 
 def answer_of(run: Run) -> dict[str, Any]:
     """Return the final answer and the input as they are shown."""
-    output = run.output
+    output = run.answer
     shown: dict[str, Any] = {"inputs": render_json(run.inputs), "can_copy": False}
     if isinstance(output, str) and output:
         shown |= {"html": render_markdown(output), "can_copy": True}

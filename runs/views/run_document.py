@@ -17,7 +17,7 @@ from runs.services.start_run import title_of
 from runs.templatetags.look import duration
 from runs.views.markdown import pretty, render_json, render_markdown
 from runs.views.plain_words import words_of_input, words_of_reply, words_of_result
-from runs.views.run_state import clock, money
+from runs.views.run_state import limits_of, money, stop_words
 
 WINDOW = 100
 """Rows of a page; a file has all of them."""
@@ -60,6 +60,7 @@ class Document:
     facts: tuple[tuple[str, str], ...]
     inputs: tuple[Section, ...]
     answer: SafeString | str
+    ending: str
     error: str
     rows: tuple[DocumentRow, ...]
     total: int
@@ -87,6 +88,7 @@ def document_of(
             for name, text in run.inputs.items()
         ),
         answer=answer_html(run, mask),
+        ending=ending_of(run),
         error=mask.text(run.error_message),
         rows=tuple(rows),
         total=run.next_number + run.next_index,
@@ -102,7 +104,7 @@ def facts_of(run: Run, *, names_agent: bool) -> Iterator[tuple[str, str]]:
     if run.started_at is not None:
         yield "Started", f"{run.started_at:%d %b %Y %H:%M} UTC"
     if run.started_at is not None and run.ended_at is not None:
-        yield "Time", clock((run.ended_at - run.started_at).total_seconds())
+        yield "Time in all", duration(run.ended_at - run.started_at)
     yield "Rounds", str(run.rounds)
     yield "Tokens", f"{run.input_tokens + run.output_tokens:,}"
     if run.cost:
@@ -111,11 +113,20 @@ def facts_of(run: Run, *, names_agent: bool) -> Iterator[tuple[str, str]]:
 
 def answer_html(run: Run, mask: Mask) -> SafeString | str:
     """Return the answer as it reads best; empty where there is none."""
-    if run.output is None:
+    if run.answer is None:
         return ""
-    if isinstance(run.output, str):
-        return render_markdown(mask.text(run.output))
-    return render_json(mask.json(run.output))
+    if isinstance(run.answer, str):
+        return render_markdown(mask.text(run.answer))
+    return render_json(mask.json(run.answer))
+
+
+def ending_of(run: Run) -> str:
+    """Say why a stopped run has no answer; empty where it has one."""
+    if run.status != Run.Status.STOPPED or run.answer is not None:
+        return ""
+    return (
+        f"It reached {stop_words(run, limits_of(run))} before the model had answered."
+    )
 
 
 def rows_of(run: Run, mask: Mask, *, after: int | None) -> list[DocumentRow]:

@@ -138,11 +138,11 @@ def continued(request: HtmxRequest, run: Run, form: Continuing) -> HttpResponse:
 def download_answer(request: HtmxRequest, pk: int) -> HttpResponse:
     """Give the answer as a file: Markdown, or JSON where it is no text."""
     run = run_of(request, pk)
-    if run.output is None:
+    if run.answer is None:
         raise Http404
-    if isinstance(run.output, str):
-        return attachment(run.output, f"run-{pk}.md", "text/markdown; charset=utf-8")
-    text = json.dumps(run.output, ensure_ascii=False, indent=2)
+    if isinstance(run.answer, str):
+        return attachment(run.answer, f"run-{pk}.md", "text/markdown; charset=utf-8")
+    text = json.dumps(run.answer, ensure_ascii=False, indent=2)
     return attachment(text, f"run-{pk}.json", "application/json")
 
 

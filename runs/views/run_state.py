@@ -158,11 +158,7 @@ class RunState:
     @property
     def stop_words(self) -> str:
         """Why a stopped run stopped."""
-        words = LIMIT_WORDS.get(self.run.stop_reason, "a limit")
-        if self.run.stop_reason == Run.StopReason.ITERATIONS:
-            most = self.limits.max_iterations
-            words = f"its limit of {most} round{'' if most == 1 else 's'}"
-        return words
+        return stop_words(self.run, self.limits)
 
     @property
     def took(self) -> float | None:
@@ -256,9 +252,9 @@ class RunState:
         has_price = bool(run.spec.body.get("prices")) or run.cost > 0
         return [
             Meter(
-                "Time",
-                clock(seconds),
-                clock(limits.max_execution_time),
+                "Working time",
+                duration(seconds) if seconds else "0 s",
+                duration(limits.max_execution_time),
                 left(seconds, limits.max_execution_time),
                 ticks,
             ),
@@ -308,6 +304,14 @@ def states_of(runs: Sequence[tuple[Run, Timeline]]) -> list[RunState]:
         )
         for run, timeline in runs
     ]
+
+
+def stop_words(run: Run, limits: ExecutorOptions) -> str:
+    """Say what a stopped run has reached."""
+    if run.stop_reason == Run.StopReason.ITERATIONS:
+        most = limits.max_iterations
+        return f"its limit of {most} round{'' if most == 1 else 's'}"
+    return LIMIT_WORDS.get(run.stop_reason, "a limit")
 
 
 def limits_of(run: Run) -> ExecutorOptions:
@@ -370,15 +374,6 @@ def left(used: float, limit: float | None) -> int | None:
     if not limit:
         return None
     return max(0, min(99 if used else 100, round((1 - used / limit) * 100)))
-
-
-def clock(seconds: float | None) -> str:
-    """Write seconds as a clock: 0:48, 2:11, 1:02:03; nothing for none."""
-    if seconds is None:
-        return ""
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def money(cost: float) -> str:

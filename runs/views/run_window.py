@@ -208,6 +208,13 @@ def found_in(run: Run, choice: Choice) -> Found:
     return Found(calls, steps)
 
 
+def count_found(run: Run, timeline: Timeline, choice: Choice) -> int:
+    """Return how many rows the choice leaves."""
+    found = found_in(run, choice)
+    last = last_row(run, timeline, choice)
+    return found.calls.count() + found.steps.count() + int(last is not None)
+
+
 def holds(words: str, *columns: str) -> Q:
     """Return the condition that one of the columns holds the words.
 

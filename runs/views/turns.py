@@ -122,7 +122,7 @@ def turns_of(runs: Sequence[Run]) -> list[Turn]:
             state=state,
             steps=steps[state.run.pk],
             more=max(0, state.run.next_index - len(steps[state.run.pk])),
-            **answer_of(state.run.output),
+            **answer_of(state.run.answer),
         )
         for state in states
     ]

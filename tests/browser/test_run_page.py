@@ -199,6 +199,16 @@ def test_a_phone_shows_one_pane_at_a_time(browser, site, scheme):
         expect(page.locator("#run-detail")).to_be_hidden()
 
 
+def test_the_head_keeps_its_height_on_a_phone_when_the_run_ends(browser, site):
+    with person(browser, site, viewport={"width": 390, "height": 844}) as context:
+        page = begun(context, site, "brisk")
+        head = page.locator("#run-header")
+        before = head.bounding_box()["height"]
+        page.wait_for_selector(OVER)
+
+        assert head.bounding_box()["height"] == before
+
+
 def test_back_to_the_steps_is_not_lost_to_what_arrives_meanwhile(browser, site):
     with person(browser, site, viewport={"width": 390, "height": 844}) as context:
         page = begun(context, site, "brisk")

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from runs.templatetags.look import duration
 from tests.browser.axe import violations
 from tests.browser.chromium import listen, signed_in
 from tests.browser.seed_runs import BIG, BUSY, DONE, FAILED, LIVE, RUNNING
@@ -113,6 +114,7 @@ def test_filters_and_search_leave_rows_and_stay_in_the_address(browser, lived_in
         expect(page.locator("#run-step-1")).to_have_count(0)
         assert numbers(page) == [5, 6, 9, 10, 11, 12, 13, 15]
         expect(page.locator("#run-search")).to_be_focused()
+        expect(page.locator("#run-found")).to_have_text("8 of 15 steps")
 
         page.click("#run-filters a:has-text('Tools')")
         expect(page.locator("#run-step-5")).to_have_count(0)
@@ -194,6 +196,15 @@ def test_clocks_count_on_between_two_messages(browser, lived_in):
         expect(moment).to_have_text(re.compile("[3-9] s ago"), timeout=30_000)
         shown = moment.inner_text()
         expect(moment).not_to_have_text(shown, timeout=30_000)
+
+
+def test_clocks_round_as_the_server_does(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{RUNNING}/") as page:
+        page.locator("#run-whole [data-clock]").evaluate(
+            "clock => { clock.id = 'long'; clock.dataset.clock = 7000; }"
+        )
+
+        expect(page.locator("#long")).to_have_text(duration(7000))
 
 
 def test_a_page_whose_session_ended_says_so(browser, lived_in):

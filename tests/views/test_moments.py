@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.templatetags.look import ago
+from runs.templatetags.look import ago, duration
 
 SLACK = timedelta(seconds=0.5)
 
@@ -26,3 +26,22 @@ SLACK = timedelta(seconds=0.5)
 def test_a_time_is_said_without_what_says_nothing(ahead, words):
     slack = SLACK if ahead > timedelta() else -SLACK
     assert ago(timezone.now() + ahead + slack) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (None, ""),
+        (0.004, "4 ms"),
+        (0.0996, "0.1 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
+        (12.5, "13 s"),
+        (59.6, "1:00 min"),
+        (131.7, "2:12 min"),
+        (3599.6, "1 h 0 min"),
+        (7000, "1 h 57 min"),
+    ],
+)
+def test_a_duration_is_rounded_before_its_unit_is_chosen(seconds, words):
+    assert duration(seconds) == words

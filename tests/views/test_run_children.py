@@ -169,7 +169,7 @@ def test_the_work_of_other_agents_is_no_working_time_of_the_caller(client, ann):
 
     share = page.split('id="run-times"')[1]
     assert "Agents <b>" in share
-    used = re.search(r"Time</?[^%]*?(\d+) % left", page)
+    used = re.search(r"Working time</?[^%]*?(\d+) % left", page)
     assert used is not None
     assert int(used[1]) >= 85
 

@@ -10,6 +10,7 @@ import pytest
 from django.contrib.staticfiles import finders
 from django.utils import timezone
 
+from runs.engine.stopping import FORCED
 from runs.engine.types import ModelSettings
 from runs.models import Allowance, ModelAttempt, Resume, Run
 from tests.make import (
@@ -42,6 +43,14 @@ def part(client, run, query=""):
     answer = client.get(f"/runs/{run.pk}/{query}", headers=HTMX)
     assert answer.status_code == 200
     return answer.content.decode()
+
+
+def current_row(text):
+    """Return the number of the row that is marked as the current one."""
+    [number] = re.findall(
+        r'<a class="step"[^>]*aria-current="true">\s*<span class="no">(\d+)<', text
+    )
+    return number
 
 
 def two_steps(run):
@@ -151,6 +160,31 @@ def test_asks_with_the_exact_arguments(client, ann):
     assert "Approve and continue" in text
 
 
+def test_the_step_that_waits_for_a_person_is_open_and_marked(client, ann):
+    run = make_run(ann, status="awaiting_approval")
+    call = make_call(run)
+    make_step(run, call=call, tool="look_up")
+    waiting = make_step(run, call=call, tool="refund", status="awaiting_approval")
+    make_step(run, call=call, tool="refund", status="planned")
+    make_decision(waiting)
+
+    text = page(client, run)
+
+    assert '<h2 class="small">Step 3 · refund</h2>' in text
+    assert current_row(text) == "3"
+
+
+def test_the_step_that_is_followed_is_marked_in_the_list(client, ann):
+    writing = make_run(ann, status="running")
+    two_steps(writing)
+    waiting = make_run(ann, status="waiting")
+    two_steps(waiting)
+
+    assert current_row(page(client, writing)) == "4"
+    assert current_row(page(client, waiting)) == "3"
+    assert current_row(page(client, waiting, "?step=2")) == "2"
+
+
 def test_an_answer_on_the_page_continues_the_run_and_comes_back(client, ann):
     run = make_run(ann, status="awaiting_approval")
     step = make_step(run, status="awaiting_approval", tool_input={"amount": 49})
@@ -225,6 +259,22 @@ def test_a_stopped_run_goes_on_with_a_new_limit(client, ann):
     assert 'name="max_iterations" value="30"' in text
     assert run.status == "queued"
     assert run.resumes.get().limits == {"max_iterations": 30}
+
+
+def test_the_sentence_of_a_limit_is_a_state_and_no_answer(client, ann):
+    run = make_run(ann, status="stopped", rounds=15, output=FORCED)
+    text = page(client, run)
+
+    assert FORCED not in text
+    assert "before the model had answered" in text
+    assert "data-copy-url" not in text
+    assert client.get(f"/runs/{run.pk}/answer/").status_code == 404
+
+
+def test_the_last_word_of_a_stopped_run_is_its_answer(client, ann):
+    run = make_run(ann, status="stopped", rounds=15, output="So far: 4.")
+
+    assert '<article class="prose" id="answer-text"><p>So far: 4.' in page(client, run)
 
 
 def test_stop_is_acknowledged_in_the_answer(client, ann):
@@ -400,7 +450,7 @@ def test_keeps_the_time_of_a_run_stopped_while_the_model_wrote(client, ann):
         ended_at=now,
     )
 
-    assert "0:05" in page(client, run)
+    assert "Working time</dt><dd>5.0 s" in page(client, run)
 
 
 def test_a_failure_in_the_first_model_call_claims_no_steps_before_it(client, ann):
@@ -469,6 +519,16 @@ def test_gives_htmx_the_steps_where_it_asks_for_them(client, ann):
     assert 'id="run-step-2"' not in text
     assert 'href="?show=model&amp;step=3"' in text
     assert "HX-Target" in answer["Vary"]
+
+
+def test_a_search_says_how_many_steps_it_leaves(client, ann):
+    run = make_run(ann, status="succeeded")
+    two_steps(run)
+    status = '<span class="found num" id="run-found" role="status">'
+
+    assert f"{status}1 of 3 steps</span>" in page(client, run, "?q=It+is+4")
+    assert f"{status}0 of 3 steps</span>" in page(client, run, "?q=颐和园")
+    assert f"{status}</span>" in page(client, run)
 
 
 def test_a_search_without_a_hit_says_so(client, ann):

@@ -5,6 +5,7 @@ import re
 import pytest
 from django.test import Client
 
+from runs.engine.stopping import FORCED
 from runs.models import RunShare
 from runs.services.share_run import share_run
 from tests.make import make_agent, make_call, make_run, make_step, make_user
@@ -123,3 +124,11 @@ def test_a_long_run_comes_in_windows(client, ann):
     assert 'id="step-101"' in later
     assert 'id="step-140"' in later
     assert Client().get(f"{url}?after={2**63 - 1}").status_code == 200
+
+
+def test_says_why_a_stopped_run_has_no_answer(client, ann):
+    run = make_run(ann, status="stopped", rounds=15, output=FORCED)
+    text = client.get(opened(run)).content.decode()
+
+    assert FORCED not in text
+    assert "It reached its limit of 15 rounds before the model had answered." in text

@@ -43,12 +43,15 @@
     const title = find("#run-detail h2")?.textContent, link = find("#run-views a:nth-child(2)");
     if (title && link && link.textContent !== title) link.textContent = title;
     if (find("#run-detail")?.dataset.step === wanted) wanted = null;
-    const step = wanted ?? chosen();
-    if (step === null) return;
+    const step = wanted ?? chosen(), followed = step === null ? rowFollowed() : null;
     for (const row of document.querySelectorAll("#run-steps-pane .step")) {
-      if (stepOf(row) === step) row.setAttribute("aria-current", "true");
+      if (row === followed || (step !== null && stepOf(row) === step)) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
     }
+  }
+
+  function rowFollowed() {
+    return find(`#run-step-${find("#run-follow")?.dataset.step} > .step, #run-now .step`);
   }
 
   function last() {
@@ -181,13 +184,16 @@
   const began = new WeakMap();
   const two = (value) => String(value).padStart(2, "0");
   function asClock(all) {
-    const [hours, minutes, seconds] = [Math.floor(all / 3600), Math.floor(all / 60) % 60, Math.floor(all) % 60];
+    const [hours, minutes, seconds] = [Math.floor(all / 3600), Math.floor(all / 60) % 60, all % 60];
     return hours ? `${hours}:${two(minutes)}:${two(seconds)}` : `${minutes}:${two(seconds)}`;
   }
-  function asShort(all) {
-    if (all < 10) return `${all.toFixed(1)} s`;
-    if (all < 60) return `${Math.floor(all)} s`;
-    return all < 3600 ? `${asClock(all)} min` : asClock(all);
+  // As the filter `duration` in look.py, so that nothing changes when a run ends.
+  function asDuration(seconds) {
+    const rounded = (number) => Math.floor(number + 0.5), whole = rounded(seconds), minutes = rounded(seconds / 60);
+    if (rounded(seconds * 1000) < 100) return `${rounded(seconds * 1000)} ms`;
+    if (rounded(seconds * 10) < 100) return `${(rounded(seconds * 10) / 10).toFixed(1)} s`;
+    if (whole < 60) return `${whole} s`;
+    return whole < 3600 ? `${asClock(whole)} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
   }
   function passed(element) {
     if (!began.has(element)) began.set(element, performance.now());
@@ -196,7 +202,7 @@
   function clock() {
     for (const element of document.querySelectorAll("[data-clock]")) {
       const all = Number(element.dataset.clock) + passed(element);
-      const text = element.dataset.style === "short" ? asShort(all) : asClock(all);
+      const text = asDuration(all);
       if (element.textContent !== text) element.textContent = text;
     }
     for (const bar of document.querySelectorAll("[data-grows]")) {
@@ -387,9 +393,7 @@
   document.addEventListener("scroll", onScroll, { capture: true, passive: true });
   setInterval(clock, 250);
   clock();
-  if (scrollsItself()) {
-    if (following) toEnd();
-  } else following &&= atEnd(); // where the window scrolls, the header comes first
-  const current = find("#run-steps .step[aria-current]");
-  if (current && scrollsItself()) current.scrollIntoView({ block: "center" });
+  if (!scrollsItself()) following &&= atEnd(); // where the window scrolls, the header comes first
+  else if (following) toEnd();
+  else find("#run-steps .step[aria-current]")?.scrollIntoView({ block: "center" });
 })();
