@@ -3,6 +3,7 @@
 import pytest
 from django.test import Client
 
+from tests.tools import functions  # noqa: F401  # registers them
 from tests.tools.http_server import Answer, serve
 from tests.tools.rows import make_tool, make_user
 from tools.audit.entry import AuditEntry
