@@ -85,10 +85,10 @@ from datetime import timedelta
 from django.utils import timezone
 from runs.models import Run, Worker
 now = timezone.now()
-Worker.objects.filter(stopped_at=None).update(
+Worker.objects.filter(name__in=["w1", "w2"]).update(
     last_heartbeat=now - timedelta(seconds={ago})
 )
-Run.objects.filter(pk=9001).update(lease_until=now + timedelta(seconds=29))
+Run.objects.filter(pk=9030).update(lease_until=now + timedelta(seconds=29))
 """
 SERVICE = """
 openapi: 3.1.0
@@ -128,7 +128,7 @@ MORE = {
 """Pages for pictures alone."""
 MOVES: dict[str, Move] = {
     "agent-tools": partial(scroll, path="/agents/1/edit/", to="#agent-tools"),
-    "run-running": partial(beat, path="/runs/9001/"),
+    "run-running": partial(beat, path="/runs/9030/"),
     "workers": partial(beat, path="/workers/"),
     "tool-openapi-chosen": choose_operations,
     "runs-chosen": partial(

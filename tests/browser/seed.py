@@ -2,7 +2,7 @@
 
 import os
 import random
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -34,7 +34,7 @@ from runs.services.file_runs import file_runs  # noqa: E402
 from runs.services.freeze_agent import spec_of  # noqa: E402
 from tests.browser.seed_agent import built  # noqa: E402
 from tests.browser.seed_edges import edges  # noqa: E402
-from tests.browser.seed_runs import states  # noqa: E402
+from tests.browser.seed_runs import WORKED, number_at, states  # noqa: E402
 from tests.browser.seed_schedules import schedules  # noqa: E402
 from tests.make import (  # noqa: E402
     make_agent,
@@ -51,6 +51,7 @@ from tests.make import (  # noqa: E402
     make_worker,
 )
 from tools.models import Tool, ToolUsage  # noqa: E402
+from tools.services import save_tool  # noqa: E402
 from tools.spec import ToolSpec  # noqa: E402
 
 QUESTIONS = [
@@ -95,10 +96,10 @@ def main() -> None:
     edges(admin, agents[0])
     schedules(admin, mara, agents)
     later = timezone.now() + timedelta(hours=1)  # pictures take a while
-    Worker.objects.filter(name="w2").update(last_heartbeat=later, running=5)
-    make_worker(name="w1", last_heartbeat=later, left_behind=1)
+    since = timezone.now() - WORKED
+    make_worker(name="w1", started_at=since, last_heartbeat=later, left_behind=1)
     ended = timezone.now() - timedelta(minutes=50)
-    make_worker(name="w0", last_heartbeat=ended, stopped_at=ended)
+    make_worker(name="w0", started_at=since, last_heartbeat=ended, stopped_at=ended)
     Worker.objects.update(host="node-a", version="0.1.0")
     ApiToken.objects.create(user=admin, name="helpdesk", digest="a" * 64)
     talk = Conversation.objects.create(
@@ -112,8 +113,8 @@ def main() -> None:
         conversation=talk,
         title=QUESTIONS[0],
         inputs={"input": QUESTIONS[0], **given},
-        started_at=now - timedelta(minutes=3, seconds=31),
-        ended_at=now - timedelta(minutes=3),
+        started_at=now - timedelta(seconds=31),
+        ended_at=now,
         output="**周六**晴，−2 到 6 °C；周日可能下雪。推荐周六去颐和园。\n\n"
         "| 时间 | 安排 |\n|---|---|\n| 09:30 | 颐和园 |\n| 14:00 | 圆明园 |\n",
     )
@@ -127,7 +128,10 @@ def main() -> None:
         inputs={"input": "能不能再加一个室内的博物馆？", **given},
         lease_until=later,
     )
+    all_work(later)
     for tool in Tool.objects.all():
+        if not tool.revision:
+            save_tool(tool, by=admin, note="Made")
         AgentStep.objects.filter(tool=tool.name).update(tool_ref=tool)
     while file_runs():
         pass
@@ -155,6 +159,17 @@ def main() -> None:
     query = "status=failed&since=1d"
     SavedFilter.objects.create(owner=admin, name="Failed today", query=query)
     SavedFilter.objects.create(owner=admin, name="Dear ones", query="sort=cost")
+
+
+def all_work(later: datetime) -> None:
+    """Give each running run a worker, and each worker's count what it has."""
+    w1, w2 = (Worker.objects.get(name=name) for name in ("w1", "w2"))
+    running = Run.objects.filter(status="running")
+    running.filter(worker=None).update(worker=w1)
+    Worker.objects.filter(pk=w2.pk).update(last_heartbeat=later)
+    for worker in (w1, w2):
+        number = running.filter(worker=worker).count()
+        Worker.objects.filter(pk=worker.pk).update(running=number)
 
 
 def definitions(admin: User) -> list[Agent]:
@@ -264,8 +279,8 @@ def forked_pair(admin: User, planner: Agent) -> None:
         title=QUESTIONS[0],
         inputs={"input": QUESTIONS[0]},
         output="Agent stopped due to iteration limit or time limit.",
-        started_at=now - timedelta(minutes=19),
-        ended_at=now - timedelta(minutes=19) + timedelta(seconds=17),
+        started_at=now - timedelta(minutes=190),
+        ended_at=now - timedelta(minutes=190) + timedelta(seconds=17),
     )
     fork = make_run(
         admin,
@@ -285,8 +300,8 @@ def forked_pair(admin: User, planner: Agent) -> None:
         fork_index=2,
         fork_row=4,
         fork_edits=["limits", "observation"],
-        started_at=now - timedelta(minutes=6),
-        ended_at=now - timedelta(minutes=6) + timedelta(seconds=31),
+        started_at=now - timedelta(minutes=170),
+        ended_at=now - timedelta(minutes=170) + timedelta(seconds=31),
     )
     mended = PLACES.replace("null", "true").replace(
         '  {"name": "故宫博物院", "kind": "palace", "open": true},\n', ""
@@ -307,6 +322,7 @@ def forked_pair(admin: User, planner: Agent) -> None:
     )
     for run in (parent, fork):
         Run.objects.filter(pk=run.pk).update(created_at=run.started_at)
+        run.created_at = run.started_at
     RunShare.objects.create(
         run=fork,
         by=admin,
@@ -382,7 +398,7 @@ def week(admin: User, mara: User, agents: list[Agent]) -> None:
     ends = ["succeeded"] * 17 + ["failed", "stopped", "cancelled"]
     for number in reversed(range(120)):
         status = random.choice(ends)
-        begin = now - timedelta(hours=3 + number * 1.3, minutes=random.random() * 50)
+        begin = now - timedelta(hours=4 + number * 1.3, minutes=random.random() * 50)
         seconds = random.choice([4, 8, 11, 15, 40, 96]) * (0.7 + random.random())
         finished(random.choice([admin, admin, mara]), agents, status, begin, seconds)
 
@@ -395,6 +411,7 @@ def finished(
     tokens = random.randint(900, 60_000)
     run = make_run(
         owner,
+        pk=number_at(begin),
         agent=random.choice(agents),
         status=status,
         title=question,
@@ -430,14 +447,15 @@ def today(admin: User, mara: User, agents: list[Agent]) -> None:
     """Make what is going on now."""
     now = timezone.now()
     planner, triage, analyst = agents
-    for agent, question, tool, seconds in (
-        (analyst, QUESTIONS[3], "run_sql", 247),
-        (triage, QUESTIONS[2], "search_logs", 80),
-        (planner, QUESTIONS[1], "search_places", 14),
-        (planner, QUESTIONS[0], "", 48),
+    for pk, agent, question, tool, seconds in (
+        (9020, analyst, QUESTIONS[3], "run_sql", 190),
+        (9021, triage, QUESTIONS[2], "search_logs", 100),
+        (9031, planner, QUESTIONS[0], "", 48),
+        (9032, planner, QUESTIONS[1], "search_places", 14),
     ):
         run = make_run(
             admin,
+            pk=pk,
             agent=agent,
             status="running",
             title=question,
@@ -445,6 +463,8 @@ def today(admin: User, mara: User, agents: list[Agent]) -> None:
             queued_at=now - timedelta(seconds=seconds),
             lease_until=now + timedelta(hours=1),
         )
+        run.created_at = run.started_at
+        run.save()
         if tool:
             asked = {"text": "I look it up.", "tool_calls": [{"name": tool}]}
             make_call(run, reply=asked)
@@ -452,6 +472,7 @@ def today(admin: User, mara: User, agents: list[Agent]) -> None:
     question = "Ticket 88213: the invoice of November was paid twice"
     asking = make_run(
         mara,
+        pk=9034,
         agent=triage,
         status="awaiting_approval",
         title=question,
@@ -479,7 +500,9 @@ def today(admin: User, mara: User, agents: list[Agent]) -> None:
         expires_at=now + timedelta(hours=3, minutes=47),
     )
     question = "Ticket 88201: send a copy of the invoice"
-    unsure = make_run(admin, agent=triage, status="awaiting_decision", title=question)
+    unsure = make_run(
+        admin, pk=9035, agent=triage, status="awaiting_decision", title=question
+    )
     step = make_step(
         unsure,
         tool="send_email",
@@ -488,9 +511,10 @@ def today(admin: User, mara: User, agents: list[Agent]) -> None:
         effect="side_effect",
     )
     make_decision(step, question="outcome")
-    make_run(admin, agent=analyst, title=QUESTIONS[4])
+    make_run(admin, pk=9036, agent=analyst, title=QUESTIONS[4])
     make_run(
         admin,
+        pk=9037,
         agent=planner,
         status="waiting",
         title=QUESTIONS[5],

@@ -27,7 +27,9 @@ from tools.models import Credential, McpServer
 from tools.secrets import seal
 from tools.services import save_tool
 
-CRASHED, INTERNAL, AWAY, QUEUED, WAITING, DECISION, LONG = range(8001, 8008)
+CRASHED, INTERNAL, AWAY = range(8001, 8004)
+LONG = 8007
+QUEUED, WAITING, DECISION = range(9041, 9044)
 TALK = 901
 HTTP, PYTHON, SQL, MCP = range(901, 905)
 UNBROKEN = "https://intranet.example/reports/" + "quarterly_figures_" * 12 + ".xlsx"
@@ -170,8 +172,8 @@ def talk(admin: User, agent: Agent) -> None:
             status=status,
             conversation=conversation,
             title=title_of({"input": asked}),
-            started_at=now - timedelta(minutes=9, seconds=26),
-            ended_at=now - timedelta(minutes=9),
+            started_at=now - timedelta(seconds=26),
+            ended_at=now,
             inputs={"input": f"{asked} {UNBROKEN if status == 'stopped' else ''}"},
             **more,
         )

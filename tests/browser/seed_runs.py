@@ -1,11 +1,12 @@
 """Runs in every state, for pictures of the run page; their numbers are fixed."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
+from django.db.models import F
 from django.utils import timezone
 
 from runs.engine.digest import digest_of
@@ -17,7 +18,9 @@ from tests.bench.big_run import make_big_run
 from tests.make import make_decision, make_run, make_spec, make_version, make_worker
 from tools.spec import ToolSpec
 
-RUNNING, DONE, FAILED, APPROVAL, BIG, CANCELLED, LOST, LIVE, BUSY = range(9001, 9010)
+DONE, FAILED, APPROVAL, BIG, CANCELLED, LOST, LIVE = range(9002, 9009)
+RUNNING, BUSY = 9030, 9033
+"""As in a true list, a greater number began later."""
 OPTIONS = ExecutorOptions(
     max_iterations=15, max_execution_time=300, budget=Budget(tokens=60_000, cost=0.25)
 )
@@ -134,22 +137,35 @@ PLAN = (
 )
 
 
+WORKED = timedelta(minutes=401)
+"""For how long workers have run; before it there was none for a while."""
+
+
 def states(admin: User, agent: Agent) -> None:
     """Make one run of each state the run page can be in."""
     version = make_version(agent, by=admin)
-    worker = make_worker(name="w2")
+    since = timezone.now() - WORKED
+    worker = make_worker(name="w2", started_at=since)
+    gone = timezone.now() - timedelta(minutes=3)
+    dead = make_worker(name="w3", started_at=since, last_heartbeat=gone)
     done(admin, agent, version=version, worker=worker)
     running(admin, agent, version=version, worker=worker)
     failed(admin, agent, worker=worker)
     approval(admin, agent)
     cancelled(admin, agent, worker=worker)
-    lost(admin, agent, worker=worker)
+    lost(admin, agent, worker=dead)
     make_big_run(admin, steps=3_000, agent=agent, pk=BIG)
     later = timezone.now() + timedelta(hours=1)
     live = {"status": "running", "lease_until": later, "worker": worker}
     make_big_run(admin, steps=200, agent=agent, pk=LIVE, **live)
     busy = Round("Looks", 1, 900, (Tool("look_up", {"word": "sun"}, "", 0, "started"),))
     played(admin, agent, BUSY, (busy,), **live)
+    Run.objects.filter(pk__in=[BIG, LIVE]).update(created_at=F("started_at"))
+
+
+def number_at(begun: datetime) -> int:
+    """Return the even number of a run of the last week, by when it began."""
+    return 4700 - 2 * int((timezone.now() - begun) / timedelta(minutes=5))
 
 
 def spec_row(rounds: tuple[Round, ...]) -> Any:
@@ -278,7 +294,7 @@ def as_json(value: Any) -> str:
 def done(admin: User, agent: Agent, **fields: Any) -> None:
     """A run with its answer."""
     rounds = (*PLAN, Round(ANSWER, 24.4, 5950))
-    run = played(admin, agent, DONE, rounds, status="succeeded", ago=900, **fields)
+    run = played(admin, agent, DONE, rounds, status="succeeded", ago=3900, **fields)
     Run.objects.filter(pk=run.pk).update(output=ANSWER)
 
 
@@ -291,8 +307,8 @@ def running(admin: User, agent: Agent, **fields: Any) -> None:
 def lost(admin: User, agent: Agent, **fields: Any) -> None:
     """A run whose worker gives no sign of life."""
     earlier = timezone.now() - timedelta(seconds=10)
-    rounds = PLAN[:2]
-    played(admin, agent, LOST, rounds, status="running", lease_until=earlier, **fields)
+    fields |= {"status": "running", "lease_until": earlier, "ago": 240}
+    played(admin, agent, LOST, PLAN[:2], **fields)
 
 
 def failed(admin: User, agent: Agent, **fields: Any) -> None:
@@ -331,7 +347,7 @@ def failed(admin: User, agent: Agent, **fields: Any) -> None:
         FAILED,
         rounds,
         status="failed",
-        ago=3000,
+        ago=3600,
         question="Why did net revenue fall in September? Name the causes.",
         error_code="context_too_long",
         error_message="The request had about 131,204 tokens; the model takes 128,000.",
@@ -379,7 +395,7 @@ def approval(admin: User, agent: Agent) -> None:
         APPROVAL,
         rounds,
         status="awaiting_approval",
-        ago=240,
+        ago=3300,
         question="Ticket 88213: the invoice of November was paid twice",
         source="api",
     )

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from runs.models import Agent, Schedule
 from runs.services.cron import next_time
+from tests.browser.seed_runs import number_at
 from tests.make import make_run, make_schedule
 
 SHANGHAI = ZoneInfo("Asia/Shanghai")
@@ -18,16 +19,16 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
     """Make five schedules, the first with a history."""
     planner, triage, *_ = agents
     now = timezone.now()
-    day = now.replace(hour=6, minute=0, second=0, microsecond=0)
+    day = now.astimezone(SHANGHAI).replace(hour=7, minute=0, second=0, microsecond=0)
     morning = make_schedule(
         admin,
         pk=901,
         agent=planner,
         name="Morning outlook for 北京",
         inputs={"input": WEATHER, "city": "北京"},
-        cron="0 7 * * 1-5",
+        cron="0 7 * * *",
         time_zone="Asia/Shanghai",
-        next_at=next_time("0 7 * * 1-5", SHANGHAI, after=now),
+        next_at=next_time("0 7 * * *", SHANGHAI, after=now),
         last_at=day - timedelta(days=1),
         missed=2,
     )
@@ -36,7 +37,7 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
         begun = day - timedelta(days=ago)
         run = make_run(
             admin,
-            pk=4600 - ago,
+            pk=number_at(begun) + 1,
             agent=planner,
             schedule=morning,
             source="schedule",

@@ -1,5 +1,8 @@
 """Every page in Chromium: no errors, nothing cut off, nothing from elsewhere."""
 
+from datetime import datetime, timedelta
+from itertools import pairwise
+
 import pytest
 
 from tests.browser.chromium import listen, overflow, seen_by, signed_in, widest
@@ -177,4 +180,17 @@ def test_the_chosen_runs_are_offered_what_can_be_done(
     buttons = {do: page.locator(f".bulk [value={do}]") for do in offered}
     assert {do: button.is_visible() for do, button in buttons.items()} == offered
     assert page.locator(".bulk [value=again]").is_visible()
+    context.close()
+
+
+def test_the_seed_is_a_true_list(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/runs/")
+
+    cells = page.locator("#run-choices td.c-t time").all()
+    begun = [datetime.fromisoformat(cell.get_attribute("datetime")) for cell in cells]
+
+    late = [(a, b) for a, b in pairwise(begun) if b - a > timedelta(minutes=5)]
+    assert late == []
     context.close()
