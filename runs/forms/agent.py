@@ -136,7 +136,7 @@ class AgentForm(_ModelForm):
         required=False,
         choices=[
             ("drop", "Leave the oldest rounds out"),
-            ("summary", "Ask the model to sum the oldest rounds up"),
+            ("summary", "Ask the model to sum them up"),
         ],
         label="When a request grows too long",
         initial="drop",

@@ -24,7 +24,7 @@ from tools.services.tool_spec_of import described, must_ask
 from tools.spec import ToolSpec
 from tools.tool_words import hosts_of, path_of
 
-EXPIRY = {"reject": "Reject the call and tell the model", "stop": "Stop the run"}
+EXPIRY = {"reject": "Reject and tell the model", "stop": "Stop the run"}
 ALWAYS_ASKED = (
     "The tool says that a person answers for each call; an agent cannot lift that."
 )

@@ -29,7 +29,7 @@ class Kind:
 
 KINDS: dict[str, Kind] = {
     "openai": Kind(
-        title="OpenAI-compatible server (Chat Completions)",
+        title="OpenAI-compatible server",
         open=OpenAI,
         base_url="https://api.openai.com/v1",
         env_key="OPENAI_API_KEY",

@@ -58,15 +58,24 @@ def prompt_spec_of(prompt: PromptTemplate) -> PromptSpec:
 
 def spec_row(spec: AgentSpec) -> Spec:
     """Return the row of `spec`; equal specs share one."""
-    body = spec.model_dump(mode="json", exclude_defaults=True)
-    body["kind"] = spec.kind
-    digest = hashlib.sha256(
-        json.dumps(body, sort_keys=True, separators=(",", ":")).encode()
-    ).hexdigest()
+    body = body_of(spec)
+    digest = digest_of(body)
     row = Spec.objects.filter(digest=digest).first()
     if row is None:
         row, _ = Spec.objects.get_or_create(digest=digest, defaults={"body": body})
     return row
+
+
+def body_of(spec: AgentSpec) -> dict[str, Any]:
+    """Return `spec` as it is stored."""
+    body = spec.model_dump(mode="json", exclude_defaults=True)
+    return body | {"kind": spec.kind}
+
+
+def digest_of(body: dict[str, Any]) -> str:
+    """Return what equal bodies have in common, and no others."""
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def spec_of(row: Spec) -> AgentSpec:

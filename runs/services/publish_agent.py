@@ -5,11 +5,18 @@ from typing import NamedTuple
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from runs.engine.types import AgentSpec
 from runs.models import Agent, AgentVersion
 from runs.services.definition import definition_of, described_as, remembers
 from runs.services.editing_spell import end_spell
 from runs.services.errors import DraftMoved
-from runs.services.freeze_agent import freeze_agent, refuse_flaws, spec_row
+from runs.services.freeze_agent import (
+    body_of,
+    digest_of,
+    freeze_agent,
+    refuse_flaws,
+    spec_row,
+)
 from runs.services.save_agent import token_of
 
 
@@ -42,18 +49,36 @@ def publish_draft(
         if seen is not None and token_of(stored) != seen:
             raise DraftMoved
         end_spell(agent.pk)
-        row, newest = spec_row(spec), agent.versions.first()
-        if newest is not None and newest.spec_id == row.pk:
-            kept = (remembers(agent, newest), described_as(agent, newest))
-            if kept == (agent.memory, agent.description):
-                return Published(newest, is_new=False)
+        newest = newest_of(agent)
+        if newest is not None and holds(newest, agent, spec):
+            return Published(newest, is_new=False)
         number = newest.number + 1 if newest is not None else 1
         version = AgentVersion.objects.create(
             agent=agent,
             number=number,
             note=note[:200],
-            spec=row,
+            spec=spec_row(spec),
             by=by,
             definition=definition_of(agent).model_dump(mode="json"),
         )
         return Published(version, is_new=True)
+
+
+def newest_of(agent: Agent) -> AgentVersion | None:
+    """Return the version that runs of `agent` use."""
+    return agent.versions.select_related("spec").first()
+
+
+def is_published(agent: Agent) -> bool:
+    """Whether publishing the draft would give nothing that runs do not use already."""
+    newest = newest_of(agent)
+    return newest is not None and holds(newest, agent, freeze_agent(agent))
+
+
+def holds(version: AgentVersion, agent: Agent, spec: AgentSpec) -> bool:
+    """Whether the draft of `agent`, frozen as `spec`, would become `version` again."""
+    kept = (remembers(agent, version), described_as(agent, version))
+    return version.spec.digest == digest_of(body_of(spec)) and kept == (
+        agent.memory,
+        agent.description,
+    )

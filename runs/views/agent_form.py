@@ -28,15 +28,9 @@ POLICIES = [
 ]
 USUAL_KINDS = ["tool-calling", "react", "structured-chat"]
 """Shown at once; the others are a click away."""
-HABITS = [
-    "early_stopping_method",
-    "trim_intermediate_steps",
-    "context_tokens",
-    "context_method",
-    "output_schema",
-    "parsing",
-    "parsing_text",
-]
+OUTPUT = ["output_schema", "parsing", "parsing_text"]
+CONTEXT = ["trim_intermediate_steps", "context_tokens", "context_method"]
+"""Fields of the folds, which are open where one is set."""
 
 
 @require_http_methods(["GET", "POST"])
@@ -180,7 +174,8 @@ def shown(
         "library": [choice for choice in form.tools if not choice.is_on],
         "tool_count": len(form.tools),
         "policies": POLICIES,
-        "habits_open": any(name in form.errors for name in HABITS),
+        "output_open": any(is_set(form, name) for name in OUTPUT),
+        "context_open": any(is_set(form, name) for name in CONTEXT),
         "models": models_of(form.user, provider),
         "suits": suits(form.user, provider, str(form["model"].value() or "")),
         "beginnings": beginnings(),
@@ -191,6 +186,12 @@ def shown(
             else {"trying": "prompt"}
         ),
     }
+
+
+def is_set(form: AgentForm, name: str) -> bool:
+    """Whether a field holds anything else than a new agent begins with."""
+    usual = form.fields[name].initial or ""
+    return name in form.errors or (form[name].value() or "") != usual
 
 
 def preview_of(form: AgentForm) -> Preview:

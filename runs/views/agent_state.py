@@ -8,6 +8,7 @@ from django.utils import timezone
 from runs.forms.agent import AgentForm
 from runs.models import Agent, AgentVersion
 from runs.services.freeze_agent import variables_of_agent
+from runs.services.publish_agent import is_published, newest_of
 from runs.services.save_agent import token_of
 from runs.views.agent_versions import changed_since
 
@@ -27,7 +28,9 @@ class DraftState:
     agent: Agent
     newest: AgentVersion | None = None
     places: int = 0
-    """In which it differs from the newest version."""
+    """In which it differs from the newest version, as far as they are shown."""
+    is_published: bool = False
+    """Whether runs use the draft as it is."""
     mistakes: list[Mistake] = field(default_factory=list)
     unstored: list[str] = field(default_factory=list)
     """Names of fields that were not stored."""
@@ -62,11 +65,12 @@ def draft_state(
     seen: str | None = None,
 ) -> DraftState:
     """Return the state of the stored draft, with what is wrong in `form`."""
-    newest = agent.versions.select_related("spec").first()
+    newest = newest_of(agent)
     return DraftState(
         agent=agent,
         newest=newest,
         places=len(changed_since(agent, newest)),
+        is_published=is_published(agent),
         mistakes=mistakes_of(form) if form else [],
         unstored=[label_of(form, name) for name in form.unstored()] if form else [],
         has_moved=has_moved,

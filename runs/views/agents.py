@@ -15,9 +15,8 @@ from runs.htmx import HtmxRequest, page_or_part
 from runs.models import Agent, Run
 from runs.services.errors import InputsRefused, RunsError
 from runs.services.own_prompt import is_own
-from runs.services.publish_agent import publish_draft
+from runs.services.publish_agent import is_published, newest_of, publish_draft
 from runs.services.start_run import start_run
-from runs.views.agent_versions import changed_since
 from runs.views.list_rows import rows_of, with_doing
 from runs.views.schedules import of_agent
 
@@ -105,7 +104,7 @@ def shown(request: HtmxRequest, agent: Agent, form: RunForm) -> dict[str, Any]:
     """Return what the page of an agent shows."""
     kind = KINDS.get(agent.kind)
     runs = Run.objects.visible_to(request.user).filter(agent=agent)
-    newest = agent.versions.select_related("by", "spec").first()
+    newest = newest_of(agent)
     uses = agent.uses.select_related("tool", "sub_agent")
     return {
         "agent": agent,
@@ -120,7 +119,7 @@ def shown(request: HtmxRequest, agent: Agent, form: RunForm) -> dict[str, Any]:
         .exists(),
         "newest": newest,
         "versions": agent.versions.select_related("by")[:10],
-        "has_changed": newest is not None and bool(changed_since(agent, newest)),
+        "has_changed": newest is not None and not is_published(agent),
         "limit_words": limit_words(ExecutorOptions.model_validate(agent.executor)),
         "own_prompt": agent.prompt is not None and is_own(agent.prompt, agent),
     }

@@ -126,11 +126,25 @@ def tool_text(tool: ToolSpec) -> str:
         "asks before each call" if tool.asks else "allowed",
         f"effect: {tool.effect}",
         f"timeout: {tool.timeout:g} s",
+        *(f"{word}: {value}" for word, value in tool_limits(tool) if value),
         f"definition: revision {tool.revision}" if tool.revision else "",
         tool.description,
         plain(tool.args_schema) if tool.args_schema else "",
     ]
     return "\n".join(filter(None, rows))
+
+
+def tool_limits(tool: ToolSpec) -> Iterator[tuple[str, object]]:
+    """Yield what else an agent may set of a tool; empty values are the usual."""
+    hours = tool.approval_hours
+    yield "waits for an answer", None if hours is None else f"{hours:g} h"
+    yield "if nobody answers", tool.at_expiry
+    yield "tries after a failure", tool.retries
+    yield "after a failed call", tool.on_error if tool.on_error != "feed_back" else ""
+    yield "calls in one run", tool.calls_per_run
+    yield "result cut at", tool.output_limit and f"{tool.output_limit} bytes"
+    yield "hosts", ", ".join(tool.config.get("hosts") or ())
+    yield "result is the answer", tool.return_direct and "yes"
 
 
 def option_facts(options: ExecutorOptions) -> dict[str, str]:

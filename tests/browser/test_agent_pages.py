@@ -72,3 +72,56 @@ def test_on_a_phone_one_pane_shows_at_a_time(browser, lived_in):
     expect(page.locator("#agent-form")).to_be_hidden()
     assert overflow(page) == 0
     context.close()
+
+
+def test_publishing_is_offered_once_the_draft_differs(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    offer, told = page.locator(".publish > summary"), page.locator("[name=description]")
+
+    page.goto(f"{lived_in.url}/agents/2/edit/")
+    told.fill("Reads tickets.")
+    offer.click(timeout=20_000)
+    page.click("#agent-publish button")
+    page.wait_for_url("**/agents/2/")
+    page.goto(f"{lived_in.url}/agents/2/edit/")
+
+    expect(page.locator("#agent-state")).to_contain_text("nothing has changed since")
+    expect(offer).to_be_hidden()
+    told.fill("Reads tickets and answers them.")
+    expect(offer).to_be_visible(timeout=20_000)
+    told.fill("Reads tickets.")
+    expect(offer).to_be_hidden(timeout=20_000)
+    context.close()
+
+
+CUT = """() => {
+  document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
+  const pen = document.createElement("canvas").getContext("2d");
+  return [...document.querySelectorAll("select.input")].flatMap((one) => {
+    const look = getComputedStyle(one);
+    const edge = parseFloat(look.paddingLeft) + parseFloat(look.paddingRight);
+    const room = one.clientWidth - edge;
+    pen.font = look.font;
+    return [...one.options].map((option) => option.text)
+      .filter((text) => one.clientWidth && pen.measureText(text).width > room + 1);
+  });
+}"""
+
+
+def test_on_a_phone_no_choice_is_cut_and_every_way_is_there(browser, lived_in):
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    cut = {}
+
+    for name in ("agent-edit", "agent-tool", "provider", "provider-new", "playground"):
+        page.goto(lived_in.url + PAGES[name])
+        cut[name] = page.evaluate(CUT)
+    page.goto(lived_in.url + PAGES["agent-edit"])
+    page.click(".run-head summary:has-text('More')")
+
+    assert {name: texts for name, texts in cut.items() if texts} == {}
+    expect(page.locator(".run-head .menu a:has-text('Run')")).to_be_visible()
+    page.click(".run-head .menu a:has-text('Versions')")
+    page.wait_for_url("**/agents/1/versions/")
+    context.close()

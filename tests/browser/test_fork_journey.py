@@ -86,7 +86,7 @@ def shared_with_a_stranger(page: Page, browser: Browser, run: str) -> None:
     page.goto(run)
     page.click("#run-actions > a:has-text('Share')")
     page.click("button:has-text('Make link')")
-    link = page.locator("#share-address").input_value()
+    link = page.locator("#part-secret textarea").input_value()
     context = browser.new_context()
     stranger = context.new_page()
     stranger.goto(link)

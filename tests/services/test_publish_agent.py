@@ -4,7 +4,7 @@ import pytest
 
 from runs.models import Agent, Run
 from runs.services.errors import DraftMoved, SpecRefused
-from runs.services.publish_agent import publish_agent, publish_draft
+from runs.services.publish_agent import is_published, publish_agent, publish_draft
 from runs.services.save_agent import save_agent, token_of
 from runs.services.start_run import start_run
 from tests.make import make_agent, make_prompt
@@ -62,3 +62,14 @@ def test_runs_remember_as_the_published_version_says():
     assert published.conversation is None
     assert draft.conversation is not None
     assert Run.objects.count() == 2
+
+
+def test_the_draft_is_published_until_it_changes():
+    agent = make_agent()
+    before = is_published(agent)
+    publish_agent(agent, by=agent.owner)
+    after = is_published(agent)
+    agent.description = "Says something else."
+    agent.save()
+
+    assert (before, after, is_published(agent)) == (False, True, False)

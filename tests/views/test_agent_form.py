@@ -1,5 +1,7 @@
 """Making and changing an agent."""
 
+import re
+
 import pytest
 
 from runs.models import Agent, PromptTemplate, ProviderModel
@@ -286,3 +288,17 @@ def test_a_new_agent_links_each_tool_to_its_page(client, ann):
     page = client.get("/agents/new/").content.decode()
 
     assert f'href="/tools/{tool.slug}/"' in page
+
+
+def test_a_fold_is_open_where_something_in_it_is_set(client, ann):
+    bare = make_agent(ann)
+    short = make_agent(ann, executor={"context_tokens": 900})
+    fold = r"<details class=\"fold\"( open)?><summary>.{0,200}?%s</summary>"
+
+    def is_open(agent, title):
+        page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
+        return bool(re.search(fold % title, page)[1])
+
+    assert not is_open(bare, "Context window")
+    assert is_open(short, "Context window")
+    assert not is_open(short, "Output format")

@@ -177,7 +177,9 @@ def test_what_differs_from_the_published_version_is_counted(client, ann):
     same = save(client, agent, instructions="", loop_guard="")
     part = save(client, Agent.objects.get(), instructions="", name="renamed")
 
-    assert "as version 1" in same
+    assert "as version 1, nothing has changed since" in same
+    assert "data-published" in same
+    assert "data-published" not in part
     assert "differs from version 1 in 2 places" in part
 
 
@@ -210,3 +212,31 @@ def test_a_tool_that_was_changed_on_its_own_page_is_not_put_back(client, ann):
 
     assert "A later draft was saved elsewhere" in part
     assert agent.uses.get().policy == "deny"
+
+
+def test_a_limit_of_a_tool_that_is_not_published_is_counted(client, ann):
+    tool = make_tool(ann, retries=2)
+    agent = make_agent(ann, tools=(tool,))
+    client.post(f"/agents/{agent.pk}/publish/")
+    client.post(
+        f"/agents/{agent.pk}/tools/{tool.pk}/", {"policy": "default", "retries": "1"}
+    )
+
+    page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
+
+    assert "differs from version 1 in 1 place<" in page
+    assert "data-published" not in page
+
+
+def test_what_only_the_provider_changed_can_be_published(client, ann):
+    agent = make_agent(ann)
+    client.post(f"/agents/{agent.pk}/publish/")
+    agent.provider.stream = not agent.provider.stream
+    agent.provider.save()
+
+    page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
+    own = client.get(f"/agents/{agent.pk}/").content.decode()
+
+    assert "as version 1, but its provider or a tool is set otherwise" in page
+    assert "data-published" not in page
+    assert "Publish version 2" in own

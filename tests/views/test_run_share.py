@@ -45,7 +45,7 @@ def opened(run, hours=1) -> str:
 def test_makes_a_link_that_is_shown_once(client, ann):
     run = some_run(ann)
     first = client.post(f"/runs/{run.pk}/share/", {"hours": "24"}, follow=True)
-    link = re.search(r'value="(http[^"]*/shared/[^"]+)"', first.content.decode())[1]
+    link = re.search(r">(http[^<]*/shared/[^<]+)</textarea>", first.content.decode())[1]
 
     assert Client().get(f"/shared/{link.split('/shared/')[1]}").status_code == 200
     second = client.get(f"/runs/{run.pk}/share/").content.decode()
