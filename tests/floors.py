@@ -45,6 +45,7 @@ FLOORS: list[list[str]] = [
         "tools.signature",
         "tools.safe_schema",
         "tools.storable",
+        "tools.text_flaw",
     ],
 ]
 """From the top down: a module may import its own floor and those below."""

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from runs.services.agentfile import AgentFile
 from runs.services.errors import FieldError, RunsError
 from tools.storable import flaw_of_scalar
+from tools.text_flaw import TWICE, flaw_of_text
 
 LONGEST = 500_000
 """Characters of a file."""
@@ -44,7 +45,7 @@ class Loader(yaml.SafeLoader):
         if len(set(keys)) < len(keys):
             twice = next(key for key in keys if keys.count(key) > 1)
             raise yaml.MarkedYAMLError(
-                problem=f"{twice!r} is there twice", problem_mark=node.start_mark
+                problem=f"{twice!r} {TWICE}", problem_mark=node.start_mark
             )
         return super().construct_mapping(node, deep)
 
@@ -120,12 +121,9 @@ def plain_values(text: str) -> Any:
     try:
         found = parse(text)
         measure(found, "file", [MOST_VALUES], DEEPEST)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        line = f"line {mark.line + 1}" if mark else "file"
-        raise _refused(line, f"{error.problem}.") from None
     except yaml.YAMLError as error:
-        raise _refused("file", f"It cannot be read as YAML: {error}.") from None
+        place, told = flaw_of_text(text, error)
+        raise _refused(place, f"{told[0].upper()}{told[1:]}.") from None
     except (RecursionError, ValueError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise _refused("file", f"It cannot be read: {why}.") from None
@@ -148,7 +146,7 @@ def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(shape) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"{twice!r} is there twice")
+        raise ValueError(f"{twice!r} {TWICE}")
     return shape
 
 

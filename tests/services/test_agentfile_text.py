@@ -102,12 +102,16 @@ def test_an_unknown_field_is_named_with_its_place(text, place):
         pytest.param(
             "agentfile: 1\nprompts: [{slug: p}]", "prompts[0]", id="prompt-without-text"
         ),
-        pytest.param("a: [", "line 1", id="broken-yaml"),
-        pytest.param("agentfile: 1\na: b: c", "line 2", id="broken-second-line"),
-        pytest.param("{agentfile: 1", "line 1", id="broken-flow"),
-        pytest.param("agentfile: 1\nagentfile: 1", "line 1", id="twice"),
+        pytest.param("a: [", "line 1, column 5", id="broken-yaml"),
+        pytest.param(
+            "agentfile: 1\na: b: c", "line 2, column 5", id="broken-second-line"
+        ),
+        pytest.param("{agentfile: 1", "line 1, column 1", id="broken-flow"),
+        pytest.param("agentfile: 1\nagentfile: 1", "line 1, column 1", id="twice"),
         pytest.param('{"agentfile": 1, "agentfile": 1}', "file", id="twice-json"),
-        pytest.param("a: !!python/object:os.system {}", "line 1", id="python-tag"),
+        pytest.param(
+            "a: !!python/object:os.system {}", "line 1, column 4", id="python-tag"
+        ),
         pytest.param("a: !!binary aGk=", "a", id="bytes"),
         pytest.param("a: !!timestamp 2026-01-01", "a", id="date"),
         pytest.param("1: a", "file", id="number-as-key"),
@@ -116,7 +120,7 @@ def test_an_unknown_field_is_named_with_its_place(text, place):
         pytest.param('{"a": "\\ud800"}', "a", id="half-a-character-json"),
         pytest.param("a: 1e999", "a", id="infinite"),
         pytest.param('{"a": NaN}', "a", id="nan-json"),
-        pytest.param("\x07", "file", id="control-character"),
+        pytest.param("\x07", "line 1, column 1", id="control-character"),
         pytest.param("a: " + "9" * 5000, "file", id="long-number"),
         pytest.param("a: " + "[" * 5000, "file", id="deep"),
         pytest.param("a: " + "[" * 80 + "]" * 80, "file", id="deep-closed"),

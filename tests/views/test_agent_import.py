@@ -78,7 +78,11 @@ def test_the_text_of_a_refused_file_can_be_mended_on_the_page(client, ann):
     ("given", "told"),
     [
         pytest.param({"text": " \n"}, "Choose a file or paste its text.", id="nothing"),
-        pytest.param({"text": "a: [1"}, "line ", id="no YAML"),
+        pytest.param(
+            {"text": "a: [1"},
+            "line 1, column 4: The list that opens here",
+            id="no YAML",
+        ),
         pytest.param({"text": "a\0b"}, "Null characters are not allowed.", id="NUL"),
         pytest.param(uploaded(b""), "Choose a file or paste its text.", id="empty"),
         pytest.param(uploaded(b"\xff\xfe\x00"), "no UTF-8 text", id="no text"),

@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from tools.text_flaw import flaw_of_text
+
 MAX_DEPTH = 200
 """Lists and objects within each other."""
 
@@ -60,7 +62,8 @@ def read_yaml(text: str) -> Any:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
             take(event, within)
     except yaml.YAMLError as error:
-        raise NotPlainYaml(" ".join(str(error).split())) from None
+        place, told = flaw_of_text(text, error)
+        raise NotPlainYaml(f"in {place}, {told}") from None
     if len(documents) > 1:
         raise NotPlainYaml("it holds several documents")
     return documents[0] if documents else None

@@ -1,0 +1,75 @@
+"""What is wrong with a text, in the same words whichever reader found it."""
+
+import pytest
+import yaml
+
+from tools.text_flaw import OTHERWISE, flaw_of_text
+
+LOADERS = [
+    pytest.param(yaml.SafeLoader, id="python"),
+    pytest.param(yaml.CSafeLoader, id="c"),
+]
+INDENT = "not indented as those it belongs to"
+
+
+def flaw_in(text, loader=yaml.SafeLoader):
+    with pytest.raises(yaml.YAMLError) as caught:
+        yaml.load(text, Loader=loader)  # both are safe ones
+    return flaw_of_text(text, caught.value)
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+@pytest.mark.parametrize(
+    ("text", "place", "told"),
+    [
+        ("a: [1, 2\nb: 3\n", "line 1, column 4", "the list that opens here"),
+        ("x: 1\na: {b: 1\nc: 3\n", "line 2, column 4", "the object that opens here"),
+        ('a: 1\nb: "x\nc: 1\n', "line 2, column 4", "the quotation mark that opens"),
+        ("a: 'x\n--- \n", "line 1, column 4", "the quotation mark that opens"),
+        ("a:\n  b: 1\n   c: 2\n", "line 3, column 5", "a colon cannot stand here"),
+        ("a:\n    b: 1\n  c: 2\n", "line 3, column 3", INDENT),
+        ("a:\n  - x\n - y\n", "line 3, column 2", INDENT),
+        ("a: 1\nb\nc: 2\n", "line 3, column 1", "a colon is missing after the name"),
+        ("a:\n\tb: 1\n", "line 2, column 1", "indent with spaces"),
+        ("a: @x\n", "line 1, column 4", "nothing may begin with this character"),
+        ("a: ** bold\n", "line 1, column 5", "have a meaning of their own"),
+        ("a: - b\n", "line 1, column 4", "on a line of its own"),
+        ("a: | text\n  b\n", "line 1, column 6", "begins on the next line"),
+        ("a: [1,,2]\n", "line 1, column 7", "comma is one too many"),
+        ("a: 1\n---\nb: 2\n", "line 2, column 1", "a second document begins"),
+        ("a: *x\n", "line 1, column 4", "none has this name"),
+        ("a: !x 1\n", "line 1, column 4", "a type that is not known"),
+        ("a: 1\nb: \x07\n", "line 2, column 4", "a control character stands here"),
+    ],
+)
+def test_a_mistake_in_yaml_is_told_where_it_begins(loader, text, place, told):
+    flaw = flaw_in(text, loader)
+
+    assert flaw.place == place
+    assert told in flaw.told
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_a_wrong_backslash_is_no_open_quotation_mark(loader):
+    assert "a backslash in double quotes" in flaw_in('a: "\\d"\n', loader).told
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "told"),
+    [
+        ('{"a": 1,\n\t"b" 2}', "line 2, column 6", "a colon is missing"),
+        ('{"a": 1\n\t"b": 2}', "line 2, column 2", "a comma or a closing bracket"),
+        ('{\n\t"a": ', "line 2, column 7", "a value is missing"),
+        ('{\t"a": "x', "line 1, column 8", "quotation mark that opens here"),
+        ('{"a": 1}\n\t}', "line 2, column 2", "ended before this"),
+    ],
+)
+def test_what_begins_as_json_is_told_by_its_rules(text, place, told):
+    flaw = flaw_in(text)
+
+    assert flaw.place == place
+    assert told in flaw.told
+
+
+def test_what_has_no_words_of_its_own_has_a_place_and_what_to_check():
+    assert flaw_in("%YAML 9\n---\n") == ("line 1, column 8", OTHERWISE)
