@@ -10,7 +10,7 @@ from tests.browser.axe import violations, violations_of_both_themes
 from tests.browser.chromium import overflow, seen_by, signed_in
 from tests.browser.focus import hidden_focus
 from tests.browser.moves import MORE, MOVES, beat
-from tests.browser.shots import ADMIN, NEWCOMERS, PAGES, SIZES, STRANGERS, opening
+from tests.browser.shots import NEWCOMERS, PAGES, SIZES, STRANGERS, opening
 from tests.browser.site import Site
 
 pytestmark = pytest.mark.browser
@@ -51,20 +51,14 @@ def windows(browser: Browser, lived_in: Site) -> Iterator[Opener]:
     ("person", "move"),
     [pytest.param(person, move, id=name) for person, name, move in LOOKS],
 )
-def test_axe_finds_no_fault_and_the_page_fits(windows, lived_in, person, move, size):
+def test_axe_finds_no_fault_and_no_bar_hides_the_focus(
+    windows, lived_in, person, move, size
+):
     page = windows(person, size)
     move(page, lived_in)
 
     assert violations_of_both_themes(page) == []
     assert overflow(page) <= 0
-    page.close()
-
-
-@pytest.mark.parametrize("path", {**PAGES, **MORE, **ADMIN}.values())
-def test_no_bar_hides_what_has_the_focus_on_a_phone(windows, lived_in, path):
-    page = windows("admin", "390")
-    page.goto(lived_in.url + path)
-
     assert hidden_focus(page) == []
     page.close()
 
