@@ -4,26 +4,14 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-COLOURS = ["color-contrast", "link-in-text-block"]
-"""The rules that another theme can break."""
-RUN = "options => axe.run(options).then((done) => done.violations)"
 
 
-def violations(page: Page, only: list[str] = WCAG) -> list[str]:
+def violations(page: Page) -> list[str]:
     """Return a line for each element that breaks a rule of WCAG 2.2 AA."""
-    if not page.evaluate("'axe' in window"):
-        page.evaluate(Axe().axe_script)
-    options = {"runOnly": only, "resultTypes": ["violations"], "preload": False}
+    options = {"runOnly": WCAG, "resultTypes": ["violations"]}
+    found = Axe().run(page, options=options).response["violations"]
     return [
         f"{rule['id']}: {node['target']} {node['failureSummary']}"
-        for rule in page.evaluate(RUN, options)
+        for rule in found
         for node in rule["nodes"]
     ]
-
-
-def violations_of_both_themes(page: Page) -> list[str]:
-    """Return what is wrong in light, and with the colours in dark; nothing fades."""
-    page.emulate_media(color_scheme="light", reduced_motion="reduce")
-    found = violations(page)
-    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
-    return found + [f"dark: {line}" for line in violations(page, COLOURS)]

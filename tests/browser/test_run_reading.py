@@ -16,6 +16,8 @@ from tests.browser.site import Site
 
 pytestmark = pytest.mark.browser
 
+LOOKED_AT = ("running", "done", "step", "timeline", "failed", "approval", "errors")
+
 A_MOMENT_AGO = """() => {
     const time = document.createElement("time");
     time.id = "moment";
@@ -231,6 +233,19 @@ def test_steps_are_filtered_and_searched_without_a_script(browser, lived_in):
         page.goto(f"{lived_in.url}/runs/{RUNNING}/")
         expect(page.locator("article.draft")).to_be_hidden()
         expect(page.locator("#run-detail .tag")).to_be_hidden()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_no_fault_on_any_run_page(browser, lived_in, theme):
+    with opened(browser, lived_in, "/runs/", color_scheme=theme) as page:
+        heard = listen(page)
+        found = {}
+        for name in LOOKED_AT:
+            page.goto(f"{lived_in.url}{PAGES[f'run-{name}']}")
+            found[name] = violations(page)
+
+    assert {name: faults for name, faults in found.items() if faults} == {}
+    assert heard == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
