@@ -41,8 +41,6 @@ def run_list(request: HtmxRequest) -> HttpResponse:
     is_cut = bool(page.before or page.after)
     context = {
         "rows": rows_of(page.runs),
-        "found": counted(queries) if filters.any and is_cut else len(page.runs),
-        "most_counted": COUNTED,
         "is_whole": filters.any and not is_cut,
         "is_moving": not filters.sort and any(not run.is_over for run in page.runs),
         "here": request.get_full_path(),
@@ -75,22 +73,25 @@ def _beside(filters: Filters, side: str, place: str) -> str:
 def groups_of(filters: Filters, user: User) -> list[tuple[str, str, bool, str]]:
     """Return word, address, whether it is shown now, and the count where it is small.
 
-    All unfinished runs fit into one small index; those that ended are not counted.
-    A count is of the list that the address leads to.
+    All unfinished runs fit into one small index; those that ended are not counted, and
+    none where something else is filtered: a count is of the list it leads to.
     """
+    is_plain = not (filters.sort or replace(filters, status="").any)
+    counts = {key: count_of(key, user) for key in SMALL} if is_plain else {}
     return [
         (
             word,
             f"{LIST}{filters.address(status=key)}",
             key == filters.status,
-            count_of(replace(filters, status=key), user) if key in SMALL else "",
+            counts.get(key, ""),
         )
         for key, (word, _) in GROUPS.items()
     ]
 
 
-def count_of(filters: Filters, user: User) -> str:
-    """Return how many runs pass; empty where there are none."""
+def count_of(group: str, user: User) -> str:
+    """Return how many runs are in a group; empty where there are none."""
+    filters = Filters(status=group)
     found = counted(found_runs(Run.objects.visible_to(user), filters, user=user))
     return f"{COUNTED:,}+" if found > COUNTED else str(found or "")
 
