@@ -78,8 +78,8 @@ class Env(BaseSettings):
     )
     agentsite_key_variables: Listed = Field(
         default=(),
-        description="Variables from which superusers' providers may take their key, "
-        "besides names that end in `_KEY` or `_TOKEN`.",
+        description="Variables from which administrators' providers may take their "
+        "key, besides names that end in `_KEY` or `_TOKEN`.",
     )
     agentsite_private_hosts: str | None = Field(
         default=None,

@@ -20,6 +20,7 @@ SEED = os.environ.get("SEED", "1")
 ONCE = [
     "tests/browser/test_accessibility.py",  # these look at how pages are drawn and read
     "tests/browser/test_agent_pages.py",
+    "tests/browser/test_every_page.py",
     "tests/browser/test_pages.py",
     "tests/browser/test_playground.py",
     "tests/browser/test_run_reading.py",

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from tools.admin_audit import AuditEntryAdmin
@@ -23,7 +23,7 @@ from tools.admin_filters import (
 )
 from tools.admin_import import import_page
 from tools.admin_mcp import McpServerAdmin, server_line
-from tools.admin_owned import OwnedAdmin
+from tools.admin_owned import OwnedAdmin, seen_users
 from tools.admin_parts import (
     arguments_table,
     called_by,
@@ -41,6 +41,7 @@ from tools.models import AuditEntry, Credential, McpServer, Tool, ToolRevision
 from tools.revision_diff import changes_of
 from tools.services import duplicate_tool, restore_revision, save_tool
 from tools.sparkline import days_of, draw
+from tools.tool_words import call_flaw
 from tools.usage import with_usage
 
 admin.site.site_header = admin.site.site_title = "Agentsite"
@@ -74,19 +75,25 @@ class ToolAdmin(OwnedAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the visible tools with their calls of 30 days."""
-        return with_usage(super().get_queryset(request))
+        rows = with_usage(super().get_queryset(request))
+        return rows.select_related("credential", "mcp_server")
 
     # The list.
 
     @admin.display(description="Tool", ordering="name")
     def tool(self, tool: Tool) -> SafeString:
-        """The name, what it is for, and what went wrong last."""
+        """The name, what it is for, what it lacks, and what went wrong last."""
         sentence = tool.description.partition("\n")[0]
-        name = format_html("<code>{}</code> <small>{}</small>", tool.name, sentence)
-        if not tool.last_error:
-            return name
+        lacks = call_flaw(tool) if tool.enabled else ""
+        last = f"Last error: {tool.last_error}" if tool.last_error else ""
         return format_html(
-            '{}<small class="bad">Last error: {}</small>', name, tool.last_error
+            "<code>{}</code> <small>{}</small>{}",
+            *(tool.name, sentence),
+            format_html_join(
+                "",
+                '<small class="bad">{}</small>',
+                ((said,) for said in (lacks, last) if said),
+            ),
         )
 
     @admin.display(description="Kind", ordering="kind")
@@ -185,7 +192,8 @@ class ToolAdmin(OwnedAdmin):
     ) -> type[ModelForm]:
         """Return the form of the kind."""
         more["form"] = FORMS[self.kind_of(request, obj)]
-        return super().get_form(request, obj, change=change, **more)
+        form: type[ModelForm] = super().get_form(request, obj, change=change, **more)
+        return form
 
     def formfield_for_foreignkey(
         self, db_field: Any, request: HttpRequest, **more: Any
@@ -234,6 +242,7 @@ class ToolAdmin(OwnedAdmin):
         tool = context.get("original")
         context["kind_word"] = FORMS[self.kind_of(request, tool)].word
         if tool is not None:
+            context["call_flaw"] = call_flaw(tool)
             context["spark"] = draw(days_of(tool.recent_usage, now=timezone.now()))
             rows = tool.revisions.select_related("by")
             context["revisions"] = [(row, changes_of(row)) for row in rows]
@@ -302,6 +311,8 @@ class CredentialAdmin(OwnedAdmin):
 
     form = CredentialForm
     noun = "credential"
+    goes_when_unused = True
+    actions = None
     list_display = ("name", "kind", "bound_to", "is_set", "changed")
     list_filter = ("kind",)
     search_fields = ("name",)
@@ -328,10 +339,7 @@ class CredentialAdmin(OwnedAdmin):
     def render_change_form(
         self, request: HttpRequest, context: Any, *args: Any, **more: Any
     ) -> Any:
-        """Show beside the form which tools send it."""
+        """Show beside the form which tools and servers send it."""
         if credential := context.get("original"):
-            tools = Tool.objects.visible_to(request.user)
-            context["used_by"] = tools.filter(
-                credential=credential, archived_at=None
-            ).order_by("name")
+            context["used_by"] = seen_users(credential, request.user).seen
         return super().render_change_form(request, context, *args, **more)

@@ -20,7 +20,12 @@ from tools.mcp.offer import Offer
 from tools.mcp.pin import McpPin
 from tools.mcp_diff import parts_of
 from tools.models import Credential, McpServer, Tool
-from tools.services import accept_mcp_change, discover_mcp_tools, import_mcp_tools
+from tools.services import (
+    accept_mcp_change,
+    discover_mcp_tools,
+    import_mcp_tools,
+    keep_mcp_tool_off,
+)
 from tools.services.import_mcp_tools import LOOK_SECONDS, tools_of
 from tools.visible_text import visible
 
@@ -30,6 +35,8 @@ class McpServerAdmin(OwnedAdmin):
 
     form = McpServerForm
     noun = "MCP server"
+    goes_when_unused = True
+    actions = None
     list_display = ("name", "transport", "where", "tools", "waiting", "changed")
     list_filter = ("transport",)
     search_fields = ("name", "url", "command")
@@ -184,7 +191,7 @@ class McpServerAdmin(OwnedAdmin):
         return redirect(f"{there}?kind__exact=mcp&enabled__exact=0")
 
     def change(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show what a server changed about one tool; POST accepts exactly that."""
+        """Show what a server changed about one tool; POST decides on exactly that."""
         tools = Tool.objects.visible_to(request.user)
         tool: Any = tools.filter(pk=pk, kind="mcp").first()
         if tool is None:
@@ -200,17 +207,10 @@ class McpServerAdmin(OwnedAdmin):
             if not may:
                 raise PermissionDenied
             try:
-                accept_mcp_change(
-                    tool,
-                    request.POST.get("digest", ""),
-                    by=request.user,  # type: ignore[arg-type]  # staff
-                )
+                self.message_user(request, decide(request, tool), messages.SUCCESS)
             except ToolFailed as failed:
                 error = str(failed)
             else:
-                self.message_user(
-                    request, f"{tool.name} is switched on again.", messages.SUCCESS
-                )
                 return redirect("admin:tools_tool_change", tool.pk)
         return self.show_change(request, tool, error, may=may)
 
@@ -228,9 +228,7 @@ class McpServerAdmin(OwnedAdmin):
             "pin": pin,
             "flaw": visible(offered.get("flaw", "")) if offered else "",
             "parts": parts_of(pin.accepted, offered) if pin and offered else [],
-            "digest": Offer.model_validate(offered).digest
-            if offered and "flaw" not in offered
-            else "",
+            "digest": pin.digest if pin and offered else "",
             "error": error,
             "may": may,
         }
@@ -238,6 +236,17 @@ class McpServerAdmin(OwnedAdmin):
         return render(
             request, "admin/tools/mcpserver/change.html", context, status=status
         )
+
+
+def decide(request: HttpRequest, tool: Tool) -> str:
+    """Accept what the person has seen, or put it away; return what to tell."""
+    user: Any = request.user
+    digest = request.POST.get("digest", "")
+    if "off" in request.POST:
+        keep_mcp_tool_off(tool, digest, by=user)
+        return f"{tool.name} stays switched off."
+    accept_mcp_change(tool, digest, by=user)
+    return f"{tool.name} is switched on again."
 
 
 def can_add_tools(request: HttpRequest) -> bool:

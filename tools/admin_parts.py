@@ -51,7 +51,7 @@ def failure_rate(tool: Any) -> SafeString | str:
         '<span class="rate" data-tone="{}" title="{}">{} %</span>',
         "bad" if tool.failure_rate >= FAILING else "",
         tool.last_error,
-        f"{100 * tool.failure_rate:.1f}".removesuffix(".0"),
+        f"{100 * tool.failure_rate:.1f}" if tool.failure_rate else "0",
     )
 
 

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 
 from tools.admin_parts import when
 from tools.admin_plain import PlainAdmin, quiet, titled
+from tools.forms.missing import say_what_is_right
 from tools.generic import (
     ModelForm,
     ModelMultipleChoiceField,
@@ -42,6 +43,13 @@ MAY = {
     "view_auditentry": "Read the audit log",
 }
 """What a right means; the others have no page, and no effect."""
+
+
+ALL_OF_IT = (
+    "All of it: they are an administrator. What is ticked one by one counts again "
+    "once they are none."
+)
+"""In place of single rights, which an administrator has without a tick."""
 
 
 class RightsField(ModelMultipleChoiceField):
@@ -75,7 +83,8 @@ def in_plain_words(form: forms.BaseForm) -> None:
     first, again = form.fields["password1"], form.fields["password2"]
     first.help_text = "8 characters or more; no common word, and not digits alone."
     again.label, again.help_text = "The same again", ""
-    for field in (first, again):
+    for name, field in (("password1", first), ("password2", again)):
+        say_what_is_right(name, field)
         field.is_needed = True  # type: ignore[attr-defined]  # for the template
 
 
@@ -198,7 +207,9 @@ class PersonAdmin(PlainAdmin, UserAdmin):
         form = super().get_form(request, obj, change=change, **more)
         if "user_permissions" in form.base_fields:
             held = obj.user_permissions if obj else None
-            form.base_fields["user_permissions"] = rights_field(held, "They may also")
+            field = rights_field(held, "They may also")
+            field.help_text = ALL_OF_IT
+            form.base_fields["user_permissions"] = field
         return form
 
 

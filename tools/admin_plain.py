@@ -13,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeData, SafeString
 
+from tools.forms.missing import say_what_is_right
 from tools.generic import ModelAdmin
 
 FIRST_ACTION = ("", "choose what to do")
@@ -77,6 +78,15 @@ class PlainAdmin(ModelAdmin):
         if isinstance(field, ModelChoiceField) and field.empty_label is not None:
             field.empty_label = "None"
         return field
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **more: Any
+    ) -> Any:
+        """Say of an empty field what to do, in our words."""
+        form = super().get_form(request, obj, change=change, **more)
+        for name, field in form.base_fields.items():
+            say_what_is_right(name, field)
+        return form
 
     def get_action_choices(
         self, request: HttpRequest, default_choices: Any = (FIRST_ACTION,)

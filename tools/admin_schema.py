@@ -6,7 +6,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
 from tools.forms.schema import SchemaEditor, said, shown
-from tools.json_flaw import json_flaw
+from tools.text_flaw import json_flaw
 
 FIELD = "args_schema"
 

@@ -1,6 +1,6 @@
 """The page on which a tool is tried out."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
@@ -14,6 +14,50 @@ from tools.services.show_request import show_request
 from tools.services.try_tool import TRY_SECONDS
 from tools.spec import ToolSpec
 from tools.storable import storable
+
+
+class Words(NamedTuple):
+    """How the page speaks of what a call hands over."""
+
+    only_show: str
+    handed: str
+    maybe: str
+    """What stands there after a failure, which may have come before it."""
+    would_be: str
+    is_handed: str
+
+
+REQUEST = Words(
+    only_show="Only show the request",
+    handed="What was sent",
+    maybe="The request",
+    would_be="What would be sent",
+    is_handed="What is sent",
+)
+WORDS = {
+    "sql": Words(
+        only_show="Only show the query",
+        handed="What was asked",
+        maybe="The query",
+        would_be="What would be asked",
+        is_handed="What is asked",
+    ),
+    "python": Words(
+        only_show="Only show what the code gets",
+        handed="What the code got",
+        maybe="The arguments",
+        would_be="What the code would get",
+        is_handed="What the code gets",
+    ),
+    "function": Words(
+        only_show="Only show what the function gets",
+        handed="What the function got",
+        maybe="The arguments",
+        would_be="What the function would get",
+        is_handed="What the function gets",
+    ),
+}
+"""By the kind of tool; of the others, a request leaves the server."""
 
 
 def try_page(site: Any, request: HttpRequest, pk: int) -> HttpResponse:
@@ -39,6 +83,7 @@ def try_page(site: Any, request: HttpRequest, pk: int) -> HttpResponse:
         "opts": site.model._meta,
         "tool": tool,
         "spec": spec,
+        "words": WORDS.get(spec.kind, REQUEST),
         "form": form,
         "asked": asked,
         "refused": refused,

@@ -2,18 +2,33 @@
 
 from typing import Any
 
+WORDS = {
+    "string": "text",
+    "integer": "whole number",
+    "number": "number",
+    "boolean": "yes or no",
+    "array": "list",
+    "object": "object",
+    "null": "nothing",
+    "": "anything",
+}
+"""What pages call the types of JSON, in forms and in tables alike."""
+
+COUNTED = ("text", "whole number", "number", "object", "list")
+
 
 def kind_of(part: dict[str, Any]) -> str:
-    """Return a type in words: `list of strings`, `one of c, f`, `any JSON`."""
+    """Return a type in words: `list of texts`, `one of c, f`, `anything`."""
     part = without_null(part)
     if isinstance(part.get("enum"), list):
         return "one of " + ", ".join(map(str, part["enum"]))
-    kind = part.get("type", "any JSON")
+    kind = part.get("type", "")
     if kind == "array":
         return list_of(part.get("items"))
     if isinstance(kind, list):
-        return " or ".join(map(str, kind))
-    return f"{kind} ({part['format']})" if part.get("format") else str(kind)
+        return " or ".join(WORDS.get(str(one), str(one)) for one in kind)
+    word = WORDS.get(str(kind), str(kind))
+    return f"{word} ({part['format']})" if part.get("format") else word
 
 
 def list_of(inner: Any) -> str:
@@ -21,7 +36,7 @@ def list_of(inner: Any) -> str:
     if not isinstance(inner, dict) or "type" not in without_null(inner):
         return "list"
     kind = kind_of(inner)
-    return f"list of {kind}s" if kind.isalpha() else f"list of {kind}"
+    return f"list of {kind}s" if kind in COUNTED else f"list of {kind}"
 
 
 def without_null(part: dict[str, Any]) -> dict[str, Any]:

@@ -115,6 +115,8 @@ def open_credential_of(pk: int, *, owner: User) -> Opened:
         raise CredentialRefused("it does not exist any more")
     if not Credential.objects.usable_by(owner).filter(pk=pk).exists():
         raise CredentialRefused("the owner of the tool may not use it any more")
+    if not row.sealed:
+        raise CredentialRefused("no secret is stored in it, so type one in on its page")
     try:
         secret = unseal(row.sealed)
     except SecretUnreadable as error:

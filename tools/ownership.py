@@ -16,8 +16,8 @@ Rows = TypeVar("Rows", bound=models.QuerySet[Any])
 class Visibility(models.TextChoices):
     """Who else may see and use a thing."""
 
-    PRIVATE = "private", "Only me"
-    GROUPS = "groups", "My groups"
+    PRIVATE = "private", "Only the owner"
+    GROUPS = "groups", "Chosen groups"
     EVERYONE = "everyone", "Everyone"
 
 

@@ -18,6 +18,7 @@ from tools.schema_rows import (
     part_of,
     schema_of,
 )
+from tools.text_flaw import NO_JSON, json_flaw
 
 Shape = Literal["rows", "json", "text"]
 
@@ -142,11 +143,8 @@ def _schema_of(draft: Draft) -> dict[str, Any]:
 def _json_in(text: str) -> Any:
     try:
         return json.loads(text)
-    except json.JSONDecodeError as error:
-        place = f"Line {error.lineno}, column {error.colno}: {error.msg}."
-        raise NoSchema([f"This is not JSON. {place}"]) from None
     except (ValueError, RecursionError):
-        raise NoSchema(["This is not JSON."]) from None
+        raise NoSchema([f"{NO_JSON} {json_flaw(text)}"]) from None
 
 
 def _flaws_by_name(schema: Any) -> Iterator[str]:

@@ -5,7 +5,9 @@ connections that keep what they have prepared: behind a pooler that does not,
 `?prepare_threshold=none` in `DATABASE_URL` switches it off.
 """
 
+import sqlite3
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import psycopg
@@ -32,17 +34,15 @@ def execute(sql: str, values: Sequence[Any] = ()) -> Done:
     It should be the same text each time. Raises the errors of `django.db`.
     """
     here: Any = connections[DEFAULT_DB_ALIAS]  # its proxy looks it up at each use
-    if here.vendor != "postgresql":
-        with here.cursor() as cursor:
-            cursor.execute(sql, values)
-            rows = cursor.fetchall() if cursor.description else []
-            return Done(rows, cursor.rowcount)
+    is_postgresql = here.vendor == "postgresql"
     with here.wrap_database_errors:
-        if _borrows(here):
+        if is_postgresql and _borrows(here):
             return _borrowed(here.pool, sql, values)
         here.ensure_connection()
         here.validate_no_broken_transaction()
-        return _prepared(here.connection, sql, values)
+        if is_postgresql:
+            return _prepared(here.connection, sql, values)
+        return _direct(here.connection, sql, values)
 
 
 def _borrows(here: Any) -> bool:
@@ -80,3 +80,15 @@ def _prepared(
     answer = cursor.pgresult
     rows = cursor.fetchall() if answer and answer.nfields else []
     return Done(rows, cursor.rowcount)
+
+
+def _direct(connection: sqlite3.Connection, sql: str, values: Sequence[Any]) -> Done:
+    cursor = connection.execute(_with_question_marks(sql), values)
+    rows = cursor.fetchall() if cursor.description else []
+    return Done(rows, cursor.rowcount)
+
+
+@cache
+def _with_question_marks(sql: str) -> str:
+    """Return the text as SQLite reads it; it keeps what it made of the last ones."""
+    return sql.replace("%s", "?").replace("%%", "%")

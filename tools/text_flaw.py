@@ -54,13 +54,21 @@ JSON_WORDS = (
     ),
     ("Expecting ','", "a comma or a closing bracket is missing"),
     ("Expecting ':'", "a colon is missing after the name"),
-    ("Expecting value", "a value is missing, or a comma is one too many"),
+    (
+        "Expecting value",
+        "a value is missing or lacks its quotation marks, or a comma is one too many",
+    ),
     ("trailing comma", "a comma is one too many"),
     ("Unterminated string", "the quotation mark that opens here is not closed"),
-    ("control character", r"a text holds a line end or a tab; write \n or \t"),
+    (
+        "control character",
+        r"a text holds a line end or a tab; write \n or \t, or close it before",
+    ),
     ("escape", "a backslash cannot stand before this; write two"),
-    ("Extra data", "the document has ended before this"),
+    ("Extra data", "the JSON has ended before this"),
 )
+NO_JSON = "This is not JSON."
+"""Begins what a form says of such a text; `json_flaw` goes on."""
 TWICE = "is there twice"
 """What our own reader says of a name, which the parsers let pass."""
 OTHERWISE = (
@@ -93,6 +101,18 @@ def flaw_of_json(error: json.JSONDecodeError) -> TextFlaw:
     """Return what Python's reader of JSON found, in our words."""
     place = f"line {error.lineno}, column {error.colno}"
     return TextFlaw(place, said(error.msg, JSON_WORDS))
+
+
+def json_flaw(text: str) -> str:
+    """Return the first mistake in JSON as a sentence; nothing where there is none."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        place, told = flaw_of_json(error)
+        return f"{place[0].upper()}{place[1:]}: {told}."
+    except (ValueError, RecursionError):
+        return "It is nested too deeply, or has a number that is too long."
+    return ""
 
 
 def flaw_of_yaml(error: yaml.MarkedYAMLError) -> TextFlaw:

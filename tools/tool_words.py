@@ -1,5 +1,6 @@
 """What pages say about tools."""
 
+from django.conf import settings
 from django.contrib.auth.models import User
 
 from tools.forms.kinds import FORMS
@@ -7,6 +8,7 @@ from tools.forms.tool import REACHES_OUT
 from tools.models import Tool
 from tools.ownership import Visibility
 from tools.registry import keeps_hosts
+from tools.sql.connections import read_connections
 
 KIND_WORDS = {kind: form.word for kind, form in FORMS.items()}
 
@@ -15,10 +17,12 @@ def who_may(tool: Tool) -> str:
     """Say who may give the tool to an agent."""
     if tool.visibility == Visibility.EVERYONE:
         return "everyone"
+    owner = tool.owner.get_full_name() or tool.owner.get_username()
     if tool.visibility == Visibility.PRIVATE:
-        return f"only {tool.owner}"
+        return f"only the owner, {owner}"
     names = ", ".join(tool.groups.values_list("name", flat=True))
-    return f"{tool.owner}, and the groups {names}" if names else f"only {tool.owner}"
+    only = f"only the owner, {owner}"
+    return f"the owner, {owner}, and the groups {names}" if names else only
 
 
 def hosts_of(tool: Tool) -> str:
@@ -38,6 +42,21 @@ def hosts_of(tool: Tool) -> str:
 def path_of(tool: Tool) -> str:
     """Return the function of a function tool, as `module:function`."""
     return str(tool.config.get("function", ""))
+
+
+def call_flaw(tool: Tool) -> str:
+    """Say why each call fails as things are; nothing where none is known to."""
+    if tool.kind == "sql":
+        name = str(tool.config.get("connection", ""))
+        if not name:
+            return "It has no database: each call fails."
+        if name not in read_connections(settings.SQL_CONNECTIONS):
+            return f"There is no database {name!r} any more: each call fails."
+    if tool.kind == "mcp" and tool.mcp_server is None:
+        return "It has no MCP server: each call fails."
+    if tool.credential and not tool.credential.sealed:
+        return f"Its credential {tool.credential} has no secret: each call fails."
+    return ""
 
 
 def may_edit(tool: Tool, user: User) -> bool:

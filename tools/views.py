@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 from tools.argument_rows import rows_of
 from tools.models import Tool
 from tools.services import tool_spec_of
-from tools.tool_words import KIND_WORDS, hosts_of, may_edit, who_may
+from tools.tool_words import KIND_WORDS, call_flaw, hosts_of, may_edit, who_may
 from tools.usage import with_usage
 
 ON_A_PAGE = 50
@@ -42,12 +42,15 @@ def tool_list(request: HttpRequest) -> HttpResponse:
 def tool_detail(request: HttpRequest, slug: str) -> HttpResponse:
     """Show what a tool does, with what, and who may use it."""
     user = cast(User, request.user)
-    rows = Tool.objects.visible_to(user).select_related("owner")
+    rows = Tool.objects.visible_to(user).select_related(
+        "owner", "credential", "mcp_server"
+    )
     tool = get_object_or_404(with_usage(rows), slug=slug)
     spec = tool_spec_of(tool)
     context = {
         "tool": tool,
         "spec": spec,
+        "call_flaw": call_flaw(tool),
         "rows": rows_of(spec.args_schema),
         "kind_word": KIND_WORDS.get(tool.kind, tool.kind),
         "who_may": who_may(tool),

@@ -36,6 +36,7 @@ from runs.services.save_agent import ToolUse, save_agent
 from tools.models import Tool
 from tools.services.tool_spec_of import tool_spec_of
 from tools.spec import ToolSpec
+from tools.text_flaw import NO_JSON, json_flaw
 
 GUARD = LoopGuard()
 OWN_PARAMETERS = ("temperature", "max_tokens")
@@ -470,7 +471,7 @@ def object_in(text: str, told: str) -> dict[str, Any]:
     try:
         found = json.loads(text) if text else {}
     except (ValueError, RecursionError) as error:
-        raise forms.ValidationError(f"This is no JSON: {error}.") from error
+        raise forms.ValidationError(f"{NO_JSON} {json_flaw(text)}") from error
     if not isinstance(found, dict):
         raise forms.ValidationError(told)
     clean: dict[str, Any] = clean_json(found)

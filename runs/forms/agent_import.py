@@ -26,7 +26,7 @@ class AgentImportForm(forms.Form):
     text = forms.CharField(
         required=False,
         strip=False,
-        label="Or its text",
+        label="Text",
         widget=forms.Textarea(
             attrs={"rows": 18, "class": "mono", "spellcheck": "false"}
         ),

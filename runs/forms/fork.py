@@ -23,6 +23,7 @@ from runs.forms.run import name_of
 from runs.models import Provider
 from runs.services.fork_edits import ForkEdits
 from runs.services.fork_point import ForkPoint
+from tools.text_flaw import NO_JSON, json_flaw
 
 ROLES = {"system": "System", "user": "Person", "assistant": "Model", "tool": "Tool"}
 
@@ -209,7 +210,7 @@ class ForkForm(forms.Form):
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise forms.ValidationError(f"This is no JSON: {error}.") from error
+            raise forms.ValidationError(f"{NO_JSON} {json_flaw(text)}") from error
         if not isinstance(found, list):
             raise forms.ValidationError(told)
         return tuple(call_in(one, place, told) for place, one in enumerate(found))
@@ -220,7 +221,7 @@ class ForkForm(forms.Form):
         try:
             found = json.loads(text) if text else {}
         except (ValueError, RecursionError) as error:
-            raise forms.ValidationError(f"This is no JSON: {error}.") from error
+            raise forms.ValidationError(f"{NO_JSON} {json_flaw(text)}") from error
         if not isinstance(found, dict):
             raise forms.ValidationError('Write a JSON object, as {"top_p": 0.9}.')
         clean: dict[str, Any] = clean_json(found)

@@ -4,6 +4,8 @@ from typing import Any
 
 from django import forms
 
+from tools.forms.missing import say_what_is_right
+
 PLAIN = (forms.CheckboxInput, forms.RadioSelect, forms.CheckboxSelectMultiple)
 
 
@@ -20,14 +22,3 @@ def dress(form: forms.BaseForm) -> None:
             continue
         attrs: dict[str, Any] = field.widget.attrs
         attrs["class"] = f"input {attrs.get('class', '')}".strip()
-
-
-def say_what_is_right(name: str, field: forms.Field) -> None:
-    """Put what to do in the place of Django's usual words; a form's own stay."""
-    told: dict[str, Any] = field.error_messages
-    if told.get("required") == forms.Field.default_error_messages["required"]:
-        told["required"] = "Give it a name." if name == "name" else "Fill this in."
-    if isinstance(field, forms.ChoiceField | forms.ModelChoiceField):
-        told["required"] = "Choose one."
-    told.setdefault("min_value", "%(limit_value)s or more.")
-    told.setdefault("max_value", "%(limit_value)s or less.")

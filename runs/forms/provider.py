@@ -14,6 +14,11 @@ from runs.services.open_provider import net_policy
 from tools.netpolicy import AddressRefused
 from tools.web_address import flaw_of_address, names_a_person
 
+REACHES = {
+    *("kind", "base_url", "key", "key_env", "forget_key"),
+    *("headers", "forget_headers"),
+}
+"""Fields after whose change an earlier test of the connection says nothing."""
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -193,6 +198,8 @@ class ProviderForm(_ModelForm):
             self.instance.set_key(given["key"])
         if given["headers"] or given["forget_headers"]:
             self.instance.set_headers(given["headers"])
+        if REACHES & set(self.changed_data):
+            self.instance.forget_test()
         provider = super().save(commit)
         if commit:
             share_with(provider, given["groups"])

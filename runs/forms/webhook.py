@@ -54,7 +54,8 @@ class WebhookForm(_ModelForm):
         help_texts = {
             "shape": "A line of text is what Slack, Mattermost, Rocket.Chat and "
             "Google Chat take.",
-            "everything": "Not only your own. It counts while you are a superuser.",
+            "everything": "Not only your own. It counts while you are an "
+            "administrator.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -67,20 +68,30 @@ class WebhookForm(_ModelForm):
         self.fields["agent"].queryset = offered.order_by("name")  # type: ignore[attr-defined]  # a choice of rows
         if not owner.is_superuser:
             del self.fields["everything"]
-        if self.instance.pk:
-            self.initial["url"] = self._stored_url()
+        if self.instance.pk and self._has_address():
+            self._offer_to_keep_it()
         dress(self)
         self.fields["events"].error_messages["required"] = "Choose one or more."
 
-    def _stored_url(self) -> str:
+    def _has_address(self) -> bool:
         try:
-            return self.instance.url()
+            return bool(self.instance.url())
         except SecretUnreadable:
-            return ""
+            return False
+
+    def _offer_to_keep_it(self) -> None:
+        field = self.fields["url"]
+        field.required = False
+        field.widget.attrs["placeholder"] = f"{self.instance.host}/…"
+        field.help_text = (
+            "Set, never shown whole: who has it may write there. A new one replaces it."
+        )
 
     def clean_url(self) -> str:
         """Refuse what is no address, and what may never or not yet be called."""
         url: str = self.cleaned_data["url"].strip()
+        if not url:
+            return ""
         flaw = flaw_of_address(url)
         if not flaw and urlsplit(url).fragment:
             flaw = "what stands behind # is never sent"
@@ -98,8 +109,9 @@ class WebhookForm(_ModelForm):
         return url
 
     def save(self, commit: bool = True) -> Webhook:
-        """Seal the address; a new webhook gets its secret."""
-        self.instance.set_url(self.cleaned_data["url"])
+        """Seal an address that was typed; a new webhook gets its secret."""
+        if self.cleaned_data["url"]:
+            self.instance.set_url(self.cleaned_data["url"])
         if not self.instance.sealed_secret:
             self.instance.sealed_secret = seal(new_secret())
         return super().save(commit)

@@ -4,7 +4,7 @@ A fragment holds nothing of one viewer. What needs a person's rights or forms is
 into the page as a part that loads itself.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -39,6 +39,7 @@ from runs.views.run_state import (
     context_of,
     doing_of,
     has_worker,
+    is_lost,
     limits_of,
     places_of,
 )
@@ -50,7 +51,7 @@ FOLLOWERS = "#run-detail:has(#run-follow)"
 """The right pane of those who have chosen no step."""
 STALE_AT_ONCE = 100
 
-HEAD = ("progress", "facts", "times", "steps_head", "whole", "now")
+HEAD = ("progress", "facts", "times", "steps_head", "whole", "now", "unbegun")
 NEWEST = "#run-steps[data-end]"
 """The rows of those who see the newest; others load theirs by themselves."""
 
@@ -80,17 +81,18 @@ class Around:
     has_worker: bool = True
 
     @classmethod
-    def of(cls, runs: Iterable[Run]) -> "Around":
+    def of(cls, runs: Sequence[Run]) -> "Around":
         """Read it for these runs."""
         by_status: dict[str, list[int]] = {}
         for run in runs:
             by_status.setdefault(run.status, []).append(run.pk)
         running = by_status.get(Run.Status.RUNNING, [])
         queued = by_status.get(Run.Status.QUEUED, [])
+        has_lost = any(is_lost(run.status, run.lease_until) for run in runs)
         return cls(
             doing=doing_of(running) if running else {},
             places=places_of(queued) if queued else {},
-            has_worker=has_worker() if queued else True,
+            has_worker=has_worker() if queued or has_lost else True,
         )
 
     def state(self, run: Run, kept: Remembered) -> RunState:
@@ -139,15 +141,15 @@ class PageForm:
         }
         queued = [pk for pk, life in lives.items() if life[1] == Run.Status.QUEUED]
         places = places_of(queued) if queued else {}
-        alive = has_worker() if queued else True
+        lost = {pk for pk, (lease, status) in lives.items() if is_lost(status, lease)}
+        alive = has_worker() if queued or lost else True
         changed = []
         for pk, (lease, status) in lives.items():
             kept = memories[pk].kept.get("page")
             if not isinstance(kept, Remembered):
                 continue
             is_due = kept.retry_at is not None and kept.retry_at < timezone.now()
-            is_lost = lease is not None and lease < timezone.now()
-            life = (lease, status, places.get(pk), alive, is_due, is_lost)
+            life = (lease, status, places.get(pk), alive, is_due, pk in lost)
             if kept.life != life:
                 kept.life = life
                 changed.append(pk)
@@ -341,8 +343,12 @@ def row_fragment(row: Row) -> Fragment:
 
 def header(state: RunState) -> bytes:
     """Return the parts that say where the run is."""
-    context = {**context_of(state), "now_row": now_row(state)}
     counts = counts_of(state.run)
+    context = {
+        **context_of(state),
+        "now_row": now_row(state),
+        "total": counts.of(""),
+    }
     parts = [
         element(
             f"#run-{name.replace('_', '-')}",

@@ -19,7 +19,7 @@ def first_operator() -> User:
     user = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
     if user is None:
         raise CommandError(
-            "There is no superuser yet. Make one with `manage.py bootstrap`, "
+            "There is no administrator yet. Make one with `manage.py bootstrap`, "
             "or name a user with --owner."
         )
     return user

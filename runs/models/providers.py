@@ -29,6 +29,10 @@ class Provider(Owned):
     """Seconds without a byte after which a call is given up."""
     default_model = models.CharField(max_length=200, blank=True)
     stream = models.BooleanField(default=True)
+    tested_at = models.DateTimeField(null=True, blank=True)
+    """When its connection was last tested; null where it never was as it is now."""
+    test_error = models.TextField(blank=True)
+    """Why that test failed; empty where the server answered."""
 
     objects = OwnedQuerySet.as_manager()
 
@@ -41,6 +45,10 @@ class Provider(Owned):
 
     def __str__(self) -> str:
         return self.name
+
+    def forget_test(self) -> None:
+        """Say that the connection was never tested as it is now."""
+        self.tested_at, self.test_error = None, ""
 
     def set_key(self, key: str) -> None:
         """Seal `key`; it can be used, replaced and removed, never read again."""

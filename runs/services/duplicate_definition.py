@@ -5,7 +5,7 @@ from typing import TypeVar
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from runs.models import Agent, PromptTemplate
+from runs.models import Agent, PromptTemplate, Provider
 from runs.services.own_prompt import is_own, own_slug
 from tools.ownership import Owned, Visibility
 
@@ -27,6 +27,8 @@ def duplicate_definition(thing: D, *, by: User) -> D:
     if hasattr(copy, "sealed_key") and thing.owner_id != by.pk:
         copy.sealed_key = copy.sealed_headers = ""  # type: ignore[attr-defined]
         copy.key_env = ""  # type: ignore[attr-defined]
+    if isinstance(copy, Provider):
+        copy.forget_test()
     copy.save()
     if isinstance(copy, Agent) and isinstance(thing, Agent):
         _copy_rest(thing, copy)

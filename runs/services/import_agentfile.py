@@ -144,7 +144,7 @@ class Import:
             self.refuse(
                 f"{path}.key_env",
                 f"The key cannot be read from {entry.key_env!r} here. Leave key_env "
-                "out and type the key in, or let a superuser own the provider and "
+                "out and type the key in, or let an administrator own the provider and "
                 "the operator list the variable in AGENTSITE_KEY_VARIABLES.",
             )
 
@@ -345,6 +345,8 @@ class Import:
             if isinstance(row, Tool):
                 save_tool(row, by=self.owner, note=NOTE)
             else:
+                if isinstance(row, Provider):
+                    row.forget_test()
                 row.save()
         return row if row.pk else None
 

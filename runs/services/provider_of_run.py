@@ -8,7 +8,7 @@ from runs.engine.types import AgentSpec
 from runs.llm.base import LLM
 from runs.models import Provider, Run
 from runs.services.errors import RunsError
-from runs.services.open_provider import open_llm_of
+from runs.services.open_provider import open_llm_of, secrets_of
 from runs.services.prepared import Prepared
 from tools.secrets import SecretUnreadable
 
@@ -35,8 +35,7 @@ def open_provider_of(run: Run, spec: AgentSpec) -> Opened:
     """Return a connection to the run's provider; raise `ProviderRefused`."""
     provider = usable_provider(spec, owner=run.agent.owner)
     try:
-        secrets = (provider.key(), *(value for _, value in provider.headers()))
-        return Opened(llm=open_llm_of(provider), secrets=secrets)
+        return Opened(llm=open_llm_of(provider), secrets=secrets_of(provider))
     except SecretUnreadable as unreadable:
         raise ProviderRefused("secret_unreadable", str(unreadable)) from None
 

@@ -1,6 +1,6 @@
 """Keeping how long the queue was, a row a minute, for the page of the workers."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import Count, Min, Q
@@ -17,6 +17,15 @@ def sample_queue() -> bool:
     minute = now.replace(second=0, microsecond=0)
     if QueueSample.objects.filter(minute=minute).exists():
         return False
+    row = queue_now(now)
+    row.minute = minute
+    QueueSample.objects.bulk_create([row], ignore_conflicts=True)
+    QueueSample.objects.filter(minute__lt=now - KEPT).delete()
+    return True
+
+
+def queue_now(now: datetime) -> QueueSample:
+    """Return how the queue is at the moment `now`, as a row that is not stored."""
     silent = now - timedelta(seconds=settings.LEASE_SECONDS)
     found = Run.objects.filter(status__in=["queued", "running"]).aggregate(
         queued=Count("pk", filter=Q(status="queued")),
@@ -24,8 +33,8 @@ def sample_queue() -> bool:
         oldest=Min("queued_at", filter=Q(status="queued")),
     )
     wait = (now - found["oldest"]).total_seconds() if found["oldest"] else 0.0
-    row = QueueSample(
-        minute=minute,
+    return QueueSample(
+        minute=now,
         queued=found["queued"],
         running=found["running"],
         wait=max(wait, 0.0),
@@ -33,6 +42,3 @@ def sample_queue() -> bool:
             stopped_at=None, last_heartbeat__gt=silent
         ).count(),
     )
-    QueueSample.objects.bulk_create([row], ignore_conflicts=True)
-    QueueSample.objects.filter(minute__lt=now - KEPT).delete()
-    return True

@@ -4,15 +4,16 @@ import json
 import re
 from datetime import datetime, timedelta
 from decimal import Decimal
-from math import floor
-from typing import Any
+from math import floor, inf
+from typing import Any, NamedTuple
 
 from django import template
-from django.forms import BoundField
+from django.forms import BaseForm, BoundField
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import capfirst
 
 from runs.views.exact import visible
 from runs.views.hits import marked as with_hits
@@ -61,6 +62,22 @@ def icon(name: str, extra: str = "") -> SafeString:
 
 
 @register.simple_tag
+def errors_of(field: BoundField) -> SafeString:
+    """Say what is wrong with a field, under the id that its input refers to."""
+    if not field.errors:
+        return SafeString("")
+    return format_html(
+        '<ul class="errorlist" id="{}_error">{}</ul>',
+        field.auto_id,
+        format_html_join(
+            "",
+            '<li class="error">{}<span>{}</span></li>',
+            ((icon("alert"), error) for error in field.errors),
+        ),
+    )
+
+
+@register.simple_tag
 def glyph(status: str) -> SafeString:
     """Draw the shape of a run's status, without its word."""
     return format_html(
@@ -101,14 +118,20 @@ def status_word(name: str) -> str:
 def moment(at: datetime | None, style: str = "ago") -> SafeString:
     """Write a time element; the page's script puts it into the viewer's zone.
 
-    `style` is ago (relative), for (how long since), time (clock), day (date and clock).
+    `style` is ago (relative), past (the same, never ahead of the clock), due (the same,
+    of what should have come by then), for (how long since), time (clock), day (date
+    and clock).
     """
     if at is None:
         return SafeString("")
-    since = ago(at).removesuffix(" ago")
-    plain = {"ago": ago(at), "for": since, "time": f"{at:%H:%M}"}.get(
-        style, f"{at:%d %b %Y %H:%M}"
-    )
+    now, words = timezone.now(), ago(at)
+    plain = {
+        "ago": words,
+        "past": ago(min(at, now)),
+        "due": words if at > now else f"due {words}",
+        "for": words.removesuffix(" ago"),
+        "time": f"{at:%H:%M}",
+    }.get(style, f"{at:%d %b %Y %H:%M}")
     return format_html(
         '<time datetime="{}" title="{} UTC" data-style="{}">{}</time>',
         at.isoformat(timespec="seconds"),
@@ -121,6 +144,8 @@ def moment(at: datetime | None, style: str = "ago") -> SafeString:
 MILLION = 1_000_000
 FINER = {"h": (60, "min"), "d": (3600, "h")}
 """What is said of a time to come beside hours and days."""
+FAR = 86400 * 14
+"""Seconds from which on the hours say nothing."""
 
 
 def ago(at: datetime) -> str:
@@ -131,14 +156,15 @@ def ago(at: datetime) -> str:
         (60, 1, "s"),
         (3600, 60, "min"),
         (86400, 3600, "h"),
-        (86400 * 30, 86400, "d"),
+        (inf if seconds < 0 else 86400 * 30, 86400, "d"),
     ):
         if size < limit:
             text = f"{int(size // unit)} {word}"
             if seconds >= 0:
                 return f"{text} ago"
             smaller, of_it = FINER.get(word, (0, ""))
-            rest = int(size % unit // smaller) if smaller else 0
+            is_far = size >= FAR
+            rest = int(size % unit // smaller) if smaller and not is_far else 0
             return f"in {text} {rest} {of_it}" if rest else f"in {text}"
     return f"{at:%d %b %Y}"
 
@@ -236,8 +262,10 @@ def marked(text: str) -> SafeString:
 
 @register.filter
 def share_of(part: int, whole: int) -> str:
-    """Write a share: 4.5 %."""
-    return f"{100 * part / whole:.1f} %" if whole else ""
+    """Write a share: 4.5 %; 0 % only for none at all."""
+    if not whole:
+        return ""
+    return f"{100 * part / whole:.1f} %" if part else "0 %"
 
 
 @register.simple_tag
@@ -296,6 +324,42 @@ def definition_menu(
     urls = {f"{verb}_url": reverse(f"{noun}-{verb}", args=[thing.pk]) for verb in verbs}
     token = context.get("csrf_token")
     return {"thing": thing, "may_edit": may_edit, "csrf_token": token, **urls}
+
+
+@register.simple_block_tag
+def crumbs(content: str, more: str = "") -> SafeString:
+    """Show the links to the pages above this one; the page itself is the heading."""
+    words = f"crumbs {more}".rstrip()
+    return format_html(
+        '<nav class="{}" aria-label="Breadcrumbs">{}</nav>', words, content
+    )
+
+
+class Mistake(NamedTuple):
+    """A field that needs a look, and where it is on the page."""
+
+    label: str
+    place: str
+
+
+@register.inclusion_tag("parts/_mistakes.html")
+def mistakes(form: BaseForm, said: str = "Not saved yet.") -> dict[str, Any]:
+    """Show above a form how many fields are wrong, with links that go to them."""
+    wrong = [bound for bound in form if form.errors.get(bound.name)]
+    told = list(form.non_field_errors())
+    told += [error for bound in wrong if bound.is_hidden for error in bound.errors]
+    fields = [
+        Mistake(capfirst(str(bound.label)), place_of(bound))
+        for bound in wrong
+        if not bound.is_hidden
+    ]
+    return {"said": said, "told": told, "fields": fields, "has_any": form.errors}
+
+
+def place_of(bound: BoundField) -> str:
+    """Return the id of what takes the focus: of several boxes the first."""
+    own = getattr(bound.field.widget, "place", "")
+    return own or bound.id_for_label or f"{bound.auto_id}_0"
 
 
 @register.inclusion_tag("parts/_field.html")

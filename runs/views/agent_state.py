@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from runs.forms.agent import AgentForm
 from runs.models import Agent, AgentVersion
-from runs.services.freeze_agent import variables_of_agent
-from runs.services.publish_agent import is_published, newest_of
+from runs.services.freeze_agent import variables_of_spec
+from runs.services.publish_agent import holds, newest_of
 from runs.services.save_agent import token_of
-from runs.views.agent_versions import changed_since
+from runs.views.agent_versions import changed_since, state_of
 
 
 class Mistake(NamedTuple):
@@ -65,17 +65,17 @@ def draft_state(
     seen: str | None = None,
 ) -> DraftState:
     """Return the state of the stored draft, with what is wrong in `form`."""
-    newest = newest_of(agent)
+    newest, draft = newest_of(agent), state_of(agent, None)
     return DraftState(
         agent=agent,
         newest=newest,
-        places=len(changed_since(agent, newest)),
-        is_published=is_published(agent),
+        places=len(changed_since(agent, newest, draft)),
+        is_published=newest is not None and holds(newest, agent, draft.spec),
         mistakes=mistakes_of(form) if form else [],
         unstored=[label_of(form, name) for name in form.unstored()] if form else [],
         has_moved=has_moved,
         seen=seen,
-        variables=variables_of_agent(agent),
+        variables=variables_of_spec(draft.spec),
     )
 
 

@@ -86,11 +86,13 @@ def state_of(agent: Agent, version: AgentVersion | None) -> State:
     return State(spec, memory, told)
 
 
-def changed_since(agent: Agent, version: AgentVersion | None) -> list[Difference]:
-    """Return the places in which the draft differs from `version`; none without."""
+def changed_since(
+    agent: Agent, version: AgentVersion | None, draft: State
+) -> list[Difference]:
+    """Return the places in which `draft` differs from `version`; none without."""
     if version is None:
         return []
     try:
-        return differences(state_of(agent, version), state_of(agent, None))
+        return differences(state_of(agent, version), draft)
     except ValueError:  # a spec of another release that cannot be read any more
         return [Difference("Everything", "of an earlier release", "as it is now")]

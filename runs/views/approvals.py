@@ -29,6 +29,7 @@ from runs.views.questions import (
     with_rows,
 )
 from runs.whole_number import whole_number
+from tools.text_flaw import NO_JSON, json_flaw
 
 SHOWN_AT_MOST = 100
 ANSWERED_ON_A_PAGE = 50
@@ -308,7 +309,7 @@ def edited_input(decision: Decision, text: str | None) -> Any:
     try:
         typed = json.loads(text)
     except (ValueError, RecursionError) as error:
-        why = f"This is no JSON: {error}."
+        why = f"{NO_JSON} {json_flaw(text)}"
         raise ArgumentsRefused([FieldError("", why)]) from error
     # Not by ==: to Python, true is 1 and 1 is 1.0.
     same = json.dumps(typed, sort_keys=True) == json.dumps(shown, sort_keys=True)

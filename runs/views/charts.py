@@ -4,12 +4,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from statistics import median
 from typing import NamedTuple
 
 from django.db.models import QuerySet, Sum
 
-from runs.models import Run, RunTally
+from runs.models import RunTally
 
 DAYS = 7
 STEP = 100 / DAYS
@@ -19,8 +18,6 @@ WIDTH = 10.0
 LEFT = (STEP - WIDTH) / 2
 """Where the first bar begins."""
 TOP, BASE = 8.5, 112.5
-SAMPLE = 3000
-"""Durations are taken from this many of the newest runs at most."""
 
 
 class Bar(NamedTuple):
@@ -70,15 +67,6 @@ class Spending(NamedTuple):
     tokens: int
     has_price: bool
     """Whether the bars are dollars; tokens otherwise."""
-
-
-class Durations(NamedTuple):
-    """How long runs took, in seconds."""
-
-    chart: Chart
-    middle: float
-    most: float
-    """95 of 100 runs took at most this long."""
 
 
 def week() -> list[date]:
@@ -176,50 +164,6 @@ def stack(
     return bars
 
 
-def durations_of(runs: QuerySet[Run]) -> Durations | None:
-    """Return median and 95th percentile by day; None where nothing ended."""
-    days = week()
-    spans = (
-        runs.filter(ended_at__isnull=False, started_at__isnull=False)
-        .order_by("-pk")
-        .values_list("started_at", "ended_at")[:SAMPLE]
-    )
-    by_day: dict[date, list[float]] = defaultdict(list)
-    for started, ended in spans:
-        if started and ended and ended.date() >= days[0]:
-            by_day[ended.date()].append((ended - started).total_seconds())
-    every = sorted(s for seconds in by_day.values() for s in seconds)
-    if not every:
-        return None
-    slow = {day: share(sorted(seconds), 0.95) for day, seconds in by_day.items()}
-    usual = {day: median(seconds) for day, seconds in by_day.items()}
-    top = round_up(max(slow.values()))
-    lines = {"l-mute": points(days, slow, top), "l-ink": points(days, usual, top)}
-    chart = Chart([], day_labels(days), second_ticks(top), lines)
-    return Durations(chart, middle=median(every), most=share(every, 0.95))
-
-
-def points(days: Sequence[date], values: dict[date, float], top: float) -> str:
-    """Return the points of a line; a day without runs is left out.
-
-    A single day is a short dash, because a line of one point cannot be seen.
-    """
-    found = [
-        (STEP * (place + 0.5), BASE - (BASE - TOP) * values[day] / top)
-        for place, day in enumerate(days)
-        if day in values
-    ]
-    if len(found) == 1:
-        (x, y) = found[0]
-        found = [(x - WIDTH / 3, y), (x + WIDTH / 3, y)]
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in found)
-
-
-def share(ordered: Sequence[float], part: float) -> float:
-    """Return the value that `part` of the ordered values do not pass."""
-    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
-
-
 def round_up(value: float) -> float:
     """Return a round number above `value`, for the top of an axis."""
     unit = 1.0
@@ -247,8 +191,3 @@ def count_ticks(top: float) -> list[Label]:
         Label(f"{BASE - (BASE - TOP) * part:.1f}", f"{top * part:g}")
         for part in (0, 0.5, 1)
     ]
-
-
-def second_ticks(top: float) -> list[Label]:
-    """Return three ticks of an axis of seconds."""
-    return count_ticks(top)

@@ -248,13 +248,9 @@ def entry_of(couple: Couple, texts: Texts, effort: Effort) -> Entry:
                 contents_of(a, texts), contents_of(b, texts), strict=True
             )
         ]
-        if all(found):  # both differ: say which is which
-            words = ("Reply", "Calls") if a.is_call else ("Arguments", "Result")
-            found = [
-                [Line("gap", (Piece(word),)), *part]
-                for word, part in zip(words, found, strict=True)
-            ]
-        lines = [line for part in found for line in part]
+        words = ("Reply", "Calls") if a.is_call else ("Arguments", "Result")
+        for word, part in zip(words, found, strict=True):
+            lines += [Line("gap", (Piece(word),)), *part] if part else []
     return Entry(
         a=side_of(a, texts) if a else None,
         b=side_of(b, texts) if b else None,

@@ -84,7 +84,10 @@ class Frame:
         self.account = account(is_staff=user.is_staff, audits=audits)
         self.rest = [
             *(p for p in self.places if p.word not in ON_A_PHONE),
-            Place("Workers", "worker", self.workers_url),
+            Place(
+                *("Workers", "worker", self.workers_url),
+                is_here=request.path == self.workers_url,
+            ),
         ]
 
 

@@ -25,12 +25,15 @@ from runs.models import (
 )
 from runs.models.runs import UNFINISHED
 from runs.services.bootstrap import CAUTIOUS, DEMO_SLUGS, HASTY, UNLUCKY
-from runs.views.charts import durations_of, outcomes_of, spending_of, week
-from runs.views.list_rows import needs_a_person, rows_of, with_doing
-from runs.views.questions import Asked
+from runs.views.charts import outcomes_of, spending_of, week
+from runs.views.duration_chart import durations_of
+from runs.views.list_rows import rows_of, with_doing
+from runs.views.questions import Asked, open_questions
 from tools.models import Tool, ToolUsage
 
 LAST = 8
+WORKING = ["running", "queued", "waiting"]
+"""Statuses of runs that go on without a person."""
 OFFLINE = [name for name, kind in KINDS.items() if not kind.base_url]
 """Kinds of provider that are nowhere: the demo."""
 
@@ -70,12 +73,16 @@ def home(request: HtmxRequest) -> HttpResponse:
     runs = Run.objects.visible_to(request.user)
     if mine:
         runs = runs.filter(owner=request.user)
-    context: dict[str, Any] = now_of(runs) | {
-        "mine": mine,
-        "here": request.get_full_path(),
-        "sees_all": request.user.is_superuser,
-        "name": request.user.first_name or request.user.username,
-    }
+    context: dict[str, Any] = (
+        now_of(runs)
+        | asked_of(request.user, mine=mine)
+        | {
+            "mine": mine,
+            "here": request.get_full_path(),
+            "sees_all": request.user.is_superuser,
+            "name": request.user.first_name or request.user.username,
+        }
+    )
     if not mine and not runs.exists():
         return page_or_part(
             request,
@@ -105,19 +112,24 @@ def now_of(runs: QuerySet[Run]) -> dict[str, Any]:
         .values_list("status")
         .annotate(number=Count("pk"))
     )
-    working = with_doing(asked.filter(status__in=["running", "queued", "waiting"]))
-    questions = (
-        Decision.objects.filter(answer="", step__run__in=runs.filter(needs_a_person()))
-        .select_related("step__run__agent", "step__tool_ref")
-        .order_by("expires_at", "pk")
-    )
+    working = with_doing(asked.filter(status__in=WORKING))
     ended = with_doing(asked.exclude(status__in=UNFINISHED))
     return {
         "now": rows_of(working.order_by(running_first(), "-pk")[:LAST]),
-        "counts": counts,
+        "now_count": sum(counts.get(status, 0) for status in WORKING),
+        "counts": [
+            f"{counts[status]:,} {status}" for status in WORKING if status in counts
+        ],
+        "last": rows_of(ended.order_by("-pk")[:LAST]),
+    }
+
+
+def asked_of(user: User, *, mine: bool) -> dict[str, Any]:
+    """Return the questions of the inbox, in its order."""
+    questions = open_questions(user, **({"step__run__owner": user} if mine else {}))
+    return {
         "questions": [Asked(one) for one in questions[:LAST]],
         "question_count": questions.count(),
-        "last": rows_of(ended.order_by("-pk")[:LAST]),
     }
 
 

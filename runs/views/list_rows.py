@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from runs.models import AgentStep, Run
@@ -88,8 +88,3 @@ def time_left(run: Run, seconds: float | None) -> float | None:
     if not limit or seconds is None:
         return None
     return max(0.0, 100 - 100 * seconds / float(limit))
-
-
-def needs_a_person() -> Q:
-    """Match runs that wait for an answer."""
-    return Q(status__in=["awaiting_approval", "awaiting_decision"])

@@ -5,11 +5,17 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from runs.models import QueueSample
-from runs.views.charts import BASE, TOP, Label, count_ticks, round_up
+from runs.templatetags.look import duration
+from runs.views.charts import BASE, TOP, Label, round_up
 
 SPAN = timedelta(hours=24)
 SLOTS = 96
 """Of a quarter of an hour each; the worst minute of each is drawn."""
+UNITS = [
+    *((1, "s", (1, 2, 4, 10, 20, 40)), (60, "min", (1, 2, 4, 10, 20, 40))),
+    *((3600, "h", (1, 2, 4, 8, 12)), (86_400, "d", (1, 2, 4, 8))),
+]
+"""Seconds, word, and how many of it an axis can end at."""
 STEP = 100 / SLOTS
 """Percent of the axis, from slot to slot."""
 
@@ -25,6 +31,8 @@ class QueueChart(NamedTuple):
     days: list[Label]
     longest: float
     """Seconds."""
+    is_now: bool
+    """Whether that wait goes on."""
     most: int
     """Queued runs in the worst minute."""
     width: str
@@ -39,15 +47,15 @@ def queue_chart(samples: Iterable[QueueSample], *, now: datetime) -> QueueChart 
             worst[slot] = sample
     if not worst:
         return None
-    longest = max(sample.wait for sample in worst.values())
-    top = round_up(max(longest, 1.0))
+    longest = max(worst.values(), key=lambda sample: sample.wait)
+    top = round_wait(max(longest.wait, 1.0))
     bars = []
     for slot, sample in sorted(worst.items()):
         if sample.wait:
             height = max(1.5, (BASE - TOP) * sample.wait / top)
             words = (
                 f"{sample.minute:%H:%M} UTC: {sample.queued} queued, "
-                f"the oldest for {sample.wait:.0f} s"
+                f"the oldest for {duration(round(sample.wait))}"
             )
             x, y = f"{slot * STEP:.2f}", f"{BASE - 0.5 - height:.1f}"
             bars.append((x, y, f"{height:.1f}", words))
@@ -60,13 +68,36 @@ def queue_chart(samples: Iterable[QueueSample], *, now: datetime) -> QueueChart 
     return QueueChart(
         bars,
         gaps,
-        count_ticks(top),
+        wait_ticks(top),
         [
             Label("0", "24 h ago", "start"),
             Label("50", "12 h ago"),
             Label("100", "now", "end"),
         ],
-        longest=longest,
+        longest=longest.wait,
+        is_now=longest.minute == now and longest.wait > 0,
         most=max(sample.queued for sample in worst.values()),
         width=f"{STEP * 0.8:.2f}",
     )
+
+
+def round_wait(seconds: float) -> float:
+    """Return a round length of time that is no shorter, for the top of the axis."""
+    rounds = (many * unit for unit, _, ends in UNITS for many in ends)
+    return next((top for top in rounds if seconds <= top), round_up(seconds))
+
+
+def wait_ticks(top: float) -> list[Label]:
+    """Return three ticks: 0, 30 s, 1 min."""
+    return [
+        Label(f"{BASE - (BASE - TOP) * part:.1f}", span(top * part))
+        for part in (0, 0.5, 1)
+    ]
+
+
+def span(seconds: float) -> str:
+    """Write a round length of time: 30 s, 20 min, 12 h."""
+    for size, word, _ in reversed(UNITS):
+        if seconds >= size:
+            return f"{seconds / size:g} {word}"
+    return f"{seconds:g} s" if seconds else "0"

@@ -27,7 +27,7 @@ from runs.views.run_detail import (
     tool_tab,
 )
 from runs.views.run_prompt import prompt_tab
-from runs.views.run_rows import Bar, attempt_bars, drawn, next_number
+from runs.views.run_rows import Bar, Tag, attempt_bars, drawn, next_number
 from runs.views.run_state import RunState, context_of, state_of
 from runs.views.run_times import timeline_of
 from runs.views.run_turns import earlier_turns
@@ -44,7 +44,8 @@ class NowRow(NamedTuple):
     failed: tuple[Bar, ...] = ()
     """Attempts that failed, and the waits after them."""
     seconds: float | None = None
-    """Since the work before it."""
+    """Since the work before it, or what its attempts took."""
+    tag: Tag | None = None
 
     @property
     def drawing(self) -> SafeString:
@@ -215,7 +216,7 @@ def follow_context(state: RunState) -> dict[str, Any]:
         "following": True,
         "now_row": now_row(state),
     }
-    if state.is_asking or state.failed:
+    if state.has_open_call:
         title = f"Step {next_number(run)} · model call"
         return context | {"pane": Pane(title, "model")}
     place = newest_place(run)
@@ -289,14 +290,27 @@ def now_row(state: RunState) -> NowRow:
     timeline = state.timeline
     last = timeline.last or timeline.began
     bar, length = None, None
-    if last is not None:
+    if not state.is_asking:
+        length = sum(one.elapsed for one in state.failed)
+        length += sum(one.retry_in or 0 for one in state.failed[:-1])
+    elif last is not None:
         start = timeline.at(last)
-        length = max(timeline.end(state.now) - start, 0)
-        bar = Bar("live", percent(start), percent(length))
+        length = max(state.seconds - start, 0)
+        tone = "cut" if state.is_lost else "live"
+        bar = Bar(tone, percent(start), percent(length))
     number, words = next_number(state.run), state.asking
     words = f"{words[0].upper()}{words[1:]}"
     if not state.failed:
-        return NowRow(number, bar, words, seconds=length)
+        return NowRow(number, bar, words, seconds=length, tag=tag_of(state))
     words = cut(f"{words}. The last one: {state.failed[-1].message}")
     failed = tuple(attempt_bars(state.failed, timeline))
-    return NowRow(number, bar, words, failed, length)
+    return NowRow(number, bar, words, failed, length, tag_of(state))
+
+
+def tag_of(state: RunState) -> Tag:
+    """Say beside the model call without a record whether anyone is on it."""
+    if state.is_lost:
+        return Tag("no sign of life", "need")
+    if state.is_working:
+        return Tag("live", "live")
+    return Tag("queued" if state.run.status == Run.Status.QUEUED else "waits")

@@ -108,7 +108,7 @@ class Place:
     step: AgentStep | None = None
     attempts: list[ModelAttempt] = field(default_factory=list)
     is_asking: bool = False
-    """Whether it is the call that has no reply yet."""
+    """Whether it is the call that has no reply yet, but may get one."""
 
     @property
     def title(self) -> str:
@@ -178,7 +178,8 @@ def place_of(run: Run, number: int) -> Place | None:
         return None
     attempts = attempts_at(run, run.next_number)
     is_asking = run.status == Run.Status.RUNNING and not doing_of([run.pk])
-    if not is_asking and not (run.is_over and attempts):
+    is_asking = is_asking or (not run.is_over and bool(attempts))
+    if not is_asking and not attempts:
         return None
     return Place(number, attempts=attempts, is_asking=is_asking)
 

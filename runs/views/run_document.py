@@ -165,20 +165,24 @@ def call_row(call: ModelCall, mask: Mask) -> DocumentRow:
     names = [one.get("name", "") for one in call.reply.get("tool_calls") or []]
     if names:
         sections.append(Section("Asks for", pretty(", ".join(map(str, names)))))
-    figures = [duration(call.elapsed)]
-    if used := call.input_tokens + call.output_tokens:
-        figures.append(f"{used:,} tokens")
-    if call.cost:
-        figures.append(money(float(call.cost)))
     return DocumentRow(
         number=number_of(call),
         icon="model",
         name="",
         words=words_of_reply({**call.reply, "text": text}, purpose=call.purpose),
-        figures=", ".join(figures),
+        figures="" if call.is_copied else ", ".join(figures_of(call)),
         tags=tags_of(call),
         sections=tuple(sections),
     )
+
+
+def figures_of(call: ModelCall) -> Iterator[str]:
+    """Yield what a call took here; one that is reused took nothing."""
+    yield duration(call.elapsed)
+    if used := call.input_tokens + call.output_tokens:
+        yield f"{used:,} tokens"
+    if call.cost:
+        yield money(float(call.cost))
 
 
 def step_row(step: AgentStep, mask: Mask) -> DocumentRow:
@@ -196,7 +200,7 @@ def step_row(step: AgentStep, mask: Mask) -> DocumentRow:
         icon="alert" if step.has_failed else "tool",
         name="" if is_error else step.tool,
         words=" → ".join(filter(None, parts)),
-        figures=duration(step.duration),
+        figures="" if step.is_copied else duration(step.duration),
         tags=(*tags_of(step), *([step.get_status_display()] if is_odd(step) else [])),
         sections=tuple(sections),
         has_failed=step.has_failed,

@@ -28,6 +28,18 @@ class Kept(NamedTuple):
     cost: Any
 
 
+class Rounds(NamedTuple):
+    """How many rounds a fork reuses, and how many the run was allowed there."""
+
+    kept: int
+    most: int | None
+
+    @property
+    def left(self) -> int | None:
+        """How many it could still do; None without a limit."""
+        return max(self.most - self.kept, 0) if self.most else None
+
+
 @require_http_methods(["GET", "POST"])
 def fork(request: HtmxRequest, pk: int, number: int | None = None) -> HttpResponse:
     """Show what can be changed at a step; POST starts the fork."""
@@ -57,6 +69,7 @@ def fork(request: HtmxRequest, pk: int, number: int | None = None) -> HttpRespon
         else:
             return redirect("run-detail", new.pk)
     context = {"run": run, "point": point, "form": form, "limits": limits}
+    context["rounds"] = Rounds(rounds_kept(point), spec.executor.max_iterations)
     return render(request, "runs/fork.html", context | shown(point, form))
 
 

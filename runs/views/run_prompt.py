@@ -108,9 +108,8 @@ def prompt_tab(run: Run, place: Place, *, is_whole: bool) -> dict[str, Any]:
         "is_unsent": call is None,
         "agrees": rebuilt.agrees,
         "tokens": counted or guessed,
-        "counted": "counted by the provider, parts estimated"
-        if counted
-        else "estimated",
+        "is_counted": counted > 0,
+        "guessed": guessed,
         "limit": options.context_tokens,
         "parts": parts,
         "left_out": left_out_words(call, options) if call else "",

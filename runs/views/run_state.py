@@ -105,6 +105,16 @@ class RunState:
         """Whether the model is being asked."""
         return self.run.status == Run.Status.RUNNING and not self.doing
 
+    @property
+    def has_open_call(self) -> bool:
+        """Whether a model call has no reply yet, though it may rest before a retry."""
+        return self.is_asking or bool(self.failed)
+
+    @property
+    def is_working(self) -> bool:
+        """Whether a worker is on it, as far as its signs of life tell."""
+        return self.run.status == Run.Status.RUNNING and not self.is_lost
+
     @cached_property
     def failed(self) -> list[ModelAttempt]:
         """Attempts of the model call under way that have failed."""
@@ -125,7 +135,7 @@ class RunState:
     def asking(self) -> str:
         """How far asking the model is, in words."""
         if not self.failed:
-            return "the model is asked"
+            return f"the model {self._is_or_was} asked"
         number = self.failed[-1].attempt + 1
         of = f" of {MAX_ATTEMPTS}" if number <= MAX_ATTEMPTS else ""
         due = self.retry_at
@@ -142,8 +152,11 @@ class RunState:
     @property
     def is_lost(self) -> bool:
         """Whether the lease has run out, so that another worker picks the run up."""
-        lease = self.run.lease_until
-        return lease is not None and lease < self.now
+        return is_lost(self.run.status, self.run.lease_until, now=self.now)
+
+    @property
+    def _is_or_was(self) -> str:
+        return "was" if self.is_lost else "is"
 
     @property
     def round(self) -> int:
@@ -153,6 +166,8 @@ class RunState:
     @property
     def activity(self) -> str:
         """What a running run does in that round, in words."""
+        if self.doing and self.is_lost:
+            return f"{names_of(self.doing)} had begun"
         return running(self.doing) if self.doing else self.asking
 
     @property
@@ -193,11 +208,12 @@ class RunState:
 
     @property
     def seconds(self) -> float:
-        """Seconds on the time scale: up to now while the run works."""
-        is_live = self.run.status == Run.Status.RUNNING
+        """Seconds on the time scale: up to now, or to the last sign of life."""
         if self.run.status == Run.Status.CANCELLED and self.run.started_at:
             return self.timeline.end(self.run.ended_at)
-        return self.timeline.end(self.now if is_live else None)
+        if self.is_lost:
+            return self.timeline.end(self.beat)
+        return self.timeline.end(self.now if self.is_working else None)
 
     @property
     def parent(self) -> Parent | None:
@@ -248,7 +264,7 @@ class RunState:
         seconds = self.seconds
         if limits.max_execution_time:  # which leaves the work of other agents out
             seconds = max(seconds - self.timeline.busy.get("run", 0.0), 0.0)
-        ticks = seconds if run.status == Run.Status.RUNNING else None
+        ticks = seconds if self.is_working else None
         has_price = bool(run.spec.body.get("prices")) or run.cost > 0
         return [
             Meter(
@@ -349,6 +365,15 @@ def places_of(run_ids: Iterable[int]) -> dict[int, int]:
     return {pk: place for place, pk in enumerate(ids, 1) if pk in wanted}
 
 
+def is_lost(
+    status: str, lease: datetime | None, *, now: datetime | None = None
+) -> bool:
+    """Whether a run is said to run, but its worker has not renewed its lease."""
+    if status != Run.Status.RUNNING or lease is None:
+        return False
+    return lease < (now or timezone.now())
+
+
 def has_worker() -> bool:
     """Whether a worker lives."""
     since = timezone.now() - timedelta(seconds=max(settings.LEASE_SECONDS, 10))
@@ -361,9 +386,14 @@ def _wait(seconds: float) -> str:
 
 def running(tools: list[str]) -> str:
     """Say which tools run."""
+    return f"{names_of(tools)} {'are' if len(tools) > 1 else 'is'} running"
+
+
+def names_of(tools: list[str]) -> str:
+    """Name tools, the first two of many."""
     if len(tools) > 2:
-        return f"{tools[0]}, {tools[1]} and {len(tools) - 2} more are running"
-    return f"{' and '.join(tools)} {'are' if len(tools) > 1 else 'is'} running"
+        return f"{tools[0]}, {tools[1]} and {len(tools) - 2} more"
+    return " and ".join(tools)
 
 
 def left(used: float, limit: float | None) -> int | None:

@@ -9,14 +9,16 @@ from django.contrib.auth.models import User
 from django.db.models import Case, F, QuerySet, When
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from runs.htmx import HtmxRequest, page_or_part
-from runs.models import Agent, Run, Schedule
+from runs.models import Agent, Provider, Run, Schedule
 from runs.services.cron import MOST_COUNTED, times, zone_of
 from runs.services.cron_words import words_of
 from runs.services.errors import RunsError
+from runs.services.freeze_agent import spec_of
 from runs.services.save_schedule import (
     delete_schedule,
     pause_schedule,
@@ -37,6 +39,13 @@ class Moment(NamedTuple):
 
     local: str
     at: datetime
+
+
+class Mend(NamedTuple):
+    """A page on which one can mend what keeps a schedule from starting runs."""
+
+    word: str
+    url: str
 
 
 class ScheduleRow(NamedTuple):
@@ -72,6 +81,7 @@ def schedule_detail(request: HtmxRequest, pk: int) -> HttpResponse:
         "coming": coming_of(schedule.cron, schedule.time_zone, first=schedule.next_at),
         "last": last_of(schedule),
         "most_missed": MOST_COUNTED,
+        "mends": mends_of(schedule, request.user) if schedule.problem else [],
         "rows": rows_of(with_doing(runs).order_by("-pk")[:RECENT]),
     }
     return page_or_part(
@@ -132,6 +142,24 @@ def shown(request: HtmxRequest, pk: int) -> Schedule:
     """Return a schedule that the person may see, and so change; else there is none."""
     rows = Schedule.objects.visible_to(request.user)
     return get_object_or_404(rows.select_related("agent", "owner", "last_run"), pk=pk)
+
+
+def mends_of(schedule: Schedule, user: User) -> list[Mend]:
+    """Return where to go, the likeliest first, as far as `user` may go there."""
+    agent, mends = schedule.agent, []
+    version = agent.versions.select_related("spec").order_by("-number").first()
+    page = reverse("agent-detail", args=[agent.pk])
+    if version is None:
+        return [Mend("Publish a version", f"{page}#agent-versions")]
+    chosen = spec_of(version.spec).model.provider_id
+    away = Provider.objects.visible_to(user).filter(archived_at__isnull=False)
+    if provider := away.filter(pk=chosen or 0).first():
+        url = reverse("provider-detail", args=[provider.pk])
+        mends.append(Mend("Open the provider", url))
+    if Agent.objects.visible_to(user).filter(pk=agent.pk).exists():
+        mends.append(Mend("Open the agent", page))
+    edit = Mend("Edit the schedule", reverse("schedule-edit", args=[schedule.pk]))
+    return mends if provider or agent.archived_at else [*mends, edit]
 
 
 def schedule_rows(schedules: QuerySet[Schedule]) -> list[ScheduleRow]:

@@ -5,13 +5,14 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import Min
+from django.db.models import Count, OuterRef, Subquery
 from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest, page_or_part
 from runs.models import QueueSample, Run, Worker
+from runs.services.sample_queue import queue_now
 from runs.views.list_rows import RunRow, rows_of, with_doing
 from runs.views.queue_chart import SPAN, queue_chart
 
@@ -25,23 +26,32 @@ def worker_list(request: HtmxRequest) -> HttpResponse:
     """Show the workers of the last week and what waits for them."""
     now = timezone.now()
     silent = now - timedelta(seconds=settings.LEASE_SECONDS)
-    alive = Worker.objects.filter(stopped_at=None, last_heartbeat__gt=silent)
+    alive = list(Worker.objects.filter(stopped_at=None, last_heartbeat__gt=silent))
     gone = Worker.objects.filter(last_heartbeat__gt=now - REMEMBERED).exclude(
-        pk__in=alive
+        pk__in=[worker.pk for worker in alive]
     )
-    queue = Run.objects.filter(status="queued")
-    samples = QueueSample.objects.filter(minute__gt=now - SPAN)
+    waiting = queue_now(now)
+    samples = list(QueueSample.objects.filter(minute__gt=now - SPAN))
+    running = Run.objects.filter(status="running")
     doing = doing_of(request.user, [worker.pk for worker in alive])
     context = {
         "alive": [(worker, doing.get(worker.pk, [])) for worker in alive],
-        "chart": queue_chart(samples, now=now),
-        "gone": gone[:20],
-        "queued": queue.count(),
-        "oldest": queue.aggregate(at=Min("queued_at"))["at"],
-        "running": Run.objects.filter(status="running").count(),
+        "chart": queue_chart([*samples, waiting], now=now) if samples else None,
+        "gone": gone.annotate(left=left_by_it())[:20],
+        "queued": waiting.queued,
+        "oldest": now - timedelta(seconds=waiting.wait) if waiting.queued else None,
+        "running": waiting.running,
+        "lost": running.exclude(worker__in=alive).count(),
         "threads": sum(worker.threads for worker in alive),
     }
     return page_or_part(request, "workers/list.html", "workers/_list.html", context)
+
+
+def left_by_it() -> Subquery:
+    """Count the runs that a worker had and that no other has taken over yet."""
+    runs = Run.objects.filter(status="running", worker=OuterRef("pk")).order_by()
+    counted = runs.values("worker").annotate(number=Count("pk"))
+    return Subquery(counted.values("number"))
 
 
 def doing_of(user: User, workers: list[int]) -> dict[int, list[RunRow]]:

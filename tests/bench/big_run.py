@@ -18,6 +18,8 @@ from tools.spec import ToolSpec
 
 CALLS_A_ROUND = 2
 AT_ONCE = 1_000
+COST = Decimal("0.0004")
+"""Of a reply."""
 LOOK_UP = ToolSpec(
     name="look_up",
     description="Looks a word up.",
@@ -37,22 +39,25 @@ def make_big_run(owner: Any, *, steps: int, **fields: Any) -> Run:
         tools=(LOOK_UP,),
         executor=ExecutorOptions(max_iterations=10_000),
         model=ModelSettings(model="model-a", stream=False),
+        prices={"input": 0.4, "output": 1.0},
     )
-    began = timezone.now() - timedelta(seconds=steps)
+    began = timezone.now() - timedelta(seconds=steps + 1)
     rounds = steps // CALLS_A_ROUND
     status = fields.setdefault("status", "succeeded")
+    replies = rounds + (status == "succeeded")
     run = make_run(
         owner,
         spec=spec,
         started_at=began,
         queued_at=began,
         title=f"Look up {steps} words",
-        next_number=rounds + (status == "succeeded"),
+        next_number=replies,
         next_index=rounds * CALLS_A_ROUND,
-        rounds=rounds,
-        model_calls=rounds,
-        input_tokens=900 * rounds,
-        output_tokens=40 * rounds,
+        rounds=replies,
+        model_calls=replies,
+        input_tokens=900 * replies,
+        output_tokens=40 * replies,
+        cost=COST * replies,
         seq=rounds + 1,
         **fields,
     )
@@ -101,7 +106,7 @@ def call_of(run: Run, number: int, began: datetime) -> ModelCall:
         model="model-a",
         input_tokens=900,
         output_tokens=40,
-        cost=Decimal("0.0004"),
+        cost=COST,
         started_at=began + timedelta(seconds=2 * number),
         first_token=0.3,
         elapsed=1.0,

@@ -54,15 +54,6 @@ def seen_by(context: BrowserContext, url: str, person: str) -> Page:
     return signed_in(context, url, person, "admin" if person == "admin" else "secret")
 
 
-def widest(page: Page) -> int:
-    """Return the overflow in the theme that is wider."""
-    found = []
-    for theme in ("light", "dark"):
-        page.emulate_media(color_scheme=theme, reduced_motion="reduce")
-        found.append(overflow(page))
-    return max(found)
-
-
 def signed_in(context: BrowserContext, url: str, name: str, password: str) -> Page:
     """Open a page and sign in through the form."""
     page = context.new_page()

@@ -88,7 +88,7 @@ now = timezone.now()
 Worker.objects.filter(name__in=["w1", "w2"]).update(
     last_heartbeat=now - timedelta(seconds={ago})
 )
-Run.objects.filter(pk=9030).update(lease_until=now + timedelta(seconds=29))
+Run.objects.filter(pk=9030).update(lease_until=now + timedelta(seconds=30 - {ago}))
 """
 SERVICE = """
 openapi: 3.1.0
@@ -175,9 +175,3 @@ MOVES: dict[str, Move] = {
     "unreadable": partial(put, template="400.html"),
     "database-away": partial(put, template="errors/database_away.html"),
 }
-CLICKED = [
-    name
-    for name, move in MOVES.items()
-    if getattr(move, "func", move) not in (beat, put)
-]
-"""Those a person can make; the others change the site, or its answers, first."""

@@ -129,8 +129,9 @@ def main() -> None:
         lease_until=later,
     )
     all_work(later)
+    in_order()
     for tool in Tool.objects.all():
-        if not tool.revision:
+        if not tool.revisions.exists():
             save_tool(tool, by=admin, note="Made")
         AgentStep.objects.filter(tool=tool.name).update(tool_ref=tool)
     while file_runs():
@@ -172,6 +173,14 @@ def all_work(later: datetime) -> None:
         Worker.objects.filter(pk=worker.pk).update(running=number)
 
 
+def in_order() -> None:
+    """Let no run be made after one with a higher number, nor after its own start."""
+    least = timezone.now()
+    for run in Run.objects.order_by("-pk").only("created_at", "started_at"):
+        least = min(least, run.created_at, run.started_at or least)
+        Run.objects.filter(pk=run.pk).update(created_at=least)
+
+
 def definitions(admin: User) -> list[Agent]:
     """Make providers, prompts, tools and agents."""
     demo = make_provider(
@@ -182,9 +191,12 @@ def definitions(admin: User) -> list[Agent]:
         name="local",
         base_url="http://127.0.0.1:11434/v1",
         default_model="qwen3:32b",
+        tested_at=timezone.now() - timedelta(days=2),
     )
     for name in ("qwen3:32b", "llama3.3:70b", "gemma3:27b"):
-        ProviderModel.objects.create(provider=local, name=name, functions=True)
+        ProviderModel.objects.create(
+            provider=local, name=name, functions=True, seen_at=local.tested_at
+        )
     ProviderModel.objects.create(provider=demo, name="demo", functions=True)
     make_prompt(admin, name="Plain ReAct", kind="react", template=REACT)
     make_prompt(

@@ -1,16 +1,33 @@
 """What is seldom: odd ends of runs, tools of each kind, doors that are shut."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from runs.models import Agent, Conversation, LoginLink, ModelAttempt, Run, RunShare
+from runs.models import (
+    Agent,
+    Conversation,
+    LoginLink,
+    ModelAttempt,
+    Run,
+    RunShare,
+    Webhook,
+)
 from runs.services.api_token import digest_of
 from runs.services.sign_delivery import new_secret
 from runs.services.start_run import title_of
-from tests.browser.seed_runs import ANSWER, PLAN, QUESTION, Round, Tool, played
+from tests.browser.seed_runs import (
+    ANSWER,
+    CANCELLED,
+    PLAN,
+    QUESTION,
+    Round,
+    Tool,
+    played,
+    spec_row,
+)
 from tests.make import (
     make_call,
     make_decision,
@@ -32,6 +49,8 @@ LONG = 8007
 QUEUED, WAITING, DECISION = range(9041, 9044)
 TALK = 901
 HTTP, PYTHON, SQL, MCP = range(901, 905)
+TRIED_FOR = timedelta(hours=9)
+"""From the first attempt of a delivery until it is given up."""
 UNBROKEN = "https://intranet.example/reports/" + "quarterly_figures_" * 12 + ".xlsx"
 LONG_ANSWER = ANSWER + "\n".join(
     f"\n## 第{day}天\n\n"
@@ -102,7 +121,7 @@ def answered(admin: User) -> None:
 def unfinished(admin: User, agent: Agent) -> None:
     """Make runs that nobody works on at the moment."""
     now = timezone.now()
-    make_run(admin, agent=agent, pk=QUEUED, title=QUESTION)
+    make_run(admin, agent=agent, pk=QUEUED, title=QUESTION, spec=spec_row(()))
     waiting = played(
         *(admin, agent, WAITING, PLAN[:1]),
         status="waiting",
@@ -182,7 +201,8 @@ def talk(admin: User, agent: Agent) -> None:
 
 def tools(admin: User) -> None:
     """Make a tool of each kind, one of them changed by its server."""
-    words = {"type": "object", "properties": {"city": {"type": "string"}}}
+    city = {"type": "string", "description": "The name of a city"}
+    words = {"type": "object", "properties": {"city": city}, "required": ["city"]}
     key = Credential.objects.create(
         pk=901, owner=admin, name="weather key", hosts=["api.weather.example"]
     )
@@ -220,9 +240,14 @@ def tools(admin: User) -> None:
         admin,
         pk=SQL,
         name="orders_by_city",
+        description="The orders of one city, newest first.",
         kind="sql",
         args_schema=words,
-        config={"connection": "", "query": "SELECT 1", "max_rows": 50},
+        config={
+            "connection": "",
+            "query": "SELECT * FROM orders WHERE city = :city ORDER BY id DESC",
+            "max_rows": 50,
+        },
     )
     before = Offer(
         name="add_event",
@@ -238,6 +263,8 @@ def tools(admin: User) -> None:
         name="add_event",
         description=before.description,
         kind="mcp",
+        effect="side_effect",
+        approval="side_effects",
         mcp_server=server,
         enabled=False,
         args_schema=before.args_schema,
@@ -255,48 +282,51 @@ def tools(admin: User) -> None:
 def webhooks(admin: User, agent: Agent) -> None:
     """Make one that works, one that fails, and one that is paused."""
     now = timezone.now()
-    needs = ["run.needs_approval", "run.needs_decision", "run.failed"]
     chat = make_webhook(
         admin,
         pk=901,
         name="Helpdesk in Slack",
         url="https://hooks.slack.example/services/T0/B0/a-secret",
         shape="text",
-        events=needs,
+        events=["run.needs_approval", "run.needs_decision", "run.failed"],
         old_secret_until=now + timedelta(hours=20),
         sealed_old_secret=seal(new_secret()),
     )
+    given_up = Run.objects.filter(status="failed", ended_at__lt=now - TRIED_FOR)
+    old = given_up.latest("ended_at")
     own = make_webhook(
         admin,
         pk=902,
         name="Night watch",
         url="https://a-rather-long-name-of-a-host.operations.example:8443/agentsite",
         everything=True,
-        failing_since=now - timedelta(hours=2, minutes=10),
+        failing_since=old.ended_at,
     )
     make_webhook(admin, pk=903, name="Reports", agent=agent, is_on=False)
-    make_delivery(chat, created_at=now - timedelta(days=2), **taken("ok", 84))
-    for pk, event in ((CRASHED, "run.failed"), (DECISION, "run.needs_decision")):
-        run = Run.objects.get(pk=pk)
-        make_delivery(chat, run, event=event, **taken("ok", 61))
-        refused = {"answered": 500, "error": "It answered 500.", "duration_ms": 34}
-        page = "<!doctype html><title>Internal Server Error</title>" * 4
-        make_delivery(own, run, event=event, attempts=7, **over("failed"), **refused)
-        waits = now + timedelta(hours=1, minutes=52)
-        again = {"attempts": 5, "not_before": waits, "answer": page, "seq": run.seq + 1}
-        make_delivery(own, run, event="run.cancelled", **refused | again)
+    Webhook.objects.update(created_at=now - timedelta(days=9))
+    crashed, decision = Run.objects.get(pk=CRASHED), Run.objects.get(pk=DECISION)
+    make_delivery(chat, **taken(now - timedelta(days=2), "ok", 84))
+    failed = taken(crashed.ended_at, "ok", 61)
+    make_delivery(chat, crashed, event="run.failed", **failed)
+    make_delivery(chat, decision, event="run.needs_decision", **taken(now, "ok", 61))
+    page = "<!doctype html><title>Internal Server Error</title>" * 4
+    refused = {"answered": 500, "error": "It answered 500.", "duration_ms": 34}
+    over = {"status": "failed", "ended_at": old.ended_at + TRIED_FOR, "attempts": 7}
+    make_delivery(own, old, created_at=old.ended_at, **refused, **over)
+    cancelled = Run.objects.get(pk=CANCELLED)
+    for run, event, attempts, minutes in (
+        (crashed, "run.failed", 5, 156),
+        (cancelled, "run.cancelled", 4, 36),
+    ):
+        made = {"event": event, "attempts": attempts, "created_at": run.ended_at}
+        made["not_before"] = run.ended_at + timedelta(minutes=minutes)
+        make_delivery(own, run, answer=page, **refused, **made)
     silent = {"attempts": 3, "error": "No answer within 10 s.", "duration_ms": 10_004}
-    waits = now + timedelta(minutes=4)
-    late = Run.objects.get(pk=AWAY)
-    make_delivery(own, late, not_before=waits, **silent)
+    waits = now + timedelta(minutes=6)
+    make_delivery(own, decision, event="run.needs_decision", not_before=waits, **silent)
 
 
-def taken(answer: str, took: int) -> dict[str, Any]:
+def taken(at: datetime, answer: str, took: int) -> dict[str, Any]:
     """Return the columns of a delivery that went well."""
     answered = {"attempts": 1, "answered": 200, "answer": answer, "duration_ms": took}
-    return {**over("delivered"), **answered}
-
-
-def over(status: str) -> dict[str, Any]:
-    """Return the columns of a delivery that is over."""
-    return {"status": status, "ended_at": timezone.now()}
+    return {"status": "delivered", "created_at": at, "ended_at": at, **answered}

@@ -300,7 +300,7 @@ def done(admin: User, agent: Agent, **fields: Any) -> None:
 
 def running(admin: User, agent: Agent, **fields: Any) -> None:
     """A run in the middle of its fifth model call."""
-    later = timezone.now() + timedelta(seconds=28)
+    later = timezone.now() + timedelta(hours=1)  # pictures take a while
     played(admin, agent, RUNNING, PLAN, status="running", lease_until=later, **fields)
 
 

@@ -8,18 +8,21 @@ from django.utils import timezone
 
 from runs.models import Agent, Schedule
 from runs.services.cron import next_time
+from runs.services.errors import NotPublished
 from tests.browser.seed_runs import number_at
 from tests.make import make_run, make_schedule
 
-SHANGHAI = ZoneInfo("Asia/Shanghai")
+SHANGHAI, BERLIN = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin")
+NEW_YORK = ZoneInfo("America/New_York")
 WEATHER = "看一下北京明天的天气，适合出门就提醒我带什么"
 
 
 def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
     """Make five schedules, the first with a history."""
-    planner, triage, *_ = agents
+    planner, triage, analyst = agents
     now = timezone.now()
-    day = now.astimezone(SHANGHAI).replace(hour=7, minute=0, second=0, microsecond=0)
+    day = next_time("0 7 * * *", SHANGHAI, after=now)
+    assert day is not None
     morning = make_schedule(
         admin,
         pk=901,
@@ -28,13 +31,13 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
         inputs={"input": WEATHER, "city": "北京"},
         cron="0 7 * * *",
         time_zone="Asia/Shanghai",
-        next_at=next_time("0 7 * * *", SHANGHAI, after=now),
+        next_at=day,
         last_at=day - timedelta(days=1),
         missed=2,
     )
-    ends = ("succeeded", "failed", "succeeded", "succeeded", "stopped", "succeeded")
-    for ago, status in reversed(list(enumerate(ends, start=1))):
-        begun = day - timedelta(days=ago)
+    ends = ("succeeded", "failed", "succeeded", "stopped", "succeeded")
+    for ago, status in reversed(list(zip((1, 4, 5, 6, 7), ends, strict=True))):
+        begun = day - timedelta(days=ago)  # 2 and 3 days ago no worker was there
         run = make_run(
             admin,
             pk=number_at(begun) + 1,
@@ -58,19 +61,20 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
         inputs={"input": "Sort the tickets that came in since the last time."},
         cron="*/10 * * * *",
         time_zone="Europe/Berlin",
-        next_at=now + timedelta(minutes=4),
+        next_at=next_time("*/10 * * * *", BERLIN, after=now),
     )
+    due = next_time("0 6 L * *", BERLIN, after=now - timedelta(days=31))
+    assert due is not None
     make_schedule(
         admin,
         pk=903,
-        agent=triage,
+        agent=analyst,
         name="Payouts, reconciled each month before the partners ask for them",
         cron="0 6 L * *",
         time_zone="Europe/Berlin",
-        next_at=now + timedelta(days=9),
-        problem="The provider 'local' is archived. Take it out of the archive, or give "
-        "the agent another one.",
-        problem_at=now - timedelta(hours=3),
+        next_at=next_time("0 6 L * *", BERLIN, after=now),
+        problem=str(NotPublished(analyst.name)),
+        problem_at=due,
     )
     make_schedule(
         mara,
@@ -87,6 +91,6 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
         name="Office hours",
         cron="*/20 9-17 * * MON-FRI",
         time_zone="America/New_York",
-        next_at=now + timedelta(minutes=17),
+        next_at=next_time("*/20 9-17 * * MON-FRI", NEW_YORK, after=now),
         skipped=1,
     )

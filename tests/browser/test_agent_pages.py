@@ -3,35 +3,10 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.axe import violations
-from tests.browser.chromium import listen, overflow, signed_in
+from tests.browser.chromium import overflow, signed_in
 from tests.browser.shots import PAGES
 
 pytestmark = pytest.mark.browser
-
-LOOKED_AT = (
-    "agent-new",
-    "agent-edit",
-    "agent-prompt",
-    "agent-side",
-    "agent-versions",
-    "playground",
-)
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_fault(browser, lived_in, theme):
-    context = browser.new_context(color_scheme=theme)
-    page = signed_in(context, lived_in.url, "admin", "admin")
-    heard, found = listen(page), {}
-
-    for name in LOOKED_AT:
-        page.goto(lived_in.url + PAGES[name])
-        found[name] = violations(page)
-
-    context.close()
-    assert {name: faults for name, faults in found.items() if faults} == {}
-    assert heard == []
 
 
 def test_variables_are_completed_by_keys_alone(browser, lived_in):

@@ -5,7 +5,6 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.axe import violations
 from tests.browser.chromium import listen, signed_in
 from tests.browser.test_first_agent import enter
 
@@ -68,16 +67,3 @@ def test_a_page_connects_although_the_extension_comes_late(browser, lived_in):
     with page.expect_request("**/live/me/", timeout=SECONDS):
         page.goto(f"{lived_in.url}/agents/")
     context.close()
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_fault_in_the_inbox(browser, lived_in, theme):
-    context = browser.new_context(color_scheme=theme)
-    page = signed_in(context, lived_in.url, "admin", "admin")
-    found = {}
-    for path in ("", "1/", "2/", "several/?pick=1", "answered/"):
-        page.goto(f"{lived_in.url}/approvals/{path}")
-        found[path] = violations(page)
-    context.close()
-
-    assert {path: wrong for path, wrong in found.items() if wrong} == {}

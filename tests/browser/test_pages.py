@@ -1,76 +1,13 @@
-"""Every page in Chromium: no errors, nothing cut off, nothing from elsewhere."""
+"""What is common to the pages: tabs, themes, keys, times, and lists."""
 
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pytest
 
-from tests.browser.chromium import listen, overflow, seen_by, signed_in, widest
-from tests.browser.moves import CLICKED, MOVES
-from tests.browser.shots import NEWCOMERS, PAGES, SIZES, STRANGERS, opening
+from tests.browser.chromium import signed_in
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("is_of_runs", [True, False], ids=["runs", "others"])
-def test_each_page_fits_and_breaks_no_rule(browser, lived_in, size, is_of_runs):
-    width, height = SIZES[size]
-    context = browser.new_context(viewport={"width": width, "height": height})
-    page = signed_in(context, lived_in.url, "admin", "admin")
-    heard, hosts, wide = listen(page), set(), {}
-    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
-
-    for name, path in PAGES.items():
-        if name.startswith("run") is is_of_runs:
-            page.goto(lived_in.url + path, wait_until="load")
-            wide[name] = widest(page)
-
-    context.close()
-    assert {name: by for name, by in wide.items() if by > 0} == {}
-    assert [line for line in heard if "/no/such/page/" not in line] == []
-    assert hosts == {lived_in.url.split("/")[2]}
-
-
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize(
-    ("person", "moves"),
-    [
-        pytest.param("nia", opening(NEWCOMERS), id="newcomer"),
-        pytest.param("", opening(STRANGERS), id="stranger"),
-    ],
-)
-def test_what_is_seldom_seen_fits_too(browser, lived_in, person, moves, size):
-    width, height = SIZES[size]
-    context = browser.new_context(viewport={"width": width, "height": height})
-    page, wide = seen_by(context, lived_in.url, person), {}
-    heard, hosts = listen(page), set()
-    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
-
-    for name, move in moves.items():
-        move(page, lived_in)
-        wide[name] = overflow(page)
-
-    context.close()
-    assert {name: by for name, by in wide.items() if by > 0} == {}
-    assert [line for line in heard if not is_meant(line)] == []
-    assert hosts == {lived_in.url.split("/")[2]}
-
-
-def test_what_one_clicks_open_fits_and_breaks_no_rule(browser, lived_in):
-    context = browser.new_context(viewport={"width": 390, "height": 844})
-    page, wide = signed_in(context, lived_in.url, "admin", "admin"), {}
-    heard, hosts = listen(page), set()
-    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
-
-    for name in CLICKED:
-        MOVES[name](page, lived_in)
-        wide[name] = overflow(page)
-
-    context.close()
-    assert {name: by for name, by in wide.items() if by > 0} == {}
-    assert [line for line in heard if not is_meant(line)] == []
-    assert hosts == {lived_in.url.split("/")[2]}
 
 
 @pytest.mark.parametrize(
@@ -98,11 +35,6 @@ CHOSEN_IS_IN_SIGHT = """() => {
     const tab = row.querySelector("[aria-current]").getBoundingClientRect();
     return row.scrollLeft > 0 && tab.left >= box.left && tab.right <= box.right;
 }"""
-
-
-def is_meant(line: str) -> bool:
-    """Whether the browser says no more than that a page is closed, gone or a button."""
-    return any(f"status of {code}" in line for code in (403, 404, 405))
 
 
 def test_dark_is_dark_and_the_choice_stays(browser, lived_in):
@@ -180,6 +112,20 @@ def test_the_chosen_runs_are_offered_what_can_be_done(
     buttons = {do: page.locator(f".bulk [value={do}]") for do in offered}
     assert {do: button.is_visible() for do, button in buttons.items()} == offered
     assert page.locator(".bulk [value=again]").is_visible()
+    context.close()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_chosen_run_stays_where_it_was(browser, lived_in, width):
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/runs/?status=succeeded")
+    boxes = page.locator("#run-choices .sel input")
+    before = [boxes.nth(n).bounding_box() for n in (0, 1)]
+
+    boxes.first.check()
+
+    assert [boxes.nth(n).bounding_box() for n in (0, 1)] == before
     context.close()
 
 

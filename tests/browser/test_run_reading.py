@@ -16,8 +16,6 @@ from tests.browser.site import Site
 
 pytestmark = pytest.mark.browser
 
-LOOKED_AT = ("running", "done", "step", "timeline", "failed", "approval", "errors")
-
 A_MOMENT_AGO = """() => {
     const time = document.createElement("time");
     time.id = "moment";
@@ -187,7 +185,7 @@ def test_a_phone_shows_the_beginning_of_the_step_that_is_touched(browser, lived_
 
 
 def test_clocks_count_on_between_two_messages(browser, lived_in):
-    with opened(browser, lived_in, f"/runs/{RUNNING}/") as page:
+    with opened(browser, lived_in, f"/runs/{BUSY}/") as page:
         clock = page.locator("#run-whole [data-clock]")
         shown = clock.inner_text()
         expect(clock).not_to_have_text(shown)
@@ -199,9 +197,10 @@ def test_clocks_count_on_between_two_messages(browser, lived_in):
 
 
 def test_clocks_round_as_the_server_does(browser, lived_in):
-    with opened(browser, lived_in, f"/runs/{RUNNING}/") as page:
-        page.locator("#run-whole [data-clock]").evaluate(
-            "clock => { clock.id = 'long'; clock.dataset.clock = 7000; }"
+    with opened(browser, lived_in, f"/runs/{BUSY}/") as page:
+        page.evaluate(
+            "document.querySelector('main')"
+            ".insertAdjacentHTML('beforeend', '<b id=long data-clock=7000></b>')"
         )
 
         expect(page.locator("#long")).to_have_text(duration(7000))
@@ -233,19 +232,6 @@ def test_steps_are_filtered_and_searched_without_a_script(browser, lived_in):
         page.goto(f"{lived_in.url}/runs/{RUNNING}/")
         expect(page.locator("article.draft")).to_be_hidden()
         expect(page.locator("#run-detail .tag")).to_be_hidden()
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_no_fault_on_any_run_page(browser, lived_in, theme):
-    with opened(browser, lived_in, "/runs/", color_scheme=theme) as page:
-        heard = listen(page)
-        found = {}
-        for name in LOOKED_AT:
-            page.goto(f"{lived_in.url}{PAGES[f'run-{name}']}")
-            found[name] = violations(page)
-
-    assert {name: faults for name, faults in found.items() if faults} == {}
-    assert heard == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

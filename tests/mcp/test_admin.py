@@ -2,6 +2,7 @@
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.utils import timezone
 
 from tests.mcp.http_server import mcp_server
 from tests.mcp.rows import command_line, make_server, offer, take_over
@@ -9,7 +10,9 @@ from tests.tools.rows import make_user
 from tests.tools.test_admin import page, signed_in
 from tools.mcp.offer import Offer
 from tools.mcp.pin import McpPin
-from tools.models import Credential, McpServer, Tool
+from tools.models import AuditEntry, Credential, McpServer, Tool
+from tools.services import keep_mcp_tool_off, save_tool
+from tools.services.accept_mcp_change import ChangedAgain
 from tools.services.note_mcp_change import note_mcp_change
 
 pytestmark = pytest.mark.django_db
@@ -294,3 +297,71 @@ def test_a_change_that_cannot_be_stored_switches_the_tool_off(running, change):
     tool.refresh_from_db()
     assert not tool.enabled
     assert "cannot be stored" in McpPin.objects.get(tool=tool).offered["flaw"]
+
+
+def test_a_change_kept_off_is_not_told_again_until_it_is_another(settings):
+    settings.MCP_COMMANDS = command_line()
+    client = signed_in()
+    (add,) = take_over(make_server(), "add")
+    offered = changed(add)
+    address = f"{LIST}changes/{add.pk}/"
+
+    client.post(address, {"digest": offered.digest, "off": "1"})
+    note_mcp_change(add.pk, offered)
+
+    add.refresh_from_db()
+    assert not add.enabled
+    assert McpPin.objects.get().noticed_at is None
+    assert AuditEntry.objects.filter(action="kept off", thing="add").count() == 1
+    shown = page(client, address)
+    assert "Accept and switch on" in shown
+    assert "Keep it off" not in shown
+    changed(add, description="Something else.")
+    assert McpPin.objects.get().noticed_at is not None
+
+
+def test_a_change_kept_off_is_told_again_where_the_tool_was_switched_on(settings):
+    settings.MCP_COMMANDS = command_line()
+    (add,) = take_over(make_server(), "add")
+    offered = changed(add)
+    keep_mcp_tool_off(add, offered.digest, by=add.owner)
+    add.refresh_from_db()
+    add.enabled = True
+    save_tool(add, by=add.owner)
+
+    note_mcp_change(add.pk, offered)
+
+    add.refresh_from_db()
+    assert not add.enabled
+    assert McpPin.objects.get().noticed_at is not None
+
+
+def test_a_change_nobody_has_seen_is_not_kept_off(settings):
+    settings.MCP_COMMANDS = command_line()
+    (add,) = take_over(make_server(), "add")
+    first = changed(add)
+    changed(add, description="Something else.")
+
+    with pytest.raises(ChangedAgain):
+        keep_mcp_tool_off(add, first.digest, by=add.owner)
+
+
+def test_a_server_goes_when_its_tools_are_in_the_archive(settings):
+    settings.MCP_COMMANDS = command_line()
+    client = signed_in()
+    server = make_server()
+    (add,) = take_over(server, "add")
+    address = f"{LIST}{server.pk}/delete/"
+
+    refused = client.post(address, {"post": "yes"})
+    assert "Archive its tools first" in refused.content.decode()
+    assert f"/admin/tools/tool/{add.pk}/change/" in refused.content.decode()
+
+    add.archived_at = timezone.now()
+    save_tool(add, by=add.owner)
+    client.post(address, {"post": "yes"})
+
+    add.refresh_from_db()
+    assert add.mcp_server is None
+    assert not McpServer.objects.exists()
+    assert AuditEntry.objects.filter(action="deleted", noun="MCP server").exists()

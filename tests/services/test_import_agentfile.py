@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from runs.models import Agent, PromptTemplate, Provider
 from runs.services.agentfile_text import AgentFileRefused
@@ -132,6 +133,19 @@ def test_tools_that_are_left_out_are_taken_away():
 
     assert done.updated == ["agent adder"]
     assert not Agent.objects.get(slug="adder").uses.exists()
+
+
+def test_a_test_counts_until_a_file_changes_the_provider():
+    ann = make_user()
+    import_agentfile(FILE, ann)
+    Provider.objects.update(tested_at=timezone.now(), test_error="No connection.")
+
+    import_agentfile(FILE, ann)
+    assert Provider.objects.get().tested_at is not None
+    import_agentfile(FILE.replace("timeout: 60", "timeout: 7"), ann)
+    changed = Provider.objects.get()
+
+    assert (changed.timeout, changed.tested_at, changed.test_error) == (7, None, "")
 
 
 def test_a_key_that_was_typed_in_is_left_alone():

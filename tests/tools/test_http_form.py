@@ -106,8 +106,8 @@ def test_a_nested_body_is_shown_as_json():
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ('{"q": 1,\n "r" 2}', "Line 2: a colon is missing after the name."),
-        ('{"q": {id}}', "Line 1: a name in double quotes is missing."),
+        ('{"q": 1,\n "r" 2}', "Line 2, column 6: a colon is missing after the name."),
+        ('{"q": {id}}', "Line 1, column 8: a name in double quotes is missing, "),
     ],
 )
 def test_a_mistake_in_the_body_is_told_as_one_types(typed, told):
@@ -145,7 +145,10 @@ def test_only_who_sees_tools_has_a_body_checked():
         ({"pick": "a.b"}, "no JSON pointer"),
         ({"hosts": "https://x/"}, "is no host name"),
         ({"body_kind": "json", "json_body": "[1]"}, "GET sends no body."),
-        ({"body_kind": "json", "json_body": "{"}, "This is not JSON. Line 1: "),
+        (
+            {"body_kind": "json", "json_body": "{"},
+            "This is not JSON. Line 1",
+        ),
         (
             {"method": "POST", "body_kind": "fields", "json_fields": "no colon"},
             "is no pair; write name: value.",

@@ -249,6 +249,19 @@ def test_a_credential_is_never_sent_to_another_host():
 
 
 @pytest.mark.django_db
+def test_a_credential_without_a_secret_sends_nothing():
+    row = make_credential(sealed="")
+
+    with (
+        serve(says(Answer({}))) as server,
+        pytest.raises(ToolFailed, match="no secret is stored in it"),
+    ):
+        call_tool(tool_with(row, server.url), {}, watch=Watch(seconds=5))
+
+    assert server.got == []
+
+
+@pytest.mark.django_db
 def test_a_credential_does_not_follow_a_redirect_to_another_host():
     row = make_credential(kind="header", field="X-Key")
     with serve(says(Answer({}))) as other:

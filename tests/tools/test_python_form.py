@@ -43,8 +43,8 @@ def test_code_is_made_a_tool():
     ("changes", "sentence"),
     [
         ({"code": "x +"}, "Line 1: invalid syntax."),
-        ({"code": ""}, "This field is required."),
-        ({"memory_mb": "100000"}, "less than or equal to 512"),
+        ({"code": ""}, "is empty: fill it in."),
+        ({"memory_mb": "100000"}, "512 or less."),
         ({"args_schema": '{"properties": {"a-b": {}}}'}, "is no name of a Python"),
         ({"args_schema": '{"properties": {"class": {}}}'}, "is no name of a Python"),
     ],

@@ -86,3 +86,9 @@ def test_a_query_is_shown_with_its_database():
     )
 
     assert "On the database 'shop', reading only:\nSELECT :id" in shown(tool, {"id": 1})
+
+
+def test_code_is_shown_what_it_would_get():
+    tool = make_tool(kind="python", config={"code": "x * 2"}, args_schema={})
+
+    assert shown(tool, {"x": 21}) == '{\n  "x": 21\n}'

@@ -70,7 +70,7 @@ def test_lines_end_as_they_did_before_a_browser_sent_them():
         ({"query": "SELECT :who"}, ":who is no argument of this tool."),
         ({"connection": "other"}, "is not one of the available choices"),
         ({"connection": "gone"}, "The query failed: unable to open database file"),
-        ({"max_rows": "0"}, "greater than or equal to 1"),
+        ({"max_rows": "0"}, "1 or more."),
     ],
 )
 def test_what_is_wrong_is_said_in_words(changes, sentence):

@@ -61,7 +61,7 @@ def test_a_wrong_backslash_is_no_open_quotation_mark(loader):
         ('{"a": 1\n\t"b": 2}', "line 2, column 2", "a comma or a closing bracket"),
         ('{\n\t"a": ', "line 2, column 7", "a value is missing"),
         ('{\t"a": "x', "line 1, column 8", "quotation mark that opens here"),
-        ('{"a": 1}\n\t}', "line 2, column 2", "ended before this"),
+        ('{"a": 1}\n\t}', "line 2, column 2", "has ended before this"),
     ],
 )
 def test_what_begins_as_json_is_told_by_its_rules(text, place, told):

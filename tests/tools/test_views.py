@@ -47,7 +47,7 @@ def test_the_page_of_a_tool_says_what_it_takes_and_who_may():
 
     assert code == 200
     assert "Adds." in page
-    assert "integer" in page
+    assert "whole number" in page
     assert "everyone" in page
     assert "/admin/" not in page
 
@@ -87,3 +87,12 @@ def test_the_page_says_which_hosts_a_call_may_reach(tool, said):
     row = make_tool(**tool)
 
     assert said in shown_to(row.owner, f"/tools/{row.slug}/")[1]
+
+
+def test_the_page_of_a_tool_calls_its_owner_by_name():
+    wei = make_user("lin", first_name="Lin", last_name="Wei")
+    make_tool(owner=wei, slug="plus")
+
+    _, page = shown_to(wei, "/tools/plus/")
+
+    assert "only the owner, Lin Wei" in page

@@ -108,7 +108,7 @@ def test_a_prompt_of_the_library_can_be_used(client, ann):
         pytest.param({"budget_tokens": "-5"}, "0 or more", id="tokens"),
         pytest.param({"max_iterations": "many"}, "whole number", id="no-number"),
         pytest.param({"temperature": "9"}, "2 or less", id="hot"),
-        pytest.param({"more": "{"}, "This is no JSON", id="no-json"),
+        pytest.param({"more": "{"}, "JSON. Line 1, column 2: a name in", id="no-json"),
         pytest.param({"more": "[1]"}, "Write a JSON object", id="no-object"),
         pytest.param(
             {"instructions": "Use {inptu}."}, "There is no variable", id="variable"
@@ -255,7 +255,7 @@ def test_the_context_and_the_shape_of_the_answer_are_saved_and_shown(client, ann
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        pytest.param({"output_schema": "{"}, "This is no JSON", id="no-json"),
+        pytest.param({"output_schema": "{"}, "This is not JSON. Line 1", id="no-json"),
         pytest.param({"output_schema": "[1]"}, "Write a JSON Schema", id="no-object"),
         pytest.param(
             {"output_schema": '{"type": "no"}'}, "output_schema-error", id="no-schema"
@@ -276,7 +276,7 @@ def test_what_is_missing_or_too_small_is_told_by_what_is_right(client, ann):
     page = client.post("/agents/new/", wrong).content.decode()
 
     assert all(
-        words in page for words in ("Give it a name.", "Fill this in.", "1 or more.")
+        words in page for words in ("Give it a name.", "fill it in.", "1 or more.")
     )
     assert "This field is required" not in page
 

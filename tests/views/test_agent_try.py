@@ -125,10 +125,10 @@ def test_runs_side_by_side_what_was_chosen(client, ann):
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        pytest.param({"input": ""}, "Fill this in.", id="no question"),
+        pytest.param({"input": ""}, "fill it in.", id="no question"),
         pytest.param({"version-2": "7"}, "Select a valid choice", id="no version"),
         pytest.param({"model-1": "9:none"}, "Select a valid choice", id="no model"),
-        pytest.param({"version-1": ""}, "Choose one.", id="nothing"),
+        pytest.param({"version-1": ""}, "choose one.", id="nothing"),
     ],
 )
 def test_a_wrong_choice_is_said_and_starts_nothing(client, ann, typed, says):

@@ -49,6 +49,7 @@ def test_a_mistake_of_ours_tells_no_details(settings):
     assert answer.status_code == 500
     assert "A mistake of ours" in answer.content.decode()
     assert "secret detail" not in answer.content.decode()
+    assert 'id="i-home"' in answer.content.decode()  # what its button draws
 
 
 def test_a_database_that_is_away_is_503_and_the_page_tries_again(settings):

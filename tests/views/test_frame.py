@@ -17,6 +17,12 @@ def test_places_that_a_narrow_bar_has_no_room_for_are_under_more(client, ann):
     assert 'href="/chat/"' not in menu.split("</details>")[0]
 
 
+def test_the_workers_are_marked_under_more_on_a_phone(client, ann):
+    bar = client.get("/workers/").content.decode().split('id="part-tabbar"')[1]
+
+    assert '<a href="/workers/" aria-current="page">' in bar
+
+
 def test_the_health_is_said_in_words_in_a_narrow_bar_too(client, ann):
     make_worker()
 

@@ -10,7 +10,9 @@ from runs.models import Agent, Run
 from runs.services.bootstrap import bootstrap
 from runs.services.file_runs import file_runs
 from runs.services.resume_run import resume_run
-from runs.views.home import first_steps
+from runs.views.charts import BASE, TOP
+from runs.views.duration_chart import scale_of
+from runs.views.home import LAST, first_steps
 from tests.make import (
     make_agent,
     make_decision,
@@ -214,3 +216,61 @@ def test_the_demo_agents_are_steps_until_each_was_tried(client):
     assert f'href="/agents/{agent.pk}/"' in page
     resume_run(Run.objects.get(), by=user, limits={"max_iterations": 5})
     assert "Resume its run" not in text(client)
+
+
+def test_says_how_many_of_the_runs_now_are_listed(client, ann):
+    for _ in range(LAST + 1):
+        make_run(ann, status="running")
+    make_run(ann)
+
+    page = text(client).split('id="home-running"')[1].split("</section>")[0]
+
+    assert f'<span class="count">{LAST + 2}</span>' in page
+    assert "9 running, 1 queued" in page
+    assert f"The first {LAST} of {LAST + 2}." in page
+
+
+def test_the_last_runs_stand_in_the_order_of_the_times_shown(client, ann):
+    now = timezone.now()
+    long = make_run(ann, status="succeeded", title="Long", ended_at=now)
+    quick = make_run(ann, status="succeeded", title="Quick", ended_at=now)
+    Run.objects.filter(pk=long.pk).update(created_at=now - timedelta(hours=2))
+    Run.objects.filter(pk=quick.pk).update(created_at=now - timedelta(hours=1))
+
+    last = text(client).split('id="home-last"')[1].split("</section>")[0]
+
+    assert last.index("Quick") < last.index("1 h ago") < last.index("Long")
+    assert last.index("Long") < last.index("2 h ago")
+
+
+def test_questions_stand_as_in_the_inbox_the_nearest_end_first(client, ann):
+    for tool, hours in (("endless", None), ("later", 5), ("sooner", 1)):
+        run = make_run(ann, status="awaiting_approval")
+        step = make_step(run, tool=tool, status="awaiting_approval")
+        ends = timezone.now() + timedelta(hours=hours) if hours else None
+        make_decision(step, expires_at=ends)
+
+    for page in (text(client), client.get("/approvals/").content.decode()):
+        places = [page.index(f">{tool}<") for tool in ("sooner", "later", "endless")]
+        assert places == sorted(places)
+
+
+def test_one_slow_run_leaves_the_usual_ones_legible(client, ann):
+    now = timezone.now()
+    for seconds in (16, 18, 4000):
+        begun = now - timedelta(seconds=seconds)
+        make_run(ann, status="succeeded", started_at=begun, ended_at=now)
+
+    page = text(client).split('id="home-durations"')[1].split("</section>")[0]
+
+    assert all(f">{tick}</text>" in page for tick in ("10 s", "10 min", "10 h"))
+    assert "median 18 s" in page
+    assert "95 % within 1 h 7 min" in page
+
+
+def test_the_axis_of_durations_ends_around_what_it_shows():
+    fast, wide = scale_of([0.01]), scale_of([0.5, 400_000])
+
+    assert [tick.word for tick in fast.ticks()] == ["0.1 s", "1 s"]
+    assert fast.height_of(0.01) == BASE
+    assert wide.height_of(400_000) == TOP

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.templatetags.look import ago, duration
+from runs.templatetags.look import ago, duration, moment, share_of
 
 SLACK = timedelta(seconds=0.5)
 
@@ -19,6 +19,8 @@ SLACK = timedelta(seconds=0.5)
         (timedelta(hours=2), "in 2 h"),
         (timedelta(days=1, hours=3), "in 1 d 3 h"),
         (timedelta(days=1), "in 1 d"),
+        (timedelta(days=20, hours=5), "in 20 d"),
+        (timedelta(days=70), "in 70 d"),
         (-timedelta(hours=2, minutes=4), "2 h ago"),
         (-timedelta(days=3), "3 d ago"),
     ],
@@ -45,3 +47,26 @@ def test_a_time_is_said_without_what_says_nothing(ahead, words):
 )
 def test_a_duration_is_rounded_before_its_unit_is_chosen(seconds, words):
     assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("style", "ahead", "words"),
+    [
+        ("past", timedelta(minutes=57), "0 s ago"),
+        ("past", -timedelta(minutes=2), "2 min ago"),
+        ("due", timedelta(minutes=2), "in 2 min"),
+        ("due", -timedelta(minutes=2), "due 2 min ago"),
+    ],
+)
+def test_signs_of_life_are_past_and_what_should_have_come_is_due(style, ahead, words):
+    slack = SLACK if ahead > timedelta() else -SLACK
+
+    assert f">{words}<" in moment(timezone.now() + ahead + slack, style)
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "words"),
+    [(3, 200, "1.5 %"), (1, 2, "50.0 %"), (0, 9, "0 %"), (0, 0, "")],
+)
+def test_a_share_has_one_decimal_unless_there_is_none(part, whole, words):
+    assert share_of(part, whole) == words

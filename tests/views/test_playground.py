@@ -71,7 +71,7 @@ def test_runs_each_column_and_shows_them_with_what_was_typed(client, ann):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        pytest.param({"in-city": ""}, "Fill this in.", id="no value"),
+        pytest.param({"in-city": ""}, "fill it in.", id="no value"),
         pytest.param({"c1-text": ["", "{x"]}, "is no variable", id="brace"),
         pytest.param({"c1-text": ["", " "]}, "Write what the model", id="empty"),
         pytest.param({"c1-model": "9:none"}, "Select a valid choice", id="model"),

@@ -114,6 +114,15 @@ def test_bad_input_gets_a_sentence_at_its_field(client, ann, changes, says):
     assert model.output_price is None
 
 
+def test_a_model_not_added_yet_is_not_said_to_be_unknown_to_the_server(client, ann):
+    model, address = model_of(ann)
+    new = f"/providers/{model.provider_id}/models/new/"
+    says = "the server has not named it"
+
+    assert says in client.get(address).content.decode()
+    assert says not in client.get(new).content.decode()
+
+
 def test_a_model_the_server_does_not_name_can_be_added_once(client, ann):
     provider = make_provider(ann)
     address = f"/providers/{provider.pk}/models/new/"

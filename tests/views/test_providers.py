@@ -1,13 +1,17 @@
 """Providers: list, form, test."""
 
+import re
+
 import pytest
 from django.conf import settings
+from django.utils.html import escape
 
 from runs.llm.base import ModelCard
 from runs.llm.registry import KINDS
 from runs.models import Provider
 from runs.services.refresh_models import refresh_models
 from tests.make import make_agent, make_provider, make_user
+from tests.tools.http_server import Answer, serve
 
 pytestmark = pytest.mark.django_db
 
@@ -213,6 +217,47 @@ def test_the_demo_answers_the_test_and_its_models_are_kept(client, ann):
     assert provider.models.exists()
 
 
+def test_the_page_says_how_the_last_test_ended_or_that_there_was_none(client, ann):
+    provider = make_provider(ann, base_url="http://127.0.0.1:9/v1")
+    address = f"/providers/{provider.pk}/"
+
+    assert "Not tested yet" in client.get(address).content.decode()
+    client.post(f"{address}test/")
+    error = Provider.objects.get().test_error
+    assert (
+        f" ago</time>. {escape(error)}</span>" in client.get(address).content.decode()
+    )
+    Provider.objects.update(test_error="")
+    assert "The server answered." in client.get(address).content.decode()
+
+
+def test_a_secret_that_the_server_echoes_is_neither_shown_nor_kept(client, ann):
+    refusal = {"error": {"message": "It is not open-sesame-and-more"}}
+    with serve(lambda _: Answer(refusal, status=401)) as server:
+        provider = make_provider(ann, base_url=f"{server.url}/v1")
+        provider.set_headers("X-Team: open-sesame-and-more")
+        provider.save()
+
+        page = client.post(f"/providers/{provider.pk}/test/").content.decode()
+
+    kept = Provider.objects.get().test_error
+    assert server.got[0].headers["x-team"] == "open-sesame-and-more"
+    assert "open-sesame-and-more" not in page + kept
+    assert "It is not [secret removed]" in kept
+
+
+def test_a_test_of_another_address_counts_no_more_and_of_the_same_does(client, ann):
+    provider = make_provider(ann, base_url="http://127.0.0.1:9/v1")
+    client.post(f"/providers/{provider.pk}/test/")
+    form = {**GOOD, "base_url": provider.base_url, "kind": provider.kind}
+
+    client.post(f"/providers/{provider.pk}/", form)
+    assert Provider.objects.get().tested_at is not None
+    other = {**form, "base_url": "http://127.0.0.1:8/v1"}
+    client.post(f"/providers/{provider.pk}/", other)
+    assert Provider.objects.get().tested_at is None
+
+
 def test_archives_and_takes_out_again(client, ann):
     provider = make_provider(ann, name="Old one")
 
@@ -287,3 +332,10 @@ def test_archiving_says_which_agents_cannot_run_and_their_pages_warn(client, ann
     assert "Its 2 agents cannot run" in client.get("/providers/").content.decode()
     page = client.get(f"/agents/{agents[0].pk}/").content.decode()
     assert "Its provider Old one is in the archive" in page
+
+
+def test_found_servers_stand_below_the_list_and_the_form(client, ann):
+    page = client.get("/providers/found/").content.decode()
+    crumbs = page.partition('class="crumbs"')[2].partition("</nav>")[0]
+
+    assert re.findall(r'href="([^"]+)"', crumbs) == ["/providers/", "/providers/new/"]

@@ -61,6 +61,7 @@ def test_asks_before_it_deletes(client, ann):
 
     page = do(client, "delete", over, running)
     assert "Delete 1 run?" in page
+    assert ">Runs</a><span>Delete</span></nav>" in page
     assert "1 of the chosen runs is left alone" in page
     assert Run.objects.count() == 2
 

@@ -33,6 +33,7 @@ def test_folds_equal_steps_and_marks_what_differs(client, ann):
 
     assert "Steps 1 to 3 of both are the same" in text
     assert "other result" in text
+    assert '<span class="gap">Result</span>' in text
     assert "<del>4</del> km" in text
     assert "<ins>5</ins> km" in text
     assert "3 same, 2 differ</span>" in text

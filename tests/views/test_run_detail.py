@@ -11,7 +11,7 @@ from django.contrib.staticfiles import finders
 from django.utils import timezone
 
 from runs.engine.stopping import FORCED
-from runs.engine.types import ModelSettings
+from runs.engine.types import ExecutorOptions, ModelSettings
 from runs.models import Allowance, ModelAttempt, Resume, Run
 from tests.make import (
     make_agent,
@@ -141,6 +141,7 @@ def test_says_the_place_in_the_queue(client, ann):
 
 
 def test_says_when_a_worker_gives_no_sign_of_life(client, ann):
+    make_worker()
     lease = timezone.now() - timedelta(seconds=10)
     text = page(client, make_run(ann, status="running", lease_until=lease))
 
@@ -768,3 +769,94 @@ def test_the_header_leads_to_the_worker_and_out_of_the_site(client, ann):
     assert '<details class="phone-only" id="run-more-facts">' in text
     for way in ("share/", "export/html/", "export/json/"):
         assert f"/runs/{run.pk}/{way}" in text
+
+
+def test_a_call_that_waits_for_its_provider_is_a_row(client, ann):
+    run = make_run(ann, status="waiting", not_before=timezone.now())
+    two_steps(run)
+    fail_next(run)
+
+    text = page(client, run)
+    assert current_row(text) == "4"
+    assert '<span class="tag">waits</span>' in text
+    assert "pulse" not in text
+    assert current_row(page(client, run, "?step=4")) == "4"
+    assert current_row(page(client, run, "?step=2")) == "2"
+
+
+def test_a_lost_run_shows_nothing_live(client, ann):
+    then = timezone.now() - timedelta(seconds=100)
+    lease = then + timedelta(seconds=40)
+    run = make_run(ann, status="running", started_at=then, lease_until=lease)
+    text = page(client, run)
+
+    assert "The model was asked" in text
+    assert '<span class="tag" data-tone="need">no sign of life</span>' in text
+    assert "and no worker is running to pick it up" in text
+    assert not re.findall("data-clock|data-grows|draft-text|>live<", text)
+    assert '<span class="n">10 s</span>' in text
+
+    make_worker()
+    assert "will be picked up by another worker" in page(client, run)
+
+
+def test_a_run_without_a_step_says_what_comes(client, ann):
+    run = make_run(ann)
+
+    alone = page(client, run)
+    assert "No worker is running. It begins as soon as one starts" in alone
+    make_worker()
+    queued = page(client, run)
+    assert "Place 1 in the queue" in queued
+    assert "No step fits" not in page(client, run, "?show=errors")
+    assert "It ended before its first step" in page(
+        client, make_run(ann, status="cancelled")
+    )
+    for text in (alone, queued):
+        assert 'href="/workers/">See the workers' in text
+
+
+def test_a_meter_says_in_its_tone_that_nothing_is_left(client, ann):
+    spec = make_spec(executor=ExecutorOptions(max_iterations=3, max_execution_time=9))
+    run = make_run(ann, status="stopped", spec=spec, rounds=3)
+    text = page(client, run)
+
+    assert 'Rounds<span class="bad">0 % left</span>' in text
+    assert "Working time<span>100 % left</span>" in text
+
+
+@pytest.mark.parametrize("status", ["failed", "stopped"])
+@pytest.mark.parametrize(
+    "code", ["context_too_long", "timeout"], ids=["forks", "resumes"]
+)
+def test_what_the_banner_offers_is_not_in_the_header_too(client, ann, status, code):
+    failed = {"error_code": code, "error_message": "No."} if status == "failed" else {}
+    run = make_run(ann, status=status, **failed)
+    two_steps(run)
+    text = page(client, run)
+
+    assert text.count(">Resume</button>") == 1
+    assert text.count(">Resume</a>") == 0
+    assert len(re.findall(rf'href="/runs/{run.pk}/fork/"', text)) == 1
+    assert text.count("btn primary") == 1
+
+
+def test_a_failed_run_of_a_called_agent_is_forked_from_its_header(client, ann):
+    step = make_step(make_run(ann, status="running"))
+    run = make_run(ann, status="failed", parent_step=step)
+
+    assert f'href="/runs/{run.pk}/fork/"' in page(client, run)
+
+
+def test_a_prompt_says_whose_count_its_tokens_are(client, ann):
+    run = make_run(ann, status="succeeded")
+    make_call(run, input_tokens=3_035)
+    counted = part(client, run, "?step=1&tab=prompt")
+    run.calls.update(input_tokens=0)
+    guessed = part(client, run, "?step=1&tab=prompt")
+
+    assert "3,035 tokens</b>" in counted
+    assert "counted by the provider" in counted
+    assert "(≈) are our estimate" in counted
+    assert "About " in guessed
+    assert "by our estimate" in guessed

@@ -139,11 +139,16 @@ def test_prompt_model_tools_and_limits_are_changed(client, ann):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        pytest.param({"parameters": "{"}, "This is no JSON", id="parameters"),
+        pytest.param({"parameters": "{"}, "This is not JSON. Line 1", id="parameters"),
         pytest.param({"parameters": "[]"}, "Write a JSON object", id="no object"),
         pytest.param({"model": ""}, "Name a model.", id="no model"),
         pytest.param(
             {"at_call": "write", "reply_calls": "{}"}, "Write a list", id="no list"
+        ),
+        pytest.param(
+            {"at_call": "write", "reply_calls": "[1 2]"},
+            "This is not JSON. Line 1, column 4: a comma or a closing bracket is",
+            id="no json",
         ),
         pytest.param(
             {"at_call": "write", "reply_calls": '[{"nam": 1}]'},
@@ -252,3 +257,19 @@ def test_says_what_becomes_of_the_conversation(client, ann):
 
     client.force_login(make_user("root", is_superuser=True))
     assert "It stands alone" in client.get(address).content.decode()
+
+
+def test_says_how_many_rounds_are_left_where_it_forks(client, ann):
+    options = ExecutorOptions(max_iterations=3)
+    run = two_rounds(ann, spec=make_spec(executor=options))
+    text = client.get(f"/runs/{run.pk}/fork/2/").content.decode()
+
+    assert "was allowed 3 rounds here; 1 is reused and counts, which leaves 2." in text
+
+
+def test_says_where_no_round_is_left(client, ann):
+    options = ExecutorOptions(max_iterations=1)
+    run = two_rounds(ann, spec=make_spec(executor=options))
+    text = client.get(f"/runs/{run.pk}/fork/2/").content.decode()
+
+    assert "which leaves none: twice as many are proposed" in text

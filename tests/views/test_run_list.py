@@ -253,6 +253,7 @@ def test_sorts_by_a_column_and_pages_through_all(client, ann, column):
         return re.findall(r">(Q\d+)<", page)
 
     first = text(client, f"?sort={column}")
+    assert f'data-sorted="{column}"' in first
     older = html.unescape(re.search(r'href="(\?[^"]*before=[^"]*)"', first)[1])
     second = text(client, older)
     newer = html.unescape(re.search(r'href="(\?[^"]*after=[^"]*)"', second)[1])

@@ -132,3 +132,13 @@ def test_says_why_a_stopped_run_has_no_answer(client, ann):
 
     assert FORCED not in text
     assert "It reached its limit of 15 rounds before the model had answered." in text
+
+
+def test_reused_steps_show_nothing_as_paid_again(client, ann):
+    run = make_run(ann, status="succeeded")
+    call = make_call(run, is_copied=True, input_tokens=700, elapsed=2.0)
+    make_step(run, call=call, is_copied=True, duration=3.0)
+    make_call(run, input_tokens=900, output_tokens=0, elapsed=4.0)
+    text = client.get(opened(run)).content.decode()
+
+    assert re.findall(r'figs">([^<]*)<', text) == ["", "", "4.0 s, 900 tokens"]

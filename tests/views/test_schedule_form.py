@@ -125,7 +125,7 @@ def test_plain_choices_become_times(client: Client, new, fields, cron: str):
         pytest.param({"at": ""}, "Write a time like 09:00.", id="no time"),
         pytest.param({"kind": "minutes", "every": "7"}, "not one of", id="minutes"),
         pytest.param({"kind": "hourly", "minute": "60"}, "59 or less.", id="minute"),
-        pytest.param({"kind": "hourly", "minute": ""}, "Fill this in.", id="no minute"),
+        pytest.param({"kind": "hourly", "minute": ""}, "fill it in.", id="no minute"),
         pytest.param({"kind": "weekly"}, "Choose at least one day.", id="no day"),
         pytest.param({"kind": "weekly", "days": ["9"]}, "not one of", id="day"),
         pytest.param({"kind": "monthly", "day": "31"}, "not one of", id="day of month"),
@@ -143,7 +143,7 @@ def test_plain_choices_become_times(client: Client, new, fields, cron: str):
         pytest.param(
             {"time_zone": "../etc/passwd"}, "Choose one of the zones", id="path"
         ),
-        pytest.param({"time_zone": ""}, "Choose one.", id="no zone"),
+        pytest.param({"time_zone": ""}, "choose one.", id="no zone"),
         pytest.param({"overlap": "both"}, "not one of", id="overlap"),
     ],
 )
@@ -195,7 +195,7 @@ def test_every_variable_of_the_published_version_is_asked_for(client: Client, an
     agent = published(ann, prompt=prompt)
     new = f"/schedules/new/?agent={agent.pk}"
 
-    assert "Fill this in." in client.post(new, typed()).text
+    assert "fill it in." in client.post(new, typed()).text
     client.post(new, typed(**{"in-city": "Oslo"}))
     assert Schedule.objects.get().inputs == {"input": "What is new?", "city": "Oslo"}
 

@@ -6,9 +6,17 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from runs.models import Run, Schedule
+from runs.models import Provider, Run, Schedule
+from runs.services.freeze_agent import freeze_agent, spec_row
 from runs.views import schedules
-from tests.make import make_run, make_schedule, make_user
+from tests.make import (
+    make_agent,
+    make_provider,
+    make_run,
+    make_schedule,
+    make_user,
+    make_version,
+)
 
 HTMX = {"headers": {"HX-Request": "true"}}
 VERBS = ["pause", "resume", "run", "delete"]
@@ -144,6 +152,40 @@ def test_a_page_says_what_went_wrong_missed_or_was_left_out(client: Client, ann)
     assert "1 time left out" in page
     Schedule.objects.update(missed=1000)
     assert "1,000 or more" in client.get(f"/schedules/{schedule.pk}/").text
+
+
+def refused_schedule(owner, agent):
+    now = timezone.now()
+    return make_schedule(owner, agent=agent, problem="It cannot run.", problem_at=now)
+
+
+def test_what_keeps_it_from_starting_is_one_click_away(client: Client, ann):
+    agent = make_agent(ann, provider=make_provider(ann))
+    schedule = refused_schedule(ann, agent)
+    page = client.get(f"/schedules/{schedule.pk}/").text
+    problem = page.split('id="schedule-problem"')[1].split("</section>")[0]
+    assert f'href="/agents/{agent.pk}/#agent-versions">Publish a version' in problem
+
+    make_version(agent, spec=spec_row(freeze_agent(agent)))
+    problem = client.get(f"/schedules/{schedule.pk}/").text
+    assert f'href="/schedules/{schedule.pk}/edit/">Edit the schedule' in problem
+
+    Provider.objects.update(archived_at=timezone.now())
+    problem = client.get(f"/schedules/{schedule.pk}/").text
+    assert f'href="/providers/{agent.provider_id}/">Open the provider' in problem
+    assert f'href="/agents/{agent.pk}/">Open the agent' in problem
+    assert "Edit the schedule" not in problem
+
+
+def test_it_leads_to_no_page_that_one_may_not_see(client: Client, ann):
+    agent = make_agent(make_user())
+    make_version(agent, spec=spec_row(freeze_agent(agent)))
+    schedule = refused_schedule(ann, agent)
+
+    page = client.get(f"/schedules/{schedule.pk}/").text
+
+    assert "Open the agent" not in page
+    assert "Edit the schedule" in page
 
 
 def test_a_schedule_whose_zone_is_gone_is_shown(client: Client, ann):

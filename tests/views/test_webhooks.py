@@ -53,6 +53,17 @@ def test_the_list_says_how_each_does_and_hides_what_is_someone_elses(client, ann
     assert "Not mine" not in page
 
 
+def test_the_list_says_when_something_happened_last(client, ann):
+    make_webhook(ann)
+    assert "none yet" in page_of(client, "/webhooks/")
+
+    make_delivery(make_webhook(ann), created_at=timezone.now() - timedelta(hours=3))
+    page = re.sub("<[^>]+>", "", page_of(client, "/webhooks/"))
+
+    assert "Last event" in page
+    assert "event 3 h ago" in page
+
+
 def test_a_superuser_sees_all(client):
     client.force_login(make_user(is_superuser=True))
     make_webhook(make_user("bea"), name="Hers")
@@ -92,7 +103,7 @@ def test_the_page_of_another_webhook_shows_no_secret(client, ann):
     ("field", "value", "says"),
     [
         pytest.param("name", "", "Give it a name.", id="no-name"),
-        pytest.param("url", "", "Fill this in.", id="no-address"),
+        pytest.param("url", "", "fill it in.", id="no-address"),
         pytest.param("url", "no url", "is no web address", id="no-url"),
         pytest.param("url", "ftp://x/", "is no web address", id="scheme"),
         pytest.param("url", "https://x/?a=b c", "is no web address", id="space"),
@@ -165,9 +176,27 @@ def test_a_change_keeps_owner_and_secret(client):
     client.post(f"/webhooks/{webhook.pk}/edit/", GOOD)
 
     changed = Webhook.objects.get()
-    assert "https://a.example/hook" in form
+    assert "https://a.example/hook" not in form
+    assert 'placeholder="https://a.example/…"' in form
     assert (changed.name, changed.url()) == ("Night watch", GOOD["url"])
     assert (changed.owner, changed.sealed_secret) == (webhook.owner, secret)
+
+
+def test_an_address_that_is_not_typed_again_stays(client, ann):
+    webhook = make_webhook(ann)
+    client.post(f"/webhooks/{webhook.pk}/edit/", GOOD | {"url": ""})
+
+    changed = Webhook.objects.get()
+    assert (changed.name, changed.url()) == ("Night watch", "https://a.example/hook")
+
+
+def test_an_address_that_cannot_be_read_any_more_is_asked_for(client, ann):
+    webhook = make_webhook(ann)
+    Webhook.objects.update(sealed_url="not sealed with our key")
+    refused = client.post(f"/webhooks/{webhook.pk}/edit/", GOOD | {"url": ""})
+
+    assert "placeholder" not in refused.content.decode().split('name="url"')[1][:300]
+    assert Webhook.objects.get().name == webhook.name
 
 
 def test_an_archived_agent_stays_chosen(client, ann):
@@ -198,6 +227,14 @@ def test_the_page_tells_of_each_delivery_in_words(client, ann):
     assert "It answered 500." in words
     assert "3 attempts, the last took 34 ms, the next in 5 min" in words
     assert "&lt;b&gt;oops&lt;/b&gt;" in page
+
+
+def test_an_attempt_that_should_have_come_is_due(client, ann):
+    webhook, late = make_webhook(ann), timezone.now() - timedelta(seconds=90)
+    make_delivery(webhook, attempts=2, not_before=late)
+    page = re.sub("<[^>]+>", "", page_of(client, f"/webhooks/{webhook.pk}/"))
+
+    assert "the next due 1 min ago" in page
 
 
 def test_the_example_on_the_page_knows_what_is_genuine(client, ann):

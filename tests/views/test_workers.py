@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import QueueSample
-from runs.views.queue_chart import queue_chart
+from runs.views.queue_chart import queue_chart, round_wait, wait_ticks
 from tests.make import make_run, make_user, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -98,3 +98,35 @@ def test_the_drawing_fills_its_axis_from_a_day_ago_until_now():
         ("50", "middle"),
         ("100", "end"),
     ]
+
+
+def test_what_waits_now_counts_for_the_longest_wait(client):
+    now = timezone.now()
+    minute = now.replace(second=0, microsecond=0) - timedelta(minutes=30)
+    QueueSample.objects.create(minute=minute, queued=1, running=0, wait=30, workers=1)
+    make_run(queued_at=now - timedelta(minutes=12))
+
+    wait = client.get("/workers/").content.decode().split('id="worker-wait"')[1]
+
+    assert ">12 min</time></b>" in wait
+    assert ">10 min</text>" in wait  # half of the axis
+
+
+def test_a_run_whose_worker_is_gone_is_told_from_those_at_work(client):
+    long_ago = timezone.now() - timedelta(hours=1)
+    make_run(status="running", worker=make_worker(name="here", running=1))
+    gone = make_worker(name="gone", last_heartbeat=long_ago)
+    make_run(status="running", worker=gone)
+
+    page = client.get("/workers/").content.decode()
+
+    assert "1 lost its worker" in page
+    assert "1 run not taken over yet" in page.split('id="worker-gone"')[1]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "1 s"), (30, "40 s"), (50, "1 min"), (2000, "40 min"), (90_000, "2 d")],
+)
+def test_the_axis_of_waits_ends_at_a_round_time(seconds, words):
+    assert wait_ticks(round_wait(seconds))[-1].word == words

@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 
 from tools.argument_kind import kind_of, without_null
 from tools.forms.fields import JsonField
+from tools.forms.missing import say_what_is_right
 
 ONE_TEXT = "input"
 """Name of the field of a tool that takes one text."""
@@ -38,6 +39,7 @@ class ArgumentsForm(forms.Form):
                 field = field_of(part, required=name in required)
                 field.label, field.kind = name, kind_of(part)  # type: ignore[attr-defined]  # for the template
                 field.help_text = str(part.get("description", ""))
+                say_what_is_right(name, field)
                 self.fields[name] = field
 
     def tool_input(self) -> Any:

@@ -7,9 +7,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.forms.fields import InvalidJSONInput
 
-from tools.json_flaw import json_flaw
 from tools.ownership import Visibility
 from tools.storable import is_storable
+from tools.text_flaw import NO_JSON, json_flaw
 
 HOST = re.compile(r"(\*\.)?(?!-)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*|\[?[0-9a-f:]+\]?")
 
@@ -43,7 +43,7 @@ class JsonField(forms.JSONField):
     """JSON; nothing is shown as nothing, not as `null`."""
 
     default_error_messages = {
-        "invalid": "This is not JSON.",
+        "invalid": NO_JSON,
         "too_much": "It is nested too deeply, or has a number that is too long.",
         "unstorable": "It has a number or a character that cannot be stored.",
     }

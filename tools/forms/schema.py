@@ -39,6 +39,9 @@ class SchemaEditor(forms.Widget):
         """Whether the form had no such field."""
         return name not in data and f"{name}-shape" not in data
 
+    place = "tool-schema"
+    """The id of what takes the focus."""
+
     def id_for_label(self, id_: str) -> str:
         """Return nothing: it is a group of fields."""
         return ""

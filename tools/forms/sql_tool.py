@@ -57,8 +57,14 @@ class SqlToolForm(ToolForm):
             names = list(read_connections(settings.SQL_CONNECTIONS))
             none = [("", "the operator listed none")]
             field.choices = [(name, name) for name in names] or none
+            if names and self.instance.pk and self.named() not in names:
+                field.choices = [("", "choose one"), *field.choices]
         self.begin_with_config("connection", "query", "max_rows")
         self.begin_as_reading()
+
+    def named(self) -> str:
+        """Return the database the stored tool names."""
+        return str(self.instance.config.get("connection", ""))
 
     def clean_query(self) -> str:
         """Return it with lines that end as they did before a browser sent it."""

@@ -75,7 +75,7 @@ class ToolForm(ModelForm):
             "calls_per_run": "Empty for no limit.",
             "output_limit": "Empty for the limit of the agent.",
             "visibility": "Who may give it to an agent.",
-            "groups": "Whose members may use it, for “My groups”.",
+            "groups": "Whose members may use it, for “Chosen groups”.",
         }
         widgets = {
             "description": forms.Textarea(attrs={"rows": 4}),

@@ -4,6 +4,8 @@ from typing import Any
 
 from django.db import models
 
+from tools.mcp.offer import Offer
+
 
 class McpPin(models.Model):
     """Beside each tool of an MCP server: the accepted and the newer definition."""
@@ -16,6 +18,7 @@ class McpPin(models.Model):
     offered = models.JSONField(null=True, blank=True)
     """The `Offer` the server makes now, where it is another; null for none."""
     noticed_at = models.DateTimeField(null=True, blank=True)
+    """Since when that waits for a person; null also where one put it away."""
 
     def __str__(self) -> str:
         return f"pin of {self.tool_id}"
@@ -24,3 +27,8 @@ class McpPin(models.Model):
     def new(self) -> dict[str, Any]:
         """The definition that waits for a person."""
         return self.offered or {}
+
+    @property
+    def digest(self) -> str:
+        """What the newer definition is told apart by; nothing where it has a flaw."""
+        return "" if "flaw" in self.new else Offer.model_validate(self.new).digest

@@ -53,7 +53,8 @@ def import_mcp_tools(
 
 def tools_of(server: McpServer) -> list[Tool]:
     """Return the tools of a server that are not in the archive."""
-    return list(Tool.objects.filter(mcp_server=server, archived_at=None))
+    rows = Tool.objects.filter(mcp_server=server, archived_at=None)
+    return list(rows.select_related("pin"))
 
 
 def make(server: McpServer, offer: Offer, *, by: User) -> Tool:

@@ -23,7 +23,8 @@ def note_mcp_change(tool_id: int | None, offer: Offer) -> bool:
         pin = pin_of(tool)
         flaw = offer.flaw
         body = {"name": offer.name, "flaw": flaw} if flaw else offer.model_dump()
-        if pin.offered != body:
+        is_on_again = pin.noticed_at is None and tool.enabled
+        if pin.offered != body or is_on_again:
             pin.offered, pin.noticed_at = body, timezone.now()
             pin.save()
         if tool.enabled:

@@ -19,7 +19,7 @@ KEY = "RUN:STEP"
 
 
 def show_request(spec: ToolSpec, tool_input: Any) -> str:
-    """Return the call as text: an HTTP message, a query, or function and arguments.
+    """Return the call as text: an HTTP message, a query, or arguments.
 
     Raise `ToolFailed` where it could not be sent.
     """
@@ -27,10 +27,9 @@ def show_request(spec: ToolSpec, tool_input: Any) -> str:
         return http_message(spec, tool_input)
     if spec.kind == "sql":
         return query_text(spec, tool_input)
-    what = {
-        "function": spec.config.get("function"),
-        "python": "The code of this tool",
-    }.get(spec.kind) or spec.name
+    if spec.kind == "python":
+        return pretty(tool_input) or '""'
+    what = spec.config.get("function") if spec.kind == "function" else spec.name
     return f"{what}\n\n{pretty(tool_input)}"
 
 

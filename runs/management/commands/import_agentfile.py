@@ -22,7 +22,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--owner",
             metavar="USERNAME",
-            help="Whose they will be; without it, the first superuser's.",
+            help="Whose they will be; without it, the first administrator's.",
         )
 
     def handle(self, *_: Any, file: str, owner: str | None, **__: Any) -> None:

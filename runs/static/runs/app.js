@@ -8,12 +8,12 @@
   function ago(at) {
     const seconds = (Date.now() - at) / 1000;
     const size = Math.abs(seconds);
-    for (const [limit, unit, word] of [[60, 1, "s"], [3600, 60, "min"], [86400, 3600, "h"], [2592000, 86400, "d"]]) {
+    for (const [limit, unit, word] of [[60, 1, "s"], [3600, 60, "min"], [86400, 3600, "h"], [seconds < 0 ? Infinity : 2592000, 86400, "d"]]) {
       if (size < limit) {
         const text = `${Math.floor(size / unit)} ${word}`;
         if (seconds >= 0) return `${text} ago`;
         const [smaller, ofIt] = { h: [60, "min"], d: [3600, "h"] }[word] ?? [unit, ""];
-        const rest = Math.floor((size % unit) / smaller);
+        const rest = size < 1209600 ? Math.floor((size % unit) / smaller) : 0;
         return rest ? `in ${text} ${rest} ${ofIt}` : `in ${text}`;
       }
     }
@@ -24,7 +24,11 @@
     const at = new Date(time.dateTime);
     if (isNaN(at)) return;
     const style = time.dataset.style || "day";
-    const text = style === "ago" ? ago(at) : style === "for" ? ago(at).replace(" ago", "") : (style === "time" ? clock : day).format(at);
+    const ways = {
+      ago, past: () => ago(Math.min(at, Date.now())), due: () => (at > Date.now() ? ago(at) : `due ${ago(at)}`),
+      for: () => ago(at).replace(" ago", ""), time: () => clock.format(at),
+    };
+    const text = (ways[style] ?? day.format.bind(day))(at);
     if (time.textContent !== text) time.textContent = text;
     if (!time.dataset.said) {
       time.title = exact.format(at);
@@ -43,7 +47,7 @@
   new MutationObserver(found).observe(document.body, { childList: true, subtree: true });
   // Seconds tick: the last sign of life must not age in jumps.
   setInterval(() => {
-    for (const time of document.querySelectorAll("time:is([data-style=ago], [data-style=for])")) {
+    for (const time of document.querySelectorAll("time:is([data-style=ago], [data-style=past], [data-style=due], [data-style=for])")) {
       if (Math.abs(Date.now() - new Date(time.dateTime)) < 120_000) say(time);
     }
   }, 1000);
@@ -133,6 +137,7 @@
   reachScrolled(document);
   document.addEventListener("toggle", (event) => reachScrolled(event.target), true);
   document.addEventListener("htmx:after:swap", () => reachScrolled(document));
+  addEventListener("resize", () => reachScrolled(document));
 
   document.addEventListener("input", (event) => {
     const search = event.target.closest("[data-filter]");

@@ -18,7 +18,7 @@ const CHARACTERS_A_TOKEN = 4;
 
 const variable = new MatchDecorator({
   regexp: /\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}/g,
-  decoration: (match) => match[1] === undefined ? null : Decoration.mark({ class: match[1] in ENGINE ? "v known" : "v" }),
+  decoration: (match) => match[1] === undefined ? null : Decoration.mark({ class: "v" }),
 });
 const variables = ViewPlugin.fromClass(class {
   constructor(view) { this.decorations = variable.createDeco(view); }
@@ -87,7 +87,6 @@ const look = EditorView.theme({
   ".cm-cursor": { borderLeftColor: "var(--ink)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--live-line)" },
   ".v": { color: "var(--live)", backgroundColor: "var(--live-soft)", borderRadius: "3px" },
-  ".v.known": { color: "var(--model)", backgroundColor: "transparent", boxShadow: "inset 0 0 0 1px var(--line-2)" },
   ".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--ink)", border: "1px solid var(--line-2)", borderRadius: "6px", boxShadow: "var(--pop)" },
   ".cm-tooltip-autocomplete > ul": { font: "400 .75rem/1.6 var(--mono)", maxHeight: "12rem" },
   ".cm-tooltip-autocomplete > ul > li": { padding: ".125rem .5rem" },

@@ -45,7 +45,7 @@
     if (find("#run-detail")?.dataset.step === wanted) wanted = null;
     const step = wanted ?? chosen(), followed = step === null ? rowFollowed() : null;
     for (const row of document.querySelectorAll("#run-steps-pane .step")) {
-      if (row === followed || (step !== null && stepOf(row) === step)) row.setAttribute("aria-current", "true");
+      if (row === followed || (step !== null && (stepOf(row) ?? row.dataset.number) === step)) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
     }
   }

@@ -1,0 +1,172 @@
+"""What the admin says where something is missing, and what it lets go."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.utils import timezone
+
+from tests.mcp.rows import make_server
+from tests.tools.rows import make_tool, make_user
+from tests.tools.test_admin import page, signed_in
+from tools.admin_owned import Users
+from tools.models import AuditEntry, Credential, Tool
+from tools.secrets import seal
+
+pytestmark = pytest.mark.django_db
+
+CREDENTIALS = "/admin/tools/credential/"
+SHOP = "shop=sqlite:////tmp/no-such-shop.db"
+
+
+def credential(**fields):
+    values = {"name": "orders", "owner": make_user(), "hosts": ["a.example"], **fields}
+    return Credential.objects.create(**values)
+
+
+def test_a_credential_without_a_secret_says_so_and_so_do_its_tools():
+    empty = credential()
+    tool = make_tool(kind="http", credential=empty)
+    client = signed_in()
+
+    assert "No secret is stored" in page(client, f"{CREDENTIALS}{empty.pk}/change/")
+    for address in (
+        "/admin/tools/tool/",
+        f"/admin/tools/tool/{tool.pk}/change/",
+        f"/tools/{tool.slug}/",
+    ):
+        assert "orders has no secret: each call fails" in page(client, address)
+
+
+def test_a_credential_with_a_secret_warns_of_nothing():
+    full = credential(sealed=seal("s3cret"))
+    make_tool(kind="http", credential=full)
+    client = signed_in()
+
+    assert "No secret" not in page(client, f"{CREDENTIALS}{full.pk}/change/")
+    assert "each call fails" not in page(client, "/admin/tools/tool/")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        pytest.param("", "It has no database", id="none"),
+        pytest.param("old", "There is no database &#x27;old&#x27; any more", id="gone"),
+    ],
+)
+def test_a_query_without_a_database_warns(name, sentence, settings):
+    settings.SQL_CONNECTIONS = SHOP
+    tool = make_tool(kind="sql", config={"connection": name, "query": "SELECT 1"})
+    client = signed_in()
+
+    assert sentence in page(client, "/admin/tools/tool/")
+    form = page(client, f"/admin/tools/tool/{tool.pk}/change/")
+    assert sentence in form
+    assert ">choose one</option>" in form
+
+
+def test_a_query_with_a_database_warns_of_nothing(settings):
+    settings.SQL_CONNECTIONS = SHOP
+    make_tool(kind="sql", config={"connection": "shop", "query": "SELECT 1"})
+
+    assert "each call fails" not in page(signed_in(), "/admin/tools/tool/")
+
+
+def test_a_credential_in_use_is_not_deleted_and_its_users_are_named():
+    used = credential()
+    tool = make_tool(name="orders_of", credential=used)
+    server = make_server(name="Calendar", credential=used)
+    address = f"{CREDENTIALS}{used.pk}/delete/"
+
+    said = signed_in().post(address, {"post": "yes"}).content.decode()
+
+    assert Credential.objects.exists()
+    assert f'<a href="/admin/tools/tool/{tool.pk}/change/">orders_of</a>' in said
+    assert f'<a href="/admin/tools/mcpserver/{server.pk}/change/">Calendar</a>' in said
+
+
+def test_a_credential_that_is_attached_while_it_is_deleted_stays(monkeypatch):
+    used = credential()
+    make_tool(credential=used)
+    unseen = Users(seen=[], more=0)  # what a page knew a moment before
+    monkeypatch.setattr("tools.admin_owned.seen_users", lambda *_: unseen)
+    address = f"{CREDENTIALS}{used.pk}/delete/"
+
+    answer = signed_in().post(address, {"post": "yes"}, follow=True)
+
+    assert answer.redirect_chain == [(f"{CREDENTIALS}{used.pk}/change/", 302)]
+    assert "was not deleted: by now something uses it" in answer.content.decode()
+    assert Credential.objects.exists()
+
+
+def test_a_credential_of_archived_tools_is_deleted_and_they_lose_it():
+    used = credential()
+    tool = make_tool(credential=used, archived_at=timezone.now())
+    client = signed_in()
+
+    assert "/delete/" in page(client, f"{CREDENTIALS}{used.pk}/change/")
+    client.post(f"{CREDENTIALS}{used.pk}/delete/", {"post": "yes"})
+
+    assert Tool.objects.get(pk=tool.pk).credential is None
+    assert tool.revisions.first().note == "Its credential orders was deleted"
+    assert AuditEntry.objects.filter(action="deleted", noun="credential").exists()
+
+
+def test_users_somebody_may_not_see_are_counted():
+    used = credential(owner=make_user("eve", is_staff=True, is_superuser=False))
+    make_tool(name="private", credential=used)
+    client = signed_in()
+    eve = used.owner
+    names = ("change_credential", "view_credential")
+    eve.user_permissions.set(Permission.objects.filter(codename__in=names))
+    client.force_login(eve)
+
+    said = page(client, f"{CREDENTIALS}{used.pk}/delete/")
+
+    assert "1 more that you may not see" in said
+    assert "private" not in said
+
+
+def test_a_tool_cannot_be_deleted():
+    tool = make_tool()
+
+    answer = signed_in().post(f"/admin/tools/tool/{tool.pk}/delete/", {"post": "yes"})
+
+    assert answer.status_code == 403
+    assert Tool.objects.exists()
+
+
+def test_an_administrator_is_said_to_have_every_right():
+    admin = make_user("admin", is_staff=True, is_superuser=True)
+
+    shown = page(signed_in(), f"/admin/auth/user/{admin.pk}/change/")
+
+    assert "All of it: they are an administrator." in shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("python", "Only show what the code gets"),
+        ("sql", "Only show the query"),
+        ("http", "Only show the request"),
+        ("function", "Only show what the function gets"),
+    ],
+)
+def test_trying_speaks_of_what_the_kind_hands_over(kind, words):
+    tool = make_tool(kind=kind)
+
+    assert words in page(signed_in(), f"/admin/tools/tool/{tool.pk}/try/")
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        pytest.param("1 + 1", "<h2>What the code got</h2>", id="worked"),
+        pytest.param("1 / 0", "<h2>The arguments</h2>", id="failed"),
+    ],
+)
+def test_a_try_that_failed_does_not_say_how_far_it_came(code, words):
+    tool = make_tool(kind="python", config={"code": code})
+
+    page = signed_in().post(f"/admin/tools/tool/{tool.pk}/try/", {}).content.decode()
+
+    assert words in page

@@ -1,0 +1,25 @@
+"""How the draft of an agent stands."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from runs.models import Agent
+from runs.services.publish_agent import publish_agent
+from runs.views.agent_state import draft_state
+from tests.make import make_agent, make_tool
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_newest_version_and_the_tools_are_asked_for_once():
+    agent = make_agent(tools=(make_tool(),))
+    publish_agent(agent, by=agent.owner)
+    agent = Agent.objects.get(pk=agent.pk)
+
+    with CaptureQueriesContext(connection) as asked:
+        state = draft_state(agent)
+
+    assert state.is_published
+    for table in ("runs_agentversion", "runs_agenttool"):
+        assert sum(f'FROM "{table}"' in one["sql"] for one in asked) == 1
