@@ -86,21 +86,34 @@ _INTERMEDIATE = _at_line_start(r"intermediate[^\S\n]++answer")
 
 @cache
 def _leading(words: frozenset[Word]) -> re.Pattern[str]:
-    named = [f"(?P<{word}>{_PATTERNS[word]})" for word in _PATTERNS if word in words]
-    return _at_line_start("|".join(named))
+    named = {
+        f"(?P<{word}>{pattern})": pattern[:2]
+        for word, pattern in _PATTERNS.items()
+        if word in words
+    }
+    return _at_line_start(_one_of(named))
 
 
 @cache
 def _inside(words: frozenset[Word]) -> re.Pattern[str]:
-    named = [
-        f"(?P<{word}>(?<={pattern[0]}){pattern[1:]})"
+    named = {
+        f"(?P<{word}>(?<={pattern[0]}){pattern[1:]})": pattern[1:3]
         for word, pattern in _PATTERNS.items()
         if word in words
-    ]
+    }
     no_letter_before = "(?<![A-Za-z0-9_].)"
     return re.compile(
-        rf"[AaFf]{no_letter_before}(?i:{'|'.join(named)}){_TAIL}", re.DOTALL
+        rf"[AaFf]{no_letter_before}(?i:{_one_of(named)}){_TAIL}", re.DOTALL
     )
+
+
+def _one_of(patterns: dict[str, str]) -> str:
+    """Return a pattern for any of `patterns`; with each, the letters it begins with.
+
+    One look at the letters saves a try of each pattern where none can be.
+    """
+    letters = "|".join(sorted(set(patterns.values())))
+    return rf"(?={letters})(?:{'|'.join(patterns)})"
 
 
 def _leading_label(text: str, match: re.Match[str]) -> Label:
