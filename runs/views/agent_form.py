@@ -59,10 +59,11 @@ def agent_edit(request: HtmxRequest, pk: int) -> HttpResponse:
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
     if agent.is_playground:
         return redirect("playground")
+    parts = ("agents/form.html", "agents/_try.html")
     if request.method == "GET" and wants_part(request):
         context = {"agent": agent, **try_context(agent, request.GET, user=request.user)}
         context["preview"] = preview_of(AgentForm(instance=agent, user=request.user))
-        return render(request, "agents/_try.html", context)
+        return page_or_part(request, *parts, context)
     form = AgentForm(
         request.POST or None,
         instance=agent,
@@ -80,7 +81,7 @@ def agent_edit(request: HtmxRequest, pk: int) -> HttpResponse:
             return redirect("agent-edit", pk=pk)
     stored = Agent.objects.get(pk=pk) if form.is_bound else agent
     context = shown(request, form, stored, has_moved=has_moved)
-    return render(request, "agents/form.html", context)
+    return page_or_part(request, *parts, context)
 
 
 @require_POST

@@ -235,6 +235,14 @@ def test_parameters_are_kept_as_a_database_can_keep_them(client, ann):
     assert "\0" not in Agent.objects.get().parameters["stop"]
 
 
+def test_a_browser_keeps_the_page_and_its_part_apart(client, ann):
+    agent = make_agent(ann)
+
+    for headers in ({}, {"HX-Request": "true"}):
+        answer = client.get(f"/agents/{agent.pk}/edit/?try=side", headers=headers)
+        assert "HX-Request" in answer.headers["Vary"]
+
+
 def test_a_number_that_no_table_holds_is_404(client, ann):
     assert client.get("/agents/99999999999999999999/edit/").status_code == 404
 

@@ -214,6 +214,12 @@
   if (new URLSearchParams(location.search).has("try")) show("2");
   else show("1");
 
+  // Back and Forward change the right pane alone: the form keeps what is typed.
+  document.addEventListener("htmx:before:history:restore", (event) => {
+    event.preventDefault();
+    htmx.ajax("GET", event.detail.path, { target: "#agent-try", swap: "outerHTML" });
+  });
+
   // The chat: Ctrl+Enter sends, the newest stays in sight, the cursor stays in the field.
   let wrote = false;
   document.addEventListener("keydown", (event) => {
