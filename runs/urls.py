@@ -100,6 +100,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/compare/", run_compare.compare, name="run-compare"),
     path("runs/", run_list.run_list, name="run-list"),
     path("runs/groups/", run_list.run_groups, name="run-groups"),
+    path("runs/count/", run_list.run_count, name="run-count"),
     path("runs/chosen/", run_choices.run_choices, name="run-choices"),
     path("runs/export/", run_export.run_export, name="run-export"),
     path(

@@ -24,6 +24,33 @@ WHOLE = ("made", "deleted", "published")
 
 SHOWN_FIELDS = 3
 SHOWN_LENGTH = 60
+FIELD_WORDS = {
+    "is_superuser": "administrator",
+    "is_staff": "opens the administration",
+    "is_active": "may sign in",
+    "user_permissions": "rights",
+    "permissions": "rights",
+    "is_on": "on",
+    "everything": "of everyone's runs",
+    "sealed": "secret",
+    "sealed_key": "key",
+    "sealed_headers": "extra headers",
+    "sealed_url": "address",
+    "sealed_secret": "signing secret",
+    "sealed_old_secret": "old signing secret",
+    "key_env": "variable with the key",
+    "base_url": "base URL",
+    "stream": "shows text while the model writes",
+    "args_schema": "arguments",
+    "archived_at": "archived",
+    "revoked_at": "revoked",
+    "at_expiry": "if nobody answers",
+    "return_direct": "result is the answer",
+    "output_limit": "result cut at",
+    "mcp_server": "MCP server",
+    "cron": "times",
+}
+"""Fields whose own name does not say what they are."""
 COLUMNS = ("number", "at", "by", "by_number", "way", "action", "noun", "thing")
 MORE_COLUMNS = ("thing_number", "changes", "note")
 
@@ -170,7 +197,14 @@ def cell(value: Any) -> str:
 def pairs_of(entry: AuditEntry, longest: int | None) -> Iterator[tuple[str, str, str]]:
     """Yield field, before and after as text."""
     for name, (before, after) in entry.changes.items():
-        yield name, shown(before, longest), shown(after, longest)
+        yield field_words(name), shown(before, longest), shown(after, longest)
+
+
+def field_words(name: str) -> str:
+    """Return what a field is called, and which part of it: `config: url`."""
+    field, *part = name.split(".", 1)
+    words = FIELD_WORDS.get(field, field.replace("_", " "))
+    return ": ".join([words, *part])
 
 
 def shown(value: Any, longest: int | None) -> str:

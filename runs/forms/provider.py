@@ -14,11 +14,6 @@ from runs.services.open_provider import net_policy
 from tools.netpolicy import AddressRefused
 from tools.web_address import flaw_of_address, names_a_person
 
-REACHES = {
-    *("kind", "base_url", "key", "key_env", "forget_key"),
-    *("headers", "forget_headers"),
-}
-"""Fields after whose change an earlier test of the connection says nothing."""
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -89,6 +84,7 @@ class ProviderForm(_ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.reached = self.instance.reach
         self.label_suffix = ""
         self.fields["timeout"].widget.attrs["step"] = "any"
         if self.instance.owner.is_superuser:
@@ -198,8 +194,7 @@ class ProviderForm(_ModelForm):
             self.instance.set_key(given["key"])
         if given["headers"] or given["forget_headers"]:
             self.instance.set_headers(given["headers"])
-        if REACHES & set(self.changed_data):
-            self.instance.forget_test()
+        self.instance.forget_test(unless=self.reached)
         provider = super().save(commit)
         if commit:
             share_with(provider, given["groups"])

@@ -46,9 +46,16 @@ class Provider(Owned):
     def __str__(self) -> str:
         return self.name
 
-    def forget_test(self) -> None:
-        """Say that the connection was never tested as it is now."""
-        self.tested_at, self.test_error = None, ""
+    @property
+    def reach(self) -> tuple[str, ...]:
+        """Return all that a test of the connection depends on."""
+        secrets = (self.key_env, self.sealed_key, self.sealed_headers)
+        return (self.kind, self.base_url, *secrets)
+
+    def forget_test(self, *, unless: tuple[str, ...] = ()) -> None:
+        """Say that it was never tested as it is now, unless its reach is the same."""
+        if self.reach != unless:
+            self.tested_at, self.test_error = None, ""
 
     def set_key(self, key: str) -> None:
         """Seal `key`; it can be used, replaced and removed, never read again."""

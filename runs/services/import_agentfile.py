@@ -338,6 +338,7 @@ class Import:
             wanted["visibility"] = entry.visibility
         if not is_new and all(same(row, k, v) for k, v in wanted.items()):
             return row
+        reached = row.reach if isinstance(row, Provider) else ()
         for name, value in wanted.items():
             setattr(row, name, value)
         if self.is_valid(path, row):
@@ -346,7 +347,7 @@ class Import:
                 save_tool(row, by=self.owner, note=NOTE)
             else:
                 if isinstance(row, Provider):
-                    row.forget_test()
+                    row.forget_test(unless=reached)
                 row.save()
         return row if row.pk else None
 

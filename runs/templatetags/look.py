@@ -129,7 +129,7 @@ def moment(at: datetime | None, style: str = "ago") -> SafeString:
         "ago": words,
         "past": ago(min(at, now)),
         "due": words if at > now else f"due {words}",
-        "for": words.removesuffix(" ago"),
+        "for": lasting((now - at).total_seconds()),
         "time": f"{at:%H:%M}",
     }.get(style, f"{at:%d %b %Y %H:%M}")
     return format_html(
@@ -189,6 +189,15 @@ def duration(value: float | timedelta | None) -> str:
         return f"{whole // 60}:{whole % 60:02d} min"
     minutes = _rounded(seconds / 60)
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+@register.filter
+def lasting(seconds: float) -> str:
+    """Write how long something has gone on, in whole seconds, as `app.js` does."""
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    return duration(whole) if whole < 86400 else f"{whole // 86400} d"
 
 
 def _rounded(number: float) -> int:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from runs.models import QueueSample
-from runs.templatetags.look import duration
+from runs.templatetags.look import lasting
 from runs.views.charts import BASE, TOP, Label, round_up
 
 SPAN = timedelta(hours=24)
@@ -55,7 +55,7 @@ def queue_chart(samples: Iterable[QueueSample], *, now: datetime) -> QueueChart 
             height = max(1.5, (BASE - TOP) * sample.wait / top)
             words = (
                 f"{sample.minute:%H:%M} UTC: {sample.queued} queued, "
-                f"the oldest for {duration(round(sample.wait))}"
+                f"the oldest for {lasting(sample.wait)}"
             )
             x, y = f"{slot * STEP:.2f}", f"{BASE - 0.5 - height:.1f}"
             bars.append((x, y, f"{height:.1f}", words))

@@ -42,6 +42,7 @@ def run_list(request: HtmxRequest) -> HttpResponse:
     context = {
         "rows": rows_of(page.runs),
         "is_whole": filters.any and not is_cut,
+        "is_counted": filters.any and is_cut,
         "is_moving": not filters.sort and any(not run.is_over for run in page.runs),
         "here": request.get_full_path(),
         "newer": _beside(filters, "after", page.before),
@@ -64,6 +65,16 @@ def run_groups(request: HtmxRequest) -> HttpResponse:
     filters, _ = read_filters(request.GET)
     context = {"filters": filters, "groups": groups_of(filters, request.user)}
     return render(request, "runs/_groups.html", context)
+
+
+@require_GET
+def run_count(request: HtmxRequest) -> HttpResponse:
+    """Say how many runs pass; asked for after the list, which does not wait for it."""
+    filters, _ = read_filters(request.GET)
+    visible = Run.objects.visible_to(request.user)
+    found = counted(found_runs(visible, filters, user=request.user))
+    context = {"found": min(found, COUNTED), "is_more": found > COUNTED}
+    return render(request, "runs/_count.html", context)
 
 
 def _beside(filters: Filters, side: str, place: str) -> str:

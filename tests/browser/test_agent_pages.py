@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.chromium import overflow, signed_in
+from tests.browser.chromium import listen, overflow, signed_in
 from tests.browser.shots import PAGES
 
 pytestmark = pytest.mark.browser
@@ -99,4 +99,46 @@ def test_on_a_phone_no_choice_is_cut_and_every_way_is_there(browser, lived_in):
     expect(page.locator(".run-head .menu a:has-text('Run')")).to_be_visible()
     page.click(".run-head .menu a:has-text('Versions')")
     page.wait_for_url("**/agents/1/versions/")
+    context.close()
+
+
+def test_back_leads_through_the_ways_to_try_and_keeps_what_is_typed(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    heard, told = listen(page), page.locator("[name=description]")
+    page.goto(f"{lived_in.url}/agents/1/edit/")
+    was = told.input_value()
+
+    page.click("a:has-text('Side by side')")
+    expect(page.locator("#agent-side")).to_be_visible()
+    page.click("a:has-text('Exact prompt')")
+    expect(page.locator("#agent-preview-body")).to_be_visible()
+    told.fill("Typed just before Back")
+    page.go_back()
+    expect(page.locator("#agent-side")).to_be_visible()
+
+    assert told.input_value() == "Typed just before Back"
+    expect(page.locator(".cm-content")).to_have_count(1)
+    page.go_back()
+    expect(page.locator("#agent-chat")).to_be_visible()
+    told.fill(was)
+    expect(page.locator("[data-saved]")).to_contain_text("saved", timeout=20_000)
+    page.goto(f"{lived_in.url}/agents/1/")
+    page.go_back()
+    expect(page.locator("#agent-form")).to_be_visible()
+    assert heard == []
+    context.close()
+
+
+def test_a_search_of_the_library_that_finds_nothing_says_so(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/new/")
+    none = page.locator("#agent-library-none")
+
+    page.fill("[data-filter]", "no tool is called this")
+    expect(none).to_be_visible()
+    page.fill("[data-filter]", "")
+    expect(none).to_be_hidden()
+    expect(page.locator("#agent-library-table tr:visible").nth(1)).to_be_visible()
     context.close()

@@ -14,12 +14,12 @@ def test_a_prompt_is_tried_in_two_columns(browser, first_start):
     heard = listen(page)
     page.goto(f"{first_start.url}/playground/")
 
-    page.locator("textarea[name=c1-text]").nth(1).fill("{input} in {city}")
+    write(page, 1, 2, "{input} in {ci", "ty}")
     expect(page.locator("textarea[name=in-city]")).to_be_visible(timeout=SECONDS)
     page.fill("textarea[name=in-city]", "北京")
     page.fill("textarea[name=input]", "Plan a day")
     page.click("button:has-text('Column')")
-    page.locator("textarea[name=c2-text]").first.fill("You write at length.")
+    write(page, 2, 1, "You write at length.")
     page.click(".head button:has-text('Run')")
 
     for column in ("#playground-column-1", "#playground-column-2"):
@@ -32,3 +32,11 @@ def test_a_prompt_is_tried_in_two_columns(browser, first_start):
     assert overflow(page) == 0
     assert heard == []
     page.context.close()
+
+
+def write(page, column, message, *words):
+    """Type into the editor of one message; a brace is closed by what completes it."""
+    editors = page.locator(f"#playground-column-{column} .cm-content")
+    editors.nth(message - 1).click()
+    for one in words:
+        page.keyboard.type(one)

@@ -135,17 +135,18 @@ def test_tools_that_are_left_out_are_taken_away():
     assert not Agent.objects.get(slug="adder").uses.exists()
 
 
-def test_a_test_counts_until_a_file_changes_the_provider():
+def test_a_test_counts_until_a_file_changes_what_is_reached():
     ann = make_user()
     import_agentfile(FILE, ann)
     Provider.objects.update(tested_at=timezone.now(), test_error="No connection.")
 
-    import_agentfile(FILE, ann)
-    assert Provider.objects.get().tested_at is not None
     import_agentfile(FILE.replace("timeout: 60", "timeout: 7"), ann)
+    kept = Provider.objects.get()
+    import_agentfile(FILE.replace(kept.base_url, f"{kept.base_url}/new"), ann)
     changed = Provider.objects.get()
 
-    assert (changed.timeout, changed.tested_at, changed.test_error) == (7, None, "")
+    assert (kept.timeout, kept.test_error) == (7, "No connection.")
+    assert (changed.tested_at, changed.test_error) == (None, "")
 
 
 def test_a_key_that_was_typed_in_is_left_alone():

@@ -89,6 +89,22 @@ def test_one_entry_is_shown_in_full():
     assert "<dt>f8</dt>" in shown
 
 
+def test_fields_are_called_by_their_words():
+    client = signed_in()
+    changes = {
+        "is_superuser": [False, True],
+        "calls_per_run": [None, 3],
+        "config.base_url": ["a", "b"],
+    }
+    write_entry("changed", "user", "bob", changes=changes)
+
+    shown = page(client, LIST, noun="user")
+
+    for words in ("administrator", "calls per run", "config: base_url"):
+        assert f"<dt>{words}</dt>" in shown
+    assert "is_superuser" not in shown
+
+
 def test_the_file_holds_what_the_filters_let_through():
     client = signed_in()
     write_entry("approved", "tool call", "run 1", note="=1+1")

@@ -56,6 +56,10 @@ def test_a_duration_is_rounded_before_its_unit_is_chosen(seconds, words):
         ("past", -timedelta(minutes=2), "2 min ago"),
         ("due", timedelta(minutes=2), "in 2 min"),
         ("due", -timedelta(minutes=2), "due 2 min ago"),
+        ("for", -timedelta(seconds=40), "40 s"),
+        ("for", -timedelta(seconds=96), "1:36 min"),
+        ("for", -timedelta(hours=3, minutes=12), "3 h 12 min"),
+        ("for", -timedelta(days=9, hours=5), "9 d"),
     ],
 )
 def test_signs_of_life_are_past_and_what_should_have_come_is_due(style, ahead, words):

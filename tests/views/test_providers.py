@@ -251,8 +251,11 @@ def test_a_test_of_another_address_counts_no_more_and_of_the_same_does(client, a
     client.post(f"/providers/{provider.pk}/test/")
     form = {**GOOD, "base_url": provider.base_url, "kind": provider.kind}
 
-    client.post(f"/providers/{provider.pk}/", form)
+    client.post(f"/providers/{provider.pk}/", {**form, "timeout": "7"})
     assert Provider.objects.get().tested_at is not None
+    client.post(f"/providers/{provider.pk}/", {**form, "key": "another"})
+    assert Provider.objects.get().tested_at is None
+    client.post(f"/providers/{provider.pk}/test/")
     other = {**form, "base_url": "http://127.0.0.1:8/v1"}
     client.post(f"/providers/{provider.pk}/", other)
     assert Provider.objects.get().tested_at is None

@@ -396,7 +396,7 @@ def test_a_run_that_is_over_cannot_be_chosen_to_stop(client, ann):
     [
         pytest.param("?q=zebra", ">1 run<", id="one"),
         pytest.param("?status=unfinished", ">2 runs<", id="one-page"),
-        pytest.param("?status=failed", ">50 runs on this page<", id="two-pages"),
+        pytest.param("?status=failed", '"/runs/count/?status=failed"', id="two-pages"),
         pytest.param("?status=stopped", "No run fits", id="none"),
         pytest.param("", "50 runs on this page", id="unfiltered"),
     ],
@@ -410,6 +410,18 @@ def test_a_filtered_list_says_how_many_fit(client, ann, query, words):
     make_run(ann, agent=agent, status="cancelled", title="A zebra")
 
     assert words in " ".join(text(client, query).split())
+
+
+def test_a_list_of_several_pages_is_counted_up_to_a_limit(client, ann, monkeypatch):
+    agent = make_agent(ann)
+    for status in ("failed", "failed", "failed", "cancelled"):
+        make_run(ann, agent=agent, status=status)
+    make_run(make_user("bob"), status="failed")
+
+    assert ", 3 in all<" in text(client, "count/?status=failed")
+    monkeypatch.setattr("runs.views.run_pages.COUNTED", 2)
+    monkeypatch.setattr("runs.views.run_list.COUNTED", 2)
+    assert ", more than 2 in all<" in text(client, "count/?status=failed")
 
 
 def test_a_count_is_of_the_list_it_leads_to(client, ann):

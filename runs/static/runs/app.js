@@ -20,13 +20,22 @@
     return day.format(at);
   }
 
+  // As `lasting` of the server: a wait is one length wherever it stands.
+  function lasting(at) {
+    const seconds = Math.max(0, Math.floor((Date.now() - at) / 1000));
+    if (seconds < 60) return `${seconds} s`;
+    if (seconds < 3600) return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} min`;
+    const minutes = Math.round(seconds / 60);
+    return seconds < 86400 ? `${Math.floor(minutes / 60)} h ${minutes % 60} min` : `${Math.floor(seconds / 86400)} d`;
+  }
+
   function say(time) {
     const at = new Date(time.dateTime);
     if (isNaN(at)) return;
     const style = time.dataset.style || "day";
     const ways = {
       ago, past: () => ago(Math.min(at, Date.now())), due: () => (at > Date.now() ? ago(at) : `due ${ago(at)}`),
-      for: () => ago(at).replace(" ago", ""), time: () => clock.format(at),
+      for: () => lasting(at), time: () => clock.format(at),
     };
     const text = (ways[style] ?? day.format.bind(day))(at);
     if (time.textContent !== text) time.textContent = text;
@@ -48,7 +57,7 @@
   // Seconds tick: the last sign of life must not age in jumps.
   setInterval(() => {
     for (const time of document.querySelectorAll("time:is([data-style=ago], [data-style=past], [data-style=due], [data-style=for])")) {
-      if (Math.abs(Date.now() - new Date(time.dateTime)) < 120_000) say(time);
+      if (time.dataset.style === "for" || Math.abs(Date.now() - new Date(time.dateTime)) < 120_000) say(time);
     }
   }, 1000);
   setInterval(() => sayAll(document), 10_000);
@@ -143,9 +152,9 @@
     const search = event.target.closest("[data-filter]");
     if (!search) return;
     const word = search.value.trim().toLowerCase();
-    document.querySelectorAll(search.dataset.filter).forEach((row) => {
-      row.hidden = word !== "" && !row.dataset.find.toLowerCase().includes(word);
-    });
+    const rows = [...document.querySelectorAll(search.dataset.filter)];
+    for (const row of rows) row.hidden = !row.dataset.find.toLowerCase().includes(word);
+    document.querySelector(search.dataset.none).hidden = rows.some((row) => !row.hidden);
   });
 
   document.addEventListener("submit", (event) => {
