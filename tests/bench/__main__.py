@@ -10,8 +10,14 @@ ALONE = [
     "tests.bench.bench_engine",
     "tests.bench.bench_tool_calls",
     "tests.bench.bench_runs",
+    "tests.bench.bench_start",
 ]
-ON_SERVERS = ["tests.bench.bench_live", "tests.bench.bench_run_page"]
+MANY = "--viewers 500 --rate 20 --p99 100 --mb 150"
+ON_SERVERS = [
+    "tests.bench.bench_live",
+    f"tests.bench.bench_live {MANY}",
+    "tests.bench.bench_run_page",
+]
 """They measure on the database and the broker that the environment names."""
 
 
@@ -24,10 +30,10 @@ def main() -> int:
 
 
 def measure(module: str, more: dict[str, str]) -> int:
-    """Run one module; what it prints is shown as it comes."""
+    """Run one module, its options behind its name; what it prints is shown."""
     sys.stdout.write(f"\n=== {module}\n")
     sys.stdout.flush()
-    command = [sys.executable, "-m", module]
+    command = [sys.executable, "-m", *module.split()]
     return subprocess.run(command, env={**os.environ, **more}).returncode
 
 
