@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from typing import NamedTuple
 
 from django.db.models import QuerySet, Sum
@@ -60,13 +59,14 @@ class Outcomes(NamedTuple):
 
 
 class Spending(NamedTuple):
-    """What runs cost, or used."""
+    """What runs cost, or the tokens they used."""
 
+    key: str
+    """Its name in the tallies."""
     chart: Chart
-    cost: Decimal
-    tokens: int
-    has_price: bool
-    """Whether the bars are dollars; tokens otherwise."""
+    total: float
+    is_alone: bool
+    """Whether these are tokens that no price makes dollars."""
 
 
 def week() -> list[date]:
@@ -95,33 +95,33 @@ def outcomes_of(tallies: QuerySet[RunTally]) -> Outcomes | None:
     )
 
 
-def spending_of(tallies: QuerySet[RunTally]) -> Spending | None:
-    """Add up what runs cost, by day; their tokens where nothing has a price."""
-    days = week()
-    recent = tallies.filter(day__gte=days[0])
-    sums = recent.values_list("day").annotate(Sum("cost"), Sum("tokens"))
-    cost = {day: float(spent) for day, spent, _ in sums}
-    tokens = {day: float(used) for day, _, used in sums}
-    if not any(tokens.values()) and not any(cost.values()):
-        return None
-    has_price = any(cost.values())
-    values = cost if has_price else tokens
-    top = round_up(max(values.values()))
+def spending_of(tallies: QuerySet[RunTally]) -> list[Spending]:
+    """Add up what runs cost and used, by day; nothing where that is nothing."""
+    recent = tallies.filter(day__gte=week()[0])
+    sums = list(recent.values_list("day").annotate(Sum("cost"), Sum("tokens")))
+    cost = {day: float(spent) for day, spent, _ in sums if spent}
+    tokens = {day: float(used) for day, _, used in sums if used}
+    return [
+        Spending(key, amounts_a_day(by_day, key), sum(by_day.values()), not cost)
+        for key, by_day in (("cost", cost), ("tokens", tokens))
+        if by_day
+    ]
+
+
+def amounts_a_day(by_day: dict[date, float], key: str) -> Chart:
+    """Return a bar for each day with an amount."""
+    unit = 0.01 if key == "cost" else 1.0
+    days, top = week(), round_up(max(by_day.values()), unit=unit)
     bars = [
-        _bar(place, values[day], top, f"{day:%d %b}: {_amount(values[day], has_price)}")
-        for place, day in enumerate(days)
-        if values.get(day)
+        _bar(n, by_day[day], top, f"{day:%d %b}: {_amount(by_day[day], key)}")
+        for n, day in enumerate(days)
+        if day in by_day
     ]
     ticks = [
-        Label(f"{BASE - (BASE - TOP) * part:.1f}", _amount(top * part, has_price))
+        Label(f"{BASE - (BASE - TOP) * part:.1f}", _amount(top * part, key))
         for part in (0, 0.5, 1)
     ]
-    return Spending(
-        Chart(bars, day_labels(days), ticks, {}),
-        cost=Decimal(str(sum(cost.values()))),
-        tokens=int(sum(tokens.values())),
-        has_price=has_price,
-    )
+    return Chart(bars, day_labels(days), ticks, {})
 
 
 def _bar(place: int, value: float, top: float, words: str) -> Bar:
@@ -135,9 +135,9 @@ def bar_at(place: int) -> str:
     return f"{LEFT + STEP * place:.2f}"
 
 
-def _amount(value: float, is_cost: bool) -> str:
+def _amount(value: float, key: str) -> str:
     """Return a short number: `$0.25`, `1.2 M`, `40 k`."""
-    if is_cost:
+    if key == "cost":
         return f"${value:.2f}".removesuffix(".00") if value < 10 else f"${value:.0f}"
     for size, letter in ((1e6, " M"), (1e3, " k")):
         if value >= size:
@@ -164,9 +164,8 @@ def stack(
     return bars
 
 
-def round_up(value: float) -> float:
+def round_up(value: float, *, unit: float = 1.0) -> float:
     """Return a round number above `value`, for the top of an axis."""
-    unit = 1.0
     while True:
         for step in (1, 2, 4, 5, 8):
             if value <= step * unit * 2:

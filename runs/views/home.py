@@ -1,10 +1,11 @@
 """The first page: what runs, what needs a person, how to start."""
 
-from datetime import timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db.models import Case, Count, Max, Q, QuerySet, Sum, When
+from django.db.models.functions import TruncDate
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -25,7 +26,7 @@ from runs.models import (
 )
 from runs.models.runs import UNFINISHED
 from runs.services.bootstrap import CAUTIOUS, DEMO_SLUGS, HASTY, UNLUCKY
-from runs.views.charts import outcomes_of, spending_of, week
+from runs.views.charts import STEP, outcomes_of, spending_of, week
 from runs.views.duration_chart import durations_of
 from runs.views.list_rows import rows_of, with_doing
 from runs.views.questions import Asked, open_questions
@@ -55,6 +56,16 @@ class Step(NamedTuple):
     word: str
 
 
+class FailedDay(NamedTuple):
+    """How often it failed on one day, as a bar."""
+
+    x: str
+    """Percent of the week."""
+    height: str
+    """Percent of the worst day of all tools."""
+    words: str
+
+
 class ToolFailures(NamedTuple):
     """How often one tool failed."""
 
@@ -62,8 +73,7 @@ class ToolFailures(NamedTuple):
     name: str
     calls: int
     failed: int
-    width: str
-    """Percent of the tool that failed most."""
+    days: list[FailedDay]
 
 
 @require_GET
@@ -91,7 +101,8 @@ def home(request: HtmxRequest) -> HttpResponse:
             context | start_of(request.user, request.GET.get("try", "")),
         )
     if not request.htmx:
-        context |= rest_of(runs, request.user, mine=mine)
+        asked = request.GET.get("agent", "")
+        context |= rest_of(runs, request.user, mine=mine, agent=asked)
     return page_or_part(request, "home/home.html", "home/_now.html", context)
 
 
@@ -140,11 +151,19 @@ def running_first() -> Case:
     return Case(*whens, default=2)
 
 
-def rest_of(runs: QuerySet[Run], user: User, *, mine: bool) -> dict[str, Any]:
-    """Return what stays while one looks: charts, failures, first steps."""
+def rest_of(
+    runs: QuerySet[Run], user: User, *, mine: bool, agent: str
+) -> dict[str, Any]:
+    """Return what stays while one looks: charts, failures, first steps.
+
+    The charts are of one agent, where `agent` is the number of one that ran.
+    """
     tallies = RunTally.objects.all()
     if mine or not user.is_superuser:
         tallies = tallies.filter(owner=user)
+    agents = agents_of(tallies)
+    chosen = next((row["agent"] for row in agents if str(row["agent"]) == agent), None)
+    charted = {"agent": chosen} if chosen else {}
     yesterday = timezone.now() - timedelta(days=1)
     failures = (
         runs.filter(status="failed", ended_at__gt=yesterday)
@@ -153,11 +172,13 @@ def rest_of(runs: QuerySet[Run], user: User, *, mine: bool) -> dict[str, Any]:
         .order_by("-last")
     )
     return {
-        "outcomes": outcomes_of(tallies),
-        "spending": spending_of(tallies),
-        "agents": agents_of(tallies),
+        "outcomes": outcomes_of(tallies.filter(**charted)),
+        "spending": spending_of(tallies.filter(**charted)),
+        "durations": durations_of(runs.filter(**charted)),
+        "agents": agents,
+        "chosen": chosen,
+        "charts_of": "?mine=1&" if mine else "?",
         "tools": tools_of(user),
-        "durations": durations_of(runs),
         "failures": failures[:6],
         "failure_count": sum(row["number"] for row in failures),
         "troubles": troubles_of(user, mine=mine),
@@ -188,24 +209,46 @@ def agents_of(tallies: QuerySet[RunTally]) -> list[dict[str, Any]]:
 
 
 def tools_of(user: User) -> list[ToolFailures]:
-    """Return the tools that failed most in seven days."""
-    since = timezone.now() - timedelta(days=7)
+    """Return the tools that failed most in seven days, with each of the days."""
+    days = week()
+    since = datetime.combine(days[0], time.min, UTC)
     usage = ToolUsage.objects.filter(
         hour__gte=since, tool__in=Tool.objects.visible_to(user)
-    ).values("tool__slug", "tool__name")
-    rows = usage.annotate(calls=Sum("calls"), failed=Sum("failures"))
+    )
+    rows = usage.values("tool", "tool__slug", "tool__name").annotate(
+        calls=Sum("calls"), failed=Sum("failures")
+    )
     worst = rows.filter(failed__gt=0).order_by("-failed", "tool__name")[:LAST]
-    most = max((row["failed"] for row in worst), default=0)
+    tools = [row["tool"] for row in worst]
+    by_day = usage.filter(tool__in=tools).values_list(
+        "tool", TruncDate("hour", tzinfo=UTC)
+    )
+    summed = by_day.annotate(Sum("calls"), Sum("failures"))
+    counts = {(tool, day): numbers for tool, day, *numbers in summed}
+    most = max((failed for _, failed in counts.values()), default=0)
     return [
         ToolFailures(
             slug=row["tool__slug"],
             name=row["tool__name"],
             calls=row["calls"],
             failed=row["failed"],
-            width=f"{100 * row['failed'] / most:.1f}",
+            days=[
+                failed_day(place, day, counts.get((row["tool"], day), [0, 0]), most)
+                for place, day in enumerate(days)
+            ],
         )
         for row in worst
     ]
+
+
+def failed_day(place: int, day: date, counts: list[int], most: int) -> FailedDay:
+    """Return the bar of one day."""
+    calls, failed = counts
+    return FailedDay(
+        f"{STEP * place:.2f}",
+        f"{100 * failed / most:.1f}",
+        f"{day:%d %b}: {failed:,} of {calls:,} failed",
+    )
 
 
 def hides_steps(user: User) -> bool:

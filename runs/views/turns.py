@@ -81,7 +81,7 @@ class Turn:
 
     def _after(self, word: str = " after ") -> str:
         took = self.state.took
-        return f"{word}{duration(took)}" if took is not None else ""
+        return word + duration(took).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 WAITS = {

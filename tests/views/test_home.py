@@ -122,9 +122,10 @@ def test_adds_up_cost_and_tokens_by_agent(client, ann):
 
     page = text(client)
 
-    spending = page.split('id="home-spending"')[1].split("</section>")[0]
-    assert "$0.50" in spending
-    assert "1,200 tokens" in spending
+    assert "$0.50" in part_of(page, "home-spending-cost")
+    assert ">$0.80</text>" in part_of(page, "home-spending-cost")  # its axis ends near
+    assert "1,200" in part_of(page, "home-spending-tokens")
+    assert "no model has a price" not in page
     row = page.split('id="home-agents"')[1].split("</section>")[0]
     assert "planner" in row
     assert "50.0 %" in row
@@ -149,7 +150,29 @@ def test_names_the_tools_that_fail(client, ann):
 
     assert "fetch_page" in page
     assert "10.0 %" in page
+    assert f"{hour:%d %b}: 4 of 40 failed" in part_of(page, "home-tools")
     assert "hidden_tool" not in page
+
+
+def test_the_charts_are_of_one_agent_where_one_is_chosen(client, ann):
+    one, other = make_agent(ann, name="planner"), make_agent(ann, name="reader")
+    make_run(ann, agent=one, status="failed", input_tokens=600)
+    make_run(ann, agent=other, status="succeeded", input_tokens=70)
+    file_runs()
+
+    every = text(client)
+    page = text(client, f"?agent={one.pk}")
+
+    assert "670" in part_of(every, "home-spending-tokens")
+    assert "600" in part_of(page, "home-spending-tokens")
+    assert "0 succeeded or cancelled, 1 failed" in part_of(page, "home-outcomes")
+    assert "reader" in part_of(page, "home-agents")
+    assert "670" in part_of(text(client, "?agent=99"), "home-spending-tokens")
+
+
+def part_of(page, name):
+    """Return one card of the page."""
+    return page.split(f'id="{name}"')[1].split("</section>")[0]
 
 
 def test_the_first_steps_can_be_sent_away(client, ann):
