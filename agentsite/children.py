@@ -7,11 +7,11 @@ import contextlib
 import ctypes
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -74,12 +74,44 @@ class Child:
                 os.killpg(self.process.pid, number)
 
 
+class Wish:
+    """A wish that signals express, and that is waited for.
+
+    Not a `threading.Event`: a second signal finds its lock taken by the first one's
+    handler, and waits for it for ever.
+    """
+
+    def __init__(self) -> None:
+        self._heard, self._said = os.pipe()
+        os.set_blocking(self._heard, False)
+        os.set_blocking(self._said, False)
+
+    def set(self) -> None:
+        """Express it; a signal handler may."""
+        with contextlib.suppress(BlockingIOError):  # it was said often enough
+            os.write(self._said, b"!")
+
+    def clear(self) -> None:
+        """Forget it."""
+        with contextlib.suppress(BlockingIOError):
+            while os.read(self._heard, 4096):
+                pass
+
+    def wait(self, seconds: float) -> bool:
+        """Wait so long at most; return whether it was expressed."""
+        return bool(select.select([self._heard], [], [], seconds)[0])
+
+    def is_set(self) -> bool:
+        """Return whether it was expressed."""
+        return self.wait(0)
+
+
 @dataclass
 class Family:
     """All children, and the wish to stop."""
 
     children: list[Child] = field(default_factory=list)
-    asked: threading.Event = field(default_factory=threading.Event)
+    asked: Wish = field(default_factory=Wish)
 
     def add(self, child: Child) -> None:
         """Start a child and keep it running from now on."""

@@ -67,6 +67,29 @@ def test_kill_9_leaves_no_orphan_and_the_next_start_works(started, sites):
     assert again.process.wait(40) == 0
 
 
+SIGNALS_AT_ANY_MOMENT = """
+import signal, time
+from agentsite.children import Wish
+
+wish = Wish()
+signal.signal(signal.SIGALRM, lambda *_: wish.set())
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+until = time.monotonic() + 2
+while time.monotonic() < until:
+    assert wish.wait(5), "a signal was not heard"
+    wish.clear()
+signal.setitimer(signal.ITIMER_REAL, 0)
+wish.clear()
+assert not wish.wait(0.01)
+"""
+
+
+def test_a_wish_to_stop_is_heard_at_any_moment():
+    command = [sys.executable, "-c", SIGNALS_AT_ANY_MOMENT]
+
+    assert subprocess.run(command, cwd=ROOT, timeout=30, check=False).returncode == 0
+
+
 @pytest.mark.parametrize("name", ["valkey", "web", "worker"])
 def test_a_killed_child_is_started_again(started, name):
     before = started.children()
