@@ -14,7 +14,7 @@ from runs.htmx import HtmxRequest, page_or_part, wants_part
 from runs.models import Agent, Provider
 from runs.services.errors import DraftMoved
 from runs.services.starting_prompts import beginnings, instructions_to_start_from
-from runs.views.agent_models import models_of, suits
+from runs.views.agent_models import models_of, provider_rows, suits
 from runs.views.agent_state import draft_state
 from runs.views.agent_try import try_context
 from runs.views.preview import Preview, first_request
@@ -120,9 +120,11 @@ def agent_models(request: HtmxRequest) -> HttpResponse:
     """Offer the models of the chosen provider, and say which kind suits the model."""
     chosen = request.GET.get("provider", "")
     model = request.GET.get("model", "")
+    provider = provider_rows(request.user, chosen).first()
     context = {
         "models": models_of(request.user, chosen),
         "suits": suits(request.user, chosen, model),
+        "usual": provider.default_model if provider else "",
     }
     return render(request, "agents/_models.html", context)
 

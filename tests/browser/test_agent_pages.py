@@ -130,6 +130,21 @@ def test_back_leads_through_the_ways_to_try_and_keeps_what_is_typed(browser, liv
     context.close()
 
 
+def test_another_provider_brings_its_usual_model(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/new/")
+    model = page.locator("[name=model]")
+
+    page.select_option("[name=provider]", label="local")
+    expect(model).to_have_value("qwen3:32b")
+    expect(page.locator("#agent-models")).to_contain_text("suits qwen3:32b")
+    model.fill("one-of-my-own")
+    page.select_option("[name=provider]", label="demo")
+    expect(model).to_have_value("demo")
+    context.close()
+
+
 def test_a_search_of_the_library_that_finds_nothing_says_so(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")

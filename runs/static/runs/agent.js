@@ -177,6 +177,19 @@
     if (!touched && radio && !radio.checked) { radio.checked = true; form.dispatchEvent(new Event("input", { bubbles: true })); }
   }
 
+  // What another provider does not know gives way to its usual model.
+  let moved = false;
+  form.addEventListener("change", (event) => { moved = moved || event.target.name === "provider"; });
+  function takeUsual() {
+    const model = form.elements.model, { usual } = form.querySelector("[data-suits]").dataset;
+    const known = [...model.list.options].some((option) => option.value === model.value);
+    if (moved && !known && usual) {
+      model.value = usual;
+      model.dispatchEvent(new Event("change", { bubbles: true }));
+    }
+    moved = false;
+  }
+
   // A tool that is given to the agent moves up to the others it has.
   form.addEventListener("change", (event) => {
     const count = form.querySelector("[data-on-count]");
@@ -239,7 +252,8 @@
     const box = document.querySelector("#agent-try [data-follow]");
     if (box && atEnd.get(box) !== false) box.scrollTop = box.scrollHeight;
   }
-  document.addEventListener("htmx:after:swap", () => {
+  document.addEventListener("htmx:after:swap", (event) => {
+    if (event.detail.ctx.target?.id === "agent-models") takeUsual();
     suit();
     retype();
     follow();
