@@ -18,6 +18,8 @@ from runs.models import AgentStep, ModelCall, Run
 class ApiForm:
     """Events `run`, `model_call`, `step`, `draft` and `end`."""
 
+    writes = b""
+
     def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
         """Return the events of each run's changes, in the order of their commits."""
         sources = Sources(

@@ -69,11 +69,16 @@ class Memory:
 
 
 Head = dict[str, bytes]
-"""Messages without a seq, by what they show; a newer one replaces an older one."""
+"""Pieces of a message without a seq, by what they show; newer ones replace older."""
+FRAME = "frame"
+"""The piece that holds the place of the draft, which is then empty again."""
 
 
 class Form(Protocol):
     """How one kind of stream reads and writes: page fragments, or API events."""
+
+    writes: bytes
+    """What a head must be mended with while a model writes."""
 
     def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
         """Return the changes of each run after the given seq; called in the reader."""

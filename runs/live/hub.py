@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from django.db import Error as DatabaseError
 from django.db import close_old_connections, connections
 
-from runs.live.batches import Batch, DraftText, Form, Head, Memory
+from runs.live.batches import FRAME, Batch, DraftText, Form, Head, Memory
 from runs.live.doors import Person
 from runs.live.people import People, Watcher
 from runs.live.signals import Signals
@@ -209,14 +209,16 @@ class Viewer:
     def _head(self) -> bytes:
         """Return the parts of the head that this viewer lacks."""
         room = self._room
-        news = [
-            room.head[name]
+        news = {
+            name: room.head[name]
             for name, n in room.heads.items()
             if self._heads.get(name) != n
-        ]
+        }
         self._heads = dict(room.heads)
-        self._draft = None  # its frame may have been made anew
-        return b"".join(news)
+        if FRAME in news:
+            self._draft = None
+        writes = room.form.writes if self._draft else b""
+        return b"".join([*news.values(), writes, b"\n"])
 
     async def _wait(self) -> bool:
         """Wait for news; False where there was none for a while."""

@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.html import escape, format_html
 
 from runs.engine.types import ExecutorOptions
-from runs.live.batches import Batch, DraftText, Fragment, Head, Memory
+from runs.live.batches import FRAME, Batch, DraftText, Fragment, Head, Memory
 from runs.live.changes import Changes, Sources, changes_of
 from runs.live.sse import element
 from runs.models import Decision, ModelAttempt, Run
@@ -70,6 +70,8 @@ class Remembered:
     life: tuple[Any, ...] = ()
     """Lease, place in the queue and retry, as they were last told."""
     retry_at: datetime | None = None
+    was_lost: bool = False
+    """Whether calls under way may be shown as those of a lost run."""
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,19 @@ class Around:
         )
 
 
+def partial(target: str, swap: str, text: str) -> bytes:
+    """Return plain text as an update of one element."""
+    return element(target, swap, escape(text))
+
+
 class PageForm:
     """Fragments of `templates/runs/` as unnamed messages."""
+
+    writes = partial("#run-now:has(.pulse) b", "innerHTML", "The model writes")
+    writes += partial(
+        *("#run-progress:not(:has(.need)) #run-activity", "innerHTML"),
+        "the model writes",
+    )
 
     def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
         """Return the fragments of each run's changes."""
@@ -166,10 +179,10 @@ class PageForm:
                 relate(run, kept)
                 state = around.state(run, kept)
                 kept.retry_at = state.retry_at
-                told[run.pk] = {
-                    "header": header(state) + b"\n",
-                    "follow": followed(state) + b"\n",
-                }
+                told[run.pk] = {"header": header(state), FRAME: followed(state)}
+                kept.was_lost |= state.is_lost
+                if kept.was_lost:
+                    told[run.pk]["rows"] = open_rows(state)
         return told
 
     def message(self, batch: Batch, cursor: int) -> bytes:
@@ -181,9 +194,7 @@ class PageForm:
         if sent is None:
             missing = "… " if draft.start else ""
             whole = partial("#draft-text", "innerHTML", missing + draft.text)
-            row = partial("#run-now b", "innerHTML", "The model writes")
-            head = partial("#run-activity", "innerHTML", "the model writes")
-            return whole + row + head + b"\n"
+            return whole + self.writes + b"\n"
         return partial("#draft-text", "beforeend", draft.text[sent:]) + b"\n"
 
     def _batch(
@@ -332,13 +343,28 @@ def rows_of(changes: Changes, timeline: Timeline, failed: Attempts) -> list[Row]
 
 def row_fragment(row: Row) -> Fragment:
     """Return a row: appended for who lacks it, else put in the place of the old one."""
-    html = render_to_string("runs/_step.html", {"row": row})
-    target = f"#run-step-{row.number}"
+    html, target = row_html(row), f"#run-step-{row.number}"
     # Deleting first makes it harmless that a page asks again for what it has.
     new = element(target, "delete", "") + element(NEWEST, "beforeend", html)
     return Fragment(
         row.created_seq, row.changed_seq, new, element(target, "outerHTML", html)
     )
+
+
+def row_html(row: Row) -> str:
+    """Return a line of the list of steps."""
+    return render_to_string("runs/_step.html", {"row": row})
+
+
+def open_rows(state: RunState) -> bytes:
+    """Return the calls under way anew, for those who see them as under way still."""
+    run, rows = state.run, []
+    last = steps_of([run.pk]).filter(model_call__number=run.next_number - 1)
+    for step in last.filter(status="started"):
+        row = step_row(step, state.timeline, is_lost=state.is_lost)
+        target = f"#run-step-{row.number}:has(.w-live, .w-cut)"
+        rows.append(element(target, "outerHTML", row_html(row)))
+    return b"".join(rows)
 
 
 def header(state: RunState) -> bytes:
@@ -387,11 +413,6 @@ def persons_parts(run: Run) -> bytes:
         )
         pieces.append(element(f"#run-{name}", "beforeend", loader))
     return b"".join(pieces)
-
-
-def partial(target: str, swap: str, text: str) -> bytes:
-    """Return plain text as an update of one element."""
-    return element(target, swap, escape(text))
 
 
 def open_questions(run_ids: list[int]) -> dict[int, tuple[int, ...]]:

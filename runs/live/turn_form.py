@@ -11,7 +11,7 @@ from typing import Protocol
 
 from django.template.loader import render_to_string
 
-from runs.live.batches import Batch, DraftText, Fragment, Head, Memory
+from runs.live.batches import FRAME, Batch, DraftText, Fragment, Head, Memory
 from runs.live.page_form import partial
 from runs.live.sse import element
 from runs.models import ModelAttempt, Run
@@ -25,6 +25,8 @@ WAITING = 2
 
 class TurnForm:
     """Fragments of `templates/turns/` as unnamed messages."""
+
+    writes = b""
 
     def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
         """Return each run as it is now."""
@@ -50,7 +52,7 @@ class TurnForm:
     def heads(self, run_ids: list[int], memories: dict[int, Memory]) -> dict[int, Head]:
         """Return queued turns anew; all others change with their rows only."""
         queued = Run.objects.filter(pk__in=run_ids, status=Run.Status.QUEUED)
-        return {run.pk: {"turn": turn_html(run) + b"\n"} for run in loaded(queued)}
+        return {run.pk: {FRAME: turn_html(run)} for run in loaded(queued)}
 
     def message(self, batch: Batch, cursor: int) -> bytes:
         """Return one message; without an id, for a page always begins anew."""

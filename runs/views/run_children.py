@@ -9,6 +9,7 @@ from django.views.decorators.http import require_GET
 from runs.htmx import HtmxRequest
 from runs.models import AgentStep, Run
 from runs.views.run_rows import Row, call_row, calls_of, step_row, steps_of
+from runs.views.run_state import is_lost
 from runs.views.run_times import timeline_of
 
 MOST_ROWS = 50
@@ -78,9 +79,10 @@ def outline_of(child: Run, page: str) -> Outline:
     timeline = timeline_of(shown[0].run)
     calls = calls_of([child.pk]).order_by("-number")[:MOST_ROWS]
     steps = steps_of([child.pk]).order_by("-index")[:MOST_ROWS]
+    lost = is_lost(child.status, child.lease_until)
     rows = [
         *(call_row(call, timeline, []) for call in calls),
-        *(step_row(step, timeline) for step in steps),
+        *(step_row(step, timeline, is_lost=lost) for step in steps),
     ]
     rows.sort(key=lambda row: row.number)
     rows = rows[-MOST_ROWS:]

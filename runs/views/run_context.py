@@ -27,7 +27,7 @@ from runs.views.run_detail import (
     tool_tab,
 )
 from runs.views.run_prompt import prompt_tab
-from runs.views.run_rows import Bar, Tag, attempt_bars, drawn, next_number
+from runs.views.run_rows import NO_SIGN, Bar, Tag, attempt_bars, drawn, next_number
 from runs.views.run_state import RunState, context_of, state_of
 from runs.views.run_times import timeline_of
 from runs.views.run_turns import earlier_turns
@@ -310,7 +310,7 @@ def now_row(state: RunState) -> NowRow:
 def tag_of(state: RunState) -> Tag:
     """Say beside the model call without a record whether anyone is on it."""
     if state.is_lost:
-        return Tag("no sign of life", "need")
+        return Tag(*NO_SIGN)
     if state.is_working:
         return Tag("live", "live")
     return Tag("queued" if state.run.status == Run.Status.QUEUED else "waits")

@@ -49,6 +49,8 @@ STEP_TAGS = {
     "skipped": ("skipped", ""),
     "cancelled": ("cancelled", ""),
 }
+NO_SIGN = ("no sign of life", "need")
+"""On a call that a lost run has begun."""
 
 
 class Bar(NamedTuple):
@@ -301,20 +303,26 @@ def cut_off_row(run: Run, attempts: list[ModelAttempt], timeline: Timeline) -> R
     )
 
 
-def step_row(step: AgentStep, timeline: Timeline) -> Row:
-    """Return the line of a tool call, or of a reply that could not be read."""
+def step_row(step: AgentStep, timeline: Timeline, *, is_lost: bool = False) -> Row:
+    """Return the line of a tool call, or of a reply that could not be read.
+
+    `is_lost`: nobody is known to be on a call that has begun.
+    """
     is_error = step.tool == "_Exception"
     child: int | None = step.child_pk  # type: ignore[attr-defined]  # annotated by `steps_of`
     tag, tone = STEP_TAGS.get(step.status, ("", ""))
     if child and step.status == "started":
         tag, tone = CHILD_TAGS.get(step.child_status, ("", ""))  # type: ignore[attr-defined]  # likewise
+    is_lost = is_lost and tone == "live"
+    if is_lost:
+        tag, tone = NO_SIGN
     result = words_of_result(step.shown)  # type: ignore[attr-defined]  # annotated by `steps_of`
     asked = "" if is_error else words_of_input(step.tool_input)
     if child:
         asked = f"run {child}: {asked}" if asked else f"run {child}"
     words = " → ".join(part for part in (asked, result) if part)
     state = "error" if step.status == "failed" else ""
-    if tone == "need":
+    if tone == "need" and not is_lost:
         state = "need"
     plain = "child" if child else TOOL_ICONS.get(step.status, "tool")
     icon = "alert" if state == "error" else plain
@@ -331,7 +339,7 @@ def step_row(step: AgentStep, timeline: Timeline) -> Row:
         words=f"The reply could not be read: {words}" if is_error else words,
         state=state,
         tags=tuple(tags),
-        bars=tuple(step_bars(step, timeline)),
+        bars=tuple(step_bars(step, timeline, is_lost=is_lost)),
         seconds=None if step.is_copied else step.duration,
         tokens=used.get("tokens"),
         cost=used.get("cost"),
@@ -342,7 +350,7 @@ def step_row(step: AgentStep, timeline: Timeline) -> Row:
     )
 
 
-def step_bars(step: AgentStep, timeline: Timeline) -> list[Bar]:
+def step_bars(step: AgentStep, timeline: Timeline, *, is_lost: bool) -> list[Bar]:
     """Return one bar where the call ran or runs, after the wait for its turn."""
     if step.started_at is None or step.is_copied:
         return []
@@ -356,7 +364,7 @@ def step_bars(step: AgentStep, timeline: Timeline) -> list[Bar]:
     tone = "bad" if step.status in ("failed", "unknown") else done
     seconds = step.duration
     if seconds is None:
-        tone, seconds = "live", 0.0
+        tone, seconds = "cut" if is_lost else "live", 0.0
     return [*wait, Bar(tone, percent(start), percent(seconds))]
 
 

@@ -22,6 +22,7 @@ from runs.views.run_rows import (
     step_row,
     steps_of,
 )
+from runs.views.run_state import is_lost
 from runs.views.timeline import Timeline
 
 WINDOW = 100
@@ -152,13 +153,13 @@ def made(
 ) -> list[Row]:
     """Return the lines of calls and steps in the order of their numbers."""
     failed, resumes = attempts_of(run, calls), list(run.resumes.all())
-    rows = []
+    lost, rows = is_lost(run.status, run.lease_until), []
     for call in calls:
         before, is_old = failed.get(call.number, []), is_set_aside(call, resumes)
         row = call_row(call, timeline, before, is_old=is_old)
         rows.append(with_hit(row, texts_of_call(call), search))
     for step in steps:
-        row = step_row(step, timeline)
+        row = step_row(step, timeline, is_lost=lost)
         rows.append(with_hit(row, texts_of_step(step), search))
     return sorted(rows, key=lambda row: row.number)
 

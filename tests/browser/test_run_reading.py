@@ -156,6 +156,15 @@ def test_keys_lead_to_errors_search_tabs_and_the_list_of_keys(browser, lived_in)
         expect(page.locator("#run-keys")).to_be_hidden()
 
 
+def test_the_key_of_forks_works_where_no_step_is_chosen(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{DONE}/") as page:
+        page.keyboard.press("f")
+        expect(page.locator("h1")).to_have_text("Fork at step 15")
+        page.goto(f"{lived_in.url}{PAGES['run-away']}")
+        page.keyboard.press("f")
+        expect(page.locator("h1")).to_have_text("Go on after the last step")
+
+
 def test_up_from_what_the_model_writes_now_is_the_newest_step(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{LIVE}/") as page:
         last = numbers(page)[-1]

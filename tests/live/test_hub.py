@@ -402,6 +402,26 @@ def test_a_sign_of_life_is_told_without_a_seq(monkeypatch):
 
 
 @tries(4)
+def test_a_sign_of_life_leaves_what_the_model_writes_as_it_stands(monkeypatch):
+    monkeypatch.setattr(hub_module, "LOOK_SECONDS", 0.1)
+    run = make_run(status="running")
+
+    def send(sees):
+        sees(b"run-progress")
+        stream.DraftWriter(run.pk, fence=1, number=0, attempt=1).write("Perhaps ")
+        sees(b"Perhaps ")
+        run.lease_until = run.lease_until.replace(year=2031)
+        run.save()
+
+    text = draft_scene(run, send, until=b'datetime="2031')
+    last = text.strip().split("\n\n")[-1]
+
+    assert 'datetime="2031' in last
+    assert last.rindex(">the model writes<") > last.index("the model is asked")
+    assert text.count("Perhaps ") == 1
+
+
+@tries(4)
 def test_streams_end_when_the_server_stops():
     run = make_run(status="running")
 
@@ -482,7 +502,7 @@ def test_a_draft_makes_the_row_and_the_header_say_the_same():
     text = PageForm().draft(DraftText(1, 0, 1, 0, "Hello"), None).decode()
 
     for place, words in (
-        ("activity", "the model writes"),
-        ("now b", "The model writes"),
+        ("progress:not(:has(.need)) #run-activity", "the model writes"),
+        ("now:has(.pulse) b", "The model writes"),
     ):
         assert f'hx-target="#run-{place}" hx-swap="innerHTML">{words}<' in text

@@ -1,5 +1,7 @@
 """What the page's stream sends of a run's changes."""
 
+from datetime import timedelta
+
 import pytest
 from django.utils import timezone
 
@@ -87,3 +89,25 @@ def test_a_reply_keeps_the_attempts_that_failed_before_it():
     make_call(run)
 
     assert "1 failed attempt" in read(seq)[1]
+
+
+def test_a_call_under_way_says_when_the_worker_is_lost_and_when_it_is_back():
+    run = make_run(status="running")
+    make_step(run, status="started", tool="look_up")
+    make_step(run, tool="done_before")
+    form, memories = PageForm(), {run.pk: Memory()}
+    form.read({run.pk: 0}, memories)
+
+    def rows(**lease):
+        now = timezone.now()
+        Run.objects.update(lease_until=now + timedelta(**lease))
+        return form.heads([run.pk], memories)[run.pk].get("rows", b"").decode()
+
+    assert rows(seconds=30) == ""
+    lost = rows(seconds=-1)
+    assert 'hx-target="#run-step-2:has(.w-live, .w-cut)"' in lost
+    assert "no sign of life" in lost
+    assert "done_before" not in lost
+    back = rows(seconds=30)
+    assert ">running<" in back
+    assert "no sign of life" not in back

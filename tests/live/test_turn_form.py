@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from runs.live.batches import DraftText, Memory
+from runs.live.batches import FRAME, DraftText, Memory
 from runs.live.turn_form import TurnForm, merged, turns_over
 from tests.make import make_call, make_run, make_step, make_worker
 
@@ -68,7 +68,7 @@ def test_a_queued_turn_is_told_anew_when_its_place_changes():
     first.delete()
     assert form.stale([second.pk], memories) == [second.pk]
     assert (
-        b"In the queue, place 1" in form.heads([second.pk], memories)[second.pk]["turn"]
+        b"In the queue, place 1" in form.heads([second.pk], memories)[second.pk][FRAME]
     )
 
 

@@ -800,6 +800,16 @@ def test_a_lost_run_shows_nothing_live(client, ann):
     assert "will be picked up by another worker" in page(client, run)
 
 
+def test_a_call_that_a_lost_run_has_begun_says_so(client, ann):
+    then = timezone.now() - timedelta(seconds=100)
+    run = make_run(ann, status="running", started_at=then, lease_until=then)
+    make_step(run, status="started", started_at=then)
+    text = page(client, run)
+
+    assert '<span class="tag" data-tone="need">no sign of life</span>' in text
+    assert not re.findall("w-live|>running<", text)
+
+
 def test_a_run_without_a_step_says_what_comes(client, ann):
     run = make_run(ann)
 

@@ -286,7 +286,7 @@
     j: () => move(1),
     k: () => move(-1),
     e: nextError,
-    f: () => find("[data-key=f]")?.click(),
+    f: () => (find("[data-key=f]") ?? find("#run-actions a[href*='/fork/'], #run-need a[href*='/fork/']"))?.click(),
     n: () => (isLive() ? find("#run-follow-link")?.click() ?? follow() : null),
     a: () => (find("#run-need .btn.primary") ?? find("#run-need"))?.focus(),
     t: () => find("#run-filters .seg a:not([aria-current])")?.click(),
