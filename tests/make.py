@@ -141,6 +141,8 @@ def make_run(
     now = timezone.now()
     if "spec" not in fields:
         fields["spec"] = make_spec(kind=agent.kind, name=agent.name, slug=agent.slug)
+    if fields.get("started_at"):
+        fields.setdefault("queued_at", fields["started_at"])
     fields = {**fit(fields.get("status", "queued"), now), **fields}
     defaults = {"title": "What is 2 + 2?", "inputs": {"input": "What is 2 + 2?"}}
     return Run.objects.create(owner=owner, agent=agent, **{**defaults, **fields})

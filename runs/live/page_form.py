@@ -309,6 +309,8 @@ def remembered(changes: Changes, memories: dict[int, Memory]) -> Remembered:
     ]
     for start, seconds, kind in sorted(work, key=lambda piece: piece[0]):
         kept.timeline.add(start, seconds, kind)
+    if run.status == Run.Status.RUNNING:
+        kept.timeline.go_on(run.queued_at)
     return kept
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from runs.engine.types import Budget, ExecutorOptions
 from runs.llm.retry import MAX_ATTEMPTS
-from runs.models import AgentStep, ModelAttempt, Resume, Run, Worker
+from runs.models import AgentStep, Decision, ModelAttempt, Resume, Run, Worker
 from runs.templatetags.look import duration
 from runs.views.timeline import Scale, Timeline
 
@@ -209,11 +209,32 @@ class RunState:
     @property
     def seconds(self) -> float:
         """Seconds on the time scale: up to now, or to the last sign of life."""
-        if self.run.status == Run.Status.CANCELLED and self.run.started_at:
+        if self.was_cut_off:
             return self.timeline.end(self.run.ended_at)
         if self.is_lost:
             return self.timeline.end(self.beat)
         return self.timeline.end(self.now if self.is_working else None)
+
+    @property
+    def lasting(self) -> float:
+        """Seconds of the work under way, which has no record yet, or was cut off."""
+        is_counted = self.run.status == Run.Status.RUNNING or self.was_cut_off
+        return max(self.seconds - self.timeline.end(), 0.0) if is_counted else 0.0
+
+    @property
+    def worked(self) -> float:
+        """Seconds of its own work: without waiting, and without other agents."""
+        busy = self.timeline.busy
+        return busy.get("model", 0.0) + busy.get("tool", 0.0) + self.lasting
+
+    @cached_property
+    def was_cut_off(self) -> bool:
+        """Whether it was cancelled during work, not while it waited for a person."""
+        run = self.run
+        if run.status != Run.Status.CANCELLED or run.started_at is None:
+            return False
+        asked = Decision.objects.filter(step__run=run)
+        return not asked.filter(answer=Decision.Answer.WITHDRAWN).exists()
 
     @property
     def parent(self) -> Parent | None:
@@ -229,8 +250,7 @@ class RunState:
         busy = dict(self.timeline.busy)
         if self.run.status == Run.Status.RUNNING:
             kind = "tool" if self.doing else "model"
-            lasting = self.seconds - self.timeline.end()
-            busy[kind] = busy.get(kind, 0.0) + max(lasting, 0.0)
+            busy[kind] = busy.get(kind, 0.0) + self.lasting
         model, tool = busy.get("model", 0.0), busy.get("tool", 0.0)
         spans = [
             ("model", "Model", model),
@@ -261,9 +281,7 @@ class RunState:
         """Time, rounds, tokens and cost, with what is left of each limit."""
         run, limits = self.run, self.limits
         budget = limits.budget or Budget()
-        seconds = self.seconds
-        if limits.max_execution_time:  # which leaves the work of other agents out
-            seconds = max(seconds - self.timeline.busy.get("run", 0.0), 0.0)
+        seconds = self.worked
         ticks = seconds if self.is_working else None
         has_price = bool(run.spec.body.get("prices")) or run.cost > 0
         return [

@@ -77,6 +77,8 @@ def timeline_of(run: Run) -> Timeline:
         else:
             timeline.last = max(timeline.last or moment, moment)
             timeline.busy[kind] = length
+    if run.status == Run.Status.RUNNING:
+        timeline.go_on(run.queued_at)
     return timeline
 
 

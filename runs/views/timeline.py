@@ -48,6 +48,11 @@ class Timeline:
         self.busy[kind] = self.busy.get(kind, 0.0) + max(alone, 0.0)
         self.last = max(last, end, start)
 
+    def go_on(self, queued_at: datetime) -> None:
+        """Take in that a run which waited or was resumed is worked on again."""
+        if self.last is not None:
+            self.add(queued_at, 0.0, "model")
+
     def at(self, moment: datetime) -> float:
         """Return the seconds on the scale at which `moment` stands."""
         if self.began is None:

@@ -34,8 +34,9 @@ from runs.services.file_runs import file_runs  # noqa: E402
 from runs.services.freeze_agent import spec_of  # noqa: E402
 from tests.browser.seed_agent import built  # noqa: E402
 from tests.browser.seed_edges import edges  # noqa: E402
-from tests.browser.seed_runs import WORKED, number_at, states  # noqa: E402
+from tests.browser.seed_runs import WORKED, states  # noqa: E402
 from tests.browser.seed_schedules import schedules  # noqa: E402
+from tests.browser.seed_week import QUESTIONS, week  # noqa: E402
 from tests.make import (  # noqa: E402
     make_agent,
     make_call,
@@ -54,17 +55,6 @@ from tools.models import Tool, ToolUsage  # noqa: E402
 from tools.services import save_tool  # noqa: E402
 from tools.spec import ToolSpec  # noqa: E402
 
-QUESTIONS = [
-    "根据北京的天气情况，制定一个出游计划",
-    "Find lunch for 2 near 颐和园 on 28 November",
-    "Ticket 88219: cannot log in after the password change",
-    "Reconcile the payouts of November",
-    "Weekly figures for the partners in EMEA",
-    "Compare hotel prices for 上海, 3 to 6 December, close to a metro station",
-    "Translate the release notes 2.4 to 中文 and Deutsch",
-    "Which customers churned after the price change?",
-    "Plan a rainy Sunday in 成都 with two children",
-]
 REACT = """\
 Answer as well as you can. You have these tools:
 
@@ -86,14 +76,16 @@ def main() -> None:
     )
     mara = make_user("mara", first_name="Mara", last_name="Oduya")
     agents = definitions(admin)
-    for agent in agents[:2]:
+    *published, _ = agents
+    for agent in published:
         make_version(agent, by=admin)
-    week(admin, mara, agents)
-    today(admin, mara, agents)
-    states(admin, agents[0])
+    make_version(agents[0], by=admin)
+    week(admin, mara, agents[:3])
+    today(admin, mara, agents[:3])
+    states(admin, published)
     forked_pair(admin, agents[0])
     built(admin, agents[0])
-    edges(admin, agents[0])
+    edges(admin, agents)
     schedules(admin, mara, agents)
     later = timezone.now() + timedelta(hours=1)  # pictures take a while
     since = timezone.now() - WORKED
@@ -137,7 +129,7 @@ def main() -> None:
     while file_runs():
         pass
     hour = later.replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
-    for tool in Tool.objects.all()[:5]:
+    for tool in Tool.objects.filter(kind="function"):
         tool.last_used_at = hour
         tool.save(update_fields=["last_used_at"])
         for day in range(24):
@@ -163,10 +155,15 @@ def main() -> None:
 
 
 def all_work(later: datetime) -> None:
-    """Give each running run a worker, and each worker's count what it has."""
+    """Give each run its version and worker, and each worker's count what it has."""
     w1, w2 = (Worker.objects.get(name=name) for name in ("w1", "w2"))
     running = Run.objects.filter(status="running")
     running.filter(worker=None).update(worker=w1)
+    Run.objects.filter(worker=None, ended_at__isnull=False).update(worker=w1)
+    for agent in Agent.objects.all():
+        agent.runs.filter(version=None, is_test=False).update(
+            version=agent.versions.first()
+        )
     Worker.objects.filter(pk=w2.pk).update(last_heartbeat=later)
     for worker in (w1, w2):
         number = running.filter(worker=worker).count()
@@ -218,6 +215,16 @@ def definitions(admin: User) -> list[Agent]:
                 *("refund_payment", "Send money back to a customer"),
                 *("side_effect", "side_effects"),
             ),
+            ("opening_hours", "Opening hours and tickets", "read", "never"),
+            ("route_time", "Time from one place to another", "read", "never"),
+            ("fetch_page", "The text of a web page", "read", "never"),
+            ("search_logs", "What the servers wrote of a customer", "read", "never"),
+            ("list_payments", "The payments of a customer", "read", "never"),
+            ("send_email", "Write to a customer", "side_effect", "never"),
+            ("list_tables", "Tables of a schema", "read", "never"),
+            ("describe_table", "Columns of a table", "read", "never"),
+            ("run_sql", "A query that only reads", "read", "never"),
+            ("look_up", "What a word means", "read", "never"),
         )
     )
     planner = make_agent(
@@ -226,7 +233,7 @@ def definitions(admin: User) -> list[Agent]:
         description="Plans a day out by the weather.",
         provider=demo,
         model="demo",
-        tools=tools[:4],
+        tools=(*tools[:4], *tools[5:8]),
         executor={"max_iterations": 15, "loop_guard": {"hint": 3, "stop": 5}},
     )
     triage = make_agent(
@@ -235,12 +242,32 @@ def definitions(admin: User) -> list[Agent]:
         description="Reads tickets, finds the cause, proposes an answer.",
         provider=local,
         model="qwen3:32b",
-        tools=tools[2:],
+        tools=(tools[2], tools[4], *tools[8:11]),
     )
+    plain = {"kind": "react", "provider": local, "model": "llama3.3:70b"}
     analyst = make_agent(
-        admin, name="data-analyst", kind="react", provider=local, model="llama3.3:70b"
+        admin,
+        name="data-analyst",
+        description="Answers questions about sales from the database.",
+        tools=tools[11:14],
+        **plain,
     )
-    return [planner, triage, analyst]
+    glossary = make_agent(
+        admin,
+        name="glossary",
+        description="Looks words up, many at a time.",
+        provider=demo,
+        model="demo",
+        tools=tools[14:],
+    )
+    payouts = make_agent(
+        admin,
+        name="payouts",
+        description="Compares what was paid out with what was owed.",
+        tools=tools[11:14],
+        **plain,
+    )
+    return [planner, triage, analyst, glossary, payouts]
 
 
 PLACES = """\
@@ -402,57 +429,6 @@ def made_step(
         elapsed=second / 5,
         is_copied=call.is_copied,
     )
-
-
-def week(admin: User, mara: User, agents: list[Agent]) -> None:
-    """Make finished runs of the last days."""
-    now = timezone.now()
-    ends = ["succeeded"] * 17 + ["failed", "stopped", "cancelled"]
-    for number in reversed(range(120)):
-        status = random.choice(ends)
-        begin = now - timedelta(hours=4 + number * 1.3, minutes=random.random() * 50)
-        seconds = random.choice([4, 8, 11, 15, 40, 96]) * (0.7 + random.random())
-        finished(random.choice([admin, admin, mara]), agents, status, begin, seconds)
-
-
-def finished(
-    owner: User, agents: list[Agent], status: str, begin: Any, seconds: float
-) -> Run:
-    """Make one finished run as it would be after `seconds`."""
-    question = random.choice(QUESTIONS)
-    tokens = random.randint(900, 60_000)
-    run = make_run(
-        owner,
-        pk=number_at(begin),
-        agent=random.choice(agents),
-        status=status,
-        title=question,
-        inputs={"input": question},
-        rounds=random.randint(1, 9),
-        input_tokens=tokens,
-        output_tokens=tokens // 9,
-        cost=Decimal(tokens) / 1_000_000,
-        started_at=begin,
-        queued_at=begin,
-        ended_at=begin + timedelta(seconds=seconds),
-        **failure(status),
-    )
-    Run.objects.filter(pk=run.pk).update(created_at=begin)
-    return run
-
-
-def failure(status: str) -> dict[str, str]:
-    """Return a reason for a failed run."""
-    if status != "failed":
-        return {}
-    code, message = random.choice(
-        [
-            ("timeout", "The provider did not answer within 60 s."),
-            ("context_too_long", "The request was longer than the model takes."),
-            ("auth", "The provider refused the key."),
-        ]
-    )
-    return {"error_code": code, "error_message": message}
 
 
 def today(admin: User, mara: User, agents: list[Agent]) -> None:

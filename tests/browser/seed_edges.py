@@ -25,6 +25,7 @@ from tests.browser.seed_runs import (
     QUESTION,
     Round,
     Tool,
+    attempted,
     played,
     spec_row,
 )
@@ -61,7 +62,7 @@ LONG_ANSWER = ANSWER + "\n".join(
 )
 
 
-def edges(admin: User, agent: Agent) -> None:
+def edges(admin: User, agents: list[Agent]) -> None:
     """Make them all."""
     make_user("nia", first_name="Nia", is_staff=False)
     LoginLink.objects.create(
@@ -69,9 +70,10 @@ def edges(admin: User, agent: Agent) -> None:
         digest=digest_of("a-login-link"),
         expires_at=timezone.now() + timedelta(hours=1),
     )
+    agent, triage, *_ = agents
     failures(admin, agent)
     answered(admin)
-    unfinished(admin, agent)
+    unfinished(admin, agent, triage)
     long_words(admin, agent)
     talk(admin, agent)
     tools(admin)
@@ -96,12 +98,10 @@ def failures(admin: User, agent: Agent) -> None:
         error_message="An error inside the application ended this run. Its steps are "
         "kept. The log of the worker has the details.",
     )
-    played(
-        *(admin, agent, AWAY, ()),
-        **common,
-        error_code="transport",
-        error_message=f"No connection to {UNBROKEN}: connection refused.",
-    )
+    refused = f"No connection to {UNBROKEN}: connection refused."
+    away = {"error_code": "transport", "error_message": refused}
+    run = played(*(admin, agent, AWAY, ()), **common, **away)
+    attempted(run, "transport", refused, (1.0, 2.0, 4.0, None), elapsed=0.02)
 
 
 def answered(admin: User) -> None:
@@ -118,10 +118,12 @@ def answered(admin: User) -> None:
         make_decision(step, answer=answer, reason=reason, by=by, at=at)
 
 
-def unfinished(admin: User, agent: Agent) -> None:
+def unfinished(admin: User, agent: Agent, triage: Agent) -> None:
     """Make runs that nobody works on at the moment."""
     now = timezone.now()
-    make_run(admin, agent=agent, pk=QUEUED, title=QUESTION, spec=spec_row(()))
+    asked = {"title": QUESTION, "inputs": {"input": QUESTION}}
+    asked |= {"version": agent.versions.first()}
+    make_run(admin, agent=agent, pk=QUEUED, spec=spec_row(()), **asked)
     waiting = played(
         *(admin, agent, WAITING, PLAN[:1]),
         status="waiting",
@@ -146,7 +148,12 @@ def unfinished(admin: User, agent: Agent) -> None:
         *("", 0, "unknown"),
     )
     said = Round("I send the copy of the invoice", 3.4, 2210, (sent,))
-    run = played(admin, agent, DECISION, (said,), status="awaiting_decision")
+    question = "Ticket 88201: send a copy of the invoice"
+    run = played(
+        *(admin, triage, DECISION, (said,)),
+        status="awaiting_decision",
+        question=question,
+    )
     make_decision(run.steps.get(), question="outcome")
 
 
@@ -196,7 +203,9 @@ def talk(admin: User, agent: Agent) -> None:
             inputs={"input": f"{asked} {UNBROKEN if status == 'stopped' else ''}"},
             **more,
         )
-        make_step(run, call=make_call(run), tool="search_places", tool_input={"a": 1})
+        make_step(
+            run, call=make_call(run), tool="search_places", tool_input={"near": "EMEA"}
+        )
 
 
 def tools(admin: User) -> None:
@@ -217,9 +226,9 @@ def tools(admin: User) -> None:
             description="The forecast of a city for the next three days.",
             kind="http",
             args_schema=words,
-            hosts=["127.0.0.1"],
+            hosts=["api.weather.example"],
             credential=key,
-            config={"method": "GET", "url": "http://127.0.0.1:9/v1/{city}"},
+            config={"method": "GET", "url": "https://api.weather.example/v1/{city}"},
         ),
         by=admin,
         note="Made",

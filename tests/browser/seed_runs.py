@@ -15,7 +15,7 @@ from runs.models import Agent, AgentStep, ModelAttempt, ModelCall, Run
 from runs.services.rebuild_prompt import rebuild_prompt
 from runs.services.start_run import title_of
 from tests.bench.big_run import make_big_run
-from tests.make import make_decision, make_run, make_spec, make_version, make_worker
+from tests.make import make_decision, make_run, make_spec, make_worker
 from tools.spec import ToolSpec
 
 DONE, FAILED, APPROVAL, BIG, CANCELLED, LOST, LIVE = range(9002, 9009)
@@ -81,13 +81,13 @@ PLAN = (
         1184,
         (
             Tool(
-                "get_weather",
+                "weather-sample",
                 {"city": "北京", "day": "28 Nov"},
                 "−2 to 6 °C, sunny",
                 0.6,
             ),
             Tool(
-                "get_weather",
+                "weather-sample",
                 {"city": "北京", "day": "29 Nov"},
                 "snow showers, 60 %",
                 0.5,
@@ -141,25 +141,27 @@ WORKED = timedelta(minutes=401)
 """For how long workers have run; before it there was none for a while."""
 
 
-def states(admin: User, agent: Agent) -> None:
+def states(admin: User, agents: list[Agent]) -> None:
     """Make one run of each state the run page can be in."""
-    version = make_version(agent, by=admin)
+    planner, triage, analyst, glossary = agents
     since = timezone.now() - WORKED
     worker = make_worker(name="w2", started_at=since)
     gone = timezone.now() - timedelta(minutes=3)
     dead = make_worker(name="w3", started_at=since, last_heartbeat=gone)
-    done(admin, agent, version=version, worker=worker)
-    running(admin, agent, version=version, worker=worker)
-    failed(admin, agent, worker=worker)
-    approval(admin, agent)
-    cancelled(admin, agent, worker=worker)
-    lost(admin, agent, worker=dead)
-    make_big_run(admin, steps=3_000, agent=agent, pk=BIG)
+    done(admin, planner, worker=worker)
+    running(admin, planner, worker=worker)
+    failed(admin, analyst, worker=worker)
+    approval(admin, triage)
+    cancelled(admin, planner, worker=worker)
+    lost(admin, planner, worker=dead)
+    big = {"agent": glossary, "version": glossary.versions.first()}
+    make_big_run(admin, steps=3_000, pk=BIG, **big)
     later = timezone.now() + timedelta(hours=1)
     live = {"status": "running", "lease_until": later, "worker": worker}
-    make_big_run(admin, steps=200, agent=agent, pk=LIVE, **live)
+    make_big_run(admin, steps=200, pk=LIVE, **big, **live)
     busy = Round("Looks", 1, 900, (Tool("look_up", {"word": "sun"}, "", 0, "started"),))
-    played(admin, agent, BUSY, (busy,), **live)
+    question = {"question": "Look up what the sun is in 40 languages"}
+    played(admin, glossary, BUSY, (busy,), **question, **live)
     Run.objects.filter(pk__in=[BIG, LIVE]).update(created_at=F("started_at"))
 
 
@@ -168,7 +170,7 @@ def number_at(begun: datetime) -> int:
     return 4700 - 2 * int((timezone.now() - begun) / timedelta(minutes=5))
 
 
-def spec_row(rounds: tuple[Round, ...]) -> Any:
+def spec_row(rounds: tuple[Round, ...], options: ExecutorOptions = OPTIONS) -> Any:
     """Return a spec with the tools that the rounds use."""
     names = sorted({tool.name for one in rounds for tool in one.tools})
     schema = {"type": "object", "properties": {"any": {"type": "string"}}}
@@ -185,7 +187,7 @@ def spec_row(rounds: tuple[Round, ...]) -> Any:
         model="qwen3-32b", provider="local", parameters={"temperature": 0.4}
     )
     return make_spec(
-        tools=tools, executor=OPTIONS, model=model, prompt=PROMPT, prices=PRICES
+        tools=tools, executor=options, model=model, prompt=PROMPT, prices=PRICES
     )
 
 
@@ -202,16 +204,16 @@ def played(
     ago = fields.pop("ago", seconds + 11)
     at = timezone.now() - timedelta(seconds=ago)
     question = fields.pop("question", QUESTION)
+    fields.setdefault("version", agent.versions.first())
     run = make_run(
         owner,
         agent=agent,
         pk=pk,
-        spec=spec_row(rounds),
+        spec=spec_row(rounds, fields.pop("options", OPTIONS)),
         title=title_of({"input": question}),
-        inputs={"input": question},
+        **{"inputs": {"input": question}, **fields},
         started_at=at,
         queued_at=at,
-        **fields,
     )
     run.created_at = at - timedelta(seconds=0.02)
     for number, one in enumerate(rounds):
@@ -354,21 +356,34 @@ def failed(admin: User, agent: Agent, **fields: Any) -> None:
         source="schedule",
         **fields,
     )
-    at = run.ended_at
-    for attempt, wait in ((1, 4.0), (2, 9.0), (3, None)):
+    attempted(run, run.error_code, run.error_message, (4.0, 9.0, None), status=400)
+
+
+def attempted(
+    run: Run,
+    code: str,
+    message: str,
+    waits: tuple[float | None, ...],
+    *,
+    elapsed: float = 3.1,
+    status: int | None = None,
+) -> None:
+    """Give a run a model call that never got a reply, tried once for each wait."""
+    at = run.ended_at or timezone.now()
+    for attempt, wait in enumerate(waits, 1):
         ModelAttempt.objects.create(
             run=run,
             number=run.next_number,
             attempt=attempt,
-            code="context_too_long",
-            status=400,
-            message="The request had about 131,204 tokens; the model takes 128,000.",
+            code=code,
+            status=status,
+            message=message,
             retry_in=wait,
             started_at=at,
-            elapsed=3.1,
+            elapsed=elapsed,
             created_seq=run.seq,
         )
-        at += timedelta(seconds=3.1 + (wait or 0))
+        at += timedelta(seconds=elapsed + (wait or 0))
     Run.objects.filter(pk=run.pk).update(ended_at=at)
 
 
@@ -409,7 +424,12 @@ def cancelled(admin: User, agent: Agent, **fields: Any) -> None:
     run = played(
         admin, agent, CANCELLED, PLAN[:1], status="cancelled", ago=600, **fields
     )
-    at = run.ended_at
+    cut_off(run, by=admin)
+
+
+def cut_off(run: Run, *, by: User) -> None:
+    """Let a person stop a run while the model writes."""
+    at = run.ended_at or timezone.now()
     ModelAttempt.objects.create(
         run=run,
         number=run.next_number,
@@ -424,5 +444,5 @@ def cancelled(admin: User, agent: Agent, **fields: Any) -> None:
     ended = at + timedelta(seconds=5.2)
     asked = ended - timedelta(seconds=0.4)
     Run.objects.filter(pk=run.pk).update(
-        ended_at=ended, cancel_requested_at=asked, cancelled_by=admin
+        ended_at=ended, cancel_requested_at=asked, cancelled_by=by
     )

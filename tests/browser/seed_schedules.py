@@ -10,7 +10,8 @@ from runs.models import Agent, Schedule
 from runs.services.cron import next_time
 from runs.services.errors import NotPublished
 from tests.browser.seed_runs import number_at
-from tests.make import make_run, make_schedule
+from tests.browser.seed_week import finished
+from tests.make import make_schedule
 
 SHANGHAI, BERLIN = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin")
 NEW_YORK = ZoneInfo("America/New_York")
@@ -19,7 +20,7 @@ WEATHER = "看一下北京明天的天气，适合出门就提醒我带什么"
 
 def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
     """Make five schedules, the first with a history."""
-    planner, triage, analyst = agents
+    planner, triage, _, _, payouts = agents
     now = timezone.now()
     day = next_time("0 7 * * *", SHANGHAI, after=now)
     assert day is not None
@@ -38,20 +39,14 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
     ends = ("succeeded", "failed", "succeeded", "stopped", "succeeded")
     for ago, status in reversed(list(zip((1, 4, 5, 6, 7), ends, strict=True))):
         begun = day - timedelta(days=ago)  # 2 and 3 days ago no worker was there
-        run = make_run(
-            admin,
+        run = finished(
+            *(admin, planner, status, begun),
             pk=number_at(begun) + 1,
-            agent=planner,
             schedule=morning,
             source="schedule",
-            version=planner.versions.first(),
-            status=status,
-            title=WEATHER,
+            question=WEATHER,
             inputs=morning.inputs,
-            started_at=begun,
-            ended_at=begun + timedelta(seconds=20 + 7 * ago),
         )
-        type(run).objects.filter(pk=run.pk).update(created_at=begun)
         Schedule.objects.filter(pk=morning.pk).update(last_run=run)
     make_schedule(
         admin,
@@ -68,12 +63,12 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
     make_schedule(
         admin,
         pk=903,
-        agent=analyst,
+        agent=payouts,
         name="Payouts, reconciled each month before the partners ask for them",
         cron="0 6 L * *",
         time_zone="Europe/Berlin",
         next_at=next_time("0 6 L * *", BERLIN, after=now),
-        problem=str(NotPublished(analyst.name)),
+        problem=str(NotPublished(payouts.name)),
         problem_at=due,
     )
     make_schedule(

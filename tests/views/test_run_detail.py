@@ -454,6 +454,34 @@ def test_keeps_the_time_of_a_run_stopped_while_the_model_wrote(client, ann):
     assert "Working time</dt><dd>5.0 s" in page(client, run)
 
 
+def test_what_a_resumed_run_waited_for_is_no_working_time(client, ann):
+    now = timezone.now()
+    ago = {seconds: now - timedelta(seconds=seconds) for seconds in (5, 3600)}
+    run = make_run(ann, status="running", started_at=ago[3600], queued_at=ago[5])
+    make_call(run, started_at=ago[3600], elapsed=2.0)
+    text = page(client, run)
+
+    used = re.search(r'Working time</dt><dd><span data-clock="([\d.]+)', text)
+    asked = re.search(r'<span class="n" data-clock="([\d.]+)', text.split("run-now")[1])
+    assert used is not None
+    assert asked is not None
+    assert 7 <= float(used[1]) < 60
+    assert 5 <= float(asked[1]) < 60
+
+
+def test_a_run_cancelled_while_it_waited_for_a_person_has_not_worked_so_long(
+    client, ann
+):
+    now = timezone.now()
+    began = now - timedelta(hours=1)
+    run = make_run(ann, status="cancelled", started_at=began, ended_at=now)
+    call = make_call(run, started_at=began, elapsed=2.0)
+    step = make_step(run, call=call, status="cancelled", started_at=None)
+    make_decision(step, answer="withdrawn")
+
+    assert "Working time</dt><dd>2.0 s" in page(client, run)
+
+
 def test_a_failure_in_the_first_model_call_claims_no_steps_before_it(client, ann):
     text = page(client, make_run(ann, status="failed", rounds=0))
 
