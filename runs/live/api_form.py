@@ -18,8 +18,6 @@ from runs.models import AgentStep, ModelCall, Run
 class ApiForm:
     """Events `run`, `model_call`, `step`, `draft` and `end`."""
 
-    writes = b""
-
     def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
         """Return the events of each run's changes, in the order of their commits."""
         sources = Sources(
@@ -37,6 +35,10 @@ class ApiForm:
     def heads(self, run_ids: list[int], memories: dict[int, Memory]) -> dict[int, Head]:
         """Return nothing, like `stale`."""
         return {}
+
+    def writing(self, head: bytes) -> bytes:
+        """Return the head: it says the same."""
+        return head
 
     def message(self, batch: Batch, cursor: int) -> bytes:
         """Return the events a client at `cursor` lacks."""

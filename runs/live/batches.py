@@ -77,9 +77,6 @@ FRAME = "frame"
 class Form(Protocol):
     """How one kind of stream reads and writes: page fragments, or API events."""
 
-    writes: bytes
-    """What a head must be mended with while a model writes."""
-
     def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
         """Return the changes of each run after the given seq; called in the reader."""
         ...
@@ -90,6 +87,10 @@ class Form(Protocol):
 
     def heads(self, run_ids: list[int], memories: dict[int, Memory]) -> dict[int, Head]:
         """Return what shows each run as a whole, as it is now."""
+        ...
+
+    def writing(self, head: bytes) -> bytes:
+        """Return a head that knows of no draft as it is while a model writes."""
         ...
 
     def message(self, batch: Batch, cursor: int) -> bytes:

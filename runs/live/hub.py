@@ -217,8 +217,8 @@ class Viewer:
         self._heads = dict(room.heads)
         if FRAME in news:
             self._draft = None
-        writes = room.form.writes if self._draft else b""
-        return b"".join([*news.values(), writes, b"\n"])
+        head = b"".join(news.values())
+        return (room.form.writing(head) if room.draft else head) + b"\n"
 
     async def _wait(self) -> bool:
         """Wait for news; False where there was none for a while."""

@@ -4,6 +4,7 @@ A fragment holds nothing of one viewer. What needs a person's rights or forms is
 into the page as a part that loads itself.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -27,6 +28,7 @@ from runs.views.run_context import (
     now_row,
 )
 from runs.views.run_rows import (
+    NO_SIGN,
     Row,
     call_row,
     calls_of,
@@ -52,6 +54,10 @@ FOLLOWERS = "#run-detail:has(#run-follow)"
 STALE_AT_ONCE = 100
 
 HEAD = ("progress", "facts", "times", "steps_head", "whole", "now", "unbegun")
+ALIVE = "#run-progress:not(:has(.need))"
+ACTIVITY = re.compile(rb'(id="run-activity">)[^<]*')
+NOW = re.compile(rb'(id="run-now".*?<b class="clip">)[^<]*', re.DOTALL)
+"""What a head says of a model call, of whose text only the hub knows."""
 NEWEST = "#run-steps[data-end]"
 """The rows of those who see the newest; others load theirs by themselves."""
 
@@ -117,12 +123,6 @@ def partial(target: str, swap: str, text: str) -> bytes:
 class PageForm:
     """Fragments of `templates/runs/` as unnamed messages."""
 
-    writes = partial("#run-now:has(.pulse) b", "innerHTML", "The model writes")
-    writes += partial(
-        *("#run-progress:not(:has(.need)) #run-activity", "innerHTML"),
-        "the model writes",
-    )
-
     def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
         """Return the fragments of each run's changes."""
         sources = Sources(
@@ -185,6 +185,13 @@ class PageForm:
                     told[run.pk]["rows"] = open_rows(state)
         return told
 
+    def writing(self, head: bytes) -> bytes:
+        """Say in the header, and in the row, that the model writes."""
+        if NO_SIGN[0].encode() in head:
+            return head
+        head = ACTIVITY.sub(rb"\1the model writes", head)
+        return NOW.sub(rb"\1The model writes", head)
+
     def message(self, batch: Batch, cursor: int) -> bytes:
         """Return one message; its id is where a reconnecting page goes on."""
         return b"".join([b"id: %d\n" % batch.seq, *batch.unseen(cursor), b"\n"])
@@ -194,7 +201,9 @@ class PageForm:
         if sent is None:
             missing = "… " if draft.start else ""
             whole = partial("#draft-text", "innerHTML", missing + draft.text)
-            return whole + self.writes + b"\n"
+            row = partial("#run-now:has(.pulse) b", "innerHTML", "The model writes")
+            head = partial(f"{ALIVE} #run-activity", "innerHTML", "the model writes")
+            return whole + row + head + b"\n"
         return partial("#draft-text", "beforeend", draft.text[sent:]) + b"\n"
 
     def _batch(

@@ -26,8 +26,6 @@ WAITING = 2
 class TurnForm:
     """Fragments of `templates/turns/` as unnamed messages."""
 
-    writes = b""
-
     def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
         """Return each run as it is now."""
         runs = list(loaded(Run.objects.filter(pk__in=wanted)))
@@ -53,6 +51,10 @@ class TurnForm:
         """Return queued turns anew; all others change with their rows only."""
         queued = Run.objects.filter(pk__in=run_ids, status=Run.Status.QUEUED)
         return {run.pk: {FRAME: turn_html(run)} for run in loaded(queued)}
+
+    def writing(self, head: bytes) -> bytes:
+        """Return the head: it says the same."""
+        return head
 
     def message(self, batch: Batch, cursor: int) -> bytes:
         """Return one message; without an id, for a page always begins anew."""
