@@ -23,8 +23,8 @@ STEP = 100 / SLOTS
 class QueueChart(NamedTuple):
     """What the template draws."""
 
-    bars: list[tuple[str, str, str, str]]
-    """x, y, height and words of each slot with a wait."""
+    bars: list[tuple[str, str, str, datetime, str]]
+    """x, y, height, minute and words of each slot with a wait."""
     gaps: list[str]
     """x of the slots in which no worker looked."""
     ticks: list[Label]
@@ -53,12 +53,9 @@ def queue_chart(samples: Iterable[QueueSample], *, now: datetime) -> QueueChart 
     for slot, sample in sorted(worst.items()):
         if sample.wait:
             height = max(1.5, (BASE - TOP) * sample.wait / top)
-            words = (
-                f"{sample.minute:%H:%M} UTC: {sample.queued} queued, "
-                f"the oldest for {lasting(sample.wait)}"
-            )
+            words = f"{sample.queued} queued, the oldest for {lasting(sample.wait)}"
             x, y = f"{slot * STEP:.2f}", f"{BASE - 0.5 - height:.1f}"
-            bars.append((x, y, f"{height:.1f}", words))
+            bars.append((x, y, f"{height:.1f}", sample.minute, words))
     first = min(worst)
     gaps = [
         f"{slot * STEP:.2f}"

@@ -127,7 +127,11 @@ def pages(runs: int) -> dict[str, str]:
         "two letters": "/runs/?q=zz",
         "a word, failed, an agent": "/runs/?q=abc&status=failed&agent=3",
         "tests only": "/runs/?tests=only",
+        "count of tests only": "/runs/count/?tests=only",
+        "count of a usual word": "/runs/count/?q=answer",
+        "count of a week": "/runs/count/?since=7d",
         "home": "/",
+        "home, charts of an agent": "/?agent=3",
     }
 
 

@@ -1,9 +1,11 @@
 """What is common to the pages: tabs, themes, keys, times, and lists."""
 
+import re
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.chromium import signed_in
 
@@ -90,6 +92,11 @@ def test_times_are_in_the_viewers_zone(browser, lived_in):
         "e => new Date(e.dateTime).getUTCHours()", time.element_handle()
     )
     assert f" {(utc + 8) % 24:02}:" in (time.get_attribute("title") or "")
+    page.goto(f"{lived_in.url}/workers/")
+    bar = page.locator("#worker-wait title[data-clock]").first
+    expect(bar).to_have_text(re.compile(r"^\d\d:\d\d: \d"))
+    hour = datetime.fromisoformat(bar.get_attribute("data-clock") or "").hour
+    assert (bar.text_content() or "").startswith(f"{(hour + 8) % 24:02}:")
     context.close()
 
 

@@ -45,7 +45,11 @@
     }
   }
 
-  const sayAll = (root) => root.querySelectorAll("time[datetime]").forEach(say);
+  const inZone = (title) => { title.textContent = title.textContent.replace(/^[\d:]+ UTC/, clock.format(new Date(title.dataset.clock))); };
+  const sayAll = (root) => {
+    root.querySelectorAll("time[datetime]").forEach(say);
+    root.querySelectorAll("title[data-clock]").forEach(inZone);
+  };
   const found = (list) => list.forEach((change) => change.addedNodes.forEach((node) => {
     if (node.nodeType !== 1) return;
     if (node.matches("time[datetime]")) say(node);
