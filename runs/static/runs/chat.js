@@ -28,9 +28,21 @@
   addEventListener("pageshow", () => { if (form) delete form.dataset.sent; });
 
   // When the stream has ended, what the answer allows (rate, again) comes with a fresh page,
-  // unless something is being written, or this page is itself an answer to a form.
+  // where something is being written the turns alone are fresh, and where this page is
+  // itself an answer to a form nothing is.
   const isKept = () => location.pathname.endsWith("/say/") || document.querySelector(".edit-turn[open]")
     || [...document.querySelectorAll("textarea, input:not([type=hidden])")].some((one) => one.value !== one.defaultValue);
+  async function renewTurns() {
+    document.querySelector("button[form=chat-stop-form]")?.remove();
+    if (location.pathname.endsWith("/say/")) return;
+    const answer = await fetch(location.href);
+    if (!answer.ok || answer.redirected) return;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    for (const turn of page.querySelectorAll("#message-list > .turn")) {
+      const old = document.getElementById(turn.id);
+      if (old && !old.querySelector(".edit-turn[open]")) old.replaceWith(turn);
+    }
+  }
   // Who is on the way to another page is not called back.
   let leaves = false;
   addEventListener("beforeunload", () => { leaves = true; });
@@ -41,7 +53,7 @@
       clearInterval(timer);
       if (leaves) return;
       if (!isKept()) location.reload();
-      else document.querySelector("button[form=chat-stop-form]")?.remove();
+      else renewTurns();
     }, 500);
   }
 })();
