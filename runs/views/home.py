@@ -165,7 +165,7 @@ def rest_of(
     chosen = next((row["agent"] for row in agents if str(row["agent"]) == agent), None)
     charted = {"agent": chosen} if chosen else {}
     yesterday = timezone.now() - timedelta(days=1)
-    failures = (
+    failures = list(
         runs.filter(status="failed", ended_at__gt=yesterday)
         .values("error_code", "error_message", "agent__name")
         .annotate(number=Count("pk"), last=Max("ended_at"), newest=Max("pk"))
