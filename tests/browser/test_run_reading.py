@@ -193,6 +193,17 @@ def test_a_phone_shows_the_beginning_of_the_step_that_is_touched(browser, lived_
         expect(page.locator("#run-steps-pane")).to_be_hidden()
 
 
+def test_a_phone_tells_limits_and_worker_where_one_asks(browser, lived_in):
+    size = {"width": 390, "height": 844}
+    with opened(browser, lived_in, f"/runs/{DONE}/", viewport=size) as page:
+        most = page.locator("#run-facts small:text-is('of 60,000')")
+        expect(most).to_be_hidden()
+        page.click("#run-more-facts summary")
+        expect(most).to_be_visible()
+        assert most.evaluate("e => e.scrollWidth <= e.clientWidth")
+        expect(page.locator("#run-facts a:text-is('w2')")).to_be_visible()
+
+
 def test_clocks_count_on_between_two_messages(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{BUSY}/") as page:
         clock = page.locator("#run-whole [data-clock]")
