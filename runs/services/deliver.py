@@ -174,10 +174,10 @@ def take(delivery_id: int) -> Delivery | None:
             attempts=F("attempts") + 1,
             taken_until=from_now(settings.LEASE_SECONDS),
         )
-    if not taken:
-        return None
-    related = ("webhook__owner", "run__agent", "run__version", "run__owner")
-    return Delivery.objects.select_related(*related).get(pk=delivery_id)
+        if not taken:
+            return None
+        related = ("webhook__owner", "run__agent", "run__version", "run__owner")
+        return Delivery.objects.select_related(*related).get(pk=delivery_id)
 
 
 def busy_with(webhook: Webhook) -> int:

@@ -77,9 +77,11 @@ class Process:
         """Suspects that found the turn taken."""
 
     def hold(self, held: Held) -> None:
-        """Begin to renew the lease of a run."""
+        """Begin to renew the lease of a run, unless a newer claim of it is held."""
         with self.lock:
-            self.held[held.run_id] = held
+            known = self.held.get(held.run_id)
+            if known is None or known.fence < held.fence:
+                self.held[held.run_id] = held
 
     def drop(self, held: Held) -> None:
         """Stop renewing; a newer claim of the same run in this process stays."""

@@ -216,7 +216,9 @@ def claim(
 ) -> Run | None:
     """Take a run that waits, or whose worker is gone; None where somebody has it.
 
-    A suspect, which has lost two workers in a row, is left unless asked for.
+    A suspect, which has lost two workers in a row, is left unless asked for. The fence
+    is the one of this very claim: a worker that was frozen between claim and read may
+    find that of its successor, and would act under it.
     """
     calm = "" if takes_suspects else "AND rescues = 0"
     now, lease = moment().sql, moment(settings.LEASE_SECONDS)
@@ -229,7 +231,7 @@ def claim(
             "not_before": None,
         },
     )
-    done = execute(
+    taken = execute(
         f"""UPDATE runs_run SET seq = seq + 1, fence = fence + 1,
             started_at = COALESCE(started_at, {now}),
             rescues = rescues + CASE WHEN status = 'running' THEN 1 ELSE 0 END,
@@ -237,14 +239,17 @@ def claim(
         WHERE id = %s AND (
             status = 'queued' AND (not_before IS NULL OR not_before <= {now})
             OR status = 'running' AND lease_until < {now} {calm})
+        RETURNING fence
         """,  # noqa: S608  (our own names)
         [*values, run_id],
-    ).changed
-    if not done:
+    ).row
+    if taken is None:
         return None
     announce(run_id)
     run = CLAIMED.first(run_id)
-    if run is not None and run.parent_step_id is not None:
+    if run is None or run.fence != taken[0]:
+        return None
+    if run.parent_step_id is not None:
         show_child(run.parent_step_id)
     return run
 

@@ -6,6 +6,7 @@ import pytest
 
 from runs.models import Run
 from runs.models.runs import UNFINISHED
+from runs.services import move as move_module
 from runs.services.move import BEFORE, claim, move
 from tests.make import make_run, make_worker
 
@@ -63,6 +64,25 @@ def test_a_claim_is_had_by_one():
 
     assert claim(run.pk, worker).fence == 1
     assert claim(run.pk, worker) is None
+
+
+def test_who_was_frozen_in_a_claim_has_nothing_once_a_successor_claimed(monkeypatch):
+    run, read = make_run(), move_module.CLAIMED
+
+    class Frozen:
+        """The read behind the claim, which comes long after it the first time."""
+
+        def first(self, pk):
+            monkeypatch.setattr(move_module, "CLAIMED", read)
+            Run.objects.filter(pk=pk).update(lease_until="2020-01-01T00:00:00Z")
+            successors.append(claim(pk, None))
+            return read.first(pk)
+
+    successors: list[Run | None] = []
+    monkeypatch.setattr(move_module, "CLAIMED", Frozen())
+
+    assert claim(run.pk, None) is None
+    assert [successor.fence for successor in successors] == [2]
 
 
 def test_a_claim_waits_for_its_time():

@@ -13,7 +13,7 @@ from runs.services.cancel_run import cancel_run
 from runs.services.commits import Cancelled, raise_seq, refuse_if_cancelled
 from runs.services.execute_run import Driver, execute_run
 from runs.services.heartbeat import write_usage
-from runs.services.held import Held, process
+from runs.services.held import Held, Process, process
 from runs.services.move import move
 from runs.services.redact import Choke
 from runs.services.resume_run import resume_run
@@ -137,6 +137,16 @@ def test_a_sweep_that_looked_too_early_revives_nothing():
     Run.objects.filter(pk=run.pk).update(status="failed", ended_at=timezone.now())
 
     assert not move(run, to="queued", only_from=("waiting",))
+
+
+def test_a_late_thread_does_not_take_the_lease_of_its_successor_along():
+    here, older, newer = Process(), Held(run_id=1, fence=1), Held(run_id=1, fence=2)
+
+    here.hold(newer)
+    here.hold(older)
+    here.drop(older)
+
+    assert here.now() == [newer]
 
 
 def test_a_slow_tool_that_is_tried_again_keeps_its_lease():
