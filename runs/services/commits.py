@@ -136,6 +136,7 @@ def commit_reply(
     commit = Commit(COMMIT_REPLY, values, call=new.call, steps=rows)
 
     def write() -> list[AgentStep]:
+        held.wrote_at = time.monotonic()
         try:
             announce(held.run_id, send(commit))
         except LeaseLost:
@@ -227,7 +228,12 @@ def _commit_changes(
     held: Held, fence: str, steps: Sequence[AgentStep], columns: tuple[str, ...]
 ) -> None:
     commit = Commit(fence, [held.run_id, held.fence], changed=steps, columns=columns)
-    announce(held.run_id, keep_trying(held, lambda: send(commit)))
+
+    def write() -> int:
+        held.wrote_at = time.monotonic()
+        return send(commit)
+
+    announce(held.run_id, keep_trying(held, write))
 
 
 def commit_attempt(held: Held, attempt: ModelAttempt) -> None:

@@ -5,6 +5,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Literal
 
+from django.conf import settings
+
 from runs import bell
 from runs.models import Worker
 
@@ -35,6 +37,8 @@ class Held:
     """Monotonic time after which the operation under way is no sign of life."""
     turn: "threading.Lock | None" = None
     """Held by a suspect: it may be what has ended its worker twice."""
+    wrote_at: float = field(default_factory=time.monotonic)
+    """Monotonic time of the last write, which showed that the run is ours."""
 
     def prove(self) -> None:
         """Let the next suspect have its turn: this run came further, or is over."""
@@ -56,6 +60,12 @@ class Held:
             raise Cancelled
         if process.is_stopping.is_set():
             raise ShuttingDown
+
+    def refuse_if_frozen(self) -> None:
+        """Raise `LeaseLost` where so long has passed that another may have the run."""
+        sure = settings.LEASE_SECONDS - settings.HEARTBEAT_SECONDS
+        if time.monotonic() - self.wrote_at > sure:
+            raise LeaseLost
 
     def is_alive(self) -> bool:
         """Whether the thread is inside the time its operation may take."""

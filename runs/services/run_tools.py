@@ -222,6 +222,8 @@ class ToolRunner:
         `ends` is the monotonic time at which the run's working time is over.
         """
         assert spec is not None
+        if spec.effect == "side_effect":
+            self.held.refuse_if_frozen()
         began = time.monotonic()
         called = Called(None, "", 0.0)
         for _ in range(_tries(spec)):

@@ -6,9 +6,12 @@ import pytest
 from django.utils import timezone
 
 from runs.models import AgentStep, Resume, Run
+from runs.services import run_tools
+from runs.services.held import process
 from runs.services.rebuild_prompt import rebuild_prompt
 from runs.services.resume_run import resume_run
 from tests.fakes.model_server import model_server
+from tests.services.functions import mails
 from tests.services.run_parts import (
     FAULTS,
     agent_on,
@@ -192,6 +195,26 @@ def test_asks_a_person_whether_a_side_effect_happened():
     step = run.steps.get()
     assert step.status == "unknown"
     assert step.decisions.get().question == "outcome"
+
+
+@pytest.mark.parametrize("names", [["send_mail"], ["send_mail", "add"]])
+def test_a_worker_that_was_frozen_before_a_side_effect_leaves_it_to_others(
+    names, monkeypatch
+):
+    def freeze():
+        for held in process.now():
+            held.wrote_at -= 1000
+
+    monkeypatch.setattr(run_tools, "give_back", freeze)
+    arguments = {"send_mail": {"to": "ann"}, "add": {"a": 1, "b": 2}}
+    reply = calls(*(call(name, **arguments[name]) for name in names))
+    mails.clear()
+    with model_server(script=[reply]) as server:
+        run = executed(agent_on(server, *names))
+
+    assert mails == []
+    assert run.status == "running"
+    assert run.steps.get(tool="send_mail").status == "started"
 
 
 def test_gives_a_run_up_that_kills_its_worker_again_and_again():
