@@ -26,6 +26,8 @@ class Kept(NamedTuple):
 
     rows: int
     cost: Any
+    later: int
+    """Calls of the same reply behind the chosen one, which keep their results."""
 
 
 class Rounds(NamedTuple):
@@ -113,11 +115,19 @@ def shown(point: ForkPoint, form: ForkForm) -> dict[str, Any]:
         words = words_of_input(step.tool_input)
     elif call is not None:
         words = words_of_reply(call.reply, purpose=call.purpose)
-    calls = ModelCall.objects.filter(run=run, number__lt=point.number)
+    # The reply that made the chosen step is kept, a chosen reply is not.
+    count = point.number + (step is not None)
+    calls = ModelCall.objects.filter(run=run, number__lt=count)
     earlier = point.row - 1 if not point.is_end else point.number + point.at_index
     return {
         "words": cut(words),
-        "kept": Kept(earlier, sum((one.cost for one in calls.only("cost")), 0)),
+        "kept": Kept(
+            earlier,
+            sum((one.cost for one in calls.only("cost")), 0),
+            sum(row.is_answered and row.index > step.index for row in point.siblings)
+            if step is not None
+            else 0,
+        ),
         "input": as_code(step.tool_input) if step is not None else "",
         "has_tool": has_tool(form.spec, point),
         "others": point.open_siblings,

@@ -1,6 +1,7 @@
 """The page that forks a run."""
 
 import json
+from decimal import Decimal
 
 import pytest
 
@@ -57,6 +58,29 @@ def test_shows_the_step_with_its_result_and_what_is_reused(client, ann):
     assert "Fork at step 2" in text
     assert "Step 1 is reused" in text
     assert ">\n4</textarea>" in text
+
+
+def test_the_reply_that_asked_for_a_step_is_not_paid_again(client, ann):
+    run = make_run(ann, status="succeeded")
+    for cost in ("0.01", "0.20"):
+        make_call(run, cost=Decimal(cost))
+        make_step(run)
+    address = f"/runs/{run.pk}/fork"
+
+    assert client.get(f"{address}/3/").context["kept"].cost == Decimal("0.01")
+    assert client.get(f"{address}/4/").context["kept"].cost == Decimal("0.21")
+
+
+def test_says_which_calls_behind_the_step_keep_their_results(client, ann):
+    run = make_run(ann, status="succeeded")
+    call = make_call(run)
+    for status in ("succeeded", "succeeded", "failed"):
+        make_step(run, call=call, status=status)
+    text = client.get(f"/runs/{run.pk}/fork/2/").content.decode()
+    last = client.get(f"/runs/{run.pk}/fork/4/").content.decode()
+
+    assert "2 later calls of the same reply</b> keep their results." in text
+    assert "of the same reply</b>" not in last
 
 
 def test_hides_what_is_someone_elses(client, ann):
