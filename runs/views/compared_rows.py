@@ -13,6 +13,7 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import MD5, Cast, Coalesce
 
 from runs.models import AgentStep, ModelCall, Run
+from runs.templatetags.look import duration
 from runs.views.plain_words import words_of_input, words_of_reply, words_of_result
 from runs.views.run_alignment import Token, align
 from runs.views.run_detail import indented
@@ -314,4 +315,4 @@ def by(seconds: float) -> str:
     """Write a difference in time; nothing for one that nobody would feel."""
     if abs(seconds) < 0.05:
         return ""
-    return f"{'+' if seconds > 0 else '−'}{abs(seconds):,.1f} s"
+    return f"{'+' if seconds > 0 else '−'}{duration(abs(seconds))}"

@@ -479,7 +479,9 @@ def test_a_run_cancelled_while_it_waited_for_a_person_has_not_worked_so_long(
     step = make_step(run, call=call, status="cancelled", started_at=None)
     make_decision(step, answer="withdrawn")
 
-    assert "Working time</dt><dd>2.0 s" in page(client, run)
+    text = page(client, run)
+    assert "Working time</dt><dd>2.0 s" in text
+    assert '<span class="n">1 h 0 min</span>' in text.split('id="run-whole"')[1]
 
 
 def test_a_failure_in_the_first_model_call_claims_no_steps_before_it(client, ann):
