@@ -73,8 +73,8 @@ def _refuse_wrong(run: Run, limits: dict[str, Any]) -> None:
         raise CannotResume("Only a stopped or failed run can be resumed.")
     if run.parent_step_id is not None:
         raise CannotResume(
-            "The run that asked for this one has got its answer already. Re-run it "
-            "instead."
+            "The run that asked for this one has got its answer already. Run it "
+            "again instead."
         )
     unknown = sorted(set(limits) - LIMITS)
     if unknown:

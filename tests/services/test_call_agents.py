@@ -451,7 +451,7 @@ def test_an_ended_child_is_not_resumed_behind_its_parents_back():
         scout = agent_on(below, slug="scout", executor={"handle_parsing_errors": False})
         run = finished(started(caller_of(above, scout)))
 
-    with pytest.raises(CannotResume, match="Re-run it"):
+    with pytest.raises(CannotResume, match="Run it again instead"):
         resume_run(children_of(run)[0], by=run.owner)
 
 
