@@ -41,7 +41,7 @@ from tools.models import AuditEntry, Credential, McpServer, Tool, ToolRevision
 from tools.revision_diff import changes_of
 from tools.services import duplicate_tool, restore_revision, save_tool
 from tools.sparkline import days_of, draw
-from tools.tool_words import call_flaw
+from tools.tool_words import call_flaw, change_waits
 from tools.usage import with_usage
 
 admin.site.site_header = admin.site.site_title = "Agentsite"
@@ -76,7 +76,7 @@ class ToolAdmin(OwnedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the visible tools with their calls of 30 days."""
         rows = with_usage(super().get_queryset(request))
-        return rows.select_related("credential", "mcp_server")
+        return rows.select_related("credential", "mcp_server", "pin")
 
     # The list.
 
@@ -84,15 +84,18 @@ class ToolAdmin(OwnedAdmin):
     def tool(self, tool: Tool) -> SafeString:
         """The name, what it is for, what it lacks, and what went wrong last."""
         sentence = tool.description.partition("\n")[0]
-        lacks = call_flaw(tool) if tool.enabled else ""
-        last = f"Last error: {tool.last_error}" if tool.last_error else ""
+        said = (
+            ("need", change_waits(tool)),
+            ("bad", call_flaw(tool) if tool.enabled else ""),
+            ("bad", tool.last_error and f"Last error: {tool.last_error}"),
+        )
         return format_html(
             "<code>{}</code> <small>{}</small>{}",
             *(tool.name, sentence),
             format_html_join(
                 "",
-                '<small class="bad">{}</small>',
-                ((said,) for said in (lacks, last) if said),
+                '<small class="{}">{}</small>',
+                ((tone, words) for tone, words in said if words),
             ),
         )
 
@@ -205,7 +208,8 @@ class ToolAdmin(OwnedAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         """Return the parts of the kind's form."""
-        return FORMS[self.kind_of(request, obj)].fieldsets()
+        parts = FORMS[self.kind_of(request, obj)].fieldsets()
+        return [*parts, ("This change", {"fields": ["note"]})] if obj else parts
 
     @admin.display(description="Arguments")
     def arguments_shown(self, tool: Tool | None) -> SafeString:

@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 
 from tools.forms.openapi import OpenApiForm
+from tools.models import Tool
 from tools.netpolicy import AddressRefused
 from tools.openapi.operations import Operation
 from tools.openapi.security import credential_of
@@ -40,7 +41,7 @@ def import_page(site: Any, request: HttpRequest) -> HttpResponse:
             return make_tools(site, request, form, chosen)
         operations = form.operations()
         context |= {
-            "operations": operations,
+            "operations": [(one, Tool.Effect(one.effect).label) for one in operations],
             "unreachable": unreachable(operations),
             "possible": sum(not one.flaw for one in operations),
             "kept": form.cleaned_data["kept"],

@@ -110,6 +110,14 @@ class McpServerAdmin(OwnedAdmin):
             request, {"title": "MCP servers", **(extra_context or {})}
         )
 
+    def render_change_form(
+        self, request: HttpRequest, context: Any, *args: Any, **more: Any
+    ) -> Any:
+        """Show beside the form which tools were taken over, and what waits."""
+        if server := context.get("original"):
+            context["taken"] = tools_of(server)
+        return super().render_change_form(request, context, *args, **more)
+
     def get_urls(self) -> list[URLPattern]:
         """Add the pages of one server, and of one change."""
         own = self.admin_site.admin_view

@@ -16,27 +16,27 @@ KIND_WORDS = {kind: form.word for kind, form in FORMS.items()}
 def who_may(tool: Tool) -> str:
     """Say who may give the tool to an agent."""
     if tool.visibility == Visibility.EVERYONE:
-        return "everyone"
+        return "Everyone"
     owner = tool.owner.get_full_name() or tool.owner.get_username()
     if tool.visibility == Visibility.PRIVATE:
-        return f"only the owner, {owner}"
+        return f"Only the owner, {owner}"
     names = ", ".join(tool.groups.values_list("name", flat=True))
-    only = f"only the owner, {owner}"
-    return f"the owner, {owner}, and the groups {names}" if names else only
+    only = f"Only the owner, {owner}"
+    return f"The owner, {owner}, and the groups {names}" if names else only
 
 
 def hosts_of(tool: Tool) -> str:
     """Say which hosts a call may reach."""
     named = ", ".join(tool.hosts)
     if tool.kind not in REACHES_OUT:
-        return "none"
+        return "None"
     if tool.kind == "function" and not keeps_hosts(path_of(tool)):
         return (
-            f"only {named}, which its function does not keep to: calls are refused"
+            f"Only {named}, which its function does not keep to: calls are refused"
             if named
-            else "those its function chooses"
+            else "Those its function chooses"
         )
-    return named or "every public one"
+    return named or "Every public one"
 
 
 def path_of(tool: Tool) -> str:
@@ -57,6 +57,14 @@ def call_flaw(tool: Tool) -> str:
     if tool.credential and not tool.credential.sealed:
         return f"Its credential {tool.credential} has no secret: each call fails."
     return ""
+
+
+def change_waits(tool: Tool) -> str:
+    """Say that a change which its server made waits for a person; nothing for none."""
+    pin = getattr(tool, "pin", None)
+    if pin is None or pin.noticed_at is None:
+        return ""
+    return "Its server changed it: switched off until somebody accepts the change."
 
 
 def may_edit(tool: Tool, user: User) -> bool:

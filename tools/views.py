@@ -22,7 +22,8 @@ ON_A_PAGE = 50
 def tool_list(request: HttpRequest) -> HttpResponse:
     """Show the tools a person may see, without the archive."""
     user = cast(User, request.user)
-    tools = with_usage(Tool.objects.visible_to(user).filter(archived_at=None))
+    rows = Tool.objects.visible_to(user).select_related("credential", "mcp_server")
+    tools = with_usage(rows.filter(archived_at=None))
     query = request.GET.get("q", "").strip()
     if query:
         tools = tools.filter(Q(name__icontains=query) | Q(description__icontains=query))
@@ -31,6 +32,7 @@ def tool_list(request: HttpRequest) -> HttpResponse:
     )
     context = {
         "page": page,
+        "tools": [(tool, call_flaw(tool) if tool.enabled else "") for tool in page],
         "query": query,
         "kind_words": KIND_WORDS,
         "may_add": user.is_staff and user.has_perm("tools.add_tool"),

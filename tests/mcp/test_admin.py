@@ -178,6 +178,22 @@ def test_the_list_shows_what_waits(settings):
     assert '<span class="rate" data-tone="need">1</span>' in shown
 
 
+def test_a_waiting_change_is_told_wherever_the_tool_is_listed(settings):
+    settings.MCP_COMMANDS = command_line()
+    server = make_server()
+    (add,) = take_over(server, "add")
+    client = signed_in()
+    its_pages = (f"{LIST}{server.pk}/change/", f"{LIST}{server.pk}/tools/")
+    link = f'href="{LIST}changes/{add.pk}/"'
+
+    assert not any(link in page(client, address) for address in its_pages)
+    assert "Its server changed it" not in page(client, "/admin/tools/tool/")
+    changed(add)
+
+    assert all(link in page(client, address) for address in its_pages)
+    assert "Its server changed it" in page(client, "/admin/tools/tool/")
+
+
 def test_a_change_is_shown_escaped_with_what_cannot_be_seen(settings):
     settings.MCP_COMMANDS = command_line()
     (add,) = take_over(make_server(), "add")

@@ -29,6 +29,7 @@ def test_a_credential_without_a_secret_says_so_and_so_do_its_tools():
 
     assert "No secret is stored" in page(client, f"{CREDENTIALS}{empty.pk}/change/")
     for address in (
+        "/tools/",
         "/admin/tools/tool/",
         f"/admin/tools/tool/{tool.pk}/change/",
         f"/tools/{tool.slug}/",

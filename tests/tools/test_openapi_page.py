@@ -34,6 +34,8 @@ def test_a_document_shows_its_operations_and_makes_nothing():
     page = signed_in().post(PAGE, {"document": SHOP}).content.decode()
 
     assert "GET /orders/{order-id}" in page
+    assert "<td>Reads only</td>" in page
+    assert "<td>Changes something each time</td>" in page
     assert "Not possible: its body is image/png" in page
     assert not Tool.objects.exists()
 
@@ -199,7 +201,7 @@ def test_no_document_breaks_out(text, cuts):
         client = signed_in()
         with outbreaks() as seen:
             shown = client.post(PAGE, given)
-            keys = [one.key for one in shown.context.get("operations", ())]
+            keys = [one.key for one, _ in shown.context.get("operations", ())]
             made = client.post(PAGE, {**given, "operation": keys})
         event(f"made {Tool.objects.count()} tools")
         assert {shown.status_code, made.status_code} <= {200, 302}

@@ -48,7 +48,7 @@ def test_the_page_of_a_tool_says_what_it_takes_and_who_may():
     assert code == 200
     assert "Adds." in page
     assert "whole number" in page
-    assert "everyone" in page
+    assert "Everyone" in page
     assert "/admin/" not in page
 
 
@@ -76,11 +76,11 @@ def test_without_tools_the_list_says_what_to_do():
 @pytest.mark.parametrize(
     ("tool", "said"),
     [
-        ({}, "those its function chooses"),
+        ({}, "Those its function chooses"),
         ({"hosts": ["a.example"]}, "which its function does not keep to: calls are"),
-        ({"config": WEB_PAGE}, "every public one"),
+        ({"config": WEB_PAGE}, "Every public one"),
         ({"config": WEB_PAGE, "hosts": ["a.example"]}, "<dd>a.example</dd>"),
-        ({"kind": "python", "config": {"code": "1"}}, "<dt>Hosts</dt><dd>none</dd>"),
+        ({"kind": "python", "config": {"code": "1"}}, "<dt>Hosts</dt><dd>None</dd>"),
     ],
 )
 def test_the_page_says_which_hosts_a_call_may_reach(tool, said):
@@ -95,4 +95,4 @@ def test_the_page_of_a_tool_calls_its_owner_by_name():
 
     _, page = shown_to(wei, "/tools/plus/")
 
-    assert "only the owner, Lin Wei" in page
+    assert "Only the owner, Lin Wei" in page

@@ -86,12 +86,16 @@ class HttpToolForm(ToolForm):
         help_text="A JSON pointer such as /items/0; empty for the whole answer.",
     )
     max_bytes = forms.IntegerField(
-        label="Largest answer (bytes)", min_value=1, max_value=20 << 20, required=False
+        label="Largest answer (bytes)",
+        min_value=1,
+        max_value=20 << 20,
+        required=False,
+        help_text="Empty for 1 MB.",
     )
     args_schema = SchemaField(
         label="Arguments",
         required=False,
-        help_text="Empty for a tool that takes one text, the placeholder {input}.",
+        help_text="Without arguments it takes one text, the placeholder {input}.",
     )
 
     class Meta(ToolForm.Meta):

@@ -51,7 +51,7 @@ class PythonToolForm(ToolForm):
     args_schema = SchemaField(
         label="Arguments",
         required=False,
-        help_text="Empty for a tool that takes one text, the variable input.",
+        help_text="Without arguments it takes one text, the variable input.",
     )
 
     class Meta(ToolForm.Meta):

@@ -69,7 +69,7 @@ class ToolForm(ModelForm):
             "effect": "What one call may change. After a crash, reading and "
             "idempotent calls run again; others ask a person.",
             "approval": "When a person must say yes before a call.",
-            "approvers": "The members of a group; empty for who started the run.",
+            "approvers": "Or any member of a group.",
             "approval_hours": "Empty for the operator's setting; 0.5 is half an hour.",
             "retries": "Only calls that read or are idempotent are tried again.",
             "calls_per_run": "Empty for no limit.",
@@ -154,7 +154,6 @@ class ToolForm(ModelForm):
                 },
             ),
             ("Sharing", {"fields": ["visibility", "groups", "slug"]}),
-            ("This change", {"fields": ["note"]}),
         ]
 
 
