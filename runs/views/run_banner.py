@@ -67,7 +67,8 @@ def banner_of(state: RunState, *, error: str = "") -> Banner:
         banner.place = place_of_failure(run)
         banner.wants_fork = run.error_code in FAILS_AGAIN
         banner.advice = ADVICE.get(
-            run.error_code, "Mend what the sentence names, then resume it or run it again."
+            run.error_code,
+            "Mend what the sentence names, then resume it or run it again.",
         )
     elif run.status == Run.Status.STOPPED:
         banner.is_stopped = True
