@@ -319,7 +319,7 @@ def forked_pair(admin: User, planner: Agent) -> None:
         inputs={"input": QUESTIONS[0]},
         output="Agent stopped due to iteration limit or time limit.",
         started_at=now - timedelta(minutes=190),
-        ended_at=now - timedelta(minutes=190) + timedelta(seconds=17),
+        ended_at=now - timedelta(minutes=190) + timedelta(seconds=13.4),
     )
     fork = make_run(
         admin,
@@ -340,7 +340,7 @@ def forked_pair(admin: User, planner: Agent) -> None:
         fork_row=4,
         fork_edits=["limits", "observation"],
         started_at=now - timedelta(minutes=170),
-        ended_at=now - timedelta(minutes=170) + timedelta(seconds=31),
+        ended_at=now - timedelta(minutes=170) + timedelta(seconds=17),
     )
     mended = PLACES.replace("null", "true").replace(
         '  {"name": "故宫博物院", "kind": "palace", "open": true},\n', ""
@@ -467,13 +467,15 @@ def today(admin: User, mara: User, agents: list[Agent]) -> None:
         inputs={"input": question},
     )
     words = {"text": "Looks at the payments, then gives the second one back"}
-    make_call(asking, reply=words | {"tool_calls": [{"name": "list_payments"}]})
+    asks = words | {"tool_calls": [{"name": "list_payments"}]}
+    call = make_call(asking, reply=asks)
     asked = {"payment_id": "pay_9f32", "amount": 49.0, "currency": "EUR"}
     make_step(
         asking,
         tool="list_payments",
         tool_input={"customer": "c_118"},
         observation="3 payments, two of 49.00 EUR",
+        started_at=call.started_at + timedelta(seconds=0.5),
     )
     step = make_step(
         asking,
