@@ -5,6 +5,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from tools.forms.kinds import FORMS
+from tools.forms.tool import plain_number
 from tools.models import ToolRevision
 
 SHORT = 90
@@ -35,7 +37,7 @@ def changes_of(revision: ToolRevision) -> list[FieldChange] | None:
         return None
     old, new = flat(before.body), flat(revision.body)
     return [
-        change_of(name, old.get(name), new.get(name))
+        change_of(label_of(revision.tool.kind, name), old.get(name), new.get(name))
         for name in {**old, **new}
         if old.get(name) != new.get(name)
     ]
@@ -47,6 +49,13 @@ def flat(body: dict[str, Any]) -> dict[str, Any]:
     parts = config if isinstance(config, dict) else {}
     rest = {name: value for name, value in body.items() if name != "config"}
     return {**rest, **{f"config.{name}": value for name, value in parts.items()}}
+
+
+def label_of(kind: str, name: str) -> str:
+    """Return what the form of the kind calls a field."""
+    name = name.removeprefix("config.")
+    field = FORMS[kind].base_fields.get(name) if kind in FORMS else None
+    return str(field.label) if field and field.label else name.replace("_", " ")
 
 
 def change_of(name: str, before: Any, after: Any) -> FieldChange:
@@ -73,7 +82,9 @@ def text_of(value: Any) -> str:
     """Return a value in one line; nothing for none."""
     if value is None or value == "":
         return "nothing"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value
+    return json.dumps(plain_number(value), ensure_ascii=False)
 
 
 def long_text(value: Any) -> str:

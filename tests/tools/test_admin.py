@@ -204,7 +204,7 @@ def test_a_change_is_a_revision_with_its_note():
     newest = tool.revisions.first()
     assert (newest.number, newest.note, newest.by.username) == (2, "too slow", "admin")
     shown = page(signed_in(), f"{LIST}{tool.pk}/change/")
-    assert "<dt>timeout</dt><dd><del>60.0</del> → <ins>7.0</ins>" in shown
+    assert "<dt>Longest wait (s)</dt><dd><del>60</del> → <ins>7</ins>" in shown
 
 
 def test_a_long_value_is_compared_by_line():
