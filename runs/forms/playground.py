@@ -132,6 +132,8 @@ class Column:
     model: str = ""
     """Key of a model choice; the first one where it is not among them."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    more: str = ""
+    """Other parameters as they are typed."""
 
     def initial(self) -> dict[str, Any]:
         """Return the fields."""
@@ -140,12 +142,14 @@ class Column:
             "model": self.model,
             "temperature": rest.pop("temperature", None),
             "max_tokens": rest.pop("max_tokens", None),
-            "more": json.dumps(rest, ensure_ascii=False) if rest else "",
+            "more": json.dumps(rest, ensure_ascii=False) if rest else self.more,
         }
 
 
 class PlaygroundForm(forms.Form):
     """The values of all variables, with the forms of the columns."""
+
+    use_required_attribute = False  # a variable may have left the messages since
 
     def __init__(
         self,
@@ -218,6 +222,7 @@ class PlaygroundForm(forms.Form):
                     for name in ("temperature", "max_tokens")
                     if one[name].value()
                 },
+                str(one["more"].value() or ""),
             )
             for one in self.columns
         ]

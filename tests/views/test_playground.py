@@ -95,14 +95,14 @@ def test_refuses_bad_input_at_its_field_and_keeps_the_rest(client, ann, changes,
 
 
 def test_columns_and_messages_are_added_and_taken_away(client, ann):
-    given = typed(make_provider(ann)) | {"c1-temperature": "0.7"}
+    given = typed(make_provider(ann)) | {"c1-temperature": "0.7", "c1-more": "{seed"}
 
     two = client.post("/playground/", given | {"do": "add"}).content.decode()
     longer = client.post("/playground/", given | {"do": "message-1"}).content.decode()
     both = given | second(make_provider(ann)) | {"do": "drop-1"}
     rest = client.post("/playground/", both).content.decode()
 
-    assert two.count('value="0.7"') == 2
+    assert two.count('value="0.7"') == two.count("{seed") == 2
     assert 'name="c2-text"' in two
     assert longer.count('name="c1-text"') == 3
     assert "In {lang}" in rest
@@ -130,6 +130,16 @@ def test_gives_the_fields_of_the_variables_as_one_types(client, ann):
 
     assert part.strip().startswith('<section class="card" id="playground-variables"')
     assert "北京" in part
+
+
+def test_a_variable_that_left_the_messages_is_not_asked_for(client, ann):
+    given = typed(make_provider(ann)) | {"c1-text": ["Be brief.", "{input}"]}
+
+    page = client.get("/playground/").content.decode()
+    client.post("/playground/", given | {"in-city": ""})
+
+    assert " required" not in page  # else a browser without JavaScript sends nothing
+    assert Run.objects.get().inputs == {"input": "What to see"}
 
 
 def call_of(owner, provider):
