@@ -187,7 +187,7 @@ def figures_of(run: Run, base: Run | None) -> tuple[Figure, ...]:
         return tuple(figures)
     later = seconds - seconds_of(base)
     more = used - base.input_tokens - base.output_tokens
-    dearer = cost - float(base.cost)
+    dearer = as_read(cost) - as_read(float(base.cost))
     changes = [
         signed(later, duration(abs(later)), least=0.1),
         signed(rounds - base.rounds, str(abs(rounds - base.rounds))),
@@ -198,6 +198,11 @@ def figures_of(run: Run, base: Run | None) -> tuple[Figure, ...]:
         figure._replace(change=change)
         for figure, change in zip(figures, changes, strict=True)
     )
+
+
+def as_read(cost: float) -> float:
+    """Return a cost as it is shown, so that a difference is that of what one reads."""
+    return round(cost, 2 if cost >= 1 else 4)
 
 
 def has_price(run: Run) -> bool:

@@ -94,6 +94,13 @@ def test_the_difference_in_time_is_that_of_the_times_one_reads(
     assert f"<dd>{shown} <i>{difference}</i></dd>" in page(client, *runs)
 
 
+def test_the_difference_in_cost_is_that_of_the_costs_one_reads(client, ann):
+    one, other = (run_with(ann, "x", cost=cost) for cost in ("0.01464", "0.00988"))
+    text = page(client, one, other)
+
+    assert "<dd>$0.0099 <i>−$0.0047</i></dd>" in text
+
+
 def test_names_a_step_that_only_one_has(client, ann):
     one, other = run_with(ann, "x"), run_with(ann, "x", "y")
     text = page(client, one, other)
