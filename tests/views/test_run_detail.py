@@ -251,6 +251,16 @@ def test_a_failed_run_says_why_and_what_to_do(client, ann):
     assert "Give the provider a key that works" in text
 
 
+def test_a_stopped_run_says_when_it_stopped(client, ann):
+    ended = timezone.now()
+    began = ended - timedelta(seconds=17)
+    run = make_run(ann, status="stopped", started_at=began, ended_at=ended)
+    state = page(client, run).split('id="run-progress"')[1].split("</p>")[0]
+
+    assert "reached its limit of 15 rounds at <time" in state
+    assert "after 17 s in all" in state
+
+
 def test_a_stopped_run_goes_on_with_a_new_limit(client, ann):
     run = make_run(ann, status="stopped", rounds=15)
     text = page(client, run)
