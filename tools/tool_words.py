@@ -7,7 +7,7 @@ from tools.forms.kinds import FORMS
 from tools.forms.tool import REACHES_OUT
 from tools.models import Tool
 from tools.ownership import Visibility
-from tools.registry import keeps_hosts
+from tools.registry import keeps_hosts, registered
 from tools.sql.connections import read_connections
 
 KIND_WORDS = {kind: form.word for kind, form in FORMS.items()}
@@ -46,6 +46,8 @@ def path_of(tool: Tool) -> str:
 
 def call_flaw(tool: Tool) -> str:
     """Say why each call fails as things are; nothing where none is known to."""
+    if tool.kind == "function" and path_of(tool) not in registered():
+        return "Its function is not registered any more: each call fails."
     if tool.kind == "sql":
         name = str(tool.config.get("connection", ""))
         if not name:

@@ -205,7 +205,14 @@ def definitions(admin: User) -> list[Agent]:
         ],
     )
     tools = tuple(
-        make_tool(admin, name=name, description=words, effect=effect, approval=approval)
+        make_tool(
+            admin,
+            name=name,
+            description=words,
+            effect=effect,
+            approval=approval,
+            config={"function": "tests.browser.seed_functions:answer"},
+        )
         for name, words, effect, approval in (
             ("weather-sample", "Sample forecast for a city and a day", "read", "never"),
             ("search_places", "Places near a point, by kind", "read", "never"),

@@ -46,6 +46,16 @@ def test_a_credential_with_a_secret_warns_of_nothing():
     assert "each call fails" not in page(client, "/admin/tools/tool/")
 
 
+def test_a_tool_whose_function_is_gone_says_so_and_others_do_not():
+    make_tool(name="here")
+    gone = make_tool(name="away", config={"function": "gone:away"})
+    client = signed_in()
+
+    said = "Its function is not registered any more: each call fails."
+    assert page(client, "/admin/tools/tool/").count(said) == 1
+    assert said in page(client, f"/admin/tools/tool/{gone.pk}/change/")
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
