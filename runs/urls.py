@@ -117,6 +117,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/<slug:slug>/", chat.chat_agent, name="chat-agent"),
     path("chat/<slug:slug>/say/", chat.chat_say, name="chat-say"),
     path("chat/<slug:slug>/<int:pk>/", chat.chat_talk, name="chat-talk"),
+    path(
+        "chat/<slug:slug>/<int:pk>/newer/<int:after>/",
+        chat.chat_newer,
+        name="chat-newer",
+    ),
     path("chat/<slug:slug>/<int:pk>/stop/", chat.chat_stop, name="chat-stop"),
     path("chat/<slug:slug>/<int:pk>/rename/", chat.chat_rename, name="chat-rename"),
     path("chat/<slug:slug>/<int:pk>/archive/", chat.chat_archive, name="chat-archive"),

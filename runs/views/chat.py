@@ -7,7 +7,7 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_POST
 
@@ -83,6 +83,16 @@ def chat_talk(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
     agent = agent_of(request.user, slug)
     talk = talk_of(request.user, agent, pk)
     return shown(request, agent, talk, form_of(agent, talk))
+
+
+@require_GET
+def chat_newer(request: HtmxRequest, slug: str, pk: int, after: int) -> HttpResponse:
+    """Say how many turns were begun elsewhere since the page was shown."""
+    agent = agent_of(request.user, slug)
+    talk = talk_of(request.user, agent, pk)
+    newer = turns_of_talk(talk).filter(pk__gt=after).count()
+    context = {"agent": agent, "talk": talk, "newest": after, "newer": newer}
+    return render(request, "chat/_newer.html", context)
 
 
 @require_POST
@@ -247,6 +257,7 @@ def said_in(request: HtmxRequest, talk: Conversation | None) -> dict[str, Any]:
         "live": live_key(runs[-8:]),
         "is_busy": any(not run.is_over for run in runs),
         "earlier": runs[0].pk if has_earlier else None,
+        "newest": runs[-1].pk if runs else 0,
         "is_window": before is not None,
     }
 

@@ -29,7 +29,7 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
         pk=901,
         agent=planner,
         name="Morning outlook for 北京",
-        inputs={"input": WEATHER, "city": "北京"},
+        inputs={"input": WEATHER, "city": "北京", "people": "2"},
         cron="0 7 * * *",
         time_zone="Asia/Shanghai",
         next_at=day,
@@ -76,6 +76,11 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
         pk=904,
         agent=planner,
         name="Weekend ideas",
+        inputs={
+            "input": "Two ideas for this weekend",
+            "city": "Hangzhou",
+            "people": "2",
+        },
         cron="0 16 * * 5",
         next_at=None,
     )
@@ -84,6 +89,11 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
         pk=905,
         agent=planner,
         name="Office hours",
+        inputs={
+            "input": "What changes in the town today?",
+            "city": "New York",
+            "people": "2",
+        },
         cron="*/20 9-17 * * MON-FRI",
         time_zone="America/New_York",
         next_at=next_time("*/20 9-17 * * MON-FRI", NEW_YORK, after=now),

@@ -42,12 +42,15 @@ def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
     expect(page.locator(".versions .chip")).to_have_count(2)
     expect(answer).to_contain_text("Oslo", timeout=LONG)
     expect(again).to_be_visible(timeout=LONG)  # the page came anew with the end
+    beside.goto(page.url)
     page.fill("#chat-form [name=input]", "And in Rome?")
     page.press("#chat-form [name=input]", "Enter")
     expect(page.locator(".turn")).to_have_count(2)
     page.fill("#chat-form [name=input]", "half written")
     expect(again).to_have_count(2, timeout=LONG)  # though the page did not come anew
     expect(page.locator("#chat-form [name=input]")).to_have_value("half written")
+    beside.get_by_role("link", name="Show 1 newer turn").click(timeout=LONG)
+    expect(beside.locator(".turn")).to_have_count(2)
     page.locator(".versions .chip").first.click()
     expect(answer).to_contain_text("北京")
     assert heard == []

@@ -8,6 +8,7 @@ from tests.make import (
     make_prompt,
     make_provider,
     make_run,
+    make_schedule,
 )
 
 pytestmark = pytest.mark.django_db
@@ -47,6 +48,14 @@ def test_the_page_asks_for_the_variables_of_the_prompt(client, ann):
 
     assert 'name="input"' in page
     assert 'name="in-city"' in page
+
+
+def test_the_times_of_its_schedules_have_their_zone(client, ann):
+    schedule = make_schedule(ann, cron="0 7 * * *", time_zone="Asia/Shanghai")
+
+    page = client.get(f"/agents/{schedule.agent_id}/").content.decode()
+
+    assert 'every day at 07:00 <span class="faint">Asia/Shanghai' in page
 
 
 def test_a_run_starts_with_what_was_typed_and_its_page_opens(client, ann):

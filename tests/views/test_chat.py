@@ -243,6 +243,7 @@ def test_hides_what_is_someone_elses(client, agent):
     for path in ("", "stop/", "rename/", "archive/", f"branch/{run.pk}/"):
         answer = client.post if path else client.get
         assert answer(f"/chat/planner/{talk.pk}/{path}").status_code == 404
+    assert client.get(f"/chat/planner/{talk.pk}/newer/0/").status_code == 404
     assert "Secret" not in text(client, "/chat/planner/")
     mine = say(client, "One")
     path = f"/chat/planner/{mine.conversation_id}/branch/{run.pk}/"
@@ -298,6 +299,22 @@ def asked_on(page):
     return re.findall(r'<p class="ask plain-text">(turn-\d+\.)</p>', page)
 
 
+def test_a_page_says_what_was_said_elsewhere_since(client, agent):
+    path = long_talk(client, agent, turns=1)
+    url = re.search(r'hx-get="([^"]*/newer/\d+/)"', text(client, path))[1]
+
+    before = text(client, url)
+    add_turns(Conversation.objects.get(), [1])
+    after = text(client, url)
+
+    assert "hidden" in before
+    assert "newer turn" not in before
+    assert f'hx-get="{url}"' in after
+    assert f'<a href="{path}">' in after
+    assert "Show 1 newer turn<" in after
+    assert "hidden" not in after.replace('aria-hidden="true"', "")
+
+
 def test_the_turns_before_the_newest_are_a_link_away(client, agent):
     path = long_talk(client, agent, turns=52)
     page = text(client, path)
@@ -309,6 +326,7 @@ def test_the_turns_before_the_newest_are_a_link_away(client, agent):
     assert "Earlier turns" not in before
     assert f'<a href="{path}">Back to the newest turns</a>' in before
     assert "Back to the newest" not in page
+    assert "chat-newer" not in before
 
 
 @pytest.mark.parametrize("before", ["0", "x", str(2**70), "-1"])
