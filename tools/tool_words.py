@@ -66,7 +66,7 @@ def change_waits(tool: Tool) -> str:
     pin = getattr(tool, "pin", None)
     if pin is None or pin.noticed_at is None:
         return ""
-    return "Its server changed it: switched off until somebody accepts the change."
+    return "Its server changed it: no call is made until somebody accepts the change."
 
 
 def may_edit(tool: Tool, user: User) -> bool:
