@@ -55,7 +55,7 @@ def test_the_times_of_its_schedules_have_their_zone(client, ann):
 
     page = client.get(f"/agents/{schedule.agent_id}/").content.decode()
 
-    assert 'every day at 07:00 <span class="faint">Asia/Shanghai' in page
+    assert 'every day at 07:00</span> <span class="faint">Asia/Shanghai' in page
 
 
 def test_a_run_starts_with_what_was_typed_and_its_page_opens(client, ann):
@@ -148,6 +148,18 @@ def test_the_draft_of_a_published_agent_runs_as_a_test(client, ann):
 
     run = Run.objects.get()
     assert (run.version, run.is_test) == (None, True)
+
+
+def test_what_a_draft_is_made_of_is_not_taken_for_the_version_that_runs(client, ann):
+    agent = make_agent(ann)
+    client.post(f"/agents/{agent.pk}/publish/")
+    same = client.get(f"/agents/{agent.pk}/").content.decode()
+    Agent.objects.filter(pk=agent.pk).update(model="another")
+
+    changed = client.get(f"/agents/{agent.pk}/").content.decode()
+
+    assert "the draft; version 1 differs" in changed
+    assert "the draft; version" not in same
 
 
 def test_an_archived_agent_cannot_be_run(client, ann):
