@@ -68,7 +68,7 @@ def banner_of(state: RunState, *, error: str = "") -> Banner:
         banner.wants_fork = run.error_code in FAILS_AGAIN
         banner.advice = ADVICE.get(
             run.error_code,
-            "Mend what the sentence names, then resume it or run it again.",
+            "Mend what the sentence names, then resume or re-run it.",
         )
     elif run.status == Run.Status.STOPPED:
         banner.is_stopped = True
