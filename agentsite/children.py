@@ -20,6 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 GRACE = 25
 """Seconds that web and worker get to end; a worker ends itself after 20."""
+ONE_GESTURE = 0.2
+"""Seconds in which a group, a shell and the kernel may all tell of one wish to stop."""
 LONGEST_PAUSE = 30
 STEADY = 60
 """Seconds after which a child counts as well again."""
@@ -129,6 +131,7 @@ class Family:
 
     def stop(self) -> None:
         """End web and worker together, then Valkey; a second Ctrl-C ends the wait."""
+        time.sleep(ONE_GESTURE)
         self.asked.clear()
         first = [child for child in self.children if child.name != "valkey"]
         rest = [child for child in self.children if child.name == "valkey"]

@@ -136,14 +136,16 @@ def commit_reply(
     commit = Commit(COMMIT_REPLY, values, call=new.call, steps=rows)
 
     def write() -> list[AgentStep]:
-        held.wrote_at = time.monotonic()
+        began = time.monotonic()
         try:
             announce(held.run_id, send(commit))
         except LeaseLost:
             if was_committed(held, asked):
                 index = asked.effect.at_index
+                held.wrote_at = began
                 return list(AgentStep.objects.filter(run=run, index__gte=index))
             raise
+        held.wrote_at = began
         return rows
 
     written = keep_trying(held, write)
@@ -192,8 +194,13 @@ def was_committed(held: Held, asked: Asked) -> bool:
 
 
 def commit_start(held: Held, steps: Sequence[AgentStep]) -> None:
-    """Store the intent to run `steps`, before they run."""
+    """Store the intent to run `steps`, before they run.
+
+    Where there is none, for it came with the reply long ago, only the fence is tried.
+    """
     if not steps:
+        if held.is_stale():
+            _commit_changes(held, RAISE_SEQ, (), ())
         return
 
     now = datetime.now(UTC)
@@ -230,8 +237,10 @@ def _commit_changes(
     commit = Commit(fence, [held.run_id, held.fence], changed=steps, columns=columns)
 
     def write() -> int:
-        held.wrote_at = time.monotonic()
-        return send(commit)
+        began = time.monotonic()
+        seq = send(commit)
+        held.wrote_at = began
+        return seq
 
     announce(held.run_id, keep_trying(held, write))
 

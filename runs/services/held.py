@@ -38,7 +38,7 @@ class Held:
     turn: "threading.Lock | None" = None
     """Held by a suspect: it may be what has ended its worker twice."""
     wrote_at: float = field(default_factory=time.monotonic)
-    """Monotonic time of the last write, which showed that the run is ours."""
+    """Monotonic time at which the last write that succeeded began: it was ours then."""
 
     def prove(self) -> None:
         """Let the next suspect have its turn: this run came further, or is over."""
@@ -61,11 +61,10 @@ class Held:
         if process.is_stopping.is_set():
             raise ShuttingDown
 
-    def refuse_if_frozen(self) -> None:
-        """Raise `LeaseLost` where so long has passed that another may have the run."""
+    def is_stale(self) -> bool:
+        """Whether so long has passed since the last write that another may have it."""
         sure = settings.LEASE_SECONDS - settings.HEARTBEAT_SECONDS
-        if time.monotonic() - self.wrote_at > sure:
-            raise LeaseLost
+        return time.monotonic() - self.wrote_at > sure
 
     def is_alive(self) -> bool:
         """Whether the thread is inside the time its operation may take."""

@@ -20,7 +20,7 @@ from runs.services.commits import (
     keep_trying,
     persist,
 )
-from runs.services.held import Held
+from runs.services.held import Held, LeaseLost
 from runs.services.record import result_of
 from runs.services.redact import Choke
 from runs.services.tool_use import Use, note_use
@@ -222,8 +222,8 @@ class ToolRunner:
         `ends` is the monotonic time at which the run's working time is over.
         """
         assert spec is not None
-        if spec.effect == "side_effect":
-            self.held.refuse_if_frozen()
+        if spec.effect == "side_effect" and self.held.is_stale():
+            raise LeaseLost
         began = time.monotonic()
         called = Called(None, "", 0.0)
         for _ in range(_tries(spec)):

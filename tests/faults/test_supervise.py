@@ -6,13 +6,14 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentsite.children import Child, ending, revive
+from agentsite.children import Child, Family, ending, revive
 from agentsite.supervise import ROOT, CannotStart, Place, read_place, socket_path
 from tests.faults.site import Site, environment, is_alive, ps, start
 from tests.servers import free_port
@@ -88,6 +89,33 @@ def test_a_wish_to_stop_is_heard_at_any_moment():
     command = [sys.executable, "-c", SIGNALS_AT_ANY_MOMENT]
 
     assert subprocess.run(command, cwd=ROOT, timeout=30, check=False).returncode == 0
+
+
+ENDS_IN_ORDER = """
+import pathlib, signal, sys, time
+
+def end(*_):
+    time.sleep(1)
+    pathlib.Path(sys.argv[1], "ended").touch()
+    sys.exit()
+
+signal.signal(signal.SIGTERM, end)
+pathlib.Path(sys.argv[1], "begun").touch()
+time.sleep(60)
+"""
+
+
+def test_two_signals_of_one_gesture_leave_time_to_end_in_order(tmp_path):
+    family = Family()
+    command = [sys.executable, "-c", ENDS_IN_ORDER, str(tmp_path)]
+    family.add(Child("worker", command, tmp_path / "log"))
+    wait_until((tmp_path / "begun").exists)
+
+    second = threading.Timer(0.05, family.asked.set)
+    second.start()
+    family.stop()
+
+    assert (tmp_path / "ended").exists()
 
 
 @pytest.mark.parametrize("name", ["valkey", "web", "worker"])

@@ -217,6 +217,23 @@ def test_a_worker_that_was_frozen_before_a_side_effect_leaves_it_to_others(
     assert run.steps.get(tool="send_mail").status == "started"
 
 
+def test_a_side_effect_begins_where_the_reply_is_old_and_the_run_still_ours(
+    monkeypatch,
+):
+    answer = run_tools.ToolRunner.answer
+
+    def answered_late(self, effect, rows):
+        self.held.wrote_at -= 1000
+        return answer(self, effect, rows)
+
+    monkeypatch.setattr(run_tools.ToolRunner, "answer", answered_late)
+    mails.clear()
+    with model_server(script=[call("send_mail", to="ann"), "Sent."]) as server:
+        run = executed(agent_on(server, "send_mail"))
+
+    assert (run.status, mails) == ("succeeded", ["ann"])
+
+
 def test_gives_a_run_up_that_kills_its_worker_again_and_again():
     with model_server(script=[call("add", a=1, b=2), "Never asked."]) as server:
         run = executed(agent_on(server, "add"))
