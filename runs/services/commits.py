@@ -136,16 +136,13 @@ def commit_reply(
     commit = Commit(COMMIT_REPLY, values, call=new.call, steps=rows)
 
     def write() -> list[AgentStep]:
-        began = time.monotonic()
         try:
-            announce(held.run_id, send(commit))
+            announce(held.run_id, _send(held, commit))
         except LeaseLost:
             if was_committed(held, asked):
                 index = asked.effect.at_index
-                held.wrote_at = began
                 return list(AgentStep.objects.filter(run=run, index__gte=index))
             raise
-        held.wrote_at = began
         return rows
 
     written = keep_trying(held, write)
@@ -235,14 +232,15 @@ def _commit_changes(
     held: Held, fence: str, steps: Sequence[AgentStep], columns: tuple[str, ...]
 ) -> None:
     commit = Commit(fence, [held.run_id, held.fence], changed=steps, columns=columns)
+    announce(held.run_id, keep_trying(held, lambda: _send(held, commit)))
 
-    def write() -> int:
-        began = time.monotonic()
-        seq = send(commit)
-        held.wrote_at = began
-        return seq
 
-    announce(held.run_id, keep_trying(held, write))
+def _send(held: Held, commit: Commit) -> int:
+    """Write it; once that has succeeded, the run was ours when it began."""
+    began = time.monotonic()
+    seq = send(commit)
+    held.wrote_at = began
+    return seq
 
 
 def commit_attempt(held: Held, attempt: ModelAttempt) -> None:

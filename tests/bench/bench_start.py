@@ -9,20 +9,18 @@ processes, a minute of idleness after the second start. Exits 1 where a target i
 missed.
 """
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.bench.bench_runs import Measure, Target
-from tests.servers import free_port
+from tests.servers import free_port, is_healthy
 
 ROOT = Path(__file__).parent.parent.parent
 COLD = Target(180, 60)
@@ -65,7 +63,7 @@ def running(clone: Path) -> Iterator[tuple[float, int]]:
         start_new_session=True,
     )
     try:
-        while not answers(port):
+        while not is_healthy(port):
             late = time.monotonic() > began + PATIENCE
             if late or process.poll() is not None:
                 raise SystemExit("`make run` did not become ready.")
@@ -74,17 +72,6 @@ def running(clone: Path) -> Iterator[tuple[float, int]]:
     finally:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(60)
-
-
-def answers(port: int) -> bool:
-    """Return whether a site is ready there: web, database, broker and a worker."""
-    try:
-        with urllib.request.urlopen(
-            f"http://127.0.0.1:{port}/healthz", timeout=5
-        ) as told:
-            return bool(json.load(told)["status"] == "ok")
-    except OSError:
-        return False
 
 
 def family(pid: int) -> list[int]:

@@ -74,6 +74,15 @@ class Round(NamedTuple):
     tools: tuple[Tool, ...] = ()
 
 
+READS_THE_SCHEMA = Round(
+    "Reads the schema before it asks anything",
+    3.3,
+    2210,
+    (
+        Tool("list_tables", {"schema": "sales"}, "14 tables", 0.3),
+        Tool("describe_table", {"table": "orders"}, "31 columns", 0.4),
+    ),
+)
 PLAN = (
     Round(
         "Looks up the weather and what there is to see",
@@ -321,15 +330,7 @@ def failed(admin: User, agent: Agent, **fields: Any) -> None:
     )
     sql = "SELECT month, sum(net_amount) FROM orders GROUP BY 1"
     rounds = (
-        Round(
-            "Reads the schema before it asks anything",
-            3.3,
-            2210,
-            (
-                Tool("list_tables", {"schema": "sales"}, "14 tables", 0.3),
-                Tool("describe_table", {"table": "orders"}, "31 columns", 0.4),
-            ),
-        ),
+        READS_THE_SCHEMA,
         Round(
             "Asks for net revenue by month",
             6.4,

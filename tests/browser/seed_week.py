@@ -12,6 +12,7 @@ from tests.browser.seed_runs import (
     ANSWER,
     OPTIONS,
     PLAN,
+    READS_THE_SCHEMA,
     Round,
     Tool,
     attempted,
@@ -66,15 +67,7 @@ TICKET = (
     ),
 )
 FIGURES = (
-    Round(
-        "Reads the schema before it asks anything",
-        3.3,
-        2210,
-        (
-            Tool("list_tables", {"schema": "sales"}, "14 tables", 0.3),
-            Tool("describe_table", {"table": "orders"}, "31 columns", 0.4),
-        ),
-    ),
+    READS_THE_SCHEMA,
     Round(
         "Asks for the sums by region",
         6.4,

@@ -11,6 +11,7 @@ from contextlib import suppress
 from django.db import connection
 
 from runs.models import Run
+from tests.servers import is_healthy
 from tests.soak.chaos import Chaos
 from tests.soak.judge import violations
 from tests.soak.machines import LEASE_SECONDS, Machines
@@ -97,17 +98,6 @@ def submit(port: int, token: str, question: str, key: str) -> float:
             if refused or time.monotonic() > until:
                 raise
             time.sleep(0.2)
-
-
-def is_healthy(port: int) -> bool:
-    """Whether web, broker, database and a worker are there."""
-    try:
-        with urllib.request.urlopen(
-            f"http://127.0.0.1:{port}/healthz", timeout=5
-        ) as answer:
-            return bool(json.load(answer)["status"] == "ok")
-    except OSError:
-        return False
 
 
 def report(chaos: Chaos, *, slowest: float, wrong: list[str]) -> None:
