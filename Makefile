@@ -1,27 +1,33 @@
 PYTHON ?= python3
 PY := .venv/bin/python
+BIOME := node_modules/.bin/biome
 LOCK := --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11
 
-.PHONY: run setup test check fix shots bench soak migrate lock
+.PHONY: run dev setup test check fix shots bench soak migrate lock
 run: setup
 	@exec $(PY) -m agentsite.supervise
+
+dev: setup
+	@exec $(PY) -m agentsite.dev
 
 setup: .venv/requirements.made
 test: .venv/requirements-dev.made
 	@$(PY) -m tests.run
 
 check: export AGENTSITE_DATA := .venv/check
-check: .venv/requirements-dev.made
+check: .venv/requirements-dev.made node_modules/made
 	@! git grep -nE '^(<<<<<<<|>>>>>>>) ' -- . ':!Makefile'
 	$(PY) -m ruff format --check . && $(PY) -m ruff check .
 	$(PY) -m mypy
 	.venv/bin/djade --check --target-version 5.2 $$(git ls-files 'templates/*.html')
+	$(BIOME) check --error-on-warnings
 	$(PY) -m pytest -q -p no:randomly tests/test_floors.py tests/test_templates.py
 	$(PY) manage.py makemigrations --check --dry-run
 
-fix: .venv/requirements-dev.made
+fix: .venv/requirements-dev.made node_modules/made
 	$(PY) -m ruff check --fix . && $(PY) -m ruff format .
 	.venv/bin/djade --target-version 5.2 $$(git ls-files 'templates/*.html')
+	$(BIOME) check --write
 
 shots: .venv/requirements-dev.made
 	$(PY) -m tests.browser.shots
@@ -41,3 +47,8 @@ lock:
 
 .venv/%.made: %.lock
 	@$(PYTHON) -m agentsite.install $<
+
+node_modules/made: package.json
+	@command -v npm >/dev/null || { echo "Install Node.js 18 or newer with npm to check style sheets and scripts (Debian, Ubuntu: apt-get install nodejs npm)."; exit 1; }
+	@npm install --no-package-lock --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@

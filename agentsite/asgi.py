@@ -1,4 +1,4 @@
-"""The ASGI application: live streams beside Django."""
+"""The ASGI application: Django, with the live streams beside it."""
 
 import os
 import re
@@ -15,15 +15,15 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 LIVE_PATHS = re.compile(r"/live/|/api/v1/runs/\d+/events/?$")
 
 
-def routed(django_app: App, live_app: App) -> App:
+def build_router(django_app: App, live_app: App) -> App:
     """Send the paths of live streams to `live_app`, everything else to Django.
 
-    `live_app` also gets the lifespan events, so that it can start and stop its hub.
+    `live_app` also gets the lifespan events, which start and stop its hub.
     """
 
     async def route(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            settle_heap()
+            freeze_gc()
         if scope["type"] == "lifespan" or (
             scope["type"] == "http" and LIVE_PATHS.match(scope["path"])
         ):
@@ -35,13 +35,13 @@ def routed(django_app: App, live_app: App) -> App:
 
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentsite.settings")
-django.setup(set_prefix=False)  # before models are read
+django.setup(set_prefix=False)  # before models are imported
 
-import agentsite.urls  # noqa: E402, F401  # all views, before the heap is settled
-from agentsite.heap import settle_heap  # noqa: E402
+import agentsite.urls  # noqa: E402, F401  # import all views before the garbage collector is tuned
+from agentsite.gc_tuning import freeze_gc  # noqa: E402
 from agentsite.threaded import ThreadedHandler  # noqa: E402
 from runs.live.asgi import live_app  # noqa: E402
 
 django_application = ThreadedHandler()
 
-application = routed(django_application, live_app)
+application = build_router(django_application, live_app)

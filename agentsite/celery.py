@@ -1,4 +1,4 @@
-"""The Celery application: it carries run ids from the web to the workers."""
+"""The Celery application, which carries run ids from the web to the workers."""
 
 import logging
 import os
@@ -14,8 +14,8 @@ from celery.signals import (
 )
 from django.db import connections
 
-from agentsite.database import WORKER_PATIENCE
-from agentsite.heap import settle_heap
+from agentsite.database import WORKER_POOL_TIMEOUT
+from agentsite.gc_tuning import freeze_gc
 
 logger = logging.getLogger(__name__)
 
@@ -24,19 +24,19 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentsite.settings")
 app = Celery("agentsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
-app.set_default()  # else threads of the web server would ring at another broker
+app.set_default()  # otherwise web threads use Celery's default broker
 
 
 @celeryd_init.connect
-def be_patient(*, conf: Any, **_: object) -> None:
-    """A worker waits on broker and database longer than a web request may.
+def set_worker_timeouts(*, conf: Any, **_: object) -> None:
+    """Let workers wait longer for broker and database than a web request may.
 
-    It needs no check of each connection it takes: its writes are tried again.
+    Connections are not checked when taken: a worker retries its writes.
     """
     database = connections.settings["default"]
     database["CONN_HEALTH_CHECKS"] = False
     if "pool" in database["OPTIONS"]:
-        database["OPTIONS"]["pool"]["timeout"] = WORKER_PATIENCE
+        database["OPTIONS"]["pool"]["timeout"] = WORKER_POOL_TIMEOUT
     conf.broker_transport_options = {
         **conf.broker_transport_options,
         "socket_timeout": 10,
@@ -46,39 +46,38 @@ def be_patient(*, conf: Any, **_: object) -> None:
 
 
 @setup_logging.connect
-def keep_logging(**_: object) -> None:
-    """Keep Django's logging: with a receiver here Celery sets up none of its own."""
+def keep_django_logging(**_: object) -> None:
+    """Keep Django's logging: Celery sets up its own only without a receiver."""
 
 
 @worker_ready.connect
-def show_life(*, sender: Any, **_: object) -> None:
-    """Register the process and start its heartbeat and its sweeper.
+def register_worker(*, sender: Any, **_: object) -> None:
+    """Register the process, and start its heartbeat and its sweeper.
 
-    Celery only logs what a receiver raises. A worker without heartbeat would lose its
-    runs, so it ends, and whoever started it starts it again.
+    Celery only logs what a receiver raises. A worker without a heartbeat would lose its
+    runs, so the process exits, and the supervisor restarts it.
     """
-    from runs.services.worker import start_worker  # noqa: PLC0415  (needs Django set up)
+    from runs.worker.process import start_worker  # noqa: PLC0415  (needs Django set up)
 
-    settle_heap()
+    freeze_gc()
     pool = type(sender.pool).__module__.rpartition(".")[2]
     try:
         start_worker(pool=pool, threads=sender.pool.limit)
-    except Exception:  # at a border: anything must end the process
-        logger.critical("the worker cannot register; it ends", exc_info=True)
+    except Exception:  # top-level handler: any error must end the process
+        logger.critical("the worker could not register and exits", exc_info=True)
         os._exit(1)
 
 
 @worker_shutting_down.connect
-def take_no_more(**_: object) -> None:
-    """Let every run go back into the queue at its next commit."""
-    from runs.services.worker import stop_worker  # noqa: PLC0415  (needs Django set up)
+def begin_worker_shutdown(**_: object) -> None:
+    """Return every run to the queue at its next commit."""
+    from runs.worker.process import drain_worker  # noqa: PLC0415  (needs Django set up)
 
-    stop_worker()
+    drain_worker()
 
 
 @worker_shutdown.connect
-def say_goodbye(**_: object) -> None:
-    """Write the last heartbeat."""
-    from runs.services.worker import leave  # noqa: PLC0415  (needs Django set up)
+def write_last_heartbeat(**_: object) -> None:
+    from runs.worker.process import unregister_worker  # noqa: PLC0415  (needs Django set up)
 
-    leave()
+    unregister_worker()

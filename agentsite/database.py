@@ -1,4 +1,4 @@
-"""Django's description of the database, from one URL."""
+"""Django's database settings from one URL."""
 
 from pathlib import Path
 from typing import Any
@@ -16,39 +16,39 @@ POSTGRES_TIMEOUTS = {
 """Milliseconds."""
 
 PREPARE_THRESHOLD = 1_000_000
-"""Only what asks for it is prepared (`tools.statement`), not what the ORM repeats."""
+"""Prepares only statements that request it (`tools.sql.statement`), none of the ORM."""
 
-WEB_PATIENCE, WORKER_PATIENCE = 3, 10
-"""Seconds to wait for a connection of the pool: a person waits for the web's."""
+WEB_POOL_TIMEOUT, WORKER_POOL_TIMEOUT = 3, 10
+"""Seconds to wait for a pooled connection: short for web requests."""
 
 
-class WrongDatabaseUrl(ValueError):
-    """The variable DATABASE_URL cannot be read."""
+class InvalidDatabaseUrl(ValueError):
+    """DATABASE_URL cannot be parsed."""
 
     def __init__(self, why: str) -> None:
         super().__init__(
-            f"The variable DATABASE_URL has a wrong value: {why}. Write "
+            f"The variable DATABASE_URL is invalid: {why}. Write "
             "postgresql://user:password@host:5432/name or sqlite:///path/to/file."
         )
 
 
-def database_from(url: str, *, data: Path, pool: int) -> dict[str, Any]:
+def parse_database_url(url: str, *, data: Path, pool: int) -> dict[str, Any]:
     """Return the entry of `DATABASES` for `url`; empty means SQLite in `data`."""
     if not url:
-        return sqlite(data / "db.sqlite3")
+        return sqlite_settings(data / "db.sqlite3")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise WrongDatabaseUrl(str(error)) from error
+        raise InvalidDatabaseUrl(str(error)) from error
     name = unquote(parts.path.removeprefix("/"))
     if not name:
-        raise WrongDatabaseUrl("it names no database")
+        raise InvalidDatabaseUrl("it names no database")
     if parts.scheme == "sqlite":
-        return sqlite(Path(name).expanduser().absolute())
+        return sqlite_settings(Path(name).expanduser().absolute())
     if parts.scheme not in {"postgres", "postgresql"}:
-        raise WrongDatabaseUrl(f"{parts.scheme or 'no scheme'!r} is not supported")
-    entry = postgres(name, options=dict(parse_qsl(parts.query)), pool=pool)
+        raise InvalidDatabaseUrl(f"{parts.scheme or 'no scheme'!r} is not supported")
+    entry = postgres_settings(name, options=dict(parse_qsl(parts.query)), pool=pool)
     entry["USER"] = unquote(parts.username or "")
     entry["PASSWORD"] = unquote(parts.password or "")
     entry["HOST"] = unquote(parts.hostname or "")
@@ -56,8 +56,8 @@ def database_from(url: str, *, data: Path, pool: int) -> dict[str, Any]:
     return entry
 
 
-def sqlite(path: Path) -> dict[str, Any]:
-    """One file; every transaction takes the write lock when it begins."""
+def sqlite_settings(path: Path) -> dict[str, Any]:
+    """Return settings for one file; a transaction takes the write lock at once."""
     return {
         "ENGINE": "django.db.backends.sqlite3",
         "NAME": str(path),
@@ -70,8 +70,10 @@ def sqlite(path: Path) -> dict[str, Any]:
     }
 
 
-def postgres(name: str, *, options: dict[str, str], pool: int) -> dict[str, Any]:
-    """A pool a process; connections go back to it after every request."""
+def postgres_settings(
+    name: str, *, options: dict[str, str], pool: int
+) -> dict[str, Any]:
+    """Return settings with a connection pool per process."""
     timeouts = " ".join(f"-c {key}={ms}" for key, ms in POSTGRES_TIMEOUTS.items())
     prepares = options.pop("prepare_threshold", "") != "none"
     return {
@@ -84,6 +86,6 @@ def postgres(name: str, *, options: dict[str, str], pool: int) -> dict[str, Any]
             "options": timeouts,
             "prepare_threshold": PREPARE_THRESHOLD if prepares else None,
             **options,
-            "pool": {"min_size": 1, "max_size": pool, "timeout": WEB_PATIENCE},
+            "pool": {"min_size": 1, "max_size": pool, "timeout": WEB_POOL_TIMEOUT},
         },
     }

@@ -1,4 +1,4 @@
-"""Every environment variable Agentsite reads, with type, default and a line of help."""
+"""Every environment variable that Agentsite reads, with type, default and help."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ from cryptography.fernet import Fernet
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-Listed = Annotated[tuple[str, ...], NoDecode]
+CommaSeparated = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated list."""
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,7 +19,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Env(BaseSettings):
-    """The variables; a field's name in capitals is the variable's name."""
+    """The variables: a field's name in upper case is the variable's name."""
 
     model_config = SettingsConfigDict(
         frozen=True, extra="ignore", env_ignore_empty=True
@@ -33,11 +33,11 @@ class Env(BaseSettings):
     )
     agentsite_url: str = Field(
         default="",
-        description="Address people type in; empty means `http://localhost:PORT`.",
+        description="Public address of the dashboard; empty means `http://localhost:PORT`.",
     )
     agentsite_data: Path = Field(
         default=Path("var"),
-        description="Folder of the SQLite database, the broker, keys and logs.",
+        description="Folder for the SQLite database, the broker, keys and logs.",
     )
     database_url: str = Field(
         default="",
@@ -48,7 +48,7 @@ class Env(BaseSettings):
         default=20,
         ge=1,
         le=1000,
-        description="PostgreSQL connections a process may hold.",
+        description="Maximum PostgreSQL connections per process.",
     )
     redis_url: str = Field(
         default="",
@@ -57,35 +57,38 @@ class Env(BaseSettings):
     )
     secret_key: str = Field(
         default="",
-        description="Signs sessions; empty means a key kept in the data folder.",
+        description="Signs sessions; empty means a key stored in the data folder.",
     )
-    agentsite_encryption_keys: Listed = Field(
+    agentsite_encryption_keys: CommaSeparated = Field(
         default=(),
         description="Fernet keys that encrypt stored credentials, newest first; "
-        "empty means a key kept in the data folder.",
+        "empty means a key stored in the data folder.",
     )
-    debug: bool = Field(default=False, description="Show Django's pages for errors.")
-    allowed_hosts: Listed = Field(
+    debug: bool = Field(
+        default=False, description="Show Django's debug pages for errors."
+    )
+    allowed_hosts: CommaSeparated = Field(
         default=(),
-        description="Host names the web server answers to, besides this machine's own.",
+        description="Additional host names that the web server accepts.",
     )
-    csrf_trusted_origins: Listed = Field(
+    csrf_trusted_origins: CommaSeparated = Field(
         default=(),
-        description="Origins, as `https://host`, from which forms are accepted.",
+        description="Additional origins, as `https://host`, whose forms are accepted.",
     )
-    agentsite_tool_modules: Listed = Field(
-        default=(), description="Python modules whose `@tool` functions can be chosen."
-    )
-    agentsite_key_variables: Listed = Field(
+    agentsite_tool_modules: CommaSeparated = Field(
         default=(),
-        description="Variables from which administrators' providers may take their "
-        "key, besides names that end in `_KEY` or `_TOKEN`.",
+        description="Python modules whose `@tool` functions can be selected.",
+    )
+    agentsite_key_variables: CommaSeparated = Field(
+        default=(),
+        description="Variables from which administrators' providers may read their "
+        "key, in addition to names that end in `_KEY` or `_TOKEN`.",
     )
     agentsite_private_hosts: str | None = Field(
         default=None,
-        description="Private addresses that may be asked, per use (`provider=`, "
+        description="Private addresses that may be called, by use (`provider=`, "
         "`tool=`, `mcp=`, `webhook=`), as host:port or CIDR: "
-        "`provider=127.0.0.1,::1;webhook=10.0.0.5:8080`; unset while only this machine "
+        "`provider=127.0.0.1,::1;webhook=10.0.0.5:8080`. Default if only this machine "
         "can reach the server: `provider=127.0.0.1,::1`.",
     )
     agentsite_sql_connections: str = Field(
@@ -95,8 +98,8 @@ class Env(BaseSettings):
     )
     agentsite_cpython: bool = Field(
         default=False,
-        description="Let Python tools choose CPython itself, in bubblewrap, where a "
-        "probe shows that the isolation holds.",
+        description="Allow Python tools that run CPython in bubblewrap, if a probe "
+        "shows that the isolation works.",
     )
     agentsite_mcp_commands: str = Field(
         default="",
@@ -105,55 +108,55 @@ class Env(BaseSettings):
     )
     agentsite_web_search: str = Field(
         default="",
-        description="The service that the tool `web_search` asks: `searxng=URL`, "
+        description="Search service of the tool `web_search`: `searxng=URL`, "
         "`brave` or `tavily`.",
     )
     agentsite_web_search_key: str = Field(
-        default="", description="The key of that service; SearXNG needs none."
+        default="", description="API key of the search service; SearXNG needs none."
     )
     agentsite_lease_seconds: float = Field(
         default=30,
         ge=1,
         le=3600,
-        description="How long a run waits for a worker that died.",
+        description="Seconds without a heartbeat until another worker gets a run.",
     )
     agentsite_sweep_seconds: float = Field(
         default=5,
         ge=0.2,
         le=3600,
-        description="How often a worker looks for forgotten runs.",
+        description="Seconds between sweeps for lost or due runs.",
     )
     agentsite_approval_hours: float = Field(
         default=72,
         ge=0,
         le=8760,
-        description="How long a call that needs a yes waits for it; 0 for ever.",
+        description="Hours until an approval expires; 0 for never.",
     )
     agentsite_approval_expiry: Literal["reject", "stop"] = Field(
         default="reject",
-        description="What happens then: `reject` tells the model, `stop` ends the run.",
+        description="What happens then: `reject` the call, or `stop` the run.",
     )
     agentsite_worker_threads: int = Field(
         default=50,
         ge=1,
         le=1000,
-        description="Runs one worker process works on at once.",
+        description="Maximum concurrent runs per worker process.",
     )
     agentsite_agent_depth: int = Field(
         default=3,
         ge=0,
         le=20,
-        description="How many levels of other agents may work below a run; 0 for none.",
+        description="Maximum nesting of sub-agents below a run; 0 for none.",
     )
     agentsite_child_runs: int = Field(
         default=50,
         ge=1,
         le=10_000,
-        description="How often one run may call other agents.",
+        description="Maximum sub-agent calls per run.",
     )
     agentsite_demo: bool = Field(
         default=True,
-        description="Make the demo provider and agent at the first embedded start.",
+        description="Create the demo provider and agents on the first start.",
     )
     agentsite_log_level: str = Field(
         default="INFO", description="`DEBUG`, `INFO`, `WARNING` or `ERROR`."
@@ -168,50 +171,50 @@ class Env(BaseSettings):
         mode="before",
     )
     @classmethod
-    def split(cls, text: object) -> object:
-        """Read `a, b` as a tuple of two."""
+    def split_on_commas(cls, text: object) -> object:
         if isinstance(text, str):
             return tuple(part.strip() for part in text.split(",") if part.strip())
         return text
 
     @field_validator("agentsite_data")
     @classmethod
-    def place(cls, path: Path) -> Path:
-        """Take a relative path from the project's folder, wherever we are."""
+    def resolve_data_folder(cls, path: Path) -> Path:
+        """Resolve a relative path from the project's folder, not the current one."""
         return ROOT / path.expanduser()
 
     @field_validator("agentsite_url")
     @classmethod
     def check_url(cls, url: str) -> str:
-        """Refuse what cannot be put in front of a path."""
         if url and not re.fullmatch(r"https?://[^/\s]+(/\S*)?", url):
-            raise ValueError("it must begin with http:// or https:// and name a host")
+            raise ValueError(
+                "it must begin with http:// or https:// and contain a host"
+            )
         return url.rstrip("/")
 
     @field_validator("redis_url")
     @classmethod
     def check_redis(cls, url: str) -> str:
-        """Refuse schemes redis-py does not know."""
+        """Refuse schemes that redis-py does not support."""
         if url and not url.startswith(("redis://", "rediss://", "unix://")):
             raise ValueError("it must begin with redis://, rediss:// or unix://")
-        _ = urlsplit(url).port  # raises the sentence for a port that is no number
+        _ = urlsplit(url).port  # raises ValueError if the port is not a number
         return url
 
     @field_validator("agentsite_encryption_keys")
     @classmethod
     def check_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
-        """Refuse what cannot encrypt, before a secret is typed in."""
+        """Refuse invalid keys before a secret is entered."""
         if not all(is_fernet_key(key) for key in keys):
             raise ValueError(
-                "each key must be 32 bytes in URL-safe base64, as "
-                "`manage.py rotate_keys --new-key` makes them"
+                "each key must be 32 bytes in URL-safe base64, as created by "
+                "`manage.py rotate_keys --new-key`"
             )
         return keys
 
     @field_validator("allowed_hosts")
     @classmethod
     def check_hosts(cls, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        """Refuse addresses where names are wanted; no request would match them."""
+        """Refuse URLs instead of host names: no request would match them."""
         for host in hosts:
             if "/" in host:
                 raise ValueError(f"{host!r} must be a host name, without http:// or /")
@@ -220,7 +223,6 @@ class Env(BaseSettings):
     @field_validator("agentsite_tool_modules")
     @classmethod
     def check_modules(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Refuse what `import` could not take."""
         for name in names:
             if not all(part.isidentifier() for part in name.split(".")):
                 raise ValueError(f"{name!r} is not the name of a Python module")
@@ -238,7 +240,6 @@ class Env(BaseSettings):
     @field_validator("agentsite_log_level")
     @classmethod
     def check_level(cls, level: str) -> str:
-        """Take any case, refuse unknown words."""
         if level.upper() not in {"DEBUG", "INFO", "WARNING", "ERROR"}:
             raise ValueError("it must be DEBUG, INFO, WARNING or ERROR")
         return level.upper()
@@ -250,12 +251,11 @@ class Env(BaseSettings):
 
     @property
     def public_url(self) -> str:
-        """The address people type in, without a slash at the end."""
+        """The address of the dashboard, without a trailing slash."""
         return self.agentsite_url or f"http://localhost:{self.port}"
 
 
 def is_fernet_key(text: str) -> bool:
-    """Say whether `text` is a key that can encrypt."""
     try:
         Fernet(text)
     except ValueError:
@@ -264,19 +264,19 @@ def is_fernet_key(text: str) -> bool:
 
 
 def read_env() -> Env:
-    """Read the environment; end the program with one sentence for each wrong value."""
+    """Read the environment; exit with one sentence per invalid value."""
     try:
         return Env()
     except ValidationError as error:
-        sys.exit("\n".join(sentences(error)))
+        sys.exit("\n".join(format_env_errors(error)))
 
 
-def sentences(error: ValidationError) -> list[str]:
-    """Say what is wrong with each variable, without repeating secrets."""
+def format_env_errors(error: ValidationError) -> list[str]:
+    """Return a sentence per invalid variable, without revealing secrets."""
     said = []
     for problem in error.errors(include_url=False):
         name = str(problem["loc"][0]).upper()
         why = problem["msg"].removeprefix("Value error, ")
         value = "" if "KEY" in name or "URL" in name else f" is {problem['input']!r}"
-        said.append(f"The variable {name}{value or ' has a wrong value'}: {why}.")
+        said.append(f"The variable {name}{value or ' is invalid'}: {why}.")
     return said

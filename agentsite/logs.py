@@ -1,4 +1,4 @@
-"""Logs: one line an event, with fields."""
+"""Logging: one line per event, as `key=value`."""
 
 import re
 from typing import Any
@@ -8,31 +8,31 @@ import structlog
 _SECRET_PATH = re.compile(r"(/(?:login|shared)/)[\w-]+")
 
 
-def without_links(
+def redact_secret_paths(
     _logger: object, _method: str, fields: structlog.typing.EventDict
 ) -> structlog.typing.EventDict:
-    """Hide the part of a path by which anybody could come in."""
+    """Hide the secrets in paths of login links and shared runs."""
     fields["event"] = _SECRET_PATH.sub(r"\1…", str(fields.get("event", "")))
     return fields
 
 
-SHARED: list[structlog.typing.Processor] = [
+SHARED_PROCESSORS: list[structlog.typing.Processor] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.PositionalArgumentsFormatter(),
-    without_links,
+    redact_secret_paths,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.format_exc_info,
 ]
 
 
 def configure_structlog() -> None:
-    """Let structlog's loggers end in the standard library's handlers."""
+    """Send structlog's events to the handlers of the standard library."""
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
-            *SHARED,
+            *SHARED_PROCESSORS,
             structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
         ],
         logger_factory=structlog.stdlib.LoggerFactory(),
@@ -49,7 +49,7 @@ def logging_config(level: str) -> dict[str, Any]:
         "formatters": {
             "line": {
                 "()": structlog.stdlib.ProcessorFormatter,
-                "foreign_pre_chain": SHARED,
+                "foreign_pre_chain": SHARED_PROCESSORS,
                 "processors": [
                     structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                     structlog.processors.LogfmtRenderer(
@@ -64,11 +64,11 @@ def logging_config(level: str) -> dict[str, Any]:
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},
             "django.server": {"handlers": [], "propagate": True},
-            "django.request": {"level": "ERROR"},  # a 404 is no event of ours
+            "django.request": {"level": "ERROR"},  # a 404 is not an event of ours
             "httpx": {"level": "WARNING"},
             "httpcore": {"level": "WARNING"},
             "asyncio": {"level": "WARNING"},
-            "celery.worker.strategy": {"level": "WARNING"},  # a line for each bell
+            "celery.worker.strategy": {"level": "WARNING"},  # a line per message
             "celery.app.trace": {"level": "WARNING"},
         },
     }

@@ -1,4 +1,4 @@
-"""Secrets kept as 0600 files in the data folder, made by whoever needs them first."""
+"""Secrets in 0600 files of the data folder, created when first needed."""
 
 import os
 import tempfile
@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def kept(path: Path, make: Callable[[], str]) -> str:
-    """Return the secret in `path`; make it where it is missing.
+def read_or_create_secret(path: Path, make: Callable[[], str]) -> str:
+    """Return the secret in `path`; create it if missing.
 
-    Safe between processes: the file appears whole or not at all, and all of those
-    who make it at the same time read the same one.
+    Safe between processes: the file appears complete or not at all, and concurrent
+    callers all read the same secret.
     """
     try:
         return path.read_text().strip()
@@ -23,14 +23,14 @@ def kept(path: Path, make: Callable[[], str]) -> str:
             file.write(make() + "\n")
             file.flush()
             os.fsync(file.fileno())
-        publish(draft, path)
+        publish_secret_file(draft, path)
     finally:
         os.unlink(draft)
     return path.read_text().strip()
 
 
-def publish(draft: str, path: Path) -> None:
-    """Give the draft its name, unless someone else was first."""
+def publish_secret_file(draft: str, path: Path) -> None:
+    """Link the draft to its name, unless another process was first."""
     try:
         os.link(draft, path)
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""The headers that keep a page to its own origin."""
+"""The Content Security Policy, which keeps a page to its own origin."""
 
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ POLICY = "; ".join(
 
 
 class ContentSecurityPolicy:
-    """Add the policy to every answer: no inline script or style, no other origin."""
+    """Add the policy to every response: no inline script or style, no other origin."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

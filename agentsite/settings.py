@@ -1,4 +1,4 @@
-"""Django's settings; whatever differs between machines comes from `agentsite.env`."""
+"""Django's settings; everything that differs between machines is in `agentsite.env`."""
 
 import sys
 from pathlib import Path
@@ -6,25 +6,26 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 
-from agentsite.database import WrongDatabaseUrl, database_from
+from agentsite import translations
+from agentsite.database import InvalidDatabaseUrl, parse_database_url
 from agentsite.env import is_fernet_key, read_env
 from agentsite.logs import configure_structlog, logging_config
-from agentsite.secret_files import kept
+from agentsite.secret_files import read_or_create_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 ENV = read_env()
 
-# What the rest of the product reads.
+# Read by the rest of the product.
 
 DATA_DIR = ENV.agentsite_data
 EMBEDDED = not ENV.database_url
 DEMO = ENV.agentsite_demo
-_RUNNING = DATA_DIR / "lock"
-"""Where `make run` says its address, for commands that are told no other."""
-_IS_TOLD = bool(ENV.model_fields_set & {"port", "agentsite_url"})
+_LOCK_FILE = DATA_DIR / "lock"
+"""`make run` writes its address here, for commands that were not given one."""
+_HAS_EXPLICIT_URL = bool(ENV.model_fields_set & {"port", "agentsite_url"})
 PUBLIC_URL = ENV.public_url
-if not _IS_TOLD and _RUNNING.exists():
-    PUBLIC_URL = _RUNNING.read_text().strip() or PUBLIC_URL
+if not _HAS_EXPLICIT_URL and _LOCK_FILE.exists():
+    PUBLIC_URL = _LOCK_FILE.read_text().strip() or PUBLIC_URL
 LEASE_SECONDS = ENV.agentsite_lease_seconds
 HEARTBEAT_SECONDS = LEASE_SECONDS / 3
 SWEEP_SECONDS = ENV.agentsite_sweep_seconds
@@ -47,14 +48,19 @@ if PRIVATE_HOSTS is None:
 
 # Secrets.
 
-SECRET_KEY = ENV.secret_key or kept(DATA_DIR / "secret_key", get_random_secret_key)
-_KEYS = DATA_DIR / "encryption_keys"
+SECRET_KEY = ENV.secret_key or read_or_create_secret(
+    DATA_DIR / "secret_key", get_random_secret_key
+)
+_KEYS_FILE = DATA_DIR / "encryption_keys"
 ENCRYPTION_KEYS = (
     list(ENV.agentsite_encryption_keys)
-    or kept(_KEYS, lambda: Fernet.generate_key().decode()).split()
+    or read_or_create_secret(_KEYS_FILE, lambda: Fernet.generate_key().decode()).split()
 )
 if not ENCRYPTION_KEYS or not all(map(is_fernet_key, ENCRYPTION_KEYS)):
-    sys.exit(f"The file {_KEYS} is damaged: its keys are not valid. Restore it.")
+    sys.exit(
+        f"The file {_KEYS_FILE} is damaged: it contains invalid keys. "
+        "Restore it from a backup."
+    )
 
 # Web.
 
@@ -75,7 +81,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if IS_HTTPS else N
 SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
-CSRF_FAILURE_VIEW = "runs.views.errors.csrf_failed"
+CSRF_FAILURE_VIEW = "runs.views.error_pages.csrf_failed"
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -93,13 +99,14 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "agentsite.security.ContentSecurityPolicy",
     "agentsite.static.StaticFiles",
-    "runs.views.errors.ButtonPage",
+    "runs.views.error_pages.MethodNotAllowedPage",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
-    "tools.audit.actor.ActingPerson",
+    "runs.language.UserLanguageMiddleware",
+    "tools.audit.actor.AuditActorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -116,7 +123,8 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "runs.views.frame.frame",
+                "django.template.context_processors.i18n",
+                "runs.ui.context_processors.page_frame",
             ],
         },
     },
@@ -135,10 +143,14 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 STATIC_URL = "static/"
-WHITENOISE_USE_FINDERS = True  # nothing to collect after a pull
+WHITENOISE_USE_FINDERS = True  # works without collectstatic
 WHITENOISE_AUTOREFRESH = DEBUG
 
 LANGUAGE_CODE = "en"
+LANGUAGES = translations.LANGUAGES
+LOCALE_PATHS = [DATA_DIR / "locale"]
+TRANSLATION_SOURCES = translations.SOURCE_DIR
+translations.compile_catalogs(LOCALE_PATHS[0])
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
@@ -148,27 +160,27 @@ USE_TZ = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 try:
     DATABASES = {
-        "default": database_from(
+        "default": parse_database_url(
             ENV.database_url, data=DATA_DIR, pool=ENV.agentsite_database_pool
         )
     }
-except WrongDatabaseUrl as error:
+except InvalidDatabaseUrl as error:
     sys.exit(str(error))
 
-# Redis streams and the Celery broker. A private broker leaves its address in a file
-# where its socket is not in the data folder.
+# Redis streams and the Celery broker. A private broker writes its address to a file
+# if its socket is not in the data folder.
 
-_ADDRESS = DATA_DIR / "broker"
+_BROKER_FILE = DATA_DIR / "broker"
 REDIS_URL = ENV.redis_url or (
-    _ADDRESS.read_text().strip()
-    if _ADDRESS.exists()
+    _BROKER_FILE.read_text().strip()
+    if _BROKER_FILE.exists()
     else f"unix://{DATA_DIR / 'valkey.sock'}"
 )
 CELERY_BROKER_URL = REDIS_URL.replace("unix://", "redis+socket://", 1)
 CELERY_BROKER_POOL_LIMIT = 10
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    # A web request never waits for the broker; `agentsite.celery` gives workers more.
-    "socket_timeout": 0.5,  # a request is accepted within a second, bell or no bell
+    # A web request never waits for the broker; `agentsite.celery` allows workers more.
+    "socket_timeout": 0.5,  # accept a request within a second if the broker is down
     "socket_connect_timeout": 0.5,
     "max_retries": 0,
     "max_connections": 100,

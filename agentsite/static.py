@@ -1,4 +1,4 @@
-"""Static files, served by WhiteNoise from the folders they are written in."""
+"""Static files, served by WhiteNoise from their source folders."""
 
 from django.http import HttpRequest, HttpResponse
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -6,11 +6,10 @@ from whitenoise.responders import StaticFile
 
 
 class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # it ships no types
-    """WhiteNoise with whole answers: its file streams are synchronous, ours is ASGI."""
+    """WhiteNoise with whole responses: its file iterators are synchronous."""
 
     @staticmethod
     def serve(static_file: StaticFile, request: HttpRequest) -> HttpResponse:
-        """Answer with the file's bytes."""
         answer = static_file.get_response(request.method, request.META)
         body = b""
         if answer.file is not None:

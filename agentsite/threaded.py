@@ -1,4 +1,4 @@
-"""Django's ASGI handler with one hop a request: into a thread and back."""
+"""Django's ASGI handler with one thread switch per request."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,17 +13,17 @@ from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.urls import set_script_prefix
 
 THREADS = 16
-"""Requests at once; each may take a connection, so fewer than the pool holds."""
+"""Concurrent requests; each may hold a connection, so fewer than the pool has."""
 
-PIECE = 65_536
-"""Bytes of a stream that are made before they are sent."""
+CHUNK_BYTES = 65_536
+"""Bytes of a stream that are collected before they are sent."""
 
 
 class ThreadedHandler(ASGIHandler):
-    """Runs middleware and view of a request in one thread of a fixed pool.
+    """Run the middleware and view of a request in one thread of a fixed pool.
 
-    Django's own handler crosses between loop and thread for each middleware, and in
-    a new thread, with a new database connection, for each request: 5 ms of CPU.
+    Django's own handler switches threads for each middleware, and uses a new thread
+    and database connection for each request: 5 ms of CPU.
     """
 
     def __init__(self) -> None:
@@ -31,11 +31,10 @@ class ThreadedHandler(ASGIHandler):
         self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="request")
 
     def load_middleware(self, is_async: bool = False) -> None:
-        """Build the synchronous chain, whatever is asked for."""
+        """Build the synchronous chain, whatever `is_async` says."""
         super().load_middleware(is_async=False)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Answer one HTTP request."""
         if scope["type"] != "http":
             raise ValueError(f"Django can only handle HTTP, not {scope['type']!r}.")
         try:
@@ -43,54 +42,58 @@ class ThreadedHandler(ASGIHandler):
         except RequestAborted:
             return
         loop = asyncio.get_running_loop()
-        response = await loop.run_in_executor(self.threads, self.answer, scope, body)
+        response = await loop.run_in_executor(self.threads, self.respond, scope, body)
         if isinstance(response, StreamingHttpResponse):
             await self.stream(response, receive, send)
             return
-        await send(start_of(response))
-        # It is closed already: what `answer` returns holds nothing but its bytes.
-        await send(body_of(response.content, is_last=True))  # type: ignore[attr-defined]  # not streaming
+        await send(build_start_message(response))
+        # `respond` has closed it, and its content is in memory.
+        await send(build_body_message(response.content, is_last=True))  # type: ignore[attr-defined]  # not streaming
 
-    def answer(self, scope: dict[str, Any], body: IO[bytes]) -> HttpResponseBase:
-        """Return the response, the thread having done all that belongs to it."""
+    def respond(self, scope: dict[str, Any], body: IO[bytes]) -> HttpResponseBase:
+        """Return the response; everything of the request happens in this thread."""
         set_script_prefix(get_script_prefix(scope))
         signals.request_started.send(sender=self.__class__, scope=scope)
         try:
-            response = self.response_to(scope, body)
+            response = self.build_response(scope, body)
         finally:
             body.close()
         if response.streaming:
-            close_old_connections()  # each piece has a thread, and a connection, anew
+            close_old_connections()  # each chunk may use another thread's connection
         else:
-            response.close()  # the connection goes back to its pool, in its own thread
+            response.close()  # gives the connection back, in the thread that used it
         return response
 
     async def stream(
         self, response: StreamingHttpResponse, receive: Any, send: Any
     ) -> None:
-        """Send a response as it is made, and make no more of it than is taken.
+        """Send a response while the view produces it, at the client's pace.
 
-        Django would first collect all that a synchronous view yields.
+        Django would first collect everything that a synchronous view yields.
         """
         loop = asyncio.get_running_loop()
-        leaving = asyncio.create_task(left(receive))
+        leaving = asyncio.create_task(wait_for_disconnect(receive))
         try:
             if response.is_async:
                 await self.send_response(response, send)
                 return
-            await send(start_of(response))
+            await send(build_start_message(response))
             pieces = iter(response)
             while not leaving.done() and (
-                piece := await loop.run_in_executor(self.threads, next_of, pieces)
+                piece := await loop.run_in_executor(
+                    self.threads, read_next_chunk, pieces
+                )
             ):
-                await send(body_of(piece, is_last=False))
-            await send(body_of(b"", is_last=True))
+                await send(build_body_message(piece, is_last=False))
+            await send(build_body_message(b"", is_last=True))
         finally:
             leaving.cancel()
             await loop.run_in_executor(self.threads, response.close)
 
-    def response_to(self, scope: dict[str, Any], body: IO[bytes]) -> HttpResponseBase:
-        """Return what middleware and view say, or why the request cannot be read."""
+    def build_response(
+        self, scope: dict[str, Any], body: IO[bytes]
+    ) -> HttpResponseBase:
+        """Return the response of the middleware chain, or 400 for a bad request."""
         request, refusal = self.create_request(scope, body)
         response: Any = refusal if request is None else self.get_response(request)
         response._handler_class = self.__class__  # signals name it as their sender
@@ -98,42 +101,39 @@ class ThreadedHandler(ASGIHandler):
         return found
 
 
-def next_of(pieces: Iterator[bytes]) -> bytes:
-    """Return what comes next of a stream, `PIECE` bytes or more; nothing at its end."""
+def read_next_chunk(pieces: Iterator[bytes]) -> bytes:
+    """Return the next `CHUNK_BYTES` or more of a stream; nothing at its end."""
     found, size = [], 0
     try:
         for piece in pieces:
             found.append(piece)
             size += len(piece)
-            if size >= PIECE:
+            if size >= CHUNK_BYTES:
                 break
     finally:
-        close_old_connections()  # the next piece may be made in another thread
+        close_old_connections()  # the next chunk may be made in another thread
     return b"".join(found)
 
 
-async def left(receive: Any) -> None:
-    """Wait until the client has gone."""
+async def wait_for_disconnect(receive: Any) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-def start_of(response: HttpResponseBase) -> dict[str, Any]:
-    """Return the message that begins an answer."""
+def build_start_message(response: HttpResponseBase) -> dict[str, Any]:
     return {
         "type": "http.response.start",
         "status": response.status_code,
-        "headers": headers_of(response),
+        "headers": encode_headers(response),
     }
 
 
-def body_of(body: bytes, *, is_last: bool) -> dict[str, Any]:
-    """Return a message with a part of an answer."""
+def build_body_message(body: bytes, *, is_last: bool) -> dict[str, Any]:
     return {"type": "http.response.body", "body": body, "more_body": not is_last}
 
 
-def headers_of(response: HttpResponseBase) -> list[tuple[bytes, bytes]]:
-    """Return the headers as ASGI takes them, cookies among them."""
+def encode_headers(response: HttpResponseBase) -> list[tuple[bytes, bytes]]:
+    """Return the headers as ASGI wants them, cookies included."""
     headers = [
         (name.encode("ascii"), value.encode("latin1"))
         for name, value in response.items()

@@ -1,4 +1,4 @@
-"""All URLs: the admin, and what each app serves."""
+"""All URLs: the admin, and those of each app."""
 
 from django.contrib import admin
 from django.urls import include, path
@@ -12,5 +12,5 @@ urlpatterns = [
     path("", include("runs.urls")),
 ]
 
-handler400 = "runs.views.errors.bad_request"
-handler500 = "runs.views.errors.server_error"
+handler400 = "runs.views.error_pages.bad_request"
+handler500 = "runs.views.error_pages.server_error"

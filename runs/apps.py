@@ -4,45 +4,47 @@ from django.apps import AppConfig
 
 
 class RunsConfig(AppConfig):
-    """Name the app for Django."""
-
     name = "runs"
 
     def ready(self) -> None:
-        """Keep every change of a definition in the audit log."""
-        # Tables can be imported only when all apps are known.
+        """Register the models whose changes are audited."""
+        # Models can be imported only when all apps are loaded.
         from runs import models  # noqa: PLC0415
-        from runs.services.editing_spell import follow_drafts  # noqa: PLC0415
-        from tools.audit.follow import follow  # noqa: PLC0415
+        from runs.language import connect_sign_in  # noqa: PLC0415
+        from runs.services.agents.edit_sessions import connect_draft_signals  # noqa: PLC0415
+        from tools.audit.tracking import track_model  # noqa: PLC0415
 
-        follow(models.Provider, "provider")
-        follow(
+        track_model(models.Provider, "provider")
+        track_model(
             models.ProviderModel,
             "model",
             ignore=["provider", "seen_at", "edited"],
             name=lambda model: f"{model.provider}: {model}",
         )
-        follow(models.PromptTemplate, "prompt")
-        follow(models.Agent, "agent")
-        follow(
+        track_model(models.PromptTemplate, "prompt")
+        track_model(models.Agent, "agent")
+        track_model(
             models.AgentTool,
             "agent tool",
             ignore=["agent", "position"],
             name=lambda use: f"{use.agent}: {use.tool or use.sub_agent}",
         )
-        follow(
+        track_model(
             models.AgentVersion,
             "agent version",
             made="published",
             ignore=["definition"],
             name=lambda version: f"{version.agent}, {version}",
         )
-        follow(
+        track_model(
             models.Schedule,
             "schedule",
             ignore=["next_at", "last_at", "last_run", "missed", "skipped"]
             + ["problem", "problem_at"],
         )
-        follow(models.ApiToken, "API token")
-        follow(models.Webhook, "webhook", ignore=["failing_since", "old_secret_until"])
-        follow_drafts()
+        track_model(models.ApiToken, "API token")
+        track_model(
+            models.Webhook, "webhook", ignore=["failing_since", "old_secret_until"]
+        )
+        connect_draft_signals()
+        connect_sign_in()

@@ -1,19 +1,19 @@
-"""The Celery tasks: each is a door to one service."""
+"""The Celery tasks; each calls one service."""
 
 from celery import shared_task
 
-from runs.bell import DELIVER, TASK
-from runs.services.deliver import deliver
-from runs.services.execute_run import execute_run
+from runs.services.webhooks.deliver import send_delivery
+from runs.wakeup import DELIVER_TASK, EXECUTE_RUN_TASK
+from runs.worker.execute_run import execute_run
 
 
-@shared_task(name=TASK)
+@shared_task(name=EXECUTE_RUN_TASK)
 def execute_run_task(run_id: int) -> None:
-    """Execute what is left to do of a run; a second delivery does nothing."""
+    """Execute the rest of a run; a second delivery of the task does nothing."""
     execute_run(run_id)
 
 
-@shared_task(name=DELIVER)
+@shared_task(name=DELIVER_TASK)
 def deliver_task(delivery_id: int) -> None:
-    """Tell a webhook what became of a run; a second bell does nothing."""
-    deliver(delivery_id)
+    """Send a webhook delivery; a second delivery of the task does nothing."""
+    send_delivery(delivery_id)

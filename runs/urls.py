@@ -1,53 +1,49 @@
 """URLs of the app `runs`."""
 
+from django.contrib.auth.decorators import login_not_required
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.decorators.cache import cache_control
+from django.views.i18n import JavaScriptCatalog
 
-from runs.views import (
-    agent_form,
-    agent_import,
-    agent_tool,
-    agent_try,
-    agent_versions,
-    agents,
-    approvals,
-    chat,
-    health,
-    home,
-    owned,
-    people,
-    playground,
-    prompts,
-    provider_models,
-    providers,
-    run_again,
-    run_children,
-    run_choices,
-    run_compare,
-    run_export,
-    run_file,
-    run_fork,
-    run_list,
-    run_page,
-    run_resume,
-    run_share,
-    saved_filters,
-    schedule_form,
-    schedules,
-    sub_agent,
-    tool_files,
-    turn_parts,
-    webhooks,
-    workers,
-)
+from runs.views import health, home, people, webhooks, workers
+from runs.views.agents import archive_duplicate as owned
+from runs.views.agents import form as agent_form
+from runs.views.agents import import_file as agent_import
+from runs.views.agents import page as agents
+from runs.views.agents import sub_agent, tool_files
+from runs.views.agents import test_pane as agent_try
+from runs.views.agents import tool as agent_tool
+from runs.views.agents import versions as agent_versions
+from runs.views.approvals import page as approvals
+from runs.views.chat import page as chat
+from runs.views.chat import turn_parts
+from runs.views.compare import page as run_compare
+from runs.views.prompts import page as prompts
+from runs.views.prompts import playground
+from runs.views.providers import page as providers
+from runs.views.providers import provider_models
+from runs.views.run import children as run_children
+from runs.views.run import page as run_page
+from runs.views.run_actions import download as run_file
+from runs.views.run_actions import fork as run_fork
+from runs.views.run_actions import rerun as run_again
+from runs.views.run_actions import resume as run_resume
+from runs.views.run_actions import share as run_share
+from runs.views.run_list import bulk_actions as run_choices
+from runs.views.run_list import export as run_export
+from runs.views.run_list import page as run_list
+from runs.views.run_list import saved_filters
+from runs.views.schedules import form as schedule_form
+from runs.views.schedules import page as schedules
 
-definitions: list[URLPattern | URLResolver] = [
+definition_urls: list[URLPattern | URLResolver] = [
     path(f"{noun}s/<int:pk>/{verb}/", view, {"noun": noun}, name=f"{noun}-{verb}")
-    for noun in owned.MODELS
+    for noun in owned.DEFINITION_MODELS
     for verb, view in (
-        ("archive", owned.archive),
-        ("unarchive", owned.unarchive),
-        ("duplicate", owned.duplicate),
-        ("rename", owned.rename),
+        ("archive", owned.definition_archive),
+        ("unarchive", owned.definition_unarchive),
+        ("duplicate", owned.definition_duplicate),
+        ("rename", owned.definition_rename),
     )
 ]
 
@@ -62,42 +58,56 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("account/password/", people.set_password, name="set-password"),
     path("account/tokens/", people.token_list, name="token-list"),
     path("account/tokens/<int:pk>/revoke/", people.token_revoke, name="token-revoke"),
+    path("preferences/language/", people.set_language, name="set-language"),
+    path(
+        "jsi18n/",
+        login_not_required(cache_control(max_age=3600)(JavaScriptCatalog.as_view())),
+        name="script-translations",
+    ),
     path("preferences/theme/", people.set_theme, name="set-theme"),
-    path("runs/<int:pk>/", run_page.detail, name="run-detail"),
-    path("runs/<int:pk>/fork/", run_fork.fork, name="run-fork"),
-    path("runs/<int:pk>/fork/<int:number>/", run_fork.fork, name="run-fork"),
-    path("runs/<int:pk>/brief/", run_children.brief, name="run-brief"),
-    path("runs/<int:pk>/outline/", run_children.outline, name="run-outline"),
-    path("runs/<int:pk>/share/", run_share.share, name="run-share"),
+    path("runs/<int:pk>/", run_page.run_detail, name="run-detail"),
+    path("runs/<int:pk>/fork/", run_fork.run_fork, name="run-fork"),
+    path("runs/<int:pk>/fork/<int:number>/", run_fork.run_fork, name="run-fork"),
+    path("runs/<int:pk>/brief/", run_children.run_brief, name="run-brief"),
+    path("runs/<int:pk>/outline/", run_children.run_outline, name="run-outline"),
+    path("runs/<int:pk>/share/", run_share.run_share, name="run-share"),
     path(
         "runs/<int:pk>/share/<int:share_pk>/revoke/",
-        run_share.revoke,
+        run_share.run_share_revoke,
         name="run-share-revoke",
     ),
-    path("shared/<str:token>/", run_share.shared, name="run-shared"),
-    path("runs/<int:pk>/export/html/", run_file.as_html, name="run-export-html"),
-    path("runs/<int:pk>/export/json/", run_file.as_json, name="run-export-json"),
-    path("runs/<int:pk>/rows/", run_page.rows, name="run-rows"),
-    path("runs/<int:pk>/next-error/", run_page.find_error, name="run-next-error"),
-    path("runs/<int:pk>/actions/", run_page.actions, name="run-actions"),
-    path("runs/<int:pk>/banner/", run_page.banner, name="run-banner"),
-    path("runs/<int:pk>/stop/", run_page.stop, name="run-stop"),
-    path("runs/<int:pk>/again/", run_again.again, name="run-again"),
-    path("runs/<int:pk>/continue/", run_page.go_on, name="run-continue"),
-    path("runs/<int:pk>/resume/", run_resume.resume, name="run-resume"),
-    path("runs/<int:pk>/answer/", run_page.download_answer, name="run-answer"),
+    path("shared/<str:token>/", run_share.run_shared, name="run-shared"),
+    path(
+        "runs/<int:pk>/export/html/", run_file.run_export_html, name="run-export-html"
+    ),
+    path(
+        "runs/<int:pk>/export/json/", run_file.run_export_json, name="run-export-json"
+    ),
+    path("runs/<int:pk>/rows/", run_page.run_rows, name="run-rows"),
+    path("runs/<int:pk>/next-error/", run_page.run_next_error, name="run-next-error"),
+    path("runs/<int:pk>/actions/", run_page.run_actions, name="run-actions"),
+    path("runs/<int:pk>/banner/", run_page.run_banner, name="run-banner"),
+    path("runs/<int:pk>/stop/", run_page.run_stop, name="run-stop"),
+    path("runs/<int:pk>/again/", run_again.run_again, name="run-again"),
+    path("runs/<int:pk>/continue/", run_page.run_continue, name="run-continue"),
+    path("runs/<int:pk>/resume/", run_resume.run_resume, name="run-resume"),
+    path("runs/<int:pk>/answer/", run_page.run_answer, name="run-answer"),
     path(
         "runs/<int:pk>/steps/<int:number>/playground/",
         playground.run_playground,
         name="run-playground",
     ),
-    path("runs/<int:pk>/steps/<int:number>/<slug:what>/", run_page.raw, name="run-raw"),
-    path("live/runs/<int:pk>/", run_page.live, name="run-live"),
+    path(
+        "runs/<int:pk>/steps/<int:number>/<slug:what>/",
+        run_page.run_raw,
+        name="run-raw",
+    ),
+    path("live/runs/<int:pk>/", run_page.run_live, name="run-live"),
     path("live/turns/<slug:key>/", turn_parts.turn_live, name="turn-live"),
     path("runs/<int:pk>/asks/", turn_parts.turn_asks, name="turn-asks"),
-    path("live/me/", people.live, name="live-me"),
+    path("live/me/", people.live_me, name="live-me"),
     path("parts/health/", people.health_part, name="health-part"),
-    path("runs/compare/", run_compare.compare, name="run-compare"),
+    path("runs/compare/", run_compare.run_compare, name="run-compare"),
     path("runs/", run_list.run_list, name="run-list"),
     path("runs/groups/", run_list.run_groups, name="run-groups"),
     path("runs/count/", run_list.run_count, name="run-count"),
@@ -210,7 +220,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("prompts/<int:pk>/", prompts.prompt_detail, name="prompt-detail"),
     path("providers/", providers.provider_list, name="provider-list"),
     path("providers/new/", providers.provider_create, name="provider-create"),
-    path("providers/found/", providers.found_servers, name="provider-found"),
+    path("providers/found/", providers.provider_found, name="provider-found"),
     path("providers/<int:pk>/", providers.provider_detail, name="provider-detail"),
     path("providers/<int:pk>/test/", providers.provider_test, name="provider-test"),
     path(
@@ -237,5 +247,5 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="delivery-again",
     ),
     path("workers/", workers.worker_list, name="worker-list"),
-    *definitions,
+    *definition_urls,
 ]

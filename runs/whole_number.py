@@ -1,16 +1,16 @@
-"""Whole numbers as addresses and forms send them: ids of rows, places, sequences."""
+"""Whole numbers in URLs and forms: ids, positions, sequence numbers."""
 
-HIGHEST = 2**63 - 1
-"""What the id of a row can be at most; a database refuses to look for more."""
-LONGEST = len(str(HIGHEST))
+MAX_BIGINT = 2**63 - 1
+"""The largest id; a database refuses larger ones."""
+MAX_BIGINT_DIGITS = len(str(MAX_BIGINT))
 
 
-def whole_number(text: str) -> int | None:
-    """Return the number that ASCII digits write; None for all else, and over 63 bits.
+def parse_whole_number(text: str) -> int | None:
+    """Return the number of ASCII digits; None for anything else, and over 63 bits.
 
-    No sign and no space is taken, and nothing long is read: Python itself refuses to.
+    Signs and spaces are refused, and long texts are not converted: Python raises.
     """
-    if not (text.isascii() and text.isdigit() and len(text) <= LONGEST):
+    if not (text.isascii() and text.isdigit() and len(text) <= MAX_BIGINT_DIGITS):
         return None
     number = int(text)
-    return number if number <= HIGHEST else None
+    return number if number <= MAX_BIGINT else None

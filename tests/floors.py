@@ -2,6 +2,7 @@
 
 import ast
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -13,8 +14,10 @@ FLOORS: list[list[str]] = [
         "runs.api",
         "runs.live",
         "runs.forms",
+        "runs.ui",
         "runs.admin",
         "runs.htmx",
+        "runs.language",
         "runs.whole_number",
         "runs.urls",
         "runs.apps",
@@ -22,33 +25,39 @@ FLOORS: list[list[str]] = [
         "runs.management",
     ],
     ["runs.tasks"],
+    ["runs.worker"],
     ["runs.services"],
-    ["runs.bell"],
-    ["runs.stream"],
+    ["runs.store"],
+    ["runs.wakeup"],
+    ["runs.redis_streams"],
     ["runs.models"],
     ["runs.llm"],
     ["runs.engine"],
     ["tools"],
     [
         "tools.spec",
-        "tools.netguard",
-        "tools.small_client",
-        "tools.http_answer",
-        "tools.transport",
-        "tools.sockets",
-        "tools.netpolicy",
-        "tools.addresses",
-        "tools.web_address",
         "tools.errors",
         "tools.registry",
-        "tools.watch",
-        "tools.signature",
-        "tools.safe_schema",
-        "tools.storable",
-        "tools.text_flaw",
+        "tools.net.addresses",
+        "tools.net.deadline",
+        "tools.net.http_response",
+        "tools.net.netguard",
+        "tools.net.netpolicy",
+        "tools.net.keepalive_client",
+        "tools.net.server_sent_events",
+        "tools.net.sockets",
+        "tools.net.transport",
+        "tools.net.web_address",
+        "tools.schema.safe_schema",
+        "tools.schema.signature",
+        "tools.text.parse_errors",
+        "tools.text.storable",
     ],
 ]
 """From the top down: a module may import its own floor and those below."""
+
+MOST_MODULES = 20
+"""Modules directly in one folder; a folder with more gets packages."""
 
 FLAT = ["runs.llm", "runs.engine", *FLOORS[-1]]
 """Without Django, and so without our own modules that need it."""
@@ -59,10 +68,9 @@ BANNED = {
 }
 """Packages of others that a floor must not know."""
 
-KNOW_CELERY = ["agentsite", "runs.tasks", "runs.bell"]
+KNOW_CELERY = ["agentsite", "runs.tasks", "runs.wakeup"]
 
-
-PLAIN = {"agentsite.supervise", "agentsite.children"}
+PLAIN = {"agentsite.supervise", "agentsite.child_processes"}
 """The supervisor: starts fast and stays small."""
 
 STANDARD = sys.stdlib_module_names
@@ -94,7 +102,9 @@ def breaches(root: Path) -> list[str]:
             f"{found.importer}:{found.line} imports {found.imported}: {why}."
             for why in why_not(found)
         ]
-    return said + [f"Circle: {' -> '.join(circle)}." for circle in circles(imports)]
+    said += [f"Cycle: {' -> '.join(cycle)}." for cycle in cycles_of_modules(imports)]
+    said += [f"Cycle: {' -> '.join(cycle)}." for cycle in cycles_of_folders(imports)]
+    return said + list(crowded_folders(modules.values(), root))
 
 
 def modules_in(root: Path) -> Iterator[tuple[str, Path]]:
@@ -145,7 +155,7 @@ def why_not(found: Import) -> Iterator[str]:
     if importer in PLAIN and {top, imported}.isdisjoint(PLAIN | STANDARD):
         yield "the supervisor is standard library only"
     if top in {"celery", "kombu"} and not any(within(importer, k) for k in KNOW_CELERY):
-        yield "only the bell, the tasks and agentsite know Celery"
+        yield "only wakeup, tasks and agentsite know Celery"
     for prefix, banned in BANNED.items():
         if within(importer, prefix) and top in banned:
             yield f"{prefix} must not know {top}"
@@ -164,21 +174,49 @@ def climbs(importer: str, imported: str) -> Iterator[str]:
         yield "a module without Django imports only such modules"
 
 
-def circles(imports: Iterable[Import]) -> Iterator[list[str]]:
-    """Yield each circle of modules once, beginning with its first name."""
+def cycles_of_modules(imports: Iterable[Import]) -> Iterator[list[str]]:
+    """Yield each cycle of modules once, beginning with its first name."""
     graph: dict[str, set[str]] = {}
     for importer, imported, _ in imports:
         graph.setdefault(importer, set()).add(imported)
+    yield from cycles_of(graph)
+
+
+def cycles_of_folders(imports: Iterable[Import]) -> Iterator[list[str]]:
+    """Yield each cycle between the members of one folder, its files and packages.
+
+    An import from `a.b.c` to `a.d.e` is an edge from `a.b` to `a.d`.
+    """
+    graphs: dict[int, dict[str, set[str]]] = {}
+    for importer, imported, _ in imports:
+        mine, theirs = importer.split("."), imported.split(".")
+        same = 0
+        while same < min(len(mine), len(theirs)) and mine[same] == theirs[same]:
+            same += 1
+        if same < min(len(mine), len(theirs)):
+            start, end = (".".join(name[: same + 1]) for name in (mine, theirs))
+            graphs.setdefault(same, {}).setdefault(start, set()).add(end)
+    seen: set[frozenset[str]] = set()
+    for graph in graphs.values():
+        for cycle in cycles_of(graph):
+            members = frozenset(cycle)
+            if members not in seen and not members <= {i.importer for i in imports}:
+                seen.add(members)
+                yield cycle
+
+
+def cycles_of(graph: dict[str, set[str]]) -> Iterator[list[str]]:
+    """Yield each cycle once, beginning with its first name."""
     seen: set[frozenset[str]] = set()
     for start in sorted(graph):
-        circle = way_back(graph, start)
-        if circle and frozenset(circle) not in seen:
-            seen.add(frozenset(circle))
-            yield circle
+        cycle = way_back(graph, start)
+        if cycle and frozenset(cycle) not in seen:
+            seen.add(frozenset(cycle))
+            yield cycle
 
 
 def way_back(graph: dict[str, set[str]], start: str) -> list[str]:
-    """Return the shortest way from `start` to itself; empty where there is none."""
+    """Return the shortest way from `start` to itself; empty if there is none."""
     ways = [[start]]
     reached: set[str] = set()
     while ways:
@@ -190,6 +228,15 @@ def way_back(graph: dict[str, set[str]], start: str) -> list[str]:
                 reached.add(following)
                 ways.append([*way, following])
     return []
+
+
+def crowded_folders(paths: Iterable[Path], root: Path) -> Iterator[str]:
+    """Yield a sentence for each folder with too many modules."""
+    counts = Counter(path.parent for path in paths if path.name != "__init__.py")
+    for folder, count in sorted(counts.items()):
+        if count > MOST_MODULES:
+            name = folder.relative_to(root)
+            yield f"{name} has {count} modules, at most {MOST_MODULES}: add packages."
 
 
 def is_bare_package(name: str) -> bool:

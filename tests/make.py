@@ -1,6 +1,6 @@
 """Makers: a row of each kind with a default for every field.
 
-A test names only what matters to it: `make_run(status="stopped")`.
+A test names only what matters to it: `make_run(status="limit_reached")`.
 """
 
 import hashlib
@@ -19,7 +19,6 @@ from runs.models import (
     AgentVersion,
     Decision,
     Delivery,
-    Event,
     ModelCall,
     PromptTemplate,
     Provider,
@@ -27,13 +26,15 @@ from runs.models import (
     Schedule,
     Spec,
     Webhook,
+    WebhookEvent,
     Worker,
 )
-from runs.models.runs import OVER
-from runs.models.webhooks import TEST
-from runs.services.freeze_agent import freeze_agent, spec_row
-from runs.services.outbox import FACTS
-from runs.services.sign_delivery import new_secret
+from runs.models.runs import FINISHED_STATUSES
+from runs.models.webhooks import TEST_EVENT
+from runs.services.spec.freeze import freeze_agent
+from runs.services.webhooks.sign import generate_webhook_secret
+from runs.store.outbox import FACTS
+from runs.store.specs import get_or_create_spec
 from tools.models import Tool
 from tools.secrets import seal
 
@@ -155,9 +156,9 @@ def fit(status: str, now: datetime) -> dict[str, Any]:
         columns |= {"started_at": now, "fence": 1}
     if status == "running":
         columns["lease_until"] = now + timedelta(seconds=30)
-    if status in OVER:
+    if status in FINISHED_STATUSES:
         columns["ended_at"] = now
-    if status == "stopped":
+    if status == "limit_reached":
         columns["stop_reason"] = "iterations"
     if status == "succeeded":
         columns["output"] = "4"
@@ -173,7 +174,7 @@ def make_schedule(
     owner = owner or (agent.owner if agent else make_user())
     if agent is None:
         agent = make_agent(owner)
-        make_version(agent, spec=spec_row(freeze_agent(agent)))
+        make_version(agent, spec=get_or_create_spec(freeze_agent(agent)))
     defaults = {
         "name": f"schedule {next(_count)}",
         "inputs": {"input": "What is new?"},
@@ -247,8 +248,8 @@ def make_webhook(
     """Make a webhook that is told of everything that becomes of its owner's runs."""
     defaults = {
         "name": f"webhook {next(_count)}",
-        "events": [event.value for event in Event],
-        "sealed_secret": seal(new_secret()),
+        "events": [event.value for event in WebhookEvent],
+        "sealed_secret": seal(generate_webhook_secret()),
     }
     webhook = Webhook(owner=owner or make_user(), **{**defaults, **fields})
     webhook.set_url(url)
@@ -267,10 +268,10 @@ def make_delivery(
     now = timezone.now()
     over = {"status": "waiting", **fields}["status"] != "waiting"
     defaults: dict[str, Any] = {
-        "event": Event.FAILED if run else TEST,
+        "event": WebhookEvent.FAILED if run else TEST_EVENT,
         "seq": run.seq if run else 0,
         "facts": facts_of(run) if run else {},
-        "not_before": None if over else now - timedelta(seconds=1),
+        "available_at": None if over else now - timedelta(seconds=1),
         "ended_at": now if over else None,
         "created_at": now,
     }

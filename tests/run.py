@@ -1,4 +1,4 @@
-"""Run every test on SQLite and on a private PostgreSQL: `python -m tests.run`."""
+"""Run every test, on PostgreSQL or SQLite or both: `python -m tests.run [options]`."""
 
 import os
 import subprocess
@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,23 +15,57 @@ import pytest
 from tests.postgres import find_initdb, postgresql
 
 ROOT = Path(__file__).parent.parent
-SLOW = "faults or browser"
 SEED = os.environ.get("SEED", "1")
-"""Of the order of the tests: the same each time, so that a failure comes again."""
-ONCE = [
-    "tests/browser/test_accessibility.py",  # these look at how pages are drawn and read
+"""Fixes the order of the tests, so that a failure can be repeated."""
+BROWSER, FAULTS = "tests/browser", "tests/faults"
+"""Slow, and never in one process: Playwright leaves an event loop running."""
+ON_SQLITE_TOO = [
+    "tests/agentsite/test_settings.py",
+    "tests/agentsite/test_threaded.py",
+    "tests/live/test_hub.py",
+    "tests/models",
+    "tests/services/approvals/test_answer.py",
+    "tests/services/conversations",
+    "tests/services/forks",
+    "tests/services/health",
+    "tests/services/runs",
+    "tests/services/schedules/test_fire.py",
+    "tests/services/search",
+    "tests/services/test_bootstrap.py",
+    "tests/services/webhooks/test_deliver.py",
+    "tests/store",
+    "tests/tools/sql",
+    "tests/views/run_list",
+    "tests/views/test_health.py",
+    "tests/worker/test_call_agents_at_once.py",
+    "tests/worker/test_execute_run.py",
+    "tests/worker/test_sweep.py",
+]
+"""Quick tests of SQL, locks, JSON, dates and commits; the others run once."""
+SLOW_ON_SQLITE = [
+    "tests/browser/test_accessibility.py",
     "tests/browser/test_agent_pages.py",
     "tests/browser/test_every_page.py",
+    "tests/browser/test_newcomer.py",
     "tests/browser/test_pages.py",
     "tests/browser/test_playground.py",
     "tests/browser/test_run_reading.py",
     "tests/browser/test_tool_admin.py",
-    "tests/faults/test_soak.py",  # these two start servers of their own
+    "tests/faults/test_soak.py",
     "tests/faults/test_supervise.py",
 ]
-"""Slow tests that no database can change: SQLite is enough."""
-WITH_POSTGRESQL = ["tests/tools/test_borrowed_connection.py"]
-"""What there is in PostgreSQL alone."""
+"""Slow tests that no database can change, or that need the default one."""
+SLOW_ON_BOTH = ["tests/faults/test_kill_points.py"]
+ONLY_POSTGRESQL = ["tests/tools/sql/test_borrowed_connection.py"]
+
+
+class Part(NamedTuple):
+    """One run of pytest: what it is called, and its arguments."""
+
+    title: str
+    database: str
+    """Name of a PostgreSQL database to be created; empty for SQLite."""
+    arguments: list[str]
 
 
 class Result(NamedTuple):
@@ -44,14 +79,14 @@ class Result(NamedTuple):
 
 
 def main() -> int:
-    """Run all; the last lines are a summary."""
-    results = run_twice("SQLite", url="", quick="", ignored=WITH_POSTGRESQL)
+    """Run all parts; the last lines are a summary."""
+    started = time.monotonic()
     initdb = find_initdb()
-    if initdb is not None:
+    if initdb is None:
+        results = run_all(only_sqlite(), server="")
+    else:
         with postgresql(initdb) as server:
-            results += run_twice(
-                "PostgreSQL", url=server.url, quick="database and ", ignored=ONCE
-            )
+            results = run_all(on_both(), server=server.url.rpartition("/")[0])
     print("\n=== Summary")
     for each in results:
         print(
@@ -59,50 +94,101 @@ def main() -> int:
             f"{each.skipped:3} skipped {each.seconds:6.0f} s"
         )
     if initdb is None:
-        print("PostgreSQL was not found, so only half of this ran: install postgresql.")
+        print("PostgreSQL was not found; only SQLite was tested. Install postgresql.")
     bad = sum(each.failed + each.skipped for each in results)
-    print("All passed." if not bad else f"{bad} tests failed or were skipped.")
+    print("All passed" if not bad else f"{bad} tests failed or were skipped", end="")
+    print(f" in {time.monotonic() - started:.0f} s.")
     return 1 if bad else 0
 
 
-def run_twice(title: str, *, url: str, quick: str, ignored: list[str]) -> list[Result]:
-    """Run the quick tests side by side, then the slow ones alone.
-
-    `quick` says which of the quick ones; empty for all.
-    """
-    options = [f"--ignore={path}" for path in ignored]
+def on_both() -> list[list[Part]]:
+    """Return groups of parts; the parts of a group run at the same time."""
+    on_postgresql = ignore(SLOW_ON_SQLITE)
+    browser = [path for path in SLOW_ON_SQLITE if path.startswith(BROWSER)]
+    faults = [path for path in SLOW_ON_SQLITE if path.startswith(FAULTS)]
     return [
-        run(title, ["-m", f"{quick}not ({SLOW})", "-n", "2", *options], url=url),
-        run(f"{title}, slow", ["-m", SLOW, *options], url=url),
+        [
+            Part(
+                "PostgreSQL", "quick", ["tests", *ignore([BROWSER, FAULTS]), "-n", "2"]
+            ),
+            Part("PostgreSQL, faults", "faults", [FAULTS, *on_postgresql]),
+        ],
+        [
+            Part("SQLite", "", [*ON_SQLITE_TOO, *ignore(ONLY_POSTGRESQL)]),
+            Part("PostgreSQL, browser", "browser", [BROWSER, *on_postgresql]),
+        ],
+        [
+            Part("SQLite, browser", "", [*browser, *by_file(2)]),
+        ],
+        [
+            Part("SQLite, faults", "", [*faults, *SLOW_ON_BOTH]),  # the soak, alone
+        ],
     ]
 
 
-def run(title: str, options: list[str], *, url: str) -> Result:
-    """Run pytest once; what it prints is shown as it comes."""
-    print(f"\n=== {title}, in the order of seed {SEED}", flush=True)
+def only_sqlite() -> list[list[Part]]:
+    """Return the groups for a machine without PostgreSQL."""
+    ignored = ignore([BROWSER, FAULTS, *ONLY_POSTGRESQL])
+    return [
+        [Part("SQLite", "", ["tests", *ignored, "-n", "2"])],
+        [
+            Part("SQLite, browser", "", [BROWSER, *by_file(2)]),
+        ],
+        [
+            Part("SQLite, faults", "", [FAULTS]),
+        ],
+    ]
+
+
+def ignore(paths: list[str]) -> list[str]:
+    return [f"--ignore={path}" for path in paths]
+
+
+def by_file(workers: int) -> list[str]:
+    """Give each worker whole files, so that it starts few sites."""
+    return ["-n", str(workers), "--dist", "loadfile"]
+
+
+def run_all(groups: list[list[Part]], *, server: str) -> list[Result]:
+    """Run the groups one after another."""
+    results = []
+    for group in groups:
+        with ThreadPoolExecutor(len(group)) as threads:
+            results += threads.map(lambda part: run(part, server=server), group)
+    return results
+
+
+def run(part: Part, *, server: str) -> Result:
+    """Run pytest once, and print what it said at its end."""
+    url = f"{server}/{part.database}" if part.database else ""
     environment = {**os.environ, "DATABASE_URL": url}
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder, "report.xml")
-        code = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-rs", f"--junitxml={report}"]
-            + [f"--randomly-seed={SEED}", *options, *sys.argv[1:]],
-            cwd=ROOT,
-            env=environment,
-        ).returncode
-        return read(title, report, code, time.monotonic() - started)
+        report, output = Path(folder, "report.xml"), Path(folder, "output")
+        with output.open("wb") as out:
+            code = subprocess.run(
+                [sys.executable, "-m", "pytest", "-q", "-rs", f"--junitxml={report}"]
+                + [f"--randomly-seed={SEED}", *part.arguments, *sys.argv[1:]],
+                cwd=ROOT,
+                env=environment,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+            ).returncode
+        text = output.read_text(errors="replace")
+        print(f"\n=== {part.title}, seed {SEED}\n{text}", flush=True)
+        return count(part.title, report, code, time.monotonic() - started)
 
 
-def read(title: str, report: Path, code: int, seconds: float) -> Result:
+def count(title: str, report: Path, code: int, seconds: float) -> Result:
     """Count what the report says; a run that ended badly counts as a failure."""
     if code == pytest.ExitCode.NO_TESTS_COLLECTED:
         return Result(title, 0, 0, 0, seconds)
     if not report.exists():
         return Result(title, 0, 1, 0, seconds)
     suite = ET.parse(report).getroot().find("testsuite")
-    count = {} if suite is None else suite.attrib
-    total, skipped = int(count.get("tests", 0)), int(count.get("skipped", 0))
-    failed = int(count.get("failures", 0)) + int(count.get("errors", 0))
+    found = {} if suite is None else suite.attrib
+    total, skipped = int(found.get("tests", 0)), int(found.get("skipped", 0))
+    failed = int(found.get("failures", 0)) + int(found.get("errors", 0))
     failed = max(failed, int(code != 0))
     return Result(title, max(total - failed - skipped, 0), failed, skipped, seconds)
 

@@ -1,4 +1,4 @@
-"""Imports go down the floors, never up, and never in a circle."""
+"""Imports go down the floors, never up, and never in a cycle."""
 
 from pathlib import Path
 
@@ -41,11 +41,19 @@ def plant(root: Path, files: dict[str, str]) -> list[str]:
         pytest.param(
             "runs/services/a.py", "from ..tasks import x", "never up", id="relative"
         ),
-        pytest.param("runs/bell.py", "import runs.services", "never up", id="bell"),
-        pytest.param("runs/stream.py", "import runs.bell", "never up", id="stream"),
+        pytest.param("runs/wakeup.py", "import runs.services", "never up", id="wakeup"),
+        pytest.param(
+            "runs/redis_streams.py", "import runs.wakeup", "never up", id="stream"
+        ),
         pytest.param("runs/llm/a.py", "import runs.models", "never up", id="llm"),
         pytest.param("runs/engine/a.py", "import runs.llm", "never up", id="engine"),
         pytest.param("tools/kinds/a.py", "import runs.engine", "never up", id="tools"),
+        pytest.param(
+            "runs/store/a.py", "import runs.services.b", "never up", id="store"
+        ),
+        pytest.param(
+            "runs/services/a.py", "import runs.worker.b", "never up", id="worker"
+        ),
         pytest.param("tools/spec.py", "import tools.models", "never up", id="spec"),
         pytest.param("runs/tasks.py", "import agentsite.env", "never up", id="site"),
         pytest.param("runs/engine/a.py", "import django", "know django", id="django"),
@@ -54,7 +62,7 @@ def plant(root: Path, files: dict[str, str]) -> list[str]:
             "runs/llm/a.py", "from django.db import x", "know django", id="llm-django"
         ),
         pytest.param(
-            "tools/netguard.py", "import django", "know django", id="guard-django"
+            "tools/net/netguard.py", "import django", "know django", id="guard-django"
         ),
         pytest.param(
             "runs/llm/a.py", "import tools.models", "without Django", id="by-the-way"
@@ -77,7 +85,7 @@ def test_a_planted_breach_is_found(tmp_path, file, text, why):
     assert why in said
 
 
-def test_a_circle_on_one_floor_is_found_once(tmp_path):
+def test_a_cycle_on_one_floor_is_found_once(tmp_path):
     said = plant(
         tmp_path,
         {
@@ -88,9 +96,31 @@ def test_a_circle_on_one_floor_is_found_once(tmp_path):
     )
 
     assert said == [
-        "Circle: runs.services.a -> runs.services.b -> runs.services.c"
+        "Cycle: runs.services.a -> runs.services.b -> runs.services.c"
         " -> runs.services.a."
     ]
+
+
+def test_a_cycle_of_two_folders_is_found(tmp_path):
+    said = plant(
+        tmp_path,
+        {
+            "runs/services/chat/a.py": "import runs.services.forks.b",
+            "runs/services/chat/c.py": "",
+            "runs/services/forks/b.py": "",
+            "runs/services/forks/d.py": "from runs.services.chat.c import x",
+        },
+    )
+
+    assert said == [
+        "Cycle: runs.services.chat -> runs.services.forks -> runs.services.chat."
+    ]
+
+
+def test_a_crowded_folder_is_found(tmp_path):
+    said = plant(tmp_path, {f"runs/services/a{number}.py": "" for number in range(21)})
+
+    assert said == ["runs/services has 21 modules, at most 20: add packages."]
 
 
 @pytest.mark.parametrize(
@@ -99,8 +129,8 @@ def test_a_circle_on_one_floor_is_found_once(tmp_path):
         pytest.param("runs/views/a.py", "import runs.services.b", id="down"),
         pytest.param("runs/engine/a.py", "from tools.spec import x", id="spec"),
         pytest.param("runs/llm/a.py", "import httpx", id="llm-http"),
-        pytest.param("runs/services/a.py", "import runs.bell", id="bell"),
-        pytest.param("runs/bell.py", "from celery import x", id="bell-celery"),
+        pytest.param("runs/services/a.py", "import runs.wakeup", id="wakeup"),
+        pytest.param("runs/wakeup.py", "from celery import x", id="wakeup-celery"),
     ],
 )
 def test_a_rightful_import_passes(tmp_path, file, text):

@@ -10,7 +10,13 @@ from django.urls import get_resolver, path
 
 from tests.access import Door, doors, is_open
 
-PUBLIC: set[str] = {"sign-in", "login-link", "health", "run-shared"}
+PUBLIC: set[str] = {
+    "sign-in",
+    "login-link",
+    "health",
+    "run-shared",
+    "script-translations",
+}
 """Names of the URLs that strangers may open."""
 
 OWN_GUARD = ("admin:", "api", "api-")

@@ -5,12 +5,12 @@ import sys
 from django.apps import AppConfig
 from django.conf import settings
 
-from tools.mcp.commands import read_commands
-from tools.outbound import policy_of
+from tools.mcp.commands import parse_server_commands
+from tools.net.outbound_policy import get_net_policy
 from tools.registry import ToolModuleBroken, load_tool_modules
-from tools.sql.connections import read_connections
+from tools.sql.connections import parse_sql_connections
 
-BUILTIN = [
+BUILTIN_MODULES = [
     f"tools.builtin.{name}"
     for name in (
         "calculator",
@@ -34,22 +34,22 @@ class ToolsConfig(AppConfig):
 
     def ready(self) -> None:
         """Import the built-in tools, then those the operator named; check the lists."""
-        follow_tables()
-        load_tool_modules(BUILTIN)
+        register_audited_models()
+        load_tool_modules(BUILTIN_MODULES)
         try:
             load_tool_modules(settings.TOOL_MODULES)
-            policy_of("tool")
+            get_net_policy("tool")
         except ValueError as error:
             sys.exit(f"The variable AGENTSITE_PRIVATE_HOSTS has a wrong value: {error}")
         except ToolModuleBroken as error:
             sys.exit(str(error))
         try:
-            read_commands(settings.MCP_COMMANDS)
+            parse_server_commands(settings.MCP_COMMANDS)
         except ValueError as error:
             sys.exit(f"The variable AGENTSITE_MCP_COMMANDS has a wrong value: {error}.")
         self.check_web_search()
         try:
-            read_connections(settings.SQL_CONNECTIONS)
+            parse_sql_connections(settings.SQL_CONNECTIONS)
         except ValueError as error:
             sys.exit(
                 f"The variable AGENTSITE_SQL_CONNECTIONS has a wrong value: {error}."
@@ -58,24 +58,24 @@ class ToolsConfig(AppConfig):
     def check_web_search(self) -> None:
         """End the start with a sentence where the service is named wrongly."""
         # It is one of the tools, which are loaded above.
-        from tools.builtin.web_search import search_of  # noqa: PLC0415
+        from tools.builtin.web_search import parse_search_settings  # noqa: PLC0415
 
         try:
-            search_of(settings.WEB_SEARCH, settings.WEB_SEARCH_KEY)
+            parse_search_settings(settings.WEB_SEARCH, settings.WEB_SEARCH_KEY)
         except ValueError as error:
             sys.exit(f"The variable AGENTSITE_WEB_SEARCH has a wrong value: {error}.")
 
 
-def follow_tables() -> None:
+def register_audited_models() -> None:
     """Keep every change of tools, and of who may do what, in the audit log."""
     # Tables can be imported only when all apps are known.
     from django.contrib.auth.models import Group, User  # noqa: PLC0415
 
-    from tools.audit.follow import follow  # noqa: PLC0415
+    from tools.audit.tracking import track_model  # noqa: PLC0415
     from tools.models import Credential, McpServer, Tool  # noqa: PLC0415
 
-    follow(Tool, "tool")
-    follow(Credential, "credential")
-    follow(McpServer, "MCP server")
-    follow(User, "user")
-    follow(Group, "group")
+    track_model(Tool, "tool")
+    track_model(Credential, "credential")
+    track_model(McpServer, "MCP server")
+    track_model(User, "user")
+    track_model(Group, "group")

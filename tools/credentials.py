@@ -14,11 +14,11 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from tools.errors import ToolFailed
-from tools.exchange import Asked
 from tools.models import Credential, Tool
+from tools.net.http_exchange import Request
 from tools.secrets import SecretUnreadable, unseal
 
-COVER = "[secret]"
+CREDENTIAL_MASK = "[secret]"
 
 
 class CredentialRefused(ToolFailed):
@@ -29,7 +29,7 @@ class CredentialRefused(ToolFailed):
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenCredential:
     """A secret, ready to be sent."""
 
     kind: str
@@ -38,14 +38,16 @@ class Opened:
     hosts: tuple[str, ...]
     secret: str = field(repr=False)
 
-    def added_to(self, asked: Asked) -> Asked:
+    def apply_to(self, asked: Request) -> Request:
         """Return the request with the secret; refuse a host it is not bound to."""
         host = (urlsplit(asked.url).hostname or "").lower().rstrip(".")
-        if not any(covers(one, host) for one in self.hosts):
+        if not any(host_matches(one, host) for one in self.hosts):
             raise CredentialRefused(f"it is not bound to the host {host!r}")
         match self.kind:
             case Credential.Kind.QUERY:
-                return replace(asked, url=with_query(asked.url, self.name, self.secret))
+                return replace(
+                    asked, url=add_query_parameter(asked.url, self.name, self.secret)
+                )
             case Credential.Kind.HEADER:
                 name, value = self.name, self.secret
             case Credential.Kind.BASIC:
@@ -56,24 +58,26 @@ class Opened:
         others = {k: v for k, v in asked.headers.items() if k.lower() != name.lower()}
         return replace(asked, headers={**others, name: value})
 
-    def covered(self, text: str) -> str:
+    def mask_secret(self, text: str) -> str:
         """Return `text` without the secret, which a server may echo as it came."""
-        for spelling in self.spellings:
-            text = text.replace(spelling, COVER)
+        for spelling in self.list_encodings:
+            text = text.replace(spelling, CREDENTIAL_MASK)
         return text
 
-    def covered_in(self, value: Any) -> Any:
+    def mask_secret_in(self, value: Any) -> Any:
         """Return JSON without the secret, in names and texts at any depth."""
         if isinstance(value, str):
-            return self.covered(value)
+            return self.mask_secret(value)
         if isinstance(value, list):
-            return [self.covered_in(one) for one in value]
+            return [self.mask_secret_in(one) for one in value]
         if isinstance(value, dict):
-            return {self.covered(k): self.covered_in(v) for k, v in value.items()}
+            return {
+                self.mask_secret(k): self.mask_secret_in(v) for k, v in value.items()
+            }
         return value
 
     @property
-    def spellings(self) -> list[str]:
+    def list_encodings(self) -> list[str]:
         """How the secret is written: as it is, for basic, in addresses, JSON, HTML."""
         if not self.secret:
             return []
@@ -99,16 +103,16 @@ PERCENT, UNICODE = re.compile(r"%[0-9A-F]{2}"), re.compile(r"\\u([0-9a-f]{4})")
 """As Python writes them; other languages write the letters in the other case."""
 
 
-def open_credential(pk: int, *, tool_id: int | None) -> Opened:
+def open_credential(pk: int, *, tool_id: int | None) -> OpenCredential:
     """Return the credential as it is now, if the owner of the tool may still use it."""
-    with connection_for_a_moment():
+    with temporary_db_connection():
         tool = Tool.objects.select_related("owner").filter(pk=tool_id or 0).first()
         if tool is None:
             raise CredentialRefused("it does not exist any more")
-        return open_credential_of(pk, owner=tool.owner)
+        return open_credential_for_owner(pk, owner=tool.owner)
 
 
-def open_credential_of(pk: int, *, owner: User) -> Opened:
+def open_credential_for_owner(pk: int, *, owner: User) -> OpenCredential:
     """Return the credential as it is now, if `owner`, of the tool, may still use it."""
     row: Any = Credential.objects.filter(pk=pk).first()
     if row is None:
@@ -121,11 +125,11 @@ def open_credential_of(pk: int, *, owner: User) -> Opened:
         secret = unseal(row.sealed)
     except SecretUnreadable as error:
         raise CredentialRefused(str(error).rstrip(".")) from None
-    return Opened(row.kind, row.field, tuple(row.hosts), secret)
+    return OpenCredential(row.kind, row.field, tuple(row.hosts), secret)
 
 
 @contextmanager
-def connection_for_a_moment() -> Iterator[None]:
+def temporary_db_connection() -> Iterator[None]:
     """Leave the thread without a database connection, if it came without."""
     was_open = connection.connection is not None
     try:
@@ -135,12 +139,12 @@ def connection_for_a_moment() -> Iterator[None]:
             connection.close()
 
 
-def covers(pattern: str, host: str) -> bool:
+def host_matches(pattern: str, host: str) -> bool:
     """Whether a credential bound to `pattern` may go to `host`."""
     pattern = pattern.lower()
     return host == pattern or (pattern.startswith("*.") and host.endswith(pattern[1:]))
 
 
-def with_query(url: str, name: str, value: str) -> str:
+def add_query_parameter(url: str, name: str, value: str) -> str:
     """Return `url` with one more query parameter."""
     return f"{url}{'&' if urlsplit(url).query else '?'}{urlencode({name: value})}"

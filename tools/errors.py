@@ -2,7 +2,7 @@
 
 Interrupted            the operation was ended from outside
   DeadlinePassed       its time was over
-  CalledOff            the run was cancelled, or another worker has it
+  CalledOff            the run was canceled, or another worker has it
 ToolFailed             the model can mend it: its sentence is the observation
   ToolOutOfTime        one call took longer than its tool may
   ToolBroke            the tool's own code raised something
@@ -13,7 +13,7 @@ class Interrupted(Exception):
     """An operation was ended before it was done."""
 
 
-class DeadlinePassed(Interrupted):
+class DeadlineExceeded(Interrupted):
     """The operation took longer than it may."""
 
     def __init__(self, seconds: float) -> None:
@@ -21,8 +21,8 @@ class DeadlinePassed(Interrupted):
         super().__init__(f"No answer within {seconds:g} s.")
 
 
-class CalledOff(Interrupted):
-    """The run was cancelled, or this worker no longer has it."""
+class CallCanceled(Interrupted):
+    """The run was canceled, or this worker no longer has it."""
 
     def __init__(self) -> None:
         super().__init__("The call was ended because the run was stopped.")
@@ -32,14 +32,14 @@ class ToolFailed(Exception):
     """A call did not work; the message is a sentence for the model."""
 
 
-class ToolOutOfTime(ToolFailed):
+class ToolTimedOut(ToolFailed):
     """One call took longer than its tool may."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"The tool gave no answer within {seconds:g} s.")
 
 
-class ToolBroke(ToolFailed):
+class ToolCrashed(ToolFailed):
     """The tool's own code raised something."""
 
     def __init__(self, error: BaseException) -> None:

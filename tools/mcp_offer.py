@@ -7,17 +7,17 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tools.schema_check import flaws_of_schema
-from tools.storable import is_storable
+from tools.schema.check import find_schema_flaws
+from tools.text.storable import is_storable
 
 MAX_DESCRIPTION = 20_000
 MAX_SCHEMA = 100_000
 """Characters of the schema as JSON."""
 
-NAME = re.compile(r"[!-~]{1,128}")
+OFFERED_NAME = re.compile(r"[!-~]{1,128}")
 
 
-class Hints(BaseModel):
+class ToolHints(BaseModel):
     """What a server suggests about its tool; nothing follows from it."""
 
     model_config = ConfigDict(
@@ -54,7 +54,7 @@ class Offer(BaseModel):
     @property
     def flaw(self) -> str:
         """Why no tool can be made of it; empty for most."""
-        if not NAME.fullmatch(self.name):
+        if not OFFERED_NAME.fullmatch(self.name):
             return "its name has spaces or letters beyond ASCII, or is too long"
         if len(self.description) > MAX_DESCRIPTION:
             return f"its description is longer than {MAX_DESCRIPTION} characters"
@@ -66,13 +66,13 @@ class Offer(BaseModel):
             return "its schema is nested too deeply"
         if size > MAX_SCHEMA:
             return f"its schema is larger than {MAX_SCHEMA} characters"
-        return " ".join(flaws_of_schema(self.args_schema)[:1])
+        return " ".join(find_schema_flaws(self.args_schema)[:1])
 
     @property
     def hint(self) -> str:
         """What the server says of its effect, in words."""
         try:
-            hints = Hints.model_validate(self.annotations)
+            hints = ToolHints.model_validate(self.annotations)
         except ValueError:
             return ""
         if hints.read_only:

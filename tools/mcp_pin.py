@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import models
 
-from tools.mcp.offer import Offer
+from tools.mcp_offer import Offer
 
 
 class McpPin(models.Model):
@@ -24,11 +24,15 @@ class McpPin(models.Model):
         return f"pin of {self.tool_id}"
 
     @property
-    def new(self) -> dict[str, Any]:
+    def pending_definition(self) -> dict[str, Any]:
         """The definition that waits for a person."""
         return self.offered or {}
 
     @property
     def digest(self) -> str:
         """What the newer definition is told apart by; nothing where it has a flaw."""
-        return "" if "flaw" in self.new else Offer.model_validate(self.new).digest
+        return (
+            ""
+            if "flaw" in self.pending_definition
+            else Offer.model_validate(self.pending_definition).digest
+        )

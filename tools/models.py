@@ -1,4 +1,4 @@
-"""Tool definitions, their revisions and use, and what they need to reach others."""
+"""Tools, their revisions and usage, credentials and MCP servers."""
 
 from typing import Any
 
@@ -6,9 +6,10 @@ from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
 
 from tools.audit.entry import AuditEntry
-from tools.mcp.pin import McpPin
+from tools.mcp_pin import McpPin
 from tools.ownership import Owned, OwnedQuerySet
 
 __all__ = [
@@ -22,49 +23,51 @@ __all__ = [
     "ToolUsage",
 ]
 
-tool_name = RegexValidator(
+validate_tool_name = RegexValidator(
     r"\A[a-zA-Z0-9_-]{1,64}\Z",
-    "A tool name is 1 to 64 letters, digits, underscores and hyphens.",
+    _("Enter 1 to 64 letters, digits, underscores or hyphens."),
 )
 
 
 class Credential(Owned):
-    """A secret for tools; write-only, sent to the hosts it is bound to only."""
+    """A write-only secret, sent only to the hosts it is bound to."""
 
     class Kind(models.TextChoices):
-        """How the secret is put into a request."""
+        """How the secret is added to a request."""
 
-        HEADER = "header", "Header"
-        BEARER = "bearer", "Bearer token"
-        BASIC = "basic", "Basic authentication"
-        QUERY = "query", "Query parameter"
+        HEADER = "header", _("Header")
+        BEARER = "bearer", _("Bearer token")
+        BASIC = "basic", _("Basic authentication")
+        QUERY = "query", _("Query parameter")
 
-    name = models.CharField(max_length=120)
-    kind = models.CharField(max_length=10, choices=Kind, default=Kind.BEARER)
+    name = models.CharField(_("Name"), max_length=120)
+    kind = models.CharField(_("Kind"), max_length=10, choices=Kind, default=Kind.BEARER)
     field = models.CharField(max_length=120, blank=True)
-    """Name of the header or query parameter; the user name for basic."""
+    """Name of the header or query parameter; the user name for basic authentication."""
     hosts = models.JSONField(default=list)
     """Host names the secret may be sent to."""
     sealed = models.TextField(blank=True)
 
     objects = OwnedQuerySet.as_manager()
 
+    class Meta:
+        verbose_name = _("credential")
+        verbose_name_plural = _("credentials")
+
     def __str__(self) -> str:
         return self.name
 
 
 class McpServer(Owned):
-    """A server of the Model Context Protocol whose tools can be taken over."""
+    """A server of the Model Context Protocol whose tools can be imported."""
 
     class Transport(models.TextChoices):
-        """How the server is reached."""
+        HTTP = "http", _("Streamable HTTP")
+        STDIO = "stdio", _("Command (stdio)")
 
-        HTTP = "http", "Streamable HTTP"
-        STDIO = "stdio", "A command the operator listed"
-
-    name = models.CharField(max_length=120)
+    name = models.CharField(_("Name"), max_length=120)
     transport = models.CharField(
-        max_length=10, choices=Transport, default=Transport.HTTP
+        _("Transport"), max_length=10, choices=Transport, default=Transport.HTTP
     )
     url = models.CharField(blank=True, max_length=500)
     command = models.CharField(max_length=80, blank=True)
@@ -76,14 +79,15 @@ class McpServer(Owned):
     objects = OwnedQuerySet.as_manager()
 
     class Meta:
-        verbose_name = "MCP server"
+        verbose_name = _("MCP server")
+        verbose_name_plural = _("MCP servers")
 
     def __str__(self) -> str:
         return self.name
 
 
 class ToolQuerySet(OwnedQuerySet["Tool"]):
-    """Tools by what may be done with them."""
+    """Tools by what a person may do with them."""
 
     def usable_by(self, user: Any) -> OwnedQuerySet["Tool"]:
         """Return the enabled tools `user` may give to an agent."""
@@ -91,77 +95,79 @@ class ToolQuerySet(OwnedQuerySet["Tool"]):
 
 
 class Tool(Owned):
-    """The definition of a tool: inert data that a kind turns into a call."""
+    """The definition of a tool: data that a kind turns into a call."""
 
     class Effect(models.TextChoices):
         """What one call may change."""
 
-        READ = "read", "Reads only"
-        IDEMPOTENT = "idempotent", "Changes, but twice is as good as once"
-        SIDE_EFFECT = "side_effect", "Changes something each time"
+        READ = "read", _("Read-only")
+        IDEMPOTENT = "idempotent", _("Idempotent write (safe to repeat)")
+        SIDE_EFFECT = "side_effect", _("Side effect (not safe to repeat)")
 
     class Approval(models.TextChoices):
-        """When a person must say yes."""
+        """Which calls a person must approve."""
 
-        NEVER = "never", "Never"
-        SIDE_EFFECTS = "side_effects", "For side effects"
-        ALWAYS = "always", "Always"
+        NEVER = "never", _("Never")
+        SIDE_EFFECTS = "side_effects", _("For side effects")
+        ALWAYS = "always", _("Always")
 
     class OnError(models.TextChoices):
         """What a failed call does to the run."""
 
-        FEED_BACK = "feed_back", "Tell the model"
-        END = "end", "End the run"
+        FEED_BACK = "feed_back", _("Return the error to the model")
+        END = "end", _("End the run")
 
-    name = models.CharField(max_length=64, validators=[tool_name])
-    """What the model calls it; unique within an agent."""
+    name = models.CharField(max_length=64, validators=[validate_tool_name])
+    """Shown to the model; unique within an agent."""
     description = models.TextField(blank=True)
     kind = models.CharField(max_length=20, default="function")
     config = models.JSONField(default=dict, blank=True)
     args_schema = models.JSONField(null=True, blank=True)
     """JSON Schema of the arguments; null for a tool that takes one text."""
     return_direct = models.BooleanField(default=False)
-    effect = models.CharField(max_length=12, choices=Effect, default=Effect.SIDE_EFFECT)
+    effect = models.CharField(
+        _("Effect"), max_length=12, choices=Effect, default=Effect.SIDE_EFFECT
+    )
     approval = models.CharField(
-        max_length=12, choices=Approval, default=Approval.SIDE_EFFECTS
+        _("Approval"), max_length=12, choices=Approval, default=Approval.SIDE_EFFECTS
     )
     approvers = models.ForeignKey(
         "auth.Group", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
-    """Whose members say yes or no; null for the owner of the run."""
+    """The group whose members approve or reject; null for the owner of the run."""
     approval_hours = models.FloatField(
         null=True,
         blank=True,
         validators=[MinValueValidator(0.01), MaxValueValidator(8760)],
     )
-    """How long a question waits for an answer; null for the operator's setting."""
+    """How long an approval stays open; null for the site default."""
     at_expiry = models.CharField(
         max_length=6,
         blank=True,
         choices=[
-            ("", "As the operator set it"),
-            ("reject", "Reject the call and tell the model"),
-            ("stop", "Stop the run"),
+            ("", _("Use the site default")),
+            ("reject", _("Reject the call")),
+            ("stop", _("Stop the run")),
         ],
         default="",
     )
-    """What happens when nobody answers in time."""
+    """What happens if nobody decides in time."""
     on_error = models.CharField(
         max_length=10, choices=OnError, default=OnError.FEED_BACK
     )
     timeout = models.FloatField(
         default=60.0, validators=[MinValueValidator(0.1), MaxValueValidator(3600)]
     )
-    """Seconds one call may take."""
+    """Of one call, in seconds."""
     retries = models.PositiveSmallIntegerField(
         default=0, validators=[MaxValueValidator(5)]
     )
     calls_per_run = models.PositiveIntegerField(null=True, blank=True)
     output_limit = models.PositiveIntegerField(null=True, blank=True)
-    """Bytes of a result shown to the model; null for the agent's own limit."""
+    """Bytes of a result shown to the model; null for the limit of the agent."""
     hosts = models.JSONField(default=list, blank=True)
-    """Hosts a call may reach; empty for no limit besides the guard."""
-    enabled = models.BooleanField(default=True)
+    """Hosts a call may reach; empty for any that the network policy allows."""
+    enabled = models.BooleanField(_("Enabled"), default=True)
     revision = models.PositiveIntegerField(default=1)
     credential = models.ForeignKey(
         Credential, null=True, blank=True, on_delete=models.PROTECT
@@ -175,6 +181,8 @@ class Tool(Owned):
     objects = ToolQuerySet.as_manager()
 
     class Meta:
+        verbose_name = _("tool")
+        verbose_name_plural = _("tools")
         constraints = [
             models.CheckConstraint(
                 name="tool_effect_known",
@@ -194,12 +202,12 @@ class Tool(Owned):
 
 
 class ToolRevision(models.Model):
-    """A tool as it was after one change."""
+    """A tool as saved by one change."""
 
     tool = models.ForeignKey(Tool, on_delete=models.CASCADE, related_name="revisions")
     number = models.PositiveIntegerField()
     body = models.JSONField()
-    """All fields of the definition; secrets are references."""
+    """The whole definition; secrets are references."""
     note = models.CharField(max_length=200, blank=True)
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -219,14 +227,14 @@ class ToolRevision(models.Model):
 
 
 class ToolUsage(models.Model):
-    """How often a tool was called in one hour, written in batches by the workers."""
+    """Calls of a tool in one hour, written in batches by the workers."""
 
     tool = models.ForeignKey(Tool, on_delete=models.CASCADE, related_name="usage")
     hour = models.DateTimeField()
     calls = models.PositiveIntegerField(default=0)
     failures = models.PositiveIntegerField(default=0)
     ms = models.PositiveBigIntegerField(default=0)
-    """Milliseconds of all calls together."""
+    """Total duration of the calls, in milliseconds."""
 
     class Meta:
         constraints = [

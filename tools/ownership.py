@@ -1,4 +1,4 @@
-"""Who owns a thing, and who may see, use and change it."""
+"""Ownership: who may see, use and change a row."""
 
 from collections.abc import Collection, Iterable
 from typing import Any, TypeVar
@@ -8,21 +8,22 @@ from django.contrib.auth.models import AnonymousUser, Group, User
 from django.db import models
 from django.db.models import Q
 from django.utils.text import slugify
+from django.utils.translation import gettext_lazy as _
 
 M = TypeVar("M", bound=models.Model)
 Rows = TypeVar("Rows", bound=models.QuerySet[Any])
 
 
 class Visibility(models.TextChoices):
-    """Who else may see and use a thing."""
+    """Who else may see and use a row."""
 
-    PRIVATE = "private", "Only the owner"
-    GROUPS = "groups", "Chosen groups"
-    EVERYONE = "everyone", "Everyone"
+    PRIVATE = "private", _("Only the owner")
+    GROUPS = "groups", _("Selected groups")
+    EVERYONE = "everyone", _("Everyone")
 
 
-def own_rows(rows: Rows, user: User | AnonymousUser) -> Rows:
-    """Return one's own of `rows`, all for superusers: of what nobody shares."""
+def filter_own_rows(rows: Rows, user: User | AnonymousUser) -> Rows:
+    """Return the rows of `user`, or all for superusers, of rows nobody shares."""
     if not user.is_authenticated:
         return rows.none()
     return rows if user.is_superuser else rows.filter(owner=user)
@@ -32,7 +33,7 @@ class OwnedQuerySet(models.QuerySet[M]):
     """Access as a queryset method, so that a page, a list and a count agree."""
 
     def visible_to(self, user: User | AnonymousUser) -> "OwnedQuerySet[M]":
-        """Return what `user` may see: one's own, what is shared, all for superusers."""
+        """Return the rows `user` owns or has access to, or all for superusers."""
         if not user.is_authenticated:
             return self.none()
         if user.is_superuser:
@@ -47,11 +48,11 @@ class OwnedQuerySet(models.QuerySet[M]):
         )
 
     def usable_by(self, user: User | AnonymousUser) -> "OwnedQuerySet[M]":
-        """Return what `user` may put into an agent or run: visible, not archived."""
+        """Return the visible rows that are not archived."""
         return self.visible_to(user).filter(archived_at=None)
 
     def editable_by(self, user: User | AnonymousUser) -> "OwnedQuerySet[M]":
-        """Return what `user` may change: one's own, all for superusers."""
+        """Return the rows `user` owns, or all for superusers."""
         if not user.is_authenticated:
             return self.none()
         return self if user.is_superuser else self.filter(owner=user)
@@ -71,42 +72,42 @@ class Owned(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     archived_at = models.DateTimeField(null=True, blank=True)
-    """Set instead of deleting what a run refers to."""
+    """Runs may refer to the row, so it is archived instead of deleted."""
 
     class Meta:
         abstract = True
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Store the row under a slug that is in use by no other."""
+        """Save the row; an empty slug is filled with a free one."""
         if not self.slug:
             self.slug = free_slug(type(self), str(self))
         super().save(*args, **kwargs)
 
 
 def free_slug(model: type[models.Model], name: str) -> str:
-    """Return a slug made from `name` that no row of `model` has yet."""
-    stem = stem_of(model, name)
+    """Return an unused slug made from `name`."""
+    stem = make_slug_stem(model, name)
     slugs = model._default_manager.values_list("slug", flat=True)
-    return slug_beside(set(slugs.filter(slug__startswith=stem)), stem)
+    return number_slug(set(slugs.filter(slug__startswith=stem)), stem)
 
 
 def free_slugs(model: type[models.Model], names: Iterable[str]) -> list[str]:
-    """Return a slug for each of the names, with one look at the table."""
+    """Return an unused slug for each name, with one query."""
     taken = set(model._default_manager.values_list("slug", flat=True))
     found = []
     for name in names:
-        found.append(slug_beside(taken, stem_of(model, name)))
+        found.append(number_slug(taken, make_slug_stem(model, name)))
         taken.add(found[-1])
     return found
 
 
-def stem_of(model: type[models.Model], name: str) -> str:
-    """Return what the slugs made from `name` begin with."""
+def make_slug_stem(model: type[models.Model], name: str) -> str:
+    """Return the beginning of all slugs made from `name`."""
     return slugify(name)[:72].strip("-") or model._meta.model_name or "thing"
 
 
-def slug_beside(taken: Collection[str], stem: str) -> str:
-    """Return `stem`, numbered where it is taken."""
+def number_slug(taken: Collection[str], stem: str) -> str:
+    """Return `stem`, with a number if it is taken."""
     if stem not in taken:
         return stem
     return next(

@@ -16,9 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
 from tools.errors import ToolFailed
-from tools.signature import Arguments, NotATool, arguments_of, read_docstring
+from tools.net.deadline import Deadline
+from tools.schema.signature import (
+    FunctionArguments,
+    NotATool,
+    get_function_arguments,
+    parse_docstring,
+)
 from tools.spec import Effect
-from tools.watch import Watch
 
 __all__ = [
     "FunctionTool",
@@ -27,15 +32,15 @@ __all__ = [
     "ToolModuleBroken",
     "UnknownFunction",
     "find_function",
-    "keeps_hosts",
+    "supports_host_limit",
     "load_tool_modules",
-    "registered",
+    "get_registered_functions",
     "tool",
 ]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_registered: dict[str, "FunctionTool"] = {}
+_registered_functions: dict[str, "FunctionTool"] = {}
 
 
 class ToolModuleBroken(Exception):
@@ -62,7 +67,7 @@ class UnknownFunction(ToolFailed):
 class ToolContext:
     """What a function may know of its call: take a parameter annotated with this."""
 
-    watch: Watch
+    deadline: Deadline
     """Its deadline and cancel flag."""
     idempotency_key: str = ""
     """The same for each try of one call; give it to servers that know such keys."""
@@ -80,7 +85,7 @@ class FunctionTool:
     function: Callable[..., Any] = field(repr=False)
     name: str
     description: str
-    arguments: Arguments = field(repr=False)
+    arguments: FunctionArguments = field(repr=False)
     effect: Effect
     timeout: float
     isolated: bool
@@ -130,12 +135,12 @@ def tool(
 
     def register(function: F) -> F:
         path = f"{function.__module__}:{function.__qualname__}"
-        _registered[path] = FunctionTool(
+        _registered_functions[path] = FunctionTool(
             path=path,
             function=function,
             name=name or function.__name__,
-            description=read_docstring(inspect.getdoc(function) or "").text,
-            arguments=arguments_of(function, context=ToolContext),
+            description=parse_docstring(inspect.getdoc(function) or "").text,
+            arguments=get_function_arguments(function, context=ToolContext),
             effect=effect,
             timeout=timeout,
             isolated=isolated,
@@ -147,22 +152,22 @@ def tool(
     return register if function is None else register(function)
 
 
-def registered() -> dict[str, FunctionTool]:
+def get_registered_functions() -> dict[str, FunctionTool]:
     """Return all registered functions by path, in alphabetical order."""
-    return dict(sorted(_registered.items()))
+    return dict(sorted(_registered_functions.items()))
 
 
 def find_function(path: str) -> FunctionTool:
     """Return the function at `module:function`; raise `UnknownFunction`."""
     try:
-        return _registered[path]
+        return _registered_functions[path]
     except KeyError:
         raise UnknownFunction(path) from None
 
 
-def keeps_hosts(path: str) -> bool:
+def supports_host_limit(path: str) -> bool:
     """Whether the function at `module:function` can be limited to hosts."""
-    return path in _registered and _registered[path].keeps_hosts
+    return path in _registered_functions and _registered_functions[path].keeps_hosts
 
 
 def load_tool_modules(modules: Iterable[str]) -> None:

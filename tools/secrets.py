@@ -23,7 +23,7 @@ class SecretUnreadable(Exception):
 def seal(secret: str) -> str:
     """Return `secret` encrypted, as text for a column; an empty secret stays empty."""
     return (
-        _box(tuple(settings.ENCRYPTION_KEYS)).encrypt(secret.encode()).decode()
+        _get_fernet(tuple(settings.ENCRYPTION_KEYS)).encrypt(secret.encode()).decode()
         if (secret)
         else ""
     )
@@ -34,20 +34,24 @@ def unseal(token: str) -> str:
     if not token:
         return ""
     try:
-        return _box(tuple(settings.ENCRYPTION_KEYS)).decrypt(token.encode()).decode()
+        return (
+            _get_fernet(tuple(settings.ENCRYPTION_KEYS))
+            .decrypt(token.encode())
+            .decode()
+        )
     except InvalidToken:
         raise SecretUnreadable from None
 
 
-def is_newest(token: str) -> bool:
+def is_sealed_with_newest_key(token: str) -> bool:
     """Whether `token` is sealed with the newest key."""
     try:
-        _box(tuple(settings.ENCRYPTION_KEYS[:1])).decrypt(token.encode())
+        _get_fernet(tuple(settings.ENCRYPTION_KEYS[:1])).decrypt(token.encode())
     except InvalidToken:
         return False
     return True
 
 
 @cache
-def _box(keys: tuple[str, ...]) -> MultiFernet:
+def _get_fernet(keys: tuple[str, ...]) -> MultiFernet:
     return MultiFernet([Fernet(key) for key in keys])

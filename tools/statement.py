@@ -14,12 +14,12 @@ import psycopg
 from django.db import DEFAULT_DB_ALIAS, connections
 
 
-class Done(NamedTuple):
+class StatementResult(NamedTuple):
     """What came of a statement."""
 
     rows: list[tuple[Any, ...]]
     """What it returned."""
-    changed: int
+    row_count: int
     """How many rows it changed or returned."""
 
     @property
@@ -28,7 +28,7 @@ class Done(NamedTuple):
         return self.rows[0] if self.rows else None
 
 
-def execute(sql: str, values: Sequence[Any] = ()) -> Done:
+def execute_statement(sql: str, values: Sequence[Any] = ()) -> StatementResult:
     """Run `sql`, whose holes are `%s`, in the thread's transaction or by itself.
 
     It should be the same text each time. Raises the errors of `django.db`.
@@ -36,16 +36,16 @@ def execute(sql: str, values: Sequence[Any] = ()) -> Done:
     here: Any = connections[DEFAULT_DB_ALIAS]  # its proxy looks it up at each use
     is_postgresql = here.vendor == "postgresql"
     with here.wrap_database_errors:
-        if is_postgresql and _borrows(here):
-            return _borrowed(here.pool, sql, values)
+        if is_postgresql and _needs_pooled_connection(here):
+            return _execute_pooled(here.pool, sql, values)
         here.ensure_connection()
         here.validate_no_broken_transaction()
         if is_postgresql:
-            return _prepared(here.connection, sql, values)
-        return _direct(here.connection, sql, values)
+            return _execute_prepared(here.connection, sql, values)
+        return _execute_sqlite(here.connection, sql, values)
 
 
-def _borrows(here: Any) -> bool:
+def _needs_pooled_connection(here: Any) -> bool:
     """Whether a connection is taken for this statement alone.
 
     So it is where a thread has none and taking one costs no check of it, as in a
@@ -59,33 +59,35 @@ def _borrows(here: Any) -> bool:
     )
 
 
-def _borrowed(pool: Any, sql: str, values: Sequence[Any]) -> Done:
+def _execute_pooled(pool: Any, sql: str, values: Sequence[Any]) -> StatementResult:
     if pool.closed:
         pool.open()
     connection = pool.getconn()
     try:
         if not connection.autocommit:  # somebody gave it back inside a transaction
             connection.autocommit = True
-        return _prepared(connection, sql, values)
+        return _execute_prepared(connection, sql, values)
     finally:
         pool.putconn(connection)
 
 
-def _prepared(
+def _execute_prepared(
     connection: "psycopg.Connection[Any]", sql: str, values: Sequence[Any]
-) -> Done:
+) -> StatementResult:
     cursor: psycopg.Cursor[Any] = psycopg.Cursor(connection)
     # The text is ours; psycopg asks for a literal, which no built text is.
     cursor.execute(sql.encode(), values, prepare=True)
     answer = cursor.pgresult
     rows = cursor.fetchall() if answer and answer.nfields else []
-    return Done(rows, cursor.rowcount)
+    return StatementResult(rows, cursor.rowcount)
 
 
-def _direct(connection: sqlite3.Connection, sql: str, values: Sequence[Any]) -> Done:
+def _execute_sqlite(
+    connection: sqlite3.Connection, sql: str, values: Sequence[Any]
+) -> StatementResult:
     cursor = connection.execute(_with_question_marks(sql), values)
     rows = cursor.fetchall() if cursor.description else []
-    return Done(rows, cursor.rowcount)
+    return StatementResult(rows, cursor.rowcount)
 
 
 @cache

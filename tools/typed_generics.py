@@ -1,4 +1,4 @@
-"""Django's form and admin classes, which are generic for the type checker only."""
+"""Types of Django that exist, or are generic, for the type checker only."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,8 @@ from django.contrib.auth.forms import AdminPasswordChangeForm as DjangoPasswordF
 from django.contrib.auth.forms import UserCreationForm as DjangoUserCreationForm
 
 if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise as StrOrPromise
+
     ModelForm = forms.ModelForm[Any]
     ModelAdmin = admin.ModelAdmin[Any]
     ModelMultipleChoiceField = forms.ModelMultipleChoiceField[Any]
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     PasswordChangeForm = DjangoPasswordForm[Any]
     UserCreationForm = DjangoUserCreationForm[Any]
 else:
+    StrOrPromise = str
     ModelForm = forms.ModelForm
     ModelAdmin = admin.ModelAdmin
     ModelMultipleChoiceField = forms.ModelMultipleChoiceField

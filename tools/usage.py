@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from tools.models import ToolUsage
 
-SPAN = timedelta(days=30)
+USAGE_WINDOW = timedelta(days=30)
 
 
 def with_usage(tools: QuerySet[Any]) -> QuerySet[Any]:
@@ -27,7 +27,7 @@ def with_usage(tools: QuerySet[Any]) -> QuerySet[Any]:
     The rate is 0 to 1, None without calls; the last are the rows themselves.
     """
     recent = ToolUsage.objects.filter(
-        tool=OuterRef("pk"), hour__gte=timezone.now() - SPAN
+        tool=OuterRef("pk"), hour__gte=timezone.now() - USAGE_WINDOW
     ).order_by()
 
     def total(column: str) -> Any:
@@ -44,7 +44,7 @@ def with_usage(tools: QuerySet[Any]) -> QuerySet[Any]:
     return rated.prefetch_related(
         Prefetch(
             "usage",
-            ToolUsage.objects.filter(hour__gte=timezone.now() - SPAN),
+            ToolUsage.objects.filter(hour__gte=timezone.now() - USAGE_WINDOW),
             to_attr="recent_usage",
         )
     )

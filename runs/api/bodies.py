@@ -1,4 +1,4 @@
-"""What callers of the API may send: the body that starts a run, and query strings."""
+"""Request bodies and query strings of runs."""
 
 import hashlib
 import json
@@ -7,13 +7,13 @@ from typing import Any
 from django.http import HttpRequest
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from runs.api.problems import Problem, refused, unreadable
+from runs.api.problems import ApiProblem, field_problem, validation_problem
 from runs.services.errors import FieldError
 
-LONGEST_KEY = 200
+MAX_KEY_LENGTH = 200
 
 
-class StartRun(BaseModel):
+class StartRunBody(BaseModel):
     """The body of `POST /api/v1/runs`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -25,7 +25,7 @@ class StartRun(BaseModel):
 
     @property
     def digest(self) -> str:
-        """The same for bodies that mean the same."""
+        """Equal for bodies with equal meaning."""
         shape = json.dumps(self.model_dump(), sort_keys=True)
         return hashlib.sha256(shape.encode()).hexdigest()
 
@@ -35,41 +35,39 @@ class StepsWindow(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    wanted: bool = True
+    with_steps: bool = True
     after: int = -1
-    """Steps with a higher index."""
+    """Only steps with a higher index."""
 
 
-def start_run_body(request: HttpRequest) -> StartRun:
-    """Read the body; raise what is wrong with it."""
+def parse_start_run_body(request: HttpRequest) -> StartRunBody:
+    """Parse the body; raise `ApiProblem`."""
     try:
-        return StartRun.model_validate_json(request.body)
+        return StartRunBody.model_validate_json(request.body)
     except ValidationError as error:
-        raise unreadable(error) from None
+        raise validation_problem(error) from None
 
 
-def idempotency_key(request: HttpRequest) -> str | None:
-    """Return the caller's name for this request; None without one."""
+def read_idempotency_key(request: HttpRequest) -> str | None:
+    """Return the `Idempotency-Key` header; None without one."""
     key = request.headers.get("Idempotency-Key")
     if key is None:
         return None
-    if not 0 < len(key) <= LONGEST_KEY or not key.isprintable():
-        raise refused(
-            "Idempotency-Key", f"It must be 1 to {LONGEST_KEY} printable characters."
+    if not 0 < len(key) <= MAX_KEY_LENGTH or not key.isprintable():
+        raise field_problem(
+            "Idempotency-Key", f"Must be 1 to {MAX_KEY_LENGTH} printable characters."
         )
     return key
 
 
-def steps_window(request: HttpRequest) -> StepsWindow:
-    """Read `steps` and `steps_after`; raise for others and for odd values."""
+def parse_steps_window(request: HttpRequest) -> StepsWindow:
+    """Parse `steps` and `steps_after`; raise for unknown and invalid values."""
     unknown = set(request.GET) - {"steps", "steps_after"}
     if unknown:
-        raise Problem(
-            422, [FieldError(name, "This field is not known.") for name in unknown]
-        )
+        raise ApiProblem(422, [FieldError(name, "Unknown field.") for name in unknown])
     if request.GET.get("steps", "none") != "none":
-        raise refused("steps", "It can only be `none`.")
+        raise field_problem("steps", "Must be `none`.")
     after = request.GET.get("steps_after", "-1")
     if not after.removeprefix("-").isdecimal() or len(after) > 12:
-        raise refused("steps_after", "It must be the index of a step.")
-    return StepsWindow(wanted="steps" not in request.GET, after=int(after))
+        raise field_problem("steps_after", "Must be the index of a step.")
+    return StepsWindow(with_steps="steps" not in request.GET, after=int(after))

@@ -1,4 +1,4 @@
-"""The way into the API: who asks, with which method; every refusal is problem+json."""
+"""The entry to the API: authentication, methods, and problem+json for every error."""
 
 import logging
 from collections.abc import Callable
@@ -9,26 +9,26 @@ from django.contrib.auth.models import User
 from django.core.exceptions import RequestDataTooBig
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse
+from django.utils import translation
 from django.views.decorators.csrf import csrf_exempt
 from pydantic_core import to_json
 
-from runs.api.problems import Problem, refused, unauthorized
-from runs.services.api_token import user_of_token
-from tools.audit.actor import Way, acting
+from runs.api.problems import ApiProblem, field_problem, unauthorized_problem
+from runs.services.accounts.tokens import authenticate_token
+from tools.audit.actor import Way, act_as
 
 logger = logging.getLogger(__name__)
 
 Endpoint = Callable[..., HttpResponse]
 
-SAFE = ("GET", "HEAD")
+SAFE_METHODS = ("GET", "HEAD")
 
 
-def door(**endpoints: Endpoint) -> Endpoint:
-    """Return the view of one URL: `door(GET=show_run)`.
+def api_view(**endpoints: Endpoint) -> Endpoint:
+    """Return the view of one URL: `api_view(GET=read_run)`.
 
-    Endpoints take the request, the user and what the URL says. Pages may ask with
-    their session, but only to read: without a token there is no protection against
-    forged requests here.
+    Endpoints take the request, the user and the URL's arguments. A session is accepted
+    only for reading, as the API has no CSRF protection.
     """
     if "GET" in endpoints:
         endpoints["HEAD"] = endpoints["GET"]
@@ -39,49 +39,54 @@ def door(**endpoints: Endpoint) -> Endpoint:
         try:
             endpoint = endpoints.get(request.method or "")
             if endpoint is None:
-                raise not_that_way(request, sorted(endpoints))
-            user = user_of(request)
-            with acting(user, way=Way.API):
+                raise method_not_allowed(request, sorted(endpoints))
+            user = authenticate_request(request)
+            # Errors of the API are in English, whatever the client's language.
+            with translation.override("en"), act_as(user, way=Way.API):
                 return endpoint(request, user, **captured)
-        except Problem as problem:
+        except ApiProblem as problem:
             return problem.response()
         except RequestDataTooBig:
-            return refused("body", "The body is too long.", 413).response()
+            return field_problem(
+                "body", "The request body is too large.", 413
+            ).response()
         except DatabaseError:
             logger.exception("API: the database did not answer")
-            return refused("server", "The database is away. Try again.", 503).response()
-        except Exception:  # a border: whatever it was, the answer has one shape
+            return field_problem(
+                "server", "Database unavailable. Try again later.", 503
+            ).response()
+        except Exception:  # top-level handler: every error gets the same shape
             logger.exception("API: %s %s failed", request.method, request.path)
-            return refused("server", "Something went wrong here.", 500).response()
+            return field_problem("server", "Internal server error.", 500).response()
 
     return view
 
 
-def not_that_way(request: HttpRequest, allowed: list[str]) -> Problem:
-    """Return the problem of a method this URL does not take."""
-    problem = refused(
-        "method", f"{request.method} is not possible here: {', '.join(allowed)}.", 405
+def method_not_allowed(request: HttpRequest, allowed: list[str]) -> ApiProblem:
+    problem = field_problem(
+        "method",
+        f"{request.method} is not allowed. Allowed methods: {', '.join(allowed)}.",
+        405,
     )
     problem.headers["Allow"] = ", ".join(allowed)
     return problem
 
 
-def user_of(request: HttpRequest) -> User:
-    """Return who asks, by token or, to read, by session; raise a 401."""
+def authenticate_request(request: HttpRequest) -> User:
+    """Return the user, by token or, for reading, by session; raise a 401."""
     header = request.headers.get("Authorization", "")
     if header:
         scheme, _, token = header.partition(" ")
-        user = user_of_token(token.strip()) if scheme.lower() == "bearer" else None
+        user = authenticate_token(token.strip()) if scheme.lower() == "bearer" else None
         if user is None:
-            raise unauthorized("This token is not valid.")
+            raise unauthorized_problem("The API token is invalid.")
         return user
-    if request.method in SAFE and isinstance(request.user, User):
+    if request.method in SAFE_METHODS and isinstance(request.user, User):
         return request.user
-    raise unauthorized("The header `Authorization: Bearer TOKEN` is missing.")
+    raise unauthorized_problem("The header `Authorization: Bearer TOKEN` is missing.")
 
 
-def answer(shape: Any, status: int = 200, **headers: str) -> HttpResponse:
-    """Return `shape` as JSON."""
+def json_response(shape: Any, status: int = 200, **headers: str) -> HttpResponse:
     return HttpResponse(
         to_json(shape, inf_nan_mode="null"),
         status=status,
@@ -92,6 +97,6 @@ def answer(shape: Any, status: int = 200, **headers: str) -> HttpResponse:
 
 @csrf_exempt
 @login_not_required
-def nothing_here(request: HttpRequest, rest: str = "") -> HttpResponse:
+def url_not_found(request: HttpRequest, rest: str = "") -> HttpResponse:
     """Answer every other address below the API."""
-    return refused("path", f"There is nothing at {request.path}.", 404).response()
+    return field_problem("path", f"{request.path} not found.", 404).response()

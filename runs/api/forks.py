@@ -1,4 +1,4 @@
-"""Forking a run by the API."""
+"""Forking a run through the API."""
 
 import json
 from typing import Annotated, Any, Literal
@@ -8,10 +8,15 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from runs.api.door import answer
-from runs.api.problems import Problem, refused, unreadable
-from runs.api.runs import ALL, run_for, shape_of, within
-from runs.engine.clean import clean_json
+from runs.api.dispatch import json_response
+from runs.api.problems import ApiProblem, field_problem, validation_problem
+from runs.api.runs import (
+    ALL_STEPS,
+    get_run_for_user,
+    prefix_field_errors,
+    run_with_steps_json,
+)
+from runs.engine.parsing.clean import clean_json
 from runs.engine.types import (
     AgentSpec,
     Budget,
@@ -21,47 +26,45 @@ from runs.engine.types import (
     ToolCall,
 )
 from runs.models import Agent, AgentStep, ModelCall, Provider, Resume, Run
-from runs.services.callable_agents import callable_agents
+from runs.services.agents.call_graph import find_callable_agents
 from runs.services.errors import CannotFork, InputsRefused, NotAllowed, SpecRefused
-from runs.services.fork_edits import ForkEdits
-from runs.services.fork_point import ForkPoint, end_row, fork_point
-from runs.services.fork_run import fork_run, spec_then
-from runs.services.freeze_agent import AGENT_KIND, agent_tool_spec
+from runs.services.forks.edits import ForkEdits
+from runs.services.forks.fork import fork_run, get_spec_at_call
+from runs.services.forks.point import ForkPoint, get_end_row, load_fork_point
+from runs.services.spec.freeze import AGENT_KIND, build_agent_tool_spec
 from tools.spec import ToolSpec
 
-Choice = Literal["allow", "ask", "off"]
-Place = Annotated[int, Field(ge=0, le=2_000_000_000)]
+ToolPermission = Literal["allow", "ask", "off"]
+RowNumber = Annotated[int, Field(ge=0, le=2_000_000_000)]
 
 
-class Shape(BaseModel):
+class StrictBody(BaseModel):
     """A part of the body; unknown fields are refused by name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class CallShape(Shape):
-    """One call of a reply; arguments as an object, or the text a model would send."""
+class CallBody(StrictBody):
+    """A call of a reply; arguments as an object, or text as a model would send it."""
 
     name: str
     arguments: dict[str, Any] | str = {}
 
 
-class ReplyShape(Shape):
+class ReplyBody(StrictBody):
     """A reply in place of the model's."""
 
     text: str = ""
-    tool_calls: list[CallShape] = []
+    tool_calls: list[CallBody] = []
 
 
-class MessageShape(Shape):
-    """One message of a prompt."""
-
+class MessageBody(StrictBody):
     role: Literal["system", "user", "assistant", "tool"]
     template: str
 
 
-class LimitsShape(Shape):
-    """Limits; a field that is sent as null is no limit."""
+class LimitsBody(StrictBody):
+    """Limits; null removes a limit."""
 
     max_iterations: int | None = None
     max_execution_time: float | None = None
@@ -69,69 +72,73 @@ class LimitsShape(Shape):
     cost: float | None = None
 
 
-class ForkRun(Shape):
-    """The body of `POST /api/v1/runs/{id}/fork`; no place: after the last step."""
+class ForkRunBody(StrictBody):
+    """The body of `POST /api/v1/runs/{id}/fork`; by default after the last step."""
 
     inputs: dict[str, str] | None = None
-    """Values of variables that are new; the others stay."""
-    step: Place | None = None
+    """New values of variables; the others stay."""
+    step: RowNumber | None = None
     """Index of a step."""
-    model_call: Place | None = None
+    model_call: RowNumber | None = None
     """Number of a model call."""
     observation: str | None = None
     failed: bool = False
     call_again: bool = False
-    reply: ReplyShape | None = None
-    prompt: str | list[MessageShape] | None = None
+    reply: ReplyBody | None = None
+    prompt: str | list[MessageBody] | None = None
     model: str | None = None
     provider: str | None = None
     parameters: dict[str, Any] | None = None
-    tools: dict[str, Choice] | None = None
-    agents: dict[str, Choice] | None = None
-    """Other agents by their slugs; those that the run did not have are added."""
-    limits: LimitsShape | None = None
+    tools: dict[str, ToolPermission] | None = None
+    agents: dict[str, ToolPermission] | None = None
+    """Sub-agents by slug; those that the run did not have are added."""
+    limits: LimitsBody | None = None
 
 
-def fork(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-    """`POST /runs/{id}/fork`: a new run that goes on from a place of this one; 201."""
-    run = run_for(user, int(pk))
-    body = fork_body(request)
-    point = place_of(run, body)
-    spec = spec_then(run, Resume.objects.filter(run=run), number=point.number)
+def create_fork(request: HttpRequest, user: User, pk: str) -> HttpResponse:
+    """`POST /runs/{id}/fork`: start a run that continues from this one; 201."""
+    run = get_run_for_user(user, int(pk))
+    body = parse_fork_body(request)
+    point = find_requested_fork_point(run, body)
+    spec = get_spec_at_call(run, Resume.objects.filter(run=run), number=point.number)
     try:
         new = fork_run(
             point,
             by=user,
-            edits=edits_of(body, spec, agent=run.agent, user=user),
+            edits=build_fork_edits(body, spec, agent=run.agent, user=user),
             source=Run.Source.API,
         )
     except InputsRefused as error:
-        raise Problem(422, within("inputs", error.errors)) from None
+        raise ApiProblem(422, prefix_field_errors("inputs", error.errors)) from None
     except SpecRefused as error:
-        raise Problem(422, within("fork", error.errors)) from None
+        raise ApiProblem(422, prefix_field_errors("fork", error.errors)) from None
     except NotAllowed as error:
-        raise refused("fork", str(error), 403) from None
+        raise field_problem("fork", str(error), 403) from None
     except CannotFork as error:
-        raise refused("fork", str(error)) from None
+        raise field_problem("fork", str(error)) from None
     location = reverse("api-run", args=[new.pk])
-    return answer(shape_of(run_for(user, new.pk), ALL), 201, Location=location)
+    return json_response(
+        run_with_steps_json(get_run_for_user(user, new.pk), ALL_STEPS),
+        201,
+        Location=location,
+    )
 
 
-def fork_body(request: HttpRequest) -> ForkRun:
-    """Read the body, without characters that no database takes; raise what is wrong."""
+def parse_fork_body(request: HttpRequest) -> ForkRunBody:
+    """Parse the body, sanitized for the database; raise `ApiProblem`."""
     try:
-        body = ForkRun.model_validate_json(request.body or b"{}")
+        body = ForkRunBody.model_validate_json(request.body or b"{}")
         clean = clean_json(body.model_dump(exclude_unset=True))
-        return ForkRun.model_validate_json(json.dumps(clean))
+        return ForkRunBody.model_validate_json(json.dumps(clean))
     except ValidationError as error:
-        raise unreadable(error) from None
+        raise validation_problem(error) from None
 
 
-def place_of(run: Run, body: ForkRun) -> ForkPoint:
+def find_requested_fork_point(run: Run, body: ForkRunBody) -> ForkPoint:
     """Return where to fork; raise a 422."""
     if body.step is not None and body.model_call is not None:
-        raise refused("step", "Name a step or a model call, not both.")
-    row = end_row(run)
+        raise field_problem("step", "Use `step` or `model_call`, not both.")
+    row = get_end_row(run)
     if body.step is not None:
         step = AgentStep.objects.filter(run=run, index=body.step)
         number = step.values_list("model_call__number", flat=True).first()
@@ -141,18 +148,20 @@ def place_of(run: Run, body: ForkRun) -> ForkPoint:
         row = 0 if call is None else call.number + call.at_index + 1
     field = "step" if body.model_call is None else "model_call"
     try:
-        return fork_point(run, row)
+        return load_fork_point(run, row)
     except CannotFork:
-        told = f"Run {run.pk} has no such place to fork at."
-        raise refused(field, told) from None
+        told = f"Run {run.pk} cannot be forked there."
+        raise field_problem(field, told) from None
 
 
-def edits_of(body: ForkRun, spec: AgentSpec, *, agent: Agent, user: User) -> ForkEdits:
-    """Return the changes the body asks for."""
+def build_fork_edits(
+    body: ForkRunBody, spec: AgentSpec, *, agent: Agent, user: User
+) -> ForkEdits:
+    """Return the changes that the body requests."""
     reply = body.reply
-    tools = tools_of(body, spec.tools)
+    tools = select_fork_tools(body, spec.tools)
     if body.agents is not None:
-        tools = with_agents(
+        tools = add_fork_agents(
             body.agents,
             spec.tools if tools is None else tools,
             agent=agent,
@@ -160,13 +169,13 @@ def edits_of(body: ForkRun, spec: AgentSpec, *, agent: Agent, user: User) -> For
         )
     return ForkEdits(
         inputs=body.inputs,
-        prompt=prompt_of(body, spec),
-        model=model_of(body, spec.model, user),
+        prompt=build_fork_prompt(body, spec),
+        model=build_fork_model(body, spec.model, user),
         tools=tools,
-        limits=limits_of(body, spec),
+        limits=build_fork_limits(body, spec),
         reply_text=reply.text if reply else None,
         reply_calls=tuple(
-            tool_call(call, place) for place, call in enumerate(reply.tool_calls)
+            build_tool_call(call, place) for place, call in enumerate(reply.tool_calls)
         )
         if reply
         else (),
@@ -176,15 +185,15 @@ def edits_of(body: ForkRun, spec: AgentSpec, *, agent: Agent, user: User) -> For
     )
 
 
-def tool_call(call: CallShape, place: int) -> ToolCall:
-    """Return a call as a model would have made it."""
+def build_tool_call(call: CallBody, place: int) -> ToolCall:
+    """Return a call as a model would have sent it."""
     given = call.arguments
     raw = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
     return ToolCall(id=f"edited_{place}", name=call.name, arguments=raw)
 
 
-def prompt_of(body: ForkRun, spec: AgentSpec) -> PromptSpec | None:
-    """Return another prompt, with the values that were filled in before."""
+def build_fork_prompt(body: ForkRunBody, spec: AgentSpec) -> PromptSpec | None:
+    """Return the new prompt, with the old values of its variables."""
     if body.prompt is None:
         return None
     partials = spec.prompt.partials if spec.prompt else {}
@@ -194,15 +203,17 @@ def prompt_of(body: ForkRun, spec: AgentSpec) -> PromptSpec | None:
     return PromptSpec(messages=tuple(messages), partials=partials)
 
 
-def model_of(body: ForkRun, old: ModelSettings, user: User) -> ModelSettings | None:
-    """Return other settings; raise a 422 for a provider that is not usable."""
+def build_fork_model(
+    body: ForkRunBody, old: ModelSettings, user: User
+) -> ModelSettings | None:
+    """Return the new settings; raise a 422 for a provider that the user may not use."""
     changes: dict[str, Any] = {}
     if body.provider is not None:
         slug = body.provider.replace("\0", "")
         provider = Provider.objects.usable_by(user).filter(slug=slug).first()
         if provider is None:
-            told = f"There is no provider {body.provider!r} that you may use."
-            raise refused("provider", told)
+            told = f"Provider {body.provider!r} not found."
+            raise field_problem("provider", told)
         changes |= {
             "provider": provider.slug,
             "provider_id": provider.pk,
@@ -215,13 +226,15 @@ def model_of(body: ForkRun, old: ModelSettings, user: User) -> ModelSettings | N
     return old.model_copy(update=changes) if changes else None
 
 
-def tools_of(body: ForkRun, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...] | None:
-    """Return the tools that stay, and which of them ask."""
+def select_fork_tools(
+    body: ForkRunBody, tools: tuple[ToolSpec, ...]
+) -> tuple[ToolSpec, ...] | None:
+    """Return the tools that are kept, with their permissions."""
     if body.tools is None:
         return None
     unknown = set(body.tools) - {tool.name for tool in tools}
     if unknown:
-        raise refused("tools", f"The run has no tool {sorted(unknown)[0]!r}.")
+        raise field_problem("tools", f"The run has no tool {sorted(unknown)[0]!r}.")
     chosen = {
         tool.name: body.tools.get(tool.name, "ask" if tool.asks else "allow")
         for tool in tools
@@ -233,19 +246,26 @@ def tools_of(body: ForkRun, tools: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]
     )
 
 
-def with_agents(
-    chosen: dict[str, Choice], tools: tuple[ToolSpec, ...], *, agent: Agent, user: User
+def add_fork_agents(
+    chosen: dict[str, ToolPermission],
+    tools: tuple[ToolSpec, ...],
+    *,
+    agent: Agent,
+    user: User,
 ) -> tuple[ToolSpec, ...]:
-    """Return the tools with the chosen agents among them; raise a 422."""
+    """Return the tools with the requested agents added; raise a 422."""
     have = {t.config.get("agent", ""): t for t in tools if t.kind == AGENT_KIND}
     wanted = [slug.replace("\0", "") for slug in chosen if slug not in have]
     more = {
-        one.slug: one for one in callable_agents(agent, user).filter(slug__in=wanted)
+        one.slug: one
+        for one in find_callable_agents(agent, user).filter(slug__in=wanted)
     }
     if unknown := sorted(set(chosen) - set(have) - set(more)):
-        raise refused("agents", f"There is no agent {unknown[0]!r} that it may call.")
+        raise field_problem(
+            "agents", f"Agent {unknown[0]!r} not found, or not callable by this agent."
+        )
     kept = [tool for tool in tools if chosen.get(tool.config.get("agent", "")) is None]
-    asked = {**have, **{slug: agent_tool_spec(one) for slug, one in more.items()}}
+    asked = {**have, **{slug: build_agent_tool_spec(one) for slug, one in more.items()}}
     return (
         *kept,
         *(
@@ -256,8 +276,8 @@ def with_agents(
     )
 
 
-def limits_of(body: ForkRun, spec: AgentSpec) -> dict[str, Any]:
-    """Return the limits that were sent, as fields of `ExecutorOptions`."""
+def build_fork_limits(body: ForkRunBody, spec: AgentSpec) -> dict[str, Any]:
+    """Return the limits in the body, as fields of `ExecutorOptions`."""
     if body.limits is None:
         return {}
     sent = body.limits.model_dump(exclude_unset=True)

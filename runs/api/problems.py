@@ -1,6 +1,6 @@
-"""Answers of the API that say what is wrong: problem+json (RFC 9457).
+"""Error responses of the API: problem+json (RFC 9457).
 
-Problem                a refusal with a status and one sentence for each field
+ApiProblem             a status, and one sentence for each field
 """
 
 from collections.abc import Iterable
@@ -13,8 +13,8 @@ from pydantic_core import to_json
 from runs.services.errors import FieldError
 
 
-class Problem(Exception):
-    """The request is refused; raised anywhere in a view, answered by the door."""
+class ApiProblem(Exception):
+    """The request is refused; raised anywhere in a view, answered by `api_view`."""
 
     def __init__(
         self,
@@ -29,7 +29,6 @@ class Problem(Exception):
         super().__init__(" ".join(error.message for error in self.errors))
 
     def response(self) -> HttpResponse:
-        """Return the answer to send."""
         shape = {
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
@@ -45,47 +44,45 @@ class Problem(Exception):
         )
 
 
-def refused(field: str, message: str, status: int = 422) -> Problem:
-    """Return the problem of one field."""
-    return Problem(status, [FieldError(field, message)])
+def field_problem(field: str, message: str, status: int = 422) -> ApiProblem:
+    return ApiProblem(status, [FieldError(field, message)])
 
 
-def unauthorized(message: str) -> Problem:
-    """Return the problem of a caller we do not know."""
-    return Problem(
+def unauthorized_problem(message: str) -> ApiProblem:
+    return ApiProblem(
         401,
         [FieldError("Authorization", message)],
         headers={"WWW-Authenticate": 'Bearer realm="agentsite"'},
     )
 
 
-def no_run(pk: int) -> Problem:
-    """Return the problem of a run that is not there, or not for this caller."""
-    return refused("id", f"There is no run {pk} that you may see.", 404)
+def run_not_found(pk: int) -> ApiProblem:
+    """Return the problem of a run that does not exist, or not for this user."""
+    return field_problem("id", f"Run {pk} not found.", 404)
 
 
-def unreadable(error: ValidationError) -> Problem:
-    """Return what is wrong with a body: 400 where it is no JSON, 422 by field."""
+def validation_problem(error: ValidationError) -> ApiProblem:
+    """Return the problem of a body: 400 if it is not JSON, else 422 by field."""
     problems = error.errors(include_url=False, include_context=False)
     if problems[0]["type"] == "json_invalid":
         why = problems[0]["msg"].removeprefix("Invalid JSON: ")
-        return refused("body", f"The body cannot be read as JSON: {why}.", 400)
-    return Problem(
+        return field_problem("body", f"The request body is not valid JSON: {why}.", 400)
+    return ApiProblem(
         422,
         [
             FieldError(
                 ".".join(map(str, found["loc"])) or "body",
-                sentence(found["type"], found["msg"]),
+                format_validation_error(found["type"], found["msg"]),
             )
             for found in problems
         ],
     )
 
 
-def sentence(kind: str, message: str) -> str:
-    """Return what a person should read about one field."""
+def format_validation_error(kind: str, message: str) -> str:
+    """Return the message for one field."""
     if kind == "extra_forbidden":
-        return "This field is not known."
+        return "Unknown field."
     if kind == "missing":
-        return "This field is missing."
+        return "This field is required."
     return message.removeprefix("Value error, ").rstrip(".") + "."

@@ -1,51 +1,42 @@
-"""Runs by the API: start, read, cancel."""
+"""Runs in the API: start, read, cancel."""
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from runs.api.bodies import StepsWindow, idempotency_key, start_run_body, steps_window
-from runs.api.door import answer
-from runs.api.problems import Problem, no_run, refused
-from runs.api.shapes import (
+from runs.api.bodies import (
+    StepsWindow,
+    parse_start_run_body,
+    parse_steps_window,
+    read_idempotency_key,
+)
+from runs.api.dispatch import json_response
+from runs.api.problems import ApiProblem, field_problem, run_not_found
+from runs.api.serializers import (
+    MAX_STEPS,
     RUN_RELATIONS,
     STEP_FIELDS,
-    STEPS_AT_MOST,
     Json,
+    annotate_child_runs,
     run_json,
     step_json,
-    with_children,
 )
 from runs.models import Agent, Conversation, Run
-from runs.services.cancel_run import cancel_run
 from runs.services.errors import FieldError, InputsRefused, NotAllowed, SpecRefused
-from runs.services.prepared import Prepared
-from runs.services.start_once import AnotherBody, start_once
-from runs.services.start_run import start_run
+from runs.services.runs.cancel import cancel_run
+from runs.services.runs.idempotency import IdempotencyKeyReused, start_run_once
+from runs.services.runs.start import start_run
+from runs.store.fast_select import select_row
 
-ALL = StepsWindow()
-ANY_RUN = Prepared(
-    lambda pk: Run.objects.select_related(*RUN_RELATIONS).filter(pk=pk), int
-)
-OWN_RUN = Prepared(
-    lambda pk, user: (
-        Run.objects.visible_to(User(pk=user))
-        .select_related(*RUN_RELATIONS)
-        .filter(pk=pk)
-    ),
-    int,
-    int,
-)
-AGENT = Prepared(lambda slug: Agent.objects.filter(slug=slug, archived_at=None), str)
-"""A published version has all that a run needs; only a draft asks for more."""
+ALL_STEPS = StepsWindow()
 
 
-def create(request: HttpRequest, user: User) -> HttpResponse:
-    """`POST /runs`: start a run; 201, or 200 where its key was used before."""
-    body = start_run_body(request)
-    key = idempotency_key(request)
-    agent = agent_named(user, body.agent)
-    conversation = conversation_of(user, agent, body.conversation)
+def create_run(request: HttpRequest, user: User) -> HttpResponse:
+    """`POST /runs`: start a run; 201, or 200 if its idempotency key was used before."""
+    body = parse_start_run_body(request)
+    key = read_idempotency_key(request)
+    agent = get_agent_for_user(user, body.agent)
+    conversation = find_own_conversation(user, agent, body.conversation)
 
     def start() -> Run:
         return start_run(
@@ -57,85 +48,103 @@ def create(request: HttpRequest, user: User) -> HttpResponse:
         )
 
     try:
-        started = start_once(start, user=user, key=key, body_digest=body.digest)
+        started = start_run_once(start, user=user, key=key, body_digest=body.digest)
     except InputsRefused as error:
-        raise Problem(422, within("inputs", error.errors)) from None
+        raise ApiProblem(422, prefix_field_errors("inputs", error.errors)) from None
     except SpecRefused as error:
-        raise Problem(422, within("agent", error.errors)) from None
+        raise ApiProblem(422, prefix_field_errors("agent", error.errors)) from None
     except NotAllowed as error:
-        raise refused("agent", str(error), 403) from None
-    except AnotherBody as error:
-        raise refused("Idempotency-Key", str(error), 409) from None
-    return answer(
-        new_shape(started.run) if started.is_new else shape_of(started.run, ALL),
+        raise field_problem("agent", str(error), 403) from None
+    except IdempotencyKeyReused as error:
+        raise field_problem("Idempotency-Key", str(error), 409) from None
+    return json_response(
+        new_run_json(started.run)
+        if started.is_new
+        else run_with_steps_json(started.run, ALL_STEPS),
         201 if started.is_new else 200,
         Location=reverse("api-run", args=[started.run.pk]),
     )
 
 
-def new_shape(run: Run) -> Json:
-    """Return a run that has no step yet."""
+def new_run_json(run: Run) -> Json:
+    """Return the JSON of a run without steps."""
     return {**run_json(run), "steps": [], "steps_next": None}
 
 
-def read(request: HttpRequest, user: User, pk: str) -> HttpResponse:
+def read_run(request: HttpRequest, user: User, pk: str) -> HttpResponse:
     """`GET /runs/{id}`: the run, with at most 500 of its steps."""
-    window = steps_window(request)
-    return answer(shape_of(run_for(user, int(pk)), window))
+    window = parse_steps_window(request)
+    return json_response(run_with_steps_json(get_run_for_user(user, int(pk)), window))
 
 
-def cancel(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-    """`POST /runs/{id}/cancel`: ask the run to end; one that is over stays as it is."""
-    cancel_run(run_for(user, int(pk)), by=user)
-    return answer(shape_of(run_for(user, int(pk)), StepsWindow(wanted=False)))
+def cancel_run_for_user(request: HttpRequest, user: User, pk: str) -> HttpResponse:
+    """`POST /runs/{id}/cancel`: request a cancel; an ended run stays as it is."""
+    cancel_run(get_run_for_user(user, int(pk)), by=user)
+    return json_response(
+        run_with_steps_json(
+            get_run_for_user(user, int(pk)), StepsWindow(with_steps=False)
+        )
+    )
 
 
-def run_for(user: User, pk: int) -> Run:
+def get_run_for_user(user: User, pk: int) -> Run:
     """Return the run, if `user` may see it; raise a 404."""
-    run = ANY_RUN.first(pk) if user.is_superuser else OWN_RUN.first(pk, user.pk)
-    if run is None:
-        raise no_run(pk)
+    run = select_row(Run, RUN_RELATIONS, id=pk)
+    if run is None or not _may_see_run(user, run):
+        raise run_not_found(pk)
     return run
 
 
-def agent_named(user: User, slug: str) -> Agent:
+def _may_see_run(user: User, run: Run) -> bool:
+    """Whether `user` may see `run`; the common cases need no query."""
+    if user.is_superuser or run.owner_id == user.pk:
+        return True
+    return Run.objects.visible_to(user).filter(pk=run.pk).exists()
+
+
+def get_agent_for_user(user: User, slug: str) -> Agent:
     """Return the agent, if `user` may run it; raise a 422."""
-    agent = AGENT.first(slug) if "\0" not in slug else None
+    found = Agent.objects.filter(slug=slug, archived_at=None)
+    agent = found.first() if "\0" not in slug else None
     if agent is not None and not (user.is_superuser or agent.owner_id == user.pk):
         agent = Agent.objects.usable_by(user).filter(pk=agent.pk).first()
     if agent is None:
-        raise refused("agent", f"There is no agent {slug!r} that you may run.")
+        raise field_problem("agent", f"Agent {slug!r} not found.")
     return agent
 
 
-def conversation_of(user: User, agent: Agent, pk: int | None) -> Conversation | None:
+def find_own_conversation(
+    user: User, agent: Agent, pk: int | None
+) -> Conversation | None:
     """Return the conversation, if it is this user's with this agent; raise a 422."""
     if pk is None:
         return None
     found = Conversation.objects.filter(pk=pk, owner=user, agent=agent).first()
     if found is None:
-        raise refused(
-            "conversation", f"There is no conversation {pk} of yours with this agent."
+        raise field_problem(
+            "conversation", f"Conversation {pk} with this agent not found."
         )
     return found
 
 
-def within(field: str, errors: list[FieldError]) -> list[FieldError]:
-    """Return the errors under the name of the field of the body they are in."""
+def prefix_field_errors(field: str, errors: list[FieldError]) -> list[FieldError]:
+    """Return the errors under the name of the body's field that contains them."""
     return [
         FieldError(f"{field}.{error.field}" if error.field else field, error.message)
         for error in errors
     ]
 
 
-def shape_of(run: Run, window: StepsWindow) -> Json:
-    """Return the run as JSON; `steps_next` goes into the next `?steps_after=`."""
-    if not window.wanted:
+def run_with_steps_json(run: Run, window: StepsWindow) -> Json:
+    """Return the run as JSON; `steps_next` is the next `?steps_after=`."""
+    if not window.with_steps:
         return run_json(run)
-    rows = with_children(run.steps.filter(index__gt=window.after).only(*STEP_FIELDS))
-    steps = list(rows.order_by("index")[: STEPS_AT_MOST + 1])
+    rows = annotate_child_runs(
+        run.steps.filter(index__gt=window.after).only(*STEP_FIELDS)
+    )
+    steps = list(rows.order_by("index")[: MAX_STEPS + 1])
     shape = run_json(run)
-    shape["steps"] = [step_json(step) for step in steps[:STEPS_AT_MOST]]
-    more = len(steps) > STEPS_AT_MOST
-    shape["steps_next"] = steps[STEPS_AT_MOST - 1].index if more else None
+    shape["steps"] = [step_json(step) for step in steps[:MAX_STEPS]]
+    more = len(steps) > MAX_STEPS
+    shape["steps_next"] = steps[MAX_STEPS - 1].index if more else None
     return shape

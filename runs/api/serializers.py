@@ -1,4 +1,4 @@
-"""The JSON of a run, its steps and its model calls: what GET answers and SSE sends."""
+"""The JSON of runs, steps and model calls, in responses and in event streams."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -10,11 +10,11 @@ from runs.models import AgentStep, ModelCall, Run
 
 Json = dict[str, Any]
 
-STEPS_AT_MOST = 500
-"""Steps in one answer."""
+MAX_STEPS = 500
+"""Steps in one response."""
 
 RUN_RELATIONS = ("agent", "version")
-"""What `run_json` reads besides the run's own row; give it to `select_related`."""
+"""Relations that `run_json` reads, for `select_related`."""
 
 STEP_FIELDS = (
     "run_id",
@@ -29,14 +29,14 @@ STEP_FIELDS = (
     "created_seq",
     "changed_seq",
 )
-"""What `step_json` reads, and the two numbers a stream needs; give it to `only`."""
+"""Fields that `step_json` and event streams read, for `only`."""
 
 
 def run_json(run: Run, steps: Iterable[AgentStep] | None = None) -> Json:
-    """Return the run; with `steps`, also those, `steps_next` being left to the caller.
+    """Return the run; with `steps`, also those, without `steps_next`.
 
     Dates are ISO 8601 in UTC, `cost` is in the currency of the price table. A run that
-    another one started has a `parent` too; `usage` contains what its children used.
+    another one started has a `parent` too; `usage` includes that of its sub-agents.
     """
     shape: Json = {
         "id": run.pk,
@@ -50,9 +50,9 @@ def run_json(run: Run, steps: Iterable[AgentStep] | None = None) -> Json:
         "inputs": run.inputs,
         "output": run.output,
         "seq": run.seq,
-        "created_at": when(run.created_at),
-        "started_at": when(run.started_at),
-        "ended_at": when(run.ended_at),
+        "created_at": format_timestamp(run.created_at),
+        "started_at": format_timestamp(run.started_at),
+        "ended_at": format_timestamp(run.ended_at),
         "usage": {
             "input_tokens": run.input_tokens,
             "output_tokens": run.output_tokens,
@@ -68,18 +68,18 @@ def run_json(run: Run, steps: Iterable[AgentStep] | None = None) -> Json:
 
 
 def parent_json(step_id: int) -> Json:
-    """Return which run waits for this one, and at which of its steps."""
+    """Return the run that waits for this one, and at which of its steps."""
     step = AgentStep.objects.values("run_id", "index").get(pk=step_id)
     return {"run": step["run_id"], "step": step["index"]}
 
 
-def with_children(steps: "QuerySet[AgentStep]") -> "QuerySet[AgentStep]":
-    """Add `child_run`, the run of another agent that a step has started."""
+def annotate_child_runs(steps: "QuerySet[AgentStep]") -> "QuerySet[AgentStep]":
+    """Annotate `child_run`, the sub-agent's run that a step has started."""
     return steps.annotate(child_run=F("child__pk"))
 
 
 def error_json(run: Run) -> Json | None:
-    """Return why the run failed; None where it did not."""
+    """Return why the run failed, or None."""
     if not run.error_code and not run.error_message:
         return None
     return {"code": run.error_code, "message": run.error_message}
@@ -88,10 +88,10 @@ def error_json(run: Run) -> Json | None:
 def step_json(step: AgentStep) -> Json:
     """Return one step; `observation` is null until there is one.
 
-    `error` says whether the observation is one. A step that called another agent has
-    a `child` too, the id of that run; `step` comes from `with_children`.
+    `error` says whether the observation is an error. A step that called another agent
+    has a `child` too, the id of that run; see `annotate_child_runs`.
     """
-    is_told = step.is_answered or bool(step.observation)
+    has_result = step.is_answered or bool(step.observation)
     child = getattr(step, "child_run", None)
     shape: Json = {
         "index": step.index,
@@ -99,16 +99,16 @@ def step_json(step: AgentStep) -> Json:
         "tool": step.tool,
         "tool_input": step.tool_input,
         "log": step.log,
-        "observation": step.observation if is_told else None,
+        "observation": step.observation if has_result else None,
         "error": step.has_failed,
         "status": step.status,
-        "duration_ms": milliseconds(step.duration),
+        "duration_ms": to_milliseconds(step.duration),
     }
     return shape if child is None else shape | {"child": child}
 
 
 def call_json(call: ModelCall) -> Json:
-    """Return one model call: what the model said, and what it took."""
+    """Return one model call: the reply and its usage."""
     reply = call.reply
     return {
         "number": call.number,
@@ -127,18 +127,17 @@ def call_json(call: ModelCall) -> Json:
             "reasoning_tokens": call.reasoning_tokens,
             "cost": float(call.cost),
         },
-        "started_at": when(call.started_at),
-        "duration_ms": milliseconds(call.elapsed),
+        "started_at": format_timestamp(call.started_at),
+        "duration_ms": to_milliseconds(call.elapsed),
     }
 
 
-def when(at: datetime | None) -> str | None:
-    """Return a moment as `2026-01-31T12:00:00.000000Z`."""
+def format_timestamp(at: datetime | None) -> str | None:
+    """Return a time as `2026-01-31T12:00:00.000000Z`."""
     if at is None:
         return None
     return at.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
-def milliseconds(seconds: float | None) -> int | None:
-    """Return seconds as whole milliseconds."""
+def to_milliseconds(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1000)

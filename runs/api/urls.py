@@ -1,25 +1,43 @@
-"""URLs of the API, with or without a last slash; streams are in `runs.live`."""
+"""URLs of the API, with or without a trailing slash; streams are in `runs.live`."""
 
 from django.urls import path, re_path
 
 from runs.api import approvals, forks, runs
-from runs.api.door import door, nothing_here
+from runs.api.dispatch import api_view, url_not_found
 
 RUN = r"^runs/(?P<pk>\d{1,18})"
 APPROVAL = r"^approvals/(?P<pk>\d{1,18})"
 
 urlpatterns = [
-    re_path(r"^runs/?$", door(POST=runs.create), name="api-runs"),
-    re_path(rf"{RUN}/?$", door(GET=runs.read), name="api-run"),
-    re_path(rf"{RUN}/cancel/?$", door(POST=runs.cancel), name="api-run-cancel"),
-    re_path(rf"{RUN}/fork/?$", door(POST=forks.fork), name="api-run-fork"),
-    re_path(r"^approvals/?$", door(GET=approvals.index), name="api-approvals"),
-    re_path(rf"{APPROVAL}/?$", door(GET=approvals.read), name="api-approval"),
+    re_path(r"^runs/?$", api_view(POST=runs.create_run), name="api-runs"),
+    re_path(rf"{RUN}/?$", api_view(GET=runs.read_run), name="api-run"),
     re_path(
-        rf"{APPROVAL}/approve/?$", door(POST=approvals.approve), name="api-approve"
+        rf"{RUN}/cancel/?$",
+        api_view(POST=runs.cancel_run_for_user),
+        name="api-run-cancel",
     ),
-    re_path(rf"{APPROVAL}/reject/?$", door(POST=approvals.reject), name="api-reject"),
-    re_path(rf"{APPROVAL}/settle/?$", door(POST=approvals.settle), name="api-settle"),
-    path("", nothing_here, name="api"),
-    path("<path:rest>", nothing_here, name="api-nothing"),
+    re_path(rf"{RUN}/fork/?$", api_view(POST=forks.create_fork), name="api-run-fork"),
+    re_path(
+        r"^approvals/?$", api_view(GET=approvals.list_approvals), name="api-approvals"
+    ),
+    re_path(
+        rf"{APPROVAL}/?$", api_view(GET=approvals.read_approval), name="api-approval"
+    ),
+    re_path(
+        rf"{APPROVAL}/approve/?$",
+        api_view(POST=approvals.approve_call),
+        name="api-approve",
+    ),
+    re_path(
+        rf"{APPROVAL}/reject/?$",
+        api_view(POST=approvals.reject_call),
+        name="api-reject",
+    ),
+    re_path(
+        rf"{APPROVAL}/settle/?$",
+        api_view(POST=approvals.settle_call),
+        name="api-settle",
+    ),
+    path("", url_not_found, name="api"),
+    path("<path:rest>", url_not_found, name="api-nothing"),
 ]

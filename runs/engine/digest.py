@@ -7,38 +7,38 @@ from typing import NamedTuple
 from runs.engine.types import ModelRequest
 
 
-def digest_of(request: ModelRequest) -> str:
+def digest_request(request: ModelRequest) -> str:
     """Return SHA-256, in hex, over the SHA-256 of each message, settings and tools."""
-    total = request.hash_of_messages()
-    total.update(_digest_of_rest(request))
+    total = request.hash_messages()
+    total.update(_digest_static_part(request))
     return str(total.hexdigest())
 
 
-def _digest_of_rest(request: ModelRequest) -> bytes:
-    """Return the digest of settings and tools, which is the same for a whole run."""
+def _digest_static_part(request: ModelRequest) -> bytes:
+    """Return the digest of settings and tools, which never change during a run."""
     same = (request.settings, request.tools, request.stop, request.output_schema)
     key = tuple(map(id, same))
-    known = _RESTS.get(key)
+    known = _STATIC_PARTS.get(key)
     if known is not None:
         return known.digest
-    if len(_RESTS) >= _MOST_RESTS:
-        _RESTS.clear()
-    rest = _Rest(same, sha256(_rest_of(request)).digest())
-    _RESTS[key] = rest
+    if len(_STATIC_PARTS) >= _MAX_STATIC_PARTS:
+        _STATIC_PARTS.clear()
+    rest = _StaticPart(same, sha256(_serialize_static_part(request)).digest())
+    _STATIC_PARTS[key] = rest
     return rest.digest
 
 
-class _Rest(NamedTuple):
+class _StaticPart(NamedTuple):
     same: tuple[object, ...]
-    """Kept alive, so that no other object gets its place and thereby its id."""
+    """Kept alive, so that no other object can get its id."""
     digest: bytes
 
 
-_RESTS: dict[tuple[int, ...], _Rest] = {}
-_MOST_RESTS = 512
+_STATIC_PARTS: dict[tuple[int, ...], _StaticPart] = {}
+_MAX_STATIC_PARTS = 512
 
 
-def _rest_of(request: ModelRequest) -> bytes:
+def _serialize_static_part(request: ModelRequest) -> bytes:
     shape = {
         "settings": request.settings.model_dump(mode="json"),
         "tools": [

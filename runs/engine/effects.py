@@ -1,13 +1,12 @@
-"""What the executor asks for, and what it is told: the border between loop and world.
+"""Effects and outcomes: the boundary between the agent loop and the world.
 
 The executor yields an effect and is sent its outcome:
 
-    CallModel -> ModelAnswered | ModelRefused | ModelOutOfTime
-    CallTools -> ToolsAnswered
+    CallModel -> ModelReplied | ModelCallFailed | ModelCallTimedOut
+    CallTools -> ToolsFinished
 
-A driver that has an outcome on record sends that instead of acting; resume, fork and
-replay are nothing else. Time reaches the loop only as the `elapsed` of outcomes, in
-seconds.
+A driver with a recorded outcome sends that instead of acting; resume, fork and replay
+are nothing else. Time reaches the loop only as the `elapsed` of outcomes, in seconds.
 """
 
 from collections.abc import Callable
@@ -23,18 +22,18 @@ Purpose = Literal["plan", "early_stop", "summary"]
 
 @dataclass(frozen=True)
 class CallModel:
-    """Ask the model; the request is built only when somebody looks at it."""
+    """Call the model; the request is built when it is first read."""
 
     purpose: Purpose
     build: Callable[[], ModelRequest] = field(repr=False)
     at_index: int
-    """How many steps the run had when it asked."""
+    """How many steps the run had at the call."""
     round: int
-    """Which round the reply will be, from 1."""
+    """The round of the reply, from 1."""
     seconds: float | None = None
     """Working time the run has left; None without a limit."""
     left_out: tuple[int, ...] = ()
-    """Rounds, from 1, that the request does not show (trimming, context size)."""
+    """Rounds, from 1, that the request leaves out (trimming, context size)."""
 
     @cached_property
     def request(self) -> ModelRequest:
@@ -44,19 +43,19 @@ class CallModel:
 
 @dataclass(frozen=True)
 class PlannedStep:
-    """One action of a round, in call order; answered where no tool has to run."""
+    """One action of a round, in call order; already answered if no tool has to run."""
 
     index: int
     """Position among all steps of the run, from 0."""
     action: AgentAction
     tool: ToolSpec | None = None
-    """The tool to call; None where the step is answered."""
+    """The tool to call; None if the step is answered."""
     observation: str | None = None
-    """The answer of a parse error, an unknown tool or a bad input."""
+    """The observation for a parse error, an unknown tool or invalid input."""
 
     @property
     def is_answered(self) -> bool:
-        """Whether nothing has to run."""
+        """Whether no tool has to run."""
         return self.tool is None
 
 
@@ -73,16 +72,14 @@ Effect = CallModel | CallTools
 
 
 @dataclass(frozen=True)
-class ModelAnswered:
-    """The model replied."""
-
+class ModelReplied:
     reply: Reply
     elapsed: float = 0.0
 
 
 @dataclass(frozen=True)
-class ModelRefused:
-    """The call failed for good; the run ends with this sentence."""
+class ModelCallFailed:
+    """The call failed for good; the run ends with this message."""
 
     code: str
     message: str
@@ -90,7 +87,7 @@ class ModelRefused:
 
 
 @dataclass(frozen=True)
-class ModelOutOfTime:
+class ModelCallTimedOut:
     """The run's own time limit ended the call."""
 
     elapsed: float = 0.0
@@ -98,27 +95,25 @@ class ModelOutOfTime:
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What became of one step; one for each of `CallTools.steps`, in their order."""
+    """The outcome of one step; one for each of `CallTools.steps`, in their order."""
 
     observation: str
     failed: bool = False
     value: Any = None
-    """The tool's value, needed only where it may be returned directly."""
+    """The tool's value, needed only if it may be returned directly."""
     elapsed: float = 0.0
-    """Seconds from the beginning of the round's calls to the end of this one."""
+    """Seconds from the start of the round's calls to the end of this one."""
     is_copied: bool = False
-    """It was told in another run, and holds where this one's tools say otherwise."""
+    """Recorded in another run; holds even if this run's tools would differ."""
     tokens: int = 0
-    """What an agent that was called has used; it counts against the budget."""
+    """Used by a called agent; counts against the budget."""
     cost: float = 0.0
     """In the currency of the price table."""
 
 
 @dataclass(frozen=True)
-class ToolsAnswered:
-    """All calls of the round are over."""
-
+class ToolsFinished:
     results: tuple[ToolResult, ...]
 
 
-Outcome = ModelAnswered | ModelRefused | ModelOutOfTime | ToolsAnswered
+Outcome = ModelReplied | ModelCallFailed | ModelCallTimedOut | ToolsFinished

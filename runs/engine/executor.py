@@ -1,47 +1,56 @@
-"""The executor: a loop that asks for model and tool calls, and does no I/O itself."""
+"""The executor: a loop that requests model and tool calls, and does no I/O itself."""
 
 from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
-from runs.engine.check import refusal_of
 from runs.engine.effects import CallTools, Effect, Outcome
-from runs.engine.rounds import Rounds
-from runs.engine.types import AgentSpec, Result, ResumePoint, RunError, StopReason, Turn
+from runs.engine.rounds import RunRounds
+from runs.engine.spec_validation import find_start_failure
+from runs.engine.types import (
+    AgentResult,
+    AgentSpec,
+    HistoryTurn,
+    ResumePoint,
+    RunError,
+    StopReason,
+)
 
 
-def execute(
+def run_agent_loop(
     spec: AgentSpec,
     inputs: Mapping[str, Any],
     *,
-    turns: Sequence[Turn] = (),
+    turns: Sequence[HistoryTurn] = (),
     resumes: Sequence[ResumePoint] = (),
-) -> Generator[Effect, Outcome, Result]:
-    """Run an agent: yield what is to be done, be sent what came of it, return the end.
+) -> Generator[Effect, Outcome, AgentResult]:
+    """Run an agent: yield each effect, receive its outcome, return the result.
 
     Every reply that leads to steps yields one `CallTools`, answered steps included, so
     that a driver can store reply and steps together.
     """
-    if (refusal := refusal_of(spec, inputs)) is not None:
+    if (refusal := find_start_failure(spec, inputs)) is not None:
         return refusal
-    run = Rounds(spec, inputs, turns=turns, resumes=resumes)
-    while (end := run.progress.end()) is None:
-        asked = run.ask()
-        reply = run.hear(asked, (yield asked))
+    run = RunRounds(spec, inputs, turns=turns, resumes=resumes)
+    while (end := run.progress.find_end_reason()) is None:
+        asked = run.next_model_call()
+        reply = run.read_reply(asked, (yield asked))
         if reply is None:
             continue
         decision = run.decide(reply)
         if isinstance(decision, CallTools):
-            decision = run.record(reply, decision, (yield decision))
+            decision = run.record_round(reply, decision, (yield decision))
         if decision is not None:
             return decision
     if isinstance(end, RunError):
-        return Result(status="failed", error=end)
-    return (yield from _stop(run, end))
+        return AgentResult(status="failed", error=end)
+    return (yield from _finish_at_limit(run, end))
 
 
-def _stop(run: Rounds, reason: StopReason) -> Generator[Effect, Outcome, Result]:
-    """End a run at a limit, with one last request where the agent wants it (R11)."""
-    asked = run.ask_last(reason)
+def _finish_at_limit(
+    run: RunRounds, reason: StopReason
+) -> Generator[Effect, Outcome, AgentResult]:
+    """End a run at a limit, with one last request if the agent wants it (R11)."""
+    asked = run.final_model_call(reason)
     if asked is None:
-        return run.stopped(reason)
-    return run.stopped(reason, (yield asked))
+        return run.build_limit_result(reason)
+    return run.build_limit_result(reason, (yield asked))

@@ -1,4 +1,4 @@
-"""The loop guard: noticing that a model does the same again and again."""
+"""The loop guard detects a model that repeats itself."""
 
 from runs.engine.types import AgentStep
 
@@ -18,7 +18,7 @@ class RepeatCounter:
 
     @property
     def hint(self) -> str:
-        """What the model is told."""
+        """The hint for the model."""
         return (
             f"(You have done exactly this {self.count + 1} times with the same result. "
             "Do something else, or give your final answer.)"

@@ -1,4 +1,4 @@
-"""Where a run stands: rounds, steps, time, tokens, and whether it may go on."""
+"""What a run has used, and whether it may continue."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from runs.engine.effects import CallModel
-from runs.engine.guard import RepeatCounter
+from runs.engine.loop_guard import RepeatCounter
 from runs.engine.types import (
     AgentSpec,
     AgentStep,
@@ -19,15 +19,15 @@ from runs.engine.types import (
     Usage,
 )
 
-MOST_PARSE_ERRORS = 3
-"""So many in a row end the run (R1)."""
+MAX_PARSE_ERRORS = 3
+"""This many in a row end the run (R1)."""
 
-_INSTANT = 0.001
-"""Seconds; a driver's clock may end a call a moment before its time."""
+_CLOCK_TOLERANCE = 0.001
+"""Seconds; a driver's clock may end a call slightly early."""
 
 
 class Progress:
-    """Counts what a run has used, and decides from its options whether it is over."""
+    """Counts what a run has used, and decides from its options whether it ends."""
 
     def __init__(self, spec: AgentSpec, resumes: Sequence[ResumePoint]) -> None:
         self.options = spec.executor
@@ -38,29 +38,29 @@ class Progress:
         self.parse_errors = 0
         """In a row."""
         self.calls: Counter[str] = Counter()
-        """Tool calls so far, by tool."""
-        self.fatal: RunError | None = None
+        """By tool."""
+        self.fatal_error: RunError | None = None
         self._repeats = RepeatCounter()
-        self._out_of_time = False
+        self._is_out_of_time = False
         self._elapsed = 0.0
         self._tokens = 0
         self._cost = 0.0
 
-    def end(self) -> RunError | StopReason | None:
-        """Return why the run is over, or None; a resume at this step undoes it."""
+    def find_end_reason(self) -> RunError | StopReason | None:
+        """Return why the run ends, or None; a resume at this step cancels it."""
         while self._resumes and self._resumes[0].at_index <= self.steps:
-            self._resume(self._resumes.pop(0))
-        if self.fatal is not None:
-            return self.fatal
-        if self.parse_errors >= MOST_PARSE_ERRORS:
+            self._apply_resume(self._resumes.pop(0))
+        if self.fatal_error is not None:
+            return self.fatal_error
+        if self.parse_errors >= MAX_PARSE_ERRORS:
             told = (
-                f"The model's reply could not be understood {MOST_PARSE_ERRORS} times."
+                f"The model's reply could not be understood {MAX_PARSE_ERRORS} times."
             )
             return RunError(code="parse_errors", message=told)
-        return self._limit_reached()
+        return self._find_reached_limit()
 
-    def _limit_reached(self) -> StopReason | None:
-        if (left := self.seconds_left()) is not None and left <= _INSTANT:
+    def _find_reached_limit(self) -> StopReason | None:
+        if (left := self.seconds_left()) is not None and left <= _CLOCK_TOLERANCE:
             return "time"
         most = self.options.max_iterations
         if most is not None and self.rounds >= most:
@@ -68,10 +68,10 @@ class Progress:
         guard = self.options.loop_guard
         if guard is not None and self._repeats.count >= guard.stop:
             return "loop"
-        return self.budget_used_up()
+        return self.find_exhausted_budget()
 
-    def budget_used_up(self) -> StopReason | None:
-        """Return which budget allows no further model call."""
+    def find_exhausted_budget(self) -> StopReason | None:
+        """Return the budget that allows no further model call, if any."""
         budget = self.options.budget
         if budget is None:
             return None
@@ -81,10 +81,10 @@ class Progress:
             return "cost"
         return None
 
-    def _resume(self, resume: ResumePoint) -> None:
-        self.fatal = None
+    def _apply_resume(self, resume: ResumePoint) -> None:
+        self.fatal_error = None
         self.parse_errors = 0
-        self._out_of_time = False
+        self._is_out_of_time = False
         self._repeats = RepeatCounter()
         merged: dict[str, Any] = {**self.options.model_dump(), **resume.limits}
         try:
@@ -92,32 +92,31 @@ class Progress:
         except ValidationError as error:
             why = error.errors()[0]["msg"]
             told = f"The run cannot be resumed with these limits: {why}."
-            self.fatal = RunError(code="limits", message=told)
+            self.fatal_error = RunError(code="limits", message=told)
 
     def seconds_left(self) -> float | None:
         """Return the working time left, never negative; None without a limit."""
         limit = self.options.max_execution_time
         if limit is None:
             return None
-        return 0.0 if self._out_of_time else max(limit - self._elapsed, 0.0)
+        return 0.0 if self._is_out_of_time else max(limit - self._elapsed, 0.0)
 
-    def spend_time(self, seconds: float, *, all_of_it: bool = False) -> None:
-        """Count working time; `all_of_it` if the run's time limit ended the call."""
+    def add_time(self, seconds: float, *, all_of_it: bool = False) -> None:
+        """Add working time; `all_of_it` if the run's time limit ended the call."""
         self._elapsed += seconds
-        self._out_of_time = self._out_of_time or all_of_it
+        self._is_out_of_time = self._is_out_of_time or all_of_it
 
-    def spend_tokens(self, usage: Usage) -> None:
-        """Count the tokens of one model call, and what they cost."""
+    def add_usage(self, usage: Usage) -> None:
+        """Add the tokens and cost of one model call."""
         self._tokens += usage.input_tokens + usage.output_tokens
-        self._cost += cost_of(usage, self._prices)
+        self._cost += compute_usage_cost(usage, self._prices)
 
-    def spend_on_agents(self, *, tokens: int, cost: float) -> None:
-        """Count what agents have used that were called as tools."""
+    def add_agent_usage(self, *, tokens: int, cost: float) -> None:
+        """Add the usage of agents that were called as tools."""
         self._tokens += tokens
         self._cost += cost
 
     def add_round(self, steps: tuple[AgentStep, ...], *, is_parse_error: bool) -> None:
-        """Count one round."""
         self.rounds += 1
         self.steps += len(steps)
         self.parse_errors = self.parse_errors + 1 if is_parse_error else 0
@@ -125,15 +124,15 @@ class Progress:
 
     @property
     def hint(self) -> str:
-        """What the model is told about repeating itself; mostly nothing."""
+        """The loop guard's hint for the model; usually empty."""
         guard = self.options.loop_guard
         if guard is None or self._repeats.count < guard.hint:
             return ""
         return self._repeats.hint
 
 
-def cost_of(usage: Usage, prices: Prices) -> float:
-    """Return what a model call cost, in the currency of the price table."""
+def compute_usage_cost(usage: Usage, prices: Prices) -> float:
+    """Return the cost of a model call, in the currency of the price table."""
     cached = min(usage.cached_tokens, usage.input_tokens)
     cached_price = prices.input if prices.cached_input is None else prices.cached_input
     return (
@@ -143,8 +142,8 @@ def cost_of(usage: Usage, prices: Prices) -> float:
     ) / 1_000_000
 
 
-def estimated_usage(asked: CallModel, reply_text: str) -> Usage:
-    """Return about what a call used whose provider counts nothing."""
+def estimate_usage(asked: CallModel, reply_text: str) -> Usage:
+    """Estimate the usage of a call if the provider reports none."""
     sent = sum(len(message.canonical) for message in asked.request.messages)
     said = len(reply_text.encode("utf-8", "replace"))
     return Usage(input_tokens=sent // 4 + 1, output_tokens=said // 4 + 1)

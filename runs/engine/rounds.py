@@ -1,50 +1,54 @@
-"""The rounds of one run: asking, reading replies, planning calls, recording results."""
+"""The rounds of one run: model calls, replies, planned steps, results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple, assert_never
 
-from runs.engine.clean import clean_json, clean_text
-from runs.engine.context import Context
+from runs.engine.context_window import ContextWindow
 from runs.engine.effects import (
     CallModel,
     CallTools,
-    ModelAnswered,
-    ModelOutOfTime,
-    ModelRefused,
+    ModelCallFailed,
+    ModelCallTimedOut,
+    ModelReplied,
     Outcome,
     PlannedStep,
     Purpose,
     ToolResult,
-    ToolsAnswered,
+    ToolsFinished,
 )
 from runs.engine.errors import ParseError
-from runs.engine.kinds.kind import Decision, ShownRound, ShownStep
-from runs.engine.kinds.registry import KINDS
-from runs.engine.observations import cut_for_model
+from runs.engine.kinds.kind import Decision, ScratchpadRound, ScratchpadStep
+from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.observations import truncate_for_model
+from runs.engine.parsing.clean import clean_json, clean_text
+from runs.engine.parsing.output_schema import parse_output
 from runs.engine.planning import plan_calls, plan_parse_error
-from runs.engine.progress import Progress, estimated_usage
-from runs.engine.schema import shaped
-from runs.engine.stopping import last_answer, sentence_of, wants_last_word
+from runs.engine.progress import Progress, estimate_usage
+from runs.engine.stopping import (
+    get_stop_message,
+    parse_final_answer,
+    wants_final_answer,
+)
 from runs.engine.toolbox import Toolbox
-from runs.engine.transcript import Shown, Transcript
+from runs.engine.transcript import RoundWindow, Transcript
 from runs.engine.types import (
     AgentFinish,
+    AgentResult,
     AgentSpec,
     AgentStep,
+    HistoryTurn,
     ModelRequest,
     Reply,
-    Result,
     ResumePoint,
     RunError,
     StopReason,
     ToolCall,
-    Turn,
 )
 
-LAST_WORD_SECONDS = 60.0
-"""How long the one request after a time limit may take."""
+FINAL_ANSWER_SECONDS = 60.0
+"""Time limit of the one request after the run's own time limit."""
 
 
 class WrongOutcome(TypeError):
@@ -54,14 +58,14 @@ class WrongOutcome(TypeError):
         super().__init__(f"{type(outcome).__name__} answers no such effect.")
 
 
-class Heard(NamedTuple):
-    """A reply, and its text without thinking and invented results."""
+class ReadReply(NamedTuple):
+    """A reply, and its text without reasoning and invented results."""
 
     reply: Reply
     text: str
 
 
-class Rounds:
+class RunRounds:
     """One run from its first request to its last step."""
 
     def __init__(
@@ -69,40 +73,45 @@ class Rounds:
         spec: AgentSpec,
         inputs: Mapping[str, Any],
         *,
-        turns: Sequence[Turn],
+        turns: Sequence[HistoryTurn],
         resumes: Sequence[ResumePoint],
     ) -> None:
-        self.kind = KINDS[spec.kind]
+        self.kind = AGENT_KINDS[spec.kind]
         self.toolbox = Toolbox(spec.tools)
         self.progress = Progress(spec, resumes)
         self.transcript = Transcript(spec, self.kind, inputs=inputs, turns=turns)
-        self.context = Context(self.transcript)
+        self.context = ContextWindow(self.transcript)
         self._model = spec.model
-        self._to_summarise: Shown | None = None
-        self._misunderstood = False
+        self._to_summarize: RoundWindow | None = None
+        self._is_parse_error = False
         """Whether the newest reply was a parse error."""
 
-    def ask(self) -> CallModel:
-        """Return the next model call: for the next round, or for a summary first."""
+    def next_model_call(self) -> CallModel:
+        """Return the next model call: for the next round, or first for a summary."""
         options, count = self.progress.options, self.progress.rounds
-        self._to_summarise = self.context.too_many(options, count)
-        if self._to_summarise is not None:
-            old = self._to_summarise
-            build = partial(self.context.summary_request, self._model, old)
-            return self._call("summary", build, old.first)
-        shown = self.context.shown(options, count)
-        return self._call("plan", partial(self.transcript.request, shown), shown.first)
+        self._to_summarize = self.context.rounds_to_summarize(options, count)
+        if self._to_summarize is not None:
+            old = self._to_summarize
+            build = partial(self.context.build_summary_request, self._model, old)
+            return self._call_model("summary", build, old.first)
+        shown = self.context.select_rounds(options, count)
+        return self._call_model(
+            "plan", partial(self.transcript.build_request, shown), shown.first
+        )
 
-    def ask_last(self, reason: StopReason) -> CallModel | None:
-        """Return the one request for an answer at a limit, if there is to be one."""
+    def final_model_call(self, reason: StopReason) -> CallModel | None:
+        """Return the one model call for an answer at a limit, if there is one."""
         options, count = self.progress.options, self.progress.rounds
-        if not wants_last_word(options, reason) or self.progress.budget_used_up():
+        if (
+            not wants_final_answer(options, reason)
+            or self.progress.find_exhausted_budget()
+        ):
             return None
-        shown = self.context.shown(options, count)
-        build = partial(self.transcript.last_request, shown)
-        return self._call("early_stop", build, shown.first)
+        shown = self.context.select_rounds(options, count)
+        build = partial(self.transcript.build_final_request, shown)
+        return self._call_model("early_stop", build, shown.first)
 
-    def _call(
+    def _call_model(
         self, purpose: Purpose, build: Callable[[], ModelRequest], first: int
     ) -> CallModel:
         return CallModel(
@@ -110,66 +119,68 @@ class Rounds:
             build=build,
             at_index=self.progress.steps,
             round=self.progress.rounds + 1,
-            seconds=self.progress.seconds_left() or self._grace(purpose),
+            seconds=self.progress.seconds_left() or self._grace_seconds(purpose),
             left_out=tuple(range(1, first + 1)),
         )
 
-    def _grace(self, purpose: Purpose) -> float | None:
+    def _grace_seconds(self, purpose: Purpose) -> float | None:
         no_limit = self.progress.options.max_execution_time is None
-        return None if no_limit or purpose != "early_stop" else LAST_WORD_SECONDS
+        return None if no_limit or purpose != "early_stop" else FINAL_ANSWER_SECONDS
 
-    def hear(self, asked: CallModel, outcome: Outcome) -> Heard | None:
-        """Count what a model call used; return its reply, if it is one to decide on."""
-        reply = self._heard(asked, outcome)
-        if asked.purpose == "summary" and self._to_summarise is not None:
-            self.progress.fatal = None
-            self.context.replace(self._to_summarise.count, reply.text if reply else "")
+    def read_reply(self, asked: CallModel, outcome: Outcome) -> ReadReply | None:
+        """Count the usage of a model call; return its reply, except for summaries."""
+        reply = self._read_outcome(asked, outcome)
+        if asked.purpose == "summary" and self._to_summarize is not None:
+            self.progress.fatal_error = None
+            self.context.replace_with_summary(
+                self._to_summarize.count, reply.text if reply else ""
+            )
             return None
         return reply
 
-    def _heard(self, asked: CallModel, outcome: Outcome) -> Heard | None:
+    def _read_outcome(self, asked: CallModel, outcome: Outcome) -> ReadReply | None:
         match outcome:
-            case ModelAnswered():
-                return self._answered(asked, outcome)
-            case ModelRefused():
-                self.progress.spend_time(outcome.elapsed)
-                self.progress.fatal = RunError(
+            case ModelReplied():
+                return self._read_answer(asked, outcome)
+            case ModelCallFailed():
+                self.progress.add_time(outcome.elapsed)
+                self.progress.fatal_error = RunError(
                     code=outcome.code, message=outcome.message
                 )
-            case ModelOutOfTime():
-                self.progress.spend_time(outcome.elapsed, all_of_it=True)
-            case ToolsAnswered():
+            case ModelCallTimedOut():
+                self.progress.add_time(outcome.elapsed, all_of_it=True)
+            case ToolsFinished():
                 raise WrongOutcome(outcome)
             case _:
                 assert_never(outcome)
         return None
 
-    def _answered(self, asked: CallModel, outcome: ModelAnswered) -> Heard:
-        reply = _cleaned(outcome.reply)
-        self.progress.spend_time(outcome.elapsed)
+    def _read_answer(self, asked: CallModel, outcome: ModelReplied) -> ReadReply:
+        reply = _clean_reply(outcome.reply)
+        self.progress.add_time(outcome.elapsed)
         usage = reply.usage
         if usage is None and self.progress.options.budget is not None:
-            usage = estimated_usage(asked, reply.text)
+            usage = estimate_usage(asked, reply.text)
         if usage is not None:
-            self.progress.spend_tokens(usage)
-        return self._tidied(reply)
+            self.progress.add_usage(usage)
+        return self._tidy_reply(reply)
 
-    def _tidied(self, reply: Reply) -> Heard:
-        return Heard(reply, self.kind.tidy(reply.text))
+    def _tidy_reply(self, reply: Reply) -> ReadReply:
+        return ReadReply(reply, self.kind.tidy(reply.text))
 
-    def decide(self, heard: Heard) -> CallTools | Result | None:
-        """Return what a reply leads to; None where it ends the run as failed."""
+    def decide(self, heard: ReadReply) -> CallTools | AgentResult | None:
+        """Return what a reply leads to; None if it ends the run as failed."""
         try:
-            decision = self._read(heard)
+            decision = self._parse_decision(heard)
         except ParseError as error:
-            self._misunderstood = True
-            return self._not_understood(heard, str(error))
-        self._misunderstood = False
+            self._is_parse_error = True
+            return self._handle_parse_error(heard, str(error))
+        self._is_parse_error = False
         if isinstance(decision, AgentFinish):
             output = decision.return_values["output"]
-            return Result(status="succeeded", output=output, log=decision.log)
+            return AgentResult(status="succeeded", output=output, log=decision.log)
         progress = self.progress
-        return self._tools(
+        return self._call_tools(
             plan_calls(
                 decision,
                 self.toolbox,
@@ -179,56 +190,52 @@ class Rounds:
             )
         )
 
-    def _read(self, heard: Heard) -> Decision:
-        decision = self.kind.read(heard.text, heard.reply, self.toolbox)
+    def _parse_decision(self, heard: ReadReply) -> Decision:
+        decision = self.kind.parse_reply(heard.text, heard.reply, self.toolbox)
         schema = self.progress.options.output_schema
         if schema is None or not isinstance(decision, AgentFinish):
             return decision
-        output = shaped(decision.return_values["output"], schema)
+        output = parse_output(decision.return_values["output"], schema)
         return AgentFinish(return_values={"output": output}, log=decision.log)
 
-    def _not_understood(self, heard: Heard, why: str) -> CallTools | None:
+    def _handle_parse_error(self, heard: ReadReply, why: str) -> CallTools | None:
         handling = self.progress.options.handle_parsing_errors
         if handling is False:
-            self.progress.fatal = RunError(code="parse_error", message=why)
+            self.progress.fatal_error = RunError(code="parse_error", message=why)
             return None
         told = why if handling is True else handling
         step = plan_parse_error(told, start=self.progress.steps, log=heard.text)
-        return self._tools((step,))
+        return self._call_tools((step,))
 
-    def _tools(self, steps: tuple[PlannedStep, ...]) -> CallTools:
+    def _call_tools(self, steps: tuple[PlannedStep, ...]) -> CallTools:
         seconds = self.progress.seconds_left()
         return CallTools(round=self.progress.rounds + 1, steps=steps, seconds=seconds)
 
-    def record(
-        self, heard: Heard, planned: CallTools, outcome: Outcome
-    ) -> Result | None:
-        """Keep a round; return the run's end where a result is returned directly."""
-        if not isinstance(outcome, ToolsAnswered):
+    def record_round(
+        self, heard: ReadReply, planned: CallTools, outcome: Outcome
+    ) -> AgentResult | None:
+        """Record a round; return the result of the run if a tool returns directly."""
+        if not isinstance(outcome, ToolsFinished):
             raise WrongOutcome(outcome)
         pairs = list(zip(planned.steps, outcome.results, strict=True))
-        steps = tuple(_step(plan, result) for plan, result in pairs)
-        self.progress.spend_time(max(result.elapsed for result in outcome.results))
-        self.progress.spend_on_agents(
+        steps = tuple(_build_step(plan, result) for plan, result in pairs)
+        self.progress.add_time(max(result.elapsed for result in outcome.results))
+        self.progress.add_agent_usage(
             tokens=sum(result.tokens for result in outcome.results),
             cost=sum(result.cost for result in outcome.results),
         )
-        self._keep(heard, steps)
+        self._add_round(heard, steps)
         for plan, result in pairs:
             if plan.tool and plan.tool.return_direct and not result.failed:
                 log = plan.action.log
                 output = clean_json(result.value)
-                return Result(status="succeeded", output=output, log=log)
-        self.progress.fatal = self._fatal_failure(pairs)
+                return AgentResult(status="succeeded", output=output, log=log)
+        self.progress.fatal_error = self._fatal_failure(pairs)
         return None
 
-    def retell(self, reply: Reply, steps: tuple[AgentStep, ...]) -> None:
-        """Keep a round that is on record, with nothing decided anew."""
-        self._keep(self._tidied(_cleaned(reply)), steps)
-
-    def _keep(self, heard: Heard, steps: tuple[AgentStep, ...]) -> None:
-        self.progress.add_round(steps, is_parse_error=self._misunderstood)
-        self.transcript.add(self._shown(heard, steps))
+    def _add_round(self, heard: ReadReply, steps: tuple[AgentStep, ...]) -> None:
+        self.progress.add_round(steps, is_parse_error=self._is_parse_error)
+        self.transcript.add_round(self._build_scratchpad_round(heard, steps))
 
     def _fatal_failure(
         self, pairs: list[tuple[PlannedStep, ToolResult]]
@@ -241,38 +248,44 @@ class Rounds:
                 return RunError(code="tool_failed", message=told)
         return None
 
-    def _shown(self, heard: Heard, steps: tuple[AgentStep, ...]) -> ShownRound:
-        shown = [ShownStep(step, self._shown_observation(step)) for step in steps]
+    def _build_scratchpad_round(
+        self, heard: ReadReply, steps: tuple[AgentStep, ...]
+    ) -> ScratchpadRound:
+        shown = [
+            ScratchpadStep(step, self._truncate_observation(step)) for step in steps
+        ]
         if hint := self.progress.hint:
             last = shown[-1]
-            shown[-1] = ShownStep(last.step, f"{last.observation}\n{hint}")
-        return ShownRound(heard.text, heard.reply, tuple(shown))
+            shown[-1] = ScratchpadStep(last.step, f"{last.observation}\n{hint}")
+        return ScratchpadRound(heard.text, heard.reply, tuple(shown))
 
-    def _shown_observation(self, step: AgentStep) -> str:
+    def _truncate_observation(self, step: AgentStep) -> str:
         tool = self.toolbox.find(step.action.tool)
         limit = tool.output_limit if tool else None
         if limit is None:
             limit = self.progress.options.observation_limit
-        return cut_for_model(step.observation, limit)
+        return truncate_for_model(step.observation, limit)
 
-    def stopped(self, reason: StopReason, outcome: Outcome | None = None) -> Result:
-        """Return the end at a limit; `outcome` is what the last request brought."""
-        output: Any = sentence_of(reason)
-        if isinstance(outcome, ModelAnswered):
+    def build_limit_result(
+        self, reason: StopReason, outcome: Outcome | None = None
+    ) -> AgentResult:
+        """Return the result at a limit; `outcome` is that of the final model call."""
+        output: Any = get_stop_message(reason)
+        if isinstance(outcome, ModelReplied):
             with suppress(ParseError):
-                output = last_answer(
+                output = parse_final_answer(
                     self.kind,
-                    _cleaned(outcome.reply),
+                    _clean_reply(outcome.reply),
                     toolbox=self.toolbox,
                     options=self.progress.options,
                 )
-        return Result(status="stopped", stop_reason=reason, output=output)
+        return AgentResult(status="limit_reached", stop_reason=reason, output=output)
 
 
-def _step(plan: PlannedStep, result: ToolResult) -> AgentStep:
-    """Return the finished step; the engine's own answers are not the driver's.
+def _build_step(plan: PlannedStep, result: ToolResult) -> AgentStep:
+    """Return the finished step; the engine's own observations win over the driver's.
 
-    What a fork has copied holds also where its own tools would give another answer.
+    Observations that a fork copied win even over those.
     """
     if plan.observation is not None and not result.is_copied:
         return AgentStep(action=plan.action, observation=plan.observation, failed=True)
@@ -283,12 +296,12 @@ def _step(plan: PlannedStep, result: ToolResult) -> AgentStep:
     )
 
 
-def _cleaned(reply: Reply) -> Reply:
-    """Return `reply` with text that can be stored; mostly the same object."""
+def _clean_reply(reply: Reply) -> Reply:
+    """Return `reply` with storable text; usually the same object."""
     text = clean_text(reply.text)
     if text == reply.text and all(_is_clean(call) for call in reply.tool_calls):
         return reply
-    calls = tuple(_cleaned_call(call) for call in reply.tool_calls)
+    calls = tuple(_clean_call(call) for call in reply.tool_calls)
     return reply.model_copy(update={"text": text, "tool_calls": calls, "native": None})
 
 
@@ -297,7 +310,7 @@ def _is_clean(call: ToolCall) -> bool:
     return clean_text(words) is words
 
 
-def _cleaned_call(call: ToolCall) -> ToolCall:
+def _clean_call(call: ToolCall) -> ToolCall:
     return ToolCall(
         id=clean_text(call.id),
         name=clean_text(call.name),

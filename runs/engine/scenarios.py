@@ -1,4 +1,4 @@
-"""Runs scenario files: scripted conversations and what the engine must make of them.
+"""Run scenario files: scripted conversations with the expected behavior.
 
 python -m runs.engine.scenarios [--json] FILE_OR_DIR ...
 """
@@ -16,44 +16,44 @@ from pydantic import ValidationError
 from runs.engine.effects import (
     CallModel,
     CallTools,
-    ModelAnswered,
-    ModelOutOfTime,
-    ModelRefused,
+    ModelCallFailed,
+    ModelCallTimedOut,
+    ModelReplied,
     Outcome,
     PlannedStep,
     ToolResult,
-    ToolsAnswered,
+    ToolsFinished,
 )
-from runs.engine.executor import execute
-from runs.engine.observations import text_of
+from runs.engine.executor import run_agent_loop
+from runs.engine.observations import stringify_value
 from runs.engine.types import (
+    AgentResult,
     AgentSpec,
     AgentStep,
     ExecutorOptions,
+    HistoryTurn,
     ModelRequest,
     Reply,
-    Result,
     RunError,
     ToolCall,
-    Turn,
 )
 from tools.spec import ToolSpec
 
 
 class BadScenario(Exception):
-    """A file that cannot be run, in one sentence."""
+    """A file that cannot be run; the message says why."""
 
 
-class Ended(NamedTuple):
-    """How one scripted turn ended."""
+class TurnOutcome(NamedTuple):
+    """The result of one scripted turn."""
 
-    result: Result
+    result: AgentResult
     steps: list[AgentStep]
     requests: list[str]
 
 
-class Verdict(NamedTuple):
-    """What became of one scenario."""
+class ScenarioVerdict(NamedTuple):
+    """The result of one scenario."""
 
     id: str
     passed: bool
@@ -62,8 +62,8 @@ class Verdict(NamedTuple):
 
 
 @dataclass
-class Script:
-    """Answers effects from a scenario's replies and stubs; its clock is virtual."""
+class ScenarioScript:
+    """Answers effects with a scenario's replies and stubs, on a virtual clock."""
 
     replies: list[Any]
     stubs: dict[str, dict[str, Any]]
@@ -72,20 +72,22 @@ class Script:
 
     def ask_model(self, call: CallModel) -> Outcome:
         """Return the next scripted reply."""
-        self.requests.append(request_text(call.request))
+        self.requests.append(flatten_request(call.request))
         if not self.replies:
-            return ModelRefused("script", "The script has no reply left.")
+            return ModelCallFailed("script", "The script has no reply left.")
         reply = self.replies.pop(0)
         if isinstance(reply, str):
-            return ModelAnswered(Reply(text=reply))
+            return ModelReplied(Reply(text=reply))
         slept = reply.get("sleep", 0.0)
         if call.seconds is not None and slept > call.seconds:
-            return ModelOutOfTime(elapsed=call.seconds)
+            return ModelCallTimedOut(elapsed=call.seconds)
         if "raise" in reply:
-            return ModelRefused("script", reply["raise"], elapsed=slept)
-        calls = tuple(_tool_call(called) for called in reply.get("tool_calls") or ())
+            return ModelCallFailed("script", reply["raise"], elapsed=slept)
+        calls = tuple(
+            _build_tool_call(called) for called in reply.get("tool_calls") or ()
+        )
         text = reply.get("content") or ""
-        return ModelAnswered(Reply(text=text, tool_calls=calls), elapsed=slept)
+        return ModelReplied(Reply(text=text, tool_calls=calls), elapsed=slept)
 
     def call_tools(self, call: CallTools) -> Outcome:
         """Call the stubs, all at the same virtual time."""
@@ -95,7 +97,7 @@ class Script:
             self.steps.append(
                 AgentStep(action=step.action, observation=told, failed=failed)
             )
-        return ToolsAnswered(results)
+        return ToolsFinished(results)
 
     def _call(self, step: PlannedStep, seconds: float | None) -> ToolResult:
         if step.tool is None:
@@ -110,10 +112,10 @@ class Script:
             value = STUBS[stub["kind"]](stub, step.action.tool_input)
         except (KeyError, TypeError) as error:
             return ToolResult(f"The stub failed: {error!r}.", failed=True)
-        return ToolResult(text_of(value), value=value, elapsed=slept)
+        return ToolResult(stringify_value(value), value=value, elapsed=slept)
 
 
-def _tool_call(called: dict[str, Any]) -> ToolCall:
+def _build_tool_call(called: dict[str, Any]) -> ToolCall:
     return ToolCall(
         id=called.get("id") or "",
         name=called["name"],
@@ -124,27 +126,29 @@ def _tool_call(called: dict[str, Any]) -> ToolCall:
 STUBS: dict[str, Callable[[dict[str, Any], Any], Any]] = {
     "constant": lambda stub, given: stub["value"],
     "sleep": lambda stub, given: stub["value"],
-    "echo": lambda stub, given: f"echo: {text_of(given)}",
+    "echo": lambda stub, given: f"echo: {stringify_value(given)}",
     "add": lambda stub, given: given["a"] + given["b"],
 }
 
 
-def request_text(request: ModelRequest) -> str:
-    """Return everything a request sends, as one text."""
+def flatten_request(request: ModelRequest) -> str:
+    """Return everything that a request sends, as one text."""
     parts: list[str] = []
     for message in request.messages:
         parts.append(message.text)
         parts.extend(f"{call.name}\n{call.arguments}" for call in message.tool_calls)
     for tool in request.tools:
-        parts += [tool.name, tool.description, text_of(tool.args_schema)]
+        parts += [tool.name, tool.description, stringify_value(tool.args_schema)]
     return "\n".join(parts)
 
 
-def run_turn(
-    spec: AgentSpec, turn: dict[str, Any], script: Script, past: list[Turn]
-) -> Ended:
-    """Drive the engine through one scripted turn."""
-    run = execute(spec, turn["inputs"], turns=tuple(past))
+def run_scenario_turn(
+    spec: AgentSpec,
+    turn: dict[str, Any],
+    script: ScenarioScript,
+    past: list[HistoryTurn],
+) -> TurnOutcome:
+    run = run_agent_loop(spec, turn["inputs"], turns=tuple(past))
     try:
         effect = next(run)
         while True:
@@ -156,52 +160,62 @@ def run_turn(
                 case _:
                     assert_never(effect)
     except StopIteration as end:
-        return Ended(end.value, script.steps, script.requests)
+        return TurnOutcome(end.value, script.steps, script.requests)
 
 
-def run_scenario(scenario: dict[str, Any]) -> Verdict:
-    """Run all turns of a scenario and compare them with what was expected."""
+def run_scenario(scenario: dict[str, Any]) -> ScenarioVerdict:
+    """Run all turns of a scenario and compare them with the expectations."""
     stubs = {tool["name"]: tool["stub"] for tool in scenario["tools"]}
     remembers = scenario["agent"].get("memory") == "buffer"
-    past: list[Turn] = []
+    past: list[HistoryTurn] = []
     got: list[dict[str, Any]] = []
     for turn in scenario.get("turns", [scenario]):
-        ended = _ended(scenario, turn, Script(list(turn["replies"]), stubs), past)
-        got.append(_got(ended))
-        if why := "; ".join(_differences(turn["expect"], ended)):
-            return Verdict(scenario["id"], False, got, why)
+        ended = _play_turn(
+            scenario, turn, ScenarioScript(list(turn["replies"]), stubs), past
+        )
+        got.append(_summarize_outcome(ended))
+        if why := "; ".join(_find_differences(turn["expect"], ended)):
+            return ScenarioVerdict(scenario["id"], False, got, why)
         if remembers:
-            past += remembered(turn["inputs"], ended.result)
-    return Verdict(scenario["id"], True, got, "")
+            past += build_buffer_memory(turn["inputs"], ended.result)
+    return ScenarioVerdict(scenario["id"], True, got, "")
 
 
-def _ended(
-    scenario: dict[str, Any], turn: dict[str, Any], script: Script, past: list[Turn]
-) -> Ended:
+def _play_turn(
+    scenario: dict[str, Any],
+    turn: dict[str, Any],
+    script: ScenarioScript,
+    past: list[HistoryTurn],
+) -> TurnOutcome:
     try:
         options = ExecutorOptions(**scenario.get("executor", {}))
     except ValidationError as error:
         told = RunError(code="spec", message=str(error))
-        return Ended(Result(status="failed", error=told), [], [])
-    return run_turn(spec_of(scenario, options), turn, script, past)
+        return TurnOutcome(AgentResult(status="failed", error=told), [], [])
+    return run_scenario_turn(build_scenario_spec(scenario, options), turn, script, past)
 
 
-def remembered(inputs: dict[str, Any], result: Result) -> list[Turn]:
-    """Return what buffer memory keeps of a run: nothing where it failed."""
-    question = text_of(inputs.get("input", ""))
+def build_buffer_memory(
+    inputs: dict[str, Any], result: AgentResult
+) -> list[HistoryTurn]:
+    """Return what buffer memory keeps of a run: nothing if it failed."""
+    question = stringify_value(inputs.get("input", ""))
     match result.status:
         case "succeeded":
-            return [Turn(question=question, answer=text_of(result.output))]
-        case "stopped":
-            return [Turn(question=question)]
+            return [
+                HistoryTurn(question=question, answer=stringify_value(result.output))
+            ]
+        case "limit_reached":
+            return [HistoryTurn(question=question)]
         case "failed":
             return []
         case _:
             assert_never(result.status)
 
 
-def spec_of(scenario: dict[str, Any], executor: ExecutorOptions) -> AgentSpec:
-    """Return the agent a scenario describes."""
+def build_scenario_spec(
+    scenario: dict[str, Any], executor: ExecutorOptions
+) -> AgentSpec:
     tools = tuple(
         ToolSpec(**{k: v for k, v in tool.items() if k != "stub"})
         for tool in scenario["tools"]
@@ -209,15 +223,15 @@ def spec_of(scenario: dict[str, Any], executor: ExecutorOptions) -> AgentSpec:
     return AgentSpec(kind=scenario["agent"]["kind"], tools=tools, executor=executor)
 
 
-def _status(result: Result) -> str:
-    if result.status == "stopped":
+def _status_label(result: AgentResult) -> str:
+    if result.status == "limit_reached":
         return f"stopped_{result.stop_reason}"
     return {"succeeded": "finished"}.get(result.status, result.status)
 
 
-def _got(ended: Ended) -> dict[str, Any]:
+def _summarize_outcome(ended: TurnOutcome) -> dict[str, Any]:
     return {
-        "status": _status(ended.result),
+        "status": _status_label(ended.result),
         "output": ended.result.output,
         "error": ended.result.error.message if ended.result.error else None,
         "steps": [
@@ -233,16 +247,16 @@ def _got(ended: Ended) -> dict[str, Any]:
     }
 
 
-def _differences(expect: dict[str, Any], ended: Ended) -> Iterator[str]:
-    got = _got(ended)
+def _find_differences(expect: dict[str, Any], ended: TurnOutcome) -> Iterator[str]:
+    got = _summarize_outcome(ended)
     for key in ("status", "output", "model_calls"):
-        if key in expect and not same(expect[key], got[key]):
+        if key in expect and not is_same_json(expect[key], got[key]):
             yield f"{key}: expected {expect[key]!r}, got {got[key]!r}"
-    yield from _step_differences(expect.get("steps"), got["steps"])
-    yield from _request_differences(expect, ended.requests)
+    yield from _find_step_differences(expect.get("steps"), got["steps"])
+    yield from _find_request_differences(expect, ended.requests)
 
 
-def _step_differences(
+def _find_step_differences(
     expected: list[dict[str, Any]] | None, got: list[dict[str, Any]]
 ) -> Iterator[str]:
     if expected is None:
@@ -252,11 +266,13 @@ def _step_differences(
         return
     for index, (want, step) in enumerate(zip(expected, got, strict=True)):
         for key, value in {"error": False, **want}.items():
-            if not same(value, step[key]):
+            if not is_same_json(value, step[key]):
                 yield f"step {index} {key}: expected {value!r}, got {step[key]!r}"
 
 
-def _request_differences(expect: dict[str, Any], requests: list[str]) -> Iterator[str]:
+def _find_request_differences(
+    expect: dict[str, Any], requests: list[str]
+) -> Iterator[str]:
     for key, must in (("prompt_contains", True), ("prompt_excludes", False)):
         for index, texts in enumerate(expect.get(key, ())):
             request = requests[index] if index < len(requests) else ""
@@ -266,23 +282,23 @@ def _request_differences(expect: dict[str, Any], requests: list[str]) -> Iterato
                     yield f"request {index + 1} {verb} {text!r}: {request!r}"
 
 
-def same(one: Any, other: Any) -> bool:
-    """Compare JSON values, types included: 1, 1.0 and true are three things."""
+def is_same_json(one: Any, other: Any) -> bool:
+    """Compare JSON values including types: 1, 1.0 and true differ."""
     return type(one) is type(other) and json.dumps(one, sort_keys=True) == json.dumps(
         other, sort_keys=True
     )
 
 
-def scenarios_in(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the scenarios of a file, or of all JSON files of a folder."""
+def load_scenarios(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the scenarios of a file, or of all JSON files in a folder."""
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     if not files:
-        raise BadScenario(f"{path} has no scenario files (*.json).")
+        raise BadScenario(f"{path} contains no scenario files (*.json).")
     for file in files:
-        yield from _read(file)
+        yield from _read_scenario_file(file)
 
 
-def _read(file: Path) -> list[dict[str, Any]]:
+def _read_scenario_file(file: Path) -> list[dict[str, Any]]:
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -290,34 +306,33 @@ def _read(file: Path) -> list[dict[str, Any]]:
     except (ValueError, RecursionError) as error:
         raise BadScenario(f"{file} is not valid JSON: {error}.") from error
     if not isinstance(content, list):
-        raise BadScenario(f"{file} must hold a list of scenarios.")
+        raise BadScenario(f"{file} must contain a list of scenarios.")
     return content
 
 
-def verdicts_of(paths: Sequence[Path]) -> Iterator[Verdict]:
-    """Run every scenario found under `paths`."""
+def run_scenarios(paths: Sequence[Path]) -> Iterator[ScenarioVerdict]:
     for path in paths:
-        for number, scenario in enumerate(scenarios_in(path), start=1):
+        for number, scenario in enumerate(load_scenarios(path), start=1):
             if not isinstance(scenario, dict):
                 raise BadScenario(f"Scenario {number} of {path} is not an object.")
             try:
                 yield run_scenario(scenario)
             except (AttributeError, KeyError, TypeError, ValidationError) as error:
                 why = f"The scenario is not in the format: {error!r}."
-                yield Verdict(str(scenario.get("id", number)), False, [], why)
+                yield ScenarioVerdict(str(scenario.get("id", number)), False, [], why)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the scenarios named on the command line; return the exit code."""
+    """Run the scenarios given on the command line; return the exit code."""
     parser = argparse.ArgumentParser(prog="runs.engine.scenarios")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.add_argument("paths", nargs="+", type=Path, metavar="FILE_OR_DIR")
     options = parser.parse_args(arguments)
     passed = failed = 0
     try:
-        for verdict in verdicts_of(options.paths):
+        for verdict in run_scenarios(options.paths):
             passed, failed = passed + verdict.passed, failed + (not verdict.passed)
-            _print(verdict, as_json=options.json)
+            _print_verdict(verdict, as_json=options.json)
     except BadScenario as error:
         sys.stderr.write(f"{error}\n")
         return 1
@@ -325,7 +340,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _print(verdict: Verdict, *, as_json: bool) -> None:
+def _print_verdict(verdict: ScenarioVerdict, *, as_json: bool) -> None:
     if as_json:
         got = verdict.got[0] if len(verdict.got) == 1 else verdict.got
         shape = {**verdict._asdict(), "got": got}

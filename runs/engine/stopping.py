@@ -1,33 +1,33 @@
-"""How a run ends at a limit: the sentence of `force`, the answer of `generate`."""
+"""The end of a run at a limit: the sentence of `force`, the answer of `generate`."""
 
 from typing import Any
 
 from runs.engine.errors import ParseError
-from runs.engine.kinds.kind import Kind
-from runs.engine.schema import shaped
+from runs.engine.kinds.kind import AgentKind
+from runs.engine.parsing.output_schema import parse_output
 from runs.engine.toolbox import Toolbox
 from runs.engine.types import AgentFinish, ExecutorOptions, Reply, StopReason
 
-FORCED = "Agent stopped due to iteration limit or time limit."
-_SENTENCES: dict[StopReason, str] = {
+FORCED_STOP_MESSAGE = "Agent stopped due to iteration limit or time limit."
+_STOP_MESSAGES: dict[StopReason, str] = {
     "tokens": "Agent stopped because its token budget was used up.",
     "cost": "Agent stopped because its cost budget was used up.",
     "loop": "Agent stopped because it repeated the same step without any change.",
 }
 
 
-def sentence_of(reason: StopReason) -> str:
-    """Return the output of a run that was stopped without an answer."""
-    return _SENTENCES.get(reason, FORCED)
+def get_stop_message(reason: StopReason) -> str:
+    """Return the output of a run that reached a limit without an answer."""
+    return _STOP_MESSAGES.get(reason, FORCED_STOP_MESSAGE)
 
 
-def is_sentence(output: object) -> bool:
-    """Say whether an output is one of these sentences, and no answer."""
-    return output == FORCED or output in _SENTENCES.values()
+def is_stop_message(output: object) -> bool:
+    """Whether an output is one of these sentences instead of an answer."""
+    return output == FORCED_STOP_MESSAGE or output in _STOP_MESSAGES.values()
 
 
-def wants_last_word(options: ExecutorOptions, reason: StopReason) -> bool:
-    """Say whether one more model request is to be made for an answer."""
+def wants_final_answer(options: ExecutorOptions, reason: StopReason) -> bool:
+    """Whether to request a final answer from the model."""
     return (
         options.early_stopping_method == "generate"
         and reason in ("iterations", "time", "loop")
@@ -36,16 +36,16 @@ def wants_last_word(options: ExecutorOptions, reason: StopReason) -> bool:
     )
 
 
-def last_answer(
-    kind: Kind, reply: Reply, *, toolbox: Toolbox, options: ExecutorOptions
+def parse_final_answer(
+    kind: AgentKind, reply: Reply, *, toolbox: Toolbox, options: ExecutorOptions
 ) -> Any:
     """Return the answer in a last reply; raise `ParseError` if it has none.
 
-    It is the final answer in the kind's format, else the whole text, never an action.
+    The final answer in the kind's format, otherwise the whole text; never an action.
     """
     text = kind.tidy(reply.text)
     try:
-        decision = kind.read(text, reply, toolbox)
+        decision = kind.parse_reply(text, reply, toolbox)
     except ParseError as error:
         if error.tried_action or not text.strip():
             raise
@@ -54,5 +54,5 @@ def last_answer(
         raise ParseError("The reply is an action.", tried_action=True)
     output = decision.return_values["output"]
     if options.output_schema is not None:
-        return shaped(output, options.output_schema)
+        return parse_output(output, options.output_schema)
     return output

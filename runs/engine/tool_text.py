@@ -1,4 +1,4 @@
-"""Tools as text: what `{tools}` and `{tool_names}` stand for in prompts."""
+"""Tools as text: the values of `{tools}` and `{tool_names}` in prompts."""
 
 import json
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from tools.spec import ToolSpec
 NO_TOOLS = "(there are no tools)"
 
 
-def tool_texts(tools: Sequence[ToolSpec]) -> dict[str, str]:
-    """Return the variables `tools`, a paragraph for each, and `tool_names`."""
+def render_tool_variables(tools: Sequence[ToolSpec]) -> dict[str, str]:
+    """Return the variables `tools`, one paragraph per tool, and `tool_names`."""
     return {
-        "tools": "\n".join(_line(tool) for tool in tools) or NO_TOOLS,
+        "tools": "\n".join(_format_tool(tool) for tool in tools) or NO_TOOLS,
         "tool_names": ", ".join(tool.name for tool in tools) or "none",
     }
 
 
-def _line(tool: ToolSpec) -> str:
+def _format_tool(tool: ToolSpec) -> str:
     head = f"{tool.name}: {tool.description}" if tool.description else tool.name
     match tool.takes:
         case "text":
@@ -25,12 +25,12 @@ def _line(tool: ToolSpec) -> str:
         case "nothing":
             return f"{head} (takes no input)"
         case "arguments":
-            return f"{head} (input: {_arguments(tool)})"
+            return f"{head} (input: {_format_arguments(tool)})"
         case _:
             assert_never(tool.takes)
 
 
-def _arguments(tool: ToolSpec) -> str:
+def _format_arguments(tool: ToolSpec) -> str:
     schema = tool.args_schema or {}
     required = schema.get("required") or []
     text = json.dumps(schema["properties"], ensure_ascii=False)

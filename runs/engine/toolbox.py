@@ -1,19 +1,19 @@
-"""The tools of one run, found by the names models write (R4, R8)."""
+"""The tools of one run, found by the names that models write (R4, R8)."""
 
 from collections.abc import Sequence
 
 from tools.spec import ToolSpec
 
-_AROUND_NAMES = " \t\r\n\v\f\u3000\"'`*[]“”‘’「」"
+_NAME_DECORATION = " \t\r\n\v\f\xa0\u200b\u200c\u200d\u2060\u3000\ufeff\"'`*[]“”‘’「」"
 
 
-def stripped_name(text: str) -> str:
-    """Return a tool's name without the white space, quotes and marks around it."""
-    name = text.strip(_AROUND_NAMES)
+def strip_tool_name(text: str) -> str:
+    """Return a tool's name without surrounding white space, quotes and marks."""
+    name = text.strip(_NAME_DECORATION)
     if name.endswith("()"):
-        return name[:-2].strip(_AROUND_NAMES)
+        return name[:-2].strip(_NAME_DECORATION)
     if name.startswith("(") and name.endswith(")"):
-        return name[1:-1].strip(_AROUND_NAMES)
+        return name[1:-1].strip(_NAME_DECORATION)
     return name
 
 
@@ -29,7 +29,7 @@ class Toolbox:
 
     @property
     def names(self) -> str:
-        """All names, in order, with commas between them."""
+        """All names, in order, separated by commas."""
         return ", ".join(tool.name for tool in self.tools)
 
     def find(self, name: str) -> ToolSpec | None:

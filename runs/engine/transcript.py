@@ -1,45 +1,52 @@
-"""What the model is shown: the prompt, earlier turns, and the rounds so far.
+"""What the model sees: the prompt, earlier turns, and the rounds so far.
 
-Each round is turned into messages or text once and reused, so that a step costs the
-same however long the run is.
+Each round is rendered once and reused, so that a step costs the same however long
+the run is.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from runs.engine.kinds.kind import Kind, ShownRound
+from runs.engine.kinds.kind import (
+    AgentKind,
+    ScratchpadRound,
+    render_observation_lines,
+)
 from runs.engine.memory import history_messages, history_text
-from runs.engine.prompts import render, variables_of
-from runs.engine.schema import schema_note
-from runs.engine.tool_text import tool_texts
+from runs.engine.parsing.output_schema import format_schema_instruction
+from runs.engine.prompts import render_template, variables_of_prompt
+from runs.engine.tool_text import render_tool_variables
 from runs.engine.types import (
     AgentSpec,
+    HistoryTurn,
     Message,
     ModelRequest,
     PromptMessage,
     PromptSpec,
-    Turn,
 )
 
-LAST_WORD = (
+FINAL_ANSWER_PROMPT = (
     "No further step is possible and no tool can be used any more. Give your final "
     "answer now, in the form agreed on, from what you know so far."
 )
-SUMMARY_LEAD = "Summary of the steps before these:"
+SCRATCHPAD = "{agent_scratchpad}"
+_ROUND_LABEL = re.compile(r"(?:\A|\n)[^\S\n]*+([A-Za-z][\w ]{0,30}[:：])[^\S\n]*+\Z")
+SUMMARY_PREFIX = "Summary of the steps before these:"
 
-Slot = PromptMessage | Literal["history", "rounds"]
-Part = Message | PromptMessage | Literal["rounds"]
+PromptSlot = PromptMessage | Literal["history", "rounds"]
+RequestPart = Message | PromptMessage | Literal["rounds"]
 
 
 @dataclass(frozen=True)
-class Shown:
-    """Which rounds a request shows: from `first` up to `count`, counted from 0."""
+class RoundWindow:
+    """The rounds that a request shows: from `first` up to `count`, counted from 0."""
 
     first: int
     count: int
     summary: str = ""
-    """Stands for the rounds before `first`, where there is one."""
+    """Stands for the rounds before `first`, if there is one."""
 
 
 class Transcript:
@@ -48,10 +55,10 @@ class Transcript:
     def __init__(
         self,
         spec: AgentSpec,
-        kind: Kind,
+        kind: AgentKind,
         *,
         inputs: Mapping[str, Any],
-        turns: Sequence[Turn],
+        turns: Sequence[HistoryTurn],
     ) -> None:
         prompt = spec.prompt or kind.prompt
         self._spec = spec
@@ -62,64 +69,79 @@ class Transcript:
             "agent_scratchpad": "",
             "chat_history": history_text(turns),
         }
-        self._tool_texts = tool_texts(spec.tools)
+        self._tool_texts = render_tool_variables(spec.tools)
         schema = spec.executor.output_schema if kind.needs_functions else None
-        self._bare_request = ModelRequest(
+        self._base_request = ModelRequest(
             messages=(), stop=kind.stop, settings=spec.model, output_schema=schema
         )
-        self._slots = _slots(prompt, kind)
+        self._slots = _build_slots(prompt, kind)
         self._history = history_messages(turns)
-        self._frames: dict[bool, tuple[Part, ...]] = {}
+        self._frames: dict[bool, tuple[RequestPart, ...]] = {}
         self._messages: list[Message] = []
-        self._ends: list[int] = [0]
+        self._round_ends: list[int] = [0]
         self._texts: list[str] = []
+        self._round_label = find_round_label(prompt, kind)
 
-    def add(self, shown: ShownRound) -> None:
-        """Keep one more round."""
+    def add_round(self, shown: ScratchpadRound) -> None:
         if self._kind.as_messages is not None:
             self._messages.extend(self._kind.as_messages(shown))
         if self._kind.as_text is not None:
-            self._texts.append(self._kind.as_text(shown))
-        self._ends.append(len(self._messages))
+            self._texts.append(self._label_round(self._kind.as_text(shown)))
+        self._round_ends.append(len(self._messages))
 
-    def request(self, shown: Shown) -> ModelRequest:
+    def _label_round(self, text: str) -> str:
+        """End a round with the label that the prompt ends with (R17)."""
+        label = self._round_label
+        if not label:
+            return text
+        if self._texts:  # the previous round has written the label already
+            text = f" {text.lstrip().removeprefix(label).lstrip()}"
+        return text + label
+
+    def build_request(self, shown: RoundWindow) -> ModelRequest:
         """Return the request for the next round."""
-        return self._made(self._all(shown, with_tools=True), with_tools=True)
+        return self._build_request(
+            self._build_messages(shown, with_tools=True), with_tools=True
+        )
 
-    def last_request(self, shown: Shown) -> ModelRequest:
+    def build_final_request(self, shown: RoundWindow) -> ModelRequest:
         """Return the request for a final answer, without tools (R11)."""
-        messages = self._all(shown, with_tools=False)
-        nudge = Message.of("user", LAST_WORD)
-        return self._made((*messages, nudge), with_tools=False)
+        messages = self._build_messages(shown, with_tools=False)
+        nudge = Message.from_text("user", FINAL_ANSWER_PROMPT)
+        return self._build_request((*messages, nudge), with_tools=False)
 
-    def rounds_as_text(self, first: int, count: int) -> str:
-        """Return rounds as lines of text, to be summarised."""
+    def render_rounds(self, first: int, count: int) -> str:
+        """Return rounds as lines of text, for a summary."""
         if self._kind.as_text is not None:
             return "".join(self._texts[first:count])
-        rounds = self._messages[self._ends[first] : self._ends[count]]
-        return "\n".join(_line(message) for message in rounds)
+        rounds = self._messages[self._round_ends[first] : self._round_ends[count]]
+        return "\n".join(_format_message(message) for message in rounds)
 
-    def size_of_rounds(self, first: int, count: int) -> int:
-        """Return the estimated tokens that these rounds take."""
+    def estimate_rounds_size(self, first: int, count: int) -> int:
+        """Return the estimated tokens of these rounds."""
         if self._kind.as_text is not None:
-            return sum(tokens_in(text.encode()) for text in self._texts[first:count])
-        rounds = self._messages[self._ends[first] : self._ends[count]]
-        return sum(tokens_in(message.canonical) for message in rounds)
+            return sum(
+                estimate_tokens(text.encode()) for text in self._texts[first:count]
+            )
+        rounds = self._messages[self._round_ends[first] : self._round_ends[count]]
+        return sum(estimate_tokens(message.canonical) for message in rounds)
 
-    def _all(self, shown: Shown, *, with_tools: bool) -> tuple[Message, ...]:
+    def _build_messages(
+        self, shown: RoundWindow, *, with_tools: bool
+    ) -> tuple[Message, ...]:
         first, count = shown.first, shown.count
-        lead = f"{SUMMARY_LEAD} {shown.summary}\n" if shown.summary else ""
-        rounds = self._messages[self._ends[first] : self._ends[count]]
+        lead = f"{SUMMARY_PREFIX} {shown.summary}\n" if shown.summary else ""
+        rounds = self._messages[self._round_ends[first] : self._round_ends[count]]
         if lead and self._kind.as_messages is not None:
-            rounds = [Message.of("user", lead), *rounds]
+            rounds = [Message.from_text("user", lead), *rounds]
         pad = lead + "".join(self._texts[first:count])
-        return tuple(self._filled(rounds, pad, with_tools=with_tools))
+        return tuple(self._fill_frame(rounds, pad, with_tools=with_tools))
 
-    def _filled(
+    def _fill_frame(
         self, rounds: Sequence[Message], pad: str, *, with_tools: bool
     ) -> list[Message]:
         messages: list[Message] = []
-        for part in self._frame(with_tools=with_tools):
+        for part in self._get_frame(with_tools=with_tools):
             if isinstance(part, Message):
                 messages.append(part)
             elif part == "rounds":
@@ -127,70 +149,88 @@ class Transcript:
             else:
                 values = self._tool_values(with_tools=with_tools)
                 values = {**self._values, **values, "agent_scratchpad": pad}
-                text = render(part.template, values)
+                text = render_template(part.template, values)
                 if text.strip():
-                    messages.append(Message.of(part.role, text))
+                    messages.append(Message.from_text(part.role, text))
         return messages
 
-    def _frame(self, *, with_tools: bool) -> tuple[Part, ...]:
-        """Return the parts of a request, rendered where they never change."""
+    def _get_frame(self, *, with_tools: bool) -> tuple[RequestPart, ...]:
+        """Return the fixed parts of a request, rendered once."""
         if with_tools not in self._frames:
             values = {**self._values, **self._tool_values(with_tools=with_tools)}
-            self._frames[with_tools] = tuple(self._parts(values))
+            self._frames[with_tools] = tuple(self._iter_parts(values))
         return self._frames[with_tools]
 
-    def _parts(self, values: Mapping[str, Any]) -> Iterator[Part]:
+    def _iter_parts(self, values: Mapping[str, Any]) -> Iterator[RequestPart]:
         schema = self._spec.executor.output_schema
         if schema is not None:
-            yield Message.of("system", schema_note(schema))
+            yield Message.from_text("system", format_schema_instruction(schema))
         for slot in self._slots:
             if slot == "history":
                 yield from self._history
             elif slot == "rounds" or self._is_growing(slot):
                 yield slot
             else:
-                yield Message.of(slot.role, render(slot.template, values))
+                yield Message.from_text(
+                    slot.role, render_template(slot.template, values)
+                )
 
     def _is_growing(self, slot: PromptMessage) -> bool:
-        names = variables_of(PromptSpec(template=slot.template))
+        names = variables_of_prompt(PromptSpec(template=slot.template))
         return self._kind.as_text is not None and "agent_scratchpad" in names
 
     def _tool_values(self, *, with_tools: bool) -> dict[str, str]:
-        return self._tool_texts if with_tools else tool_texts(())
+        return self._tool_texts if with_tools else render_tool_variables(())
 
-    def _made(self, messages: tuple[Message, ...], *, with_tools: bool) -> ModelRequest:
-        """Return a request without checking again what was checked when it was made."""
+    def _build_request(
+        self, messages: tuple[Message, ...], *, with_tools: bool
+    ) -> ModelRequest:
+        """Return a request without validating again what was validated when built."""
         calls_functions = self._kind.needs_functions
         tools = self._spec.tools if with_tools and calls_functions else ()
-        return self._bare_request.model_copy(
+        return self._base_request.model_copy(
             update={"messages": messages, "tools": tools}
         )
 
 
-def tokens_in(raw: bytes) -> int:
-    """Return about how many tokens a text takes."""
+def find_round_label(prompt: PromptSpec, kind: AgentKind) -> str:
+    """Return the label right before `{agent_scratchpad}`, such as `Thought:`."""
+    if kind.as_text is not render_observation_lines:
+        return ""
+    messages = prompt.messages or (
+        PromptMessage(role="user", template=prompt.template or ""),
+    )
+    for message in messages:
+        before, scratchpad, _ = message.template.partition(SCRATCHPAD)
+        if scratchpad and (label := _ROUND_LABEL.search(before)):
+            return label[1]
+    return ""
+
+
+def estimate_tokens(raw: bytes) -> int:
+    """Estimate the tokens of a text."""
     return len(raw) // 4 + 1
 
 
-def _line(message: Message) -> str:
+def _format_message(message: Message) -> str:
     calls = "".join(f"\n{call.name}({call.arguments})" for call in message.tool_calls)
     return f"{message.role}: {message.text}{calls}"
 
 
-def _slots(prompt: PromptSpec, kind: Kind) -> tuple[Slot, ...]:
-    """Return the prompt's messages with the places of earlier turns and of rounds."""
+def _build_slots(prompt: PromptSpec, kind: AgentKind) -> tuple[PromptSlot, ...]:
+    """Return the prompt's messages, with slots for earlier turns and rounds."""
     messages = prompt.messages
     if messages is None:
         messages = (PromptMessage(role="user", template=prompt.template or ""),)
-    slots = [_slot(message, kind) for message in messages]
-    if "history" not in slots and "chat_history" not in variables_of(prompt):
-        slots.insert(_last_user(slots), "history")
+    slots = [_build_slot(message, kind) for message in messages]
+    if "history" not in slots and "chat_history" not in variables_of_prompt(prompt):
+        slots.insert(_index_of_last_user(slots), "history")
     if kind.as_messages is not None and "rounds" not in slots:
         slots.append("rounds")
     return tuple(slots)
 
 
-def _slot(message: PromptMessage, kind: Kind) -> Slot:
+def _build_slot(message: PromptMessage, kind: AgentKind) -> PromptSlot:
     alone = message.template.strip()
     if alone == "{chat_history}":
         return "history"
@@ -199,7 +239,7 @@ def _slot(message: PromptMessage, kind: Kind) -> Slot:
     return message
 
 
-def _last_user(slots: Sequence[Slot]) -> int:
+def _index_of_last_user(slots: Sequence[PromptSlot]) -> int:
     users = [
         i
         for i, s in enumerate(slots)

@@ -1,6 +1,6 @@
-"""The words of the agent loop: messages, actions, steps and the spec a run is made of.
+"""The types of the agent loop: messages, actions, steps, and the spec of a run.
 
-All of them are frozen, and serialise to the JSON that is stored.
+All of them are frozen and serialize to the JSON that is stored.
 """
 
 from dataclasses import dataclass, field
@@ -10,37 +10,35 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr
 
-from runs.engine.clean import clean_text
+from runs.engine.parsing.clean import clean_text
 from tools.spec import ToolSpec
 
 
-class Frozen(BaseModel):
-    """A value: immutable, compared by content, unknown fields refused."""
+class FrozenModel(BaseModel):
+    """A value: immutable, compared by content; unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class TextPart(Frozen):
-    """A piece of text of a message."""
-
+class TextPart(FrozenModel):
     type: Literal["text"] = "text"
     text: str
 
 
-class ToolCall(Frozen):
-    """One call a model asked for in its own function-calling format."""
+class ToolCall(FrozenModel):
+    """A call in the provider's function-calling format."""
 
     id: str
     name: str
     arguments: str
-    """The raw text the model sent; often JSON, not always."""
+    """The raw text from the model; usually JSON."""
 
 
 Role = Literal["system", "user", "assistant", "tool"]
 
 
-class Message(Frozen):
-    """One message of a request; serialised once, for digest and body alike."""
+class Message(FrozenModel):
+    """A message of a request; serialized once, for both digest and body."""
 
     role: Role
     content: tuple[TextPart, ...] = ()
@@ -50,8 +48,8 @@ class Message(Frozen):
     """The provider's own assembled message, for adapters that must repeat it."""
 
     @classmethod
-    def of(cls, role: Role, text: str, **more: Any) -> "Message":
-        """Return a message of one text part, checked once for both."""
+    def from_text(cls, role: Role, text: str, **more: Any) -> "Message":
+        """Return a message with one text part."""
         return cls.model_validate({"role": role, "content": ({"text": text},), **more})
 
     @property
@@ -63,17 +61,17 @@ class Message(Frozen):
 
     @property
     def canonical(self) -> bytes:
-        """Canonical JSON in the Chat Completions shape, UTF-8; made once.
+        """Canonical JSON in the Chat Completions shape, UTF-8; computed once.
 
-        Lone surrogates, which UTF-8 cannot carry, become U+FFFD.
+        Lone surrogates, which UTF-8 cannot encode, become U+FFFD.
         """
-        # Not a cached_property, which Python 3.11 guards with a lock each.
+        # Not a cached_property: that takes a lock in Python 3.11.
         known: bytes | None = self.__dict__.get("_canonical")
         if known is None:
-            known = self.__dict__["_canonical"] = self._written()
+            known = self.__dict__["_canonical"] = self._serialize()
         return known
 
-    def _written(self) -> bytes:
+    def _serialize(self) -> bytes:
         text, more = self.text, ""
         said = _quoted(text) if text or not self.tool_calls else "null"
         if self.tool_calls:
@@ -98,8 +96,8 @@ def _canonical_call(call: ToolCall) -> str:
     return f'{{"id":{_quoted(call.id)},"type":"function","function":{called}}}'
 
 
-class Usage(Frozen):
-    """Tokens of one model call, as the provider counted them."""
+class Usage(FrozenModel):
+    """Tokens of one model call, as counted by the provider."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -109,23 +107,23 @@ class Usage(Frozen):
     """Part of the output that was reasoning."""
 
 
-class Reply(Frozen):
-    """One complete answer of a model, whatever the provider's wire format was."""
+class Reply(FrozenModel):
+    """A complete reply of a model, independent of the wire format."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     reasoning: str = ""
-    """Thinking the provider delivered apart from the answer; never parsed."""
+    """Reasoning that the provider sent apart from the answer; never parsed."""
     finish_reason: str = ""
-    """The provider's word: stop, length, tool_calls, content_filter …"""
+    """The provider's value: stop, length, tool_calls, content_filter …"""
     usage: Usage | None = None
     model: str = ""
-    """The model that answered, by the provider's own account."""
+    """The model that replied, as named by the provider."""
     native: dict[str, Any] | None = None
-    """The assembled provider message, unknown fields kept."""
+    """The assembled provider message, with unknown fields."""
 
 
-class ModelSettings(Frozen):
+class ModelSettings(FrozenModel):
     """Which model, of which provider, with which parameters."""
 
     model: str = ""
@@ -133,34 +131,34 @@ class ModelSettings(Frozen):
     """Slug of the provider; its address and key are looked up at call time."""
     provider_id: int | None = None
     parameters: dict[str, Any] = {}
-    """Sent as they are: temperature, max_tokens, top_p, seed …"""
+    """Sent unchanged: temperature, max_tokens, top_p, seed …"""
     stream: bool = True
 
 
 @dataclass
 class HashedMessages:
-    """How far the messages of a run were hashed, so that each is hashed once."""
+    """How many messages of a run were hashed, so that each is hashed once."""
 
     messages: tuple[Message, ...] = field(default=(), compare=False)
     state: Any = field(default=None, compare=False, repr=False)
     """The SHA-256 object that took their digests."""
 
 
-class ModelRequest(Frozen):
+class ModelRequest(FrozenModel):
     """Everything one model call sends, before any provider's wire format."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...] = ()
     stop: tuple[str, ...] = ()
-    """Stop words; sent where accepted, enforced by the engine everywhere."""
+    """Stop words; sent if accepted, enforced by the engine in any case."""
     settings: ModelSettings = ModelSettings()
     output_schema: dict[str, Any] | None = None
-    _hashed: HashedMessages = PrivateAttr(default_factory=HashedMessages)
-    """Shared by the copies of a request, which mostly add messages to it."""
+    _hashed_messages: HashedMessages = PrivateAttr(default_factory=HashedMessages)
+    """Shared by copies of a request, which usually only add messages."""
 
-    def hash_of_messages(self) -> Any:
-        """Return a SHA-256 object over the digest of each message, yours to go on."""
-        known = self._hashed
+    def hash_messages(self) -> Any:
+        """Return a SHA-256 object over the messages' digests; callers may extend it."""
+        known = self._hashed_messages
         count = len(known.messages)
         if count == 0 or self.messages[:count] != known.messages:
             known.state, count = sha256(), 0
@@ -170,52 +168,50 @@ class ModelRequest(Frozen):
         return known.state.copy()
 
 
-class AgentAction(Frozen):
-    """What the agent decided to do: one tool call."""
+class AgentAction(FrozenModel):
+    """A tool call that the agent decided on."""
 
     tool: str
     """Registered name; the requested one if unknown; `_Exception` for a parse error."""
     tool_input: Any
-    """A text or an argument object, already brought into the shape the tool takes."""
+    """A text or an argument object, already coerced to the tool's schema."""
     log: str = ""
-    """The model's own words that led here."""
+    """The model's text that led here."""
     call_id: str | None = None
     """Id of the call in the model's reply; None for text formats."""
 
 
-class AgentStep(Frozen):
-    """One action and what came of it."""
+class AgentStep(FrozenModel):
+    """An action and its outcome."""
 
     action: AgentAction
     observation: str
     failed: bool = False
 
 
-class AgentFinish(Frozen):
-    """The end of the loop: the answer, and the words that led to it."""
+class AgentFinish(FrozenModel):
+    """The end of the loop: the answer, and the text that led to it."""
 
     return_values: dict[str, Any]
     log: str = ""
 
 
-class PromptMessage(Frozen):
-    """One message of a chat prompt template."""
-
+class PromptMessage(FrozenModel):
     role: Role
     template: str
 
 
-class PromptSpec(Frozen):
+class PromptSpec(FrozenModel):
     """A prompt template: one text, or chat messages; `{name}` is a variable."""
 
     template: str | None = None
     messages: tuple[PromptMessage, ...] | None = None
     partials: dict[str, str] = {}
-    """Values of variables, fixed when the run began."""
+    """Values of variables, fixed when the run started."""
 
 
-class Budget(Frozen):
-    """What a run may use up; checked before each model call."""
+class Budget(FrozenModel):
+    """Limits of usage, checked before each model call."""
 
     tokens: int | None = None
     """Input and output tokens together."""
@@ -223,19 +219,19 @@ class Budget(Frozen):
     """In the currency of the price table."""
 
 
-class LoopGuard(Frozen):
-    """After how many equal rounds the model is told, and the run is stopped."""
+class LoopGuard(FrozenModel):
+    """After how many equal rounds the model gets a hint, and the run ends."""
 
     hint: int = 3
     stop: int = 5
 
 
-class ExecutorOptions(Frozen):
-    """Limits and habits of the loop; illegal values are refused at the start (R11)."""
+class ExecutorOptions(FrozenModel):
+    """Limits and options of the loop; invalid values are refused at the start (R11)."""
 
     max_iterations: int | None = 15
     max_execution_time: float | None = None
-    """Seconds of working time: not queue, approval or child runs."""
+    """Seconds of working time: without queue, approvals and sub-agent runs."""
     early_stopping_method: str = "force"
     handle_parsing_errors: bool | str = True
     trim_intermediate_steps: int = -1
@@ -243,20 +239,20 @@ class ExecutorOptions(Frozen):
     budget: Budget | None = None
     loop_guard: LoopGuard | None = None
     observation_limit: int = 65_536
-    """Bytes of an observation that the model gets to see; more is stored."""
+    """Bytes of an observation that the model sees; more is stored."""
     context_tokens: int | None = None
-    """Estimated tokens a request may hold; the oldest rounds give way."""
+    """Maximum estimated tokens of a request; the oldest rounds are left out."""
     context_method: Literal["drop", "summary"] = "drop"
     output_schema: dict[str, Any] | None = None
     """JSON Schema of the final answer."""
 
 
-class AgentSpec(Frozen):
+class AgentSpec(FrozenModel):
     """The frozen description of an agent that the engine executes."""
 
     kind: str
     prompt: PromptSpec | None = None
-    """None for the kind's own prompt."""
+    """None for the default prompt of the kind."""
     model: ModelSettings = ModelSettings()
     tools: tuple[ToolSpec, ...] = ()
     executor: ExecutorOptions = ExecutorOptions()
@@ -266,32 +262,32 @@ class AgentSpec(Frozen):
     slug: str = ""
 
 
-class Prices(Frozen):
-    """What a million tokens cost, in the currency of the price table."""
+class Prices(FrozenModel):
+    """Prices per million tokens, in the currency of the price table."""
 
     input: float = 0.0
     cached_input: float | None = None
-    """None: cached tokens cost what others do."""
+    """None: cached tokens cost the same as others."""
     output: float = 0.0
 
 
-class Turn(Frozen):
-    """An earlier question of the conversation; `answer` None: there was none."""
+class HistoryTurn(FrozenModel):
+    """An earlier turn of the conversation; `answer` is None if there was none."""
 
     question: str
     answer: str | None = None
 
 
-class ResumePoint(Frozen):
-    """A person continued the run at `at_index` steps; `limits` override from there."""
+class ResumePoint(FrozenModel):
+    """A person resumed the run at `at_index` steps; `limits` apply from there."""
 
     at_index: int
     limits: dict[str, Any] = {}
     """Fields of `ExecutorOptions`."""
 
 
-class RunError(Frozen):
-    """Why a run failed: a word for programs, a sentence for people."""
+class RunError(FrozenModel):
+    """Why a run failed: a code for programs, a sentence for people."""
 
     code: str
     message: str
@@ -300,10 +296,8 @@ class RunError(Frozen):
 StopReason = Literal["iterations", "time", "tokens", "cost", "loop"]
 
 
-class Result(Frozen):
-    """How the loop ended."""
-
-    status: Literal["succeeded", "stopped", "failed"]
+class AgentResult(FrozenModel):
+    status: Literal["succeeded", "limit_reached", "failed"]
     output: Any = None
     """The final value: a text, or any JSON value."""
     log: str = ""

@@ -1,28 +1,31 @@
-"""Forms of one person: signing in, a new password, a token's name."""
+"""Forms of a user's account: sign-in, password, API tokens."""
 
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from runs.forms.looks import dress
+from runs.forms.widgets import style_widgets
 
 
 class SignInForm(AuthenticationForm):
-    """Name and password, with plain sentences."""
+    """Name and password."""
 
     error_messages = {
-        "invalid_login": "This name and password do not belong together. "
-        "Capital letters matter.",
-        "inactive": "This account was switched off by an administrator.",
+        "invalid_login": gettext_lazy(
+            "The name or password is wrong. Both are case-sensitive."
+        ),
+        "inactive": gettext_lazy("This account is disabled. Ask an administrator."),
     }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.label_suffix = ""
-        self.fields["username"].label = "Name"
-        dress(self)
+        self.fields["username"].label = _("Name")
+        style_widgets(self)
 
 
 if TYPE_CHECKING:
@@ -31,52 +34,53 @@ else:
     _SetPasswordForm = SetPasswordForm
 
 
-class PasswordForm(_SetPasswordForm):
-    """A new password, twice; the old one first, where there is one."""
+class ChangePasswordForm(_SetPasswordForm):
+    """A new password, with the current one if the user has one."""
 
     old_password = forms.CharField(
-        label="Current password",
+        label=gettext_lazy("Current password"),
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
-    error_messages = {"password_mismatch": "The two new passwords differ."}
+    error_messages = {
+        "password_mismatch": gettext_lazy("The two passwords do not match.")
+    }
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(user, *args, **kwargs)
         self.label_suffix = ""
-        self.fields["new_password1"].label = "New password"
-        self.fields[
-            "new_password1"
-        ].help_text = (
-            "At least 8 characters, not only digits, and none of the common ones."
+        self.fields["new_password1"].label = _("New password")
+        self.fields["new_password1"].help_text = _(
+            "At least 8 characters, not only digits, and not a common password."
         )
-        self.fields["new_password2"].label = "The same again"
+        self.fields["new_password2"].label = _("Confirm new password")
         self.fields["new_password2"].help_text = ""
         if user.has_usable_password():
             self.order_fields(["old_password", "new_password1", "new_password2"])
         else:
             del self.fields["old_password"]
-        dress(self)
+        style_widgets(self)
 
     def clean_old_password(self) -> str:
-        """Refuse a wrong old password."""
         old: str = self.cleaned_data["old_password"]
         if not self.user.check_password(old):
-            raise forms.ValidationError("This is not your password.")
+            raise forms.ValidationError(_("The current password is wrong."))
         return old
 
 
 class TokenForm(forms.Form):
-    """What a token is for."""
+    """The name of a new API token."""
 
     name = forms.CharField(
         max_length=120,
-        label="Name",
-        widget=forms.TextInput(attrs={"placeholder": "Nightly report"}),
-        help_text="Where it will be used, so that you know later which to revoke.",
+        label=gettext_lazy("Name"),
+        widget=forms.TextInput(attrs={"placeholder": gettext_lazy("Nightly report")}),
+        help_text=gettext_lazy(
+            "Where you use the token, so that you know which one to revoke."
+        ),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.label_suffix = ""
-        dress(self)
+        style_widgets(self)

@@ -1,30 +1,32 @@
-"""With whom a definition is shared: nobody, some groups, or everyone."""
+"""Sharing of a definition: with nobody, with groups, or with everyone."""
 
 from typing import Any
 
 from django import forms
 from django.contrib.auth.models import Group
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from tools.ownership import Owned, Visibility
 
 
-def offer_groups(form: forms.BaseForm, thing: Owned) -> None:
-    """Add the field `groups`: those of the owner, all for a superuser."""
+def add_groups_field(form: forms.BaseForm, thing: Owned) -> None:
+    """Add the field `groups`, with the owner's groups, or all for a superuser."""
     field: Any = forms.ModelMultipleChoiceField(
-        queryset=groups_for(thing),
+        queryset=shareable_groups(thing),
         required=False,
-        label="Groups",
+        label=gettext_lazy("Groups"),
         widget=forms.CheckboxSelectMultiple,
     )
-    field.is_needed = True  # where the choice above says so
+    field.is_needed = True  # required by the visibility
     form.fields["groups"] = field
     if thing.pk:
         form.initial["groups"] = list(thing.groups.values_list("pk", flat=True))
 
 
-def groups_for(thing: Owned) -> QuerySet[Group]:
-    """Return the groups a definition may be shared with, and those it is."""
+def shareable_groups(thing: Owned) -> QuerySet[Group]:
+    """Return the groups a definition may be or already is shared with."""
     owner = thing.owner
     if owner.is_superuser:
         return Group.objects.order_by("name")
@@ -34,21 +36,24 @@ def groups_for(thing: Owned) -> QuerySet[Group]:
     return Group.objects.filter(mine).order_by("name")
 
 
-def check_groups(form: forms.BaseForm, given: dict[str, Any]) -> None:
-    """Ask for a group where one is meant."""
+def require_groups(form: forms.BaseForm, given: dict[str, Any]) -> None:
+    """Require a group if the visibility is groups."""
     if given.get("visibility") != Visibility.GROUPS or given.get("groups"):
         return
     groups: Any = form.fields["groups"]
     if groups.queryset.exists():
-        form.add_error("groups", "Choose at least one group.")
+        form.add_error("groups", _("Select at least one group."))
     else:
         form.add_error(
             "visibility",
-            "You are in no group. An administrator makes groups and puts people in.",
+            _(
+                "You are not a member of any group. An administrator can create groups "
+                "and add members."
+            ),
         )
 
 
-def share_with(thing: Owned, groups: QuerySet[Group]) -> None:
-    """Store the groups where they are meant, else none."""
+def save_shared_groups(thing: Owned, groups: QuerySet[Group]) -> None:
+    """Store the groups if the visibility is groups, otherwise none."""
     shared = thing.visibility == Visibility.GROUPS
     thing.groups.set(groups if shared else [])

@@ -1,4 +1,4 @@
-"""The form of the playground: variables, and up to four columns of messages."""
+"""The form of the playground: variables and up to four columns of messages."""
 
 import json
 from collections.abc import Mapping
@@ -8,23 +8,37 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import User
 from django.http import QueryDict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from runs.engine.clean import clean_text
-from runs.engine.prompts import FROM_ENGINE, flaws_of, input_variables_of
+from runs.engine.parsing.clean import clean_text
+from runs.engine.prompts import (
+    ENGINE_VARIABLES,
+    find_template_problems,
+    input_variables_of_prompt,
+)
 from runs.engine.types import PromptMessage, PromptSpec
-from runs.forms.agent import object_in
-from runs.forms.looks import dress, mono
-from runs.forms.run import field_for, name_of
-from runs.services.model_choices import ModelChoice, model_choices, model_of
-from runs.services.try_prompts import PromptTry
+from runs.forms.agents.agent import parse_json_field
+from runs.forms.runs.inputs import build_input_field, input_field_name
+from runs.forms.widgets import monospace_textarea, style_widgets
+from runs.services.prompts.trials import PromptTrial
+from runs.services.providers.model_choices import (
+    ModelChoice,
+    find_model_choice,
+    list_model_choices,
+)
 
-COLUMNS = 4
-MOST_MESSAGES = 200
-ROLES = [("system", "System"), ("user", "User"), ("assistant", "Assistant")]
+MAX_COLUMNS = 4
+MAX_MESSAGES = 200
+ROLES = [
+    ("system", gettext_lazy("System")),
+    ("user", gettext_lazy("User")),
+    ("assistant", gettext_lazy("Assistant")),
+]
 
 
 @dataclass(frozen=True)
-class Typed:
+class TypedMessage:
     """One message of a column."""
 
     role: str
@@ -32,54 +46,61 @@ class Typed:
 
 
 class ColumnForm(forms.Form):
-    """The messages of one column, and the model that gets them."""
+    """The messages of one column and the model that receives them."""
 
     roles = ROLES
 
-    temperature = forms.FloatField(required=False, min_value=0, max_value=2)
-    max_tokens = forms.IntegerField(required=False, min_value=1, label="Longest reply")
+    temperature = forms.FloatField(
+        required=False, min_value=0, max_value=2, label=gettext_lazy("Temperature")
+    )
+    max_tokens = forms.IntegerField(
+        required=False, min_value=1, label=gettext_lazy("Max output tokens")
+    )
     more = forms.CharField(
         required=False,
-        label="Other parameters",
-        widget=mono(1),
+        label=gettext_lazy("Other parameters"),
+        widget=monospace_textarea(1),
     )
 
     def __init__(
         self,
         *args: Any,
         models: list[ModelChoice],
-        messages: list[Typed] | None = None,
+        messages: list[TypedMessage] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
         self.label_suffix = ""
         self.models = models
         self.fields["model"] = forms.ChoiceField(
-            choices=[(one.key, one.title) for one in models]
+            choices=[(one.key, one.title) for one in models], label=_("Model")
         )
         self.fields["temperature"].widget.attrs["step"] = "any"
         self.order_fields(["model", "temperature", "max_tokens", "more"])
-        self.messages = self._read(messages or [])
-        self.mistakes: dict[int, list[str]] = {}
-        dress(self)
+        self.messages = self._read_messages(messages or [])
+        self.message_errors: dict[int, list[str]] = {}
+        style_widgets(self)
 
-    def _read(self, given: list[Typed]) -> list[Typed]:
-        """Return the messages typed, or those it begins with."""
+    def _read_messages(self, given: list[TypedMessage]) -> list[TypedMessage]:
+        """Return the submitted messages, or the initial ones."""
         if not self.is_bound:
-            return given or [Typed("system", ""), Typed("user", "")]
+            return given or [TypedMessage("system", ""), TypedMessage("user", "")]
         texts = self.data.getlist(f"{self.prefix}-text")  # type: ignore[attr-defined]
         roles = self.data.getlist(f"{self.prefix}-role")  # type: ignore[attr-defined]
-        pairs = list(zip(roles, texts, strict=False))[:MOST_MESSAGES]
+        pairs = list(zip(roles, texts, strict=False))[:MAX_MESSAGES]
         return [
-            Typed(role, clean_text(text).replace("\r\n", "\n")) for role, text in pairs
-        ] or [Typed("user", "")]
+            TypedMessage(role, clean_text(text).replace("\r\n", "\n"))
+            for role, text in pairs
+        ] or [TypedMessage("user", "")]
 
-    def numbered(self) -> list[tuple[Typed, list[str]]]:
-        """Return each message with what is wrong in it."""
-        return [(one, self.mistakes.get(n, [])) for n, one in enumerate(self.messages)]
+    def messages_with_errors(self) -> list[tuple[TypedMessage, list[str]]]:
+        """Return each message with its errors."""
+        return [
+            (one, self.message_errors.get(n, [])) for n, one in enumerate(self.messages)
+        ]
 
     def prompt(self) -> PromptSpec:
-        """Return what is typed as the engine takes it; empty messages left out."""
+        """Return the messages as a prompt of the engine, without empty ones."""
         return PromptSpec(
             messages=tuple(
                 PromptMessage(role=one.role, template=one.text)  # type: ignore[arg-type]  # among the three
@@ -91,32 +112,34 @@ class ColumnForm(forms.Form):
     def clean_more(self) -> dict[str, Any]:
         """Read the other parameters."""
         text: str = self.cleaned_data["more"].strip()
-        return object_in(text, 'Write a JSON object, as {"top_p": 0.9}.')
+        return parse_json_field(
+            text, _('Enter a JSON object, for example {"top_p": 0.9}.')
+        )
 
     def clean(self) -> dict[str, Any]:
-        """Check the messages as a run would."""
+        """Check the messages as a run does."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
         for number, one in enumerate(self.messages):
-            flaws = [str(flaw) for flaw in flaws_of(one.text)]
+            flaws = [str(flaw) for flaw in find_template_problems(one.text)]
             if one.role not in dict(ROLES):
-                flaws.append("Choose System, User or Assistant.")
+                flaws.append(_("Select a role: System, User or Assistant."))
             if flaws:
-                self.mistakes[number] = flaws
+                self.message_errors[number] = flaws
         if not self.prompt().messages:
-            self.mistakes[0] = ["Write what the model is told."]
-        if self.mistakes:
-            self.add_error(None, "The prompt cannot be sent as it is.")
+            self.message_errors[0] = [_("Enter a message for the model.")]
+        if self.message_errors:
+            self.add_error(None, _("The prompt is invalid. Fix the messages below."))
         return given
 
-    def to_try(self) -> PromptTry:
+    def to_prompt_try(self) -> PromptTrial:
         """Return the column as its service takes it."""
-        chosen = model_of(self.models, self.cleaned_data["model"])
+        chosen = find_model_choice(self.models, self.cleaned_data["model"])
         assert chosen is not None  # the field has checked it
         parameters = dict(self.cleaned_data["more"])
         for name in ("temperature", "max_tokens"):
             if self.cleaned_data[name] is not None:
                 parameters[name] = self.cleaned_data[name]
-        return PromptTry(
+        return PromptTrial(
             messages=self.prompt().messages or (),
             provider=chosen.provider,
             model=chosen.model,
@@ -125,18 +148,18 @@ class ColumnForm(forms.Form):
 
 
 @dataclass(frozen=True)
-class Column:
-    """What a column begins with."""
+class PlaygroundColumn:
+    """The initial state of a column."""
 
-    messages: list[Typed]
+    messages: list[TypedMessage]
     model: str = ""
-    """Key of a model choice; the first one where it is not among them."""
+    """Key of a model choice; the first model if the key is unknown."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     more: str = ""
-    """Other parameters as they are typed."""
+    """Other parameters as JSON text."""
 
     def initial(self) -> dict[str, Any]:
-        """Return the fields."""
+        """Return the initial values of the form."""
         rest = dict(self.parameters)
         return {
             "model": self.model,
@@ -147,30 +170,32 @@ class Column:
 
 
 class PlaygroundForm(forms.Form):
-    """The values of all variables, with the forms of the columns."""
+    """The values of all variables and the forms of the columns."""
 
-    use_required_attribute = False  # a variable may have left the messages since
+    use_required_attribute = False  # a variable may have been removed from the messages
 
     def __init__(
         self,
         data: QueryDict | None = None,
         *,
         user: User,
-        columns: list[Column] | None = None,
+        columns: list[PlaygroundColumn] | None = None,
         values: Mapping[str, str] | None = None,
     ) -> None:
-        initial = {name_of(name): value for name, value in (values or {}).items()}
+        initial = {
+            input_field_name(name): value for name, value in (values or {}).items()
+        }
         super().__init__(data, initial=initial)
         self.label_suffix = ""
-        self.models = model_choices(user)
-        self.columns = self._columns(data, columns or [Column([])])
-        self.names = self._names()
+        self.models = list_model_choices(user)
+        self.columns = self._columns(data, columns or [PlaygroundColumn([])])
+        self.names = self._variable_names()
         for name in self.names:
-            self.fields[name_of(name)] = field_for(name)
-        dress(self)
+            self.fields[input_field_name(name)] = build_input_field(name)
+        style_widgets(self)
 
     def _columns(
-        self, data: QueryDict | None, columns: list[Column]
+        self, data: QueryDict | None, columns: list[PlaygroundColumn]
     ) -> list[ColumnForm]:
         if data is None:
             return [
@@ -180,41 +205,43 @@ class PlaygroundForm(forms.Form):
                     messages=one.messages,
                     initial=one.initial(),
                 )
-                for n, one in enumerate(columns[:COLUMNS], 1)
+                for n, one in enumerate(columns[:MAX_COLUMNS], 1)
             ]
-        there = [n for n in range(1, COLUMNS + 1) if f"c{n}-role" in data] or [1]
+        there = [n for n in range(1, MAX_COLUMNS + 1) if f"c{n}-role" in data] or [1]
         return [ColumnForm(data, prefix=f"c{n}", models=self.models) for n in there]
 
-    def _names(self) -> list[str]:
+    def _variable_names(self) -> list[str]:
         """Return the variables of all columns, the question first."""
         found = [
-            name for one in self.columns for name in input_variables_of(one.prompt())
+            name
+            for one in self.columns
+            for name in input_variables_of_prompt(one.prompt())
         ]
         return sorted(dict.fromkeys(found), key=lambda name: name != "input")
 
     @property
-    def filled(self) -> list[str]:
-        """Variables that stay empty here, for the engine fills them in elsewhere."""
+    def engine_filled_variables(self) -> list[str]:
+        """Variables that stay empty here, because the engine fills them in."""
         texts = "".join(m.text for one in self.columns for m in one.messages)
-        return [name for name in FROM_ENGINE if f"{{{name}}}" in texts]
+        return [name for name in ENGINE_VARIABLES if f"{{{name}}}" in texts]
 
     def variables(self) -> list[forms.BoundField]:
         """Return the fields of the variables."""
-        return [self[name_of(name)] for name in self.names]
+        return [self[input_field_name(name)] for name in self.names]
 
     def values(self) -> dict[str, str]:
-        """Return what was typed, by variable."""
-        return {name: self.cleaned_data[name_of(name)] for name in self.names}
+        """Return the values by variable."""
+        return {name: self.cleaned_data[input_field_name(name)] for name in self.names}
 
     def is_valid(self) -> bool:
         """Whether the variables and every column can be sent."""
         columns = [one.is_valid() for one in self.columns]
         return super().is_valid() and all(columns)
 
-    def begins(self) -> list[Column]:
-        """Return the columns as they are typed, wrong or not, to be shown again."""
+    def to_columns(self) -> list[PlaygroundColumn]:
+        """Return the submitted columns, valid or not, to be shown again."""
         return [
-            Column(
+            PlaygroundColumn(
                 one.messages,
                 str(one["model"].value() or ""),
                 {

@@ -1,24 +1,38 @@
-"""The form of a prompt: one text or chat messages, checked as the engine checks."""
+"""The form of a prompt: one text or chat messages, validated by the engine."""
 
 import difflib
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from runs.engine.check import problems_of
-from runs.engine.clean import clean_text
-from runs.engine.kinds.registry import KINDS
-from runs.engine.prompts import FROM_ENGINE, input_variables_of, variables_of
+from runs.engine.parsing.clean import clean_text
+from runs.engine.prompts import (
+    ENGINE_VARIABLES,
+    input_variables_of_prompt,
+    variables_of_prompt,
+)
+from runs.engine.spec_validation import find_spec_problems
 from runs.engine.types import AgentSpec, PromptMessage, PromptSpec
-from runs.forms.looks import dress, mono
-from runs.forms.sharing import check_groups, offer_groups, share_with
+from runs.forms.group_sharing import (
+    add_groups_field,
+    require_groups,
+    save_shared_groups,
+)
+from runs.forms.widgets import monospace_textarea, style_widgets
 from runs.models import PromptTemplate
+from runs.ui.kind_labels import list_kind_choices
 
-ROLES = [("system", "System"), ("user", "User"), ("assistant", "Assistant")]
-SPARE = 2
-"""Empty messages offered below those that are there."""
-MEANT = 0.8
-"""How alike a name must be to one of the engine's to be taken for a slip."""
+ROLES = [
+    ("system", gettext_lazy("System")),
+    ("user", gettext_lazy("User")),
+    ("assistant", gettext_lazy("Assistant")),
+]
+SPARE_MESSAGES = 2
+"""Empty messages offered below the existing ones."""
+TYPO_CUTOFF = 0.8
+"""Similarity from which a variable counts as a misspelled engine variable."""
 
 
 if TYPE_CHECKING:
@@ -28,29 +42,39 @@ else:
 
 
 class PromptForm(_ModelForm):
-    """A name, the kind it is for, and the text."""
+    """A name, the kind of agent and the text."""
 
     roles = ROLES
 
     kind = forms.ChoiceField(
-        choices=lambda: [(kind.name, kind.title) for kind in KINDS.values()],
-        label="For agents of kind",
+        choices=list_kind_choices,
+        label=gettext_lazy("Agent kind"),
     )
     shape = forms.ChoiceField(
-        choices=[("text", "One text"), ("messages", "Chat messages")],
+        choices=[
+            ("text", gettext_lazy("Text")),
+            ("messages", gettext_lazy("Chat messages")),
+        ],
         widget=forms.HiddenInput,
     )
     values = forms.CharField(
         required=False,
-        label="Fixed values",
-        widget=mono(2),
-        help_text="Variables that are the same in every run, one a line: city = 北京.",
+        label=gettext_lazy("Fixed values"),
+        widget=monospace_textarea(2),
+        help_text=gettext_lazy(
+            "Variables with the same value in every run, one per line, for example "
+            "city = Berlin."
+        ),
     )
 
     class Meta:
         model = PromptTemplate
         fields = ["name", "kind", "template", "visibility"]
-        labels = {"template": "Text", "visibility": "Who may use it"}
+        labels = {
+            "name": gettext_lazy("Name"),
+            "template": gettext_lazy("Text"),
+            "visibility": gettext_lazy("Shared with"),
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -62,17 +86,17 @@ class PromptForm(_ModelForm):
         }
         self.fields["template"].is_needed = True  # type: ignore[attr-defined]  # by form
         self.fields["template"].strip = False  # type: ignore[attr-defined]
-        self.fields["values"].initial = lines_of(self.instance.partials)
+        self.fields["values"].initial = format_partials(self.instance.partials)
         self.fields["shape"].initial = "messages" if self.instance.messages else "text"
         self.messages = self._read_messages()
-        offer_groups(self, self.instance)
-        dress(self)
+        add_groups_field(self, self.instance)
+        style_widgets(self)
 
     def _read_messages(self) -> list[dict[str, str]]:
-        """Return the messages typed, or stored, with empty ones to write into."""
+        """Return the submitted messages, or the stored ones followed by empty ones."""
         if not self.is_bound:
             stored = list(self.instance.messages or self.initial.get("messages") or [])
-            return [*stored, *({"role": "user", "template": ""},) * SPARE]
+            return [*stored, *({"role": "user", "template": ""},) * SPARE_MESSAGES]
         texts = self.data.getlist("message")  # type: ignore[attr-defined]
         roles = self.data.getlist("role")  # type: ignore[attr-defined]
         return [
@@ -82,12 +106,12 @@ class PromptForm(_ModelForm):
 
     @property
     def is_chat(self) -> bool:
-        """Whether the prompt is made of messages."""
+        """Whether the prompt consists of messages."""
         shape = self["shape"].value()
         return bool(shape == "messages")
 
     def clean_values(self) -> dict[str, str]:
-        """Read `name = value` lines."""
+        """Parse `name = value` lines."""
         found: dict[str, str] = {}
         for number, line in enumerate(self.cleaned_data["values"].splitlines(), 1):
             name, sign, value = line.partition("=")
@@ -95,32 +119,33 @@ class PromptForm(_ModelForm):
                 continue
             if not sign or not name.strip().isidentifier():
                 raise forms.ValidationError(
-                    f"Line {number} is no value. Write name = value."
+                    _("Line %(number)s is not a value. Enter name = value.")
+                    % {"number": number}
                 )
             found[name.strip()] = value.strip()
         return found
 
     def clean(self) -> dict[str, Any]:
-        """Check the text as a run would."""
+        """Check the text as a run does."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
-        check_groups(self, given)
+        require_groups(self, given)
         if "kind" not in given or "values" not in given:
             return given
         prompt = self.prompt_spec()
-        if not "".join(texts_of(prompt)).strip():
-            self.add_error(self.text_field, "Write what the model is told.")
+        if not "".join(prompt_texts(prompt)).strip():
+            self.add_error(self.text_field, _("Enter the text of the prompt."))
             return given
-        for told in prompt_mistakes(given["kind"], prompt):
+        for told in list_prompt_errors(given["kind"], prompt):
             self.add_error(self.text_field, told)
         return given
 
     @property
     def text_field(self) -> str | None:
-        """The field that mistakes of the text belong to."""
+        """The field that shows errors of the text; None for messages."""
         return None if self.is_chat else "template"
 
     def prompt_spec(self) -> PromptSpec:
-        """Return what is typed as the engine takes it."""
+        """Return the submitted prompt as a spec."""
         partials = getattr(self, "cleaned_data", {}).get("values") or {}
         partials = partials if isinstance(partials, dict) else {}
         if not self.is_chat:
@@ -134,7 +159,7 @@ class PromptForm(_ModelForm):
         return PromptSpec(messages=messages, partials=partials)
 
     def save(self, commit: bool = True) -> PromptTemplate:
-        """Store either the text or the messages."""
+        """Store the text or the messages."""
         prompt = self.prompt_spec()
         self.instance.partials = self.cleaned_data["values"]
         self.instance.template = prompt.template or ""
@@ -145,50 +170,55 @@ class PromptForm(_ModelForm):
         )
         saved = super().save(commit)
         if commit:
-            share_with(saved, self.cleaned_data["groups"])
+            save_shared_groups(saved, self.cleaned_data["groups"])
         return saved
 
 
-def prompt_mistakes(kind: str, prompt: PromptSpec) -> list[str]:
-    """Return a sentence for each mistake of a prompt written for `kind`."""
+def list_prompt_errors(kind: str, prompt: PromptSpec) -> list[str]:
+    """Return a sentence for each error of a prompt for agents of `kind`."""
     said = [
         problem.message
-        for problem in problems_of(AgentSpec(kind=kind, prompt=prompt))
+        for problem in find_spec_problems(AgentSpec(kind=kind, prompt=prompt))
         if problem.field.startswith("prompt")
     ]
     return said + [
-        f"There is no variable {{{name}}}. Did you mean {{{meant}}}?"
-        for name in input_variables_of(prompt)
-        if (meant := slip_of(name))
+        _("Variable {%(name)s} not found. Did you mean {%(suggestion)s}?")
+        % {"name": name, "suggestion": meant}
+        for name in input_variables_of_prompt(prompt)
+        if (meant := suggest_variable(name))
     ]
 
 
-def slip_of(name: str) -> str:
-    """Return the engine's variable that `name` nearly is; empty for another name."""
-    known = [*FROM_ENGINE, "input"]
+def suggest_variable(name: str) -> str:
+    """Return the engine variable that `name` probably misspells; otherwise empty."""
+    known = [*ENGINE_VARIABLES, "input"]
     if name in known:
         return ""
-    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=MEANT)
+    near = difflib.get_close_matches(name.lower(), known, n=1, cutoff=TYPO_CUTOFF)
     return near[0] if near else ""
 
 
-def texts_of(prompt: PromptSpec) -> list[str]:
+def prompt_texts(prompt: PromptSpec) -> list[str]:
     """Return the texts of a prompt."""
     if prompt.messages is not None:
         return [message.template for message in prompt.messages]
     return [prompt.template or ""]
 
 
-def lines_of(partials: dict[str, str]) -> str:
+def format_partials(partials: dict[str, str]) -> str:
     """Write partials as `name = value` lines."""
     return "\n".join(f"{name} = {value}" for name, value in partials.items())
 
 
-def asked_for(prompt: PromptSpec) -> tuple[str, ...]:
-    """Return the variables a run is asked for, the question first."""
-    return tuple(sorted(input_variables_of(prompt), key=lambda name: name != "input"))
+def required_variables(prompt: PromptSpec) -> tuple[str, ...]:
+    """Return the variables that a run requires, the question first."""
+    return tuple(
+        sorted(input_variables_of_prompt(prompt), key=lambda name: name != "input")
+    )
 
 
-def filled_in(prompt: PromptSpec) -> tuple[str, ...]:
+def engine_variables(prompt: PromptSpec) -> tuple[str, ...]:
     """Return the variables that the engine fills in."""
-    return tuple(name for name in variables_of(prompt) if name in FROM_ENGINE)
+    return tuple(
+        name for name in variables_of_prompt(prompt) if name in ENGINE_VARIABLES
+    )

@@ -1,18 +1,25 @@
-"""The form of a provider; key and headers go in and never come out."""
+"""The form of a provider; the stored key and headers are never shown."""
 
 import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from runs.forms.looks import dress, mono
-from runs.forms.sharing import check_groups, offer_groups, share_with
-from runs.llm.registry import KINDS
+from runs.forms.group_sharing import (
+    add_groups_field,
+    require_groups,
+    save_shared_groups,
+)
+from runs.forms.widgets import monospace_textarea, style_widgets
+from runs.llm.registry import PROVIDER_KINDS
 from runs.models import Provider
-from runs.services.open_provider import net_policy
-from tools.netpolicy import AddressRefused
-from tools.web_address import flaw_of_address, names_a_person
+from runs.services.providers.client import get_provider_net_policy
+from runs.ui.kind_labels import list_provider_kind_choices
+from tools.net.netpolicy import AddressRefused
+from tools.net.web_address import find_address_flaw, has_userinfo
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -24,37 +31,42 @@ else:
 
 
 class ProviderForm(_ModelForm):
-    """Where a server is and how to reach it."""
+    """The address of a model server and the access to it."""
 
     kind = forms.ChoiceField(
-        choices=lambda: [(name, kind.title) for name, kind in KINDS.items()],
-        label="Kind",
+        choices=list_provider_kind_choices, label=gettext_lazy("Kind")
     )
     base_url = forms.CharField(
         required=False,
         max_length=500,
-        label="Base URL",
-        help_text="Such as http://127.0.0.1:11434/v1. Empty: the usual address of the "
-        "kind.",
+        label=gettext_lazy("Base URL"),
+        help_text=gettext_lazy(
+            "For example http://127.0.0.1:11434/v1. Leave empty to use the default "
+            "URL of the kind."
+        ),
         widget=forms.TextInput(
             attrs={"inputmode": "url", "list": "provider-addresses"}
         ),
     )
     key = forms.CharField(
         required=False,
-        label="Key",
+        label=gettext_lazy("API key"),
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
-        help_text="Kept encrypted and never shown again.",
+        help_text=gettext_lazy("Stored encrypted and never shown again."),
     )
-    forget_key = forms.BooleanField(required=False, label="Remove the stored key")
+    forget_key = forms.BooleanField(
+        required=False, label=gettext_lazy("Remove the stored key")
+    )
     headers = forms.CharField(
         required=False,
-        label="Extra headers",
-        widget=mono(2),
-        help_text="One a line, as Name: value. Kept encrypted and never shown again.",
+        label=gettext_lazy("Extra headers"),
+        widget=monospace_textarea(2),
+        help_text=gettext_lazy(
+            "One per line, as Name: value. Stored encrypted and never shown again."
+        ),
     )
     forget_headers = forms.BooleanField(
-        required=False, label="Remove the stored headers"
+        required=False, label=gettext_lazy("Remove the stored headers")
     )
 
     class Meta:
@@ -70,21 +82,27 @@ class ProviderForm(_ModelForm):
             "visibility",
         ]
         labels = {
-            "key_env": "Environment variable with the key",
-            "default_model": "Usual model",
-            "timeout": "Silence that ends a call",
-            "stream": "Show text while the model writes",
-            "visibility": "Who may use it",
+            "name": gettext_lazy("Name"),
+            "key_env": gettext_lazy("Environment variable with the API key"),
+            "default_model": gettext_lazy("Default model"),
+            "timeout": gettext_lazy("Idle timeout"),
+            "stream": gettext_lazy("Stream responses"),
+            "visibility": gettext_lazy("Shared with"),
         }
         help_texts = {
-            "key_env": "Read by the worker where no key is typed in, "
-            "as OPENAI_API_KEY.",
-            "default_model": "Offered first where an agent is made.",
+            "key_env": gettext_lazy(
+                "Read by the worker if no API key is stored, for example "
+                "OPENAI_API_KEY."
+            ),
+            "default_model": gettext_lazy("Preselected for new agents."),
+            "timeout": gettext_lazy(
+                "A call fails if the server sends nothing for this long."
+            ),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.reached = self.instance.reach
+        self.initial_reach = self.instance.connection_settings
         self.label_suffix = ""
         self.fields["timeout"].widget.attrs["step"] = "any"
         if self.instance.owner.is_superuser:
@@ -94,81 +112,102 @@ class ProviderForm(_ModelForm):
         self.fields["default_model"].widget.attrs["list"] = "provider-models"
         self.initial["timeout"] = f"{self.instance.timeout:g}"
         if self.instance.sealed_key:
-            self.fields["key"].help_text = "Set, never shown. A new one replaces it."
+            self.fields["key"].help_text = _(
+                "A key is stored. Enter a new one to replace it."
+            )
         if self.instance.sealed_headers:
-            self.fields[
-                "headers"
-            ].help_text = "Set, never shown. What you write replaces all of them."
-        offer_groups(self, self.instance)
-        dress(self)
+            self.fields["headers"].help_text = _(
+                "Headers are stored. New headers replace all of them."
+            )
+        add_groups_field(self, self.instance)
+        style_widgets(self)
 
     @property
     def has_address(self) -> bool:
-        """Whether the chosen kind is somewhere; the demo is nowhere."""
-        kind = KINDS.get(str(self["kind"].value()))
+        """Whether the selected kind has an address; the demo has none."""
+        kind = PROVIDER_KINDS.get(str(self["kind"].value()))
         return kind is None or bool(kind.base_url)
 
     @property
-    def usual_addresses(self) -> list[str]:
-        """Addresses of the kinds, to choose from."""
-        return sorted({kind.base_url for kind in KINDS.values() if kind.base_url})
+    def default_base_urls(self) -> list[str]:
+        """Default addresses of the kinds, to choose from."""
+        return sorted(
+            {kind.base_url for kind in PROVIDER_KINDS.values() if kind.base_url}
+        )
 
     @property
-    def usual_variables(self) -> list[str]:
-        """Names of environment variables that usually hold keys."""
-        return sorted({kind.env_key for kind in KINDS.values() if kind.env_key})
+    def common_key_variables(self) -> list[str]:
+        """Environment variables that usually hold API keys."""
+        return sorted(
+            {kind.env_key for kind in PROVIDER_KINDS.values() if kind.env_key}
+        )
 
     def clean_base_url(self) -> str:
-        """Refuse what is no address of a web server."""
+        """Normalize the URL; refuse invalid and forbidden addresses."""
         url: str = self.cleaned_data["base_url"].strip().rstrip("/")
-        kind = KINDS.get(self.cleaned_data.get("kind", ""))
+        kind = PROVIDER_KINDS.get(self.cleaned_data.get("kind", ""))
         if not url:
             return kind.base_url if kind else ""
-        if flaw := flaw_of_address(url):
-            raise forms.ValidationError(f"{url!r} is no web address: {flaw}.")
+        if flaw := find_address_flaw(url):
+            raise forms.ValidationError(
+                _("%(url)s is not a valid web address: %(reason)s.")
+                % {"url": repr(url), "reason": flaw}
+            )
         parts = urlsplit(url)
         if parts.query or parts.fragment:
             raise forms.ValidationError(
-                f"{url!r} is no web address that paths can follow: leave out what "
-                "stands from ? or # on."
+                _(
+                    "%(url)s cannot be a base URL, because paths are appended to it. "
+                    "Remove everything from ? or # on."
+                )
+                % {"url": repr(url)}
             )
-        if names_a_person(url):
+        if has_userinfo(url):
             raise forms.ValidationError(
-                "Leave name and password out of the address, where they would be "
-                "shown. A key goes into the field Key, the rest into Extra headers."
+                _(
+                    "Remove the user name and password from the URL, where they would "
+                    "be visible. Enter a key in the field API key, anything else in "
+                    "Extra headers."
+                )
             )
         try:
-            net_policy().check_url(url)
+            get_provider_net_policy().check_url(url)
         except AddressRefused as refused:
             raise forms.ValidationError(str(refused)) from None
         return url
 
     def clean_key(self) -> str:
-        """Refuse what cannot stand in a header."""
+        """Refuse a key that cannot be sent in a header."""
         key: str = self.cleaned_data["key"].strip()
         if not key.isascii() or not key.isprintable():
             raise forms.ValidationError(
-                "A key is one line of plain letters, digits and signs."
+                _("Enter the key as one line of ASCII letters, digits and signs.")
             )
         return key
 
     def clean_key_env(self) -> str:
-        """Refuse a key where the name of a variable is meant."""
+        """Refuse a key entered as the name of a variable, and variables not allowed."""
         name: str = self.cleaned_data["key_env"].strip()
         if name and not ENV_NAME.match(name):
             raise forms.ValidationError(
-                "The name of an environment variable has letters, digits and "
-                "underscores. A key itself goes into the field Key."
+                _(
+                    "Enter the name of an environment variable: letters, digits and "
+                    "underscores. Enter a key itself in the field API key."
+                )
             )
         if name and not self.instance.may_read(name):
             raise forms.ValidationError(
-                f"{name!r} cannot hold a provider's key. Its name ends in _KEY or "
-                "_TOKEN, or the operator lists it in AGENTSITE_KEY_VARIABLES."
+                _(
+                    "%(name)s is not allowed to hold a provider's key. Use a variable "
+                    "whose name ends in _KEY or _TOKEN, or ask the operator to list "
+                    "it in AGENTSITE_KEY_VARIABLES."
+                )
+                % {"name": repr(name)}
             )
         return name
 
     def clean_headers(self) -> str:
-        """Refuse lines that are no header, by number."""
+        """Refuse lines that are not headers, by number."""
         text: str = self.cleaned_data["headers"].strip()
         for number, line in enumerate(text.splitlines(), 1):
             name, colon, value = line.partition(":")
@@ -177,25 +216,26 @@ class ProviderForm(_ModelForm):
                 colon and plain and re.fullmatch(r"[A-Za-z0-9-]+", name.strip())
             ):
                 raise forms.ValidationError(
-                    f"Line {number} is no header. Write Name: value."
+                    _("Line %(number)s is not a header. Enter Name: value.")
+                    % {"number": number}
                 )
         return text
 
     def clean(self) -> dict[str, Any]:
-        """Ask for a group where one is meant."""
+        """Require a group if the provider is shared with groups."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
-        check_groups(self, given)
+        require_groups(self, given)
         return given
 
     def save(self, commit: bool = True) -> Provider:
-        """Seal the secrets that were typed, and keep the others."""
+        """Encrypt new secrets and keep the other ones."""
         given = self.cleaned_data
         if given["key"] or given["forget_key"]:
             self.instance.set_key(given["key"])
         if given["headers"] or given["forget_headers"]:
             self.instance.set_headers(given["headers"])
-        self.instance.forget_test(unless=self.reached)
+        self.instance.reset_test(unless=self.initial_reach)
         provider = super().save(commit)
         if commit:
-            share_with(provider, given["groups"])
+            save_shared_groups(provider, given["groups"])
         return provider

@@ -1,21 +1,23 @@
-"""The form of one model of a provider: what it can do, and what it costs."""
+"""The form of one model of a provider: capabilities and prices."""
 
 from typing import TYPE_CHECKING, Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from runs.forms.looks import dress
+from runs.forms.widgets import style_widgets
 from runs.models import Provider, ProviderModel
 
-FLAGS = {
-    "functions": "Calls functions",
-    "stop_words": "Takes stop words",
-    "streaming": "Streams its text",
+CAPABILITIES = {
+    "functions": gettext_lazy("Function calling"),
+    "stop_words": gettext_lazy("Stop words"),
+    "streaming": gettext_lazy("Streaming"),
 }
 PRICES = {
-    "input_price": "Input",
-    "cached_price": "Cached input",
-    "output_price": "Output",
+    "input_price": gettext_lazy("Input"),
+    "cached_price": gettext_lazy("Cached input"),
+    "output_price": gettext_lazy("Output"),
 }
 
 
@@ -26,24 +28,31 @@ else:
 
 
 class ProviderModelForm(_ModelForm):
-    """Capabilities are unknown until the server or a person says them."""
+    """Capabilities are unknown until the server or a user sets them."""
 
     class Meta:
         model = ProviderModel
-        fields = ["name", *FLAGS, "context_tokens", *PRICES]
-        labels = {**FLAGS, **PRICES, "context_tokens": "Context"}
+        fields = ["name", *CAPABILITIES, "context_tokens", *PRICES]
+        labels = {
+            **CAPABILITIES,
+            **PRICES,
+            "name": gettext_lazy("Name"),
+            "context_tokens": gettext_lazy("Context window"),
+        }
         help_texts = {
-            "cached_price": "Empty: cached tokens cost what others do.",
-            "input_price": "Empty: no cost is counted.",
+            "cached_price": gettext_lazy(
+                "Leave empty to count cached tokens at the input price."
+            ),
+            "input_price": gettext_lazy("Leave empty to count no cost."),
         }
 
     def __init__(self, provider: Provider, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.label_suffix = ""
         self.instance.provider = provider
-        for name in FLAGS:
+        for name in CAPABILITIES:
             self.fields[name] = forms.NullBooleanField(
-                label=FLAGS[name], required=False
+                label=CAPABILITIES[name], required=False
             )
         for name in PRICES:
             self.fields[name].required = False
@@ -51,41 +60,45 @@ class ProviderModelForm(_ModelForm):
             self.fields[name].widget.attrs |= {"step": "any", "min": "0"}
         self.fields["context_tokens"].required = False
         self.fields["name"].disabled = self.instance.pk is not None
-        dress(self)
+        style_widgets(self)
 
     def clean_name(self) -> str:
-        """Refuse the name of a model that the list has."""
+        """Refuse the name of another model of this provider."""
         name: str = self.cleaned_data["name"]
         others = self.instance.provider.models.exclude(pk=self.instance.pk)
         if others.filter(name=name).exists():
-            raise forms.ValidationError("The list has a model of this name.")
+            raise forms.ValidationError(
+                _("This provider already has a model with this name.")
+            )
         return name
 
     def clean_context_tokens(self) -> int | None:
-        """Refuse a context without room."""
+        """Refuse a context window of zero."""
         tokens: int | None = self.cleaned_data["context_tokens"]
         if tokens is not None and not 0 < tokens < 2**31:
-            raise forms.ValidationError("Write a number of tokens above 0, or nothing.")
+            raise forms.ValidationError(
+                _("Enter a number of tokens greater than 0, or leave empty.")
+            )
         return tokens
 
     def clean(self) -> dict[str, Any]:
-        """Refuse prices that count for nothing."""
+        """Refuse negative prices, and other prices without an input price."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
         for name in PRICES:
             price = given.get(name)
             if price is not None and price < 0:
-                self.add_error(name, "A price is 0 or more.")
+                self.add_error(name, _("Enter a price of 0 or more."))
         others = [given.get(name) for name in ("cached_price", "output_price")]
         lacks = given.get("input_price") is None and "input_price" not in self.errors
         if lacks and any(others):
-            told = "Write this price too; without it no cost is counted."
+            told = _("Enter the input price too; without it no cost is counted.")
             self.add_error("input_price", told)
         return given
 
     def save(self, commit: bool = True) -> ProviderModel:
-        """Remember what a person has set; what was emptied may be told again."""
+        """Record which values the user set; the server may set cleared ones again."""
         row = self.instance
-        for name in (*FLAGS, "context_tokens"):
+        for name in (*CAPABILITIES, "context_tokens"):
             if name not in self.changed_data:
                 continue
             rest = [one for one in row.edited if one != name]

@@ -10,35 +10,37 @@ from django import forms
 from django.forms.utils import flatatt
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from runs.engine.types import AgentSpec
-from runs.forms.looks import dress
-from runs.forms.run import field_for, name_of
+from runs.forms.runs.inputs import build_input_field, input_field_name
+from runs.forms.widgets import style_widgets
 from runs.models import Schedule
-from runs.services.cron import LONGEST, checked_cron, zone_names
-from runs.services.cron_words import (
-    DAYS,
-    DAYS_OF_MONTH,
-    LAST,
-    MINUTES,
-    Kind,
-    When,
-    read_cron,
-)
 from runs.services.errors import CronRefused, FieldError, InputsRefused
-from runs.services.freeze_agent import variables_of_spec
-from runs.services.start_run import checked_inputs
-
-KINDS: tuple[tuple[Kind, str], ...] = (
-    ("minutes", "Every few minutes"),
-    ("hourly", "Every hour"),
-    ("daily", "Every day"),
-    ("weekdays", "Monday to Friday"),
-    ("weekly", "Every week"),
-    ("monthly", "Every month"),
-    ("cron", "By a cron expression"),
+from runs.services.runs.start import validate_inputs
+from runs.services.schedules.cron import MAX_CRON_CHARS, list_time_zones, validate_cron
+from runs.services.schedules.recurrence import (
+    CRON_WEEKDAYS,
+    DAYS_OF_MONTH,
+    LAST_DAY_OF_MONTH,
+    MINUTE_STEPS,
+    Recurrence,
+    RecurrenceKind,
+    parse_cron,
 )
-ASKED: dict[str, tuple[str, ...]] = {
+from runs.services.spec.freeze import variables_of_spec
+
+SCHEDULE_KINDS: tuple[tuple[RecurrenceKind, Any], ...] = (
+    ("minutes", gettext_lazy("Every few minutes")),
+    ("hourly", gettext_lazy("Every hour")),
+    ("daily", gettext_lazy("Every day")),
+    ("weekdays", gettext_lazy("Monday to Friday")),
+    ("weekly", gettext_lazy("Every week")),
+    ("monthly", gettext_lazy("Every month")),
+    ("cron", gettext_lazy("Cron expression")),
+)
+KIND_FIELDS: dict[str, tuple[str, ...]] = {
     "minutes": ("every",),
     "hourly": ("minute",),
     "daily": ("at",),
@@ -47,31 +49,31 @@ ASKED: dict[str, tuple[str, ...]] = {
     "monthly": ("day", "at"),
     "cron": ("cron",),
 }
-"""What each kind asks for; what is typed into other fields does not matter."""
-WHEN = ("every", "minute", "at", "days", "day", "cron")
+"""The fields each kind uses; the others are ignored."""
+TIME_FIELDS = ("every", "minute", "at", "days", "day", "cron")
 
 
 class ZoneSelect(forms.Select):
-    """A select of hundreds of zones, written in one go: Django renders each option."""
+    """A select of hundreds of time zones, rendered once instead of per option."""
 
     def render(
         self, name: str, value: Any, attrs: Any = None, renderer: Any = None
     ) -> SafeString:
-        """Return the select with the zone `value` chosen."""
+        """Return the select with the zone `value` selected."""
         flat = flatatt({**self.build_attrs(self.attrs, attrs), "name": name})
         options = zone_options()
         chosen = format_html('<option value="{}"', value)
-        if isinstance(value, str) and value in zone_names():
+        if isinstance(value, str) and value in list_time_zones():
             options = SafeString(options.replace(chosen, f"{chosen} selected", 1))
         return format_html("<select{}>{}</select>", flat, options)
 
 
 @cache
 def zone_options() -> SafeString:
-    """Return the options of all zones, by area."""
+    """Return the options of all time zones, grouped by area."""
     option = '<option value="{}">{}</option>'
-    (utc, _), *areas = zone_choices()
-    parts = [format_html(option, utc, utc)]
+    utc, *areas = zone_choices()
+    parts = [format_html(option, *utc)]
     for area, zones in areas:
         listed = format_html_join("", option, zones)
         parts.append(format_html('<optgroup label="{}">{}</optgroup>', area, listed))
@@ -79,8 +81,8 @@ def zone_options() -> SafeString:
 
 
 def zone_choices() -> list[tuple[str, Any]]:
-    """Return the zones by area, with plain names of places."""
-    utc, *names = zone_names()
+    """Return the time zones grouped by area, with readable place names."""
+    utc, *names = list_time_zones()
     areas = groupby(names, key=lambda name: name.split("/")[0])
     return [(utc, utc)] + [
         (area, [(n, n.partition("/")[2].replace("_", " ")) for n in group])
@@ -88,52 +90,62 @@ def zone_choices() -> list[tuple[str, Any]]:
     ]
 
 
-class WhenForm(forms.Form):
-    """The times alone: what the preview needs."""
+class ScheduleTimesForm(forms.Form):
+    """The times of a schedule; the preview of upcoming times needs no more."""
 
-    kind = forms.ChoiceField(choices=KINDS, label="When")
+    kind = forms.ChoiceField(choices=SCHEDULE_KINDS, label=gettext_lazy("Repeats"))
     every = forms.TypedChoiceField(
-        choices=[(n, f"{n} minute{'' if n == 1 else 's'}") for n in MINUTES],
+        choices=lambda: list_minute_steps(),
         coerce=int,
-        label="Every",
+        label=gettext_lazy("Interval"),
     )
     minute = forms.IntegerField(
-        min_value=0, max_value=59, label="Minutes past the hour"
+        min_value=0, max_value=59, label=gettext_lazy("Minutes past the hour")
     )
     days = forms.MultipleChoiceField(
-        choices=DAYS, widget=forms.CheckboxSelectMultiple, required=False, label="On"
+        choices=list(CRON_WEEKDAYS.items()),
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        label=gettext_lazy("Weekdays"),
     )
     day = forms.ChoiceField(
         choices=[
-            (day, "the last day" if day == LAST else day) for day in DAYS_OF_MONTH
+            (day, gettext_lazy("Last day") if day == LAST_DAY_OF_MONTH else day)
+            for day in DAYS_OF_MONTH
         ],
-        label="On day",
+        label=gettext_lazy("Day of the month"),
     )
     at = forms.TimeField(
         widget=forms.TimeInput(format="%H:%M", attrs={"type": "time"}),
-        label="At",
+        label=gettext_lazy("Time"),
         error_messages={
-            "invalid": "Write a time like 09:00.",
-            "required": "Write a time like 09:00.",
+            "invalid": gettext_lazy("Enter a time such as 09:00."),
+            "required": gettext_lazy("Enter a time such as 09:00."),
         },
     )
     cron = forms.CharField(
-        max_length=LONGEST,
+        max_length=MAX_CRON_CHARS,
         widget=forms.TextInput(
             attrs={"class": "mono", "placeholder": "0 9 * * 1-5", "spellcheck": "false"}
         ),
-        label="Cron expression",
-        help_text="Minute, hour, day of the month, month, day of the week.",
+        label=gettext_lazy("Cron expression"),
+        help_text=gettext_lazy(
+            "Five fields: minute, hour, day of the month, month, day of the week."
+        ),
         error_messages={
-            "max_length": f"The five fields have at most {LONGEST} characters.",
-            "required": "Write five fields, for example 0 9 * * 1-5.",
+            "max_length": gettext_lazy(
+                "Enter at most %(limit_value)d characters for the five fields."
+            ),
+            "required": gettext_lazy("Enter five fields, for example 0 9 * * 1-5."),
         },
     )
     time_zone = forms.ChoiceField(
         choices=zone_choices,
         widget=ZoneSelect,
-        label="Time zone",
-        error_messages={"invalid_choice": "Choose one of the zones in the list."},
+        label=gettext_lazy("Time zone"),
+        error_messages={
+            "invalid_choice": gettext_lazy("Select a time zone from the list.")
+        },
     )
 
     def __init__(
@@ -142,77 +154,77 @@ class WhenForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.label_suffix = ""
         self.fields |= more or {}
-        for name, value in initial_of(When()).items():
+        for name, value in initial_of_times(Recurrence()).items():
             self.initial.setdefault(name, value)
-        for name in WHEN:
+        for name in TIME_FIELDS:
             field = self.fields[name]
-            field.is_needed = True  # type: ignore[attr-defined]  # by its kind
-        dress(self)
+            field.is_needed = True  # type: ignore[attr-defined]  # required by its kind
+        style_widgets(self)
 
     def clean(self) -> dict[str, Any]:
-        """Read the times; what other kinds ask for does not matter."""
+        """Check the fields of the selected kind; other fields are ignored."""
         given = super().clean() or {}
         kind = given.get("kind", "")
-        for name in set(WHEN) - set(ASKED.get(kind, ())):
+        for name in set(TIME_FIELDS) - set(KIND_FIELDS.get(kind, ())):
             self.errors.pop(name, None)
             given.pop(name, None)
         if kind == "weekly" and "days" in given and not given["days"]:
-            self.add_error("days", "Choose at least one day.")
-        if kind and not self.errors.keys() & {"kind", *ASKED[kind]}:
+            self.add_error("days", _("Select at least one weekday."))
+        if kind and not self.errors.keys() & {"kind", *KIND_FIELDS[kind]}:
             try:
-                given["expression"] = checked_cron(when_of(given).expression())
+                given["expression"] = validate_cron(parse_times(given).to_cron())
             except CronRefused as refused:
                 self.add_error("cron", str(refused))
         return given
 
     @property
     def expression(self) -> str:
-        """The five fields that were meant; empty where they are wrong."""
+        """The cron expression; empty if the times are invalid."""
         return str(self.cleaned_data.get("expression", ""))
 
 
-class ScheduleForm(WhenForm):
-    """A whole schedule of one agent, whose published spec says what is asked for."""
+class ScheduleForm(ScheduleTimesForm):
+    """A schedule of one agent; the published spec determines the inputs."""
 
-    name = forms.CharField(max_length=120, label="Name")
+    name = forms.CharField(max_length=120, label=gettext_lazy("Name"))
     overlap = forms.ChoiceField(
         choices=Schedule.Overlap,
         widget=forms.RadioSelect,
-        label="If an earlier run is still at work",
+        label=gettext_lazy("If an earlier run is still running"),
         initial=Schedule.Overlap.SKIP,
     )
 
     def __init__(self, spec: AgentSpec, *args: Any, **kwargs: Any) -> None:
         self.spec, self.names = spec, variables_of_spec(spec)
-        more = {name_of(name): field_for(name) for name in self.names}
+        more = {input_field_name(name): build_input_field(name) for name in self.names}
         super().__init__(*args, more=more, **kwargs)
 
     def clean(self) -> dict[str, Any]:
-        """Check the inputs as the start of a run would."""
+        """Check the inputs as starting a run does."""
         given = super().clean()
         try:
-            self.inputs = checked_inputs(self.spec, self._typed(given))
+            self.inputs = validate_inputs(self.spec, self._typed_inputs(given))
         except InputsRefused as refused:
-            self.take(refused.errors)
+            self.add_field_errors(refused.errors)
         return given
 
-    def _typed(self, given: dict[str, Any]) -> dict[str, Any]:
-        fields = {name: name_of(name) for name in self.names}
+    def _typed_inputs(self, given: dict[str, Any]) -> dict[str, Any]:
+        fields = {name: input_field_name(name) for name in self.names}
         return {name: given[f] for name, f in fields.items() if f in given}
 
     def input_fields(self) -> list[forms.BoundField]:
-        """Return the fields of the inputs, the question first."""
-        return [self[name_of(name)] for name in self.names]
+        """Return the input fields, the question first."""
+        return [self[input_field_name(name)] for name in self.names]
 
-    def take(self, errors: Iterable[FieldError]) -> None:
-        """Show each refusal at its field, where none is shown yet."""
+    def add_field_errors(self, errors: Iterable[FieldError]) -> None:
+        """Show each error at its field, unless the field already shows one."""
         for field, message in errors:
-            name = name_of(field)
+            name = input_field_name(field)
             if name not in self.errors:
                 self.add_error(name if name in self.fields else None, message)
 
-    def fill(self, schedule: Schedule) -> Schedule:
-        """Write what was typed on `schedule`; nothing is stored."""
+    def apply_to(self, schedule: Schedule) -> Schedule:
+        """Set the fields of `schedule` from the form, without saving."""
         given = self.cleaned_data
         schedule.name, schedule.overlap = given["name"], given["overlap"]
         schedule.cron, schedule.time_zone = self.expression, given["time_zone"]
@@ -220,8 +232,8 @@ class ScheduleForm(WhenForm):
         return schedule
 
 
-def initial_of(when: When) -> dict[str, Any]:
-    """Return what the fields show of `when`."""
+def initial_of_times(when: Recurrence) -> dict[str, Any]:
+    """Return the initial values of the fields for `when`."""
     return {
         "kind": when.kind,
         "every": when.every,
@@ -229,27 +241,38 @@ def initial_of(when: When) -> dict[str, Any]:
         "at": when.at,
         "days": list(when.days),
         "day": when.day,
-        "cron": when.cron or when.expression(),
+        "cron": when.cron or when.to_cron(),
     }
 
 
 def initial_of_schedule(schedule: Schedule) -> dict[str, Any]:
-    """Return what the form of a stored schedule shows."""
-    inputs = {name_of(name): text for name, text in schedule.inputs.items()}
+    """Return the initial values of the form for a stored schedule."""
+    inputs = {input_field_name(name): text for name, text in schedule.inputs.items()}
     return {
         **inputs,
-        **initial_of(read_cron(schedule.cron)),
+        **initial_of_times(parse_cron(schedule.cron)),
         "name": schedule.name,
         "time_zone": schedule.time_zone,
         "overlap": schedule.overlap,
     }
 
 
-def when_of(given: dict[str, Any]) -> When:
-    """Return the times that were typed."""
-    asked = {name: given[name] for name in ASKED[given["kind"]]}
+def list_minute_steps() -> list[tuple[int, str]]:
+    """Return the intervals to choose from, in the active language."""
+    return [
+        (
+            step,
+            ngettext("%(count)s minute", "%(count)s minutes", step) % {"count": step},
+        )
+        for step in MINUTE_STEPS
+    ]
+
+
+def parse_times(given: dict[str, Any]) -> Recurrence:
+    """Return the recurrence from the cleaned fields."""
+    asked = {name: given[name] for name in KIND_FIELDS[given["kind"]]}
     if isinstance(at := asked.get("at"), time):
         asked["at"] = f"{at:%H:%M}"
     if "days" in asked:
         asked["days"] = tuple(asked["days"])
-    return When(cast(Kind, given["kind"]), **asked)
+    return Recurrence(cast(RecurrenceKind, given["kind"]), **asked)

@@ -1,20 +1,30 @@
-"""The form of a webhook: where to, what of, in which shape."""
+"""The form of a webhook: address, events and format."""
 
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from django import forms
 from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from runs.forms.looks import dress
-from runs.models import Agent, Event, Webhook
-from runs.services.post_delivery import webhook_policy
-from runs.services.sign_delivery import new_secret
-from tools.netpolicy import AddressRefused, target_of
+from runs.forms.widgets import style_widgets
+from runs.models import Agent, Webhook, WebhookEvent
+from runs.services.webhooks.post import get_webhook_net_policy
+from runs.services.webhooks.sign import generate_webhook_secret
+from tools.net.netpolicy import AddressRefused, parse_url_target
+from tools.net.web_address import find_address_flaw, has_userinfo
 from tools.secrets import SecretUnreadable, seal
-from tools.web_address import flaw_of_address, names_a_person
 
-LONGEST = 2_000
+MAX_URL_LENGTH = 2_000
+EVENT_LABELS = {
+    WebhookEvent.NEEDS_APPROVAL: gettext_lazy("Awaiting approval"),
+    WebhookEvent.NEEDS_DECISION: gettext_lazy("Awaiting decision"),
+    WebhookEvent.SUCCEEDED: gettext_lazy("Succeeded"),
+    WebhookEvent.LIMIT_REACHED: gettext_lazy("Limit reached"),
+    WebhookEvent.FAILED: gettext_lazy("Failed"),
+    WebhookEvent.CANCELED: gettext_lazy("Canceled"),
+}
 
 if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[Webhook]
@@ -23,39 +33,47 @@ else:
 
 
 class WebhookForm(_ModelForm):
-    """Who is told, and of what."""
+    """Where a webhook sends events, and which ones."""
 
     url = forms.CharField(
-        max_length=LONGEST,
-        label="Address",
-        help_text="Such as https://example.org/agentsite, or what your chat gives you "
-        "for an incoming webhook. Kept encrypted.",
+        max_length=MAX_URL_LENGTH,
+        label=gettext_lazy("URL"),
+        help_text=gettext_lazy(
+            "For example https://example.org/agentsite, or the URL of an incoming "
+            "webhook of your chat. Stored encrypted."
+        ),
         widget=forms.TextInput(
             attrs={"inputmode": "url", "autocomplete": "off", "class": "mono"}
         ),
     )
     events = forms.MultipleChoiceField(
-        choices=[(event.value, f"It {event.label}") for event in Event],
-        label="Which changes of a run are told",
+        choices=[(event.value, label) for event, label in EVENT_LABELS.items()],
+        label=gettext_lazy("Events"),
         widget=forms.CheckboxSelectMultiple,
     )
     agent = forms.ModelChoiceField(
         queryset=Agent.objects.none(),
         required=False,
-        label="Agent",
-        empty_label="All agents",
-        help_text="Whose runs are told.",
+        label=gettext_lazy("Agent"),
+        empty_label=gettext_lazy("All agents"),
+        help_text=gettext_lazy("Send events of this agent's runs only."),
     )
 
     class Meta:
         model = Webhook
         fields = ["name", "shape", "events", "agent", "everything"]
-        labels = {"shape": "What is sent", "everything": "Runs of everyone"}
+        labels = {
+            "name": gettext_lazy("Name"),
+            "shape": gettext_lazy("Format"),
+            "everything": gettext_lazy("Runs of all users"),
+        }
         help_texts = {
-            "shape": "A line of text is what Slack, Mattermost, Rocket.Chat and "
-            "Google Chat take.",
-            "everything": "Not only your own. It counts while you are an "
-            "administrator.",
+            "shape": gettext_lazy(
+                "Slack, Mattermost, Rocket.Chat and Google Chat expect a line of text."
+            ),
+            "everything": gettext_lazy(
+                "Not only your own runs. Applies while you are an administrator."
+            ),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -69,9 +87,11 @@ class WebhookForm(_ModelForm):
         if not owner.is_superuser:
             del self.fields["everything"]
         if self.instance.pk and self._has_address():
-            self._offer_to_keep_it()
-        dress(self)
-        self.fields["events"].error_messages["required"] = "Choose one or more."
+            self._make_url_optional()
+        style_widgets(self)
+        self.fields["events"].error_messages["required"] = _(
+            "Select at least one event."
+        )
 
     def _has_address(self) -> bool:
         try:
@@ -79,51 +99,57 @@ class WebhookForm(_ModelForm):
         except SecretUnreadable:
             return False
 
-    def _offer_to_keep_it(self) -> None:
+    def _make_url_optional(self) -> None:
         field = self.fields["url"]
         field.required = False
         field.widget.attrs["placeholder"] = f"{self.instance.host}/…"
-        field.help_text = (
-            "Set, never shown whole: who has it may write there. A new one replaces it."
+        field.help_text = _(
+            "A URL is stored. It is not shown in full, because anyone who knows it can "
+            "post there. Enter a new one to replace it."
         )
 
     def clean_url(self) -> str:
-        """Refuse what is no address, and what may never or not yet be called."""
+        """Refuse invalid URLs and addresses that must not be called."""
         url: str = self.cleaned_data["url"].strip()
         if not url:
             return ""
-        flaw = flaw_of_address(url)
+        flaw = find_address_flaw(url)
         if not flaw and urlsplit(url).fragment:
-            flaw = "what stands behind # is never sent"
+            flaw = _("the part after # is never sent")
         if flaw:
-            raise forms.ValidationError(f"{url!r} is no web address: {flaw}.")
-        if names_a_person(url):
             raise forms.ValidationError(
-                "Leave name and password out of the address. Each request is signed; "
-                "the receiver knows by that who sends."
+                _("%(url)s is not a valid web address: %(reason)s.")
+                % {"url": repr(url), "reason": flaw}
+            )
+        if has_userinfo(url):
+            raise forms.ValidationError(
+                _(
+                    "Remove the user name and password from the URL. Each request is "
+                    "signed, so the receiver can check who sent it."
+                )
             )
         try:
-            check_address(url)
+            check_webhook_address(url)
         except AddressRefused as refused:
             raise forms.ValidationError(str(refused)) from None
         return url
 
     def save(self, commit: bool = True) -> Webhook:
-        """Seal an address that was typed; a new webhook gets its secret."""
+        """Encrypt a new URL; give a new webhook its secret."""
         if self.cleaned_data["url"]:
             self.instance.set_url(self.cleaned_data["url"])
         if not self.instance.sealed_secret:
-            self.instance.sealed_secret = seal(new_secret())
+            self.instance.sealed_secret = seal(generate_webhook_secret())
         return super().save(commit)
 
 
-def check_address(url: str) -> None:
-    """Raise `AddressRefused` where one sees by the address itself that it may not be.
+def check_webhook_address(url: str) -> None:
+    """Raise `AddressRefused` if the URL itself shows that it must not be called.
 
-    A name is looked up at each call, and what it points to is checked then.
+    A host name is resolved and checked at each call.
     """
-    policy = webhook_policy()
+    policy = get_webhook_net_policy()
     policy.check_url(url)
-    host, address, port = target_of(url)
+    host, address, port = parse_url_target(url)
     if address is not None:
         policy.check_address(host, address, port)

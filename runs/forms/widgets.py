@@ -1,24 +1,28 @@
-"""What all forms share: the look of their inputs, and our sentences."""
+"""Styling and error messages shared by all forms."""
 
 from typing import Any
 
 from django import forms
 
-from tools.forms.missing import say_what_is_right
+from tools.forms.error_messages import set_error_messages
 
-PLAIN = (forms.CheckboxInput, forms.RadioSelect, forms.CheckboxSelectMultiple)
+UNSTYLED_WIDGETS = (
+    forms.CheckboxInput,
+    forms.RadioSelect,
+    forms.CheckboxSelectMultiple,
+)
 
 
-def mono(rows: int) -> forms.Textarea:
-    """Return an area of `rows` lines for text that is no prose: each sign as wide."""
+def monospace_textarea(rows: int) -> forms.Textarea:
+    """Return a text area of `rows` lines in a monospace font."""
     return forms.Textarea(attrs={"rows": rows, "class": "mono"})
 
 
-def dress(form: forms.BaseForm) -> None:
-    """Give each plain input the class `input`, and each field our sentences."""
+def style_widgets(form: forms.BaseForm) -> None:
+    """Give each plain input the class `input`, and each field our error messages."""
     for name, field in form.fields.items():
-        say_what_is_right(name, field)
-        if isinstance(field.widget, PLAIN):
+        set_error_messages(name, field)
+        if isinstance(field.widget, UNSTYLED_WIDGETS):
             continue
         attrs: dict[str, Any] = field.widget.attrs
         attrs["class"] = f"input {attrs.get('class', '')}".strip()

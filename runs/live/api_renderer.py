@@ -2,49 +2,56 @@
 
 from typing import Any
 
-from runs.api.shapes import (
+from django.conf import settings
+
+from runs.api.serializers import (
     RUN_RELATIONS,
+    annotate_child_runs,
     call_json,
     run_json,
     step_json,
-    with_children,
 )
-from runs.live.batches import Batch, DraftText, Fragment, Head, Memory
-from runs.live.changes import Changes, Sources, changes_of
-from runs.live.sse import event
+from runs.live.batches import Batch, DraftText, Fragment, Head, RendererState
+from runs.live.changes import Changes, Sources, read_changes
+from runs.live.sse import format_event
 from runs.models import AgentStep, ModelCall, Run
 
 
-class ApiForm:
+class ApiRenderer:
     """Events `run`, `model_call`, `step`, `draft` and `end`."""
 
-    def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
+    def __init__(self, language: str = settings.LANGUAGE_CODE) -> None:
+        self.language = language
+
+    def read_batches(
+        self, wanted: dict[int, int], memories: dict[int, RendererState]
+    ) -> list[Batch]:
         """Return the events of each run's changes, in the order of their commits."""
         sources = Sources(
             runs=Run.objects.select_related(*RUN_RELATIONS),
             calls=ModelCall.objects.all(),
-            steps=with_children(AgentStep.objects.defer("value")),
+            steps=annotate_child_runs(AgentStep.objects.defer("value")),
         )
-        found = changes_of(wanted, sources)
-        return [batch_of(changes) for changes in found]
+        found = read_changes(wanted, sources)
+        return [build_event_batch(changes) for changes in found]
 
-    def stale(self, run_ids: list[int], memories: dict[int, Memory]) -> list[int]:
+    def find_stale_runs(
+        self, run_ids: list[int], memories: dict[int, RendererState]
+    ) -> list[int]:
         """Return nothing: programs get what is committed."""
         return []
 
-    def heads(self, run_ids: list[int], memories: dict[int, Memory]) -> dict[int, Head]:
+    def render_heads(
+        self, run_ids: list[int], memories: dict[int, RendererState]
+    ) -> dict[int, Head]:
         """Return nothing, like `stale`."""
         return {}
 
-    def writing(self, head: bytes) -> bytes:
-        """Return the head: it says the same."""
-        return head
-
-    def message(self, batch: Batch, cursor: int) -> bytes:
+    def render_message(self, batch: Batch, cursor: int) -> bytes:
         """Return the events a client at `cursor` lacks."""
-        return b"".join(batch.unseen(cursor))
+        return b"".join(batch.messages_after(cursor))
 
-    def draft(self, draft: DraftText, sent: int | None) -> bytes:
+    def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
         """Return a piece of draft; it has no id, so that nobody resumes from it."""
         skipped = sent or 0
         shape = {
@@ -53,10 +60,10 @@ class ApiForm:
             "at": draft.start + skipped,
             "text": draft.text[skipped:],
         }
-        return event("draft", shape)
+        return format_event("draft", shape)
 
 
-def batch_of(changes: Changes) -> Batch:
+def build_event_batch(changes: Changes) -> Batch:
     """Return the events of one run; the run itself comes last, and `end` after it."""
     run = changes.run
     rows: list[tuple[int, int, str, Any]] = [
@@ -71,18 +78,23 @@ def batch_of(changes: Changes) -> Batch:
     ]
     rows.sort(key=lambda row: row[:2])
     events = [
-        same(seq, event(name, shape, seq=resume_point(rows, place, upto=changes.seq)))
+        uniform_fragment(
+            seq,
+            format_event(name, shape, seq=resume_seq(rows, place, upto=changes.seq)),
+        )
         for place, (seq, _, name, shape) in enumerate(rows)
     ]
     is_over = changes.is_whole and run.is_over
     if changes.is_whole:
-        told = event("run", run_json(run), seq=changes.seq)
+        told = format_event("run", run_json(run), seq=changes.seq)
         if is_over:
-            told += event("end", {"id": run.pk, "status": run.status}, seq=changes.seq)
+            told += format_event(
+                "end", {"id": run.pk, "status": run.status}, seq=changes.seq
+            )
             # A client that has seen everything is still told that this is the end.
-            events.append(Fragment(0, END, told, told))
+            events.append(Fragment(0, END_SEQ, told, told))
         else:
-            events.append(same(changes.seq, told))
+            events.append(uniform_fragment(changes.seq, told))
     return Batch(
         run_id=run.pk,
         since=changes.since,
@@ -96,18 +108,16 @@ def batch_of(changes: Changes) -> Batch:
     )
 
 
-END = 2**63
+END_SEQ = 2**63
 """Later than any cursor."""
 
 
-def same(seq: int, content: bytes) -> Fragment:
+def uniform_fragment(seq: int, content: bytes) -> Fragment:
     """Return a fragment that reads the same to everyone."""
     return Fragment(0, seq, content, content)
 
 
-def resume_point(
-    rows: list[tuple[int, int, str, Any]], place: int, *, upto: int
-) -> int:
+def resume_seq(rows: list[tuple[int, int, str, Any]], place: int, *, upto: int) -> int:
     """Return the id of an event: where a client that broke off after it goes on.
 
     Inside a commit, and before the run that ends a batch, that is the commit before.

@@ -12,33 +12,40 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
+from django.conf import settings
 from django.db import Error as DatabaseError
 
-from runs.live.api_form import ApiForm
-from runs.live.batches import Form
-from runs.live.doors import Door, Key, ask_door, key_of
+from runs.live.api_renderer import ApiRenderer
+from runs.live.auth import (
+    Access,
+    Credentials,
+    authorize,
+    read_credentials,
+    read_language,
+)
 from runs.live.hub import SILENCE_SECONDS, Hub, PersonViewer, Viewer
-from runs.live.page_form import PageForm
-from runs.live.sse import COMMENT
-from runs.live.turn_form import TurnForm, merged, turns_over
-from runs.whole_number import whole_number
+from runs.live.page_renderer import PageRenderer
+from runs.live.sse import KEEPALIVE_COMMENT
+from runs.live.turn_renderer import TurnRenderer, merge_messages, render_turns_end
+from runs.whole_number import parse_whole_number
 
 AnyViewer = Viewer | PersonViewer
+AnyRenderer = PageRenderer | TurnRenderer | ApiRenderer
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 
-PERSON = "/live/me/"
-PAGE = re.compile(r"/live/runs/(\d{1,18})/$")
-TURNS = re.compile(r"/live/turns/(\d{1,18}(?:-\d{1,18}){0,7})/$")
+PERSON_PATH = "/live/me/"
+RUN_PAGE_PATH = re.compile(r"/live/runs/(\d{1,18})/$")
+TURNS_PATH = re.compile(r"/live/turns/(\d{1,18}(?:-\d{1,18}){0,7})/$")
 """Up to eight runs in one stream, since browsers open few connections to a host."""
-API = re.compile(r"/api/v1/runs/(\d{1,18})/events/?$")
+API_PATH = re.compile(r"/api/v1/runs/(\d{1,18})/events/?$")
 
-STUCK_SECONDS = 30.0
+SEND_TIMEOUT = 30.0
 """After which a client that takes nothing is dropped; it reconnects by itself."""
 FROM_THE_START = -1
 """Before the seq of a run to which nothing has happened yet."""
-CHECKED_AT_MOST = SILENCE_SECONDS / 2
+ACCESS_CACHE_SECONDS = SILENCE_SECONDS / 2
 """Age up to which one check serves several streams of the same key."""
 
 HEADERS = [
@@ -54,51 +61,52 @@ REFUSALS = {
     503: "The database is away. Ask again in a moment.",
 }
 
-TOLD = {401: ((b"www-authenticate", b"Bearer"),), 405: ((b"allow", b"GET"),)}
+REFUSAL_HEADERS = {401: ((b"www-authenticate", b"Bearer"),), 405: ((b"allow", b"GET"),)}
 """Headers that HTTP wants beside these refusals."""
-FIELDS = {401: "Authorization", 404: "id", 405: "method"}
+REFUSAL_FIELDS = {401: "Authorization", 404: "id", 405: "method"}
 
 
-class Wish(NamedTuple):
+class StreamRequest(NamedTuple):
     """What a request asks for."""
 
-    form: Form
+    renderer: type[AnyRenderer]
     run_id: int | None
     """None for a page without a run."""
     after: int
-    key: Key
+    credentials: Credentials
     is_api: bool
-    more: tuple[int, ...] = ()
+    other_run_ids: tuple[int, ...] = ()
     """Other runs in the same stream."""
     in_inbox: bool = False
 
     @property
     def run_ids(self) -> tuple[int, ...]:
         """All runs of the stream; none for a page without a run."""
-        return () if self.run_id is None else (self.run_id, *self.more)
+        return () if self.run_id is None else (self.run_id, *self.other_run_ids)
 
 
 @dataclass
-class Check:
+class AccessCheck:
     """The last answer of the door for one key and run."""
 
     at: float
-    door: "asyncio.Task[Door]"
+    access: "asyncio.Task[Access]"
 
 
 class LiveApp:
     """Streams, and the hub's life from the server's start to its end."""
 
     def __init__(self) -> None:
-        self._page, self._api, self._turns = PageForm(), ApiForm(), TurnForm()
+        self._renderers: dict[tuple[type[AnyRenderer], str], AnyRenderer] = {}
+        self._languages: dict[Credentials, asyncio.Task[str]] = {}
         self._hub: Hub | None = None
-        self._checks: dict[tuple[Key, int | None], Check] = {}
+        self._checks: dict[tuple[Credentials, int | None], AccessCheck] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._handle_lifespan(receive, send)
         elif scope["type"] == "http":
-            await self._answer(scope, receive, send)
+            await self._handle_request(scope, receive, send)
 
     @property
     def hub(self) -> Hub:
@@ -108,11 +116,11 @@ class LiveApp:
             self._hub.start()
         return self._hub
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _handle_lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             kind = (await receive())["type"]
             if kind == "lifespan.startup":
-                end_streams_at_signals(self.hub)
+                stop_streams_on_signals(self.hub)
             elif self._hub is not None:
                 await self._hub.stop()
                 self._hub = None
@@ -120,141 +128,166 @@ class LiveApp:
             if kind == "lifespan.shutdown":
                 return
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        wish = self._wish(scope)
+    async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
+        wish = self._parse_request(scope)
         if wish is None or self.hub.is_stopping:
-            await refuse(send, 404 if wish is None else 503)
+            await send_problem(send, 404 if wish is None else 503)
             return
         if scope["method"] != "GET":
-            await refuse(send, 405)
+            await send_problem(send, 405)
             return
         try:
-            door = await self._may_watch(wish)
+            door = await self._authorize(wish)
+            language = await self._read_language(wish)
         except DatabaseError:
-            await refuse(send, 503)
+            await send_problem(send, 503)
             return
-        if door.answer != "ok":
-            is_unknown = wish.is_api and door.answer == "stranger"
-            await refuse(send, 401 if is_unknown else 404)
+        if door.result != "ok":
+            is_unknown = wish.is_api and door.result == "stranger"
+            await send_problem(send, 401 if is_unknown else 404)
             return
-        viewers = self._enter(wish, door)
-        gone = asyncio.create_task(watch_for_leaving(receive, viewers))
+        viewers = self._subscribe(wish, door, language)
+        gone = asyncio.create_task(close_on_disconnect(receive, viewers))
         try:
             with suppress(TimeoutError, OSError):
-                await self._stream(wish, viewers, send)
+                await self._send_stream(wish, viewers, send)
         finally:
             for viewer in viewers:
-                self.hub.leave(viewer)
+                self.hub.unsubscribe(viewer)
             gone.cancel()
 
-    def _enter(self, wish: Wish, door: Door) -> list[AnyViewer]:
-        """Begin to watch; only pages tell a person what needs them."""
+    def _subscribe(
+        self, wish: StreamRequest, door: Access, language: str
+    ) -> list[AnyViewer]:
+        """Subscribe to the runs, and on pages to the updates of the header."""
+        assert door.person is not None
+        person = door.person._replace(language=language)
         if wish.run_id is None:
-            assert door.person is not None
-            return [self.hub.enter_person(door.person, in_inbox=wish.in_inbox)]
-        person = door.person if wish.form is self._page else None
+            return [self.hub.subscribe_person(person, in_inbox=wish.in_inbox)]
+        header = person if wish.renderer is PageRenderer else None
+        key = (wish.renderer, language)
+        renderer = self._renderers.setdefault(key, wish.renderer(language))
         return [
-            self.hub.enter(wish.form, run_id, after=wish.after, person=person)
+            self.hub.subscribe(renderer, run_id, after=wish.after, person=header)
             for run_id in wish.run_ids
         ]
 
-    async def _stream(self, wish: Wish, viewers: list[AnyViewer], send: Send) -> None:
+    async def _send_stream(
+        self, wish: StreamRequest, viewers: list[AnyViewer], send: Send
+    ) -> None:
         clock = asyncio.get_running_loop().time
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         # Sent at once, so that proxies and clients know the stream is open.
-        await write(send, b"retry: 1000\n\n")
+        await send_chunk(send, b"retry: 1000\n\n")
         checked = clock()
-        is_turns = wish.form is self._turns
-        messages = merged(viewers) if is_turns else viewers[0].messages()
+        is_turns = wish.renderer is TurnRenderer
+        messages = merge_messages(viewers) if is_turns else viewers[0].messages()
         async for message in messages:
             if clock() - checked >= SILENCE_SECONDS:
                 checked = clock()
-                if not await self._still_may(wish):
+                if not await self._is_still_authorized(wish):
                     break
-            await write(send, message or COMMENT)
+            await send_chunk(send, message or KEEPALIVE_COMMENT)
         else:
             if is_turns and not self.hub.is_stopping:
-                await write(send, turns_over(wish.run_ids))
+                await send_chunk(send, render_turns_end(wish.run_ids))
         await send({"type": "http.response.body", "body": b""})
 
-    async def _still_may(self, wish: Wish) -> bool:
+    async def _read_language(self, wish: StreamRequest) -> str:
+        """Return the viewer's language now: it may have changed since the last check.
+
+        Streams that open at once share one read.
+        """
+        if wish.is_api:
+            return settings.LANGUAGE_CODE
+        key = wish.credentials
+        task = self._languages.get(key)
+        if task is None:
+            read = self.hub.run_in_thread(lambda: read_language(key))
+            task = self._languages[key] = asyncio.create_task(read)
+            task.add_done_callback(lambda _: self._languages.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def _is_still_authorized(self, wish: StreamRequest) -> bool:
         """Whether the right to watch still holds; a database away takes none away."""
         try:
-            return (await self._may_watch(wish)).answer == "ok"
+            return (await self._authorize(wish)).result == "ok"
         except DatabaseError:
             return True
 
-    async def _may_watch(self, wish: Wish) -> Door:
+    async def _authorize(self, wish: StreamRequest) -> Access:
         """Ask the door for each run of the stream, or for the person alone."""
-        door = await self._ask(wish.key, wish.run_id)
-        for run_id in wish.more:
-            if door.answer == "ok":
-                door = await self._ask(wish.key, run_id)
+        door = await self._authorize_run(wish.credentials, wish.run_id)
+        for run_id in wish.other_run_ids:
+            if door.result == "ok":
+                door = await self._authorize_run(wish.credentials, run_id)
         return door
 
-    async def _ask(self, key: Key, run_id: int | None) -> Door:
+    async def _authorize_run(self, key: Credentials, run_id: int | None) -> Access:
         """Ask the door; streams of one key share an answer for a few seconds."""
         now = asyncio.get_running_loop().time()
         place = (key, run_id)
         known = self._checks.get(place)
-        if known is None or now - known.at > CHECKED_AT_MOST:
-            self._forget(now)
-            asked = self.hub.in_thread(lambda: ask_door(key, run_id))
-            known = Check(now, asyncio.create_task(asked))
+        if known is None or now - known.at > ACCESS_CACHE_SECONDS:
+            self._drop_old_checks(now)
+            asked = self.hub.run_in_thread(lambda: authorize(key, run_id))
+            known = AccessCheck(now, asyncio.create_task(asked))
             self._checks[place] = known
         try:
-            door = await asyncio.shield(known.door)
+            door = await asyncio.shield(known.access)
         except DatabaseError:
             self._checks.pop(place, None)
             raise
-        if door.answer != "ok":  # a door that opens is not kept closed
+        if door.result != "ok":  # a door that opens is not kept closed
             self._checks.pop(place, None)
         return door
 
-    def _forget(self, now: float) -> None:
+    def _drop_old_checks(self, now: float) -> None:
         """Drop answers nobody may use any more."""
         old = [key for key, one in self._checks.items() if now - one.at > 60]
         for key in old:
             del self._checks[key]
 
-    def _wish(self, scope: Scope) -> Wish | None:
+    def _parse_request(self, scope: Scope) -> StreamRequest | None:
         headers = {name.lower(): value for name, value in scope["headers"]}
-        after = after_in(headers, scope.get("query_string", b""))
-        key = key_of(headers)
-        if scope["path"] == PERSON:
+        after = parse_after(headers, scope.get("query_string", b""))
+        key = read_credentials(headers)
+        if scope["path"] == PERSON_PATH:
             in_inbox = b"inbox" in scope.get("query_string", b"")
-            return Wish(self._page, None, 0, key, is_api=False, in_inbox=in_inbox)
-        if found := PAGE.match(scope["path"]):
-            return Wish(self._page, int(found[1]), after, key, is_api=False)
-        if found := TURNS.match(scope["path"]):
+            return StreamRequest(
+                PageRenderer, None, 0, key, is_api=False, in_inbox=in_inbox
+            )
+        if found := RUN_PAGE_PATH.match(scope["path"]):
+            return StreamRequest(PageRenderer, int(found[1]), after, key, is_api=False)
+        if found := TURNS_PATH.match(scope["path"]):
             ids = dict.fromkeys(int(text) for text in found[1].split("-"))
             first, *more = ids
-            return Wish(
-                self._turns,
+            return StreamRequest(
+                TurnRenderer,
                 first,
                 FROM_THE_START,
                 key,
                 is_api=False,
-                more=tuple(more),
+                other_run_ids=tuple(more),
             )
-        if found := API.match(scope["path"]):
-            return Wish(self._api, int(found[1]), after, key, is_api=True)
+        if found := API_PATH.match(scope["path"]):
+            return StreamRequest(ApiRenderer, int(found[1]), after, key, is_api=True)
         return None
 
 
 live_app = LiveApp()
 
 
-def after_in(headers: dict[bytes, bytes], query: bytes) -> int:
+def parse_after(headers: dict[bytes, bytes], query: bytes) -> int:
     """Return after which seq a client wants to know: its last event id or `?after=`."""
     asked = parse_qs(query.decode("latin-1")).get("after", [""])[-1]
     for text in (headers.get(b"last-event-id", b"").decode("latin-1"), asked):
-        if (seq := whole_number(text)) is not None:
+        if (seq := parse_whole_number(text)) is not None:
             return seq
     return FROM_THE_START
 
 
-async def watch_for_leaving(receive: Receive, viewers: list[AnyViewer]) -> None:
+async def close_on_disconnect(receive: Receive, viewers: list[AnyViewer]) -> None:
     """Close the viewers when their client goes away."""
     while (await receive())["type"] != "http.disconnect":
         pass
@@ -262,28 +295,30 @@ async def watch_for_leaving(receive: Receive, viewers: list[AnyViewer]) -> None:
         viewer.close()
 
 
-async def write(send: Send, body: bytes) -> None:
+async def send_chunk(send: Send, body: bytes) -> None:
     """Send a piece of a stream; raise `TimeoutError` where the client takes nothing."""
-    async with asyncio.timeout(STUCK_SECONDS):
+    async with asyncio.timeout(SEND_TIMEOUT):
         await send({"type": "http.response.body", "body": body, "more_body": True})
 
 
-async def refuse(send: Send, status: int) -> None:
+async def send_problem(send: Send, status: int) -> None:
     """Answer with a problem instead of a stream."""
     problem = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": REFUSALS[status],
-        "errors": [{"field": FIELDS.get(status, ""), "message": REFUSALS[status]}],
+        "errors": [
+            {"field": REFUSAL_FIELDS.get(status, ""), "message": REFUSALS[status]}
+        ],
     }
     kind = (b"content-type", b"application/problem+json")
-    headers = [kind, *TOLD.get(status, ())]
+    headers = [kind, *REFUSAL_HEADERS.get(status, ())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": json.dumps(problem).encode()})
 
 
-def end_streams_at_signals(hub: Hub) -> None:
+def stop_streams_on_signals(hub: Hub) -> None:
     """End all streams as soon as the server is told to stop.
 
     A server waits for open responses before it sends the lifespan's end, so that would

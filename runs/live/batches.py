@@ -34,7 +34,7 @@ class Batch:
     fence: int = 0
     is_running: bool = False
 
-    def unseen(self, cursor: int) -> list[bytes]:
+    def messages_after(self, cursor: int) -> list[bytes]:
         """Return what a viewer at `cursor` lacks."""
         return [
             piece.appended if piece.created_seq > cursor else piece.replaced
@@ -62,41 +62,50 @@ class DraftText:
 
 
 @dataclass
-class Memory:
+class RendererState:
     """What a form keeps of one run between its batches; only the reader touches it."""
 
-    kept: dict[str, object] = field(default_factory=dict)
+    entries: dict[str, object] = field(default_factory=dict)
+    is_writing: bool = False
+    """Whether the hub has a draft of the run."""
 
 
 Head = dict[str, bytes]
 """Pieces of a message without a seq, by what they show; newer ones replace older."""
-FRAME = "frame"
+DRAFT_FRAME = "frame"
 """The piece that holds the place of the draft, which is then empty again."""
 
 
-class Form(Protocol):
-    """How one kind of stream reads and writes: page fragments, or API events."""
+class StreamRenderer(Protocol):
+    """How one kind of stream reads and writes: page fragments, or API events.
 
-    def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
+    Each language has its own renderer; the hub activates it around every call.
+    """
+
+    language: str
+
+    def read_batches(
+        self, wanted: dict[int, int], memories: dict[int, RendererState]
+    ) -> list[Batch]:
         """Return the changes of each run after the given seq; called in the reader."""
         ...
 
-    def stale(self, run_ids: list[int], memories: dict[int, Memory]) -> list[int]:
+    def find_stale_runs(
+        self, run_ids: list[int], memories: dict[int, RendererState]
+    ) -> list[int]:
         """Return the runs whose head changed without a new seq; asked every 2 s."""
         ...
 
-    def heads(self, run_ids: list[int], memories: dict[int, Memory]) -> dict[int, Head]:
+    def render_heads(
+        self, run_ids: list[int], memories: dict[int, RendererState]
+    ) -> dict[int, Head]:
         """Return what shows each run as a whole, as it is now."""
         ...
 
-    def writing(self, head: bytes) -> bytes:
-        """Return a head that knows of no draft as it is while a model writes."""
-        ...
-
-    def message(self, batch: Batch, cursor: int) -> bytes:
+    def render_message(self, batch: Batch, cursor: int) -> bytes:
         """Return the message that takes a viewer from `cursor` to the batch's seq."""
         ...
 
-    def draft(self, draft: DraftText, sent: int | None) -> bytes:
+    def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
         """Return the text after the first `sent` characters; None: all of it, anew."""
         ...

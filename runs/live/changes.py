@@ -8,10 +8,10 @@ from django.db.models import QuerySet
 
 from runs.models import AgentStep, ModelAttempt, ModelCall, Run
 
-ROWS_AT_ONCE = 1_000
+MAX_ROWS = 1_000
 """Of one kind in one batch; a long run comes in several."""
 
-TRIES = 3
+MAX_READS = 3
 """Readings of a run that is written to at the same time."""
 
 R = TypeVar("R", ModelCall, AgentStep)
@@ -41,25 +41,27 @@ class Sources:
     steps: "QuerySet[AgentStep]"
 
 
-def changes_of(wanted: dict[int, int], sources: Sources) -> list[Changes]:
+def read_changes(wanted: dict[int, int], sources: Sources) -> list[Changes]:
     """Return the changes of each run in `wanted` after its seq there.
 
     The run is read first: what is committed after that has a greater seq, is left out
     here and comes with the next reading. A row that is new here but was changed once
     more meanwhile would come later as a mere change, so such a run is read again.
     """
-    found = read(wanted, sources)
-    for _ in range(TRIES):
-        moving = {pk: wanted[pk] for pk, changes in found.items() if moved(changes)}
+    found = query_changes(wanted, sources)
+    for _ in range(MAX_READS):
+        moving = {
+            pk: wanted[pk] for pk, changes in found.items() if has_moved_rows(changes)
+        }
         if not moving:
             break
-        found |= read(moving, sources)
+        found |= query_changes(moving, sources)
     for changes in found.values():
-        leave_out_later(changes)
+        drop_later_rows(changes)
     return list(found.values())
 
 
-def read(wanted: dict[int, int], sources: Sources) -> dict[int, Changes]:
+def query_changes(wanted: dict[int, int], sources: Sources) -> dict[int, Changes]:
     """Return the changes of each run, some of them perhaps later than its seq."""
     found = {
         run.pk: Changes(run, wanted[run.pk], run.seq)
@@ -68,35 +70,37 @@ def read(wanted: dict[int, int], sources: Sources) -> dict[int, Changes]:
     news = {pk: c.since for pk, c in found.items() if c.seq > c.since}
     if not news:
         return found
-    limit = ROWS_AT_ONCE if len(news) == 1 else None
-    for call in changed(sources.calls, news, limit=limit):
+    limit = MAX_ROWS if len(news) == 1 else None
+    for call in changed_rows(sources.calls, news, limit=limit):
         found[call.run_id].calls.append(call)
-    for step in changed(sources.steps, news, limit=limit):
+    for step in changed_rows(sources.steps, news, limit=limit):
         found[step.run_id].steps.append(step)
-    for attempt in since(ModelAttempt.objects.all(), "created_seq", news):
+    for attempt in rows_since(ModelAttempt.objects.all(), "created_seq", news):
         found[attempt.run_id].attempts.append(attempt)
     if limit:
         for changes in found.values():
-            shorten(changes, limit)
+            cut_at_last_commit(changes, limit)
     return found
 
 
-def moved(changes: Changes) -> bool:
+def has_moved_rows(changes: Changes) -> bool:
     """Whether a row that is new here was changed again after the run was read."""
     rows: list[ModelCall | AgentStep] = [*changes.calls, *changes.steps]
-    return any(is_new(row, changes) and row.changed_seq > changes.seq for row in rows)
+    return any(
+        is_new_row(row, changes) and row.changed_seq > changes.seq for row in rows
+    )
 
 
-def is_new(row: ModelCall | AgentStep, changes: Changes) -> bool:
+def is_new_row(row: ModelCall | AgentStep, changes: Changes) -> bool:
     """Whether a viewer at the beginning of the changes lacks the row."""
     return changes.since < row.created_seq <= changes.seq
 
 
-def changed(
+def changed_rows(
     rows: "QuerySet[R]", news: dict[int, int], *, limit: int | None
 ) -> Iterable[R]:
     """Return the rows after their run's seq, oldest change first."""
-    ordered = since(rows, "changed_seq", news).order_by("changed_seq")
+    ordered = rows_since(rows, "changed_seq", news).order_by("changed_seq")
     if limit is None:
         return ordered
     some = list(ordered[:limit])
@@ -105,7 +109,7 @@ def changed(
     return some
 
 
-def since(rows: "QuerySet[C]", column: str, news: dict[int, int]) -> "QuerySet[C]":
+def rows_since(rows: "QuerySet[C]", column: str, news: dict[int, int]) -> "QuerySet[C]":
     """Return the rows after their run's seq.
 
     As plain SQL: for fifty runs, Django takes longer to build the condition than the
@@ -118,7 +122,7 @@ def since(rows: "QuerySet[C]", column: str, news: dict[int, int]) -> "QuerySet[C
     return rows.extra(where=[where], params=values)  # noqa: S610  # our own names only
 
 
-def shorten(changes: Changes, limit: int) -> None:
+def cut_at_last_commit(changes: Changes, limit: int) -> None:
     """End at the last commit that was read entirely."""
     kinds: tuple[list[Any], ...] = (changes.calls, changes.steps)
     for rows in kinds:
@@ -128,13 +132,17 @@ def shorten(changes: Changes, limit: int) -> None:
                 changes.seq, changes.is_whole = last_whole, False
 
 
-def leave_out_later(changes: Changes) -> None:
+def drop_later_rows(changes: Changes) -> None:
     """Drop what was committed after the run was read, but for rows new here."""
     upto = changes.seq
     changes.calls = [
-        row for row in changes.calls if row.changed_seq <= upto or is_new(row, changes)
+        row
+        for row in changes.calls
+        if row.changed_seq <= upto or is_new_row(row, changes)
     ]
     changes.steps = [
-        row for row in changes.steps if row.changed_seq <= upto or is_new(row, changes)
+        row
+        for row in changes.steps
+        if row.changed_seq <= upto or is_new_row(row, changes)
     ]
     changes.attempts = [row for row in changes.attempts if row.created_seq <= upto]

@@ -16,26 +16,34 @@ from typing import Any, TypeVar
 
 from django.db import Error as DatabaseError
 from django.db import close_old_connections, connections
+from django.utils import translation
 
-from runs.live.batches import FRAME, Batch, DraftText, Form, Head, Memory
-from runs.live.doors import Person
-from runs.live.people import People, Watcher
-from runs.live.signals import Signals
+from runs.live.auth import Person
+from runs.live.batches import (
+    DRAFT_FRAME,
+    Batch,
+    DraftText,
+    Head,
+    RendererState,
+    StreamRenderer,
+)
+from runs.live.nav_updates import NavSubscriber, NavUpdates
+from runs.live.redis_listener import RedisListener
 from runs.models import Run
-from runs.stream import Draft, Notice
+from runs.redis_streams import Notice, TextDelta
 
-LOOK_SECONDS = 2.0
+POLL_SECONDS = 2.0
 """Between two looks at all watched runs, notices or not."""
 SILENCE_SECONDS = 15.0
 """After which a comment is sent, and the viewer's right to watch is checked again."""
-BATCHES_KEPT = 32
-AT_ONCE = 50
+MAX_BATCHES = 32
+MAX_RUNS_PER_READ = 50
 """Runs read in one go; more would make the first wait for the last."""
-IDS_AT_ONCE = 900
-HEADS_AT_ONCE = 4
-HEAD_SECONDS = 0.5
+MAX_IDS_PER_QUERY = 900
+MAX_HEADS_PER_READ = 4
+MIN_HEAD_INTERVAL = 0.5
 """Between two heads of one run."""
-HEADS_A_SECOND = 20
+MAX_HEADS_PER_SECOND = 20
 """Of all runs together; with many watched runs each is told less often."""
 UNREAD = -1
 """The seq of a room that has read nothing yet."""
@@ -44,28 +52,28 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Room:
+class Channel:
     """One run in one form, and everybody who watches it so."""
 
-    def __init__(self, form: Form, run_id: int) -> None:
-        self.form, self.run_id = form, run_id
+    def __init__(self, form: StreamRenderer, run_id: int) -> None:
+        self.renderer, self.run_id = form, run_id
         self.viewers: set[Viewer] = set()
         self.seq = UNREAD
         """Up to which the room has read."""
-        self.batches: deque[Batch] = deque(maxlen=BATCHES_KEPT)
-        self.memory = Memory()
+        self.batches: deque[Batch] = deque(maxlen=MAX_BATCHES)
+        self.renderer_state = RendererState()
         self.draft: DraftText | None = None
-        self.early: list[Draft] | None = []
+        self.pending_drafts: list[TextDelta] | None = []
         """Pieces heard while earlier ones are asked for; None once those are here."""
         self.next_call = 0
         self.fence = 0
         self.head: Head = {}
-        self.heads: dict[str, int] = {}
+        self.head_versions: dict[str, int] = {}
         """How often each part of the head was new."""
         self.head_due = 0.0
-        self.is_gone = False
+        self.is_deleted = False
 
-    def take(self, batch: Batch) -> None:
+    def add_batch(self, batch: Batch) -> None:
         """Make `batch` known, where it is news."""
         if batch.seq <= self.seq:
             return
@@ -82,10 +90,10 @@ class Room:
             self.draft = None
         self.wake()
 
-    def take_draft(self, piece: Draft) -> None:
+    def add_draft(self, piece: TextDelta) -> None:
         """Add a piece to the text so far; a gap or a new attempt begins anew."""
-        if self.early is not None:
-            self.early.append(piece)
+        if self.pending_drafts is not None:
+            self.pending_drafts.append(piece)
             return
         key = (piece.number, piece.fence, piece.attempt)
         known = self.draft
@@ -111,22 +119,27 @@ class Room:
         )
         self.wake()
 
-    def recall(self, pieces: Iterable[Draft]) -> None:
+    def replay_drafts(self, pieces: Iterable[TextDelta]) -> None:
         """Take what was written before anyone watched, then what was heard meanwhile.
 
         In the other order, what was heard would be lost and leave a gap.
         """
-        early, self.early = self.early or [], None
+        early, self.pending_drafts = self.pending_drafts or [], None
         for piece in (*pieces, *early):
-            self.take_draft(piece)
+            self.add_draft(piece)
 
-    def take_head(self, head: Head) -> None:
+    def update_head(self, head: Head) -> None:
         """Make the parts of `head` known that differ from what they were."""
         for name, message in head.items():
             if self.head.get(name) != message:
                 self.head[name] = message
-                self.heads[name] = self.heads.get(name, 0) + 1
+                self.head_versions[name] = self.head_versions.get(name, 0) + 1
         self.wake()
+
+    def render(self, work: Callable[[], T]) -> T:
+        """Do `work` in the language of the viewers."""
+        with translation.override(self.renderer.language):
+            return work()
 
     def wake(self) -> None:
         """Let every viewer look."""
@@ -138,17 +151,17 @@ class Viewer:
     """One open stream."""
 
     def __init__(
-        self, hub: "Hub", room: Room, *, after: int, person: Person | None = None
+        self, hub: "Hub", room: Channel, *, after: int, person: Person | None = None
     ) -> None:
-        self._hub, self._room = hub, room
+        self._hub, self._channel = hub, room
         self.event = asyncio.Event()
-        self.watcher = Watcher(person, self.event) if person else None
+        self.nav_subscriber = NavSubscriber(person, self.event) if person else None
         self.cursor = after
         self.is_closed = False
         self._has_joined = False
         self._draft: DraftText | None = None
         self._sent = 0
-        self._heads: dict[str, int] = {}
+        self._head_versions: dict[str, int] = {}
 
     def close(self) -> None:
         """End `messages` soon."""
@@ -160,72 +173,76 @@ class Viewer:
         while not self.is_closed and not self._hub.is_stopping:
             batch = await self._next_batch()
             if batch is not None:
-                yield self._room.form.message(batch, self.cursor)
+                yield self._channel.renderer.render_message(batch, self.cursor)
                 self.cursor = max(self.cursor, batch.seq)
                 self._draft = None
                 if batch.is_over:
                     return
-            elif self._room.is_gone:
+            elif self._channel.is_deleted:
                 return
-            elif message := self._unnumbered():
+            elif message := self._next_unnumbered():
                 yield message
             elif not await self._wait():
                 yield b""
 
     async def _next_batch(self) -> Batch | None:
         """Return the batch that follows the cursor; None while there is none."""
-        room = self._room
+        room = self._channel
         if self._has_joined:
             if self.cursor >= room.seq:
                 return None
             for batch in room.batches:
                 if batch.since <= self.cursor < batch.seq:
                     return batch
-        while not (room.is_gone or self.is_closed or self._hub.is_stopping):
+        while not (room.is_deleted or self.is_closed or self._hub.is_stopping):
             found = await self._hub.read_for(room, self.cursor)
             if found is not None:
                 self._has_joined = True
                 return found
         return None
 
-    def _unnumbered(self) -> bytes:
+    def _next_unnumbered(self) -> bytes:
         """Return a piece of draft or a pulse that was not sent yet."""
-        room = self._room
+        room = self._channel
         if not self._has_joined:
             return b""
-        if self._heads != room.heads:
-            return self._head()
-        if self.watcher and (news := self._hub.people.news_for(self.watcher)):
+        if self._head_versions != room.head_versions:
+            return self._render_head()
+        if self.nav_subscriber and (
+            news := self._hub.nav_updates.render_news_for(self.nav_subscriber)
+        ):
             return news
         draft = room.draft
         if draft is None:
             return b""
         if draft is not self._draft:
             self._draft, self._sent = draft, len(draft.text)
-            return room.form.draft(draft, None)
+            return room.render(partial(room.renderer.render_draft, draft, None))
         sent, self._sent = self._sent, len(draft.text)
-        return room.form.draft(draft, sent) if self._sent > sent else b""
+        if self._sent == sent:
+            return b""
+        return room.render(partial(room.renderer.render_draft, draft, sent))
 
-    def _head(self) -> bytes:
+    def _render_head(self) -> bytes:
         """Return the parts of the head that this viewer lacks."""
-        room = self._room
+        room = self._channel
         news = {
             name: room.head[name]
-            for name, n in room.heads.items()
-            if self._heads.get(name) != n
+            for name, n in room.head_versions.items()
+            if self._head_versions.get(name) != n
         }
-        self._heads = dict(room.heads)
-        if FRAME in news:
+        self._head_versions = dict(room.head_versions)
+        if DRAFT_FRAME in news:
             self._draft = None
         head = b"".join(news.values())
-        return (room.form.writing(head) if room.draft else head) + b"\n"
+        return head + b"\n"
 
     async def _wait(self) -> bool:
         """Wait for news; False where there was none for a while."""
         self.event.clear()
         if self.is_closed or self._hub.is_stopping:
             return True
-        return await is_set_soon(self.event)
+        return await wait_for_event(self.event)
 
 
 class PersonViewer:
@@ -233,26 +250,26 @@ class PersonViewer:
 
     def __init__(self, hub: "Hub", person: Person, *, in_inbox: bool) -> None:
         self._hub = hub
-        self.watcher = Watcher(person, asyncio.Event(), in_inbox=in_inbox)
+        self.nav_subscriber = NavSubscriber(person, asyncio.Event(), in_inbox=in_inbox)
         self.is_closed = False
 
     def close(self) -> None:
         """End `messages` soon."""
         self.is_closed = True
-        self.watcher.event.set()
+        self.nav_subscriber.event.set()
 
     async def messages(self) -> AsyncIterator[bytes]:
         """Yield what the page has to tell anew; an empty one after a silence."""
-        event = self.watcher.event
+        event = self.nav_subscriber.event
         while not self.is_closed and not self._hub.is_stopping:
             event.clear()
-            if news := self._hub.people.news_for(self.watcher):
+            if news := self._hub.nav_updates.render_news_for(self.nav_subscriber):
                 yield news
-            elif not await is_set_soon(event):
+            elif not await wait_for_event(event):
                 yield b""
 
 
-async def is_set_soon(event: asyncio.Event) -> bool:
+async def wait_for_event(event: asyncio.Event) -> bool:
     """Wait for `event`; False where nothing happened for a while."""
     # A timer is cheaper than `wait_for`, which makes a task for each wait.
     timer = asyncio.get_running_loop().call_later(SILENCE_SECONDS, event.set)
@@ -267,36 +284,38 @@ class Hub:
 
     def __init__(self) -> None:
         self.is_stopping = False
-        self._rooms: dict[int, dict[int, Room]] = {}
+        self._channels: dict[int, dict[int, Channel]] = {}
         """By run, then by form."""
-        self._dirty: dict[Room, None] = {}
+        self._dirty: dict[Channel, None] = {}
         self._has_dirty = asyncio.Event()
-        self._stale: dict[Room, None] = {}
+        self._stale: dict[Channel, None] = {}
         self._has_stale = asyncio.Event()
-        self._readings: dict[tuple[Room, int], asyncio.Task[Batch | None]] = {}
+        self._readings: dict[tuple[Channel, int], asyncio.Task[Batch | None]] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="live-reader")
-        self.people = People(self.in_thread)
-        self._signals = Signals(on_notice=self.take_notice, on_draft=self.take_draft)
+        self.nav_updates = NavUpdates(self.run_in_thread)
+        self._listener = RedisListener(
+            on_notice=self.handle_notice, on_draft=self.add_draft
+        )
         self._tasks: list[asyncio.Task[None]] = []
-        self._recalls: set[asyncio.Task[None]] = set()
+        self._replays: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
         """Begin to listen and to look."""
         for forever in (
-            self._signals.listen,
-            self._look,
+            self._listener.listen,
+            self._poll,
             self._read_dirty,
             self._read_stale,
-            self.people.look,
+            self.nav_updates.poll,
         ):
-            self._tasks.append(asyncio.create_task(endless(forever)))
+            self._tasks.append(asyncio.create_task(repeat_forever(forever)))
 
     def stop_streams(self) -> None:
         """End every stream; called when the server begins to shut down."""
         self.is_stopping = True
-        for room in self._all_rooms():
+        for room in self._all_channels():
             room.wake()
-        self.people.wake()
+        self.nav_updates.wake()
 
     async def stop(self) -> None:
         """End everything and give back the connections."""
@@ -304,71 +323,76 @@ class Hub:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._signals.close()
+        await self._listener.close()
         with suppress(RuntimeError):
             self._thread.submit(connections.close_all)
         self._thread.shutdown(wait=False)
 
-    def enter_person(self, person: Person, *, in_inbox: bool) -> PersonViewer:
+    def subscribe_person(self, person: Person, *, in_inbox: bool) -> PersonViewer:
         """Register a page without a run."""
         viewer = PersonViewer(self, person, in_inbox=in_inbox)
-        self.people.enter(viewer.watcher)
+        self.nav_updates.subscribe(viewer.nav_subscriber)
         return viewer
 
-    def enter(
-        self, form: Form, run_id: int, *, after: int, person: Person | None = None
+    def subscribe(
+        self,
+        form: StreamRenderer,
+        run_id: int,
+        *,
+        after: int,
+        person: Person | None = None,
     ) -> Viewer:
         """Register a viewer; from here on nothing of the run is missed.
 
         A `person` is also told what needs them.
         """
-        self._signals.resume()
-        rooms = self._rooms.setdefault(run_id, {})
+        self._listener.resume()
+        rooms = self._channels.setdefault(run_id, {})
         room = rooms.get(id(form))
         if room is None:
-            room = rooms[id(form)] = Room(form, run_id)
-            recall = asyncio.create_task(self._recall_draft(room))
-            self._recalls.add(recall)
-            recall.add_done_callback(self._recalls.discard)
+            room = rooms[id(form)] = Channel(form, run_id)
+            recall = asyncio.create_task(self._replay_drafts(room))
+            self._replays.add(recall)
+            recall.add_done_callback(self._replays.discard)
         viewer = Viewer(self, room, after=after, person=person)
         room.viewers.add(viewer)
-        if viewer.watcher:
-            self.people.enter(viewer.watcher)
+        if viewer.nav_subscriber:
+            self.nav_updates.subscribe(viewer.nav_subscriber)
         return viewer
 
-    def leave(self, viewer: Viewer | PersonViewer) -> None:
+    def unsubscribe(self, viewer: Viewer | PersonViewer) -> None:
         """Forget a viewer, and its room with the last one."""
-        if viewer.watcher:
-            self.people.leave(viewer.watcher)
+        if viewer.nav_subscriber:
+            self.nav_updates.unsubscribe(viewer.nav_subscriber)
         if isinstance(viewer, PersonViewer):
             return
-        room = viewer._room
+        room = viewer._channel
         room.viewers.discard(viewer)
         if room.viewers:
             return
         self._dirty.pop(room, None)
         self._stale.pop(room, None)
-        rooms = self._rooms.get(room.run_id, {})
-        rooms.pop(id(room.form), None)
+        rooms = self._channels.get(room.run_id, {})
+        rooms.pop(id(room.renderer), None)
         if not rooms:
-            self._rooms.pop(room.run_id, None)
-        if not self._rooms:
-            self._signals.pause()
+            self._channels.pop(room.run_id, None)
+        if not self._channels:
+            self._listener.pause()
 
     @property
     def viewers(self) -> int:
         """How many streams are open."""
-        return sum(len(room.viewers) for room in self._all_rooms())
+        return sum(len(room.viewers) for room in self._all_channels())
 
-    def _all_rooms(self) -> list[Room]:
-        return [room for rooms in self._rooms.values() for room in rooms.values()]
+    def _all_channels(self) -> list[Channel]:
+        return [room for rooms in self._channels.values() for room in rooms.values()]
 
-    async def in_thread(self, work: Callable[[], T]) -> T:
+    async def run_in_thread(self, work: Callable[[], T]) -> T:
         """Do database work in the one thread that may."""
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, with_connection, work)
+        return await loop.run_in_executor(self._thread, run_with_connection, work)
 
-    async def read_for(self, room: Room, after: int) -> Batch | None:
+    async def read_for(self, room: Channel, after: int) -> Batch | None:
         """Read for viewers at `after`; those who ask at once share one reading."""
         key = (room, after)
         task = self._readings.get(key)
@@ -378,62 +402,68 @@ class Hub:
             task.add_done_callback(lambda _: self._readings.pop(key, None))
         return await asyncio.shield(task)
 
-    def take_notice(self, notice: Notice) -> None:
+    def handle_notice(self, notice: Notice) -> None:
         """Look at a run that may have changed."""
-        for room in self._rooms.get(notice.run_id, {}).values():
+        for room in self._channels.get(notice.run_id, {}).values():
             if not notice.seq or notice.seq > room.seq:
-                self._soil(room)
+                self._mark_dirty(room)
 
-    def take_draft(self, piece: Draft) -> None:
+    def add_draft(self, piece: TextDelta) -> None:
         """Hand a piece of draft to who watches its run."""
-        for room in self._rooms.get(piece.run_id, {}).values():
-            room.take_draft(piece)
+        for room in self._channels.get(piece.run_id, {}).values():
+            room.add_draft(piece)
 
-    def _soil(self, room: Room) -> None:
+    def _mark_dirty(self, room: Channel) -> None:
         self._dirty[room] = None
         self._has_dirty.set()
 
-    async def _read_one(self, room: Room, after: int) -> Batch | None:
+    async def _read_one(self, room: Channel, after: int) -> Batch | None:
         try:
-            batches = await self.in_thread(
-                lambda: room.form.read({room.run_id: after}, {room.run_id: room.memory})
+            batches = await self.run_in_thread(
+                lambda: room.render(
+                    lambda: room.renderer.read_batches(
+                        {room.run_id: after}, {room.run_id: room.renderer_state}
+                    )
+                )
             )
         except DatabaseError as error:
             logger.warning("A stream waits for the database: %s", error)
             await asyncio.sleep(1)
             return None
         if not batches:
-            room.is_gone = True
+            room.is_deleted = True
             return None
         if room.seq == UNREAD:
-            self._take(room, batches[0])
+            self._add_batch(room, batches[0])
         return batches[0]
 
     async def _read_dirty(self) -> None:
         """Read the changes of soiled rooms, many in one go."""
         await self._has_dirty.wait()
-        rooms = list(self._dirty)[:AT_ONCE]
+        rooms = list(self._dirty)[:MAX_RUNS_PER_READ]
         for room in rooms:
             del self._dirty[room]
         if not self._dirty:
             self._has_dirty.clear()
-        forms: dict[int, list[Room]] = {}
+        forms: dict[int, list[Channel]] = {}
         for room in rooms:
             if (
                 room.seq > UNREAD
             ):  # before the first reading its viewers read by themselves
-                forms.setdefault(id(room.form), []).append(room)
+                forms.setdefault(id(room.renderer), []).append(room)
         for group in forms.values():
             try:
-                await self._apart(group, self._read_group)
+                await self._run_isolated(group, self._read_group)
             except DatabaseError:
                 for room in group:
                     if room.viewers:
-                        self._soil(room)
+                        self._mark_dirty(room)
                 raise
 
-    async def _apart(
-        self, rooms: list[Room], do: Callable[[list[Room]], Coroutine[Any, Any, None]]
+    async def _run_isolated(
+        self,
+        rooms: list[Channel],
+        do: Callable[[list[Channel]], Coroutine[Any, Any, None]],
     ) -> None:
         """Do it for all rooms at once, and one by one where that fails.
 
@@ -448,24 +478,26 @@ class Hub:
                 logger.exception("The live page of run %d stumbled.", rooms[0].run_id)
                 return
             for room in rooms:
-                await self._apart([room], do)
+                await self._run_isolated([room], do)
 
-    async def _read_group(self, rooms: list[Room]) -> None:
+    async def _read_group(self, rooms: list[Channel]) -> None:
         wanted = {room.run_id: room.seq for room in rooms}
-        memories = {room.run_id: room.memory for room in rooms}
-        form = rooms[0].form
+        memories = {room.run_id: room.renderer_state for room in rooms}
+        form = rooms[0].renderer
         by_id = {room.run_id: room for room in rooms}
-        for batch in await self.in_thread(lambda: form.read(wanted, memories)):
-            self._take(by_id[batch.run_id], batch)
+        for batch in await self.run_in_thread(
+            lambda: rooms[0].render(lambda: form.read_batches(wanted, memories))
+        ):
+            self._add_batch(by_id[batch.run_id], batch)
 
-    def _take(self, room: Room, batch: Batch) -> None:
-        room.take(batch)
+    def _add_batch(self, room: Channel, batch: Batch) -> None:
+        room.add_batch(batch)
         if batch.has_more:
-            self._soil(room)
+            self._mark_dirty(room)
         if not batch.is_over:
-            self._make_stale(room)
+            self._mark_stale(room)
 
-    def _make_stale(self, room: Room) -> None:
+    def _mark_stale(self, room: Channel) -> None:
         self._stale[room] = None
         self._has_stale.set()
 
@@ -476,67 +508,73 @@ class Hub:
         """
         await self._has_stale.wait()
         now = asyncio.get_running_loop().time()
-        due = [room for room in self._stale if room.head_due <= now][:HEADS_AT_ONCE]
+        due = [room for room in self._stale if room.head_due <= now][
+            :MAX_HEADS_PER_READ
+        ]
         if not due:
             await asyncio.sleep(0.05)
             return
-        pause = max(HEAD_SECONDS, len(self._all_rooms()) / HEADS_A_SECOND)
-        forms: dict[int, list[Room]] = {}
+        pause = max(MIN_HEAD_INTERVAL, len(self._all_channels()) / MAX_HEADS_PER_SECOND)
+        forms: dict[int, list[Channel]] = {}
         for room in due:
             del self._stale[room]
             room.head_due = now + pause
-            forms.setdefault(id(room.form), []).append(room)
+            forms.setdefault(id(room.renderer), []).append(room)
         if not self._stale:
             self._has_stale.clear()
         for group in forms.values():
-            await self._apart(group, self._read_heads)
+            await self._run_isolated(group, self._read_heads)
 
-    async def _read_heads(self, rooms: list[Room]) -> None:
-        memories = {room.run_id: room.memory for room in rooms}
-        read = partial(rooms[0].form.heads, list(memories), memories)
-        heads = await self.in_thread(read)
+    async def _read_heads(self, rooms: list[Channel]) -> None:
+        memories = {room.run_id: room.renderer_state for room in rooms}
         for room in rooms:
-            room.take_head(heads.get(room.run_id, {}))
+            room.renderer_state.is_writing = room.draft is not None
+        read = partial(rooms[0].renderer.render_heads, list(memories), memories)
+        heads = await self.run_in_thread(lambda: rooms[0].render(read))
+        for room in rooms:
+            room.update_head(heads.get(room.run_id, {}))
+            if room.renderer_state.is_writing != (room.draft is not None):
+                self._mark_stale(room)  # a draft began or ended meanwhile
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         """Ask for the seq of all watched runs at once, and soil what changed."""
-        await asyncio.sleep(LOOK_SECONDS)
-        rooms = self._all_rooms()
+        await asyncio.sleep(POLL_SECONDS)
+        rooms = self._all_channels()
         if not rooms:
             return
         ids = sorted({room.run_id for room in rooms})
-        known = await self.in_thread(lambda: seqs(ids))
+        known = await self.run_in_thread(lambda: read_seqs(ids))
         for room in rooms:
             seq = known.get(room.run_id)
             if seq is None:
-                room.is_gone = True
+                room.is_deleted = True
                 room.wake()
             elif UNREAD < room.seq < seq:
-                self._soil(room)
-        forms: dict[int, list[Room]] = {}
+                self._mark_dirty(room)
+        forms: dict[int, list[Channel]] = {}
         for room in rooms:
             if room.seq > UNREAD:
-                forms.setdefault(id(room.form), []).append(room)
+                forms.setdefault(id(room.renderer), []).append(room)
         for group in forms.values():
-            await self._apart(group, self._find_stale)
+            await self._run_isolated(group, self._find_stale)
 
-    async def _find_stale(self, rooms: list[Room]) -> None:
+    async def _find_stale(self, rooms: list[Channel]) -> None:
         by_id = {room.run_id: room for room in rooms}
-        memories = {room.run_id: room.memory for room in rooms}
-        find = partial(rooms[0].form.stale, list(memories), memories)
-        for run_id in await self.in_thread(find):
-            self._make_stale(by_id[run_id])
+        memories = {room.run_id: room.renderer_state for room in rooms}
+        find = partial(rooms[0].renderer.find_stale_runs, list(memories), memories)
+        for run_id in await self.run_in_thread(lambda: rooms[0].render(find)):
+            self._mark_stale(by_id[run_id])
 
-    async def _recall_draft(self, room: Room) -> None:
+    async def _replay_drafts(self, room: Channel) -> None:
         """Give a new room what its model wrote before anyone watched."""
-        pieces: list[Draft] = []
+        pieces: list[TextDelta] = []
         try:
-            pieces = await self._signals.drafts_of(room.run_id)
+            pieces = await self._listener.recent_drafts(room.run_id)
         finally:
-            room.recall(pieces)
+            room.replay_drafts(pieces)
 
 
-def with_connection(work: Callable[[], T]) -> T:
+def run_with_connection(work: Callable[[], T]) -> T:
     """Do `work` and give the connection back to the pool."""
     close_old_connections()
     try:
@@ -545,16 +583,16 @@ def with_connection(work: Callable[[], T]) -> T:
         close_old_connections()
 
 
-def seqs(run_ids: list[int]) -> dict[int, int]:
+def read_seqs(run_ids: list[int]) -> dict[int, int]:
     """Return the seq of each run that exists."""
     found: dict[int, int] = {}
-    for start in range(0, len(run_ids), IDS_AT_ONCE):
-        some = run_ids[start : start + IDS_AT_ONCE]
+    for start in range(0, len(run_ids), MAX_IDS_PER_QUERY):
+        some = run_ids[start : start + MAX_IDS_PER_QUERY]
         found.update(Run.objects.filter(pk__in=some).values_list("pk", "seq"))
     return found
 
 
-async def endless(once: Callable[[], Coroutine[Any, Any, None]]) -> None:
+async def repeat_forever(once: Callable[[], Coroutine[Any, Any, None]]) -> None:
     """Repeat `once`; after an error, wait a second.
 
     redis-py can swallow a cancellation, so it is also looked for here.

@@ -4,76 +4,80 @@ A fragment holds nothing of one viewer. What needs a person's rights or forms is
 into the page as a part that loads itself.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import escape, format_html
+from django.utils.translation import gettext as _
 
 from runs.engine.types import ExecutorOptions
-from runs.live.batches import FRAME, Batch, DraftText, Fragment, Head, Memory
-from runs.live.changes import Changes, Sources, changes_of
-from runs.live.sse import element
+from runs.live.batches import (
+    DRAFT_FRAME,
+    Batch,
+    DraftText,
+    Fragment,
+    Head,
+    RendererState,
+)
+from runs.live.changes import Changes, Sources, read_changes
+from runs.live.sse import format_element_update
 from runs.models import Decision, ModelAttempt, Run
-from runs.views.run_choice import SHOWS
-from runs.views.run_context import (
+from runs.ui.time_scale import Timeline
+from runs.views.run.context import (
     answer_context,
     follow_context,
-    loaded,
-    now_row,
+    pending_row,
+    select_page_relations,
 )
-from runs.views.run_rows import (
-    NO_SIGN,
-    Row,
-    call_row,
-    calls_of,
-    failed_row,
-    step_row,
-    steps_of,
+from runs.views.run.params import ROW_FILTERS
+from runs.views.run.rows import (
+    TimelineRow,
+    build_call_row,
+    build_failed_row,
+    build_step_row,
+    query_agent_steps,
+    query_model_calls,
 )
-from runs.views.run_state import (
+from runs.views.run.state import (
     RunState,
-    context_of,
-    doing_of,
-    has_worker,
-    is_lost,
-    limits_of,
-    places_of,
+    get_current_limits,
+    has_live_worker,
+    is_lease_expired,
+    load_open_tools,
+    load_queue_places,
+    run_state_context,
 )
-from runs.views.run_times import timeline_of
-from runs.views.run_window import counts_of
-from runs.views.timeline import Timeline
+from runs.views.run.timeline import load_timeline
+from runs.views.run.window import count_rows
 
-FOLLOWERS = "#run-detail:has(#run-follow)"
+FOLLOWER_PANE = "#run-detail:has(#run-follow)"
 """The right pane of those who have chosen no step."""
-STALE_AT_ONCE = 100
+MAX_STALE_RUNS = 100
 
-HEAD = ("progress", "facts", "times", "steps_head", "whole", "now", "unbegun")
-ALIVE = "#run-progress:not(:has(.need))"
-ACTIVITY = re.compile(rb'(id="run-activity">)[^<]*')
-NOW = re.compile(rb'(id="run-now".*?<b class="clip">)[^<]*', re.DOTALL)
-"""What a head says of a model call, of whose text only the hub knows."""
-NEWEST = "#run-steps[data-end]"
+HEAD_PARTS = ("progress", "facts", "times", "steps_head", "whole", "now", "unbegun")
+ACTIVE_PROGRESS = "#run-progress:not(:has(.need))"
+NEWEST_ROWS = "#run-steps[data-end]"
 """The rows of those who see the newest; others load theirs by themselves."""
 
 
 @dataclass
-class Remembered:
+class PageCache:
     """What the page's stream keeps of a run between its batches."""
 
     timeline: Timeline
     limits: ExecutorOptions
     relations: dict[str, Any] = field(default_factory=dict)
     """Rows the run refers to, read once."""
-    turn_seq: int = 0
+    status_seq: int = 0
     """When the run's status, or what it asks a person, last changed."""
-    sign: tuple[Any, ...] = ()
-    life: tuple[Any, ...] = ()
+    status_fingerprint: tuple[Any, ...] = ()
+    liveness: tuple[Any, ...] = ()
     """Lease, place in the queue and retry, as they were last told."""
     retry_at: datetime | None = None
     was_lost: bool = False
@@ -81,7 +85,7 @@ class Remembered:
 
 
 @dataclass(frozen=True)
-class Around:
+class HeaderQueries:
     """What several runs' headers need, asked for once."""
 
     doing: dict[int, list[str]] = field(default_factory=dict)
@@ -89,63 +93,70 @@ class Around:
     has_worker: bool = True
 
     @classmethod
-    def of(cls, runs: Sequence[Run]) -> "Around":
+    def for_runs(cls, runs: Sequence[Run]) -> "HeaderQueries":
         """Read it for these runs."""
         by_status: dict[str, list[int]] = {}
         for run in runs:
             by_status.setdefault(run.status, []).append(run.pk)
         running = by_status.get(Run.Status.RUNNING, [])
         queued = by_status.get(Run.Status.QUEUED, [])
-        has_lost = any(is_lost(run.status, run.lease_until) for run in runs)
+        has_lost = any(is_lease_expired(run.status, run.lease_until) for run in runs)
         return cls(
-            doing=doing_of(running) if running else {},
-            places=places_of(queued) if queued else {},
-            has_worker=has_worker() if queued or has_lost else True,
+            doing=load_open_tools(running) if running else {},
+            places=load_queue_places(queued) if queued else {},
+            has_worker=has_live_worker() if queued or has_lost else True,
         )
 
-    def state(self, run: Run, kept: Remembered) -> RunState:
+    def state(self, run: Run, page_cache: PageCache) -> RunState:
         """Return the state of one of the runs."""
         return RunState(
             run=run,
-            timeline=kept.timeline,
-            limits=kept.limits,
-            doing=self.doing.get(run.pk, []),
+            timeline=page_cache.timeline,
+            limits=page_cache.limits,
+            open_tools=self.doing.get(run.pk, []),
             place=self.places.get(run.pk),
             has_worker=self.has_worker,
         )
 
 
-def partial(target: str, swap: str, text: str) -> bytes:
+def render_text_update(target: str, swap: str, text: str) -> bytes:
     """Return plain text as an update of one element."""
-    return element(target, swap, escape(text))
+    return format_element_update(target, swap, escape(text))
 
 
-class PageForm:
+class PageRenderer:
     """Fragments of `templates/runs/` as unnamed messages."""
 
-    def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
+    def __init__(self, language: str = settings.LANGUAGE_CODE) -> None:
+        self.language = language
+
+    def read_batches(
+        self, wanted: dict[int, int], memories: dict[int, RendererState]
+    ) -> list[Batch]:
         """Return the fragments of each run's changes."""
         sources = Sources(
-            runs=Run.objects.defer(*UNSHOWN),
-            calls=calls_of(wanted),
-            steps=steps_of(wanted),
+            runs=Run.objects.defer(*DEFERRED_FIELDS),
+            calls=query_model_calls(wanted),
+            steps=query_agent_steps(wanted),
         )
-        found = changes_of(wanted, sources)
-        failed = attempts_of(found)
-        questions = open_questions(
+        found = read_changes(wanted, sources)
+        failed = failed_attempts_by_call(found)
+        questions = open_question_ids(
             [changes.run.pk for changes in found if changes.run.needs_a_person]
         )
         return [
-            self._batch(
+            self._build_batch(
                 changes,
-                remembered(changes, memories),
+                get_page_cache(changes, memories),
                 failed=failed,
                 questions=questions.get(changes.run.pk, ()),
             )
             for changes in found
         ]
 
-    def stale(self, run_ids: list[int], memories: dict[int, Memory]) -> list[int]:
+    def find_stale_runs(
+        self, run_ids: list[int], memories: dict[int, RendererState]
+    ) -> list[int]:
         """Return runs with a new sign of life or another place in the queue."""
         rows = Run.objects.filter(pk__in=run_ids, status__in=["queued", "running"])
         lives = {
@@ -153,76 +164,89 @@ class PageForm:
             for pk, lease, status in rows.values_list("pk", "lease_until", "status")
         }
         queued = [pk for pk, life in lives.items() if life[1] == Run.Status.QUEUED]
-        places = places_of(queued) if queued else {}
-        lost = {pk for pk, (lease, status) in lives.items() if is_lost(status, lease)}
-        alive = has_worker() if queued or lost else True
+        places = load_queue_places(queued) if queued else {}
+        lost = {
+            pk
+            for pk, (lease, status) in lives.items()
+            if is_lease_expired(status, lease)
+        }
+        alive = has_live_worker() if queued or lost else True
         changed = []
         for pk, (lease, status) in lives.items():
-            kept = memories[pk].kept.get("page")
-            if not isinstance(kept, Remembered):
+            page_cache = memories[pk].entries.get("page")
+            if not isinstance(page_cache, PageCache):
                 continue
-            is_due = kept.retry_at is not None and kept.retry_at < timezone.now()
+            is_due = (
+                page_cache.retry_at is not None and page_cache.retry_at < timezone.now()
+            )
             life = (lease, status, places.get(pk), alive, is_due, pk in lost)
-            if kept.life != life:
-                kept.life = life
+            if page_cache.liveness != life:
+                page_cache.liveness = life
                 changed.append(pk)
-        return changed[:STALE_AT_ONCE]
+        return changed[:MAX_STALE_RUNS]
 
-    def heads(self, run_ids: list[int], memories: dict[int, Memory]) -> dict[int, Head]:
+    def render_heads(
+        self, run_ids: list[int], memories: dict[int, RendererState]
+    ) -> dict[int, Head]:
         """Return the header, and the right pane of those who follow."""
-        runs = list(Run.objects.filter(pk__in=run_ids).defer(*UNSHOWN))
-        around = Around.of(runs)
+        runs = list(Run.objects.filter(pk__in=run_ids).defer(*DEFERRED_FIELDS))
+        around = HeaderQueries.for_runs(runs)
         told: dict[int, Head] = {}
         for run in runs:
-            kept = memories[run.pk].kept.get("page")
-            if isinstance(kept, Remembered) and not run.is_over:
-                relate(run, kept)
-                state = around.state(run, kept)
-                kept.retry_at = state.retry_at
-                told[run.pk] = {"header": header(state), FRAME: followed(state)}
-                kept.was_lost |= state.is_lost
-                if kept.was_lost:
-                    told[run.pk]["rows"] = open_rows(state)
+            page_cache = memories[run.pk].entries.get("page")
+            if isinstance(page_cache, PageCache) and not run.is_over:
+                set_cached_relations(run, page_cache)
+                state = around.state(run, page_cache)
+                page_cache.retry_at = state.retry_at
+                # A changed frame sends the draft again, so it does not mention it.
+                frame = render_follow_pane(state)
+                state.is_writing = memories[run.pk].is_writing and not state.is_lost
+                told[run.pk] = {
+                    "header": render_run_header(state),
+                    DRAFT_FRAME: frame,
+                }
+                page_cache.was_lost |= state.is_lost
+                if page_cache.was_lost:
+                    told[run.pk]["rows"] = render_open_rows(state)
         return told
 
-    def writing(self, head: bytes) -> bytes:
-        """Say in the header, and in the row, that the model writes."""
-        if NO_SIGN[0].encode() in head:
-            return head
-        head = ACTIVITY.sub(rb"\1the model writes", head)
-        return NOW.sub(rb"\1The model writes", head)
-
-    def message(self, batch: Batch, cursor: int) -> bytes:
+    def render_message(self, batch: Batch, cursor: int) -> bytes:
         """Return one message; its id is where a reconnecting page goes on."""
-        return b"".join([b"id: %d\n" % batch.seq, *batch.unseen(cursor), b"\n"])
+        return b"".join([b"id: %d\n" % batch.seq, *batch.messages_after(cursor), b"\n"])
 
-    def draft(self, draft: DraftText, sent: int | None) -> bytes:
+    def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
         """Return new text for the draft; no id, for nobody may resume from it."""
         if sent is None:
             missing = "… " if draft.start else ""
-            whole = partial("#draft-text", "innerHTML", missing + draft.text)
-            row = partial("#run-now:has(.pulse) b", "innerHTML", "The model writes")
-            head = partial(f"{ALIVE} #run-activity", "innerHTML", "the model writes")
-            return whole + row + head + b"\n"
-        return partial("#draft-text", "beforeend", draft.text[sent:]) + b"\n"
+            whole = render_text_update("#draft-text", "innerHTML", missing + draft.text)
+            row = render_text_update(
+                "#run-now:has(.pulse) b", "innerHTML", _("The model is writing")
+            )
+            activity = render_text_update(
+                f"{ACTIVE_PROGRESS} #run-activity",
+                "innerHTML",
+                _("The model is writing"),
+            )
+            return whole + row + activity + b"\n"
+        return render_text_update("#draft-text", "beforeend", draft.text[sent:]) + b"\n"
 
-    def _batch(
+    def _build_batch(
         self,
         changes: Changes,
-        kept: Remembered,
+        page_cache: PageCache,
         *,
         failed: "Attempts",
         questions: tuple[int, ...],
     ) -> Batch:
         run, seq = changes.run, changes.seq
-        rows = rows_of(changes, kept.timeline, failed)
-        fragments = [row_fragment(row) for row in rows]
+        rows = build_step_rows(changes, page_cache.timeline, failed)
+        fragments = [build_row_fragment(row) for row in rows]
         if changes.is_whole:
-            fragments += self._turn(changes, kept, questions)
+            fragments += self._status_fragments(changes, page_cache, questions)
         is_over = changes.is_whole and run.is_over
         if is_over:
-            gone = element("#run-live", "outerHTML", ENDED)
-            fragments.append(Fragment(0, END, gone, gone))
+            gone = format_element_update("#run-live", "outerHTML", ENDED_HTML)
+            fragments.append(Fragment(0, END_SEQ, gone, gone))
         return Batch(
             run_id=run.pk,
             since=changes.since,
@@ -243,70 +267,74 @@ class PageForm:
             is_running=run.status == Run.Status.RUNNING,
         )
 
-    def _turn(
-        self, changes: Changes, kept: Remembered, questions: tuple[int, ...]
+    def _status_fragments(
+        self, changes: Changes, page_cache: PageCache, questions: tuple[int, ...]
     ) -> list[Fragment]:
         """Return all that shows the run as a whole, where its status has changed."""
         run, seq = changes.run, changes.seq
         sign = (run.status, run.cancel_requested_at is None, questions)
-        if sign != kept.sign:
-            kept.sign, kept.turn_seq = sign, seq
-        if kept.turn_seq <= changes.since and not run.is_over:
+        if sign != page_cache.status_fingerprint:
+            page_cache.status_fingerprint, page_cache.status_seq = sign, seq
+        if page_cache.status_seq <= changes.since and not run.is_over:
             return []
-        relate(run, kept)
-        state = Around.of([run]).state(run, kept)
-        whole = header(state) + followed(state) + persons_parts(run)
-        return [Fragment(0, kept.turn_seq, whole, whole)]
+        set_cached_relations(run, page_cache)
+        state = HeaderQueries.for_runs([run]).state(run, page_cache)
+        whole = (
+            render_run_header(state)
+            + render_follow_pane(state)
+            + render_viewer_parts(run)
+        )
+        return [Fragment(0, page_cache.status_seq, whole, whole)]
 
 
 Attempts = dict[tuple[int, int], list[ModelAttempt]]
 """Failed ones, by run and the call's number."""
 
-END = 2**63
+END_SEQ = 2**63
 """Later than any cursor."""
 
-ENDED = (
+ENDED_HTML = (
     '<div id="run-live" hidden></div>'
     '<div id="part-live" hidden hx-sse:connect="/live/me/" '
     'hx-trigger="load, every 2s"></div>'
 )
 """In the place of the stream: the one that every other page has."""
 
-UNSHOWN = ("inputs", "turn_ids", "output_log")
-RELATIONS = (
+DEFERRED_FIELDS = ("inputs", "turn_ids", "output_log")
+CACHED_RELATIONS = (
     "agent",
     "version",
     "owner",
     "spec",
     "worker",
-    "cancelled_by",
+    "canceled_by",
     "parent_step",
     "schedule",
 )
 
 
-def relate(run: Run, kept: Remembered) -> None:
+def set_cached_relations(run: Run, page_cache: PageCache) -> None:
     """Give `run` the rows it refers to, from memory where they are the same."""
-    for name in RELATIONS:
+    for name in CACHED_RELATIONS:
         pk = getattr(run, f"{name}_id")
-        known = kept.relations.get(name)
+        known = page_cache.relations.get(name)
         if pk is not None and known is not None and known.pk == pk:
             setattr(run, name, known)
         else:
-            kept.relations[name] = getattr(run, name)
+            page_cache.relations[name] = getattr(run, name)
 
 
-def remembered(changes: Changes, memories: dict[int, Memory]) -> Remembered:
+def get_page_cache(changes: Changes, memories: dict[int, RendererState]) -> PageCache:
     """Return what is known of a run, made at the first reading."""
     run = changes.run
-    kept = memories[run.pk].kept.get("page")
-    if not isinstance(kept, Remembered):
-        run = loaded(Run.objects.defer(*UNSHOWN)).get(pk=run.pk)
-        kept = Remembered(timeline_of(run), limits_of(run))
-        memories[run.pk].kept["page"] = kept
-        return kept
-    if kept.timeline.began is None:
-        kept.timeline.began = run.started_at
+    page_cache = memories[run.pk].entries.get("page")
+    if not isinstance(page_cache, PageCache):
+        run = select_page_relations(Run.objects.defer(*DEFERRED_FIELDS)).get(pk=run.pk)
+        page_cache = PageCache(load_timeline(run), get_current_limits(run))
+        memories[run.pk].entries["page"] = page_cache
+        return page_cache
+    if page_cache.timeline.began is None:
+        page_cache.timeline.began = run.started_at
     work = [
         *((call.started_at, call.elapsed, "model") for call in changes.calls),
         *(
@@ -317,13 +345,13 @@ def remembered(changes: Changes, memories: dict[int, Memory]) -> Remembered:
         *((one.started_at, one.elapsed, "model") for one in changes.attempts),
     ]
     for start, seconds, kind in sorted(work, key=lambda piece: piece[0]):
-        kept.timeline.add(start, seconds, kind)
+        page_cache.timeline.add(start, seconds, kind)
     if run.status == Run.Status.RUNNING:
-        kept.timeline.go_on(run.queued_at)
-    return kept
+        page_cache.timeline.resume_work(run.queued_at)
+    return page_cache
 
 
-def attempts_of(found: list[Changes]) -> Attempts:
+def failed_attempts_by_call(found: list[Changes]) -> Attempts:
     """Return what failed before the calls in `found`, perhaps told long ago."""
     calls = [call for changes in found for call in changes.calls]
     if not calls:
@@ -338,78 +366,89 @@ def attempts_of(found: list[Changes]) -> Attempts:
     return failed
 
 
-def rows_of(changes: Changes, timeline: Timeline, failed: Attempts) -> list[Row]:
+def build_step_rows(
+    changes: Changes, timeline: Timeline, failed: Attempts
+) -> list[TimelineRow]:
     """Return the changed rows in the order of their numbers."""
     rows = [
         *(
-            call_row(call, timeline, failed.get((call.run_id, call.number), []))
+            build_call_row(call, timeline, failed.get((call.run_id, call.number), []))
             for call in changes.calls
         ),
-        *(step_row(step, timeline) for step in changes.steps),
+        *(build_step_row(step, timeline) for step in changes.steps),
     ]
-    if changes.is_whole and (last := failed_row(changes.run, timeline)):
+    if changes.is_whole and (last := build_failed_row(changes.run, timeline)):
         rows.append(last)
     return sorted(rows, key=lambda row: row.number)
 
 
-def row_fragment(row: Row) -> Fragment:
+def build_row_fragment(row: TimelineRow) -> Fragment:
     """Return a row: appended for who lacks it, else put in the place of the old one."""
-    html, target = row_html(row), f"#run-step-{row.number}"
+    html, target = render_step_row(row), f"#run-step-{row.number}"
     # Deleting first makes it harmless that a page asks again for what it has.
-    new = element(target, "delete", "") + element(NEWEST, "beforeend", html)
+    new = format_element_update(target, "delete", "") + format_element_update(
+        NEWEST_ROWS, "beforeend", html
+    )
     return Fragment(
-        row.created_seq, row.changed_seq, new, element(target, "outerHTML", html)
+        row.created_seq,
+        row.changed_seq,
+        new,
+        format_element_update(target, "outerHTML", html),
     )
 
 
-def row_html(row: Row) -> str:
+def render_step_row(row: TimelineRow) -> str:
     """Return a line of the list of steps."""
     return render_to_string("runs/_step.html", {"row": row})
 
 
-def open_rows(state: RunState) -> bytes:
+def render_open_rows(state: RunState) -> bytes:
     """Return the calls under way anew, for those who see them as under way still."""
     run, rows = state.run, []
-    last = steps_of([run.pk]).filter(model_call__number=run.next_number - 1)
+    last = query_agent_steps([run.pk]).filter(model_call__number=run.next_number - 1)
     for step in last.filter(status="started"):
-        row = step_row(step, state.timeline, is_lost=state.is_lost)
+        row = build_step_row(step, state.timeline, is_lost=state.is_lost)
         target = f"#run-step-{row.number}:has(.w-live, .w-cut)"
-        rows.append(element(target, "outerHTML", row_html(row)))
+        rows.append(format_element_update(target, "outerHTML", render_step_row(row)))
     return b"".join(rows)
 
 
-def header(state: RunState) -> bytes:
+def render_run_header(state: RunState) -> bytes:
     """Return the parts that say where the run is."""
-    counts = counts_of(state.run)
+    counts = count_rows(state.run)
     context = {
-        **context_of(state),
-        "now_row": now_row(state),
-        "total": counts.of(""),
+        **run_state_context(state),
+        "pending_row": pending_row(state),
+        "total": counts.count_for(""),
     }
     parts = [
-        element(
+        format_element_update(
             f"#run-{name.replace('_', '-')}",
             "outerHTML",
             render_to_string(f"runs/_{name}.html", context),
         )
-        for name in HEAD
+        for name in HEAD_PARTS
     ]
     counted = [
-        element(f"#run-count-{name or 'all'}", "innerHTML", f"{counts.of(name):,}")
-        for name in SHOWS
+        format_element_update(
+            f"#run-count-{name or 'all'}", "innerHTML", f"{counts.count_for(name):,}"
+        )
+        for name in ROW_FILTERS
     ]
-    total = element("#run-total", "innerHTML", f"{counts.of(''):,}")
+    total = format_element_update(
+        "#run-total", "innerHTML", f"{counts.count_for(''):,}"
+    )
     return b"".join([*parts, *counted, total])
 
 
-def followed(state: RunState) -> bytes:
+def render_follow_pane(state: RunState) -> bytes:
     """Return the right pane for those who have chosen no step."""
     context = answer_context(state) if state.run.is_over else follow_context(state)
     html = render_to_string("runs/_detail.html", context)
-    return element(FOLLOWERS, "outerHTML", html)
+    return format_element_update(FOLLOWER_PANE, "outerHTML", html)
 
 
-def persons_parts(run: Run) -> bytes:
+def render_viewer_parts(run: Run) -> bytes:
     """Return parts that load themselves, since they depend on who looks.
 
     What stands there stays until they have come, so that nothing jumps twice.
@@ -422,11 +461,11 @@ def persons_parts(run: Run) -> bytes:
             name,
             reverse(f"run-{name}", args=[run.pk]),
         )
-        pieces.append(element(f"#run-{name}", "beforeend", loader))
+        pieces.append(format_element_update(f"#run-{name}", "beforeend", loader))
     return b"".join(pieces)
 
 
-def open_questions(run_ids: list[int]) -> dict[int, tuple[int, ...]]:
+def open_question_ids(run_ids: list[int]) -> dict[int, tuple[int, ...]]:
     """Return the keys of each run's open questions."""
     found: dict[int, tuple[int, ...]] = {}
     rows = Decision.objects.filter(step__run__in=run_ids, answer="").order_by("pk")

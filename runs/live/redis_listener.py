@@ -9,16 +9,16 @@ import redis.asyncio
 from django.conf import settings
 from redis.exceptions import RedisError
 
-from runs.stream import DRAFTS, DRAFTS_KEPT, NOTICES, Draft, Notice
+from runs.redis_streams import MAX_TEXT_DELTAS, NOTICES, TEXT_DELTAS, Notice, TextDelta
 
 BLOCK_MS = 2_000
-AT_ONCE = 1_000
-AWAY_SECONDS = 1.0
+MAX_ENTRIES = 1_000
+RETRY_SECONDS = 1.0
 
 logger = logging.getLogger(__name__)
 
 
-class Signals:
+class RedisListener:
     """Hands each notice and draft to its callback; waits where Redis is away.
 
     It reads only while somebody watches: a busy worker sends hundreds of notices a
@@ -29,7 +29,7 @@ class Signals:
         self,
         *,
         on_notice: Callable[[Notice], None],
-        on_draft: Callable[[Draft], None],
+        on_draft: Callable[[TextDelta], None],
     ) -> None:
         self._on_notice, self._on_draft = on_notice, on_draft
         self._client: Any = redis.asyncio.Redis.from_url(
@@ -40,7 +40,7 @@ class Signals:
             socket_timeout=BLOCK_MS / 1000 + 3,
         )
         self._last: dict[str, str] = {}
-        self._was_away = False
+        self._was_unreachable = False
         self._is_listening = asyncio.Event()
         self._is_wanted = asyncio.Event()
 
@@ -60,35 +60,39 @@ class Signals:
             await self._is_wanted.wait()
         try:
             if not self._last:
-                self._last = {key: await self._newest(key) for key in (NOTICES, DRAFTS)}
+                self._last = {
+                    key: await self._newest(key) for key in (NOTICES, TEXT_DELTAS)
+                }
                 self._is_listening.set()
-            found = await self._client.xread(self._last, count=AT_ONCE, block=BLOCK_MS)
+            found = await self._client.xread(
+                self._last, count=MAX_ENTRIES, block=BLOCK_MS
+            )
         except (RedisError, OSError) as error:
-            if not self._was_away:
+            if not self._was_unreachable:
                 logger.warning("Live pages do without Redis: %s", error)
-            self._was_away = True
+            self._was_unreachable = True
             self._last = {}
-            await asyncio.sleep(AWAY_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)
             return
-        self._was_away = False
+        self._was_unreachable = False
         for key, entries in found or ():
             self._last[key] = entries[-1][0]
             for _, fields in entries:
-                self._hand_over(key, fields)
+                self._dispatch(key, fields)
 
-    async def drafts_of(self, run_id: int) -> list[Draft]:
+    async def recent_drafts(self, run_id: int) -> list[TextDelta]:
         """Return the pieces of a run that Redis still has; none where it is away.
 
         Those that come later are heard, since this waits until somebody listens.
         """
         await self._is_listening.wait()
         try:
-            entries = await self._client.xrange(DRAFTS, count=DRAFTS_KEPT * 2)
+            entries = await self._client.xrange(TEXT_DELTAS, count=MAX_TEXT_DELTAS * 2)
         except (RedisError, OSError):
             return []
         wanted = str(run_id)
         pieces = (fields for _, fields in entries if fields.get("run") == wanted)
-        return [piece for fields in pieces if (piece := read_draft(fields))]
+        return [piece for fields in pieces if (piece := parse_draft(fields))]
 
     async def close(self) -> None:
         """Give back the connection."""
@@ -98,21 +102,21 @@ class Signals:
         entries = await self._client.xrevrange(key, count=1)
         return entries[0][0] if entries else "0-0"
 
-    def _hand_over(self, key: str, fields: Mapping[str, str]) -> None:
-        if key == DRAFTS:
-            if piece := read_draft(fields):
+    def _dispatch(self, key: str, fields: Mapping[str, str]) -> None:
+        if key == TEXT_DELTAS:
+            if piece := parse_draft(fields):
                 self._on_draft(piece)
             return
         try:
-            notice = Notice.read(dict(fields))
+            notice = Notice.from_fields(dict(fields))
         except (KeyError, ValueError):
             return
         self._on_notice(notice)
 
 
-def read_draft(fields: Mapping[str, str]) -> Draft | None:
+def parse_draft(fields: Mapping[str, str]) -> TextDelta | None:
     """Return the piece; None where somebody else wrote the entry."""
     try:
-        return Draft.read(dict(fields))
+        return TextDelta.from_fields(dict(fields))
     except (KeyError, ValueError):
         return None

@@ -5,10 +5,10 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-COMMENT = b": still here\n\n"
+KEEPALIVE_COMMENT = b": still here\n\n"
 
 
-def data_lines(text: str) -> bytes:
+def format_data_lines(text: str) -> bytes:
     """Return `text` as `data:` lines, the line after the last included."""
     flat = text.replace("\r\n", "\n").replace("\r", "\n").strip("\n")
     return (
@@ -16,7 +16,7 @@ def data_lines(text: str) -> bytes:
     )
 
 
-def event(name: str, content: Any, *, seq: int | None = None) -> bytes:
+def format_event(name: str, content: Any, *, seq: int | None = None) -> bytes:
     """Return a named event with JSON; `seq` becomes its id."""
     body = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     number = f"id: {seq}\n" if seq is not None else ""
@@ -24,8 +24,8 @@ def event(name: str, content: Any, *, seq: int | None = None) -> bytes:
     return (head + body + "\n\n").encode("utf-8", "replace")
 
 
-def element(target: str, swap: str, html: str | SafeString) -> bytes:
+def format_element_update(target: str, swap: str, html: str | SafeString) -> bytes:
     """Return HTML as an update of one element, in lines of an event."""
-    return data_lines(
+    return format_data_lines(
         f'<hx-partial hx-target="{target}" hx-swap="{swap}">{html}</hx-partial>'
     )

@@ -9,67 +9,83 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 
+from django.conf import settings
 from django.template.loader import render_to_string
 
-from runs.live.batches import FRAME, Batch, DraftText, Fragment, Head, Memory
-from runs.live.page_form import partial
-from runs.live.sse import element
+from runs.live.batches import (
+    DRAFT_FRAME,
+    Batch,
+    DraftText,
+    Fragment,
+    Head,
+    RendererState,
+)
+from runs.live.page_renderer import render_text_update
+from runs.live.sse import format_element_update
 from runs.models import ModelAttempt, Run
-from runs.views.run_context import loaded
-from runs.views.run_state import has_worker, places_of
-from runs.views.turns import turn_of
+from runs.views.chat.turns import build_run_turn
+from runs.views.run.context import select_page_relations
+from runs.views.run.state import has_live_worker, load_queue_places
 
-WAITING = 2
+MAX_QUEUED_MESSAGES = 2
 """Messages of a stream that may wait to be sent."""
 
 
-class TurnForm:
+class TurnRenderer:
     """Fragments of `templates/turns/` as unnamed messages."""
 
-    def read(self, wanted: dict[int, int], memories: dict[int, Memory]) -> list[Batch]:
+    def __init__(self, language: str = settings.LANGUAGE_CODE) -> None:
+        self.language = language
+
+    def read_batches(
+        self, wanted: dict[int, int], memories: dict[int, RendererState]
+    ) -> list[Batch]:
         """Return each run as it is now."""
-        runs = list(loaded(Run.objects.filter(pk__in=wanted)))
-        failed = failed_attempts(runs)
+        runs = list(select_page_relations(Run.objects.filter(pk__in=wanted)))
+        failed = last_failed_attempts(runs)
         return [
-            batch_of(run, wanted[run.pk], failed_attempt=failed.get(run.pk, 0))
+            build_turn_batch(run, wanted[run.pk], failed_attempt=failed.get(run.pk, 0))
             for run in runs
         ]
 
-    def stale(self, run_ids: list[int], memories: dict[int, Memory]) -> list[int]:
+    def find_stale_runs(
+        self, run_ids: list[int], memories: dict[int, RendererState]
+    ) -> list[int]:
         """Return the queued runs with another place, or whose workers have gone."""
         queued = Run.objects.filter(pk__in=run_ids, status=Run.Status.QUEUED)
-        places = places_of(queued.values_list("pk", flat=True))
-        alive = has_worker() if places else True
+        places = load_queue_places(queued.values_list("pk", flat=True))
+        alive = has_live_worker() if places else True
         changed = []
         for pk, place in places.items():
-            if memories[pk].kept.get("place") != (place, alive):
-                memories[pk].kept["place"] = (place, alive)
+            if memories[pk].entries.get("place") != (place, alive):
+                memories[pk].entries["place"] = (place, alive)
                 changed.append(pk)
         return changed
 
-    def heads(self, run_ids: list[int], memories: dict[int, Memory]) -> dict[int, Head]:
+    def render_heads(
+        self, run_ids: list[int], memories: dict[int, RendererState]
+    ) -> dict[int, Head]:
         """Return queued turns anew; all others change with their rows only."""
         queued = Run.objects.filter(pk__in=run_ids, status=Run.Status.QUEUED)
-        return {run.pk: {FRAME: turn_html(run)} for run in loaded(queued)}
+        return {
+            run.pk: {DRAFT_FRAME: render_turn_update(run)}
+            for run in select_page_relations(queued)
+        }
 
-    def writing(self, head: bytes) -> bytes:
-        """Return the head: it says the same."""
-        return head
-
-    def message(self, batch: Batch, cursor: int) -> bytes:
+    def render_message(self, batch: Batch, cursor: int) -> bytes:
         """Return one message; without an id, for a page always begins anew."""
-        return b"".join([*batch.unseen(cursor), b"\n"])
+        return b"".join([*batch.messages_after(cursor), b"\n"])
 
-    def draft(self, draft: DraftText, sent: int | None) -> bytes:
+    def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
         """Return new text for the draft of its run."""
         target = f"#turn-draft-{draft.run_id}"
         if sent is None:
             missing = "… " if draft.start else ""
-            return partial(target, "innerHTML", missing + draft.text) + b"\n"
-        return partial(target, "beforeend", draft.text[sent:]) + b"\n"
+            return render_text_update(target, "innerHTML", missing + draft.text) + b"\n"
+        return render_text_update(target, "beforeend", draft.text[sent:]) + b"\n"
 
 
-class Messages(Protocol):
+class MessageSource(Protocol):
     """Whoever yields messages until it is over."""
 
     def messages(self) -> AsyncIterator[bytes]:
@@ -77,11 +93,13 @@ class Messages(Protocol):
         ...
 
 
-async def merged(viewers: Sequence[Messages]) -> AsyncIterator[bytes]:
+async def merge_messages(viewers: Sequence[MessageSource]) -> AsyncIterator[bytes]:
     """Yield the messages of all viewers as they come, until all are over."""
-    queue: asyncio.Queue[bytes | None] = asyncio.Queue(WAITING * len(viewers))
+    queue: asyncio.Queue[bytes | None] = asyncio.Queue(
+        MAX_QUEUED_MESSAGES * len(viewers)
+    )
 
-    async def follow(viewer: Messages) -> None:
+    async def follow(viewer: MessageSource) -> None:
         try:
             async for message in viewer.messages():
                 await queue.put(message)
@@ -104,16 +122,16 @@ async def merged(viewers: Sequence[Messages]) -> AsyncIterator[bytes]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def turns_over(run_ids: Sequence[int]) -> bytes:
+def render_turns_end(run_ids: Sequence[int]) -> bytes:
     """Return the message that ends a stream: nothing connects again."""
     name = "turn-live-" + "-".join(str(pk) for pk in run_ids)
     gone = f'<div id="{name}" hidden></div>'
-    return element(f"#{name}", "outerHTML", gone) + b"\n"
+    return format_element_update(f"#{name}", "outerHTML", gone) + b"\n"
 
 
-def batch_of(run: Run, since: int, *, failed_attempt: int) -> Batch:
+def build_turn_batch(run: Run, since: int, *, failed_attempt: int) -> Batch:
     """Return the whole turn, where it has changed after `since`."""
-    html = turn_html(run)
+    html = render_turn_update(run)
     return Batch(
         run_id=run.pk,
         since=since,
@@ -127,14 +145,14 @@ def batch_of(run: Run, since: int, *, failed_attempt: int) -> Batch:
     )
 
 
-def turn_html(run: Run) -> bytes:
+def render_turn_update(run: Run) -> bytes:
     """Return the turn as an update of its place on the page."""
-    context = {"run": run, "turn": turn_of(run)}
+    context = {"run": run, "turn": build_run_turn(run)}
     html = render_to_string("turns/_answer.html", context)
-    return element(f"#turn-answer-{run.pk}", "outerHTML", html)
+    return format_element_update(f"#turn-answer-{run.pk}", "outerHTML", html)
 
 
-def failed_attempts(runs: list[Run]) -> dict[int, int]:
+def last_failed_attempts(runs: list[Run]) -> dict[int, int]:
     """Return the number of the last failed attempt of each run's next call."""
     numbers = {run.pk: run.next_number for run in runs}
     rows = ModelAttempt.objects.filter(

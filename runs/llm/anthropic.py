@@ -1,35 +1,40 @@
-"""Kind `anthropic`: Anthropic's Messages, with the thinking it wants to see again."""
+"""Kind `anthropic`: Anthropic's Messages, including the signed thinking it requires."""
 
 import json
 from typing import Any
 
 from runs.engine.types import Message, ModelRequest, Reply, ToolCall, Usage
 from runs.llm.base import Endpoint, ModelCard
-from runs.llm.chat import OURS, count, named_apart, schema_of
-from runs.llm.errors import ModelFailed
-from runs.llm.model_list import listed_models
-from runs.llm.optional_fields import OptionalFields
-from runs.llm.server import Answer, ModelServer, Shown
-from runs.llm.wire import (
-    BadJson,
-    CutOff,
-    ErrorSent,
-    NoReply,
-    OnText,
-    read_events,
-    read_object,
-    text_in,
-    what_it_is,
-    write_json,
+from runs.llm.chat_completions import (
+    RESERVED_FIELDS,
+    assign_unique_call_ids,
+    get_argument_schema,
+    parse_token_count,
 )
-from tools.netguard import NetPolicy
-from tools.watch import Watch
+from runs.llm.errors import ModelCallError
+from runs.llm.model_list import fetch_model_list
+from runs.llm.optional_fields import OptionalFields
+from runs.llm.server import ModelServer, ServerResponse, TextForwarder
+from runs.llm.wire import (
+    ErrorResponse,
+    InvalidJson,
+    NotAReply,
+    OnText,
+    StreamCutOff,
+    describe_non_json,
+    encode_wire_json,
+    get_text,
+    parse_json_object,
+)
+from tools.net.deadline import Deadline
+from tools.net.netguard import NetPolicy
+from tools.net.server_sent_events import parse_server_sent_events
 
-VERSION = "2023-06-01"
-MAX_TOKENS = 8192
-"""Tokens of an answer where the agent names no limit; the format demands one."""
+API_VERSION = "2023-06-01"
+DEFAULT_MAX_TOKENS = 8192
+"""Used if the agent sets no limit; the format requires one."""
 
-FINISH = {
+FINISH_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
     "tool_use": "tool_calls",
@@ -39,57 +44,63 @@ FINISH = {
 
 
 class Anthropic:
-    """A Messages server."""
-
     def __init__(self, endpoint: Endpoint, policy: NetPolicy) -> None:
         self._fields = OptionalFields("output_config", "stop_sequences")
-        headers = {"x-api-key": endpoint.key.strip(), "anthropic-version": VERSION}
+        headers = {"x-api-key": endpoint.key.strip(), "anthropic-version": API_VERSION}
         self._server = ModelServer(endpoint, policy, headers=headers)
 
-    def ask(
-        self, request: ModelRequest, *, watch: Watch, on_text: OnText | None = None
+    def complete(
+        self,
+        request: ModelRequest,
+        *,
+        deadline: Deadline,
+        on_text: OnText | None = None,
     ) -> Reply:
-        """Return the model's reply; see `LLM.ask`."""
-        shown = Shown(on_text if request.settings.stream else None)
+        """Return the model's reply; see `LLM.complete`."""
+        shown = TextForwarder(on_text if request.settings.stream else None)
         stream = shown.on_text is not None
         model = request.settings.model
 
         def ask_once(unwanted: frozenset[str]) -> Reply:
-            fields = body_of(request, stream=stream)
+            fields = build_messages_body(request, stream=stream)
             body = {name: fields[name] for name in fields if name not in unwanted}
-            with self._server.reply_from(
-                "/messages", write_json(body), watch=watch, model=model, shown=shown
+            with self._server.exchange_reply(
+                "/messages",
+                encode_wire_json(body),
+                deadline=deadline,
+                model=model,
+                shown=shown,
             ) as answer:
-                return checked(self._reply(answer, shown))
+                return raise_if_refused(self._reply(answer, shown))
 
-        return self._fields.tried(ask_once)
+        return self._fields.call_without_refused(ask_once)
 
-    def list_models(self, *, watch: Watch) -> list[ModelCard]:
-        """Return the models the server names, by name."""
-        return listed_models(self._server, watch=watch, path="/models?limit=1000")
+    def list_models(self, *, deadline: Deadline) -> list[ModelCard]:
+        """Return the models that the server lists, sorted by name."""
+        return fetch_model_list(
+            self._server, deadline=deadline, path="/models?limit=1000"
+        )
 
     def close(self) -> None:
-        """Give back the connections."""
         self._server.close()
 
-    def _reply(self, answer: Answer, shown: Shown) -> Reply:
+    def _reply(self, answer: ServerResponse, shown: TextForwarder) -> Reply:
         if shown.on_text is None or not answer.is_stream:
-            reply = read_message(answer.read())
+            reply = parse_message_body(answer.read())
             if reply.text:
                 shown(reply.text)
             return reply
         stream = MessageStream(shown)
-        for event in read_events(answer.chunks):
-            if stream.take(event.data):
+        for event in parse_server_sent_events(answer.chunks):
+            if stream.feed(event.data):
                 break
         return stream.reply()
 
 
-def body_of(request: ModelRequest, *, stream: bool) -> dict[str, Any]:
-    """Return the body of a call."""
+def build_messages_body(request: ModelRequest, *, stream: bool) -> dict[str, Any]:
     settings = request.settings
-    body: dict[str, Any] = {"max_tokens": MAX_TOKENS, **settings.parameters}
-    for name in OURS:
+    body: dict[str, Any] = {"max_tokens": DEFAULT_MAX_TOKENS, **settings.parameters}
+    for name in RESERVED_FIELDS:
         body.pop(name, None)
     body["model"] = settings.model
     system = "\n\n".join(
@@ -97,7 +108,7 @@ def body_of(request: ModelRequest, *, stream: bool) -> dict[str, Any]:
     )
     if system:
         body["system"] = system
-    body["messages"] = turns_of(request.messages)
+    body["messages"] = build_alternating_messages(request.messages)
     if request.stop:
         body["stop_sequences"] = [one for one in request.stop if one.strip()]
     if request.tools:
@@ -105,7 +116,7 @@ def body_of(request: ModelRequest, *, stream: bool) -> dict[str, Any]:
             {
                 "name": tool.name,
                 "description": tool.description,
-                "input_schema": schema_of(tool),
+                "input_schema": get_argument_schema(tool),
             }
             for tool in request.tools
         ]
@@ -117,14 +128,14 @@ def body_of(request: ModelRequest, *, stream: bool) -> dict[str, Any]:
     return body
 
 
-def turns_of(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
-    """Return the messages as turns: the format wants them to alternate."""
+def build_alternating_messages(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+    """Return the messages as turns, which must alternate in this format."""
     turns: list[dict[str, Any]] = []
     for message in messages:
         if message.role == "system":
             continue
         role = "assistant" if message.role == "assistant" else "user"
-        blocks = _blocks(message)
+        blocks = _build_blocks(message)
         if not blocks:
             continue
         if turns and turns[-1]["role"] == role:
@@ -134,7 +145,7 @@ def turns_of(messages: tuple[Message, ...]) -> list[dict[str, Any]]:
     return turns
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
+def _build_blocks(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         result = {"type": "tool_result", "tool_use_id": message.tool_call_id or ""}
         return [{**result, "content": message.text or "(no output)"}]
@@ -150,15 +161,15 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
             "type": "tool_use",
             "id": call.id,
             "name": call.name,
-            "input": arguments_of(call),
+            "input": parse_call_arguments(call),
         }
         for call in message.tool_calls
     ]
-    return [*_thinking(message), *text, *calls]
+    return [*_signed_thinking(message), *text, *calls]
 
 
-def _thinking(message: Message) -> list[dict[str, Any]]:
-    """Return the signed thinking of a native message; calls want it in front."""
+def _signed_thinking(message: Message) -> list[dict[str, Any]]:
+    """Return the signed thinking of a native message; it must precede tool calls."""
     content = (message.native or {}).get("content")
     if not message.tool_calls or not isinstance(content, list):
         return []
@@ -173,52 +184,54 @@ def _thinking(message: Message) -> list[dict[str, Any]]:
     ]
 
 
-def arguments_of(call: ToolCall) -> dict[str, Any]:
-    """Return the arguments as the object the format wants, odd ones as text in it."""
+def parse_call_arguments(call: ToolCall) -> dict[str, Any]:
+    """Return the arguments as an object; anything else as text inside one."""
     try:
-        return read_object(call.arguments or "{}")
-    except BadJson:
+        return parse_json_object(call.arguments or "{}")
+    except InvalidJson:
         return {"input": call.arguments}
 
 
-def read_message(raw: bytes) -> Reply:
-    """Return the reply in a complete answer; raise `NoReply` or `ErrorSent`."""
+def parse_message_body(raw: bytes) -> Reply:
+    """Return the reply in a complete response; raise `NotAReply` or `ErrorResponse`."""
     try:
-        answer = read_object(raw)
-    except BadJson as error:
-        raise NoReply(what_it_is(raw)) from error
-    return reply_in(answer)
+        answer = parse_json_object(raw)
+    except InvalidJson as error:
+        raise NotAReply(describe_non_json(raw)) from error
+    return build_message_reply(answer)
 
 
-def reply_in(answer: dict[str, Any], raw: dict[int, str] | None = None) -> Reply:
+def build_message_reply(
+    answer: dict[str, Any], raw: dict[int, str] | None = None
+) -> Reply:
     """Return the reply in an assembled message; `raw` has inputs as they were sent.
 
-    Raises `NoReply` or `ErrorSent`.
+    Raise `NotAReply` or `ErrorResponse`.
     """
     if answer.get("type") == "error" or isinstance(answer.get("error"), dict):
         error = answer.get("error")
-        raise ErrorSent(error if isinstance(error, dict) else {})
+        raise ErrorResponse(error if isinstance(error, dict) else {})
     content = answer.get("content")
     if not isinstance(content, list):
-        raise NoReply("an answer without content")
+        raise NotAReply("an answer without content")
     blocks = [one for one in content if isinstance(one, dict)]
     calls = [
         ToolCall(
-            id=text_in(one, "id"),
-            name=text_in(one, "name"),
+            id=get_text(one, "id"),
+            name=get_text(one, "name"),
             arguments=(raw or {}).get(at) or _arguments_text(one.get("input")),
         )
         for at, one in enumerate(blocks)
         if one.get("type") == "tool_use"
     ]
-    reason = text_in(answer, "stop_reason")
+    reason = get_text(answer, "stop_reason")
     return Reply(
-        text="".join(text_in(one, "text") for one in blocks),
-        tool_calls=named_apart(calls),
-        reasoning="".join(text_in(one, "thinking") for one in blocks),
-        finish_reason=FINISH.get(reason, reason),
-        usage=usage_in(answer.get("usage")),
-        model=text_in(answer, "model"),
+        text="".join(get_text(one, "text") for one in blocks),
+        tool_calls=assign_unique_call_ids(calls),
+        reasoning="".join(get_text(one, "thinking") for one in blocks),
+        finish_reason=FINISH_REASONS.get(reason, reason),
+        usage=parse_message_usage(answer.get("usage")),
+        model=get_text(answer, "model"),
         native={"role": "assistant", "content": content},
     )
 
@@ -231,28 +244,30 @@ def _arguments_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def usage_in(usage: Any) -> Usage | None:
-    """Return the tokens; the format counts cached ones apart from the others."""
+def parse_message_usage(usage: Any) -> Usage | None:
+    """Return the tokens; the format counts cached input separately."""
     if not isinstance(usage, dict):
         return None
-    cached = count(usage.get("cache_read_input_tokens"))
-    written = count(usage.get("cache_creation_input_tokens"))
+    cached = parse_token_count(usage.get("cache_read_input_tokens"))
+    written = parse_token_count(usage.get("cache_creation_input_tokens"))
     return Usage(
-        input_tokens=count(usage.get("input_tokens")) + cached + written,
-        output_tokens=count(usage.get("output_tokens")),
+        input_tokens=parse_token_count(usage.get("input_tokens")) + cached + written,
+        output_tokens=parse_token_count(usage.get("output_tokens")),
         cached_tokens=cached,
     )
 
 
-def checked(reply: Reply) -> Reply:
-    """Return `reply`, or raise if a filter took all of it away."""
+def raise_if_refused(reply: Reply) -> Reply:
+    """Return `reply`, or raise if the model refused with an empty one."""
     if reply.finish_reason == "content_filter" and not (reply.text or reply.tool_calls):
-        raise ModelFailed("content_filter", "The model refused to answer this request.")
+        raise ModelCallError(
+            "content_filter", "The model refused to answer this request."
+        )
     return reply
 
 
 class MessageStream:
-    """A message in the making."""
+    """A message while it is streamed."""
 
     def __init__(self, on_text: OnText) -> None:
         self._on_text = on_text
@@ -262,54 +277,54 @@ class MessageStream:
         self._has_begun = False
         self._is_over = False
 
-    def take(self, raw: bytes) -> bool:
+    def feed(self, raw: bytes) -> bool:
         """Add one event; return whether it was the last."""
         try:
-            event = read_object(raw)
-        except BadJson as error:
-            raise NoReply("a stream with a piece that is no JSON") from error
+            event = parse_json_object(raw)
+        except InvalidJson as error:
+            raise NotAReply("a stream with a chunk that is not JSON") from error
         kind = event.get("type")
         if kind == "error" or (kind is None and "error" in event):
             told = event.get("error")
-            raise ErrorSent(told if isinstance(told, dict) else {})
+            raise ErrorResponse(told if isinstance(told, dict) else {})
         if kind == "message_start":
-            self._begin(event.get("message"))
+            self._start_message(event.get("message"))
         elif kind == "content_block_start":
-            self._open(event)
+            self._start_block(event)
         elif kind == "content_block_delta":
-            self._add(event)
+            self._add_delta(event)
         elif kind == "message_delta":
-            self._change(event)
+            self._update_message(event)
         elif kind == "message_stop":
             self._is_over = True
         return self._is_over
 
-    def _begin(self, message: Any) -> None:
+    def _start_message(self, message: Any) -> None:
         self._has_begun = True
         if isinstance(message, dict):
             self._message = {**message, "usage": message.get("usage") or {}}
 
-    def _open(self, event: dict[str, Any]) -> None:
+    def _start_block(self, event: dict[str, Any]) -> None:
         block, index = event.get("content_block"), event.get("index")
         if isinstance(block, dict) and isinstance(index, int):
             self._blocks[index] = dict(block)
-            text = text_in(block, "text")
+            text = get_text(block, "text")
             if text:
                 self._on_text(text)
 
-    def _add(self, event: dict[str, Any]) -> None:
+    def _add_delta(self, event: dict[str, Any]) -> None:
         delta, index = event.get("delta"), event.get("index")
         if not isinstance(delta, dict) or not isinstance(index, int):
             return
         self._blocks.setdefault(index, {"type": "text", "text": ""})
         for key in ("text", "thinking", "signature", "partial_json"):
-            piece = text_in(delta, key)
+            piece = get_text(delta, key)
             if piece:
                 self._pieces.setdefault((index, key), []).append(piece)
                 if key == "text":
                     self._on_text(piece)
 
-    def _change(self, event: dict[str, Any]) -> None:
+    def _update_message(self, event: dict[str, Any]) -> None:
         delta, usage = event.get("delta"), event.get("usage")
         if isinstance(delta, dict):
             self._message.update(delta)
@@ -317,19 +332,19 @@ class MessageStream:
             self._message["usage"].update(usage)
 
     def reply(self) -> Reply:
-        """Return what came; raise `NoReply` or `CutOff` if that is no whole message."""
+        """Return the reply; raise `NotAReply` or `StreamCutOff` if it is incomplete."""
         if not self._has_begun:
-            raise NoReply("a stream without a reply")
+            raise NotAReply("a stream without a reply")
         if not self._is_over and not self._message.get("stop_reason"):
-            raise CutOff("the stream ended early")
+            raise StreamCutOff("the stream ended early")
         for (index, key), pieces in self._pieces.items():
             block = self._blocks[index]
-            block[key] = text_in(block, key) + "".join(pieces)
+            block[key] = get_text(block, key) + "".join(pieces)
         content = [self._blocks[index] for index in sorted(self._blocks)]
         raw = {}
         for position, block in enumerate(content):
             if "partial_json" in block:
                 raw[position] = block.pop("partial_json")
                 call = ToolCall(id="", name="", arguments=raw[position])
-                block["input"] = arguments_of(call)
-        return reply_in({**self._message, "content": content}, raw)
+                block["input"] = parse_call_arguments(call)
+        return build_message_reply({**self._message, "content": content}, raw)

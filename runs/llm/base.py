@@ -1,20 +1,20 @@
-"""`LLM`: one provider connection, whatever its wire format is."""
+"""`LLM`: the connection to a provider, independent of the wire format."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from runs.engine.types import ModelRequest, Reply
-from tools.watch import Watch
+from tools.net.deadline import Deadline
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """One model a provider offers, and what its server tells of it; None is unknown."""
+    """A model of a provider, with what the server says about it; None if unknown."""
 
     name: str
     functions: bool | None = None
-    """Whether it can call functions."""
+    """Whether it supports function calling."""
     stop_words: bool | None = None
     streaming: bool | None = None
     context_tokens: int | None = None
@@ -22,7 +22,7 @@ class ModelCard:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where and how to reach a provider; the key is already resolved."""
+    """How to reach a provider; the key is already resolved."""
 
     kind: str
     """`openai`, `demo` …: the module of `runs/llm/` that speaks its format."""
@@ -37,24 +37,24 @@ class Endpoint:
 class LLM(Protocol):
     """One attempt per call: retries are decided above, by `runs.llm.retry`."""
 
-    def ask(
+    def complete(
         self,
         request: ModelRequest,
         *,
-        watch: Watch,
+        deadline: Deadline,
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
-        """Return the model's reply; raise `ModelFailed` or `tools.errors.Interrupted`.
+        """Return the reply; raise `ModelCallError` or `tools.errors.Interrupted`.
 
-        With `on_text` (and `request.settings.stream`) the reply is streamed and each
-        new piece of answer text is handed over as it arrives.
+        With `on_text` (and `request.settings.stream`) the reply is streamed, and each
+        new piece of answer text is passed on as it arrives.
         """
         ...
 
-    def list_models(self, *, watch: Watch) -> list[ModelCard]:
-        """Return the models the server names; raise like `ask`."""
+    def list_models(self, *, deadline: Deadline) -> list[ModelCard]:
+        """Return the models that the server lists; raise like `complete`."""
         ...
 
     def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
         ...

@@ -1,4 +1,4 @@
-"""The Chat Completions wire format, without any I/O: bodies out, replies in."""
+"""The Chat Completions wire format, without I/O: build bodies, parse replies."""
 
 import json
 from collections.abc import Iterable
@@ -6,50 +6,49 @@ from typing import Any
 
 from runs.engine.types import ModelRequest, Reply, ToolCall, Usage
 from runs.llm.wire import (
-    BadJson,
-    CutOff,
-    ErrorSent,
-    Event,
-    NoReply,
+    ErrorResponse,
+    InvalidJson,
+    NotAReply,
     OnText,
-    read_object,
-    what_it_is,
-    write_json,
+    StreamCutOff,
+    describe_non_json,
+    encode_wire_json,
+    parse_json_object,
 )
+from tools.net.server_sent_events import ServerSentEvent
 from tools.spec import ToolSpec
 
-ONE_TEXT = {
+SINGLE_TEXT_SCHEMA = {
     "type": "object",
     "properties": {"input": {"type": "string"}},
     "required": ["input"],
 }
-"""The arguments of a tool that takes one text."""
+"""The arguments of a tool with a single text input."""
 
 MAX_STOP_WORDS = 4
-"""What the format allows; the engine enforces all of them."""
+"""The format's maximum; the engine enforces all of them."""
 
-OURS = frozenset(("messages", "model", "stream", "tools"))
-"""Fields that no parameter of an agent can set."""
+RESERVED_FIELDS = frozenset(("messages", "model", "stream", "tools"))
+"""Fields that an agent's parameters cannot set."""
 
 
-def schema_of(tool: ToolSpec) -> dict[str, Any]:
-    """Return the JSON Schema of the argument object a model is to send."""
+def get_argument_schema(tool: ToolSpec) -> dict[str, Any]:
+    """Return the JSON Schema of the tool's argument object."""
     schema = tool.args_schema
     if schema is None:
-        return ONE_TEXT
+        return SINGLE_TEXT_SCHEMA
     return schema if "type" in schema else {"type": "object", **schema}
 
 
-def tool_bytes(tools: tuple[ToolSpec, ...]) -> bytes:
-    """Return the list of tools as the format wants it."""
-    return write_json(
+def encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
+    return encode_wire_json(
         [
             {
                 "type": "function",
                 "function": {
                     "name": tool.name,
                     "description": tool.description,
-                    "parameters": schema_of(tool),
+                    "parameters": get_argument_schema(tool),
                 },
             }
             for tool in tools
@@ -57,7 +56,7 @@ def tool_bytes(tools: tuple[ToolSpec, ...]) -> bytes:
     )
 
 
-def body_of(
+def build_chat_body(
     request: ModelRequest,
     *,
     stream: bool,
@@ -65,9 +64,9 @@ def body_of(
     messages: Iterable[bytes],
     unwanted: frozenset[str] = frozenset(),
 ) -> bytes:
-    """Return the body of a call; the bytes of messages and tools are not made again.
+    """Return the body of a call, with tools and messages already encoded.
 
-    `unwanted` are optional fields that the server does not know.
+    `unwanted` are optional fields that the server does not accept.
     """
     settings = request.settings
     fields: dict[str, Any] = {}
@@ -81,7 +80,7 @@ def body_of(
     if stream and "stream_options" not in settings.parameters:
         fields["stream_options"] = {"include_usage": True}
     fields.update(settings.parameters)
-    for name in unwanted | OURS:
+    for name in unwanted | RESERVED_FIELDS:
         fields.pop(name, None)
     fields["model"] = settings.model
     if stream:
@@ -91,50 +90,51 @@ def body_of(
     parts.append(b"]")
     if request.tools:
         parts += (b',"tools":', tools)
-    return b"".join((write_json(fields)[:-1], *parts, b"}"))
+    return b"".join((encode_wire_json(fields)[:-1], *parts, b"}"))
 
 
-def read_reply(raw: bytes) -> Reply:
-    """Return the reply in a complete answer; raise `NoReply` or `ErrorSent`."""
+def parse_chat_reply(raw: bytes) -> Reply:
+    """Return the reply in a complete response; raise `NotAReply` or `ErrorResponse`."""
     try:
-        answer = read_object(raw)
-    except BadJson as error:
-        raise NoReply(what_it_is(raw)) from error
+        answer = parse_json_object(raw)
+    except InvalidJson as error:
+        raise NotAReply(describe_non_json(raw)) from error
     choice = _first_choice(answer)
     if choice is None:
         if answer.get("error"):
-            raise ErrorSent(_error(answer["error"]))
-        raise NoReply("an answer without choices")
+            raise ErrorResponse(_as_error_object(answer["error"]))
+        raise NotAReply("an answer without choices")
     message = choice.get("message")
     if not isinstance(message, dict):
-        raise NoReply("a choice without a message")
+        raise NotAReply("a choice without a message")
     return Reply(
-        text=text_of(message.get("content")) or _text(message.get("refusal")),
-        tool_calls=named_apart(calls_of(message)),
-        reasoning=reasoning_of(message),
-        finish_reason=_text(choice.get("finish_reason")),
-        usage=usage_of(answer.get("usage")),
-        model=_text(answer.get("model")),
+        text=extract_content_text(message.get("content"))
+        or _as_text(message.get("refusal")),
+        tool_calls=assign_unique_call_ids(extract_tool_calls(message)),
+        reasoning=extract_reasoning(message),
+        finish_reason=_as_text(choice.get("finish_reason")),
+        usage=parse_chat_usage(answer.get("usage")),
+        model=_as_text(answer.get("model")),
         native=message,
     )
 
 
-def read_stream(events: Iterable[Event], on_text: OnText) -> Reply:
-    """Return the reply that `events` bring; raise `NoReply`, `ErrorSent` or `CutOff`.
+def parse_chat_stream(events: Iterable[ServerSentEvent], on_text: OnText) -> Reply:
+    """Return the streamed reply; raise like `parse_chat_reply`, or `StreamCutOff`.
 
-    After a finish reason the end of the stream is the end, `[DONE]` or not.
+    After a finish reason the stream may end with or without `[DONE]`.
     """
     stream = ChatStream(on_text)
     for event in events:
         if event.data.strip() == b"[DONE]":
             stream.is_done = True
             break
-        stream.take(event.data)
+        stream.feed(event.data)
     return stream.reply()
 
 
 class ChatStream:
-    """A reply in the making."""
+    """A reply while it is streamed."""
 
     def __init__(self, on_text: OnText) -> None:
         self._on_text = on_text
@@ -148,65 +148,66 @@ class ChatStream:
         self._model = ""
         self._has_choice = False
         self.is_done = False
-        """Whether the server said `[DONE]`."""
+        """Whether the server sent `[DONE]`."""
 
-    def take(self, raw: bytes) -> None:
-        """Add one chunk."""
+    def feed(self, raw: bytes) -> None:
         try:
-            chunk = read_object(raw)
-        except BadJson as error:
-            raise NoReply("a stream with a piece that is no JSON") from error
+            chunk = parse_json_object(raw)
+        except InvalidJson as error:
+            raise NotAReply("a stream with a chunk that is not JSON") from error
         if chunk.get("error"):
-            raise ErrorSent(_error(chunk["error"]))
-        self._model = self._model or _text(chunk.get("model"))
-        self._usage = usage_of(chunk.get("usage")) or self._usage
+            raise ErrorResponse(_as_error_object(chunk["error"]))
+        self._model = self._model or _as_text(chunk.get("model"))
+        self._usage = parse_chat_usage(chunk.get("usage")) or self._usage
         choice = _first_choice(chunk)
         if choice is None:
             return
         self._has_choice = True
-        self._finish = _text(choice.get("finish_reason")) or self._finish
+        self._finish = _as_text(choice.get("finish_reason")) or self._finish
         delta = choice.get("delta") or choice.get("message")
         if isinstance(delta, dict):
             self._add(delta)
 
     def _add(self, delta: dict[str, Any]) -> None:
-        text = text_of(delta.get("content")) or _text(delta.get("refusal"))
+        text = extract_content_text(delta.get("content")) or _as_text(
+            delta.get("refusal")
+        )
         if text:
             self._text.append(text)
             self._on_text(text)
-        reasoning = reasoning_of(delta)
+        reasoning = extract_reasoning(delta)
         if reasoning:
             self._reasoning.append(reasoning)
         for fragment in _fragments(delta):
             self._add_fragment(fragment)
         for key, value in delta.items():
             if key not in KNOWN_KEYS and value is not None:
-                self._message[key] = merged(self._message.get(key), value)
+                self._message[key] = merge_delta_field(self._message.get(key), value)
 
     def _add_fragment(self, fragment: dict[str, Any]) -> None:
         function = fragment.get("function")
         function = function if isinstance(function, dict) else {}
-        call = self._call_of(fragment, function)
-        name, arguments = _text(function.get("name")), function.get("arguments")
+        call = self._find_call(fragment, function)
+        name, arguments = _as_text(function.get("name")), function.get("arguments")
         inner = call["function"]
         if name and name != inner["name"]:
             inner["name"] += name
         if isinstance(arguments, str):
             inner["arguments"].append(arguments)
         elif arguments is not None:
-            inner["arguments"].append(_dump(arguments))
+            inner["arguments"].append(_dump_json(arguments))
         for key, value in fragment.items():
             if key not in ("index", "id", "function") and value is not None:
                 call[key] = value
 
-    def _call_of(
+    def _find_call(
         self, fragment: dict[str, Any], function: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return the call a fragment belongs to.
+        """Return the call that a fragment belongs to.
 
-        By its index; but some servers give all calls the same one, or none at all.
+        Found by its index, but some servers use one index for all calls, or none.
         """
-        index, call_id = fragment.get("index"), _text(fragment.get("id"))
+        index, call_id = fragment.get("index"), _as_text(fragment.get("id"))
         known = self._calls[-1] if self._calls else None
         if isinstance(index, int):
             known = self._by_index.get(index)
@@ -227,13 +228,13 @@ class ChatStream:
         return known
 
     def reply(self) -> Reply:
-        """Return what came; raise `NoReply` or `CutOff` if that is no whole reply."""
+        """Return the reply; raise `NotAReply` or `StreamCutOff` if it is incomplete."""
         if not self._finish and not self.is_done:
             if not self._has_choice and self._usage is None:
-                raise NoReply("a stream without a reply")
-            raise CutOff("the stream ended early")
+                raise NotAReply("a stream without a reply")
+            raise StreamCutOff("the stream ended early")
         if not self._has_choice:
-            raise NoReply("a stream without choices")
+            raise NotAReply("a stream without choices")
         message = self._message
         for call in self._calls:
             function = call["function"]
@@ -245,7 +246,7 @@ class ChatStream:
             message["tool_calls"] = [{"type": "function", **one} for one in self._calls]
         return Reply(
             text=message["content"] or "",
-            tool_calls=named_apart(calls_of(message)),
+            tool_calls=assign_unique_call_ids(extract_tool_calls(message)),
             reasoning=message.get("reasoning_content", ""),
             finish_reason=self._finish,
             usage=self._usage,
@@ -267,8 +268,8 @@ KNOWN_KEYS = frozenset(
 )
 
 
-def merged(old: Any, new: Any) -> Any:
-    """Return an unknown field's value with the next piece added to it."""
+def merge_delta_field(old: Any, new: Any) -> Any:
+    """Return an unknown field's value with the next piece appended."""
     if isinstance(old, str) and isinstance(new, str):
         return old + new
     if isinstance(old, list) and isinstance(new, list):
@@ -278,21 +279,21 @@ def merged(old: Any, new: Any) -> Any:
     return new
 
 
-def text_of(content: Any) -> str:
-    """Return the text in a message's content, which may be a list of parts."""
+def extract_content_text(content: Any) -> str:
+    """Return the text of a message's content, which may be a list of parts."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
         return ""
     return "".join(
-        _text(part.get("text"))
+        _as_text(part.get("text"))
         for part in content
         if isinstance(part, dict) and part.get("type") in ("text", "output_text")
     )
 
 
-def reasoning_of(message: dict[str, Any]) -> str:
-    """Return the thinking a message carries apart from its answer."""
+def extract_reasoning(message: dict[str, Any]) -> str:
+    """Return the reasoning that a message carries apart from its answer."""
     for key in ("reasoning_content", "reasoning"):
         if isinstance(message.get(key), str) and message[key]:
             return str(message[key])
@@ -300,14 +301,14 @@ def reasoning_of(message: dict[str, Any]) -> str:
     if not isinstance(content, list):
         return ""
     return "".join(
-        text_of(part.get("thinking"))
+        extract_content_text(part.get("thinking"))
         for part in content
         if isinstance(part, dict) and part.get("type") == "thinking"
     )
 
 
-def calls_of(message: dict[str, Any]) -> list[ToolCall]:
-    """Return the calls of a message as they came."""
+def extract_tool_calls(message: dict[str, Any]) -> list[ToolCall]:
+    """Return the calls of a message as they were sent."""
     calls = []
     for one in _fragments(message):
         function = one.get("function")
@@ -315,14 +316,16 @@ def calls_of(message: dict[str, Any]) -> list[ToolCall]:
             continue
         arguments = function.get("arguments")
         if not isinstance(arguments, str):
-            arguments = "" if arguments is None else _dump(arguments)
-        name = _text(function.get("name"))
-        calls.append(ToolCall(id=_text(one.get("id")), name=name, arguments=arguments))
+            arguments = "" if arguments is None else _dump_json(arguments)
+        name = _as_text(function.get("name"))
+        calls.append(
+            ToolCall(id=_as_text(one.get("id")), name=name, arguments=arguments)
+        )
     return calls
 
 
-def named_apart(calls: list[ToolCall]) -> tuple[ToolCall, ...]:
-    """Return `calls` with an id each, and each id once; always the same ids."""
+def assign_unique_call_ids(calls: list[ToolCall]) -> tuple[ToolCall, ...]:
+    """Return `calls` with unique ids; the same input always gives the same ids."""
     used = {call.id for call in calls}
     seen: set[str] = set()
     for position, call in enumerate(calls):
@@ -337,8 +340,8 @@ def named_apart(calls: list[ToolCall]) -> tuple[ToolCall, ...]:
     return tuple(calls)
 
 
-def usage_of(usage: Any) -> Usage | None:
-    """Return the tokens a server counted, None where it did not."""
+def parse_chat_usage(usage: Any) -> Usage | None:
+    """Return the tokens that a server counted, or None."""
     if not isinstance(usage, dict):
         return None
     prompt, completion = (
@@ -350,15 +353,15 @@ def usage_of(usage: Any) -> Usage | None:
     )
     cached = prompt.get("cached_tokens", usage.get("prompt_cache_hit_tokens"))
     return Usage(
-        input_tokens=count(usage.get("prompt_tokens")),
-        output_tokens=count(usage.get("completion_tokens")),
-        cached_tokens=count(cached),
-        reasoning_tokens=count(completion.get("reasoning_tokens")),
+        input_tokens=parse_token_count(usage.get("prompt_tokens")),
+        output_tokens=parse_token_count(usage.get("completion_tokens")),
+        cached_tokens=parse_token_count(cached),
+        reasoning_tokens=parse_token_count(completion.get("reasoning_tokens")),
     )
 
 
-def count(value: Any) -> int:
-    """Return a number of tokens; 0 for what cannot be one."""
+def parse_token_count(value: Any) -> int:
+    """Return a number of tokens; 0 for invalid values."""
     if isinstance(value, int | float) and 0 <= value < 2**53:
         return int(value)
     return 0
@@ -379,13 +382,13 @@ def _fragments(message: dict[str, Any]) -> list[dict[str, Any]]:
     return [{"function": old}] if isinstance(old, dict) else []
 
 
-def _error(error: Any) -> dict[str, Any]:
+def _as_error_object(error: Any) -> dict[str, Any]:
     return error if isinstance(error, dict) else {"message": str(error)}
 
 
-def _text(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _dump(value: Any) -> str:
+def _dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

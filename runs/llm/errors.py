@@ -1,6 +1,6 @@
-"""Why a model call failed, in words for the person who reads the run.
+"""Why a model call failed, in a sentence for the person who reads the run.
 
-ModelFailed            code, message, and whether and when another attempt makes sense
+ModelCallError         code, message, and whether and when to retry
 """
 
 from typing import Literal
@@ -22,8 +22,8 @@ FailureCode = Literal[
 ]
 
 
-class ModelFailed(EngineError):
-    """One attempt to get a reply did not work."""
+class ModelCallError(EngineError):
+    """One attempt to get a reply failed."""
 
     def __init__(
         self,
@@ -38,9 +38,9 @@ class ModelFailed(EngineError):
         super().__init__(message)
         self.code = code
         self.status = status
-        """HTTP status, where there was one."""
+        """HTTP status, if there was one."""
         self.may_retry = may_retry
         self.retry_after = retry_after
-        """Seconds the provider asked to wait."""
-        self.shown = shown
-        """Whether answer text had been handed to `on_text` before it broke."""
+        """Seconds that the provider asked to wait."""
+        self.has_streamed = shown
+        """Whether answer text had been passed to `on_text` before the failure."""

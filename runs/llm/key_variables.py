@@ -1,32 +1,39 @@
 """Which environment variables a provider may take its key from.
 
-The environment of a worker also holds secrets that are no provider's, and a provider
-sends its key to an address that its owner chose. So two things must hold:
+A worker's environment also contains other secrets, and a provider sends its key to an
+address that its owner chose. So both must hold:
 
 - the provider's owner is a superuser, who may know the operator's keys;
-- the name is a kind's usual one, is listed in `AGENTSITE_KEY_VARIABLES`, or is or ends
-  in `KEY` or `TOKEN` as a word of its own (`LOCAL_KEY`). Agentsite's own variables are
-  never read, listed or not.
+- the name is the default of a kind, is listed in `AGENTSITE_KEY_VARIABLES`, or ends in
+  the word `KEY` or `TOKEN` (`LOCAL_KEY`). Agentsite's own variables are never read.
 """
 
 import re
 from collections.abc import Collection
 
-from runs.llm.registry import KINDS
+from runs.llm.registry import PROVIDER_KINDS
 
-OWN = re.compile(r"(?i)AGENTSITE_.*|SECRET_KEY|DATABASE_URL|REDIS_URL|POSTGRES_.*")
+OWN_VARIABLES = re.compile(
+    r"(?i)AGENTSITE_.*|SECRET_KEY|DATABASE_URL|REDIS_URL|POSTGRES_.*"
+)
 KEY_LIKE = re.compile(r"(.*_)?(KEY|TOKEN)")
-USUAL = {kind.env_key for kind in KINDS.values() if kind.env_key}
+DEFAULT_KEY_VARIABLES = {
+    kind.env_key for kind in PROVIDER_KINDS.values() if kind.env_key
+}
 
 
 def may_hold_key(name: str, *, listed: Collection[str]) -> bool:
     """Whether the variable `name` may be sent to a provider as its key."""
-    if OWN.fullmatch(name):
+    if OWN_VARIABLES.fullmatch(name):
         return False
-    return name in USUAL or name in listed or KEY_LIKE.fullmatch(name) is not None
+    return (
+        name in DEFAULT_KEY_VARIABLES
+        or name in listed
+        or KEY_LIKE.fullmatch(name) is not None
+    )
 
 
-def is_usual_place(kind: str, *, base_url: str, name: str) -> bool:
-    """Whether `name` is the usual variable of `kind`, for the kind's own service."""
-    usual = KINDS.get(kind)
+def is_default_key_variable(kind: str, *, base_url: str, name: str) -> bool:
+    """Whether `name` is the default variable of `kind`, for the kind's own service."""
+    usual = PROVIDER_KINDS.get(kind)
     return usual is not None and (base_url, name) == (usual.base_url, usual.env_key)

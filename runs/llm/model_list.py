@@ -1,47 +1,47 @@
-"""The list of models at GET /models, and what servers tell of each."""
+"""The list of models at GET /models."""
 
 from typing import Any
 
 from runs.llm.base import ModelCard
-from runs.llm.chat import count
+from runs.llm.chat_completions import parse_token_count
 from runs.llm.server import ModelServer
-from runs.llm.wire import BadJson, read_object, what_it_is
-from tools.watch import Watch
+from runs.llm.wire import InvalidJson, describe_non_json, parse_json_object
+from tools.net.deadline import Deadline
 
 
-def listed_models(
-    server: ModelServer, *, watch: Watch, path: str = "/models"
+def fetch_model_list(
+    server: ModelServer, *, deadline: Deadline, path: str = "/models"
 ) -> list[ModelCard]:
-    """Return the models the server names, by name; raise like `LLM.ask`."""
-    with server.exchange(path, watch=watch) as answer:
+    """Return the models that the server lists, by name; raise like `LLM.complete`."""
+    with server.exchange(path, deadline=deadline) as answer:
         raw = answer.read()
     try:
-        found = read_object(raw)
-    except BadJson as error:
-        raise server.bad_list(what_it_is(raw)) from error
+        found = parse_json_object(raw)
+    except InvalidJson as error:
+        raise server.build_bad_list_error(describe_non_json(raw)) from error
     try:
-        return sorted(cards_in(found), key=lambda card: card.name)
-    except BadJson as error:
-        raise server.bad_list("something else") from error
+        return sorted(parse_model_list(found), key=lambda card: card.name)
+    except InvalidJson as error:
+        raise server.build_bad_list_error("something else") from error
 
 
-def cards_in(answer: dict[str, Any]) -> list[ModelCard]:
-    """Return the models in an answer to GET /models; raise `BadJson` if none."""
+def parse_model_list(answer: dict[str, Any]) -> list[ModelCard]:
+    """Return the models in a response; raise `InvalidJson` without a list."""
     models = answer.get("data")
     if not isinstance(models, list):
         models = answer.get("models")
     if not isinstance(models, list):
-        raise BadJson("no list of models")
+        raise InvalidJson("no list of models")
     cards = {}
     for one in models:
         name = one.get("id") if isinstance(one, dict) else None
         if isinstance(name, str) and name:
-            cards[name] = _card(name, one)
+            cards[name] = _parse_card(name, one)
     return list(cards.values())
 
 
-def _card(name: str, told: dict[str, Any]) -> ModelCard:
-    """Return what OpenRouter, vLLM, llama.cpp and Mistral tell of a model."""
+def _parse_card(name: str, told: dict[str, Any]) -> ModelCard:
+    """Return what OpenRouter, vLLM, llama.cpp and Mistral report about a model."""
     takes = told.get("supported_parameters")
     takes = takes if isinstance(takes, list) else None
     can = told.get("capabilities")
@@ -63,5 +63,5 @@ def _card(name: str, told: dict[str, Any]) -> ModelCard:
         if isinstance(functions, bool)
         else None,
         stop_words="stop" in takes if takes is not None else None,
-        context_tokens=next(filter(None, map(count, lengths)), None),
+        context_tokens=next(filter(None, map(parse_token_count, lengths)), None),
     )

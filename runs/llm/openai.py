@@ -4,88 +4,99 @@ from collections.abc import Callable
 
 from runs.engine.types import Message, ModelRequest, Reply
 from runs.llm.base import Endpoint, ModelCard
-from runs.llm.chat import body_of, read_reply, read_stream, tool_bytes
-from runs.llm.errors import ModelFailed
-from runs.llm.model_list import listed_models
+from runs.llm.chat_completions import (
+    build_chat_body,
+    encode_tools,
+    parse_chat_reply,
+    parse_chat_stream,
+)
+from runs.llm.errors import ModelCallError
+from runs.llm.model_list import fetch_model_list
 from runs.llm.optional_fields import OptionalFields
-from runs.llm.server import Answer, ModelServer, Shown
-from runs.llm.wire import OnText, read_events
-from tools.netguard import NetPolicy
+from runs.llm.server import ModelServer, ServerResponse, TextForwarder
+from runs.llm.wire import OnText
+from tools.net.deadline import Deadline
+from tools.net.netguard import NetPolicy
+from tools.net.server_sent_events import parse_server_sent_events
 from tools.spec import ToolSpec
-from tools.watch import Watch
 
 
-def as_it_is(message: Message) -> bytes:
-    """Return the bytes of a message that were made for the digest already."""
+def encode_canonical(message: Message) -> bytes:
+    """Return the bytes that were already made for the digest."""
     return message.canonical
 
 
 class OpenAI:
-    """A Chat Completions server; `write` turns a message into what it wants to see."""
+    """A Chat Completions server; `write` encodes messages in the server's dialect."""
 
     def __init__(
         self,
         endpoint: Endpoint,
         policy: NetPolicy,
         *,
-        write: Callable[[Message], bytes] = as_it_is,
+        write: Callable[[Message], bytes] = encode_canonical,
     ) -> None:
         key = endpoint.key.strip()
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self._server = ModelServer(endpoint, policy, headers=headers)
-        self._write = write
+        self._encode_message = write
         self._fields = OptionalFields("stream_options", "stop", "response_format")
         self._tools: tuple[ToolSpec, ...] = ()
         self._tool_bytes = b"[]"
 
-    def ask(
-        self, request: ModelRequest, *, watch: Watch, on_text: OnText | None = None
+    def complete(
+        self,
+        request: ModelRequest,
+        *,
+        deadline: Deadline,
+        on_text: OnText | None = None,
     ) -> Reply:
-        """Return the model's reply; see `LLM.ask`."""
-        shown = Shown(on_text if request.settings.stream else None)
+        """Return the model's reply; see `LLM.complete`."""
+        shown = TextForwarder(on_text if request.settings.stream else None)
 
         def ask_once(unwanted: frozenset[str]) -> Reply:
-            body = body_of(
+            body = build_chat_body(
                 request,
                 stream=shown.on_text is not None,
-                tools=self._bytes_of(request.tools),
-                messages=map(self._write, request.messages),
+                tools=self._encode_tools(request.tools),
+                messages=map(self._encode_message, request.messages),
                 unwanted=unwanted,
             )
             model = request.settings.model
-            with self._server.reply_from(
-                "/chat/completions", body, watch=watch, model=model, shown=shown
+            with self._server.exchange_reply(
+                "/chat/completions", body, deadline=deadline, model=model, shown=shown
             ) as answer:
                 return self._reply(answer, shown)
 
-        return self._fields.tried(ask_once)
+        return self._fields.call_without_refused(ask_once)
 
-    def list_models(self, *, watch: Watch) -> list[ModelCard]:
-        """Return the models the server names, by name."""
-        return listed_models(self._server, watch=watch)
+    def list_models(self, *, deadline: Deadline) -> list[ModelCard]:
+        """Return the models that the server lists, by name."""
+        return fetch_model_list(self._server, deadline=deadline)
 
     def close(self) -> None:
-        """Give back the connections."""
         self._server.close()
 
-    def _reply(self, answer: Answer, shown: Shown) -> Reply:
+    def _reply(self, answer: ServerResponse, shown: TextForwarder) -> Reply:
         if shown.on_text is not None and answer.is_stream:
-            return refused_if_filtered(read_stream(read_events(answer.chunks), shown))
-        reply = refused_if_filtered(read_reply(answer.read()))
+            return raise_if_filtered(
+                parse_chat_stream(parse_server_sent_events(answer.chunks), shown)
+            )
+        reply = raise_if_filtered(parse_chat_reply(answer.read()))
         if reply.text:
             shown(reply.text)
         return reply
 
-    def _bytes_of(self, tools: tuple[ToolSpec, ...]) -> bytes:
+    def _encode_tools(self, tools: tuple[ToolSpec, ...]) -> bytes:
         if tools is not self._tools:  # a run passes the same tuple each time
-            self._tools, self._tool_bytes = tools, tool_bytes(tools)
+            self._tools, self._tool_bytes = tools, encode_tools(tools)
         return self._tool_bytes
 
 
-def refused_if_filtered(reply: Reply) -> Reply:
-    """Return `reply`, or raise if a filter took all of it away."""
+def raise_if_filtered(reply: Reply) -> Reply:
+    """Return `reply`, or raise if a content filter removed all of it."""
     if reply.finish_reason == "content_filter" and not (reply.text or reply.tool_calls):
-        raise ModelFailed(
+        raise ModelCallError(
             "content_filter", "The provider's content filter withheld the reply."
         )
     return reply

@@ -1,36 +1,38 @@
-"""`OptionalFields`: parts of a request that are left out where they are refused."""
+"""`OptionalFields`: parts of a request that are omitted if the server refuses them."""
 
 import re
 from collections.abc import Callable
 
 from runs.engine.types import Reply
-from runs.llm.errors import ModelFailed
+from runs.llm.errors import ModelCallError
 
 
 class OptionalFields:
-    """Fields the engine can do without, and which of them a server does not know."""
+    """Fields the engine can do without, and those that a server does not accept."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
-        self.unwanted: frozenset[str] = frozenset()
+        self.unsupported: frozenset[str] = frozenset()
 
-    def tried(self, ask_once: Callable[[frozenset[str]], Reply]) -> Reply:
-        """Return what `ask_once` returns, without the fields that it is refused for."""
+    def call_without_refused(
+        self, ask_once: Callable[[frozenset[str]], Reply]
+    ) -> Reply:
+        """Return what `ask_once` returns, retried without each refused field."""
         while True:
             try:
-                return ask_once(self.unwanted)
-            except ModelFailed as failed:
-                name = self._refused(failed)
+                return ask_once(self.unsupported)
+            except ModelCallError as failed:
+                name = self._find_refused_field(failed)
                 if name is None:
                     raise
-                self.unwanted |= {name}
+                self.unsupported |= {name}
 
-    def _refused(self, failed: ModelFailed) -> str | None:
+    def _find_refused_field(self, failed: ModelCallError) -> str | None:
         """Return the field that a refusal names, once for each."""
         if failed.status not in (400, 422) or failed.code != "bad_request":
             return None
         for name in self._names:
             named = re.search(rf"(?<![\w ]){name}(?![\w ])", str(failed))
-            if named and name not in self.unwanted:
+            if named and name not in self.unsupported:
                 return name
         return None

@@ -1,75 +1,86 @@
-"""Kind `responses`: OpenAI's Responses, with nothing kept at the provider."""
+"""Kind `responses`: OpenAI's Responses, with nothing stored at the provider."""
 
 from typing import Any
 
 from runs.engine.types import Message, ModelRequest, Reply, ToolCall, Usage
 from runs.llm.base import Endpoint, ModelCard
-from runs.llm.chat import OURS, count, named_apart, schema_of
-from runs.llm.model_list import listed_models
-from runs.llm.openai import refused_if_filtered
-from runs.llm.optional_fields import OptionalFields
-from runs.llm.server import Answer, ModelServer, Shown
-from runs.llm.wire import (
-    BadJson,
-    CutOff,
-    ErrorSent,
-    NoReply,
-    OnText,
-    dicts_in,
-    read_events,
-    read_object,
-    text_in,
-    what_it_is,
-    write_json,
+from runs.llm.chat_completions import (
+    RESERVED_FIELDS,
+    assign_unique_call_ids,
+    get_argument_schema,
+    parse_token_count,
 )
-from tools.netguard import NetPolicy
-from tools.watch import Watch
+from runs.llm.model_list import fetch_model_list
+from runs.llm.openai import raise_if_filtered
+from runs.llm.optional_fields import OptionalFields
+from runs.llm.server import ModelServer, ServerResponse, TextForwarder
+from runs.llm.wire import (
+    ErrorResponse,
+    InvalidJson,
+    NotAReply,
+    OnText,
+    StreamCutOff,
+    describe_non_json,
+    encode_wire_json,
+    get_dicts,
+    get_text,
+    parse_json_object,
+)
+from tools.net.deadline import Deadline
+from tools.net.netguard import NetPolicy
+from tools.net.server_sent_events import parse_server_sent_events
 
-FINISH = {"max_output_tokens": "length", "content_filter": "content_filter"}
-ENDS = ("response.completed", "response.incomplete", "response.failed")
+FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+END_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 
 
 class Responses:
-    """A Responses server."""
-
     def __init__(self, endpoint: Endpoint, policy: NetPolicy) -> None:
         key = endpoint.key.strip()
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self._server = ModelServer(endpoint, policy, headers=headers)
         self._fields = OptionalFields("include", "text")
 
-    def ask(
-        self, request: ModelRequest, *, watch: Watch, on_text: OnText | None = None
+    def complete(
+        self,
+        request: ModelRequest,
+        *,
+        deadline: Deadline,
+        on_text: OnText | None = None,
     ) -> Reply:
-        """Return the model's reply; see `LLM.ask`. The engine enforces stop words."""
-        shown = Shown(on_text if request.settings.stream else None)
+        """Return the model's reply. The engine enforces stop words."""
+        shown = TextForwarder(on_text if request.settings.stream else None)
         stream = shown.on_text is not None
         model = request.settings.model
 
         def ask_once(unwanted: frozenset[str]) -> Reply:
-            fields = body_of(request, stream=stream)
+            fields = build_responses_body(request, stream=stream)
             body = {name: fields[name] for name in fields if name not in unwanted}
-            with self._server.reply_from(
-                "/responses", write_json(body), watch=watch, model=model, shown=shown
+            with self._server.exchange_reply(
+                "/responses",
+                encode_wire_json(body),
+                deadline=deadline,
+                model=model,
+                shown=shown,
             ) as answer:
-                return refused_if_filtered(_reply(answer, shown))
+                return raise_if_filtered(_read_reply(answer, shown))
 
-        return self._fields.tried(ask_once)
+        return self._fields.call_without_refused(ask_once)
 
-    def list_models(self, *, watch: Watch) -> list[ModelCard]:
-        """Return the models the server names, by name."""
-        return listed_models(self._server, watch=watch)
+    def list_models(self, *, deadline: Deadline) -> list[ModelCard]:
+        """Return the models that the server lists, by name."""
+        return fetch_model_list(self._server, deadline=deadline)
 
     def close(self) -> None:
-        """Give back the connections."""
         self._server.close()
 
 
-def body_of(request: ModelRequest, *, stream: bool) -> dict[str, Any]:
-    """Return the body of a call."""
+def build_responses_body(request: ModelRequest, *, stream: bool) -> dict[str, Any]:
     settings = request.settings
     body = {
-        name: value for name, value in settings.parameters.items() if name not in OURS
+        name: value
+        for name, value in settings.parameters.items()
+        if name not in RESERVED_FIELDS
     }
     if "max_tokens" in body:
         body["max_output_tokens"] = body.pop("max_tokens")
@@ -77,7 +88,7 @@ def body_of(request: ModelRequest, *, stream: bool) -> dict[str, Any]:
         "model": settings.model,
         "store": False,
         "include": ["reasoning.encrypted_content"],
-        "input": [item for one in request.messages for item in _items(one)],
+        "input": [item for one in request.messages for item in _build_items(one)],
     }
     if request.tools:
         body["tools"] = [
@@ -85,7 +96,7 @@ def body_of(request: ModelRequest, *, stream: bool) -> dict[str, Any]:
                 "type": "function",
                 "name": tool.name,
                 "description": tool.description,
-                "parameters": schema_of(tool),
+                "parameters": get_argument_schema(tool),
                 "strict": False,
             }
             for tool in request.tools
@@ -98,7 +109,7 @@ def body_of(request: ModelRequest, *, stream: bool) -> dict[str, Any]:
     return body
 
 
-def _items(message: Message) -> list[dict[str, Any]]:
+def _build_items(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         call_id = message.tool_call_id or ""
         output = {"type": "function_call_output", "call_id": call_id}
@@ -113,35 +124,35 @@ def _items(message: Message) -> list[dict[str, Any]]:
 
 
 def _reasoning_items(message: Message) -> list[dict[str, Any]]:
-    """Return the sealed reasoning that calls of a reasoning model want in front."""
+    """Return the encrypted reasoning, which must precede a reasoning model's calls."""
     if not message.tool_calls:
         return []
     return [
         {name: one.get(name) for name in ("type", "id", "summary", "encrypted_content")}
-        for one in dicts_in(message.native or {}, "output")
+        for one in get_dicts(message.native or {}, "output")
         if one.get("type") == "reasoning" and one.get("encrypted_content")
     ]
 
 
-def _reply(answer: Answer, shown: Shown) -> Reply:
+def _read_reply(answer: ServerResponse, shown: TextForwarder) -> Reply:
     if shown.on_text is not None and answer.is_stream:
         stream = ResponseStream(shown)
-        for event in read_events(answer.chunks):
-            if stream.take(event.data):
+        for event in parse_server_sent_events(answer.chunks):
+            if stream.feed(event.data):
                 break
         return stream.reply()
     raw = answer.read()
     try:
-        reply = reply_in(read_object(raw))
-    except BadJson as error:
-        raise NoReply(what_it_is(raw)) from error
+        reply = build_response_reply(parse_json_object(raw))
+    except InvalidJson as error:
+        raise NotAReply(describe_non_json(raw)) from error
     if reply.text:
         shown(reply.text)
     return reply
 
 
 class ResponseStream:
-    """A response in the making; its last event repeats all of it."""
+    """A response while it is streamed; its last event repeats all of it."""
 
     def __init__(self, on_text: OnText) -> None:
         self._on_text = on_text
@@ -149,83 +160,85 @@ class ResponseStream:
         self._whole: dict[str, Any] | None = None
         self._has_begun = False
 
-    def take(self, raw: bytes) -> bool:
+    def feed(self, raw: bytes) -> bool:
         """Add one event; return whether it was the last."""
         try:
-            event = read_object(raw)
-        except BadJson as error:
-            raise NoReply("a stream with a piece that is no JSON") from error
-        kind = text_in(event, "type")
+            event = parse_json_object(raw)
+        except InvalidJson as error:
+            raise NotAReply("a stream with a chunk that is not JSON") from error
+        kind = get_text(event, "type")
         self._has_begun = self._has_begun or kind.startswith("response.")
         if kind == "error" or (not kind and event.get("error")):
             told = event.get("error")
-            raise ErrorSent(told if isinstance(told, dict) else event)
+            raise ErrorResponse(told if isinstance(told, dict) else event)
         if kind in ("response.output_text.delta", "response.refusal.delta"):
-            piece = text_in(event, "delta")
+            piece = get_text(event, "delta")
             if piece:
                 self._on_text(piece)
         elif kind == "response.output_item.done":
-            self._items += dicts_in({"item": [event.get("item")]}, "item")
-        elif kind in ENDS:
+            self._items += get_dicts({"item": [event.get("item")]}, "item")
+        elif kind in END_EVENTS:
             response = event.get("response")
             self._whole = response if isinstance(response, dict) else {}
         return self._whole is not None
 
     def reply(self) -> Reply:
-        """Return what came; raise `NoReply` or `CutOff` if it is no whole response."""
+        """Return the reply; raise `NotAReply` or `StreamCutOff` if it is incomplete."""
         if not self._has_begun:
-            raise NoReply("a stream without a reply")
+            raise NotAReply("a stream without a reply")
         if self._whole is None:
-            raise CutOff("the stream ended early")
-        output = dicts_in(self._whole, "output") or self._items
-        return reply_in({**self._whole, "output": output})
+            raise StreamCutOff("the stream ended early")
+        output = get_dicts(self._whole, "output") or self._items
+        return build_response_reply({**self._whole, "output": output})
 
 
-def reply_in(answer: dict[str, Any]) -> Reply:
-    """Return the reply in a response; raise `NoReply` or `ErrorSent`."""
+def build_response_reply(answer: dict[str, Any]) -> Reply:
+    """Return the reply in a response; raise `NotAReply` or `ErrorResponse`."""
     if answer.get("error"):
         error = answer["error"]
-        raise ErrorSent(error if isinstance(error, dict) else {"message": str(error)})
+        raise ErrorResponse(
+            error if isinstance(error, dict) else {"message": str(error)}
+        )
     if not isinstance(answer.get("output"), list):
-        raise NoReply("an answer without output")
-    items = dicts_in(answer, "output")
+        raise NotAReply("an answer without output")
+    items = get_dicts(answer, "output")
     calls = [
         ToolCall(
-            id=text_in(one, "call_id") or text_in(one, "id"),
-            name=text_in(one, "name"),
-            arguments=text_in(one, "arguments"),
+            id=get_text(one, "call_id") or get_text(one, "id"),
+            name=get_text(one, "name"),
+            arguments=get_text(one, "arguments"),
         )
         for one in items
         if one.get("type") == "function_call"
     ]
     details = answer.get("incomplete_details")
-    reason = text_in(details, "reason") if isinstance(details, dict) else ""
+    reason = get_text(details, "reason") if isinstance(details, dict) else ""
     finish = "tool_calls" if calls else "stop"
     return Reply(
-        text="".join(_text_of(one) for one in items if one.get("type") == "message"),
-        tool_calls=named_apart(calls),
+        text="".join(_item_text(one) for one in items if one.get("type") == "message"),
+        tool_calls=assign_unique_call_ids(calls),
         reasoning="\n\n".join(
             text
             for one in items
             if one.get("type") == "reasoning"
             for key in ("summary", "content")
-            for text in (text_in(part, "text") for part in dicts_in(one, key))
+            for text in (get_text(part, "text") for part in get_dicts(one, key))
             if text
         ),
-        finish_reason=FINISH.get(reason, reason) or finish,
-        usage=usage_in(answer.get("usage")),
-        model=text_in(answer, "model"),
+        finish_reason=FINISH_REASONS.get(reason, reason) or finish,
+        usage=parse_response_usage(answer.get("usage")),
+        model=get_text(answer, "model"),
         native={"role": "assistant", "output": answer["output"]},
     )
 
 
-def _text_of(item: dict[str, Any]) -> str:
-    parts = dicts_in(item, "content")
-    return "".join(text_in(one, "text") or text_in(one, "refusal") for one in parts)
+def _item_text(item: dict[str, Any]) -> str:
+    parts = get_dicts(item, "content")
+    return "".join(get_text(one, "text") or get_text(one, "refusal") for one in parts)
 
 
-def usage_in(usage: Any) -> Usage | None:
-    """Return the tokens a server counted, None where it did not."""
+def parse_response_usage(usage: Any) -> Usage | None:
+    """Return the tokens that a server counted, or None."""
     if not isinstance(usage, dict):
         return None
     sent, made = (
@@ -236,8 +249,8 @@ def usage_in(usage: Any) -> Usage | None:
         )
     )
     return Usage(
-        input_tokens=count(usage.get("input_tokens")),
-        output_tokens=count(usage.get("output_tokens")),
-        cached_tokens=count(sent.get("cached_tokens")),
-        reasoning_tokens=count(made.get("reasoning_tokens")),
+        input_tokens=parse_token_count(usage.get("input_tokens")),
+        output_tokens=parse_token_count(usage.get("output_tokens")),
+        cached_tokens=parse_token_count(sent.get("cached_tokens")),
+        reasoning_tokens=parse_token_count(made.get("reasoning_tokens")),
     )

@@ -1,30 +1,30 @@
-"""When to try a failed model call again: full-jitter back-off that obeys the server."""
+"""Retries of failed model calls: full-jitter backoff that respects the server."""
 
 import random
 
-from runs.llm.errors import ModelFailed
+from runs.llm.errors import ModelCallError
 
 MAX_ATTEMPTS = 5
-FIRST_WAIT = 1.0
-LONGEST_WAIT = 30.0
-LONGEST_ASKED = 3600.0
-"""Seconds a server may ask us to wait; more is giving up."""
+BASE_DELAY = 1.0
+MAX_DELAY = 30.0
+MAX_RETRY_AFTER = 3600.0
+"""The longest wait, in seconds, that a server may ask for; beyond it we give up."""
 
 
-def wait_before(
-    attempt: int, failure: ModelFailed, *, rng: random.Random | None = None
+def compute_retry_delay(
+    attempt: int, failure: ModelCallError, *, rng: random.Random | None = None
 ) -> float | None:
     """Return the seconds to wait before `attempt`, None to give up.
 
-    `attempt` is the number of the next attempt: 2 after the first failure. A server's
-    own wish is the least we wait, with a little jitter so that not all come at once.
+    `attempt` is the number of the next attempt: 2 after the first failure. The wait is
+    at least what the server asks for, with jitter so that runs do not retry together.
     """
     if not failure.may_retry or attempt > MAX_ATTEMPTS:
         return None
     draw = (rng or random).random()
-    most: float = min(FIRST_WAIT * 2.0 ** (attempt - 2), LONGEST_WAIT)
+    most: float = min(BASE_DELAY * 2.0 ** (attempt - 2), MAX_DELAY)
     if failure.retry_after is None:
         return most * draw
-    if failure.retry_after > LONGEST_ASKED:
+    if failure.retry_after > MAX_RETRY_AFTER:
         return None
     return failure.retry_after + most * draw * 0.25

@@ -1,4 +1,4 @@
-"""`ModelServer`: exchanges with one model server, and what can go wrong in them."""
+"""`ModelServer`: exchanges with one model server, and their errors."""
 
 import re
 import ssl
@@ -9,53 +9,51 @@ from dataclasses import dataclass
 import httpx
 
 from runs.llm.base import Endpoint
-from runs.llm.errors import FailureCode, ModelFailed
-from runs.llm.refusals import LATER, refusal, stream_refusal
-from runs.llm.wire import CutOff, ErrorSent, NoReply, OnText
-from tools.netguard import AddressRefused, AnswerRefused, NetPolicy, open_client
-from tools.small_client import SmallAnswer
-from tools.sockets import NameNotFound
-from tools.watch import Watch
+from runs.llm.errors import FailureCode, ModelCallError
+from runs.llm.refusals import RESUME_LATER, parse_refusal, parse_stream_refusal
+from runs.llm.wire import ErrorResponse, NotAReply, OnText, StreamCutOff
+from tools.net.deadline import Deadline
+from tools.net.keepalive_client import StreamedResponse
+from tools.net.netguard import AddressRefused, NetPolicy, ResponseRefused, open_client
+from tools.net.sockets import NameNotFound
 
 HEADER_LINE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e]*\r\n")
 
-CALLS = ("/chat/completions", "/responses", "/messages", "/models", "/api/chat")
-"""What people leave at the end of a base URL."""
+CALL_PATHS = ("/chat/completions", "/responses", "/messages", "/models", "/api/chat")
+"""Paths that people leave at the end of a base URL."""
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A server's answer with a good status; the body is still arriving."""
+class ServerResponse:
+    """A response with a good status; the body is still arriving."""
 
     content_type: str
     chunks: Iterator[bytes]
 
     @property
     def is_stream(self) -> bool:
-        """Whether it may be a stream; not every server says so."""
+        """Whether it may be a stream; not every server declares it."""
         return not self.content_type.startswith(("application/json", "text/html"))
 
     def read(self) -> bytes:
-        """Return the whole body."""
         return b"".join(self.chunks)
 
 
-class Shown:
-    """Hands pieces of text on, and remembers whether there were any."""
+class TextForwarder:
+    """Passes pieces of text on, and remembers whether there were any."""
 
     def __init__(self, on_text: OnText | None) -> None:
         self.on_text = on_text
-        self.is_any = False
+        self.has_forwarded = False
 
     def __call__(self, text: str) -> None:
-        """Hand `text` on."""
         if self.on_text is not None:
-            self.is_any = True
+            self.has_forwarded = True
             self.on_text(text)
 
 
 class ModelServer:
-    """One server under one address; keeps its connection between calls."""
+    """One server at one address; keeps its connection between calls."""
 
     def __init__(
         self,
@@ -74,70 +72,82 @@ class ModelServer:
             **headers,
             **{name.lower(): value for name, value in endpoint.headers},
         }
-        self._prepared: bytes | None = None
+        self._header_bytes: bytes | None = None
         self._addresses: dict[str, httpx.URL] = {}
         self._client = open_client(policy, timeout=endpoint.timeout)
 
     def close(self) -> None:
-        """Give back the connections."""
         self._client.close()
 
     @contextmanager
     def exchange(
-        self, path: str, body: bytes | None = None, *, watch: Watch, model: str = ""
-    ) -> Iterator[Answer]:
-        """Send `body` to `path`, or GET it, and give the answer.
+        self,
+        path: str,
+        body: bytes | None = None,
+        *,
+        deadline: Deadline,
+        model: str = "",
+    ) -> Iterator[ServerResponse]:
+        """Send `body` to `path`, or GET it, and yield the response.
 
-        Raises `ModelFailed` for every refusal and for a connection that breaks, also
-        while the answer is read, and `tools.errors.Interrupted`.
+        Raise `ModelCallError` for error responses and broken connections, also while
+        the response is read, and `tools.errors.Interrupted`.
         """
         url = self._url(path)
         with (
-            self._told(url),
-            self._client.exchange(url, self._head(), body, watch=watch) as answer,
+            self._translate_errors(url),
+            self._client.exchange(
+                url, self._get_header_bytes(), body, deadline=deadline
+            ) as answer,
         ):
             if answer.status != 200:
-                raise self._refused(answer, str(url), model)
+                raise self._parse_refusal(answer, str(url), model)
             kind = answer.headers.get("content-type", "").lower()
-            yield Answer(kind, answer.chunks)
+            yield ServerResponse(kind, answer.chunks)
 
     @contextmanager
-    def reply_from(
-        self, path: str, body: bytes, *, watch: Watch, model: str, shown: Shown
-    ) -> Iterator[Answer]:
-        """Like `exchange`, where the answer is read as a reply of `model`."""
+    def exchange_reply(
+        self,
+        path: str,
+        body: bytes,
+        *,
+        deadline: Deadline,
+        model: str,
+        shown: TextForwarder,
+    ) -> Iterator[ServerResponse]:
+        """Like `exchange`, for a response that is parsed as a reply of `model`."""
         try:
-            with self.exchange(path, body, watch=watch, model=model) as answer:
+            with self.exchange(path, body, deadline=deadline, model=model) as answer:
                 yield answer
-        except (ErrorSent, NoReply, CutOff) as error:
-            failure = self._unreadable(error, model)
-            failure.shown = shown.is_any
+        except (ErrorResponse, NotAReply, StreamCutOff) as error:
+            failure = self._build_reply_error(error, model)
+            failure.has_streamed = shown.has_forwarded
             raise failure from error
-        except ModelFailed as failed:
-            failed.shown = shown.is_any
+        except ModelCallError as failed:
+            failed.has_streamed = shown.has_forwarded
             raise
 
-    def _unreadable(self, error: Exception, model: str) -> ModelFailed:
-        if isinstance(error, ErrorSent):
-            return stream_refusal(self.endpoint, error.error, model=model)
-        if isinstance(error, NoReply):
-            return self.bad_reply(str(error))
-        return self._failed(
+    def _build_reply_error(self, error: Exception, model: str) -> ModelCallError:
+        if isinstance(error, ErrorResponse):
+            return parse_stream_refusal(self.endpoint, error.error, model=model)
+        if isinstance(error, NotAReply):
+            return self.build_bad_reply_error(str(error))
+        return self._build_retryable_error(
             "transport",
             f"The connection to {self.endpoint.base_url} ended in the middle of the"
-            f" reply.{LATER}",
+            f" reply.{RESUME_LATER}",
         )
 
-    def bad_reply(self, what: str) -> ModelFailed:
-        """Return the failure for an answer that is `what` and no reply."""
-        return self._not_it(what, "a model's reply")
+    def build_bad_reply_error(self, what: str) -> ModelCallError:
+        """Return the error for `what` in place of a reply."""
+        return self._build_wrong_answer(what, "a model's reply")
 
-    def bad_list(self, what: str) -> ModelFailed:
-        """Return the failure for an answer that is `what` and no list of models."""
-        return self._not_it(what, "its list of models")
+    def build_bad_list_error(self, what: str) -> ModelCallError:
+        """Return the error for `what` in place of a list of models."""
+        return self._build_wrong_answer(what, "its list of models")
 
-    def _not_it(self, what: str, wanted: str) -> ModelFailed:
-        return ModelFailed(
+    def _build_wrong_answer(self, what: str, wanted: str) -> ModelCallError:
+        return ModelCallError(
             "bad_reply",
             f"The server at {self.endpoint.base_url} sent {what} instead of {wanted}."
             f" Check the base URL of provider {self.endpoint.slug!r}.",
@@ -146,37 +156,39 @@ class ModelServer:
     def _url(self, path: str) -> httpx.URL:
         url = self._addresses.get(path)
         if url is None:
-            url = self._addresses[path] = address_of(
+            url = self._addresses[path] = build_endpoint_url(
                 self.endpoint, path, root=self._root
             )
         return url
 
-    def _head(self) -> bytes:
-        """Return the header lines, made and checked once."""
-        if self._prepared is None:
+    def _get_header_bytes(self) -> bytes:
+        """Return the header lines, built and checked once."""
+        if self._header_bytes is None:
             lines = [f"{name}: {value}\r\n" for name, value in self._headers.items()]
             if not all(HEADER_LINE.fullmatch(line) for line in lines):
-                raise ModelFailed(
+                raise ModelCallError(
                     "auth",
                     f"The key or a header of provider {self.endpoint.slug!r} has"
                     " characters that cannot be sent. Enter it again.",
                 )
-            self._prepared = "".join(lines).encode("ascii")
-        return self._prepared
+            self._header_bytes = "".join(lines).encode("ascii")
+        return self._header_bytes
 
-    def _refused(self, answer: SmallAnswer, address: str, model: str) -> ModelFailed:
+    def _parse_refusal(
+        self, answer: StreamedResponse, address: str, model: str
+    ) -> ModelCallError:
         status = answer.status
         if 200 <= status < 300:
-            return self.bad_reply(f"an answer with status {status}")
+            return self.build_bad_reply_error(f"an answer with status {status}")
         location = answer.headers.get("location")
         if location and 300 <= status < 400:
-            return ModelFailed(
+            return ModelCallError(
                 "not_found",
                 f"{address} redirects to {location[:200]!r}."
-                f" Enter the right base URL for provider {self.endpoint.slug!r}.",
+                f" Enter the correct base URL of provider {self.endpoint.slug!r}.",
                 status=status,
             )
-        return refusal(
+        return parse_refusal(
             self.endpoint,
             status,
             b"".join(answer.chunks),
@@ -186,83 +198,90 @@ class ModelServer:
         )
 
     @contextmanager
-    def _told(self, url: httpx.URL) -> Iterator[None]:
-        """Turn what httpx and the guard raise into `ModelFailed`."""
+    def _translate_errors(self, url: httpx.URL) -> Iterator[None]:
+        """Turn errors of httpx and the network guard into `ModelCallError`."""
         try:
             yield
         except AddressRefused as error:
-            raise ModelFailed("refused_address", str(error)) from error
-        except AnswerRefused as error:
+            raise ModelCallError("refused_address", str(error)) from error
+        except ResponseRefused as error:
             check = f"Check the base URL of provider {self.endpoint.slug!r}."
-            raise ModelFailed("bad_reply", f"{error} {check}") from error
+            raise ModelCallError("bad_reply", f"{error} {check}") from error
         except httpx.ConnectTimeout as error:
             told = (
                 f"No server answers at {url}. Start it, or check the base URL of"
                 f" provider {self.endpoint.slug!r}."
             )
-            raise self._failed("timeout", told) from error
+            raise self._build_retryable_error("timeout", told) from error
         except httpx.ConnectError as error:
-            raise self._unconnected(error, url) from error
+            raise self._build_connect_error(error, url) from error
         except httpx.TimeoutException as error:
-            raise self._failed(
+            raise self._build_retryable_error(
                 "timeout",
                 f"The server at {self.endpoint.base_url} sent nothing for"
                 f" {self.endpoint.timeout:g} s. Resume the run when it works again, or"
-                f" give provider {self.endpoint.slug!r} more seconds of silence.",
+                f" give provider {self.endpoint.slug!r} a longer idle timeout.",
             ) from error
         except httpx.HTTPError as error:
-            raise self._failed(
+            raise self._build_retryable_error(
                 "transport",
                 f"The connection to {self.endpoint.base_url} broke before the answer"
-                f" was complete.{LATER}",
+                f" was complete.{RESUME_LATER}",
             ) from error
 
-    def _failed(self, code: FailureCode, sentence: str) -> ModelFailed:
-        return ModelFailed(code, sentence, may_retry=True)
+    def _build_retryable_error(
+        self, code: FailureCode, sentence: str
+    ) -> ModelCallError:
+        return ModelCallError(code, sentence, may_retry=True)
 
-    def _unconnected(self, error: httpx.ConnectError, url: httpx.URL) -> ModelFailed:
+    def _build_connect_error(
+        self, error: httpx.ConnectError, url: httpx.URL
+    ) -> ModelCallError:
         cause: BaseException = error
         while cause.__cause__ is not None:
             cause = cause.__cause__
         check = f"Check the base URL of provider {self.endpoint.slug!r}."
-        chain = _causes(error)
+        chain = _cause_chain(error)
         if any(isinstance(one, NameNotFound) for one in chain):
-            return self._failed("transport", f"No host is named {url.host!r}. {check}")
+            return self._build_retryable_error(
+                "transport", f"Host {url.host!r} not found. {check}"
+            )
         if any(isinstance(one, ssl.SSLCertVerificationError) for one in chain):
-            return ModelFailed(
+            return ModelCallError(
                 "transport", f"The certificate of {url.host!r} is not valid: {cause}."
             )
         if any(isinstance(one, ssl.SSLError) for one in chain):
-            return ModelFailed(
+            return ModelCallError(
                 "transport",
                 f"No secure connection to {url.host!r} can be made; a server without"
                 f" TLS needs http://. {check}",
             )
-        return self._failed(
+        return self._build_retryable_error(
             "transport",
             f"No server answers at {self.endpoint.base_url}. Start it, or check the"
             f" base URL of provider {self.endpoint.slug!r}.",
         )
 
 
-def _causes(error: BaseException) -> list[BaseException]:
+def _cause_chain(error: BaseException) -> list[BaseException]:
     chain: list[BaseException] = [error]
     while chain[-1].__cause__ is not None:
         chain.append(chain[-1].__cause__)
     return chain
 
 
-def address_of(endpoint: Endpoint, path: str, *, root: str = "/v1") -> httpx.URL:
-    """Return the address of `path` on the endpoint's server.
+def build_endpoint_url(
+    endpoint: Endpoint, path: str, *, root: str = "/v1"
+) -> httpx.URL:
+    """Return the URL of `path` on the endpoint's server.
 
-    A base URL without any path gets `root`; the name of a call at its end is not
-    repeated.
-    Raises `ModelFailed` if the base URL is no address.
+    A base URL without a path gets `root`; a call path at its end is not repeated. Raise
+    `ModelCallError` if the base URL is invalid.
     """
-    failure = ModelFailed(
+    failure = ModelCallError(
         "bad_request",
-        f"{endpoint.base_url!r} is no address of a server; it begins with http:// or"
-        f" https://. Correct the base URL of provider {endpoint.slug!r}.",
+        f"{endpoint.base_url!r} is not a server address: it must begin with http://"
+        f" or https://. Correct the base URL of provider {endpoint.slug!r}.",
     )
     try:
         url = httpx.URL(endpoint.base_url.strip())
@@ -272,7 +291,7 @@ def address_of(endpoint: Endpoint, path: str, *, root: str = "/v1") -> httpx.URL
         raise failure
     path, _, query = path.partition("?")
     base = url.path.rstrip("/")
-    for known in CALLS:
+    for known in CALL_PATHS:
         base = base.removesuffix(known)
     found = url.copy_with(path=(base or root) + path, fragment=None)
     return found.copy_merge_params(httpx.QueryParams(query)) if query else found

@@ -1,25 +1,25 @@
-"""The person a command is told to act for."""
+"""Users that commands act for."""
 
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 
-def user_named(username: str) -> User:
-    """Return the active user of that name; end the command with a sentence if none."""
+def get_active_user(username: str) -> User:
+    """Return the active user of that name; raise `CommandError` if there is none."""
     user = User.objects.filter(username=username).first()
     if user is None:
-        raise CommandError(f"There is no user {username!r}.")
+        raise CommandError(f"User {username!r} not found.")
     if not user.is_active:
-        raise CommandError(f"The user {username!r} is not active.")
+        raise CommandError(f"User {username!r} is not active.")
     return user
 
 
-def first_operator() -> User:
-    """Return the first active superuser; end the command with a sentence if none."""
+def get_first_superuser() -> User:
+    """Return the first active superuser; raise `CommandError` if there is none."""
     user = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
     if user is None:
         raise CommandError(
-            "There is no administrator yet. Make one with `manage.py bootstrap`, "
+            "There is no administrator yet. Create one with `manage.py bootstrap`, "
             "or name a user with --owner."
         )
     return user

@@ -13,16 +13,16 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='agent',
             name='visibility',
-            field=models.CharField(choices=[('private', 'Only the owner'), ('groups', 'Chosen groups'), ('everyone', 'Everyone')], default='private', max_length=10),
+            field=models.CharField(choices=[('private', 'Only the owner'), ('groups', 'Selected groups'), ('everyone', 'Everyone')], default='private', max_length=10),
         ),
         migrations.AlterField(
             model_name='prompttemplate',
             name='visibility',
-            field=models.CharField(choices=[('private', 'Only the owner'), ('groups', 'Chosen groups'), ('everyone', 'Everyone')], default='private', max_length=10),
+            field=models.CharField(choices=[('private', 'Only the owner'), ('groups', 'Selected groups'), ('everyone', 'Everyone')], default='private', max_length=10),
         ),
         migrations.AlterField(
             model_name='provider',
             name='visibility',
-            field=models.CharField(choices=[('private', 'Only the owner'), ('groups', 'Chosen groups'), ('everyone', 'Everyone')], default='private', max_length=10),
+            field=models.CharField(choices=[('private', 'Only the owner'), ('groups', 'Selected groups'), ('everyone', 'Everyone')], default='private', max_length=10),
         ),
     ]

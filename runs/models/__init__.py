@@ -1,22 +1,28 @@
-"""Every table of the product but those of tools."""
+"""All tables of the product except those of tools."""
 
+from runs.models.accounts import ApiToken, LoginLink, Preferences
 from runs.models.agents import (
     Agent,
     AgentTool,
     AgentVersion,
-    EditingSpell,
+    EditSession,
     PromptTemplate,
     Spec,
 )
 from runs.models.decisions import Allowance, Decision
-from runs.models.lists import RunCard, RunTag, RunTally, RunTool, SavedFilter
-from runs.models.people import ApiToken, LoginLink, Preferences
 from runs.models.providers import Provider, ProviderModel
+from runs.models.run_search import (
+    DailyRunStats,
+    RunSearchRow,
+    RunTag,
+    RunTool,
+    SavedFilter,
+)
 from runs.models.runs import Conversation, IdempotencyKey, Resume, Run
 from runs.models.schedules import Schedule
 from runs.models.shares import RunShare
 from runs.models.steps import AgentStep, ModelAttempt, ModelCall
-from runs.models.webhooks import Delivery, Event, Webhook
+from runs.models.webhooks import Delivery, Webhook, WebhookEvent
 from runs.models.workers import QueueSample, Worker
 
 __all__ = [
@@ -29,8 +35,8 @@ __all__ = [
     "Conversation",
     "Decision",
     "Delivery",
-    "EditingSpell",
-    "Event",
+    "EditSession",
+    "WebhookEvent",
     "IdempotencyKey",
     "LoginLink",
     "ModelAttempt",
@@ -42,9 +48,9 @@ __all__ = [
     "QueueSample",
     "Resume",
     "Run",
-    "RunCard",
+    "RunSearchRow",
     "RunTag",
-    "RunTally",
+    "DailyRunStats",
     "RunTool",
     "SavedFilter",
     "RunShare",

@@ -1,4 +1,4 @@
-"""Prompts and agents: the definitions from which a run's spec is frozen."""
+"""Agents and prompts: the definitions from which a run's spec is frozen."""
 
 from typing import cast
 
@@ -6,6 +6,7 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from runs.models.providers import Provider
 from tools.models import Tool
@@ -13,16 +14,16 @@ from tools.ownership import Owned, OwnedQuerySet
 
 
 class PromptTemplate(Owned):
-    """A prompt with placeholders: one text, or chat messages."""
+    """A prompt with placeholders: one text, or a list of chat messages."""
 
     name = models.CharField(max_length=120)
     kind = models.CharField(max_length=30, default="react")
     """The agent kind it is written for."""
     template = models.TextField(blank=True)
     messages = models.JSONField(null=True, blank=True)
-    """`[{"role": …, "template": …}]`; null where `template` is used."""
+    """`[{"role": …, "template": …}]`; null if `template` is used."""
     partials = models.JSONField(default=dict, blank=True)
-    """Values of variables that are filled in before the run's own inputs."""
+    """Values of variables that are filled in before a run's inputs."""
 
     objects = OwnedQuerySet.as_manager()
 
@@ -31,21 +32,19 @@ class PromptTemplate(Owned):
 
 
 class AgentQuerySet(OwnedQuerySet["Agent"]):
-    """Agents by who may do what with them."""
-
     def usable_by(self, user: User | AnonymousUser) -> "AgentQuerySet":
-        """Return what `user` may run or give to an agent; no playground is offered."""
+        """Return the agents that `user` may run or add to an agent; no playgrounds."""
         rows = self.visible_to(user).filter(archived_at=None, is_playground=False)
         return cast("AgentQuerySet", rows)
 
 
 class Agent(Owned):
-    """A prompt, a model, an output parser by its kind, and tools."""
+    """The draft of an agent: a model, a prompt, a kind and tools."""
 
     name = models.CharField(max_length=120)
     description = models.TextField(blank=True)
     kind = models.CharField(max_length=30, default="tool-calling")
-    """A key of `runs.engine.kinds.registry.KINDS`."""
+    """A key of `runs.engine.kinds.registry.AGENT_KINDS`."""
     provider = models.ForeignKey(
         Provider, on_delete=models.PROTECT, related_name="agents"
     )
@@ -58,13 +57,13 @@ class Agent(Owned):
         on_delete=models.PROTECT,
         related_name="agents",
     )
-    """Null for the kind's own prompt."""
+    """Null for the default prompt of the kind."""
     executor = models.JSONField(default=dict, blank=True)
     """Fields of `runs.engine.types.ExecutorOptions`."""
     memory = models.BooleanField(default=False)
-    """Earlier turns of a conversation reach the model."""
+    """Whether the model sees earlier turns of a conversation."""
     is_playground = models.BooleanField(default=False)
-    """The bare agent behind a person's playground; no list shows it."""
+    """The hidden agent behind a user's playground; lists leave it out."""
 
     objects = AgentQuerySet.as_manager()
 
@@ -73,15 +72,13 @@ class Agent(Owned):
 
 
 class AgentTool(models.Model):
-    """A tool, or another agent, in the hands of an agent."""
+    """A tool or another agent that an agent can call."""
 
     class Policy(models.TextChoices):
-        """What the agent may do with it."""
-
-        DEFAULT = "default", "As the tool says"
-        ALLOW = "allow", "Allow"
-        ASK = "ask", "Ask"
-        DENY = "deny", "Deny"
+        DEFAULT = "default", _("Use the tool's setting")
+        ALLOW = "allow", _("Allow")
+        ASK = "ask", _("Require approval")
+        DENY = "deny", _("Deny")
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="uses")
     tool = models.ForeignKey(
@@ -93,7 +90,7 @@ class AgentTool(models.Model):
     position = models.PositiveSmallIntegerField(default=0)
     policy = models.CharField(max_length=8, choices=Policy, default=Policy.DEFAULT)
     overrides = models.JSONField(default=dict, blank=True)
-    """Fields of the tool this agent sees otherwise: name, description, timeout …"""
+    """Fields of the tool that differ for this agent: name, description, timeout …"""
 
     class Meta:
         ordering = ["position", "pk"]
@@ -119,24 +116,24 @@ class AgentTool(models.Model):
         return f"{self.agent_id}: {self.tool or self.sub_agent}"
 
 
-class EditingSpell(models.Model):
-    """One person's edits of a draft, until they are told as one audit entry."""
+class EditSession(models.Model):
+    """One user's edits of a draft, until they are audited as one entry."""
 
     agent = models.OneToOneField(Agent, on_delete=models.CASCADE, related_name="+")
     by = models.CharField(max_length=150)
     by_number = models.BigIntegerField()
     way = models.CharField(max_length=8)
-    began_at = models.DateTimeField()
+    started_at = models.DateTimeField()
     last_at = models.DateTimeField(db_index=True)
     before = models.JSONField()
-    """The draft as it was: columns of the agent, and its instructions."""
+    """The draft before the edits: columns of the agent, and its instructions."""
 
     def __str__(self) -> str:
         return f"{self.by} edits {self.agent}"
 
 
 class Spec(models.Model):
-    """A frozen `AgentSpec`; equal specs are one row."""
+    """A frozen `AgentSpec`; equal specs share one row."""
 
     digest = models.CharField(max_length=64, unique=True)
     body = models.JSONField()
@@ -146,14 +143,14 @@ class Spec(models.Model):
 
 
 class AgentVersion(models.Model):
-    """A published state of an agent."""
+    """A published version of an agent."""
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="versions")
     number = models.PositiveIntegerField()
     note = models.CharField(max_length=200, blank=True)
     spec = models.ForeignKey(Spec, on_delete=models.PROTECT, related_name="+")
     definition = models.JSONField(null=True)
-    """The draft it was made from, to be restored; see `runs.services.definition`."""
+    """The draft that a restore brings back; see `runs.services.spec.definition`."""
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )

@@ -1,4 +1,4 @@
-"""What runs ask people: questions, answers, and a yes that counts for a whole run."""
+"""Approvals and other decisions that runs wait for, and allowances for whole runs."""
 
 from typing import Self
 
@@ -6,17 +6,18 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, Group, User
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from runs.models.runs import Run
 from runs.models.steps import AgentStep
 
 
 class Allowance(models.Model):
-    """A yes to every call of one tool in one run, until it is taken back."""
+    """An approval of every call of one tool in one run, until it is revoked."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="allowances")
     tool = models.CharField(max_length=200)
-    """The name by which the run's model calls it."""
+    """The name that the model calls."""
     reason = models.TextField(blank=True)
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -42,20 +43,18 @@ class Allowance(models.Model):
 
 
 class DecisionQuerySet(models.QuerySet["Decision"]):
-    """Questions by who may see and who may answer them."""
-
     def visible_to(self, user: User | AnonymousUser) -> Self:
-        """Return those of runs that `user` may see, and those put to `user`."""
+        """Return the decisions of visible runs, and those `user` may approve."""
         if not user.is_authenticated:
             return self.none()
         runs = Run.objects.visible_to(user)
         return self.filter(Q(step__run__in=runs) | Q(approvers__in=user.groups.all()))
 
     def answerable_by(self, user: User | AnonymousUser) -> Self:
-        """Return those `user` may answer, answered or not.
+        """Return the decisions that `user` may make, made or not.
 
-        Superusers may answer all. Where a tool names a group, its members may, and
-        whoever owns the run may not by that alone; else the run's owner may.
+        Superusers may make all. If a tool names a group of approvers, its members may,
+        and owning the run is not enough; otherwise the run's owner may.
         """
         if not user.is_authenticated:
             return self.none()
@@ -67,51 +66,47 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
         )
 
     def open(self) -> Self:
-        """Return those nobody has answered."""
+        """Return the decisions that nobody has made yet."""
         return self.filter(answer="")
 
 
 class Decision(models.Model):
-    """A question to a person about one step, and the answer."""
+    """A question about one step, and a person's answer."""
 
     class Question(models.TextChoices):
-        """What is asked."""
-
-        APPROVAL = "approval", "May this call run?"
-        OUTCOME = "outcome", "Did this call happen?"
+        APPROVAL = "approval", _("Approve this call?")
+        OUTCOME = "outcome", _("Did this call happen?")
 
     class Answer(models.TextChoices):
-        """What a person, or the expiry, said."""
-
-        APPROVED = "approved", "Approved"
-        REJECTED = "rejected", "Rejected"
-        EXPIRED = "expired", "Expired"
-        WITHDRAWN = "withdrawn", "The run ended first"
-        HAPPENED = "happened", "It happened"
-        RETRY = "retry", "It did not happen: run it again"
-        SKIP = "skip", "Skip it and tell the model"
-        FAIL = "fail", "Fail the run"
+        APPROVED = "approved", _("Approved")
+        REJECTED = "rejected", _("Rejected")
+        EXPIRED = "expired", _("Expired")
+        WITHDRAWN = "withdrawn", _("Run ended first")
+        HAPPENED = "happened", _("Happened")
+        RETRY = "retry", _("Did not happen, retried")
+        SKIP = "skip", _("Skipped")
+        FAIL = "fail", _("Run failed")
 
     class AtExpiry(models.TextChoices):
-        """What happens when nobody answers in time."""
+        """What happens if nobody answers in time."""
 
-        REJECT = "reject", "Reject the call and tell the model"
-        STOP = "stop", "Stop the run"
+        REJECT = "reject", _("Reject the call")
+        STOP = "stop", _("Stop the run")
 
     step = models.ForeignKey(
         AgentStep, on_delete=models.CASCADE, related_name="decisions"
     )
     question = models.CharField(max_length=10, choices=Question)
     shown = models.JSONField()
-    """The exact call a person was shown: tool, input and target."""
+    """The exact call that was shown: tool, input and target."""
     shown_digest = models.CharField(max_length=64)
     """SHA-256 of `shown`."""
     runs_digest = models.CharField(max_length=64, blank=True)
-    """SHA-256 of the call that was approved; just this one may run."""
+    """SHA-256 of the approved call; no other call may run."""
     approvers = models.ForeignKey(
         Group, null=True, on_delete=models.SET_NULL, related_name="+"
     )
-    """Whose members may answer; null for the run's owner."""
+    """The group whose members may answer; null for the run's owner."""
     asked_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True)
     at_expiry = models.CharField(
@@ -120,11 +115,11 @@ class Decision(models.Model):
     answer = models.CharField(max_length=10, choices=Answer, blank=True)
     edited_input = models.JSONField(null=True)
     reason = models.TextField(blank=True)
-    """Told to the model when a call is rejected; the result when it happened."""
+    """Given to the model if a call is rejected; the result if the call happened."""
     allowance = models.ForeignKey(
         Allowance, null=True, on_delete=models.SET_NULL, related_name="decisions"
     )
-    """The yes for the whole run that answered it."""
+    """The allowance for the whole run that answered it."""
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )

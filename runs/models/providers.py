@@ -1,4 +1,4 @@
-"""Model providers: where they are, how to reach them, and what their models cost."""
+"""Model providers: address, credentials, and prices of their models."""
 
 import os
 
@@ -12,17 +12,17 @@ from tools.secrets import seal, unseal
 
 
 class Provider(Owned):
-    """A server that answers for models, or the built-in demo."""
+    """A model server, or the built-in demo model."""
 
     name = models.CharField(max_length=120)
     kind = models.CharField(max_length=20, default="openai")
-    """A key of `runs.llm.registry.KINDS`."""
+    """A key of `runs.llm.registry.PROVIDER_KINDS`."""
     base_url = models.CharField(max_length=500, blank=True)
     key_env = models.CharField(max_length=120, blank=True)
-    """Environment variable of the worker that holds the key, where `may_read`."""
+    """Environment variable of the worker with the key; see `may_read`."""
     sealed_key = models.TextField(blank=True)
     sealed_headers = models.TextField(blank=True)
-    """Extra headers, one `Name: value` a line, sealed because they may hold secrets."""
+    """Extra headers, one `Name: value` per line; sealed, as they may hold secrets."""
     timeout = models.FloatField(
         default=60.0, validators=[MinValueValidator(1), MaxValueValidator(3600)]
     )
@@ -30,9 +30,9 @@ class Provider(Owned):
     default_model = models.CharField(max_length=200, blank=True)
     stream = models.BooleanField(default=True)
     tested_at = models.DateTimeField(null=True, blank=True)
-    """When its connection was last tested; null where it never was as it is now."""
+    """When the connection was last tested; null if not since the last change."""
     test_error = models.TextField(blank=True)
-    """Why that test failed; empty where the server answered."""
+    """Why that test failed; empty if it passed."""
 
     objects = OwnedQuerySet.as_manager()
 
@@ -47,28 +47,28 @@ class Provider(Owned):
         return self.name
 
     @property
-    def reach(self) -> tuple[str, ...]:
-        """Return all that a test of the connection depends on."""
+    def connection_settings(self) -> tuple[str, ...]:
+        """Return all fields that a connection test depends on."""
         secrets = (self.key_env, self.sealed_key, self.sealed_headers)
         return (self.kind, self.base_url, *secrets)
 
-    def forget_test(self, *, unless: tuple[str, ...] = ()) -> None:
-        """Say that it was never tested as it is now, unless its reach is the same."""
-        if self.reach != unless:
+    def reset_test(self, *, unless: tuple[str, ...] = ()) -> None:
+        """Discard the test result, unless the connection settings equal `unless`."""
+        if self.connection_settings != unless:
             self.tested_at, self.test_error = None, ""
 
     def set_key(self, key: str) -> None:
-        """Seal `key`; it can be used, replaced and removed, never read again."""
+        """Seal `key`: it can be used, replaced and removed, but never shown again."""
         self.sealed_key = seal(key)
 
     def key(self) -> str:
-        """Return the key to send: the typed one, else the environment's, else none."""
+        """Return the stored key, else that of the environment, else an empty text."""
         if self.sealed_key:
             return unseal(self.sealed_key)
         return os.environ.get(self.key_env, "") if self.may_read(self.key_env) else ""
 
     def may_read(self, name: str) -> bool:
-        """Whether the provider may send what the variable `name` holds."""
+        """Whether the provider may send the value of the variable `name`."""
         if not name or not self.owner.is_superuser:
             return False
         return may_hold_key(name, listed=settings.KEY_VARIABLES)
@@ -78,21 +78,20 @@ class Provider(Owned):
         self.sealed_headers = seal(headers)
 
     def headers(self) -> tuple[tuple[str, str], ...]:
-        """Return the extra headers to send."""
         lines = unseal(self.sealed_headers).splitlines()
         pairs = (line.split(":", 1) for line in lines if ":" in line)
         return tuple((name.strip(), value.strip()) for name, value in pairs)
 
 
 class ProviderModel(models.Model):
-    """One model of a provider: what it can do and what it costs."""
+    """A model of a provider: its features and prices."""
 
     provider = models.ForeignKey(
         Provider, on_delete=models.CASCADE, related_name="models"
     )
     name = models.CharField(max_length=200)
     functions = models.BooleanField(null=True)
-    """Whether it calls functions; null is unknown."""
+    """Whether it supports function calling; null if unknown."""
     stop_words = models.BooleanField(null=True)
     streaming = models.BooleanField(null=True)
     context_tokens = models.PositiveIntegerField(null=True)
@@ -101,9 +100,9 @@ class ProviderModel(models.Model):
     cached_price = models.DecimalField(max_digits=12, decimal_places=4, null=True)
     output_price = models.DecimalField(max_digits=12, decimal_places=4, null=True)
     seen_at = models.DateTimeField(null=True)
-    """When the server last named it."""
+    """When the server last listed it."""
     edited = models.JSONField(default=list)
-    """Names of the fields that a person has set; the server does not change those."""
+    """Names of the fields that a person has set; the server does not overwrite them."""
 
     class Meta:
         ordering = ["name"]

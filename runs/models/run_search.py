@@ -1,4 +1,4 @@
-"""What the list of runs is searched, filtered and sorted by."""
+"""Index tables by which the list of runs is searched, filtered and sorted."""
 
 from django.conf import settings
 from django.db import models
@@ -7,36 +7,36 @@ from runs.models.agents import Agent
 from runs.models.runs import Run
 
 
-class RunCard(models.Model):
-    """What lists ask about a run that is over; a worker files it after the end."""
+class RunSearchRow(models.Model):
+    """What lists need of an ended run; a worker writes it after the end."""
 
     run = models.OneToOneField(
-        Run, primary_key=True, on_delete=models.CASCADE, related_name="card"
+        Run, primary_key=True, on_delete=models.CASCADE, related_name="search_row"
     )
     text = models.TextField()
-    """Inputs, output and error in lower case, the beginning of each."""
+    """The beginnings of inputs, output and error, in lower case."""
     status = models.CharField(max_length=20, choices=Run.Status)
     ended_at = models.DateTimeField()
     seconds = models.FloatField()
-    """From the first claim to the end; 0 where nobody claimed it."""
+    """From the first claim to the end; 0 if the run was never claimed."""
     rounds = models.PositiveIntegerField()
     tokens = models.PositiveBigIntegerField()
     cost = models.DecimalField(max_digits=14, decimal_places=6)
 
     class Meta:
         indexes = [
-            models.Index(fields=["seconds", "run"], name="card_by_seconds"),
-            models.Index(fields=["rounds", "run"], name="card_by_rounds"),
-            models.Index(fields=["tokens", "run"], name="card_by_tokens"),
-            models.Index(fields=["cost", "run"], name="card_by_cost"),
+            models.Index(fields=["seconds", "run"], name="search_row_by_seconds"),
+            models.Index(fields=["rounds", "run"], name="search_row_by_rounds"),
+            models.Index(fields=["tokens", "run"], name="search_row_by_tokens"),
+            models.Index(fields=["cost", "run"], name="search_row_by_cost"),
         ]
 
     def __str__(self) -> str:
-        return f"card of {self.run_id}"
+        return f"search row of {self.run_id}"
 
 
-class RunTally(models.Model):
-    """How many runs of an agent and a person ended in one way on one day, in UTC."""
+class DailyRunStats(models.Model):
+    """Number of runs per agent, owner, status and UTC day."""
 
     day = models.DateField()
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="+")
@@ -51,7 +51,7 @@ class RunTally(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["day", "agent", "owner", "status"], name="run_tally_once"
+                fields=["day", "agent", "owner", "status"], name="daily_run_stats_once"
             )
         ]
 
@@ -60,11 +60,11 @@ class RunTally(models.Model):
 
 
 class RunTool(models.Model):
-    """A run that is over called this tool."""
+    """A tool that an ended run called."""
 
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="called")
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="called_tools")
     tool = models.CharField(max_length=200)
-    """The name the model called."""
+    """The name that the model called."""
 
     class Meta:
         constraints = [
@@ -77,7 +77,7 @@ class RunTool(models.Model):
 
 
 class RunTag(models.Model):
-    """A word that people put on a run to find it again."""
+    """A label that people put on a run."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="tags")
     name = models.CharField(max_length=40)
@@ -94,14 +94,14 @@ class RunTag(models.Model):
 
 
 class SavedFilter(models.Model):
-    """A list of runs that somebody wants to come back to."""
+    """A saved filter of the list of runs."""
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="saved_filters"
     )
     name = models.CharField(max_length=60)
     query = models.CharField(max_length=1000)
-    """The query string of the list, without its place in the pages."""
+    """The query string of the list, without its page."""
 
     class Meta:
         ordering = ["name"]

@@ -1,4 +1,4 @@
-"""A run: its state, lease and fence, and what a person did to it."""
+"""A run: its state, lease and fence, and what people did to it."""
 
 from typing import Any, Self
 
@@ -6,19 +6,26 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
-from runs.engine.stopping import is_sentence
+from runs.engine.stopping import is_stop_message
 from runs.models.agents import Agent, AgentVersion, Spec
 from runs.models.schedules import Schedule
 from runs.models.workers import Worker
-from tools.ownership import own_rows
+from tools.ownership import filter_own_rows
 
-OVER = ["succeeded", "stopped", "failed", "cancelled"]
-UNFINISHED = ["queued", "running", "awaiting_approval", "awaiting_decision", "waiting"]
+FINISHED_STATUSES = ["succeeded", "limit_reached", "failed", "canceled"]
+UNFINISHED_STATUSES = [
+    "queued",
+    "running",
+    "awaiting_approval",
+    "awaiting_decision",
+    "waiting",
+]
 
 
 class Conversation(models.Model):
-    """Runs of one agent that follow one another; earlier turns reach the model."""
+    """Consecutive runs of one agent; the model sees earlier turns."""
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="conversations"
@@ -28,13 +35,13 @@ class Conversation(models.Model):
     )
     title = models.CharField(max_length=200, blank=True)
     is_test = models.BooleanField(default=False)
-    """A test chat of the agent's page: runs of the draft."""
+    """A test chat on the agent's page: runs of the draft."""
     branch_of = models.ForeignKey(
         "self", null=True, on_delete=models.SET_NULL, related_name="branches"
     )
-    """Where its first turns are, those before `branch_at`."""
+    """The conversation that has its turns before `branch_at`."""
     branch_at = models.PositiveBigIntegerField(null=True, db_index=True)
-    """Number of the run in whose place this conversation goes on otherwise."""
+    """Number of the run that this branch replaces."""
     created_at = models.DateTimeField(auto_now_add=True)
     archived_at = models.DateTimeField(null=True, blank=True)
 
@@ -43,46 +50,44 @@ class Conversation(models.Model):
 
 
 class RunQuerySet(models.QuerySet["Run"]):
-    """Runs by who may see them."""
-
     def visible_to(self, user: User | AnonymousUser) -> Self:
-        """Return one's own runs; all for superusers."""
-        return own_rows(self, user)
+        """Return the user's own runs; all for superusers."""
+        return filter_own_rows(self, user)
 
 
 class Run(models.Model):
     """One execution of an agent, durable from its first row to its last."""
 
     class Status(models.TextChoices):
-        """Where a run is; `runs.services.move` is the only writer."""
+        """Changed only by `runs.store.transitions`."""
 
-        QUEUED = "queued", "Queued"
-        RUNNING = "running", "Running"
-        AWAITING_APPROVAL = "awaiting_approval", "Needs approval"
-        AWAITING_DECISION = "awaiting_decision", "Needs a decision"
-        WAITING = "waiting", "Waiting"
-        SUCCEEDED = "succeeded", "Succeeded"
-        STOPPED = "stopped", "Stopped"
-        FAILED = "failed", "Failed"
-        CANCELLED = "cancelled", "Cancelled"
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        AWAITING_APPROVAL = "awaiting_approval", _("Awaiting approval")
+        AWAITING_DECISION = "awaiting_decision", _("Awaiting decision")
+        WAITING = "waiting", _("Waiting")
+        SUCCEEDED = "succeeded", _("Succeeded")
+        LIMIT_REACHED = "limit_reached", _("Limit reached")
+        FAILED = "failed", _("Failed")
+        CANCELED = "canceled", _("Canceled")
 
     class StopReason(models.TextChoices):
-        """Which limit ended a stopped run."""
+        """The limit that ended a run with status `limit_reached`."""
 
-        ITERATIONS = "iterations", "rounds"
-        TIME = "time", "working time"
-        TOKENS = "tokens", "tokens"
-        COST = "cost", "cost"
-        LOOP = "loop", "a loop without progress"
-        EXPIRED = "expired", "an approval that expired"
+        ITERATIONS = "iterations", _("Round limit reached")
+        TIME = "time", _("Time limit reached")
+        TOKENS = "tokens", _("Token budget used up")
+        COST = "cost", _("Cost budget used up")
+        LOOP = "loop", _("Loop without progress")
+        EXPIRED = "expired", _("Approval expired")
 
     class Source(models.TextChoices):
-        """How a run was started."""
+        """How a run was started; the labels follow a name: "ann, through the API"."""
 
-        PAGE = "page", "on the page"
-        API = "api", "by the API"
-        SCHEDULE = "schedule", "by a schedule"
-        PARENT = "parent", "by another run"
+        PAGE = "page", _("in the dashboard")
+        API = "api", _("through the API")
+        SCHEDULE = "schedule", _("by a schedule")
+        PARENT = "parent", _("by another run")
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs"
@@ -104,13 +109,13 @@ class Run(models.Model):
         "self", null=True, on_delete=models.SET_NULL, related_name="forks"
     )
     fork_index = models.PositiveIntegerField(null=True)
-    """How many of its steps are copies; null for a run that is no fork."""
+    """How many of its steps are copies; null for a run that is not a fork."""
     fork_row = models.PositiveIntegerField(null=True)
-    """The number of the row, in both runs, at which they part."""
+    """The row number, the same in both runs, from which they differ."""
     fork_edits = models.JSONField(default=list)
-    """What was changed there: prompt, model, tools, limits, reply, observation."""
+    """What was changed: prompt, model, tools, limits, reply, observation."""
     earlier_inputs = models.JSONField(null=True)
-    """With what the reused calls were asked, where a fork has other inputs.
+    """The inputs of copied calls, if a fork has other inputs.
 
     `[[number, inputs], …]`: the first whose number is above a call's own counts.
     """
@@ -124,13 +129,13 @@ class Run(models.Model):
         related_name="runs",
         db_index=False,
     )
-    """Which one started it; null also where that is deleted."""
+    """The schedule that started it; null also if that was deleted."""
     is_test = models.BooleanField(default=False)
     title = models.CharField(max_length=200, blank=True)
     """The first line of the question, for lists."""
     inputs = models.JSONField(default=dict)
     turn_ids = models.JSONField(default=list)
-    """Earlier runs of the conversation that the model gets to see, frozen at start."""
+    """Earlier runs of the conversation that the model sees, frozen at the start."""
 
     status = models.CharField(max_length=20, choices=Status, default=Status.QUEUED)
     stop_reason = models.CharField(max_length=12, choices=StopReason, blank=True)
@@ -142,22 +147,22 @@ class Run(models.Model):
     seq = models.PositiveBigIntegerField(default=0)
     """Raised by every committed change; never part of a condition."""
     next_index = models.PositiveIntegerField(default=0)
-    """Index of the next step; the reply commit is conditional on it."""
+    """Index of the next step; a reply is committed only if this is unchanged."""
     next_number = models.PositiveIntegerField(default=0)
     """Number of the next model call."""
     fence = models.PositiveIntegerField(default=0)
-    """Raised by every claim; a worker with an older one is a zombie."""
+    """Raised by every claim; a worker with a lower one has lost the run."""
     lease_until = models.DateTimeField(null=True)
     worker = models.ForeignKey(
         Worker, null=True, on_delete=models.SET_NULL, related_name="runs"
     )
-    """Who has it, or had it last."""
-    rung_at = models.DateTimeField(null=True)
-    not_before = models.DateTimeField(null=True)
-    rescues = models.PositiveSmallIntegerField(default=0)
-    """Claims after a lost lease in a row, without a new step."""
+    """The worker that has the run, or had it last."""
+    enqueued_at = models.DateTimeField(null=True)
+    available_at = models.DateTimeField(null=True)
+    recoveries = models.PositiveSmallIntegerField(default=0)
+    """Consecutive claims after a lost lease without a new step."""
     cancel_requested_at = models.DateTimeField(null=True)
-    cancelled_by = models.ForeignKey(
+    canceled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
 
@@ -173,9 +178,9 @@ class Run(models.Model):
     output_tokens = models.PositiveBigIntegerField(default=0)
     cost = models.DecimalField(max_digits=14, decimal_places=6, default=0)
     rating = models.SmallIntegerField(null=True)
-    """What the person who asked thinks of the answer: 1 good, -1 poor."""
-    filed = models.BooleanField(default=False, db_default=False)
-    """Whether the card that lists search by says what the run is now."""
+    """1 for a good answer, -1 for a bad one."""
+    indexed = models.BooleanField(default=False, db_default=False)
+    """Whether the search row describes the run as it is now."""
 
     objects = RunQuerySet.as_manager()
 
@@ -186,10 +191,12 @@ class Run(models.Model):
             models.Index(fields=["status", "-id"], name="run_by_status"),
             models.Index(
                 fields=["queued_at"],
-                condition=Q(status__in=UNFINISHED),
+                condition=Q(status__in=UNFINISHED_STATUSES),
                 name="run_unfinished",
             ),
-            models.Index(fields=["id"], condition=Q(filed=False), name="run_unfiled"),
+            models.Index(
+                fields=["id"], condition=Q(indexed=False), name="run_not_indexed"
+            ),
             models.Index(
                 fields=["schedule", "-id"],
                 condition=Q(schedule__isnull=False),
@@ -198,12 +205,13 @@ class Run(models.Model):
             models.Index(  # few rows, however many runs a schedule has had
                 fields=["schedule", "ended_at"],
                 condition=Q(schedule__isnull=False, ended_at=None),
-                name="run_of_schedule_at_work",
+                name="run_unfinished_of_schedule",
             ),
         ]
         constraints = [
             models.CheckConstraint(
-                name="run_status_known", condition=Q(status__in=OVER + UNFINISHED)
+                name="run_status_known",
+                condition=Q(status__in=FINISHED_STATUSES + UNFINISHED_STATUSES),
             ),
             models.CheckConstraint(
                 name="run_lease_while_running_only",
@@ -212,13 +220,13 @@ class Run(models.Model):
             ),
             models.CheckConstraint(
                 name="run_over_has_an_end",
-                condition=Q(ended_at__isnull=False, status__in=OVER)
-                | Q(ended_at=None, status__in=UNFINISHED),
+                condition=Q(ended_at__isnull=False, status__in=FINISHED_STATUSES)
+                | Q(ended_at=None, status__in=UNFINISHED_STATUSES),
             ),
             models.CheckConstraint(
-                name="run_stopped_says_why",
-                condition=Q(status="stopped") & ~Q(stop_reason="")
-                | ~Q(status="stopped") & Q(stop_reason=""),
+                name="run_limit_has_a_reason",
+                condition=Q(status="limit_reached") & ~Q(stop_reason="")
+                | ~Q(status="limit_reached") & Q(stop_reason=""),
             ),
         ]
 
@@ -227,34 +235,36 @@ class Run(models.Model):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing happens any more, unless a person resumes it."""
-        return self.status in OVER
+        """Whether the run has ended; a person may still resume it."""
+        return self.status in FINISHED_STATUSES
 
     @property
     def answer(self) -> Any:
-        """What the model answered; None where a limit came before it."""
-        has_answer = self.status != "stopped" or not is_sentence(self.output)
+        """Return the model's answer; None if a limit came first."""
+        has_answer = self.status != "limit_reached" or not is_stop_message(self.output)
         return self.output if has_answer else None
 
     @property
     def can_resume(self) -> bool:
-        """Whether a person may continue it; who called an agent has gone on."""
-        return self.status in ("stopped", "failed") and self.parent_step_id is None
+        """Whether a person may resume it; a sub-agent's caller has already moved on."""
+        return (
+            self.status in ("limit_reached", "failed") and self.parent_step_id is None
+        )
 
     @property
     def needs_a_person(self) -> bool:
-        """Whether the run waits for an answer of a person."""
+        """Whether the run waits for a person's answer."""
         return self.status in ("awaiting_approval", "awaiting_decision")
 
 
 class Resume(models.Model):
-    """A person continued a stopped or failed run; its limits count from there."""
+    """A person resumed an ended run; its limits count from there."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="resumes")
     at_index = models.PositiveIntegerField()
     """How many steps the run had."""
     at_number = models.PositiveIntegerField()
-    """How many model calls it had; those at this index are set aside, not replayed."""
+    """How many model calls it had; calls at this index are dropped, not replayed."""
     limits = models.JSONField(default=dict)
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -269,7 +279,7 @@ class Resume(models.Model):
 
 
 class IdempotencyKey(models.Model):
-    """A client's own name for one request to start a run."""
+    """A client's name for one request to start a run."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"

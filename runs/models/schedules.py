@@ -1,4 +1,4 @@
-"""Schedules: when agents run by the clock."""
+"""Schedules that run agents at set times."""
 
 from typing import Self
 
@@ -6,63 +6,62 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from runs.models.agents import Agent
-from tools.ownership import own_rows
+from tools.ownership import filter_own_rows
 
 
 class ScheduleQuerySet(models.QuerySet["Schedule"]):
-    """Schedules by who may see them, and by whether they are on."""
-
     def visible_to(self, user: User | AnonymousUser) -> Self:
-        """Return one's own schedules; all for superusers."""
-        return own_rows(self, user)
+        """Return the user's own schedules; all for superusers."""
+        return filter_own_rows(self, user)
 
     def on(self) -> Self:
-        """Return those that start runs."""
+        """Return the enabled schedules."""
         return self.filter(next_at__isnull=False)
 
 
 class Schedule(models.Model):
     """An agent, its inputs, and the times at which it runs.
 
-    `next_at` says whether it is on: what is paused has no next time.
+    A disabled schedule has no `next_at`.
     """
 
     class Overlap(models.TextChoices):
-        """What happens when a time comes while an earlier run is not over."""
+        """What happens if the previous run has not ended at the next time."""
 
-        SKIP = "skip", "Leave that time out"
-        START = "start", "Start another run beside it"
+        SKIP = "skip", _("Skip that run")
+        START = "start", _("Start another run in parallel")
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="schedules"
     )
-    """Whose runs they are, and whose rights they have."""
+    """Owns the runs; they have this user's permissions."""
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="schedules")
     name = models.CharField(max_length=120)
     inputs = models.JSONField(default=dict)
     cron = models.CharField(max_length=120)
     """Minute, hour, day of the month, month, day of the week."""
     time_zone = models.CharField(max_length=60, default="UTC")
-    """The IANA name of the zone in which `cron` is read."""
+    """IANA name of the time zone of `cron`."""
     overlap = models.CharField(max_length=5, choices=Overlap, default=Overlap.SKIP)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
-    """When a person last changed it; starting runs leaves this alone."""
+    """When a person last changed it; starting runs does not count."""
 
     next_at = models.DateTimeField(null=True)
     last_at = models.DateTimeField(null=True)
-    """The last time that came: run, left out or refused."""
+    """The last time that came: run, skipped or refused."""
     last_run = models.ForeignKey(
         "runs.Run", null=True, on_delete=models.SET_NULL, related_name="+"
     )
     missed = models.PositiveIntegerField(default=0)
-    """Times that passed unseen just before `last_at`, which made up for them."""
+    """Times without a worker just before `last_at`; one run made up for all."""
     skipped = models.PositiveIntegerField(default=0)
-    """Times left out in a row, since an earlier run was not over."""
+    """Consecutive times skipped because an earlier run had not ended."""
     problem = models.TextField(blank=True)
-    """Why no run could be started at `problem_at`; empty once one could."""
+    """Why no run could start at `problem_at`; empty once one could."""
     problem_at = models.DateTimeField(null=True)
 
     objects = ScheduleQuerySet.as_manager()
@@ -92,5 +91,4 @@ class Schedule(models.Model):
 
     @property
     def is_on(self) -> bool:
-        """Whether it starts runs."""
         return self.next_at is not None

@@ -1,4 +1,4 @@
-"""Links that show one run to whoever has them, for a while."""
+"""Public links to single runs."""
 
 from django.conf import settings
 from django.db import models
@@ -7,19 +7,18 @@ from runs.models.runs import Run
 
 
 class RunShare(models.Model):
-    """A link to one run, read-only; only its hash is stored."""
+    """A read-only link to one run; only its hash is stored."""
 
     run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="shares")
     digest = models.CharField(max_length=64, unique=True)
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
     )
-    """The link ends when this person may not see the run any more."""
+    """The link stops working if this user may no longer see the run."""
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True)
-    seen = models.PositiveIntegerField(default=0)
-    """How often it was opened."""
+    open_count = models.PositiveIntegerField(default=0)
     seen_at = models.DateTimeField(null=True)
 
     class Meta:

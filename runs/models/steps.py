@@ -1,7 +1,8 @@
-"""What happened in a run: model calls with their attempts, and steps."""
+"""The history of a run: model calls with their attempts, and steps."""
 
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from runs.models.agents import Spec
 from runs.models.runs import Run
@@ -9,14 +10,12 @@ from tools.models import Tool
 
 
 class ModelCall(models.Model):
-    """One request that got a reply; the exact prompt is rebuilt from earlier rows."""
+    """A request that got a reply; its exact prompt is rebuilt from earlier rows."""
 
     class Purpose(models.TextChoices):
-        """Why the model was asked."""
-
-        PLAN = "plan", "Plans the next action"
-        EARLY_STOP = "early_stop", "Answers at the limit"
-        SUMMARY = "summary", "Sums up earlier rounds"
+        PLAN = "plan", _("Next action")
+        EARLY_STOP = "early_stop", _("Final answer at a limit")
+        SUMMARY = "summary", _("Summary of earlier rounds")
 
     run = models.ForeignKey(
         Run, on_delete=models.CASCADE, related_name="calls", db_index=False
@@ -25,17 +24,17 @@ class ModelCall(models.Model):
     """Position among the run's model calls, from 0; unique, so `run` is indexed."""
     purpose = models.CharField(max_length=10, choices=Purpose, default=Purpose.PLAN)
     at_index = models.PositiveIntegerField()
-    """How many steps the run had when it asked."""
+    """How many steps the run had at the request."""
     round = models.PositiveIntegerField()
     reply = models.JSONField()
-    """`runs.engine.types.Reply` as JSON, the provider's own message within."""
+    """`runs.engine.types.Reply` as JSON, with the provider's own message."""
     settings = models.JSONField(default=dict)
     """`ModelSettings` as sent."""
     model = models.CharField(max_length=200, blank=True)
     digest = models.CharField(max_length=64)
-    """SHA-256 of what was sent; see `runs.engine.digest`."""
+    """SHA-256 of the request; see `runs.engine.digest`."""
     left_out = models.JSONField(default=list)
-    """Rounds that the request did not show."""
+    """Rounds that the request left out."""
     input_tokens = models.PositiveIntegerField(default=0)
     cached_tokens = models.PositiveIntegerField(default=0)
     output_tokens = models.PositiveIntegerField(default=0)
@@ -43,20 +42,20 @@ class ModelCall(models.Model):
     cost = models.DecimalField(max_digits=14, decimal_places=6, default=0)
     started_at = models.DateTimeField()
     first_token = models.FloatField(null=True)
-    """Seconds until the first text arrived; null where nothing was streamed."""
+    """Seconds until the first text; null if nothing was streamed."""
     elapsed = models.FloatField()
-    """Seconds of the whole call; what the engine is told again on replay."""
+    """Seconds of the whole call; a replay gives the engine the same number."""
     copied_from = models.ForeignKey(
         "self", null=True, on_delete=models.SET_NULL, related_name="+"
     )
     is_copied = models.BooleanField(default=False)
-    """Reused by a fork, which paid nothing for it."""
+    """Reused by a fork, at no cost."""
     is_edited = models.BooleanField(default=False)
-    """The reply is a person's words, not the model's."""
+    """The reply was written by a person, not the model."""
     spec = models.ForeignKey(
         Spec, null=True, on_delete=models.PROTECT, related_name="+"
     )
-    """What a copied call was asked under; null for the run's own spec."""
+    """The spec of a copied call; null for the run's own spec."""
     created_seq = models.PositiveBigIntegerField()
     changed_seq = models.PositiveBigIntegerField()
 
@@ -72,22 +71,22 @@ class ModelCall(models.Model):
 
 
 class ModelAttempt(models.Model):
-    """One failed attempt of a model call, committed when it happened."""
+    """A failed attempt of a model call, committed when it failed."""
 
     run = models.ForeignKey(
         Run, on_delete=models.CASCADE, related_name="attempts", db_index=False
     )
     number = models.PositiveIntegerField()
-    """Number of the model call it was an attempt of."""
+    """Number of the model call."""
     attempt = models.PositiveIntegerField()
     code = models.CharField(max_length=40)
     message = models.TextField()
     status = models.PositiveSmallIntegerField(null=True)
-    """HTTP status, where there was one."""
-    shown = models.BooleanField(default=False)
-    """Whether text had been shown as a draft before it broke."""
+    """HTTP status, if there was one."""
+    was_streamed = models.BooleanField(default=False)
+    """Whether draft text had been shown before it failed."""
     retry_in = models.FloatField(null=True)
-    """Seconds until the next attempt; null where there was none."""
+    """Seconds until the next attempt; null if there was none."""
     started_at = models.DateTimeField()
     elapsed = models.FloatField()
     created_seq = models.PositiveBigIntegerField()
@@ -105,23 +104,21 @@ class ModelAttempt(models.Model):
 
 
 class AgentStep(models.Model):
-    """One action and what came of it; written as an intent before the tool runs."""
+    """An action and its outcome; written as an intent before the tool runs."""
 
     class Status(models.TextChoices):
-        """Where one call is."""
-
-        PLANNED = "planned", "Planned"
-        AWAITING_APPROVAL = "awaiting_approval", "Needs approval"
-        STARTED = "started", "Running"
-        SUCCEEDED = "succeeded", "Succeeded"
-        FAILED = "failed", "Failed"
-        REJECTED = "rejected", "Rejected"
-        UNKNOWN = "unknown", "Outcome unknown"
-        SKIPPED = "skipped", "Skipped"
-        CANCELLED = "cancelled", "Cancelled"
+        PLANNED = "planned", _("Planned")
+        AWAITING_APPROVAL = "awaiting_approval", _("Awaiting approval")
+        STARTED = "started", _("Running")
+        SUCCEEDED = "succeeded", _("Succeeded")
+        FAILED = "failed", _("Failed")
+        REJECTED = "rejected", _("Rejected")
+        UNKNOWN = "unknown", _("Unknown outcome")
+        SKIPPED = "skipped", _("Skipped")
+        CANCELED = "canceled", _("Canceled")
 
     ANSWERED = ("succeeded", "failed", "rejected", "skipped")
-    """Statuses with an observation that the model gets."""
+    """Statuses with an observation for the model."""
 
     run = models.ForeignKey(
         Run, on_delete=models.CASCADE, related_name="steps", db_index=False
@@ -130,10 +127,10 @@ class AgentStep(models.Model):
     model_call = models.ForeignKey(
         ModelCall, on_delete=models.CASCADE, related_name="steps"
     )
-    """The reply that asked for it."""
+    """The reply that requested it."""
     round = models.PositiveIntegerField()
     tool = models.CharField(max_length=200)
-    """The registered name; the requested one if unknown; `_Exception` (R1)."""
+    """The registered name, or the requested one if unknown; `_Exception` (R1)."""
     tool_ref = models.ForeignKey(
         Tool, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -145,7 +142,7 @@ class AgentStep(models.Model):
     status = models.CharField(max_length=20, choices=Status, default=Status.PLANNED)
     observation = models.TextField(blank=True)
     value = models.JSONField(null=True)
-    """The tool's value where it may be the output; elsewhere the observation is all."""
+    """The tool's value, if it may become the output."""
     attempts = models.PositiveSmallIntegerField(default=0)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
@@ -154,15 +151,14 @@ class AgentStep(models.Model):
     duration = models.FloatField(null=True)
     """Seconds of this call alone."""
     usage = models.JSONField(null=True)
-    """What the child run of an agent's call has used, `{"tokens": …, "cost": …}`; it
-    counts against the budget."""
+    """Usage of a sub-agent's run, `{"tokens": …, "cost": …}`; part of the budget."""
     copied_from = models.ForeignKey(
         "self", null=True, on_delete=models.SET_NULL, related_name="+"
     )
     is_copied = models.BooleanField(default=False)
-    """Reused by a fork: its observation holds, whatever tools the fork has."""
+    """Reused by a fork: the observation holds, whatever tools the fork has."""
     is_edited = models.BooleanField(default=False)
-    """The observation is a person's words, not the tool's."""
+    """The observation was written by a person, not the tool."""
     created_seq = models.PositiveBigIntegerField()
     changed_seq = models.PositiveBigIntegerField()
 
@@ -182,7 +178,7 @@ class AgentStep(models.Model):
                         "rejected",
                         "unknown",
                         "skipped",
-                        "cancelled",
+                        "canceled",
                     ]
                 ),
             ),

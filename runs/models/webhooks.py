@@ -1,4 +1,4 @@
-"""Webhooks: who is told what became of runs, and each telling."""
+"""Webhooks and the deliveries of their events."""
 
 from typing import Self
 
@@ -6,70 +6,69 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
 
 from runs.models.agents import Agent
 from runs.models.runs import Run
-from tools.ownership import own_rows
+from tools.ownership import filter_own_rows
 from tools.secrets import seal, unseal
 
 
-class Event(models.TextChoices):
-    """What can be told of a run."""
+class WebhookEvent(models.TextChoices):
+    """The events of a run, labeled as its statuses are."""
 
-    NEEDS_APPROVAL = "run.needs_approval", "waits for an approval"
-    NEEDS_DECISION = "run.needs_decision", "waits for a decision"
-    SUCCEEDED = "run.succeeded", "succeeded"
-    STOPPED = "run.stopped", "reached a limit"
-    FAILED = "run.failed", "failed"
-    CANCELLED = "run.cancelled", "was cancelled"
+    NEEDS_APPROVAL = "run.needs_approval", _("Awaiting approval")
+    NEEDS_DECISION = "run.needs_decision", _("Awaiting decision")
+    SUCCEEDED = "run.succeeded", _("Succeeded")
+    LIMIT_REACHED = "run.limit_reached", _("Limit reached")
+    FAILED = "run.failed", _("Failed")
+    CANCELED = "run.canceled", _("Canceled")
 
 
-TEST = "test"
-"""The event of a delivery that a person asked for; of no run."""
+TEST_EVENT = "test"
+"""The event of a test delivery, which belongs to no run."""
 
 
 class WebhookQuerySet(models.QuerySet["Webhook"]):
-    """Webhooks by who may see and change them."""
-
     def visible_to(self, user: User | AnonymousUser) -> Self:
-        """Return one's own webhooks; all for superusers."""
-        return own_rows(self, user)
+        """Return the user's own webhooks; all for superusers."""
+        return filter_own_rows(self, user)
 
 
 class Webhook(models.Model):
-    """An address that is told of runs, and of which of them."""
+    """An address that is notified of events, and of which."""
 
     class Shape(models.TextChoices):
-        """What is sent."""
+        """The format of the request body."""
 
-        EVENT = "event", "The event, for a program"
-        TEXT = "text", "A line of text, for a chat"
+        EVENT = "event", _("Event as JSON")
+        TEXT = "text", _("Text message for a chat")
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="webhooks"
     )
     name = models.CharField(max_length=120)
     host = models.CharField(max_length=300)
-    """Scheme, host and port of the address, to be shown."""
+    """Scheme, host and port of the address, which may be shown."""
     sealed_url = models.TextField()
-    """The whole address: many a chat takes whatever comes to it, so it is a secret."""
+    """The whole address. Secret: many chat services accept any request to it."""
     shape = models.CharField(max_length=8, choices=Shape, default=Shape.EVENT)
     events = models.JSONField(default=list)
-    """Values of `Event`."""
+    """Values of `WebhookEvent`."""
     agent = models.ForeignKey(
         Agent, null=True, blank=True, on_delete=models.CASCADE, related_name="webhooks"
     )
-    """The only agent whose runs are told; null for all."""
+    """The only agent whose runs are reported; null for all."""
     everything = models.BooleanField(default=False)
-    """Runs of everyone; counts only while the owner is a superuser."""
+    """Runs of everyone; applies only while the owner is a superuser."""
     is_on = models.BooleanField(default=True)
     sealed_secret = models.TextField()
     """Signs each request; `whsec_` and 32 bytes in base64."""
     sealed_old_secret = models.TextField(blank=True)
     old_secret_until = models.DateTimeField(null=True)
-    """Until then the secret before the last rotation signs too."""
+    """Until then the previous secret signs too."""
     failing_since = models.DateTimeField(null=True)
-    """When the first of the attempts failed that did since the last one that worked."""
+    """When the first attempt failed since the last success."""
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = WebhookQuerySet.as_manager()
@@ -85,7 +84,7 @@ class Webhook(models.Model):
         return self.name
 
     def set_url(self, url: str) -> None:
-        """Seal the address; the scheme, host and port of it may be shown."""
+        """Seal the address, and set `host`."""
         self.sealed_url = seal(url)
         self.host = "/".join(url.split("/")[:3]).partition("?")[0]
 
@@ -95,14 +94,12 @@ class Webhook(models.Model):
 
 
 class Delivery(models.Model):
-    """One event on its way to one webhook; written with the change it tells of."""
+    """One event for one webhook, written in the transaction of the change."""
 
     class Status(models.TextChoices):
-        """Where it is."""
-
-        WAITING = "waiting", "Waiting"
-        DELIVERED = "delivered", "Delivered"
-        FAILED = "failed", "Failed"
+        WAITING = "waiting", _("Waiting")
+        DELIVERED = "delivered", _("Delivered")
+        FAILED = "failed", _("Failed")
 
     webhook = models.ForeignKey(
         Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False
@@ -112,43 +109,43 @@ class Delivery(models.Model):
     )
     """Null for a test."""
     seq = models.PositiveBigIntegerField(default=0)
-    """The run's when it came into the state that is told."""
+    """`Run.seq` of the change that is reported."""
     event = models.CharField(max_length=24)
-    """A value of `Event`, or `TEST`."""
+    """A value of `WebhookEvent`, or `TEST_EVENT`."""
     facts = models.JSONField(default=dict)
-    """What the run was at that moment: reason, error, usage."""
+    """The run at that moment: reason, error, usage."""
     status = models.CharField(
         max_length=10, choices=Status, default=Status.WAITING, db_default=Status.WAITING
     )
     attempts = models.PositiveSmallIntegerField(default=0, db_default=0)
-    """Requests begun; a sender writes only while this is what it found."""
-    not_before = models.DateTimeField(null=True)
+    """Requests begun. A sender may settle a delivery only if this is unchanged."""
+    available_at = models.DateTimeField(null=True)
     """When the next attempt is due, while it waits."""
-    taken_until = models.DateTimeField(null=True)
-    """Until when an attempt under way has it."""
-    rung_at = models.DateTimeField(null=True)
-    answered = models.PositiveSmallIntegerField(null=True)
-    """The HTTP status of the last answer."""
-    answer = models.TextField(default="", db_default="")
-    """The beginning of the last answer's text."""
+    lease_until = models.DateTimeField(null=True)
+    """Until when the attempt in progress holds it."""
+    enqueued_at = models.DateTimeField(null=True)
+    response_status = models.PositiveSmallIntegerField(null=True)
+    """HTTP status of the last response."""
+    response_text = models.TextField(default="", db_default="")
+    """The beginning of the last response."""
     error = models.TextField(default="", db_default="")
-    """Why the last attempt failed, in a sentence."""
+    """Why the last attempt failed, as a sentence."""
     duration_ms = models.PositiveIntegerField(null=True)
-    """Of the last attempt."""
+    """Duration of the last attempt."""
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
         indexes = [
             models.Index(
-                fields=["webhook", "not_before"],
+                fields=["webhook", "available_at"],
                 condition=Q(status="waiting"),
                 name="delivery_due",
             ),
             models.Index(
                 fields=["webhook"],
-                condition=Q(taken_until__isnull=False),
-                name="delivery_taken",
+                condition=Q(lease_until__isnull=False),
+                name="delivery_leased",
             ),
             models.Index(fields=["webhook", "-id"], name="delivery_by_webhook"),
             models.Index(fields=["created_at"], name="delivery_by_age"),
@@ -159,12 +156,12 @@ class Delivery(models.Model):
             ),
             models.CheckConstraint(
                 name="delivery_over_has_an_end",
-                condition=Q(status="waiting", ended_at=None, not_before__isnull=False)
+                condition=Q(status="waiting", ended_at=None, available_at__isnull=False)
                 | Q(
                     ~Q(status="waiting"),
                     ended_at__isnull=False,
-                    not_before=None,
-                    taken_until=None,
+                    available_at=None,
+                    lease_until=None,
                 ),
             ),
         ]

@@ -1,4 +1,4 @@
-"""Worker processes and their signs of life."""
+"""Worker processes and samples of the queue."""
 
 from django.db import models
 
@@ -13,9 +13,9 @@ class Worker(models.Model):
     pool = models.CharField(max_length=20, default="threads")
     threads = models.PositiveIntegerField(default=1)
     running = models.PositiveIntegerField(default=0)
-    """Runs it has now."""
-    left_behind = models.PositiveIntegerField(default=0)
-    """Function tools past their deadline that still hold a thread."""
+    """Runs it is executing."""
+    abandoned_calls = models.PositiveIntegerField(default=0)
+    """Function tool calls past their deadline that still hold a thread."""
     version = models.CharField(max_length=40, blank=True)
     started_at = models.DateTimeField()
     last_heartbeat = models.DateTimeField()
@@ -29,7 +29,7 @@ class Worker(models.Model):
 
 
 class QueueSample(models.Model):
-    """How the queue was in one minute, written by the first worker that looked."""
+    """The queue in one minute, written by the first worker that looked."""
 
     minute = models.DateTimeField(unique=True)
     queued = models.PositiveIntegerField()

@@ -1,4 +1,4 @@
-"""The first start: somebody who can sign in, the built-in tools, and the demo."""
+"""The first start: a user who can sign in, the built-in tools and the demo."""
 
 from typing import NamedTuple
 
@@ -7,10 +7,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from runs.models import Agent, AgentTool, Provider, ProviderModel
-from runs.services.publish_agent import publish_agent
+from runs.services.agents.publish import publish_agent
+from tools.definition.ensure_builtin import ensure_builtin_tools
 from tools.models import Tool
 from tools.ownership import Visibility
-from tools.services import ensure_builtin_tools
 
 OPERATOR = "admin"
 DEMO_PROVIDER = "demo"
@@ -21,7 +21,7 @@ DEMO_CALLER = "trip-chooser"
 
 
 class DemoAgent(NamedTuple):
-    """An agent that shows something that can happen to a run."""
+    """An agent that demonstrates one outcome of a run."""
 
     slug: str
     name: str
@@ -34,29 +34,29 @@ class DemoAgent(NamedTuple):
 PLANNER = DemoAgent(
     DEMO_AGENT,
     "Travel planner",
-    "Looks at the weather of a city and plans a day out.",
+    "Checks the weather of a city and plans a day trip.",
 )
 CALLER = DemoAgent(
     DEMO_CALLER,
     "Trip chooser",
-    "Asks the travel planner about several cities, and compares.",
+    "Asks the travel planner about several cities and compares them.",
 )
 CAUTIOUS = DemoAgent(
     "cautious-planner",
     "Cautious planner",
-    "Asks you before it looks at the weather.",
+    "Needs your approval before it checks the weather.",
     policy=AgentTool.Policy.ASK,
 )
 HASTY = DemoAgent(
     "hasty-planner",
     "Hasty planner",
-    "May ask its model once only, so it stops at its limit: resume it with a new one.",
+    "Reaches its limit after one round. Resume the run with a higher limit.",
     rounds=1,
 )
 UNLUCKY = DemoAgent(
     "unlucky-planner",
     "Unlucky planner",
-    "Its model is always busy, so it fails: fork the run with the model demo-planner.",
+    "Fails because its model is always busy. Fork the run with demo-planner.",
     model="demo-fails",
 )
 
@@ -64,32 +64,32 @@ UNLUCKY = DemoAgent(
 DEMO_SLUGS = tuple(one.slug for one in (PLANNER, CALLER, CAUTIOUS, HASTY, UNLUCKY))
 
 
-class Bootstrapped(NamedTuple):
-    """Who runs this installation, and whether the demo was made just now."""
+class BootstrapResult(NamedTuple):
+    """The operator, and whether the demo was created by this call."""
 
     operator: User
-    made_demo: bool
+    has_created_demo: bool
 
 
 @transaction.atomic
-def bootstrap() -> Bootstrapped:
-    """Make what is missing; change nothing that is there, however often it is called.
+def bootstrap() -> BootstrapResult:
+    """Create what is missing; calling it again changes nothing.
 
-    The demo is made once, where settings ask for it and there is no provider and no
-    agent yet; so what a person changed, archived or deleted stays that way.
+    The demo is created once, if the settings ask for it and there are no providers
+    and no agents; so what a user changed, archived or deleted stays that way.
     """
-    operator = the_operator()
+    operator = get_or_create_operator()
     ensure_builtin_tools(operator)
     has_demo = settings.DEMO and not (
         Provider.objects.exists() or Agent.objects.exists()
     )
     if has_demo:
-        make_demo(operator)
-    return Bootstrapped(operator, has_demo)
+        create_demo(operator)
+    return BootstrapResult(operator, has_demo)
 
 
-def the_operator() -> User:
-    """Return the first active superuser; make `admin`, without password, if none."""
+def get_or_create_operator() -> User:
+    """Return the first active superuser; create `admin`, without password, if none."""
     found = (
         User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
     )
@@ -99,12 +99,12 @@ def the_operator() -> User:
     while User.objects.filter(username=name).exists():
         number += 1
         name = f"{OPERATOR}-{number}"
-    # Without a password nobody signs in but by a login link, until one is set.
+    # Without a password only a login link signs in, until one is set.
     return User.objects.create_superuser(name, password=None)
 
 
-def make_demo(owner: User) -> None:
-    """Make the offline provider, agents that plan a day out, and one that asks one."""
+def create_demo(owner: User) -> None:
+    """Create the offline provider, demo agents, and an agent that calls one of them."""
     provider = Provider.objects.create(
         slug=DEMO_PROVIDER,
         name="Demo (no network)",
@@ -116,16 +116,16 @@ def make_demo(owner: User) -> None:
     ProviderModel.objects.create(
         provider=provider, name=DEMO_MODEL, functions=True, streaming=True
     )
-    planner = _make_agent(PLANNER, provider=provider)
+    planner = _create_demo_agent(PLANNER, provider=provider)
     for variant in (CAUTIOUS, HASTY, UNLUCKY):
-        _make_agent(variant, provider=provider)
-    _make_agent(CALLER, provider=provider, calls=planner)
+        _create_demo_agent(variant, provider=provider)
+    _create_demo_agent(CALLER, provider=provider, calls=planner)
 
 
-def _make_agent(
+def _create_demo_agent(
     demo: DemoAgent, *, provider: Provider, calls: Agent | None = None
 ) -> Agent:
-    """Make and publish an agent that calls another one, or looks at the weather."""
+    """Create and publish an agent that calls another one, or checks the weather."""
     owner = provider.owner
     agent = Agent.objects.create(
         slug=demo.slug,
@@ -143,5 +143,5 @@ def _make_agent(
         AgentTool.objects.create(
             agent=agent, tool=tool, sub_agent=calls, policy=demo.policy
         )
-    publish_agent(agent, by=owner, note="Made at the first start")
+    publish_agent(agent, by=owner, note="Created at the first start")
     return agent

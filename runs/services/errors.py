@@ -3,29 +3,33 @@
 RunsError
   InputsRefused        an input is missing, unknown or not a text
   SpecRefused          the agent cannot run as it is
-  NotAllowed           the person may not do this
-  CannotShare          the run has too many links, or the time makes no sense
+  NotAllowed           the user may not do this
+  CannotShare          the run has too many links, or the lifetime is out of range
   CannotFork           the run has no such step, or an edit does not fit it
-  CannotResume         the run is not stopped or failed, or a limit is too low
+  CannotResume         the run cannot be resumed, or a limit is too low
   AlreadyDecided       another person, or another click, was first
-  NotShown             the answer is to another call than the one that waits
-  ArgumentsRefused     arguments a person has changed do not fit the tool
-  AgentCircle          an agent would come to call itself
-  DraftMoved           the draft was saved elsewhere since it was opened
-  ScheduleMoved        the schedule was changed elsewhere since it was opened
-  NameTaken            the owner has another schedule of that name
-  CronRefused          times of a schedule that cannot be, one class for each reason
+  ShownCallChanged     the answer is to another call than the pending one
+  ArgumentsRefused     edited arguments do not fit the tool
+  AgentCycle           an agent would call itself
+  DraftConflict        the draft was saved elsewhere since it was opened
+  ScheduleConflict     the schedule was changed elsewhere since it was opened
+  ScheduleNameInUse    the owner has another schedule with that name
+  CronRefused          a cron expression is not valid, one class for each reason
     NotFiveFields      fewer or more than five fields
-    BadCronField       a field says what it cannot
-    CronTooLong        more than anybody means
+    BadCronField       a field has a value that is not allowed
+    CronTooLong        the expression is too long
     NeverDue           a day that no month has
   NotPublished         a schedule runs published versions only
-  OwnerAway            the account of a schedule's owner is switched off
-  StillAtWork          an earlier run of the schedule is not over
+  OwnerDisabled        the account of a schedule's owner is disabled
+  PreviousRunActive    an earlier run of the schedule has not ended
+
+Messages are for people and are translated when the error is raised.
 """
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
+
+from django.utils.translation import gettext as _
 
 if TYPE_CHECKING:
     from runs.models import Decision
@@ -59,54 +63,55 @@ class SpecRefused(RunsError):
 
 
 class NotAllowed(RunsError):
-    """The person may not do this."""
+    """The user may not do this."""
 
 
 class CannotResume(RunsError):
-    """A run cannot be continued this way."""
+    """A run cannot be resumed, or not with these limits."""
 
 
 class CannotShare(RunsError):
-    """A link to a run cannot be made."""
+    """A link to a run cannot be created."""
 
 
 class CannotFork(RunsError):
-    """A run cannot be forked there, or not like this."""
+    """A run cannot be forked there, or not with these edits."""
 
 
 class AlreadyDecided(RunsError):
-    """The question had an answer already; `decision` is as it is now."""
+    """A decision had an answer already; `decision` is as it is now."""
 
     def __init__(self, decision: "Decision") -> None:
         decision.refresh_from_db()
         self.decision = decision
-        who = (
-            decision.by.get_full_name() or decision.by.get_username()
-            if decision.by
-            else ""
-        )
-        word = decision.get_answer_display()
+        answer = decision.get_answer_display()
+        by = decision.by
         if decision.answer == "withdrawn":
-            told = "The run has ended, so nothing needs an answer here any more."
-        elif not who:
-            told = f"This was answered before: {word}."
+            message = _("The run has ended. An answer is no longer needed.")
+        elif by is None:
+            message = _("Already answered: %(answer)s.") % {"answer": answer}
         else:
-            told = f"{who} has answered this before: {word}."
-        super().__init__(told)
+            message = _("%(name)s already answered this: %(answer)s.") % {
+                "name": by.get_full_name() or by.get_username(),
+                "answer": answer,
+            }
+        super().__init__(message)
 
 
-class NotShown(RunsError):
-    """What a person was shown is not what waits for an answer."""
+class ShownCallChanged(RunsError):
+    """What a person was shown is not the pending call."""
 
     def __init__(self) -> None:
         super().__init__(
-            "The call that waits is not the one you were shown. Nothing was answered; "
-            "look at it again."
+            _(
+                "The pending call is no longer the one you were shown. Your answer "
+                "was not saved. Review the call again."
+            )
         )
 
 
 class ArgumentsRefused(RunsError):
-    """Arguments that a person has changed do not fit the tool's schema."""
+    """Edited arguments do not fit the tool's schema."""
 
     def __init__(self, errors: Iterable[FieldError]) -> None:
         self.errors = list(errors)
@@ -118,88 +123,108 @@ class ArgumentsRefused(RunsError):
         )
 
 
-class AgentCircle(RunsError):
+class AgentCycle(RunsError):
     """Agents would call one another without end."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        way = " → ".join(names)
         super().__init__(
-            f"An agent cannot call itself, and it would: {way}. Take one of them out."
+            _(
+                "An agent cannot call itself, directly or through others: %(path)s. "
+                "Remove one of these agents."
+            )
+            % {"path": " → ".join(names)}
         )
 
 
-class DraftMoved(RunsError):
-    """A later draft would be overwritten by one that does not know it."""
+class DraftConflict(RunsError):
+    """Saving would overwrite a later draft."""
 
     def __init__(self) -> None:
         super().__init__(
-            "This draft was saved somewhere else after this page was opened: in "
-            "another tab, or by somebody else. What is typed here is not saved."
+            _(
+                "This draft was saved in another tab or by another user after you "
+                "opened this page. Your changes are not saved."
+            )
         )
 
 
-class ScheduleMoved(RunsError):
-    """Later changes of a schedule would be overwritten."""
+class ScheduleConflict(RunsError):
+    """Saving would overwrite later changes of a schedule."""
 
     def __init__(self) -> None:
         super().__init__(
-            "This schedule was changed somewhere else after this page was opened: in "
-            "another tab, or by somebody else. What is typed here is not saved."
+            _(
+                "This schedule was changed in another tab or by another user after "
+                "you opened this page. Your changes are not saved."
+            )
         )
 
 
-class NameTaken(RunsError):
-    """The owner has another schedule of that name."""
+class ScheduleNameInUse(RunsError):
+    """The owner has another schedule with that name."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"There is a schedule {name!r} of the same owner already. Give this one "
-            "another name."
+            _('The owner already has a schedule named "%(name)s". Enter another name.')
+            % {"name": name}
         )
 
 
 class CronRefused(RunsError):
-    """Times of a schedule that cannot be."""
+    """A cron expression is not valid."""
 
 
 class NotFiveFields(CronRefused):
     """An expression has another number of fields."""
 
     def __init__(self, number: int) -> None:
-        fields = "minute, hour, day of the month, month and day of the week"
-        more = (
-            " There are no seconds: once a minute is the most."
+        message = (
+            _(
+                "Enter five fields, not %(number)s: minute, hour, day of the month, "
+                "month and day of the week. Seconds are not supported."
+            )
             if number == 6
-            else " Write for example 0 9 * * 1-5."
+            else _(
+                "Enter five fields, not %(number)s: minute, hour, day of the month, "
+                "month and day of the week. Example: 0 9 * * 1-5."
+            )
         )
-        super().__init__(f"Write five fields: {fields}. These are {number}.{more}")
+        super().__init__(message % {"number": number})
 
 
 class BadCronField(CronRefused):
-    """One of the five fields says what it cannot."""
+    """A field of an expression has a value that is not allowed."""
 
     def __init__(self, name: str, written: str, allowed: str) -> None:
-        shown = written if len(written) <= 20 else f"{written[:20]}…"
+        value = written if len(written) <= 20 else f"{written[:20]}…"
         super().__init__(
-            f"The {name} cannot be {shown!r}. Write {allowed}; lists like 1,2, ranges "
-            "like 1-5, steps like */10, or * for every one."
+            _(
+                '%(field)s: "%(value)s" is not valid. Enter %(allowed)s, a list like '
+                "1,2, a range like 1-5, a step like */10, or * for every value."
+            )
+            % {"field": name, "value": value, "allowed": allowed}
         )
 
 
 class CronTooLong(CronRefused):
-    """An expression that nobody could read."""
+    """An expression is too long."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"The five fields together have at most {most} characters.")
+        super().__init__(
+            _("Enter at most %(limit)s characters for the five fields.")
+            % {"limit": most}
+        )
 
 
 class NeverDue(CronRefused):
-    """The fields are right one by one, but no day fits all of them."""
+    """The fields are valid one by one, but no day fits all of them."""
 
     def __init__(self) -> None:
         super().__init__(
-            "No day fits this, so it would never start. Choose a day of the month "
-            "that one of the months has."
+            _(
+                "No date matches this expression, so the schedule would never run. "
+                "Choose a day that the selected months have."
+            )
         )
 
 
@@ -208,26 +233,35 @@ class NotPublished(RunsError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"The agent {name!r} has no published version. Publish one on its page: "
-            "a schedule runs what is published, not the draft."
+            _(
+                'The agent "%(name)s" has no published version. Publish one first: '
+                "schedules do not run drafts."
+            )
+            % {"name": name}
         )
 
 
-class OwnerAway(RunsError):
-    """Nothing is started for a person whose account is switched off."""
+class OwnerDisabled(RunsError):
+    """Nothing is started for a user whose account is disabled."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"The account of {name}, who owns the schedule, is switched off. An "
-            "administrator can switch it on."
+            _(
+                "The account of %(name)s, who owns the schedule, is disabled. Ask an "
+                "administrator to enable it."
+            )
+            % {"name": name}
         )
 
 
-class StillAtWork(RunsError):
-    """Another run was not asked for while an earlier one is not over."""
+class PreviousRunActive(RunsError):
+    """No other run is started while an earlier one has not ended."""
 
     def __init__(self, run_id: int) -> None:
         super().__init__(
-            f"Run {run_id} of this schedule is still at work, or waits for a person. "
-            "Nothing was started beside it."
+            _(
+                "Run %(run)s of this schedule has not ended, so no other run was "
+                "started."
+            )
+            % {"run": run_id}
         )

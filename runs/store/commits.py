@@ -1,4 +1,4 @@
-"""Each write of a worker: one fenced transaction that raises `seq`, or none at all."""
+"""Each write of a worker: one fenced transaction that increments `seq`."""
 
 import logging
 import time
@@ -17,34 +17,40 @@ from django.db import (
     transaction,
 )
 
-from runs.engine.clean import clean_json, clean_text
 from runs.engine.effects import CallModel, PlannedStep, ToolResult
+from runs.engine.parsing.clean import clean_json, clean_text
 from runs.engine.types import Reply, Usage
 from runs.models import AgentStep, ModelAttempt, ModelCall, Run
-from runs.services.fenced import Commit, NewReply, send
-from runs.services.held import Cancelled, Held, LeaseLost, ShuttingDown, process
-from runs.services.move import announce
+from runs.store.claims import (
+    ClaimedRun,
+    LeaseLost,
+    RunCanceled,
+    ShuttingDown,
+    worker_state,
+)
+from runs.store.fenced_commit import Commit, NewReply, write_commit
+from runs.store.transitions import notify_run_changed
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-AWAY_SECONDS = 1.0
-"""Between two tries to reach a database that is away."""
+DATABASE_RETRY_SECONDS = 1.0
+"""Seconds between two attempts to reach a database that is not available."""
 
-MOST_TOKENS = 2_147_483_647
-"""What a column holds; a server that claims more is not believed."""
+MAX_TOKEN_COUNT = 2_147_483_647
+"""What the column holds; a larger count reported by a server is cut."""
 
-RAISE_SEQ = """
+INCREMENT_SEQ = """
     UPDATE runs_run SET seq = seq + 1
     WHERE id = %s AND fence = %s AND status = 'running'
     RETURNING seq
 """
 COMMIT_OUTCOME = """
-    UPDATE runs_run SET seq = seq + 1, rescues = 0
+    UPDATE runs_run SET seq = seq + 1, recoveries = 0
     WHERE id = %s AND fence = %s AND status = 'running'
     RETURNING seq
 """
-COUNT_REPLY = """rescues = 0,
+COUNT_REPLY = """recoveries = 0,
     next_index = next_index + %s, next_number = next_number + 1, rounds = %s,
     model_calls = model_calls + 1, input_tokens = input_tokens + %s,
     output_tokens = output_tokens + %s, cost = cost + %s"""
@@ -55,14 +61,14 @@ COMMIT_REPLY = f"""
     RETURNING seq
 """  # noqa: S608  (our own names)
 
-START = ("status", "started_at", "attempts")
-OUTCOME = ("status", "observation", "value", "elapsed", "duration", "ended_at")
+START_COLUMNS = ("status", "started_at", "attempts")
+OUTCOME_COLUMNS = ("status", "observation", "value", "elapsed", "duration", "ended_at")
 """The columns of a step that its start and its end write."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A model call that was answered and is not committed yet."""
+class ModelReply:
+    """A model reply that is not committed yet."""
 
     effect: CallModel
     number: int
@@ -74,84 +80,90 @@ class Asked:
     cost: Decimal
 
 
-def persist(held: Held, write: Callable[[], T]) -> T:
-    """Do `write` in one transaction; wait while the database is away.
+def persist(claim: ClaimedRun, write: Callable[[], T]) -> T:
+    """Run `write` in one transaction; wait while the database is not available.
 
-    A commit whose answer was lost is tried again, so `write` must do no harm twice.
+    A commit whose response was lost is retried, so `write` must be idempotent.
     """
 
     def transact() -> T:
         with transaction.atomic():
             return write()
 
-    return keep_trying(held, transact)
+    return retry_until_database_up(claim, transact)
 
 
-def keep_trying(held: Held, write: Callable[[], T]) -> T:
-    """Do `write`, which is a transaction by itself; wait while the database is away."""
+def retry_until_database_up(claim: ClaimedRun, write: Callable[[], T]) -> T:
+    """Run `write`, a transaction of its own; wait for an unavailable database."""
     while True:
         try:
             return write()
         except (OperationalError, InterfaceError) as error:
-            logger.warning("run %s waits for the database: %s", held.run_id, error)
+            logger.warning("run %s waits for the database: %s", claim.run_id, error)
             connection.close()
-            if process.is_stopping.is_set():
+            if worker_state.is_stopping.is_set():
                 raise ShuttingDown from error
-            time.sleep(AWAY_SECONDS)
+            time.sleep(DATABASE_RETRY_SECONDS)
 
 
-def give_back() -> None:
+def release_connection() -> None:
     """Return this thread's connection to the pool before an effect; not on SQLite."""
     here = connections[DEFAULT_DB_ALIAS]
     if here.vendor == "postgresql" and here.connection is not None:
         here.close()
 
 
-def raise_seq(held: Held) -> int:
-    """Begin a worker's transaction; raise `LeaseLost` where the fence is not ours."""
-    return send(Commit(RAISE_SEQ, [held.run_id, held.fence]))
+def increment_seq(claim: ClaimedRun) -> int:
+    """Begin a worker's transaction; raise `LeaseLost` if the fence is not ours."""
+    return write_commit(Commit(INCREMENT_SEQ, [claim.run_id, claim.fence]))
 
 
-def refuse_if_cancelled(held: Held) -> None:
-    """Raise `Cancelled` where a person has stopped the run, before it is parked.
+def raise_if_canceled(claim: ClaimedRun) -> None:
+    """Raise `RunCanceled` if a person canceled the run, before it is suspended.
 
-    Inside a transaction that has raised `seq`: a Stop either is seen here, or waits
-    for the commit and then finds a run that no worker holds.
+    In a transaction that has incremented `seq`: a cancel request is either seen
+    here, or it waits for the commit and then finds a run that no worker has
+    claimed.
     """
-    if Run.objects.filter(pk=held.run_id, cancel_requested_at__isnull=False).exists():
-        raise Cancelled
+    if Run.objects.filter(pk=claim.run_id, cancel_requested_at__isnull=False).exists():
+        raise RunCanceled
 
 
 def commit_reply(
-    held: Held, run: Run, asked: Asked, steps: Sequence[PlannedStep], *, at_once: int
+    claim: ClaimedRun,
+    run: Run,
+    asked: ModelReply,
+    steps: Sequence[PlannedStep],
+    *,
+    at_once: int,
 ) -> list[AgentStep]:
-    """Store a reply with the steps it led to; the first `at_once` calls are started."""
-    new = new_reply(run, asked, steps=len(steps))
+    """Store a reply with its steps; the first `at_once` calls are marked started."""
+    new = build_reply_row(run, asked, steps=len(steps))
     rows = [
-        step_of(new.call, step, seq=0, may_start=place < at_once)
-        for place, step in _with_place(steps)
+        build_agent_step(new.call, step, seq=0, may_start=place < at_once)
+        for place, step in _pair_with_slot(steps)
     ]
-    fence = (held.run_id, held.fence)
-    values = [*new.counted, *fence, *new.expected]
+    fence = (claim.run_id, claim.fence)
+    values = [*new.assignment_values, *fence, *new.condition_values]
     commit = Commit(COMMIT_REPLY, values, call=new.call, steps=rows)
 
     def write() -> list[AgentStep]:
         try:
-            announce(held.run_id, _send(held, commit))
+            notify_run_changed(claim.run_id, _send_commit(claim, commit))
         except LeaseLost:
-            if was_committed(held, asked):
+            if is_reply_committed(claim, asked):
                 index = asked.effect.at_index
                 return list(AgentStep.objects.filter(run=run, index__gte=index))
             raise
         return rows
 
-    written = keep_trying(held, write)
-    held.prove()
+    written = retry_until_database_up(claim, write)
+    claim.release_crash_slot()
     return written
 
 
-def new_reply(run: Run, asked: Asked, *, steps: int) -> NewReply:
-    """Return the row of a reply that leads to so many steps, and what it counts."""
+def build_reply_row(run: Run, asked: ModelReply, *, steps: int) -> NewReply:
+    """Return the row of a reply with this number of steps, and its usage."""
     usage = asked.reply.usage or Usage()
     call = ModelCall(
         run=run,
@@ -164,10 +176,10 @@ def new_reply(run: Run, asked: Asked, *, steps: int) -> NewReply:
         model=asked.reply.model[:200],
         digest=asked.digest,
         left_out=list(asked.effect.left_out),
-        input_tokens=min(usage.input_tokens, MOST_TOKENS),
-        cached_tokens=min(usage.cached_tokens, MOST_TOKENS),
-        output_tokens=min(usage.output_tokens, MOST_TOKENS),
-        reasoning_tokens=min(usage.reasoning_tokens, MOST_TOKENS),
+        input_tokens=min(usage.input_tokens, MAX_TOKEN_COUNT),
+        cached_tokens=min(usage.cached_tokens, MAX_TOKEN_COUNT),
+        output_tokens=min(usage.output_tokens, MAX_TOKEN_COUNT),
+        reasoning_tokens=min(usage.reasoning_tokens, MAX_TOKEN_COUNT),
         cost=asked.cost,
         started_at=asked.started_at,
         first_token=asked.first_token,
@@ -178,84 +190,92 @@ def new_reply(run: Run, asked: Asked, *, steps: int) -> NewReply:
     return NewReply(call, COUNT_REPLY, counted, REPLY_IS_NEXT, expected)
 
 
-def was_committed(held: Held, asked: Asked) -> bool:
-    """Whether an earlier try stored this very reply, and only its answer was lost."""
+def is_reply_committed(claim: ClaimedRun, asked: ModelReply) -> bool:
+    """Whether an earlier attempt stored this reply and only the response was lost."""
     return ModelCall.objects.filter(
-        run_id=held.run_id,
+        run_id=claim.run_id,
         number=asked.number,
         digest=asked.digest,
         started_at=asked.started_at,
-        run__fence=held.fence,
+        run__fence=claim.fence,
         run__status=Run.Status.RUNNING,
     ).exists()
 
 
-def commit_start(held: Held, steps: Sequence[AgentStep]) -> None:
+def commit_start(claim: ClaimedRun, steps: Sequence[AgentStep]) -> None:
     """Store the intent to run `steps`, before they run.
 
-    Where there is none, for it came with the reply long ago, only the fence is tried.
+    Without steps, if the reply commit stored the intent already, it only checks the
+    fence.
     """
     if not steps:
-        if held.is_stale():
-            _commit_changes(held, RAISE_SEQ, (), ())
+        if claim.is_stale():
+            _commit_changes(claim, INCREMENT_SEQ, (), ())
         return
 
     now = datetime.now(UTC)
     for step in steps:
         step.status, step.started_at = AgentStep.Status.STARTED, now
-        step.attempts += 1  # once, however often the commit is tried
+        step.attempts += 1  # once, even if the commit is retried
 
-    _commit_changes(held, RAISE_SEQ, steps, START)
+    _commit_changes(claim, INCREMENT_SEQ, steps, START_COLUMNS)
 
 
 def commit_outcome(
-    held: Held, step: AgentStep, result: ToolResult, *, keeps_value: bool, took: float
+    claim: ClaimedRun,
+    step: AgentStep,
+    result: ToolResult,
+    *,
+    keeps_value: bool,
+    seconds: float,
 ) -> None:
-    """Store what came of a started call."""
     step.status = (
         AgentStep.Status.FAILED if result.failed else AgentStep.Status.SUCCEEDED
     )
     step.observation = result.observation
     step.value = result.value if keeps_value else None
-    step.elapsed, step.duration = result.elapsed, took
+    step.elapsed, step.duration = result.elapsed, seconds
     step.ended_at = datetime.now(UTC)
-    columns: tuple[str, ...] = OUTCOME
+    columns: tuple[str, ...] = OUTCOME_COLUMNS
     if result.tokens or result.cost:
         step.usage = {"tokens": result.tokens, "cost": result.cost}
-        columns = (*OUTCOME, "usage")
+        columns = (*OUTCOME_COLUMNS, "usage")
 
-    _commit_changes(held, COMMIT_OUTCOME, [step], columns)
-    held.prove()
+    _commit_changes(claim, COMMIT_OUTCOME, [step], columns)
+    claim.release_crash_slot()
 
 
 def _commit_changes(
-    held: Held, fence: str, steps: Sequence[AgentStep], columns: tuple[str, ...]
+    claim: ClaimedRun, fence: str, steps: Sequence[AgentStep], columns: tuple[str, ...]
 ) -> None:
-    commit = Commit(fence, [held.run_id, held.fence], changed=steps, columns=columns)
-    announce(held.run_id, keep_trying(held, lambda: _send(held, commit)))
+    commit = Commit(fence, [claim.run_id, claim.fence], changed=steps, columns=columns)
+    notify_run_changed(
+        claim.run_id,
+        retry_until_database_up(claim, lambda: _send_commit(claim, commit)),
+    )
 
 
-def _send(held: Held, commit: Commit) -> int:
-    """Write it; once that has succeeded, the run was ours when it began."""
+def _send_commit(claim: ClaimedRun, commit: Commit) -> int:
+    """Write it; after a success, the lease was ours when the write began."""
     began = time.monotonic()
-    seq = send(commit)
-    held.wrote_at = began
+    seq = write_commit(commit)
+    claim.last_write_at = began
     return seq
 
 
-def commit_attempt(held: Held, attempt: ModelAttempt) -> None:
-    """Store a failed attempt of a model call as it happens."""
+def commit_attempt(claim: ClaimedRun, attempt: ModelAttempt) -> None:
+    """Store a failed attempt at a model call as it happens."""
 
     def write() -> None:
-        attempt.created_seq = raise_seq(held)
+        attempt.created_seq = increment_seq(claim)
         ModelAttempt.objects.bulk_create([attempt], ignore_conflicts=True)
-        announce(held.run_id, attempt.created_seq)
+        notify_run_changed(claim.run_id, attempt.created_seq)
 
-    persist(held, write)
+    persist(claim, write)
 
 
-def _with_place(steps: Sequence[PlannedStep]) -> list[tuple[int, PlannedStep]]:
-    """Pair each step with its place among those that run at once."""
+def _pair_with_slot(steps: Sequence[PlannedStep]) -> list[tuple[int, PlannedStep]]:
+    """Pair each step with its position among those that run in parallel."""
     place, pairs = 0, []
     for step in steps:
         pairs.append((place, step))
@@ -263,11 +283,11 @@ def _with_place(steps: Sequence[PlannedStep]) -> list[tuple[int, PlannedStep]]:
     return pairs
 
 
-def step_of(
+def build_agent_step(
     call: ModelCall, step: PlannedStep, *, seq: int, may_start: bool
 ) -> AgentStep:
-    """Return the row of a step as the reply `call` asks for it."""
-    status, now = _first_status(step, may_start=may_start), datetime.now(UTC)
+    """Return the row of a step that the reply `call` asks for."""
+    status, now = _initial_status(step, may_start=may_start), datetime.now(UTC)
     is_started = status == AgentStep.Status.STARTED
     return AgentStep(
         run=call.run,
@@ -291,7 +311,7 @@ def step_of(
     )
 
 
-def _first_status(step: PlannedStep, *, may_start: bool) -> str:
+def _initial_status(step: PlannedStep, *, may_start: bool) -> str:
     if step.tool is None:
         return AgentStep.Status.FAILED
     if step.tool.asks:

@@ -12,26 +12,26 @@ from django.db.models.functions import Now
 from runs.models import Run
 
 
-def from_now(seconds: float) -> "ExpressionWrapper[Any]":
+def db_time_from_now(seconds: float) -> "ExpressionWrapper[Any]":
     """Return the moment `seconds` from now, negative for the past."""
     return ExpressionWrapper(
         Now() + timedelta(seconds=seconds), output_field=DateTimeField()
     )
 
 
-class Moment(NamedTuple):
-    """The same for statements that are written out."""
+class SqlTime(NamedTuple):
+    """A moment of the database's clock in a plain SQL statement."""
 
     sql: str
     values: Sequence[Any]
-    """What fills its holes."""
+    """The values of its placeholders."""
 
 
 @lru_cache(64)
-def moment(seconds: float = 0.0) -> Moment:
-    """Return the SQL of the moment `seconds` from now; made once."""
+def build_sql_time(seconds: float = 0.0) -> SqlTime:
+    """Return the SQL of the moment `seconds` from now; cached."""
     query = Run.objects.all().query
     compiler = query.get_compiler(connection=connection)
-    wanted = from_now(seconds) if seconds else Now()
+    wanted = db_time_from_now(seconds) if seconds else Now()
     sql, values = compiler.compile(wanted.resolve_expression(query))
-    return Moment(sql, tuple(values))
+    return SqlTime(sql, tuple(values))

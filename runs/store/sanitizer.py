@@ -1,23 +1,23 @@
-"""The one choke point for text of models and tools: safe to store, without secrets."""
+"""Make text of models and tools safe to store, and remove known secrets."""
 
 import re
 from collections.abc import Iterable
 from typing import Any
 
-from runs.engine.clean import clean_json, clean_text
+from runs.engine.parsing.clean import clean_json, clean_text
 from runs.engine.types import Reply
 
 HIDDEN = "[secret removed]"
-SHORTEST = 6
-"""Shorter secrets would blank ordinary words."""
+MIN_SECRET_LENGTH = 6
+"""Removing shorter secrets would blank ordinary words."""
 
 
-class Choke:
-    """Cleans what comes from outside, and takes out the secrets a run has used."""
+class Sanitizer:
+    """Cleans text from outside and removes the secrets a run uses."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         longest_first = sorted(
-            {s for s in secrets if len(s) >= SHORTEST}, key=len, reverse=True
+            {s for s in secrets if len(s) >= MIN_SECRET_LENGTH}, key=len, reverse=True
         )
         self.secrets = tuple(longest_first)
         self.longest = len(longest_first[0]) if longest_first else 0
@@ -37,19 +37,19 @@ class Choke:
         return self._hide(clean_json(value))
 
     def reply(self, reply: Reply) -> Reply:
-        """Return a reply as it may be stored; the engine gets to see this one, too."""
+        """Return a reply as it may be stored; the engine sees this one too."""
         shape = reply.model_dump(mode="json")
         safe = self.json(shape)
         if safe == shape and shape["native"] == reply.native:  # NaN is null in a shape
             return reply
         return Reply.model_validate(safe)
 
-    def stream(self) -> "ChokeStream":
-        """Return a choke for text that comes in pieces."""
-        return ChokeStream(self)
+    def stream(self) -> "StreamSanitizer":
+        """Return a sanitizer for text that comes in chunks."""
+        return StreamSanitizer(self)
 
-    def cut_before_secret(self, text: str) -> int:
-        """Return where a secret may begin that the next piece could complete."""
+    def find_partial_secret(self, text: str) -> int:
+        """Return where a secret may begin that the next chunk could complete."""
         for length in range(min(len(text), self.longest - 1), 0, -1):
             if any(secret.startswith(text[-length:]) for secret in self.secrets):
                 return len(text) - length
@@ -67,16 +67,16 @@ class Choke:
         return value
 
 
-class ChokeStream:
-    """Takes secrets out of text that comes in pieces, also one split between two."""
+class StreamSanitizer:
+    """Removes secrets from chunks of text, even if split between two chunks."""
 
-    def __init__(self, choke: Choke) -> None:
-        self.choke = choke
+    def __init__(self, sanitizer: Sanitizer) -> None:
+        self.sanitizer = sanitizer
         self.tail = ""
 
     def feed(self, piece: str) -> str:
-        """Return what may be shown now; what may be the start of a secret waits."""
-        text = self.choke.text(self.tail + piece)
-        cut = self.choke.cut_before_secret(text)
+        """Return what may be shown now; a possible start of a secret is held back."""
+        text = self.sanitizer.text(self.tail + piece)
+        cut = self.sanitizer.find_partial_secret(text)
         self.tail = text[cut:]
         return text[:cut]

@@ -9,26 +9,27 @@ from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.models import F
 
-from runs import bell, stream
+from runs import redis_streams as stream
+from runs import wakeup as bell
 from runs.models import AgentStep, Run, Worker
-from runs.models.runs import OVER, UNFINISHED
-from runs.services.clock import moment
-from runs.services.fenced import Commit, NewReply, send
-from runs.services.held import LeaseLost
-from runs.services.outbox import telling_of
-from runs.services.prepared import Prepared
-from runs.services.rows import assignments
-from tools.statement import execute
+from runs.models.runs import FINISHED_STATUSES, UNFINISHED_STATUSES
+from runs.store.claims import LeaseLost
+from runs.store.database_clock import build_sql_time
+from runs.store.fast_insert import build_assignments
+from runs.store.fast_select import select_row
+from runs.store.fenced_commit import Commit, NewReply, write_commit
+from runs.store.outbox import outbox_insert_for
+from tools.statement import execute_statement
 
 Status = Run.Status
 
-BEFORE: dict[str, tuple[str, ...]] = {
+ALLOWED_FROM: dict[str, tuple[str, ...]] = {
     Status.QUEUED: (
         Status.RUNNING,
         Status.AWAITING_APPROVAL,
         Status.AWAITING_DECISION,
         Status.WAITING,
-        Status.STOPPED,
+        Status.LIMIT_REACHED,
         Status.FAILED,
     ),
     Status.RUNNING: (Status.QUEUED,),
@@ -36,9 +37,9 @@ BEFORE: dict[str, tuple[str, ...]] = {
     Status.AWAITING_DECISION: (Status.RUNNING,),
     Status.WAITING: (Status.RUNNING,),
     Status.SUCCEEDED: (Status.RUNNING,),
-    Status.STOPPED: (Status.RUNNING, Status.AWAITING_APPROVAL),
+    Status.LIMIT_REACHED: (Status.RUNNING, Status.AWAITING_APPROVAL),
     Status.FAILED: (Status.RUNNING, Status.AWAITING_DECISION),
-    Status.CANCELLED: (
+    Status.CANCELED: (
         Status.QUEUED,
         Status.RUNNING,
         Status.AWAITING_APPROVAL,
@@ -46,20 +47,18 @@ BEFORE: dict[str, tuple[str, ...]] = {
         Status.WAITING,
     ),
 }
-"""From which states each state can be entered."""
+"""The statuses from which each status can be entered."""
 
-MOST_RESCUES = 3
-"""Lost leases in a row, without a new step, after which a run is given up."""
+MAX_RECOVERIES = 3
+"""Lost leases in a row, without a new step, after which a run fails."""
 
-USED = ("model_calls", "input_tokens", "output_tokens", "cost")
-"""What a run has used; a parent's contains that of its children that are over."""
+USAGE_FIELDS = ("model_calls", "input_tokens", "output_tokens", "cost")
+"""Usage of a run; a parent's includes that of its ended children."""
 
-CLAIMED = Prepared(
-    lambda pk: Run.objects.select_related("spec", "agent__owner").filter(pk=pk), int
-)
+CLAIMED_RUN_RELATIONS = ("spec", "agent", "agent__owner")
 
 
-def move(
+def transition(
     run: Run,
     *,
     to: str,
@@ -68,32 +67,39 @@ def move(
     reply: NewReply | None = None,
     **changes: Any,
 ) -> bool:
-    """Change the status in one statement; False where table or fence forbids it.
+    """Change the status in one statement; False if table or fence forbids it.
 
-    A worker passes its fence. Without one, a run that a live worker holds stays as it
-    is. `only_from` names the states the caller has looked at, where the table allows
-    more. `reply` and `changes`, which are further columns, are written with the status
-    or not at all.
+    A worker passes its fence. Without one, a run claimed by a live worker is not
+    changed. `only_from` restricts the current status further than the table.
+    `reply` and `changes`, which are other columns, are written together with the
+    status or not at all.
     """
-    step, is_end = run.parent_step_id, to in OVER
+    step, is_end = run.parent_step_id, to in FINISHED_STATUSES
     with transaction.atomic(savepoint=False) if step is not None else nullcontext():
         if step is not None and is_end:
             lock_ancestors(run)
-        allowed = [b for b in BEFORE[to] if only_from is None or b in only_from]
-        changes = {**_entering(to), **changes, "status": to, "lease_until": None}
-        if not _write(run, changes, allowed=allowed, fence=fence, reply=reply):
+        allowed = [b for b in ALLOWED_FROM[to] if only_from is None or b in only_from]
+        changes = {
+            **_build_entry_columns(to),
+            **changes,
+            "status": to,
+            "lease_until": None,
+        }
+        if not _write_transition(
+            run, changes, allowed=allowed, fence=fence, reply=reply
+        ):
             return False
         if to == Status.QUEUED:
-            bell.ring(run.pk)
-        announce(run.pk)
+            bell.enqueue_run(run.pk)
+        notify_run_changed(run.pk)
         if step is not None and is_end:
-            _end_child(run)
+            _settle_child(run)
         elif step is not None:
-            show_child(step)
+            notify_child_changed(step)
     return True
 
 
-def _write(
+def _write_transition(
     run: Run,
     changes: dict[str, Any],
     *,
@@ -101,50 +107,52 @@ def _write(
     fence: int | None,
     reply: NewReply | None,
 ) -> bool:
-    parts, values = assignments(Run, changes)
-    where = [f"id = %s AND status IN ({_listed(allowed)})"]
+    parts, values = build_assignments(Run, changes)
+    where = [f"id = %s AND status IN ({_status_list_sql(allowed)})"]
     found: list[Any] = [run.pk]
     if fence is None:
-        where.append(f"NOT (status = 'running' AND lease_until > {moment().sql})")
+        where.append(
+            f"NOT (status = 'running' AND lease_until > {build_sql_time().sql})"
+        )
     else:
         where.append("status = 'running' AND fence = %s")
         found.append(fence)
-    telling = telling_of(run, changes["status"])
+    outbox_insert = outbox_insert_for(run, changes["status"])
     if reply is not None:
-        parts.append(reply.counts)
-        values += reply.counted
-        where.append(reply.condition)
-        found += reply.expected
-    returning = "seq" if telling is None else telling.returning
+        parts.append(reply.assignments_sql)
+        values += reply.assignment_values
+        where.append(reply.condition_sql)
+        found += reply.condition_values
+    returning = "seq" if outbox_insert is None else outbox_insert.returning
     sql = (
         f"UPDATE runs_run SET seq = seq + 1, {', '.join(parts)} "  # noqa: S608  (our own names)
         f"WHERE {' AND '.join(where)} RETURNING {returning}"
     )
     call = reply.call if reply else None
-    commit = Commit(sql, [*values, *found], call=call, telling=telling)
+    commit = Commit(sql, [*values, *found], call=call, outbox_insert=outbox_insert)
     try:
-        send(commit)
+        write_commit(commit)
     except LeaseLost:
         return False
-    for delivery_id in commit.told:
-        bell.ring_delivery(delivery_id)
+    for delivery_id in commit.delivery_ids:
+        bell.enqueue_delivery(delivery_id)
     return True
 
 
 def lock_ancestors(run: Run) -> None:
     """Lock the runs above a child, the topmost first, before the child itself.
 
-    Whatever writes to several runs of one tree begins so, and nothing waits in a
-    circle: a parent that is stopped and a child that ends meet at the top.
+    Every write to several runs of one tree begins this way. This prevents
+    deadlocks: canceling a parent and ending its child both start at the top.
     """
-    above = ancestors_of(run)
+    above = get_ancestor_ids(run)
     if above:
         rows = Run.objects.select_for_update().filter(pk__in=above).order_by("pk")
         list(rows.values_list("pk"))
 
 
-def ancestors_of(run: Run) -> list[int]:
-    """Return the keys of the runs above `run`, its parent first; deleted ones not."""
+def get_ancestor_ids(run: Run) -> list[int]:
+    """Return the keys of existing runs above `run`, its parent first."""
     found, step = list[int](), run.parent_step_id
     while step is not None:
         above = Run.objects.filter(steps=step).values_list("pk", "parent_step_id")
@@ -153,19 +161,19 @@ def ancestors_of(run: Run) -> list[int]:
     return found
 
 
-def _end_child(run: Run) -> None:
-    """Count what an ended child has used to its parent; the last one wakes it.
+def _settle_child(run: Run) -> None:
+    """Add an ended child's usage to its parent; the last child wakes the parent.
 
-    What a child counts after its parent is over, the parents above count too.
+    Usage that arrives after the parent has ended is added to the parents above too.
     """
-    used = Run.objects.values(*USED).get(pk=run.pk)
+    used = Run.objects.values(*USAGE_FIELDS).get(pk=run.pk)
     step = run.parent_step_id
     while step is not None:
-        parent = _parent_at(step)
+        parent = _get_parent(step)
         Run.objects.filter(pk=parent.pk).update(
-            seq=F("seq") + 1, **{name: F(name) + used[name] for name in USED}
+            seq=F("seq") + 1, **{name: F(name) + used[name] for name in USAGE_FIELDS}
         )
-        _stamp(step, parent)
+        _stamp_parent_step(step, parent)
         if not parent.is_over:
             wake_parent(parent)
             return
@@ -173,71 +181,75 @@ def _end_child(run: Run) -> None:
 
 
 def wake_parent(parent: Run) -> bool:
-    """Put a run whose children are all over back into the queue, if it waits."""
-    if Run.objects.filter(parent_step__run=parent, status__in=UNFINISHED).exists():
+    """Queue a waiting run whose children have all ended."""
+    if Run.objects.filter(
+        parent_step__run=parent, status__in=UNFINISHED_STATUSES
+    ).exists():
         return False
-    return move(parent, to=Status.QUEUED, only_from=(Status.WAITING,))
+    return transition(parent, to=Status.QUEUED, only_from=(Status.WAITING,))
 
 
-def show_child(step_id: int) -> None:
-    """Let viewers of the parent see, after the commit, where its child is now."""
-    transaction.on_commit(partial(_touch, step_id), robust=True)
+def notify_child_changed(step_id: int) -> None:
+    """Show viewers of the parent, after the commit, the child's new state."""
+    transaction.on_commit(partial(_bump_parent_seq, step_id), robust=True)
 
 
-def _touch(step_id: int) -> None:
+def _bump_parent_seq(step_id: int) -> None:
     with transaction.atomic():
-        rows = Run.objects.filter(steps=step_id, status__in=UNFINISHED)
+        rows = Run.objects.filter(steps=step_id, status__in=UNFINISHED_STATUSES)
         parent = rows.only("pk").first()
         if parent and Run.objects.filter(pk=parent.pk).update(seq=F("seq") + 1):
-            _stamp(step_id, parent)
+            _stamp_parent_step(step_id, parent)
 
 
-def _parent_at(step_id: int) -> Run:
+def _get_parent(step_id: int) -> Run:
     return Run.objects.only("status", "parent_step").get(steps=step_id)
 
 
-def _stamp(step_id: int, parent: Run) -> None:
+def _stamp_parent_step(step_id: int, parent: Run) -> None:
     """Mark the step that waits for a child as changed, at the run's new seq."""
     seq = Run.objects.values_list("seq", flat=True).get(pk=parent.pk)
     AgentStep.objects.filter(pk=step_id).update(changed_seq=seq)
-    announce(parent.pk)
+    notify_run_changed(parent.pk)
 
 
-def announce(run_id: int, seq: int = 0) -> None:
-    """Tell viewers, after the commit, that there is something to read, up to `seq`."""
+def notify_run_changed(run_id: int, seq: int = 0) -> None:
+    """Notify viewers, after the commit, of changes up to `seq`."""
     if connections[DEFAULT_DB_ALIAS].in_atomic_block:
-        transaction.on_commit(partial(stream.notify, run_id, seq), robust=True)
+        transaction.on_commit(
+            partial(stream.publish_run_notice, run_id, seq), robust=True
+        )
     else:
-        stream.notify(run_id, seq)
+        stream.publish_run_notice(run_id, seq)
 
 
-def claim(
+def claim_run(
     run_id: int, worker: Worker | None, *, takes_suspects: bool = False
 ) -> Run | None:
-    """Take a run that waits, or whose worker is gone; None where somebody has it.
+    """Claim a queued run, or one whose lease expired; None if it is not available.
 
-    A suspect, which has lost two workers in a row, is left unless asked for. The fence
-    is the one of this very claim: a worker that was frozen between claim and read may
-    find that of its successor, and would act under it.
+    A crash suspect, which has lost two workers in a row, is skipped by default. The
+    fence is the one of this very claim: a worker that was frozen between claim and
+    read may find that of its successor, and must not act under it.
     """
-    calm = "" if takes_suspects else "AND rescues = 0"
-    now, lease = moment().sql, moment(settings.LEASE_SECONDS)
-    parts, values = assignments(
+    calm = "" if takes_suspects else "AND recoveries = 0"
+    now, lease = build_sql_time().sql, build_sql_time(settings.LEASE_SECONDS)
+    parts, values = build_assignments(
         Run,
         {
             "status": Status.RUNNING,
             "lease_until": lease,
             "worker": worker and worker.pk,
-            "not_before": None,
+            "available_at": None,
         },
     )
-    taken = execute(
+    taken = execute_statement(
         f"""UPDATE runs_run SET seq = seq + 1, fence = fence + 1,
             started_at = COALESCE(started_at, {now}),
-            rescues = rescues + CASE WHEN status = 'running' THEN 1 ELSE 0 END,
+            recoveries = recoveries + CASE WHEN status = 'running' THEN 1 ELSE 0 END,
             {", ".join(parts)}
         WHERE id = %s AND (
-            status = 'queued' AND (not_before IS NULL OR not_before <= {now})
+            status = 'queued' AND (available_at IS NULL OR available_at <= {now})
             OR status = 'running' AND lease_until < {now} {calm})
         RETURNING fence
         """,  # noqa: S608  (our own names)
@@ -245,26 +257,26 @@ def claim(
     ).row
     if taken is None:
         return None
-    announce(run_id)
-    run = CLAIMED.first(run_id)
+    notify_run_changed(run_id)
+    run = select_row(Run, CLAIMED_RUN_RELATIONS, id=run_id)
     if run is None or run.fence != taken[0]:
         return None
     if run.parent_step_id is not None:
-        show_child(run.parent_step_id)
+        notify_child_changed(run.parent_step_id)
     return run
 
 
-def _listed(statuses: Sequence[str]) -> str:
-    """Return statuses, which are words of ours, as SQL; NULL, which is never equal."""
+def _status_list_sql(statuses: Sequence[str]) -> str:
+    """Return our status constants as SQL; NULL, which matches nothing, if empty."""
     return ", ".join(f"'{status}'" for status in statuses) or "NULL"
 
 
-def _entering(status: str) -> dict[str, Any]:
-    """Return the columns that say how long a run is in its new state, and why."""
+def _build_entry_columns(status: str) -> dict[str, Any]:
+    """Return the columns that entering a status sets or clears."""
     if status == Status.QUEUED:
         return {
-            "queued_at": moment(),
-            "rung_at": moment(),
+            "queued_at": build_sql_time(),
+            "enqueued_at": build_sql_time(),
             "ended_at": None,
             "stop_reason": "",
             "error_code": "",
@@ -272,9 +284,9 @@ def _entering(status: str) -> dict[str, Any]:
         }
     if status in (
         Status.SUCCEEDED,
-        Status.STOPPED,
+        Status.LIMIT_REACHED,
         Status.FAILED,
-        Status.CANCELLED,
+        Status.CANCELED,
     ):
-        return {"ended_at": moment(), "not_before": None}
+        return {"ended_at": build_sql_time(), "available_at": None}
     return {}

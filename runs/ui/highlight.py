@@ -1,4 +1,4 @@
-"""Where a text holds what is searched for: marked in HTML, or as a line around it."""
+"""Search matches: marked in HTML, or as an excerpt."""
 
 import html
 import re
@@ -9,39 +9,41 @@ from django.utils.html import conditional_escape, escape
 from django.utils.safestring import SafeString, mark_safe
 
 TAG = re.compile(r"""(<(?:"[^"]*"|'[^']*'|[^"'<>])*>)""")
-BEFORE = 8
-"""Characters of a line before the hit."""
-AROUND = 200
-"""Characters of a line in all."""
-EARLY = 40
-"""Characters into which a row's own words are seen at most widths."""
+CHARACTERS_BEFORE = 8
+"""Characters of an excerpt before the match."""
+MAX_EXCERPT_CHARACTERS = 200
+"""Total characters of an excerpt."""
+ALWAYS_VISIBLE_CHARACTERS = 40
+"""Characters of a row's text that are visible at most widths."""
 
 
-def marked(text: str, words: str) -> SafeString:
-    """Return `text` as HTML with each place in a <mark> that holds `words`.
+def highlight_matches(text: str, words: str) -> SafeString:
+    """Return `text` as HTML with each match of `words` in a <mark>.
 
-    Text that is not safe is escaped. Tags stay as they are: a hit that goes through
-    several gets a mark in each, all but the first with `data-goes-on`.
+    Unsafe text is escaped. Tags stay as they are: a match across several elements gets
+    a mark in each, all but the first with `data-goes-on`.
     """
     whole = SafeString(conditional_escape(text))
     if not words:
         return whole
     parts = TAG.split(whole)  # texts and tags in turn
     texts = [html.unescape(text) for text in parts[::2]]
-    hits = [hit.span() for hit in pattern(words).finditer("".join(texts))]
+    hits = [
+        hit.span() for hit in compile_search_pattern(words).finditer("".join(texts))
+    ]
     if not hits:
         return whole
-    parts[::2] = with_marks(texts, hits)
+    parts[::2] = iter_marked_texts(texts, hits)
     return mark_safe("".join(parts))  # noqa: S308  # tags were there before, texts are escaped anew
 
 
-def pattern(words: str) -> re.Pattern[str]:
-    """Return what finds `words`, in capitals or not."""
+def compile_search_pattern(words: str) -> re.Pattern[str]:
+    """Return a case-insensitive pattern of `words`."""
     return re.compile(re.escape(words), re.IGNORECASE)
 
 
-def with_marks(texts: list[str], hits: list[tuple[int, int]]) -> Iterator[str]:
-    """Yield each text escaped, with marks where the hits are in all of them joined."""
+def iter_marked_texts(texts: list[str], hits: list[tuple[int, int]]) -> Iterator[str]:
+    """Yield each text escaped and marked; `hits` are offsets in all of them joined."""
     at, left = 0, deque(hits)
     for text in texts:
         end, done = at + len(text), at
@@ -59,18 +61,18 @@ def with_marks(texts: list[str], hits: list[tuple[int, int]]) -> Iterator[str]:
         at = end
 
 
-def line_around(texts: Iterable[str], words: str) -> str:
-    """Return a line of the first text that holds `words`; empty where none does."""
-    wanted = pattern(words)
+def find_excerpt(texts: Iterable[str], words: str) -> str:
+    """Return an excerpt of the first text that contains `words`, or an empty string."""
+    wanted = compile_search_pattern(words)
     for text in texts:
         if hit := wanted.search(text):
-            start = max(hit.start() - BEFORE, 0)
-            line = " ".join(text[start : start + AROUND].split())
+            start = max(hit.start() - CHARACTERS_BEFORE, 0)
+            line = " ".join(text[start : start + MAX_EXCERPT_CHARACTERS].split())
             return f"…{line}" if start else line
     return ""
 
 
-def is_seen(text: str, words: str) -> bool:
-    """Whether a row's own words show the hit near their beginning."""
-    hit = pattern(words).search(text)
-    return hit is not None and hit.start() < EARLY
+def is_match_visible(text: str, words: str) -> bool:
+    """Whether the match is near the beginning of a row's text."""
+    hit = compile_search_pattern(words).search(text)
+    return hit is not None and hit.start() < ALWAYS_VISIBLE_CHARACTERS

@@ -1,4 +1,4 @@
-"""Text of models on a page: Markdown, sanitised, and coloured code and JSON."""
+"""Text of models on a page: Markdown, sanitized, and colored code and JSON."""
 
 import json
 import re
@@ -13,9 +13,9 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-LONGEST = 200_000
+MAX_RENDERED_CHARACTERS = 200_000
 """Characters that are rendered; longer texts are shown as they are."""
-LONGEST_CODE = 50_000
+MAX_HIGHLIGHTED_CHARACTERS = 50_000
 
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
@@ -30,26 +30,26 @@ ATTRIBUTES = {
 }
 SCHEMES = {"http", "https", "mailto"}
 
-COLOURS = HtmlFormatter(nowrap=True, classprefix="h-")
+CODE_FORMATTER = HtmlFormatter(nowrap=True, classprefix="h-")
 JSON_TOKEN = re.compile(
     r'(?P<k>"(?:[^"\\]|\\.)*")(?=\s*:)|(?P<s>"(?:[^"\\]|\\.)*")'
     r"|(?P<n>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\btrue\b|\bfalse\b|\bnull\b)"
 )
 
 
-def coloured(code: str, language: str, _attributes: str = "") -> str:
-    """Return `code` with spans, or escaped where its language is unknown."""
-    if language and len(code) <= LONGEST_CODE:
+def highlight_code(code: str, language: str, _attributes: str = "") -> str:
+    """Return `code` with spans, or escaped if its language is unknown."""
+    if language and len(code) <= MAX_HIGHLIGHTED_CHARACTERS:
         try:
             lexer = get_lexer_by_name(language)
         except ClassNotFound:
             return escape(code)
-        return str(highlight(code, lexer, COLOURS))
+        return str(highlight(code, lexer, CODE_FORMATTER))
     return escape(code)
 
 
 PARSER = (
-    MarkdownIt("commonmark", {"html": False, "highlight": coloured})
+    MarkdownIt("commonmark", {"html": False, "highlight": highlight_code})
     .enable(["table", "strikethrough"])
     .disable(["image", "html_block", "html_inline"])
 )
@@ -57,18 +57,18 @@ PARSER = (
 
 def render_markdown(text: str) -> SafeString:
     """Return hostile Markdown as HTML without scripts, styles, images or raw HTML."""
-    if len(text) > LONGEST:
+    if len(text) > MAX_RENDERED_CHARACTERS:
         return format_html('<pre class="code plain">{}</pre>', text)
     clean = nh3.clean(
         PARSER.render(text), tags=TAGS, attributes=ATTRIBUTES, url_schemes=SCHEMES
     )
-    return mark_safe(clean)  # noqa: S308  # sanitised in the line above
+    return mark_safe(clean)  # noqa: S308  # sanitized in the line above
 
 
 def render_json(value: Any) -> SafeString:
-    """Return a JSON value, indented and coloured."""
+    """Return a JSON value, indented and colored."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
-    if len(text) > LONGEST:
+    if len(text) > MAX_RENDERED_CHARACTERS:
         return mark_safe(escape(text))  # noqa: S308  # escaped right here
     pieces: list[str] = []
     last = 0
@@ -80,10 +80,10 @@ def render_json(value: Any) -> SafeString:
     return mark_safe("".join(pieces))  # noqa: S308  # every piece is escaped
 
 
-def pretty(text: str) -> SafeString:
+def render_json_or_text(text: str) -> SafeString:
     """Return a result as it reads best: JSON indented, other text as it is."""
     start = text.lstrip()[:1]
-    if start in {"{", "["} and len(text) <= LONGEST:
+    if start in {"{", "["} and len(text) <= MAX_RENDERED_CHARACTERS:
         try:
             return render_json(json.loads(text))
         except (ValueError, RecursionError):  # no JSON, or nested too deeply

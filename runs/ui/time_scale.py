@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-BASE = 16.0
+BASE_SECONDS = 16.0
 """Seconds that fill the whole width where bars are not squeezed."""
 LONGEST_WAIT = 30.0
 """Seconds in which nothing ran; more is cut."""
 SHOWN_WAIT = 2.0
 """Seconds a cut wait takes on the scale."""
 HOUR, DAY = 3600.0, 86400.0
-QUARTERS = (
+TICK_INTERVALS = (
     *(0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0),
     *(60.0, 120.0, 300.0, 600.0, 900.0, 1800.0),
     *(HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 3 * DAY, 10 * DAY, 30 * DAY),
@@ -48,7 +48,7 @@ class Timeline:
         self.busy[kind] = self.busy.get(kind, 0.0) + max(alone, 0.0)
         self.last = max(last, end, start)
 
-    def go_on(self, queued_at: datetime) -> None:
+    def resume_work(self, queued_at: datetime) -> None:
         """Take in that a run which waited or was resumed is worked on again."""
         if self.last is not None:
             self.add(queued_at, 0.0, "model")
@@ -82,16 +82,16 @@ class Timeline:
 
 
 @dataclass(frozen=True)
-class Scale:
+class TimeScale:
     """A width of the axis: four quarters of a length that people count in."""
 
     number: int
 
     @classmethod
-    def fitting(cls, seconds: float) -> "Scale":
+    def fitting(cls, seconds: float) -> "TimeScale":
         """Return the smallest scale that shows `seconds`."""
-        wide = (n for n, quarter in enumerate(QUARTERS) if quarter * 4 >= seconds)
-        return cls(next(wide, len(QUARTERS) - 1))
+        wide = (n for n, quarter in enumerate(TICK_INTERVALS) if quarter * 4 >= seconds)
+        return cls(next(wide, len(TICK_INTERVALS) - 1))
 
     @property
     def name(self) -> str:
@@ -101,9 +101,9 @@ class Scale:
     @property
     def ticks(self) -> list[float]:
         """Seconds at the four lines of the axis."""
-        return [QUARTERS[self.number] * line for line in range(4)]
+        return [TICK_INTERVALS[self.number] * line for line in range(4)]
 
 
-def percent(seconds: float) -> str:
+def format_percent(seconds: float) -> str:
     """Return a place or width of a bar that is not squeezed."""
-    return f"{seconds / BASE * 100:.3f}%"
+    return f"{seconds / BASE_SECONDS * 100:.3f}%"

@@ -1,4 +1,4 @@
-"""The first page: what runs, what needs a person, how to start."""
+"""The home page: active runs, open questions, charts and first steps."""
 
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NamedTuple
@@ -10,44 +10,53 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET, require_POST
 
-from runs.htmx import HtmxRequest, page_or_part
-from runs.llm.registry import KINDS
+from runs.htmx import HtmxRequest, render_page_or_part
+from runs.llm.registry import PROVIDER_KINDS
 from runs.models import (
     Agent,
+    DailyRunStats,
     Decision,
     Preferences,
     Provider,
     Resume,
     Run,
-    RunTally,
     Schedule,
 )
-from runs.models.runs import UNFINISHED
+from runs.models.runs import UNFINISHED_STATUSES
 from runs.services.bootstrap import CAUTIOUS, DEMO_SLUGS, HASTY, UNLUCKY
-from runs.views.charts import STEP, outcomes_of, spending_of, week
-from runs.views.duration_chart import durations_of
-from runs.views.list_rows import rows_of, with_doing
-from runs.views.questions import Asked, open_questions
+from runs.ui.format import format_day, number, percent_of
+from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
+from runs.views.approvals.details import DecisionRow, query_open_decisions
+from runs.views.charts.chart import (
+    STEP,
+    OutcomeTotals,
+    count_outcomes,
+    get_chart_days,
+    sum_spending,
+)
+from runs.views.charts.durations import summarize_durations
 from tools.models import Tool, ToolUsage
 
-LAST = 8
-WORKING = ["running", "queued", "waiting"]
-"""Statuses of runs that go on without a person."""
-OFFLINE = [name for name, kind in KINDS.items() if not kind.base_url]
-"""Kinds of provider that are nowhere: the demo."""
+MAX_ROWS = 8
+ACTIVE_STATUSES = ["running", "queued", "waiting"]
+"""Statuses of runs that continue without a person."""
+OFFLINE_KINDS = [name for name, kind in PROVIDER_KINDS.items() if not kind.base_url]
+"""Kinds of provider without a server: the demo."""
 
-QUESTIONS = {
-    "beijing": "根据北京的天气情况，制定一个出游计划",
-    "reykjavik": "Look at the weather in Reykjavík and plan a day out",
-    "oslo": "Plan a day out in Oslo that fits the weather",
+SAMPLE_QUESTIONS = {
+    "beijing": gettext_lazy("Plan a day out in Beijing based on the weather"),
+    "reykjavik": gettext_lazy("Look at the weather in Reykjavík and plan a day out"),
+    "oslo": gettext_lazy("Plan a day out in Oslo that fits the weather"),
 }
-"""What a newcomer can ask the demo agent."""
+"""Questions for the demo agent. It answers in their language, and knows the cities."""
 
 
-class Step(NamedTuple):
-    """One of the first steps of a newcomer."""
+class OnboardingStep(NamedTuple):
+    """One of the first steps of a new user."""
 
     title: str
     help: str
@@ -56,36 +65,36 @@ class Step(NamedTuple):
     word: str
 
 
-class FailedDay(NamedTuple):
-    """How often it failed on one day, as a bar."""
+class FailureBar(NamedTuple):
+    """The failed calls of one day as a bar."""
 
     x: str
     """Percent of the week."""
     height: str
-    """Percent of the worst day of all tools."""
+    """Percent of the worst day among all tools."""
     words: str
 
 
 class ToolFailures(NamedTuple):
-    """How often one tool failed."""
+    """The failed calls of one tool, by day."""
 
     slug: str
     name: str
     calls: int
     failed: int
-    days: list[FailedDay]
+    days: list[FailureBar]
 
 
 @require_GET
 def home(request: HtmxRequest) -> HttpResponse:
-    """Show the first page; the part is what moves."""
+    """Show the home page; HTMX polls only its changing part."""
     mine = request.GET.get("mine") == "1" and request.user.is_superuser
     runs = Run.objects.visible_to(request.user)
     if mine:
         runs = runs.filter(owner=request.user)
     context: dict[str, Any] = (
-        now_of(runs)
-        | asked_of(request.user, mine=mine)
+        build_activity_context(runs)
+        | build_inbox_context(request.user, mine=mine)
         | {
             "mine": mine,
             "here": request.get_full_path(),
@@ -94,74 +103,90 @@ def home(request: HtmxRequest) -> HttpResponse:
         }
     )
     if not mine and not runs.exists():
-        return page_or_part(
+        return render_page_or_part(
             request,
             "home/start.html",
             "home/_now.html",
-            context | start_of(request.user, request.GET.get("try", "")),
+            context | build_welcome_context(request.user, request.GET.get("try", "")),
         )
     if not request.htmx:
         asked = request.GET.get("agent", "")
-        context |= rest_of(runs, request.user, mine=mine, agent=asked)
-    return page_or_part(request, "home/home.html", "home/_now.html", context)
+        context |= build_dashboard_context(runs, request.user, mine=mine, agent=asked)
+    return render_page_or_part(request, "home/home.html", "home/_now.html", context)
 
 
 @require_POST
 def hide_first_steps(request: HtmxRequest) -> HttpResponse:
-    """Take the card with the first steps away for good."""
+    """Hide the first steps for this user."""
     Preferences.objects.update_or_create(
         user=request.user, defaults={"hides_first_steps": True}
     )
     return redirect("home")
 
 
-def now_of(runs: QuerySet[Run]) -> dict[str, Any]:
-    """Return what changes while one looks; a called agent's run is its caller's."""
+def build_activity_context(runs: QuerySet[Run]) -> dict[str, Any]:
+    """Return active and recent runs, without sub-agent runs."""
     asked = runs.filter(parent_step=None)
     counts = dict(
-        asked.filter(status__in=UNFINISHED)
+        asked.filter(status__in=UNFINISHED_STATUSES)
         .values_list("status")
         .annotate(number=Count("pk"))
     )
-    working = with_doing(asked.filter(status__in=WORKING))
-    ended = with_doing(asked.exclude(status__in=UNFINISHED))
+    working = annotate_current_tool(asked.filter(status__in=ACTIVE_STATUSES))
+    ended = annotate_current_tool(asked.exclude(status__in=UNFINISHED_STATUSES))
     return {
-        "now": rows_of(working.order_by(running_first(), "-pk")[:LAST]),
-        "now_count": sum(counts.get(status, 0) for status in WORKING),
-        "counts": [
-            f"{counts[status]:,} {status}" for status in WORKING if status in counts
-        ],
-        "last": rows_of(ended.order_by("-pk")[:LAST]),
+        "now": build_run_rows(
+            working.order_by(order_running_first(), "-pk")[:MAX_ROWS]
+        ),
+        "now_count": sum(counts.get(status, 0) for status in ACTIVE_STATUSES),
+        "counts": describe_status_counts(counts),
+        "last": build_run_rows(ended.order_by("-pk")[:MAX_ROWS]),
     }
 
 
-def asked_of(user: User, *, mine: bool) -> dict[str, Any]:
-    """Return the questions of the inbox, in its order."""
-    questions = open_questions(user, **({"step__run__owner": user} if mine else {}))
+def describe_status_counts(counts: dict[str, int]) -> list[str]:
+    """Say how many runs have each active status, leaving out those without runs."""
+    texts = {
+        "running": _("%(count)s running"),
+        "queued": _("%(count)s queued"),
+        "waiting": _("%(count)s waiting"),
+    }
+    return [
+        text % {"count": number(counts[status])}
+        for status, text in texts.items()
+        if status in counts
+    ]
+
+
+def build_inbox_context(user: User, *, mine: bool) -> dict[str, Any]:
+    """Return the open questions in the order of the inbox."""
+    questions = query_open_decisions(
+        user, **({"step__run__owner": user} if mine else {})
+    )
     return {
-        "questions": [Asked(one) for one in questions[:LAST]],
+        "questions": [DecisionRow(one) for one in questions[:MAX_ROWS]],
         "question_count": questions.count(),
     }
 
 
-def running_first() -> Case:
-    """Order by what happens now, then what waits for a time, then the queue."""
+def order_running_first() -> Case:
+    """Order running runs first, then waiting, then queued ones."""
     places = {"running": 0, "waiting": 1}
     whens = [When(status=status, then=place) for status, place in places.items()]
     return Case(*whens, default=2)
 
 
-def rest_of(
+def build_dashboard_context(
     runs: QuerySet[Run], user: User, *, mine: bool, agent: str
 ) -> dict[str, Any]:
-    """Return what stays while one looks: charts, failures, first steps.
+    """Return charts, failures and first steps, which the page does not poll.
 
-    The charts are of one agent, where `agent` is the number of one that ran.
+    The charts show one agent if `agent` is the key of an agent with recent runs.
     """
-    tallies = RunTally.objects.all()
+    tallies = DailyRunStats.objects.all()
     if mine or not user.is_superuser:
         tallies = tallies.filter(owner=user)
-    agents = agents_of(tallies)
+    agents = summarize_agents(tallies)
     chosen = next((row["agent"] for row in agents if str(row["agent"]) == agent), None)
     charted = {"agent": chosen} if chosen else {}
     yesterday = timezone.now() - timedelta(days=1)
@@ -171,31 +196,61 @@ def rest_of(
         .annotate(number=Count("pk"), last=Max("ended_at"), newest=Max("pk"))
         .order_by("-last")
     )
+    outcomes = count_outcomes(tallies.filter(**charted))
     return {
-        "outcomes": outcomes_of(tallies.filter(**charted)),
-        "spending": spending_of(tallies.filter(**charted)),
-        "durations": durations_of(runs.filter(**charted)),
+        "outcomes": outcomes,
+        "outcome_summary": summarize_outcomes(outcomes) if outcomes else "",
+        "outcome_label": describe_outcome_chart(outcomes) if outcomes else "",
+        "spending": sum_spending(tallies.filter(**charted)),
+        "durations": summarize_durations(runs.filter(**charted)),
         "agents": agents,
         "chosen": chosen,
-        "charts_of": "?mine=1&" if mine else "?",
-        "tools": tools_of(user),
+        "charts_query": "?mine=1&" if mine else "?",
+        "tools": list_tool_failures(user),
         "failures": failures[:6],
         "failure_count": sum(row["number"] for row in failures),
-        "troubles": troubles_of(user, mine=mine),
-        "steps": [] if hides_steps(user) else first_steps(user),
+        "troubles": query_failing_schedules(user, mine=mine),
+        "steps": [] if has_hidden_first_steps(user) else list_first_steps(user),
     }
 
 
-def troubles_of(user: User, *, mine: bool) -> QuerySet[Schedule]:
-    """Return the schedules whose last run could not be started, the newest first."""
+def summarize_outcomes(outcomes: OutcomeTotals) -> str:
+    """Say what the total counts, and the share of runs that did not succeed."""
+    total, failed, limited = outcomes.total, outcomes.failed, outcomes.limit_reached
+    facts = [
+        ngettext("run ended", "runs ended", total),
+        _("%(percent)s failed") % {"percent": percent_of(failed, total)}
+        if failed
+        else _("none failed"),
+    ]
+    if limited:
+        share = {"percent": percent_of(limited, total)}
+        facts.append(_("%(percent)s reached a limit") % share)
+    return " · ".join(facts)
+
+
+def describe_outcome_chart(outcomes: OutcomeTotals) -> str:
+    """Describe the chart for screen readers."""
+    return _(
+        "Runs per day by outcome: %(succeeded)s succeeded or canceled, "
+        "%(failed)s failed, %(limited)s reached a limit"
+    ) % {
+        "succeeded": number(outcomes.succeeded),
+        "failed": number(outcomes.failed),
+        "limited": number(outcomes.limit_reached),
+    }
+
+
+def query_failing_schedules(user: User, *, mine: bool) -> QuerySet[Schedule]:
+    """Return the schedules whose last run could not start, newest problem first."""
     rows = Schedule.objects.visible_to(user).exclude(problem="")
     rows = rows.filter(owner=user) if mine else rows
-    return rows.defer("inputs").order_by("-problem_at")[:LAST]
+    return rows.defer("inputs").order_by("-problem_at")[:MAX_ROWS]
 
 
-def agents_of(tallies: QuerySet[RunTally]) -> list[dict[str, Any]]:
-    """Return what the agents did in seven days, the busiest first."""
-    recent = tallies.filter(day__gte=week()[0]).values("agent", "agent__name")
+def summarize_agents(tallies: QuerySet[DailyRunStats]) -> list[dict[str, Any]]:
+    """Return the totals of each agent in the last seven days, busiest first."""
+    recent = tallies.filter(day__gte=get_chart_days()[0]).values("agent", "agent__name")
     return list(
         recent.annotate(
             number=Sum("runs"),
@@ -204,13 +259,13 @@ def agents_of(tallies: QuerySet[RunTally]) -> list[dict[str, Any]]:
             spent=Sum("cost"),
         )
         .filter(number__gt=0)
-        .order_by("-number", "agent__name")[:LAST]
+        .order_by("-number", "agent__name")[:MAX_ROWS]
     )
 
 
-def tools_of(user: User) -> list[ToolFailures]:
-    """Return the tools that failed most in seven days, with each of the days."""
-    days = week()
+def list_tool_failures(user: User) -> list[ToolFailures]:
+    """Return the tools with the most failed calls in the last seven days."""
+    days = get_chart_days()
     since = datetime.combine(days[0], time.min, UTC)
     usage = ToolUsage.objects.filter(
         hour__gte=since, tool__in=Tool.objects.visible_to(user)
@@ -218,7 +273,7 @@ def tools_of(user: User) -> list[ToolFailures]:
     rows = usage.values("tool", "tool__slug", "tool__name").annotate(
         calls=Sum("calls"), failed=Sum("failures")
     )
-    worst = rows.filter(failed__gt=0).order_by("-failed", "tool__name")[:LAST]
+    worst = rows.filter(failed__gt=0).order_by("-failed", "tool__name")[:MAX_ROWS]
     tools = [row["tool"] for row in worst]
     by_day = usage.filter(tool__in=tools).values_list(
         "tool", TruncDate("hour", tzinfo=UTC)
@@ -233,7 +288,9 @@ def tools_of(user: User) -> list[ToolFailures]:
             calls=row["calls"],
             failed=row["failed"],
             days=[
-                failed_day(place, day, counts.get((row["tool"], day), [0, 0]), most)
+                build_failure_bar(
+                    place, day, counts.get((row["tool"], day), [0, 0]), most
+                )
                 for place, day in enumerate(days)
             ],
         )
@@ -241,25 +298,30 @@ def tools_of(user: User) -> list[ToolFailures]:
     ]
 
 
-def failed_day(place: int, day: date, counts: list[int], most: int) -> FailedDay:
-    """Return the bar of one day."""
+def build_failure_bar(
+    place: int, day: date, counts: list[int], most: int
+) -> FailureBar:
     calls, failed = counts
-    return FailedDay(
+    return FailureBar(
         f"{STEP * place:.2f}",
         f"{100 * failed / most:.1f}",
-        f"{day:%d %b}: {failed:,} of {calls:,} failed",
+        _("%(day)s: %(failed)s of %(calls)s failed")
+        % {
+            "day": format_day(day),
+            "failed": number(failed),
+            "calls": number(calls),
+        },
     )
 
 
-def hides_steps(user: User) -> bool:
-    """Whether the person sent the first steps away."""
+def has_hidden_first_steps(user: User) -> bool:
     return Preferences.objects.filter(user=user, hides_first_steps=True).exists()
 
 
-def first_steps(user: User) -> list[Step]:
-    """Return the first steps, and which of them are done; none when all are.
+def list_first_steps(user: User) -> list[OnboardingStep]:
+    """Return the first steps; an empty list once all of them are done.
 
-    What the demo agents show is left out where they are not there.
+    Steps of demo agents that do not exist are left out.
     """
     runs = Run.objects.filter(owner=user)
     demos = dict(
@@ -268,78 +330,87 @@ def first_steps(user: User) -> list[Step]:
         .values_list("slug", "pk")
     )
     steps = [
-        Step(
-            "Run an agent",
-            "The demo agent needs no key and no network.",
+        OnboardingStep(
+            _("Run an agent"),
+            _("The demo agent needs no API key and no network."),
             runs.exists(),
             reverse("agent-list"),
-            "Agents",
+            _("Agents"),
         ),
-        *_demo_steps(user, runs, demos),
-        Step(
-            "Connect a model of your own",
-            "Any server that speaks the OpenAI format, also one on this machine.",
-            Provider.objects.usable_by(user).exclude(kind__in=OFFLINE).exists(),
+        *_list_demo_steps(user, runs, demos),
+        OnboardingStep(
+            _("Connect your own model"),
+            _(
+                "Any server with an OpenAI-compatible API, including one on this "
+                "machine."
+            ),
+            Provider.objects.usable_by(user).exclude(kind__in=OFFLINE_KINDS).exists(),
             reverse("provider-create"),
-            "Add provider",
+            _("Add provider"),
         ),
-        Step(
-            "Build an agent",
-            "Instructions, one or two tools, a limit.",
+        OnboardingStep(
+            _("Build an agent"),
+            _("Instructions, one or two tools, a limit."),
             Agent.objects.editable_by(user)
             .exclude(slug__in=DEMO_SLUGS)
             .exclude(is_playground=True)
             .exists(),
             reverse("agent-create"),
-            "New agent",
+            _("New agent"),
         ),
     ]
     return [] if all(step.is_done for step in steps) else steps
 
 
-def _demo_steps(user: User, runs: QuerySet[Run], demos: dict[str, int]) -> list[Step]:
-    """Return the steps for which a demo agent is there."""
+def _list_demo_steps(
+    user: User, runs: QuerySet[Run], demos: dict[str, int]
+) -> list[OnboardingStep]:
+    """Return the steps whose demo agent exists."""
     answered = Decision.objects.filter(by=user)
     resumed = Resume.objects.filter(by=user)
     shown = {
         CAUTIOUS: (
-            "Answer a question",
-            "The cautious planner asks before it looks at the weather.",
+            _("Approve a call"),
+            _("The cautious planner asks for approval before it checks the weather."),
             answered.exists(),
         ),
         HASTY: (
-            "Resume a run that stopped",
-            "The hasty planner reaches its limit. Resume its run with 5 rounds: what "
-            "was done is kept.",
+            _("Resume a run that reached a limit"),
+            _(
+                "The hasty planner reaches its limit. Resume its run with 5 rounds; "
+                "completed steps are kept."
+            ),
             resumed.exists(),
         ),
         UNLUCKY: (
-            "Fork a run that failed",
-            "The unlucky planner's model is always busy. Fork its run, and choose the "
-            "model demo-planner.",
+            _("Fork a failed run"),
+            _(
+                "The unlucky planner's model is always busy. Fork its run and select "
+                "the model demo-planner."
+            ),
             runs.filter(forked_from__isnull=False).exists(),
         ),
     }
     return [
-        Step(title, words, done, reverse("agent-detail", args=[pk]), "Run it")
+        OnboardingStep(title, words, done, reverse("agent-detail", args=[pk]), _("Run"))
         for variant, (title, words, done) in shown.items()
         if (pk := demos.get(variant.slug)) is not None
     ]
 
 
-def start_of(user: User, chosen: str) -> dict[str, Any]:
-    """Return what stands on a page without any run: an agent to try, and what then."""
+def build_welcome_context(user: User, chosen: str) -> dict[str, Any]:
+    """Return an agent to try and the first steps, for a user without runs."""
     agents = Agent.objects.usable_by(user).select_related("provider")
-    demo = agents.filter(provider__kind__in=OFFLINE).order_by("pk").first()
-    question = QUESTIONS.get(chosen, QUESTIONS["beijing"])
+    demo = agents.filter(provider__kind__in=OFFLINE_KINDS).order_by("pk").first()
+    chosen = chosen if chosen in SAMPLE_QUESTIONS else "beijing"
     agent = demo or agents.order_by("pk").first()
     return {
         "agent": agent,
         "is_demo": demo is not None,
-        "question": question if demo else "",
-        "questions": [(w, q) for w, q in QUESTIONS.items() if q != question],
+        "question": SAMPLE_QUESTIONS[chosen] if demo else "",
+        "questions": [(w, q) for w, q in SAMPLE_QUESTIONS.items() if w != chosen],
         "tools": [use.tool for use in agent.uses.select_related("tool") if use.tool]
         if agent
         else [],
-        "steps": first_steps(user),
+        "steps": list_first_steps(user),
     }

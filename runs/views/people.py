@@ -1,5 +1,6 @@
-"""Signing in and out, and what one person chooses."""
+"""Sign-in, password, API tokens, theme and language of one user."""
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
@@ -8,6 +9,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import (
     require_GET,
@@ -15,34 +17,35 @@ from django.views.decorators.http import (
     require_POST,
 )
 
-from runs.forms.people import PasswordForm, SignInForm, TokenForm
+from runs.forms.accounts import ChangePasswordForm, SignInForm, TokenForm
 from runs.htmx import HtmxRequest
+from runs.language import remember_language
 from runs.models import ApiToken, Preferences
-from runs.services.api_token import create_token, revoke_token
-from runs.services.login_link import is_usable, use_login_link
-from runs.views.frame import THEMES, frame
+from runs.services.accounts.login_link import is_valid_login_link, use_login_link
+from runs.services.accounts.tokens import create_token, revoke_token
+from runs.ui.context_processors import THEMES, page_frame
 from tools.secrets import SecretUnreadable, seal, unseal
 
-_LOGIN = LoginView.as_view(
+_login_view = LoginView.as_view(
     template_name="people/sign_in.html",
     authentication_form=SignInForm,
     redirect_authenticated_user=True,
 )
-JUST_MADE = "just-made"
-"""Where the session keeps a token, sealed, until its page has shown it."""
-BACKEND = "django.contrib.auth.backends.ModelBackend"
+NEW_TOKEN_KEY = "just-made"  # noqa: S105  # a session key
+"""Session key of a sealed token until the page has shown it once."""
+LOGIN_BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 @login_not_required
 def sign_in(request: HttpRequest) -> HttpResponseBase:
-    """Ask for name and password."""
-    return _LOGIN(request)
+    """Show the form for name and password."""
+    return _login_view(request)
 
 
 @require_GET
 @never_cache
 def admin_sign_in(request: HtmxRequest) -> HttpResponse:
-    """Go on to the admin; strangers come here after they have signed in."""
+    """Redirect to the admin; anonymous users come here after they sign in."""
     if not admin.site.has_permission(request):
         raise PermissionDenied
     wanted = request.GET.get("next", "")
@@ -55,7 +58,6 @@ def admin_sign_in(request: HtmxRequest) -> HttpResponse:
 @require_POST
 @never_cache
 def sign_out(request: HtmxRequest) -> HttpResponse:
-    """End the session."""
     logout(request)
     return redirect("sign-in")
 
@@ -64,26 +66,26 @@ def sign_out(request: HtmxRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "POST"])
 def login_link(request: HttpRequest, token: str) -> HttpResponse:
-    """Show a button; pressing it uses the link up, so that a preview cannot."""
+    """Show a button that uses the link, so that link previews do not use it."""
     if request.method == "POST":
         user = use_login_link(token)
         if user is not None:
-            login(request, user, backend=BACKEND)
+            login(request, user, backend=LOGIN_BACKEND)
             return redirect("home")
         return render(request, "people/login_link.html", {"is_usable": False})
-    context = {"is_usable": is_usable(token)}
+    context = {"is_usable": is_valid_login_link(token)}
     return render(request, "people/login_link.html", context)
 
 
 @require_http_methods(["GET", "POST"])
 @never_cache
 def set_password(request: HtmxRequest) -> HttpResponse:
-    """Set one's password; other sessions end."""
-    form = PasswordForm(request.user, request.POST or None)
+    """Set the password; other sessions end."""
+    form = ChangePasswordForm(request.user, request.POST or None)
     if form.is_valid():
         form.save()
         update_session_auth_hash(request, request.user)
-        messages.success(request, "Your new password counts from now on.")
+        messages.success(request, _("Password saved."))
         return redirect("set-password")
     return render(request, "people/password.html", {"form": form})
 
@@ -91,21 +93,21 @@ def set_password(request: HtmxRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def token_list(request: HtmxRequest) -> HttpResponse:
-    """Show one's API tokens; a new one is shown by the next page and never again."""
+    """Show the user's API tokens; the next page shows a new one, once."""
     form = TokenForm(request.POST or None)
     if form.is_valid():
         made = create_token(request.user, form.cleaned_data["name"])
-        request.session[JUST_MADE] = seal(made)
+        request.session[NEW_TOKEN_KEY] = seal(made)
         return redirect("token-list")
-    made = take_new_token(request)
+    made = pop_new_token(request)
     tokens = ApiToken.objects.filter(user=request.user, revoked_at=None).order_by("-pk")
     context = {"form": form, "made": made, "tokens": tokens}
     return render(request, "people/tokens.html", context)
 
 
-def take_new_token(request: HtmxRequest) -> str:
-    """Return the token that was just made, once; else nothing."""
-    sealed = request.session.pop(JUST_MADE, "")
+def pop_new_token(request: HtmxRequest) -> str:
+    """Return the token that was just created, once."""
+    sealed = request.session.pop(NEW_TOKEN_KEY, "")
     try:
         return unseal(sealed) if sealed else ""
     except SecretUnreadable:
@@ -114,26 +116,38 @@ def take_new_token(request: HtmxRequest) -> str:
 
 @require_POST
 def token_revoke(request: HtmxRequest, pk: int) -> HttpResponse:
-    """End one of one's tokens."""
+    """Revoke one of the user's tokens."""
     token = get_object_or_404(ApiToken.objects.filter(user=request.user), pk=pk)
     revoke_token(token)
-    messages.success(request, f"The token {token} opens nothing any more.")
+    messages.success(request, _("Token %(token)s revoked.") % {"token": token})
     return redirect("token-list")
 
 
 @require_POST
 def set_theme(request: HtmxRequest) -> HttpResponse:
-    """Keep light, dark or system, and go back to where one was."""
+    """Save the theme and return to the page."""
     theme = request.POST.get("theme", "")
     if theme in dict(THEMES):
         Preferences.objects.update_or_create(
             user=request.user, defaults={"theme": theme}
         )
-    return redirect(safe_next(request))
+    return redirect(get_safe_next_url(request))
 
 
-def safe_next(request: HttpRequest) -> str:
-    """Return the page to go back to: an own address, else home."""
+@require_POST
+def set_language(request: HtmxRequest) -> HttpResponse:
+    """Save the language of the pages; empty means that of the browser."""
+    language = request.POST.get("language", "")
+    if language in {"", *dict(settings.LANGUAGES)}:
+        Preferences.objects.update_or_create(
+            user=request.user, defaults={"language": language}
+        )
+        remember_language(request, language)
+    return redirect(get_safe_next_url(request))
+
+
+def get_safe_next_url(request: HttpRequest) -> str:
+    """Return the local URL in `next`, else home."""
     there = request.POST.get("next", "")
     own = url_has_allowed_host_and_scheme(
         there, {request.get_host()}, require_https=request.is_secure()
@@ -143,11 +157,11 @@ def safe_next(request: HttpRequest) -> str:
 
 @require_GET
 def health_part(request: HtmxRequest) -> HttpResponse:
-    """Show the signs of life of the workers again."""
-    return render(request, "parts/_health.html", frame(request))
+    """Show the worker health in the header."""
+    return render(request, "parts/_health.html", page_frame(request))
 
 
 @require_GET
-def live(request: HttpRequest) -> HttpResponse:
-    """Name the address of the person's live stream; under ASGI it never comes here."""
+def live_me(request: HttpRequest) -> HttpResponse:
+    """Give the user's live stream a URL; the ASGI app answers it."""
     raise Http404

@@ -1,4 +1,4 @@
-"""One worker process: its row, its two threads, and its orderly end."""
+"""One worker process: its row, its two threads, and its graceful shutdown."""
 
 import logging
 import os
@@ -13,36 +13,36 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.models.functions import Now
 
 from runs.models import Worker
-from runs.services.heartbeat import beat, keep_beating, write_usage
-from runs.services.held import Process, process
-from runs.services.sweep import keep_sweeping
-from tools.kinds import left_behind
-from tools.kinds.cpython_probe import flaw_of_sandbox
+from runs.store.claims import WorkerState, worker_state
+from runs.worker.heartbeat import flush_tool_usage, run_heartbeat_loop, send_heartbeat
+from runs.worker.sweep import run_sweep_loop
+from tools.sandbox import abandoned_calls as abandoned_calls
+from tools.sandbox.cpython_probe import find_sandbox_flaw
 
 logger = logging.getLogger(__name__)
 
-END_SECONDS = 20.0
-"""After which a process that was told to end does, whatever still hangs in it."""
-MOST_LEFT_BEHIND = 20
-"""Hanging function tools at which a worker drains and is started anew."""
+DRAIN_SECONDS = 20.0
+"""Seconds after which a process that is shutting down exits, even with hung threads."""
+MAX_ABANDONED_CALLS = 20
+"""Hung function tools after which a worker drains and restarts."""
 
 _stop = threading.Event()
 
 
 def start_worker(*, pool: str, threads: int) -> None:
-    """Write this process down as a worker and begin to show signs of life."""
-    process.threads = threads
-    process.worker = _register(pool=pool, threads=threads)
-    for work in (keep_beating, keep_sweeping, _watch_left_behind):
+    """Register this process as a worker and start its heartbeat."""
+    worker_state.threads = threads
+    worker_state.worker = _register(pool=pool, threads=threads)
+    for work in (run_heartbeat_loop, run_sweep_loop, _watch_abandoned_calls):
         threading.Thread(
-            target=work, args=(process, _stop), name=work.__name__, daemon=True
+            target=work, args=(worker_state, _stop), name=work.__name__, daemon=True
         ).start()
     threading.Thread(target=_probe_sandbox, name="_probe_sandbox", daemon=True).start()
 
 
 def _probe_sandbox() -> None:
-    """Say at the start, not at the first call, that CPython cannot be used here."""
-    if settings.CPYTHON and (flaw := flaw_of_sandbox()):
+    """Report at the start, not at the first call, if the sandbox does not work here."""
+    if settings.CPYTHON and (flaw := find_sandbox_flaw()):
         logger.error("%s", flaw)
 
 
@@ -60,34 +60,37 @@ def _register(*, pool: str, threads: int) -> Worker:
     )
 
 
-def stop_worker() -> None:
-    """Take no more; every run goes back at its next commit; end after 20 seconds."""
-    process.is_stopping.set()
-    timer = threading.Timer(END_SECONDS, os._exit, args=(0,))
+def drain_worker() -> None:
+    """Accept no more runs and requeue the others at their next commit."""
+    worker_state.is_stopping.set()
+    timer = threading.Timer(DRAIN_SECONDS, os._exit, args=(0,))
     timer.daemon = True
     timer.start()
 
 
-def leave() -> None:
-    """Say goodbye: the last heartbeat, and what was not written yet."""
+def unregister_worker() -> None:
+    """Send the last heartbeat and flush what is buffered."""
     _stop.set()
     try:
-        beat(process)
-        write_usage()
-        if process.worker is not None:
-            Worker.objects.filter(pk=process.worker.pk).update(stopped_at=Now())
+        send_heartbeat(worker_state)
+        flush_tool_usage()
+        if worker_state.worker is not None:
+            Worker.objects.filter(pk=worker_state.worker.pk).update(stopped_at=Now())
     except (DatabaseError, InterfaceError) as error:
-        logger.warning("left without goodbye, the database is away: %s", error)
+        logger.warning("worker not unregistered, database not available: %s", error)
     finally:
         connection.close()
 
 
-def _watch_left_behind(process: Process, stop: threading.Event) -> None:
-    """End the process when too many of its threads hang in other people's code."""
+def _watch_abandoned_calls(process: WorkerState, stop: threading.Event) -> None:
+    """Restart the process when too many of its threads hang in tool code."""
     while not stop.wait(5):
-        if left_behind.count() >= MOST_LEFT_BEHIND:
-            logger.error("%s tools hang; this worker restarts", left_behind.count())
-            stop_worker()
+        if abandoned_calls.count_abandoned_calls() >= MAX_ABANDONED_CALLS:
+            logger.error(
+                "%s tools hang; this worker restarts",
+                abandoned_calls.count_abandoned_calls(),
+            )
+            drain_worker()
             os.kill(os.getpid(), 15)
             return
 

@@ -1,4 +1,4 @@
-"""Running the calls of one reply: intents first, eight at a time, questions last."""
+"""Run the calls of one reply: intents first, eight in parallel, approvals last."""
 
 import time
 from collections.abc import Callable
@@ -6,93 +6,102 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
 
-from runs.engine.effects import CallTools, PlannedStep, ToolResult, ToolsAnswered
-from runs.engine.observations import cut_for_store, text_of
+from runs.engine.effects import CallTools, PlannedStep, ToolResult, ToolsFinished
+from runs.engine.observations import stringify_value, truncate_for_storage
 from runs.models import AgentStep, Run
-from runs.services.approvals import NOT_WHAT_WAS_APPROVED, allow_alike, yes_to
-from runs.services.ask_model import GRACE, Parked
-from runs.services.ask_person import Asking, ask_person
-from runs.services.call_agents import AgentCall, AgentCalls, is_agent_call
-from runs.services.commits import (
+from runs.services.approvals.granted import (
+    APPROVED_CALL_CHANGED,
+    apply_allowances,
+    find_granted_approvals,
+)
+from runs.services.approvals.request import PendingCall, request_decisions
+from runs.store.claims import ClaimedRun, LeaseLost
+from runs.store.commits import (
     commit_outcome,
     commit_start,
-    give_back,
-    keep_trying,
     persist,
+    release_connection,
+    retry_until_database_up,
 )
-from runs.services.held import Held, LeaseLost
-from runs.services.record import result_of
-from runs.services.redact import Choke
-from runs.services.tool_use import Use, note_use
-from tools.errors import CalledOff, DeadlinePassed, ToolFailed
+from runs.store.history import build_tool_result
+from runs.store.sanitizer import Sanitizer
+from runs.store.tool_usage import ToolCallUsage, add_tool_usage
+from runs.worker.call_agents import AgentCall, AgentCalls, is_agent_call
+from runs.worker.call_model import THREAD_GRACE_SECONDS, RunSuspended
+from tools.definition.permission import find_tool_block
+from tools.errors import CallCanceled, DeadlineExceeded, ToolFailed
 from tools.kinds.registry import call_tool
-from tools.services import tool_may_run
+from tools.net.deadline import Deadline
 from tools.spec import ToolSpec
-from tools.watch import Watch
 
-AT_ONCE = 8
-"""Calls of one reply that run together."""
+MAX_PARALLEL_CALLS = 8
+"""Calls of one reply that run in parallel."""
 
-RIGHTS_SECONDS = 1.0
-"""For how long a tool that was allowed counts as allowed."""
+PERMISSION_CACHE_SECONDS = 1.0
+"""How long a checked permission of a tool is reused."""
 
 Status = AgentStep.Status
 
 
 @dataclass(frozen=True)
-class Called:
-    """What came of one call, in the thread that made it."""
+class ToolOutcome:
+    """The outcome of one call, in the thread that made it."""
 
     value: Any
     error: str | None
-    took: float
-    is_called_off: bool = False
+    seconds: float
+    is_canceled: bool = False
 
 
 class ToolRunner:
-    """One run's hands."""
+    """Runs the tool calls of one run."""
 
-    def __init__(self, run: Run, held: Held, choke: Choke) -> None:
-        self.run, self.held, self.choke = run, held, choke
-        self.own: set[int] = set()
-        """Steps that this very worker has committed as started."""
+    def __init__(self, run: Run, claim: ClaimedRun, sanitizer: Sanitizer) -> None:
+        self.run, self.claim, self.sanitizer = run, claim, sanitizer
+        self.started_here: set[int] = set()
+        """Steps that this worker has committed as started."""
         self.allowed: dict[int, tuple[float, str | None]] = {}
-        """When each tool's right was looked at, and why it may not run."""
-        self.told: dict[int, str] = {}
-        """What the model is told before the result, by step: changed arguments."""
+        """When each tool's permission was checked, and why it was refused."""
+        self.notices: dict[int, str] = {}
+        """Text the model reads before the result, by step: edited arguments."""
 
-    def answer(self, effect: CallTools, rows: list[AgentStep]) -> ToolsAnswered:
-        """Run what is left of a round; raise `Parked` where a person is asked first.
+    def run_calls(self, effect: CallTools, rows: list[AgentStep]) -> ToolsFinished:
+        """Run the rest of a round; raise `RunSuspended` if a person must decide.
 
-        `rows` are the steps of the round in call order. Those that were `started` when
-        a worker died run again where that does no harm; the others ask a person.
+        `rows` are the steps of the round in call order. Those that were
+        `started` when a worker died run again if that is safe; the others need
+        a decision.
         """
         plans = dict(zip((row.index for row in rows), effect.steps, strict=True))
-        self._look_for_a_yes([Asking(row, plans[row.index].tool) for row in rows])
-        agents = self._agent_calls(rows, plans)
-        agents.start()  # they work while the tools run
-        left = [row for row in rows if self._is_left(row, plans[row.index])]
-        left = [row for row in left if not self._is_refused(row, plans[row.index])]
+        self._apply_approvals([PendingCall(row, plans[row.index].tool) for row in rows])
+        agents = self._build_agent_calls(rows, plans)
+        agents.start()  # they run while the tools run
+        left = [row for row in rows if self._must_run(row, plans[row.index])]
+        left = [
+            row for row in left if not self._reject_if_disabled(row, plans[row.index])
+        ]
         if left:
-            self._run(effect, left, plans, since=_elapsed(rows))
+            self._run(effect, left, plans, since=_get_elapsed_seconds(rows))
         questions = [
-            Asking(row, plans[row.index].tool)
+            PendingCall(row, plans[row.index].tool)
             for row in rows
             if row.status in (Status.AWAITING_APPROVAL, Status.UNKNOWN)
             or row.status == Status.STARTED
             and not is_agent_call(plans[row.index])
         ]
         if questions:
-            persist(self.held, lambda: ask_person(self.run, self.held, questions))
-            raise Parked
+            persist(
+                self.claim, lambda: request_decisions(self.run, self.claim, questions)
+            )
+            raise RunSuspended
         agents.finish()
-        return ToolsAnswered(tuple(result_of(row) for row in rows))
+        return ToolsFinished(tuple(build_tool_result(row) for row in rows))
 
-    def _look_for_a_yes(self, asking: list[Asking]) -> None:
-        """Let calls that need a yes run where there is one, and just for this call."""
+    def _apply_approvals(self, asking: list[PendingCall]) -> None:
+        """Let approved calls run, and only exactly the approved call."""
         waiting = [one for one in asking if one.step.status == Status.AWAITING_APPROVAL]
         if waiting:
-            persist(self.held, lambda: allow_alike(self.run, self.held, waiting))
+            persist(self.claim, lambda: apply_allowances(self.run, self.claim, waiting))
         ready = [
             one
             for one in asking
@@ -100,20 +109,22 @@ class ToolRunner:
             and one.spec.asks
             and one.step.status in (Status.PLANNED, Status.STARTED)
         ]
-        found = persist(self.held, lambda: yes_to(ready)) if ready else {}
+        found = (
+            persist(self.claim, lambda: find_granted_approvals(ready)) if ready else {}
+        )
         for one in ready:
             yes = found.get(one.step.pk)
             if one.step.status == Status.STARTED:
-                pass  # it was let through before its worker died
+                pass  # it was approved before its worker died
             elif yes is None:
                 one.step.status = Status.AWAITING_APPROVAL
-            elif not yes.is_for_this_call and one.spec is not None:
-                refused = Called(None, NOT_WHAT_WAS_APPROVED, 0.0)
-                self._keep(one.step, one.spec, refused, elapsed=0.0)
-            if yes is not None and yes.edited:
-                self.told[one.step.pk] = yes.edited
+            elif not yes.matches_approved_call and one.spec is not None:
+                refused = ToolOutcome(None, APPROVED_CALL_CHANGED, 0.0)
+                self._commit_outcome(one.step, one.spec, refused, elapsed=0.0)
+            if yes is not None and yes.edit_note:
+                self.notices[one.step.pk] = yes.edit_note
 
-    def _agent_calls(
+    def _build_agent_calls(
         self, rows: list[AgentStep], plans: dict[int, PlannedStep]
     ) -> AgentCalls:
         calls = [
@@ -121,34 +132,38 @@ class ToolRunner:
             for row in rows
             if is_agent_call(plans[row.index]) and (spec := plans[row.index].tool)
         ]
-        return AgentCalls(self.run, self.held, lambda: self.choke, calls, self.told)
+        return AgentCalls(
+            self.run, self.claim, lambda: self.sanitizer, calls, self.notices
+        )
 
-    def _is_left(self, row: AgentStep, plan: PlannedStep) -> bool:
-        """Whether a row has to run; one of a dead worker only if that is harmless."""
+    def _must_run(self, row: AgentStep, plan: PlannedStep) -> bool:
+        """Whether a step has to run; one of a dead worker only if that is safe."""
         if is_agent_call(plan):
             return False
         if row.status == Status.PLANNED:
             return True
         if row.status != Status.STARTED or plan.tool is None:
             return False
-        return row.pk in self.own or plan.tool.effect != "side_effect"
+        return row.pk in self.started_here or plan.tool.effect != "side_effect"
 
-    def _is_refused(self, row: AgentStep, plan: PlannedStep) -> bool:
-        """Answer a call whose tool was switched off or withdrawn since the start."""
+    def _reject_if_disabled(self, row: AgentStep, plan: PlannedStep) -> bool:
+        """Answer a call whose tool was disabled or withdrawn since the start."""
         spec = plan.tool
-        why = self._why_not(spec.tool_id) if spec and spec.tool_id else None
+        why = self._find_refusal(spec.tool_id) if spec and spec.tool_id else None
         if spec is None or why is None:
             return False
-        self._keep(row, spec, Called(None, why, 0.0), elapsed=0.0)
+        self._commit_outcome(row, spec, ToolOutcome(None, why, 0.0), elapsed=0.0)
         return True
 
-    def _why_not(self, tool_id: int) -> str | None:
-        """Return why a tool may not be used any more; asked at most once a second."""
+    def _find_refusal(self, tool_id: int) -> str | None:
+        """Return why a tool may no longer be used; checked at most once a second."""
         now = time.monotonic()
-        asked_at, why = self.allowed.get(tool_id, (-RIGHTS_SECONDS, None))
-        if now - asked_at >= RIGHTS_SECONDS:
+        asked_at, why = self.allowed.get(tool_id, (-PERMISSION_CACHE_SECONDS, None))
+        if now - asked_at >= PERMISSION_CACHE_SECONDS:
             owner = self.run.agent.owner
-            why = keep_trying(self.held, lambda: tool_may_run(tool_id, user=owner))
+            why = retry_until_database_up(
+                self.claim, lambda: find_tool_block(tool_id, user=owner)
+            )
             self.allowed[tool_id] = (now, why)
         return why
 
@@ -163,38 +178,42 @@ class ToolRunner:
         began = time.monotonic() - since
         ends = None if effect.seconds is None else time.monotonic() + effect.seconds
         specs = {row.index: plans[row.index].tool for row in left}
-        longest = max((s.timeout * _tries(s) for s in specs.values() if s), default=0)
-        batches = -(-len(left) // AT_ONCE)
-        self.held.deadline = time.monotonic() + batches * longest + GRACE
+        longest = max(
+            (s.timeout * _get_max_attempts(s) for s in specs.values() if s), default=0
+        )
+        batches = -(-len(left) // MAX_PARALLEL_CALLS)
+        self.claim.deadline = (
+            time.monotonic() + batches * longest + THREAD_GRACE_SECONDS
+        )
 
-        def end(row: AgentStep, called: Called) -> None:
+        def end(row: AgentStep, called: ToolOutcome) -> None:
             spec = specs[row.index]
             assert spec is not None
-            self._keep(row, spec, called, elapsed=time.monotonic() - began)
+            self._commit_outcome(row, spec, called, elapsed=time.monotonic() - began)
 
         try:
             if len(left) == 1:
                 self._start(left)
                 end(left[0], self._call(left[0], specs[left[0].index], ends))
             else:
-                self._together(left, lambda row: specs[row.index], ends, end)
+                self._run_in_parallel(left, lambda row: specs[row.index], ends, end)
         finally:
-            self.held.deadline = None
-        self.held.check()
+            self.claim.deadline = None
+        self.claim.raise_if_ended()
 
-    def _together(
+    def _run_in_parallel(
         self,
         left: list[AgentStep],
         spec_of: Callable[[AgentStep], ToolSpec | None],
         ends: float | None,
-        end: Callable[[AgentStep, Called], None],
+        end: Callable[[AgentStep, ToolOutcome], None],
     ) -> None:
-        """Run calls side by side; each outcome is committed as it comes."""
-        waiting, running = list(left), dict[Future[Called], AgentStep]()
-        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="tool") as pool:
+        """Run calls in parallel; each outcome is committed when it arrives."""
+        waiting, running = list(left), dict[Future[ToolOutcome], AgentStep]()
+        with ThreadPoolExecutor(MAX_PARALLEL_CALLS, thread_name_prefix="tool") as pool:
             while waiting or running:
-                batch = waiting[: AT_ONCE - len(running)]
-                if batch and not self.held.flag.is_set():
+                batch = waiting[: MAX_PARALLEL_CALLS - len(running)]
+                if batch and not self.claim.flag.is_set():
                     del waiting[: len(batch)]
                     self._start(batch)
                     for row in batch:
@@ -205,90 +224,94 @@ class ToolRunner:
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for job in done:
                     end(running.pop(job), job.result())
-                give_back()
+                release_connection()
 
     def _start(self, rows: list[AgentStep]) -> None:
-        """Commit the intent, where the reply commit has not done so already."""
-        fresh = [row for row in rows if row.pk not in self.own]
-        commit_start(self.held, fresh)
-        self.own |= {row.pk for row in fresh}
-        give_back()
+        """Commit the intent, unless the reply commit already did."""
+        fresh = [row for row in rows if row.pk not in self.started_here]
+        commit_start(self.claim, fresh)
+        self.started_here |= {row.pk for row in fresh}
+        release_connection()
 
     def _call(
         self, row: AgentStep, spec: ToolSpec | None, ends: float | None
-    ) -> Called:
-        """Make one call, tried again as the tool allows; no database in here.
+    ) -> ToolOutcome:
+        """Make one call with the tool's retries; without the database.
 
         `ends` is the monotonic time at which the run's working time is over.
         """
         assert spec is not None
-        if spec.effect == "side_effect" and self.held.is_stale():
+        if spec.effect == "side_effect" and self.claim.is_stale():
             raise LeaseLost
         began = time.monotonic()
-        called = Called(None, "", 0.0)
-        for _ in range(_tries(spec)):
+        called = ToolOutcome(None, "", 0.0)
+        for _ in range(_get_max_attempts(spec)):
             called = self._call_once(row, spec, ends, began)
-            if called.error is None or called.is_called_off or self.held.flag.is_set():
+            if called.error is None or called.is_canceled or self.claim.flag.is_set():
                 break
         return called
 
     def _call_once(
         self, row: AgentStep, spec: ToolSpec, ends: float | None, began: float
-    ) -> Called:
+    ) -> ToolOutcome:
         limit = spec.timeout
         if ends is not None:
             limit = min(limit, max(ends - time.monotonic(), 0.0))
-        watch = Watch(seconds=limit, flag=self.held.flag)
+        deadline = Deadline(seconds=limit, flag=self.claim.flag)
         value, error, is_called_off = None, None, False
         try:
             value = call_tool(
                 spec,
                 row.tool_input,
-                watch=watch,
+                deadline=deadline,
                 idempotency_key=f"{self.run.pk}:{row.index}",
                 run_id=self.run.pk,
             )
         except ToolFailed as failed:
             error = str(failed)
-        except DeadlinePassed:
+        except DeadlineExceeded:
             error = f"The tool {spec.name!r} did not answer within {limit:g} s."
-        except CalledOff as called_off:
+        except CallCanceled as called_off:
             error, is_called_off = str(called_off), True
         except Exception as broken:  # noqa: BLE001  (the border to other people's code)
             error = str(broken) or type(broken).__name__
-        return Called(value, error, time.monotonic() - began, is_called_off)
+        return ToolOutcome(value, error, time.monotonic() - began, is_called_off)
 
-    def _keep(
-        self, row: AgentStep, spec: ToolSpec, called: Called, *, elapsed: float
+    def _commit_outcome(
+        self, row: AgentStep, spec: ToolSpec, called: ToolOutcome, *, elapsed: float
     ) -> None:
-        if called.is_called_off:
-            return  # the run's end says what became of the step
-        text = called.error if called.error is not None else text_of(called.value)
-        if told := self.told.get(row.pk):
+        if called.is_canceled:
+            return  # the end of the run sets the step's status
+        text = (
+            called.error if called.error is not None else stringify_value(called.value)
+        )
+        if told := self.notices.get(row.pk):
             text = f"{told}\n{text}"
         result = ToolResult(
-            observation=cut_for_store(self.choke.text(text)),
+            observation=truncate_for_storage(self.sanitizer.text(text)),
             failed=called.error is not None,
-            value=self.choke.json(called.value) if spec.return_direct else None,
+            value=self.sanitizer.json(called.value) if spec.return_direct else None,
             elapsed=round(elapsed, 4),
         )
         commit_outcome(
-            self.held,
+            self.claim,
             row,
             result,
             keeps_value=spec.return_direct,
-            took=round(called.took, 4),
+            seconds=round(called.seconds, 4),
         )
         if spec.tool_id is not None:
             error = result.observation if result.failed else ""
-            note_use(Use(spec.tool_id, result.failed, called.took, error))
+            add_tool_usage(
+                ToolCallUsage(spec.tool_id, result.failed, called.seconds, error)
+            )
 
 
-def _tries(spec: ToolSpec) -> int:
-    """Return how often a call may be made; one with side effects is made once."""
+def _get_max_attempts(spec: ToolSpec) -> int:
+    """Return how often a call may be made; one with side effects only once."""
     return 1 + (spec.retries if spec.effect != "side_effect" else 0)
 
 
-def _elapsed(rows: list[AgentStep]) -> float:
-    """Return the working time the round's finished calls have taken already."""
+def _get_elapsed_seconds(rows: list[AgentStep]) -> float:
+    """Return the working time of the round's finished calls."""
     return max((row.elapsed or 0.0 for row in rows), default=0.0)

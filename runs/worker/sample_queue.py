@@ -1,4 +1,4 @@
-"""Keeping how long the queue was, a row a minute, for the page of the workers."""
+"""Sample the length of the queue, one row per minute, for the workers page."""
 
 from datetime import datetime, timedelta
 
@@ -8,24 +8,24 @@ from django.utils import timezone
 
 from runs.models import QueueSample, Run, Worker
 
-KEPT = timedelta(days=7)
+RETENTION = timedelta(days=7)
 
 
 def sample_queue() -> bool:
-    """Write the row of this minute; False where it is there. Old rows are removed."""
+    """Write the row of this minute and delete old ones; False if it exists."""
     now = timezone.now()
     minute = now.replace(second=0, microsecond=0)
     if QueueSample.objects.filter(minute=minute).exists():
         return False
-    row = queue_now(now)
+    row = measure_queue(now)
     row.minute = minute
     QueueSample.objects.bulk_create([row], ignore_conflicts=True)
-    QueueSample.objects.filter(minute__lt=now - KEPT).delete()
+    QueueSample.objects.filter(minute__lt=now - RETENTION).delete()
     return True
 
 
-def queue_now(now: datetime) -> QueueSample:
-    """Return how the queue is at the moment `now`, as a row that is not stored."""
+def measure_queue(now: datetime) -> QueueSample:
+    """Return the state of the queue at `now`, as a row that is not stored."""
     silent = now - timedelta(seconds=settings.LEASE_SECONDS)
     found = Run.objects.filter(status__in=["queued", "running"]).aggregate(
         queued=Count("pk", filter=Q(status="queued")),

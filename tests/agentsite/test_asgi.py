@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agentsite.asgi import routed
+from agentsite.asgi import build_router
 
 
 def destination(scope: dict) -> str:
@@ -16,7 +16,7 @@ def destination(scope: dict) -> str:
 
         return answer
 
-    route = routed(app("django"), app("live"))
+    route = build_router(app("django"), app("live"))
     asyncio.run(route(scope, None, None))
     return reached[0]
 

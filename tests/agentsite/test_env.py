@@ -5,7 +5,7 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from agentsite.env import ROOT, Env, sentences
+from agentsite.env import ROOT, Env, format_env_errors
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_wrong_value_is_a_sentence_naming_the_variable(monkeypatch, name, valu
     with pytest.raises(ValidationError) as caught:
         Env()
 
-    (sentence,) = sentences(caught.value)
+    (sentence,) = format_env_errors(caught.value)
     assert sentence.startswith(f"The variable {name} ")
 
 

@@ -52,7 +52,7 @@ def test_a_missing_venv_package_is_named(clone):
     assert not (clone / ".venv").exists()
 
 
-def test_a_package_that_cannot_be_had_is_said_with_what_pip_said(clone):
+def test_a_failed_install_prints_the_output_of_pip(clone):
     give_environment(clone)
     (clone / "some.lock").write_text(f"nothing==1 --hash=sha256:{'0' * 64}\n")
 
@@ -64,7 +64,7 @@ def test_a_package_that_cannot_be_had_is_said_with_what_pip_said(clone):
     assert not (clone / ".venv" / "some.made").exists()
 
 
-def test_the_second_time_nothing_is_done(clone):
+def test_a_second_install_does_nothing(clone):
     give_environment(clone)
 
     first, second = install(clone), install(clone)

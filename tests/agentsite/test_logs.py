@@ -33,7 +33,7 @@ def test_fields_become_words(tmp_path):
     assert line.endswith('level=info logger=runs.x event="run started" run=7')
 
 
-def test_a_path_that_lets_people_in_is_cut(tmp_path):
+def test_secret_paths_are_redacted(tmp_path):
     code = """
         told = "Forbidden (CSRF cookie not set.): %s"
         logging.getLogger("django.security.csrf").warning(told, "/login/s3-Cret_/")

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import AsyncClient, Client
 
-from agentsite.database import WrongDatabaseUrl, database_from
+from agentsite.database import InvalidDatabaseUrl, parse_database_url
 from tests.faults.site import run_python
 
 
@@ -34,7 +34,7 @@ def test_sqlite_syncs_fully_and_postgresql_has_timeouts():
 def test_a_postgresql_url_becomes_a_pool(tmp_path):
     url = "postgresql://ann:p%40ss@db.example:5433/site?sslmode=require"
 
-    entry = database_from(url, data=tmp_path, pool=7)
+    entry = parse_database_url(url, data=tmp_path, pool=7)
 
     assert (entry["USER"], entry["PASSWORD"]) == ("ann", "p@ss")
     assert (entry["HOST"], entry["PORT"], entry["NAME"]) == (
@@ -58,7 +58,7 @@ def test_only_a_pooler_that_forgets_forbids_prepared_statements(
 ):
     url = f"postgresql://db.example/site{query}"
 
-    options = database_from(url, data=tmp_path, pool=7)["OPTIONS"]
+    options = parse_database_url(url, data=tmp_path, pool=7)["OPTIONS"]
 
     assert (options["prepare_threshold"] is not None) == prepares
 
@@ -73,8 +73,8 @@ def test_only_a_pooler_that_forgets_forbids_prepared_statements(
     ],
 )
 def test_a_wrong_database_url_is_refused_by_name(tmp_path, url):
-    with pytest.raises(WrongDatabaseUrl, match=r"^The variable DATABASE_URL "):
-        database_from(url, data=tmp_path, pool=1)
+    with pytest.raises(InvalidDatabaseUrl, match=r"^The variable DATABASE_URL "):
+        parse_database_url(url, data=tmp_path, pool=1)
 
 
 def test_static_files_carry_type_length_and_policy():
@@ -93,7 +93,7 @@ def test_static_files_are_served_under_asgi_without_a_warning():
 
 
 @pytest.mark.parametrize("content", ["", "no key\n"], ids=["empty", "another-text"])
-def test_a_damaged_file_of_keys_is_named(tmp_path, content):
+def test_a_damaged_key_file_is_named(tmp_path, content):
     (tmp_path / "encryption_keys").write_text(content)
 
     with pytest.raises(subprocess.CalledProcessError) as ended:

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import override_settings
 from django.urls import path
 
-from agentsite.threaded import PIECE, ThreadedHandler
+from agentsite.threaded import CHUNK_BYTES, ThreadedHandler
 
 POURED = 9
 """Pieces of a long answer."""
@@ -50,7 +50,7 @@ def pour(request: HttpRequest) -> StreamingHttpResponse:
         try:
             for _ in range(POURED):
                 made.append("drop")
-                yield b"x" * PIECE
+                yield b"x" * CHUNK_BYTES
         finally:
             made.append("closed")
 
@@ -123,7 +123,7 @@ def test_carries_body_headers_and_each_cookie():
     assert [cookie[:4] for cookie in cookies] == [b"a=b;", b"c=d;"]
 
 
-def test_two_requests_go_on_at_once():
+def test_two_requests_run_concurrently():
     async def two():
         handler = ThreadedHandler()
         return await asyncio.gather(ask(handler, "/meet"), ask(handler, "/meet"))
@@ -142,12 +142,12 @@ def test_a_synchronous_stream_is_sent_as_it_is_made():
     start, *pieces, last = asyncio.run(ask(ThreadedHandler(), "/pour"))
 
     assert [piece["made"] for piece in pieces] == list(range(1, POURED + 1))
-    assert {len(piece["body"]) for piece in pieces} == {PIECE}
+    assert {len(piece["body"]) for piece in pieces} == {CHUNK_BYTES}
     assert (last["body"], last["more_body"]) == (b"", False)
     assert made[-1] == "closed"
 
 
-def test_nothing_more_is_made_for_who_has_gone():
+def test_a_stream_stops_when_the_client_disconnects():
     asyncio.run(ask(ThreadedHandler(), "/pour", most=3))
 
     assert made == ["drop", "drop", "closed"]
@@ -155,7 +155,7 @@ def test_nothing_more_is_made_for_who_has_gone():
 
 @override_settings(DEBUG=False)
 @pytest.mark.filterwarnings("ignore")
-def test_a_mistake_of_ours_is_a_500():
+def test_an_exception_is_a_500():
     status, _, body = answer_of("/fail")
 
     assert status == 500

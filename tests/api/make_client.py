@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
 
-from runs.services.api_token import create_token
+from runs.services.accounts.tokens import create_token
 
 
 class Api:

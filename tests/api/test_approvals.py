@@ -22,7 +22,7 @@ def owner_of(question):
     return question.step.run.owner
 
 
-def test_lists_open_questions_with_the_exact_call():
+def test_lists_open_approvals_with_the_exact_call():
     question = asking()
 
     found = Api(owner_of(question)).get("approvals").json()["approvals"]
@@ -51,7 +51,7 @@ def test_refuses_queries_it_does_not_know(query):
     assert (answer.status_code, fields_of(answer)) == (422, [query.split("=")[0]])
 
 
-def test_a_yes_lets_the_run_go_on():
+def test_an_approved_call_runs():
     question = asking()
 
     answer = Api(owner_of(question)).post(
@@ -65,7 +65,7 @@ def test_a_yes_lets_the_run_go_on():
     assert AgentStep.objects.select_related("run").get().run.status == "queued"
 
 
-def test_other_arguments_run_instead():
+def test_edited_arguments_run_instead():
     question = asking()
 
     answer = Api(owner_of(question)).post(
@@ -76,7 +76,7 @@ def test_other_arguments_run_instead():
     assert AgentStep.objects.get().tool_input == {"amount": 9}
 
 
-def test_a_no_tells_the_model_why():
+def test_a_rejection_tells_the_model_why():
     question = asking()
 
     Api(owner_of(question)).post(

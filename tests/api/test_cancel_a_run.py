@@ -15,12 +15,12 @@ def test_ends_a_run_that_waits():
     answer = Api(run.owner).post(f"runs/{run.pk}/cancel")
 
     assert answer.status_code == 200
-    assert (answer.json()["status"], answer.json()["is_over"]) == ("cancelled", True)
+    assert (answer.json()["status"], answer.json()["is_over"]) == ("canceled", True)
     run.refresh_from_db()
-    assert run.cancelled_by == run.owner
+    assert run.canceled_by == run.owner
 
 
-def test_asks_the_worker_of_a_running_one():
+def test_requests_the_cancel_of_a_running_run():
     run = make_run(status="running")
 
     answer = Api(run.owner).post(f"runs/{run.pk}/cancel")
@@ -30,7 +30,7 @@ def test_asks_the_worker_of_a_running_one():
     assert run.cancel_requested_at is not None
 
 
-def test_leaves_a_run_that_is_over():
+def test_leaves_an_ended_run_unchanged():
     run = make_run(status="succeeded")
 
     answer = Api(run.owner).post(f"runs/{run.pk}/cancel")

@@ -4,7 +4,7 @@ import pytest
 from django.db import OperationalError
 from django.test import Client
 
-from runs.api import door
+from runs.api import dispatch as door
 from tests.api.make_client import Api, fields_of
 from tests.make import make_agent, make_run, make_user
 
@@ -34,7 +34,7 @@ def test_asks_for_a_token(verb, path, header):
     assert answer.headers["WWW-Authenticate"].startswith("Bearer")
 
 
-def test_a_session_alone_changes_nothing():
+def test_a_session_cannot_write():
     run, client = make_run(), Client()
     client.force_login(run.owner)
 
@@ -45,7 +45,7 @@ def test_a_session_alone_changes_nothing():
     assert run.status == "queued"
 
 
-def test_a_wrong_token_is_not_saved_by_a_session():
+def test_an_invalid_token_is_401_even_with_a_session():
     run, client = make_run(), Client()
     client.force_login(run.owner)
 
@@ -80,7 +80,7 @@ def test_an_unknown_path_is_404(verb, path):
     assert (answer.status_code, fields_of(answer)) == (404, ["path"])
 
 
-def test_a_last_slash_does_no_harm():
+def test_a_trailing_slash_is_accepted():
     ann = make_user()
     make_agent(ann, slug="adder")
     api = Api(ann)
@@ -98,21 +98,21 @@ def test_a_last_slash_does_no_harm():
         pytest.param(RuntimeError("secret word"), 500, id="ours"),
     ],
 )
-def test_our_own_mistakes_have_the_same_shape(monkeypatch, error, status):
+def test_server_errors_are_problem_json(monkeypatch, error, status):
     run = make_run()
     api = Api(run.owner)
 
     def fail(token):
         raise error
 
-    monkeypatch.setattr(door, "user_of_token", fail)
+    monkeypatch.setattr(door, "authenticate_token", fail)
     answer = api.get(f"runs/{run.pk}")
 
     assert (answer.status_code, fields_of(answer)) == (status, ["server"])
     assert "secret" not in answer.text
 
 
-def test_answers_are_not_kept_by_caches():
+def test_responses_are_not_cached():
     run = make_run()
 
     assert Api(run.owner).get(f"runs/{run.pk}").headers["Cache-Control"] == "no-store"

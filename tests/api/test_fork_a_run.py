@@ -3,7 +3,7 @@
 import pytest
 
 from runs.models import Conversation, Run
-from runs.services.freeze_agent import spec_of
+from runs.store.specs import load_spec
 from tests.api.make_client import Api, fields_of
 from tests.make import (
     make_agent,
@@ -31,7 +31,7 @@ def fork(run, body=None):
     return Api(run.owner).post(f"runs/{run.pk}/fork", body)
 
 
-def test_goes_on_after_the_last_step_with_another_model():
+def test_forks_after_the_last_step_with_another_model():
     run = failed_run()
     provider = make_provider(run.owner)
     answer = fork(run, {"model": "other", "provider": provider.slug, "parameters": {}})
@@ -42,8 +42,8 @@ def test_goes_on_after_the_last_step_with_another_model():
     assert answer.json()["status"] == "queued"
     assert answer.json()["usage"]["cost"] == 0
     assert (new.forked_from, new.source) == (run, "api")
-    assert spec_of(new.spec).model.model == "other"
-    assert spec_of(new.spec).model.provider_id == provider.pk
+    assert load_spec(new.spec).model.model == "other"
+    assert load_spec(new.spec).model.provider_id == provider.pk
 
 
 def test_edits_the_observation_of_a_step():
@@ -64,7 +64,7 @@ def test_edits_a_reply_prompt_tools_and_limits():
         "limits": {"max_iterations": None, "tokens": 500},
     }
     new = Run.objects.get(pk=fork(run, body).json()["id"])
-    spec = spec_of(new.spec)
+    spec = load_spec(new.spec)
 
     assert new.calls.get().reply["text"] == "Hm."
     assert spec.prompt.messages[0].template == "Do {input}"
@@ -117,9 +117,9 @@ def test_edits_the_inputs_and_the_agents():
     assert answer.json()["inputs"] == body["inputs"]
     assert new.title == "What is 3 + 3?"
     assert new.fork_edits == ["inputs", "prompt", "tools"]
-    tools = [(one.name, one.asks) for one in spec_of(new.spec).tools]
+    tools = [(one.name, one.asks) for one in load_spec(new.spec).tools]
     assert tools == [("calculator", False), (helper.slug, True)]
-    names = [one.name for one in spec_of(Run.objects.get(pk=again).spec).tools]
+    names = [one.name for one in load_spec(Run.objects.get(pk=again).spec).tools]
     assert names == ["calculator"]
     assert fields_of(fork(run, {"agents": {hidden.slug: "allow"}})) == ["agents"]
 

@@ -64,7 +64,7 @@ def test_says_why_a_run_failed():
 
 
 def test_says_why_a_run_stopped():
-    run = make_run(status="stopped")
+    run = make_run(status="limit_reached")
 
     assert Api(run.owner).get(f"runs/{run.pk}").json()["stop_reason"] == "iterations"
 
@@ -145,7 +145,7 @@ def test_an_odd_query_is_refused(query, field):
 
 
 @pytest.mark.parametrize("pk", ["0", "999999", "9" * 18, "9" * 30, "abc"])
-def test_a_run_that_is_not_there_is_404(pk):
+def test_a_missing_run_is_404(pk):
     answer = Api(make_user()).get(f"runs/{pk}")
 
     assert answer.status_code == 404
@@ -164,7 +164,7 @@ def test_a_superuser_sees_all():
     assert Api(make_user(is_superuser=True)).get(f"runs/{make_run().pk}").json()
 
 
-def test_a_page_may_ask_with_its_session():
+def test_a_session_may_read():
     run, client = make_run(), Client()
     client.force_login(run.owner)
 

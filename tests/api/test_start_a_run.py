@@ -3,7 +3,7 @@
 import pytest
 
 from runs.models import Conversation, Run
-from runs.services.publish_agent import publish_agent
+from runs.services.agents.publish import publish_agent
 from tests.api.make_client import Api, fields_of
 from tests.make import make_agent, make_prompt, make_user
 
@@ -133,7 +133,7 @@ def test_takes_text_of_every_kind():
     assert "北 😀" in Run.objects.get().inputs["input"]
 
 
-def test_goes_on_in_a_conversation():
+def test_continues_a_conversation():
     ann = make_user()
     agent = make_agent(ann, slug="adder")
     talk = Conversation.objects.create(owner=ann, agent=agent)

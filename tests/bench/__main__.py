@@ -11,6 +11,7 @@ ALONE = [
     "tests.bench.bench_tool_calls",
     "tests.bench.bench_runs",
     "tests.bench.bench_start",
+    "tests.bench.bench_limits",
 ]
 MANY = "--viewers 500 --rate 20 --p99 100 --mb 150"
 ON_SERVERS = [

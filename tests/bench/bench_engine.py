@@ -12,9 +12,9 @@ import statistics
 import sys
 import time
 
-from runs.engine.digest import digest_of
-from runs.engine.effects import CallModel, ModelAnswered, ToolResult, ToolsAnswered
-from runs.engine.executor import execute
+from runs.engine.digest import digest_request
+from runs.engine.effects import CallModel, ModelReplied, ToolResult, ToolsFinished
+from runs.engine.executor import run_agent_loop
 from runs.engine.types import AgentSpec, ExecutorOptions, Reply, ToolCall
 from tools.spec import ToolSpec
 
@@ -32,20 +32,20 @@ ADD = ToolSpec(
 )
 
 
-def reply(number: int) -> ModelAnswered:
+def reply(number: int) -> ModelReplied:
     """Return a reply with one call."""
     call = ToolCall(id=f"c{number}", name="add", arguments=f'{{"a": {number}, "b": 1}}')
-    return ModelAnswered(Reply(text="Adding up.", tool_calls=(call,)), elapsed=0.1)
+    return ModelReplied(Reply(text="Adding up.", tool_calls=(call,)), elapsed=0.1)
 
 
-def one_run(replies: list[ModelAnswered], *, digests: bool) -> list[float]:
+def one_run(replies: list[ModelReplied], *, digests: bool) -> list[float]:
     """Return the CPU milliseconds of each round of one run."""
     spec = AgentSpec(
         kind="tool-calling",
         tools=(ADD,),
         executor=ExecutorOptions(max_iterations=ROUNDS),
     )
-    run = execute(spec, {"input": "Add up."})
+    run = run_agent_loop(spec, {"input": "Add up."})
     effect = next(run)
     spent: list[float] = []
     for number in range(ROUNDS):
@@ -53,9 +53,9 @@ def one_run(replies: list[ModelAnswered], *, digests: bool) -> list[float]:
         assert isinstance(effect, CallModel)
         request = effect.request
         if digests:
-            digest_of(request)
+            digest_request(request)
         run.send(replies[number])
-        answered = ToolsAnswered((ToolResult(str(number + 1), value=number + 1),))
+        answered = ToolsFinished((ToolResult(str(number + 1), value=number + 1),))
         try:
             effect = run.send(answered)
         except StopIteration:

@@ -27,12 +27,12 @@ PEOPLE, AGENTS = 20, 30
 RUNS = """
 INSERT INTO runs_run (id, owner_id, agent_id, version_id, spec_id, source, is_test,
   title, inputs, turn_ids, status, stop_reason, error_code, error_message, output,
-  output_log, seq, next_index, next_number, fence, rescues, created_at, queued_at,
-  started_at, ended_at, rounds, model_calls, input_tokens, output_tokens, cost, filed,
+  output_log, seq, next_index, next_number, fence, recoveries, created_at, queued_at,
+  started_at, ended_at, rounds, model_calls, input_tokens, output_tokens, cost, indexed,
   fork_edits)
 SELECT n, 1 + n %% {people}, 1 + dice %% {agents}, NULL, 1 + dice %% {agents}, 'page',
   n %% 10 = 0, words, jsonb_build_object('input', words), '[]', s.status,
-  CASE s.status WHEN 'stopped' THEN 'iterations' ELSE '' END,
+  CASE s.status WHEN 'limit_reached' THEN 'iterations' ELSE '' END,
   CASE s.status WHEN 'failed' THEN 'overloaded' ELSE '' END,
   CASE s.status WHEN 'failed' THEN 'The server is overloaded.' ELSE '' END,
   to_jsonb('The answer is ' || md5((n * 7)::text)), '', 9, 3, 4, 1, 0, at, at, at,
@@ -42,8 +42,9 @@ FROM (SELECT n, abs(hashint4(n)) AS dice,
              'Question ' || n || ' about ' || md5(n::text) AS words,
              now() - ({runs} - n) * interval '2.6 seconds' AS at
       FROM generate_series(1, {runs}) n) r,
-LATERAL (SELECT CASE WHEN n %% 50 = 0 THEN 'failed' WHEN n %% 77 = 0 THEN 'stopped'
-         WHEN n %% 90 = 0 THEN 'cancelled' ELSE 'succeeded' END AS status) s
+LATERAL (SELECT CASE WHEN n %% 50 = 0 THEN 'failed' WHEN n %% 77 = 0
+  THEN 'limit_reached'
+         WHEN n %% 90 = 0 THEN 'canceled' ELSE 'succeeded' END AS status) s
 """
 CARDS = """
 INSERT INTO runs_runcard (run_id, text, status, ended_at, seconds, rounds, tokens, cost)

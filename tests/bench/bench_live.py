@@ -105,12 +105,12 @@ def measure(wish: argparse.Namespace, pid: int) -> int:
         good = not measured.missed and good
         good = measured.ms(95) <= wish.p95 and measured.ms(99) <= wish.p99 and good
     used = 1000 * cpu(pid) / len(commits)
-    held = memory(pid)
+    claim = memory(pid)
     print(
-        f"viewers={wish.viewers} web process: RSS={held:.0f} MB, "
+        f"viewers={wish.viewers} web process: RSS={claim:.0f} MB, "
         f"CPU={used:.1f} ms a commit, its start included"
     )
-    return 0 if good and held <= wish.mb else 1
+    return 0 if good and claim <= wish.mb else 1
 
 
 Arrivals = list[dict[tuple[int, int], float]]

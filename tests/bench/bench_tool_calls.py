@@ -72,26 +72,26 @@ def measured(kind: str, calls: int) -> tuple[float, float]:
     """Return median and mean of the CPU milliseconds of one call."""
     # These need Django to be set up.
     from runs.engine.effects import CallTools  # noqa: PLC0415
-    from runs.engine.kinds.kind import Call  # noqa: PLC0415
+    from runs.engine.kinds.kind import ParsedCall  # noqa: PLC0415
     from runs.engine.planning import plan_calls  # noqa: PLC0415
     from runs.engine.toolbox import Toolbox  # noqa: PLC0415
-    from runs.services.held import Held  # noqa: PLC0415
-    from runs.services.redact import Choke  # noqa: PLC0415
-    from runs.services.run_tools import ToolRunner  # noqa: PLC0415
+    from runs.store.claims import ClaimedRun  # noqa: PLC0415
+    from runs.store.sanitizer import Sanitizer  # noqa: PLC0415
+    from runs.worker.run_tools import ToolRunner  # noqa: PLC0415
     from tests.make import make_agent, make_run, make_step, make_tool  # noqa: PLC0415
-    from tools.services import tool_spec_of  # noqa: PLC0415
+    from tools.definition.freeze import freeze_tool  # noqa: PLC0415
 
     tool = make_tool(name="add", kind=kind, config=CONFIGS[kind], args_schema=NUMBERS)
     agent = make_agent(tool.owner, tools=(tool,))
     run = make_run(agent=agent, status="running")
-    toolbox = Toolbox([tool_spec_of(tool)])
-    hands = ToolRunner(run, Held(run.pk, run.fence), Choke())
+    toolbox = Toolbox([freeze_tool(tool)])
+    hands = ToolRunner(run, ClaimedRun(run.pk, run.fence), Sanitizer())
     spent = []
     for number in range(calls + 20):
         row = make_step(run, tool="add", tool_input={"a": number, "b": 1},
                         status="planned", started_at=None)  # fmt: skip
         began = time.process_time_ns()
-        asked = Call("add", f'{{"a": {number}, "b": 1}}', call_id=f"c{number}")
+        asked = ParsedCall("add", f'{{"a": {number}, "b": 1}}', call_id=f"c{number}")
         steps = plan_calls((asked,), toolbox, start=row.index, log="", used=Counter())
         hands.answer(CallTools(row.round, steps), [row])
         spent.append((time.process_time_ns() - began) / 1e6)

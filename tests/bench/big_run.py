@@ -7,12 +7,12 @@ from typing import Any
 
 from django.utils import timezone
 
-from runs.engine.digest import digest_of
+from runs.engine.digest import digest_request
 from runs.engine.types import ExecutorOptions, ModelSettings
 from runs.models import AgentStep, ModelCall, Run
-from runs.services.freeze_agent import spec_of
-from runs.services.record import Record
-from runs.services.replay import replay
+from runs.services.runs.replay import replay_history
+from runs.store.history import RunHistory
+from runs.store.specs import load_spec
 from tests.make import make_run, make_spec
 from tools.spec import ToolSpec
 
@@ -78,8 +78,10 @@ def add_digests(run: Run, calls: list[ModelCall], rows: list[AgentStep]) -> None
     """Give each call the digest of what the engine sends there."""
     digests: list[str] = []
     steps = {row.index: row for row in rows}
-    record = Record(spec_of(run.spec), (), (), list(calls), steps, run.inputs)
-    replay(run, record, passed=lambda asked: digests.append(digest_of(asked.request)))
+    record = RunHistory(load_spec(run.spec), (), (), list(calls), steps, run.inputs)
+    replay_history(
+        run, record, passed=lambda asked: digests.append(digest_request(asked.request))
+    )
     for call, digest in zip(calls, digests, strict=True):
         call.digest = digest
 

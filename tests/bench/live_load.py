@@ -16,9 +16,9 @@ if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentsite.settings")
     django.setup()
 
-from runs import stream
+from runs import redis_streams as stream
 from runs.models import AgentStep, ModelCall, Run
-from runs.services.api_token import create_token
+from runs.services.accounts.tokens import create_token
 from tests.make import make_agent, make_run, make_user
 
 
@@ -109,7 +109,7 @@ def commit_step(run: Run, index: int) -> None:
             changed_seq=seq,
         )
         insert(cursor, step)
-    stream.notify(run.pk, seq)
+    stream.publish_run_notice(run.pk, seq)
 
 
 def insert(cursor: Any, row: Model) -> int:
@@ -137,7 +137,7 @@ def end(run: Run) -> None:
         ended_at=timezone.now(),
         output="done",
     )
-    stream.notify(run.pk, 0)
+    stream.publish_run_notice(run.pk, 0)
 
 
 if __name__ == "__main__":

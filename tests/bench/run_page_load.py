@@ -6,7 +6,7 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection, transaction
 from django.utils import timezone
 
-from runs import stream
+from runs import redis_streams as stream
 from runs.models import AgentStep, ModelCall, Run
 from tests.bench.big_run import make_big_run
 from tests.make import make_agent, make_user
@@ -68,7 +68,7 @@ def commit_round(run_id: int, number: int) -> str:
             created_seq=seq,
             changed_seq=seq,
         )
-    stream.notify(run_id, seq)
+    stream.publish_run_notice(run_id, seq)
     return mark
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.chromium import chromium
+from tests.browser.driver.chromium import chromium
 from tests.browser.site import Site, running_site
 
 expect.set_options(timeout=30_000)  # a busy machine is slow, not wrong
@@ -21,7 +21,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def lived_in() -> Iterator[Site]:
     """A site with a week of runs; nothing runs there."""
-    with running_site(seed="tests.browser.seed") as site:
+    with running_site(seed="tests.browser.seed.site") as site:
         yield site
 
 

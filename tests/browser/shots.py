@@ -9,8 +9,8 @@ from typing import NamedTuple
 from playwright.sync_api import Browser, Page
 from playwright.sync_api import Error as PlaywrightError
 
-from tests.browser.chromium import chromium, listen, overflow, seen_by
-from tests.browser.moves import MORE, MOVES, Move, press
+from tests.browser.driver.chromium import chromium, listen, overflow, seen_by
+from tests.browser.driver.moves import MORE, MOVES, Move, press
 from tests.browser.site import Site, running_site
 
 FOLDER = Path(__file__).parent.parent.parent / "shots"
@@ -36,7 +36,7 @@ PAGES = {
     "run-failed": "/runs/9003/",
     "run-approval": "/runs/9004/",
     "run-big": "/runs/9005/?step=2000",
-    "run-cancelled": "/runs/9006/?step=5",
+    "run-canceled": "/runs/9006/?step=5",
     "run-lost": "/runs/9007/",
     "run-queued": "/runs/9041/",
     "run-waiting": "/runs/9042/",
@@ -167,7 +167,7 @@ def main(names: list[str]) -> None:
     wanted = [name for name in EVERY if name in names] or EVERY
     sizes = [size for size in SIZES if size in names] or SIZES
     themes = [theme for theme in THEMES if theme in names] or THEMES
-    with running_site(seed="tests.browser.seed") as site, chromium() as browser:
+    with running_site(seed="tests.browser.seed.site") as site, chromium() as browser:
         for size, theme in itertools.product(sizes, themes):
             for person, moves in moves_of_all().items():
                 chosen = {name: move for name, move in moves.items() if name in wanted}

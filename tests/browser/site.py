@@ -57,7 +57,7 @@ def running_site(*, seed: str = "", worker: bool = False) -> Iterator[Site]:
         port, log = free_port(), Path(folder, "log")
         own = {"AGENTSITE_DATA": folder, "PORT": str(port)}
         own |= {"DATABASE_URL": database, "REDIS_URL": "", "AGENTSITE_DEMO": "1"}
-        own |= {"AGENTSITE_TOOL_MODULES": "tests.browser.seed_functions"}
+        own |= {"AGENTSITE_TOOL_MODULES": "tests.browser.seed.functions"}
         own["DJANGO_SETTINGS_MODULE"] = "agentsite.settings"  # not those of the tests
         site = Site(f"http://127.0.0.1:{port}", {**os.environ, **own})
         if seed:

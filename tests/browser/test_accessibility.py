@@ -3,8 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.axe import violations
-from tests.browser.chromium import signed_in
+from tests.browser.driver.axe import violations
+from tests.browser.driver.chromium import signed_in
 from tests.browser.shots import PAGES
 
 pytestmark = pytest.mark.browser

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.chromium import listen, overflow, signed_in
+from tests.browser.driver.chromium import listen, overflow, signed_in
 from tests.browser.shots import PAGES
 
 pytestmark = pytest.mark.browser
@@ -41,7 +41,7 @@ def test_on_a_phone_one_pane_shows_at_a_time(browser, lived_in):
     page.goto(f"{lived_in.url}/agents/1/edit/")
 
     expect(page.locator("#agent-try")).to_be_hidden()
-    page.tap(".views a:has-text('Try it')")
+    page.tap(".views a:has-text('Test')")
 
     expect(page.locator("#agent-try .answer table")).to_be_visible()
     expect(page.locator("#agent-form")).to_be_hidden()
@@ -61,7 +61,7 @@ def test_publishing_is_offered_once_the_draft_differs(browser, lived_in):
     page.wait_for_url("**/agents/2/")
     page.goto(f"{lived_in.url}/agents/2/edit/")
 
-    expect(page.locator("#agent-state")).to_contain_text("nothing has changed since")
+    expect(page.locator("#agent-state")).to_contain_text("Same as version")
     expect(offer).to_be_hidden()
     told.fill("Reads tickets and answers them.")
     expect(offer).to_be_visible(timeout=20_000)
@@ -109,7 +109,7 @@ def test_back_leads_through_the_ways_to_try_and_keeps_what_is_typed(browser, liv
     page.goto(f"{lived_in.url}/agents/1/edit/")
     was = told.input_value()
 
-    page.click("a:has-text('Side by side')")
+    page.click("a:has-text('Compare')")
     expect(page.locator("#agent-side")).to_be_visible()
     page.click("a:has-text('Exact prompt')")
     expect(page.locator("#agent-preview-body")).to_be_visible()
@@ -122,7 +122,9 @@ def test_back_leads_through_the_ways_to_try_and_keeps_what_is_typed(browser, liv
     page.go_back()
     expect(page.locator("#agent-chat")).to_be_visible()
     told.fill(was)
-    expect(page.locator("[data-saved]")).to_contain_text("saved", timeout=20_000)
+    expect(page.locator("[data-saved]")).to_contain_text(
+        "saved", ignore_case=True, timeout=20_000
+    )
     page.goto(f"{lived_in.url}/agents/1/")
     page.go_back()
     expect(page.locator("#agent-form")).to_be_visible()

@@ -5,7 +5,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.chromium import listen, signed_in
+from tests.browser.driver.chromium import listen, signed_in
 from tests.browser.test_first_agent import enter
 
 pytestmark = pytest.mark.browser
@@ -37,7 +37,7 @@ def test_a_call_waits_for_a_yes_that_is_counted_live(browser, first_start):
     page.click("#agent-run-form button:has-text('Run')")
     page.wait_for_url("**/runs/*/")
     banner = page.locator("#run-banner")
-    expect(banner).to_contain_text("needs a yes", timeout=SECONDS)
+    expect(banner).to_contain_text("Approval required", timeout=SECONDS)
     expect(banner.locator("pre.exact")).to_contain_text("city")
     expect(elsewhere.locator("#part-needs")).to_contain_text("1", timeout=SECONDS)
     expect(page.locator("#part-needs")).to_contain_text("1", timeout=SECONDS)
@@ -47,7 +47,9 @@ def test_a_call_waits_for_a_yes_that_is_counted_live(browser, first_start):
     inbox = page.context.new_page()
     inbox.goto(f"{first_start.url}/approvals/")
     elsewhere.click(f"#{form} button:has-text('Approve and continue')")
-    expect(elsewhere.locator("#part-messages")).to_contain_text("was approved")
+    expect(elsewhere.locator("#part-messages")).to_contain_text(
+        "approved. The run continues."
+    )
     expect(page.locator("#run-progress")).to_contain_text("Succeeded", timeout=SECONDS)
     expect(page.locator("#part-needs")).not_to_contain_text("1", timeout=SECONDS)
     expect(inbox.locator("#approval-head")).to_contain_text("Open 0", timeout=SECONDS)

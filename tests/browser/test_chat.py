@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.chromium import listen
+from tests.browser.driver.chromium import listen
 from tests.browser.test_first_agent import enter
 
 pytestmark = pytest.mark.browser
@@ -27,7 +27,7 @@ def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
     newest = beside.locator("#chat-list .status").first
     answer = page.locator(".turn .answer .prose h1")
     expect(answer).to_contain_text("北京", timeout=LONG)
-    again = page.get_by_role("button", name="Answer again")
+    again = page.get_by_role("button", name="Regenerate")
     expect(again).to_be_visible(timeout=LONG)
     expect(newest).to_have_attribute("data-status", "succeeded", timeout=LONG)
     first = page.url
@@ -49,7 +49,7 @@ def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
     page.fill("#chat-form [name=input]", "half written")
     expect(again).to_have_count(2, timeout=LONG)  # though the page did not come anew
     expect(page.locator("#chat-form [name=input]")).to_have_value("half written")
-    beside.get_by_role("link", name="Show 1 newer turn").click(timeout=LONG)
+    beside.get_by_role("link", name="Show 1 newer message").click(timeout=LONG)
     expect(beside.locator(".turn")).to_have_count(2)
     page.locator(".versions .chip").first.click()
     expect(answer).to_contain_text("北京")

@@ -1,24 +1,57 @@
-"""Every page there are pictures of: on a phone and wide, light and dark, and by keys.
+"""Pages on a phone and wide, light and dark, and by keys.
 
-A page is opened once; then its window grows and its theme changes.
+A page is opened once; then its window grows and its theme changes. A commit is checked
+with one page of each layout; AGENTSITE_TEST_ALL_PAGES=1 checks every page.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Response
 
-from tests.browser.axe import COLOURS, WCAG, violations
-from tests.browser.chromium import listen, overflow, seen_by
-from tests.browser.focus import hidden_focus
-from tests.browser.moves import beat
+from tests.browser.driver.axe import COLOURS, WCAG, violations
+from tests.browser.driver.chromium import listen, overflow, seen_by
+from tests.browser.driver.focus import hidden_focus
+from tests.browser.driver.moves import beat
 from tests.browser.shots import PAGES, SIZES, moves_of_all, opening
 from tests.browser.site import Site
 
 pytestmark = pytest.mark.browser
 
 RULES = {"light": WCAG, "dark": COLOURS}
+EVERY_LAYOUT = {
+    "home",
+    "chat-talk",
+    "runs",
+    "runs-chosen",
+    "approval",
+    "approvals-several",
+    "run-done",
+    "run-running",
+    "run-timeline",
+    "run-failed",
+    "run-long-step",
+    "fork",
+    "compare",
+    "tool",
+    "agent",
+    "agent-edit",
+    "agent-versions",
+    "playground",
+    "provider-mistakes",
+    "webhook",
+    "schedule-edit",
+    "workers",
+    "admin-tool-http",
+    "admin-server-change",
+    "new-agents",
+    "shared",
+    "sign-in",
+    "missing",
+    "broken",
+}
 ANSWERS = {"missing": 404, "new-forbidden": 403, "run-button": 405, "shared-over": 404}
 """Of the pages that do not answer 200."""
 OPENED = opening(PAGES)
@@ -31,8 +64,9 @@ LOOKS = [
     )
     for person, moves in moves_of_all().items()
     for name, move in moves.items()
+    if name in EVERY_LAYOUT or os.environ.get("AGENTSITE_TEST_ALL_PAGES")
 ]
-"""Who comes to it, how, and the status of the answer; a beat changes the site."""
+"""Who opens a page, how, and the status of the response; a beat changes the site."""
 Opener = Callable[[str], Page]
 
 

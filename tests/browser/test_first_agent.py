@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.chromium import listen, overflow
+from tests.browser.driver.chromium import listen, overflow
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +35,7 @@ def test_builds_an_agent_tests_publishes_and_runs_it(browser, first_start):
     expect(page.locator("#agent-preview-body .vars")).to_contain_text(
         "city", timeout=SECONDS
     )
-    page.locator("#agent-library tr", has_text="weather").first.locator(
+    page.locator("#agent-library tr", has_text="weather_sample").first.locator(
         "label:has-text('Allow')"
     ).click()
     page.locator("#agent-form button:has-text('Create')").click()
@@ -53,7 +53,7 @@ def test_builds_an_agent_tests_publishes_and_runs_it(browser, first_start):
     page.fill("#publish-note", "the first one")
     page.click("#agent-publish button:has-text('Publish')")
     expect(page.locator("#part-messages")).to_contain_text(
-        "Version 1 is published", timeout=SECONDS
+        "Version 1 published", timeout=SECONDS
     )
     page.fill("textarea[name=input]", "Plan a day out")
     page.fill("textarea[name=in-city]", "Oslo")
@@ -82,20 +82,20 @@ def test_the_draft_is_saved_as_one_types_and_no_tab_overwrites_another(
     field = page.locator("#part-field-max_iterations")
     expect(field).to_contain_text("Must be at most 10,000", timeout=SECONDS)
     expect(page.locator("#agent-state")).to_contain_text(
-        "Rounds: not saved", timeout=SECONDS
+        "Not saved, fix below: Rounds", timeout=SECONDS
     )
     page.fill("input[name=max_iterations]", "20")
     expect(field).not_to_contain_text("Must be", timeout=SECONDS)
     other.fill("input[name=description]", "from the second tab")
     expect(other.locator("#agent-state")).to_contain_text(
-        "A later draft was saved elsewhere", timeout=SECONDS
+        "A later draft was saved", timeout=SECONDS
     )
     assert other.input_value("input[name=description]") == "from the second tab"
     page.reload()
     assert page.input_value("input[name=description]") == "from the first tab"
     assert page.input_value("input[name=max_iterations]") == "20"
-    other.click("button:has-text('save this one over it')")
-    expect(other.locator("#part-messages")).to_contain_text("is saved", timeout=SECONDS)
+    other.click("button:has-text('Overwrite it')")
+    expect(other.locator("#part-messages")).to_contain_text("saved.", timeout=SECONDS)
     assert other.input_value("input[name=description]") == "from the second tab"
     page.context.close()
 
@@ -124,7 +124,7 @@ def test_without_a_script_an_agent_is_made_tested_and_runs(browser, first_start)
 
     page.fill("input[name=name]", "plain-agent")
     page.click("button:has-text('Preview')")
-    assert "Nothing is saved" in page.inner_text("main")
+    assert "Nothing has been saved" in page.inner_text("main")
     page.goto(f"{first_start.url}/agents/new/")
     page.fill("input[name=name]", "plain-agent")
     page.fill("textarea[name=instructions]", "You are brief.")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.chromium import listen, signed_in
+from tests.browser.driver.chromium import listen, signed_in
 from tests.browser.site import Site, running_site
 from tools.builtin.weather_sample import weather_sample
 
@@ -22,7 +22,7 @@ LONG = 60_000
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
     """A site with a worker, and an agent whose tool fails."""
-    with running_site(seed="tests.browser.seed_fork", worker=True) as site:
+    with running_site(seed="tests.browser.seed.fork", worker=True) as site:
         yield site
 
 
@@ -67,11 +67,13 @@ def test_a_failed_run_is_mended_by_a_fork_and_compared(page, site, browser, tmp_
     fork = page.url.partition("?")[0]
 
     page.click("#run-forks a:has-text('Compare with run')")
-    expect(page.locator("#run-compare-steps")).to_contain_text("Step 1 of both is the")
+    expect(page.locator("#run-compare-steps")).to_contain_text(
+        "Step 1 of both runs: the"
+    )
     expect(page.locator("#run-compare-steps ins").first).to_be_visible()
     page.click("#run-compare-steps nav a:has-text('All')")
     page.wait_for_url("**show=all**")
-    expect(page.locator("#run-compare-steps")).not_to_contain_text("of both is the")
+    expect(page.locator("#run-compare-steps")).not_to_contain_text("of both runs: the")
 
     page.goto(parent)
     page.click("#run-forks summary")
@@ -85,7 +87,7 @@ def shared_with_a_stranger(page: Page, browser: Browser, run: str) -> None:
     """Make a link, open it without an account, take it back."""
     page.goto(run)
     page.click("#run-actions > a:has-text('Share')")
-    page.click("button:has-text('Make link')")
+    page.click("button:has-text('Create link')")
     link = page.locator("#part-secret textarea").input_value()
     context = browser.new_context()
     stranger = context.new_page()
@@ -94,9 +96,9 @@ def shared_with_a_stranger(page: Page, browser: Browser, run: str) -> None:
     stranger.click("#step-2 summary")
     expect(stranger.locator("#step-2")).to_contain_text("edited by a person")
     page.click("#share-list button:has-text('Revoke')")
-    expect(page.locator("#share-list")).to_contain_text("None.")
+    expect(page.locator("#share-list")).to_contain_text("No active links")
     stranger.reload()
-    expect(stranger.locator("h1")).to_have_text("This link opens nothing")
+    expect(stranger.locator("h1")).to_have_text("Link not found")
     context.close()
 
 

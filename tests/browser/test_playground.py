@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.chromium import listen, overflow
+from tests.browser.driver.chromium import listen, overflow
 from tests.browser.test_first_agent import SECONDS, enter
 
 pytestmark = pytest.mark.browser

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from runs.templatetags.look import duration
-from tests.browser.axe import violations
-from tests.browser.chromium import listen, signed_in
-from tests.browser.seed_runs import BIG, BUSY, DONE, FAILED, LIVE, RUNNING
+from runs.ui.format import duration
+from tests.browser.driver.axe import violations
+from tests.browser.driver.chromium import listen, signed_in
+from tests.browser.seed.runs import BIG, BUSY, DONE, FAILED, LIVE, RUNNING
 from tests.browser.shots import PAGES
 from tests.browser.site import Site
 
@@ -40,7 +40,7 @@ def opened(
 
 def push(site: Site, run: int, what: str, count: int = 1) -> None:
     """Commit something to a run, from another process."""
-    site.run("-m", "tests.browser.push", str(run), what, str(count))
+    site.run("-m", "tests.browser.driver.push", str(run), what, str(count))
 
 
 def numbers(page: Page) -> list[int]:
@@ -97,7 +97,7 @@ def test_a_live_run_of_many_steps_keeps_the_newest_and_a_link(browser, lived_in)
 def test_the_chosen_step_and_what_a_search_marks_follow_a_change(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{BUSY}/?step=2&q=sun") as page:
         pane = page.locator("#run-detail")
-        expect(pane).to_contain_text("There is no result yet.")
+        expect(pane).to_contain_text("No result yet.")
         push(lived_in, BUSY, "outcome")
 
         expect(pane).to_contain_text("It was found at last.", timeout=30_000)
@@ -144,7 +144,7 @@ def test_keys_lead_to_errors_search_tabs_and_the_list_of_keys(browser, lived_in)
         page.keyboard.press("e")
         expect(title).to_contain_text("Step 8 · model call, failed")
         page.keyboard.press("2")
-        expect(page.locator("#run-prompt")).to_contain_text("Built from the record.")
+        expect(page.locator("#run-prompt")).to_contain_text("Built from the record")
         page.keyboard.press("e")
         page.wait_for_url(re.compile("step=5"))
         page.keyboard.press("/")
@@ -162,7 +162,7 @@ def test_the_key_of_forks_works_where_no_step_is_chosen(browser, lived_in):
         expect(page.locator("h1")).to_have_text("Fork at step 15")
         page.goto(f"{lived_in.url}{PAGES['run-away']}")
         page.keyboard.press("f")
-        expect(page.locator("h1")).to_have_text("Go on after the last step")
+        expect(page.locator("h1")).to_have_text("Continue after the last step")
 
 
 def test_up_from_what_the_model_writes_now_is_the_newest_step(browser, lived_in):

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.chromium import listen, signed_in
+from tests.browser.driver.chromium import listen, signed_in
 from tests.browser.test_first_agent import SECONDS, enter
 
 pytestmark = pytest.mark.browser
@@ -25,7 +25,7 @@ def test_a_schedule_is_made_its_times_are_seen_and_it_runs_now(browser, first_st
     page.select_option("[name=kind]", "weekly")
     page.check("label:has-text('Thursday') input")
     page.fill("[name=at]", "07:30")
-    expect(times).to_contain_text("every Monday and Thursday at 07:30")
+    expect(times).to_contain_text("Every Monday and Thursday at 07:30")
     expect(times.locator("li")).to_have_count(5)
     expect(page.locator("[name=minute]")).to_be_hidden()
     page.click("#schedule-form button:has-text('Create')")
@@ -47,6 +47,6 @@ def test_the_times_are_shown_without_a_script(browser, lived_in):
 
     page.select_option("[name=kind]", "hourly")
     page.fill("[name=minute]", "5")
-    page.click("button:has-text('Show the times')")
+    page.click("button:has-text('Preview times')")
     expect(page.locator("#schedule-times")).to_contain_text("5 minutes past")
     context.close()

@@ -5,8 +5,8 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.axe import violations
-from tests.browser.chromium import listen, overflow, signed_in
+from tests.browser.driver.axe import violations
+from tests.browser.driver.chromium import listen, overflow, signed_in
 from tests.browser.shots import SIZES
 
 pytestmark = pytest.mark.browser
@@ -20,7 +20,7 @@ def test_a_tool_is_made_and_tried_without_a_script(browser, lived_in):
     page.click("a[href$='add/?kind=python']")
     page.fill("[name=name]", "double")
     page.fill("[name=code]", "x * 2")
-    page.click("text=Give it arguments")
+    page.click("text=Define arguments")
     page.fill("#schema-0-name", "x")
     page.select_option("#schema-0-type", "integer")
     page.click("[value=add]")
@@ -30,7 +30,7 @@ def test_a_tool_is_made_and_tried_without_a_script(browser, lived_in):
     page.click("[value=remove-0]")
     page.click("[name=_continue]")
 
-    page.click("text=Try it")
+    page.click("a[href$='/try/']")
     page.fill("[name=arg-x]", "21")
     page.click("text=Call the tool")
 
@@ -49,18 +49,18 @@ def test_arguments_are_edited_as_one_types(browser, lived_in, size, theme):
     heard = listen(page)
     page.goto(f"{lived_in.url}/admin/tools/tool/add/?kind=python")
     page.fill("[name=name]", "kept")
-    page.click("text=Give it arguments")
+    page.click("text=Define arguments")
     expect(page.locator("#schema-0-name")).to_be_focused()
     page.keyboard.type("limit")
     page.select_option("#schema-0-type", "integer")
-    page.click("text=Default, allowed values, limits, more")
+    page.click("text=Default, allowed values, limits and more")
     page.fill("#schema-0-default", "many")
     says = page.locator("#tool-schema-says")
-    expect(says).to_contain_text("'limit': the default 'many' is not JSON")
+    expect(says).to_contain_text("default value “many” is not valid JSON")
     expect(page.locator("#schema-0-default")).to_be_focused()
     page.fill("#schema-0-default", "5")
     expect(says).to_have_text("")
-    page.click("text=Add an argument")
+    page.click("text=Add argument")
     page.fill("#schema-1-name", "status")
     page.click("[value=up-1]")
     expect(page.locator("#schema-0-name")).to_have_value("status")

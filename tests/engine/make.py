@@ -5,28 +5,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from runs.engine.digest import digest_of
+from runs.engine.digest import digest_request
 from runs.engine.effects import (
     CallModel,
     CallTools,
-    ModelAnswered,
+    ModelReplied,
     Outcome,
     PlannedStep,
     ToolResult,
-    ToolsAnswered,
+    ToolsFinished,
 )
-from runs.engine.executor import execute
-from runs.engine.observations import text_of
-from runs.engine.scenarios import request_text
+from runs.engine.executor import run_agent_loop
+from runs.engine.observations import stringify_value
+from runs.engine.scenarios import flatten_request
 from runs.engine.types import (
+    AgentResult,
     AgentSpec,
     ExecutorOptions,
+    HistoryTurn,
     PromptSpec,
     Reply,
-    Result,
     ResumePoint,
     ToolCall,
-    Turn,
 )
 from tools.spec import ToolSpec
 
@@ -64,7 +64,7 @@ def make_reply(text: str = "", *calls: tuple[str, Any], **fields: Any) -> Reply:
 
 
 def echo(step: PlannedStep) -> ToolResult:
-    value = f"echo: {text_of(step.action.tool_input)}"
+    value = f"echo: {stringify_value(step.action.tool_input)}"
     return ToolResult(value, value=value)
 
 
@@ -72,17 +72,17 @@ def echo(step: PlannedStep) -> ToolResult:
 class Driven:
     """How a run went: its end, what it asked for, and what it was told."""
 
-    result: Result
+    result: AgentResult
     effects: list[CallModel | CallTools] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
 
     @property
     def requests(self) -> list[str]:
-        return [request_text(e.request) for e in self.effects if is_model(e)]
+        return [flatten_request(e.request) for e in self.effects if is_model(e)]
 
     @property
     def digests(self) -> list[str]:
-        return [digest_of(e.request) for e in self.effects if is_model(e)]
+        return [digest_request(e.request) for e in self.effects if is_model(e)]
 
     @property
     def purposes(self) -> list[str]:
@@ -94,7 +94,7 @@ class Driven:
         return [
             (step.action.tool, step.action.tool_input, result.observation)
             for effect, outcome in pairs
-            if isinstance(effect, CallTools) and isinstance(outcome, ToolsAnswered)
+            if isinstance(effect, CallTools) and isinstance(outcome, ToolsFinished)
             for step, result in zip(effect.steps, outcome.results, strict=True)
         ]
 
@@ -108,15 +108,15 @@ def drive(
     replies: Sequence[str | Reply | Outcome],
     *,
     tool: Callable[[PlannedStep], ToolResult] = echo,
-    turns: Sequence[Turn] = (),
+    turns: Sequence[HistoryTurn] = (),
     resumes: Sequence[ResumePoint] = (),
     inputs: dict[str, Any] | None = None,
     recorded: Sequence[Outcome] = (),
 ) -> Driven:
     """Run a spec: first answers on record, then `replies` and `tool`."""
-    run = execute(spec, inputs or {"input": "q"}, turns=turns, resumes=resumes)
+    run = run_agent_loop(spec, inputs or {"input": "q"}, turns=turns, resumes=resumes)
     waiting, record = list(replies), list(recorded)
-    driven = Driven(Result(status="failed"))
+    driven = Driven(AgentResult(status="failed"))
     try:
         effect = next(run)
         while True:
@@ -133,9 +133,9 @@ def _answer(effect, waiting, tool) -> Outcome:
     if isinstance(effect, CallModel):
         reply = waiting.pop(0)
         if isinstance(reply, str):
-            return ModelAnswered(Reply(text=reply))
-        return ModelAnswered(reply) if isinstance(reply, Reply) else reply
-    return ToolsAnswered(
+            return ModelReplied(Reply(text=reply))
+        return ModelReplied(reply) if isinstance(reply, Reply) else reply
+    return ToolsFinished(
         tuple(
             ToolResult(step.observation or "", failed=True)
             if step.is_answered

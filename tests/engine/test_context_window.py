@@ -1,6 +1,6 @@
 """Which rounds a request shows when not all of them fit."""
 
-from runs.engine.effects import ModelOutOfTime, ModelRefused, ToolResult
+from runs.engine.effects import ModelCallFailed, ModelCallTimedOut, ToolResult
 from tests.engine.make import END, drive, make_reply, make_spec
 
 LONG = ToolResult("z" * 4000)
@@ -18,7 +18,7 @@ def left_out(driven):
     return [effect.left_out for effect in driven.effects if hasattr(effect, "left_out")]
 
 
-def test_the_oldest_rounds_give_way_whole():
+def test_the_oldest_rounds_are_left_out_whole():
     replies = [call(1), call(2), call(3), "end"]
     spec = make_spec("tool-calling", context_tokens=2500)
 
@@ -29,7 +29,7 @@ def test_the_oldest_rounds_give_way_whole():
     assert [m.role for m in last[2:]] == ["assistant", "tool"] * 2
 
 
-def test_text_rounds_give_way_too():
+def test_text_rounds_are_left_out_too():
     spec = make_spec(context_tokens=2600)
 
     driven = drive(spec, [act(1), act(2), act(3), END], tool=lambda step: LONG)
@@ -66,7 +66,7 @@ def test_trimming_names_the_rounds_it_leaves_out():
 SUMMARY = {"context_tokens": 2600, "context_method": "summary"}
 
 
-def test_rounds_that_do_not_fit_are_summarised():
+def test_rounds_that_do_not_fit_are_summarized():
     replies = [act(1), act(2), act(3), "n1 gave a z.", END]
 
     driven = drive(make_spec(**SUMMARY), replies, tool=lambda step: LONG)
@@ -103,7 +103,7 @@ def test_two_rounds_that_do_not_fit_leave_the_newest():
 
 
 def test_without_a_summary_the_rounds_are_dropped():
-    replies = [act(1), act(2), act(3), ModelRefused("overloaded", "Busy."), END]
+    replies = [act(1), act(2), act(3), ModelCallFailed("overloaded", "Busy."), END]
 
     driven = drive(make_spec(**SUMMARY), replies, tool=lambda step: LONG)
 
@@ -112,7 +112,7 @@ def test_without_a_summary_the_rounds_are_dropped():
 
 
 def test_a_summary_out_of_time_stops_the_run():
-    replies = [act(1), act(2), act(3), ModelOutOfTime(elapsed=9.0)]
+    replies = [act(1), act(2), act(3), ModelCallTimedOut(elapsed=9.0)]
     spec = make_spec(max_execution_time=9, **SUMMARY)
 
     driven = drive(spec, replies, tool=lambda step: LONG)
@@ -120,7 +120,7 @@ def test_a_summary_out_of_time_stops_the_run():
     assert driven.result.stop_reason == "time"
 
 
-def test_a_summary_that_would_save_nothing_is_not_asked_for():
+def test_a_summary_that_saves_nothing_is_not_requested():
     driven = drive(make_spec(**SUMMARY), [act(1), END])
 
     assert driven.purposes == ["plan", "plan"]

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runs.engine import digest as digests
-from runs.engine.clean import clean_text
-from runs.engine.digest import digest_of
+from runs.engine.digest import digest_request
+from runs.engine.parsing.clean import clean_text
 from runs.engine.types import Message, ModelRequest, ModelSettings, ToolCall
 from tests.engine.make import make_tool
 
-HELLO = Message.of("user", "Hello")
+HELLO = Message.from_text("user", "Hello")
 
 
 def make_request(**fields):
@@ -34,14 +34,14 @@ def test_is_made_of_the_digests_of_the_messages_and_the_rest():
     )
     parts = hashlib.sha256(canonical).digest() + hashlib.sha256(rest.encode()).digest()
 
-    assert digest_of(make_request()) == hashlib.sha256(parts).hexdigest()
+    assert digest_request(make_request()) == hashlib.sha256(parts).hexdigest()
 
 
 @pytest.mark.parametrize(
     "fields",
     [
         {"messages": (HELLO, HELLO)},
-        {"messages": (Message.of("assistant", "Hello"),)},
+        {"messages": (Message.from_text("assistant", "Hello"),)},
         {"tools": (make_tool(),)},
         {"stop": ("x",)},
         {"settings": ModelSettings(model="m")},
@@ -49,39 +49,39 @@ def test_is_made_of_the_digests_of_the_messages_and_the_rest():
     ],
 )
 def test_changes_with_all_that_is_sent(fields):
-    assert digest_of(make_request(**fields)) != digest_of(make_request())
+    assert digest_request(make_request(**fields)) != digest_request(make_request())
 
 
 def test_text_that_utf8_cannot_carry_has_a_digest_too():
-    request = make_request(messages=(Message.of("user", "\ud800"),))
+    request = make_request(messages=(Message.from_text("user", "\ud800"),))
 
-    assert digest_of(request) == digest_of(
-        make_request(messages=(Message.of("user", "\ufffd"),))
+    assert digest_request(request) == digest_request(
+        make_request(messages=(Message.from_text("user", "\ufffd"),))
     )
 
 
 def test_messages_that_were_hashed_before_do_not_count_twice():
     first = make_request()
-    digest_of(first)
-    more = (HELLO, Message.of("assistant", "Hi"))
+    digest_request(first)
+    more = (HELLO, Message.from_text("assistant", "Hi"))
 
     for messages in (more, more[:1], (), (more[1],), more):
         grown = first.model_copy(update={"messages": messages})
-        assert digest_of(grown) == digest_of(make_request(messages=messages))
+        assert digest_request(grown) == digest_request(make_request(messages=messages))
 
 
-def test_what_is_remembered_does_not_pile_up(monkeypatch):
-    monkeypatch.setattr(digests, "_MOST_RESTS", 2)
+def test_the_digest_cache_is_bounded(monkeypatch):
+    monkeypatch.setattr(digests, "_MAX_STATIC_PARTS", 2)
     requests = [make_request(settings=ModelSettings(model=str(n))) for n in range(5)]
 
-    assert len({digest_of(request) for request in requests}) == 5
-    assert len(digests._RESTS) <= 2
+    assert len({digest_request(request) for request in requests}) == 5
+    assert len(digests._STATIC_PARTS) <= 2
 
 
 @given(st.text(), st.text(), st.sampled_from(["assistant", "tool"]))
 def test_the_bytes_of_a_message_are_compact_json(text, other, role):
     call = ToolCall(id=other, name="add", arguments=text)
-    message = Message.of(role, text, tool_calls=(call,), tool_call_id=other)
+    message = Message.from_text(role, text, tool_calls=(call,), tool_call_id=other)
     function = {"name": "add", "arguments": text}
     shape = {
         "role": role,

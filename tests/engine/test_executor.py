@@ -5,14 +5,14 @@ import pytest
 from runs.engine.effects import (
     CallModel,
     CallTools,
-    ModelAnswered,
-    ModelOutOfTime,
-    ModelRefused,
+    ModelCallFailed,
+    ModelCallTimedOut,
+    ModelReplied,
     ToolResult,
-    ToolsAnswered,
+    ToolsFinished,
 )
-from runs.engine.executor import execute
-from runs.engine.rounds import LAST_WORD_SECONDS, WrongOutcome
+from runs.engine.executor import run_agent_loop
+from runs.engine.rounds import FINAL_ANSWER_SECONDS, WrongOutcome
 from runs.engine.types import Budget, LoopGuard, Prices, Reply, ResumePoint, Usage
 from tests.engine.make import ACT, END, drive, make_reply, make_spec, make_tool
 
@@ -42,8 +42,8 @@ def test_an_effect_names_its_round_and_index():
     assert [step.index for step in driven.effects[1].steps] == [0, 1]
 
 
-def test_a_request_is_built_only_when_it_is_looked_at():
-    effect = next(execute(make_spec(), {"input": "q"}))
+def test_a_request_is_built_when_first_read():
+    effect = next(run_agent_loop(make_spec(), {"input": "q"}))
 
     assert "request" not in vars(effect)
     assert effect.request is effect.request
@@ -51,16 +51,16 @@ def test_a_request_is_built_only_when_it_is_looked_at():
 
 def test_a_request_shows_what_was_known_when_it_was_asked():
     spec = make_spec("tool-calling")
-    run = execute(spec, {"input": "q"})
+    run = run_agent_loop(spec, {"input": "q"})
     first = next(run)
-    run.send(ModelAnswered(make_reply("", ("echo", {"a": "late"}))))
-    run.send(ToolsAnswered((ToolResult("late"),)))
+    run.send(ModelReplied(make_reply("", ("echo", {"a": "late"}))))
+    run.send(ToolsFinished((ToolResult("late"),)))
 
     assert len(first.request.messages) == 2
 
 
 def test_seconds_shrink_by_what_was_used():
-    replies = [ModelAnswered(Reply(text=ACT), elapsed=2.0), END]
+    replies = [ModelReplied(Reply(text=ACT), elapsed=2.0), END]
     spec = make_spec(max_execution_time=10)
 
     driven = drive(spec, replies, tool=lambda step: ToolResult("x", elapsed=3.0))
@@ -79,52 +79,55 @@ def test_a_round_takes_as_long_as_its_slowest_call():
 
 
 def test_a_model_call_out_of_time_stops_the_run():
-    driven = drive(make_spec(max_execution_time=5), [ModelOutOfTime(elapsed=4.9)])
+    driven = drive(make_spec(max_execution_time=5), [ModelCallTimedOut(elapsed=4.9)])
 
-    assert (driven.result.status, driven.result.stop_reason) == ("stopped", "time")
+    assert (driven.result.status, driven.result.stop_reason) == (
+        "limit_reached",
+        "time",
+    )
 
 
 def test_the_last_request_after_a_time_limit_gets_a_time_of_its_own():
     spec = make_spec(max_execution_time=5, early_stopping_method="generate")
 
-    driven = drive(spec, [ModelOutOfTime(elapsed=5.0), END])
+    driven = drive(spec, [ModelCallTimedOut(elapsed=5.0), END])
 
-    assert driven.effects[-1].seconds == LAST_WORD_SECONDS
+    assert driven.effects[-1].seconds == FINAL_ANSWER_SECONDS
     assert driven.result.output == "end"
 
 
 @pytest.mark.parametrize("after", [[], ["hm"]])
 def test_a_failed_request_fails_the_run_in_its_own_words(after):
-    driven = drive(make_spec(), [*after, ModelRefused("auth", "The key is wrong.")])
+    driven = drive(make_spec(), [*after, ModelCallFailed("auth", "The key is wrong.")])
 
     assert driven.result.status == "failed"
     assert driven.result.error.code == "auth"
     assert driven.result.error.message == "The key is wrong."
 
 
-def test_a_driver_that_mixes_up_outcomes_is_told():
-    run = execute(make_spec(), {"input": "q"})
+def test_an_outcome_of_another_effect_raises():
+    run = run_agent_loop(make_spec(), {"input": "q"})
     next(run)
-    with pytest.raises(WrongOutcome, match="ToolsAnswered answers no such effect"):
-        run.send(ToolsAnswered(()))
+    with pytest.raises(WrongOutcome, match="ToolsFinished answers no such effect"):
+        run.send(ToolsFinished(()))
 
-    run = execute(make_spec(), {"input": "q"})
+    run = run_agent_loop(make_spec(), {"input": "q"})
     next(run)
-    run.send(ModelAnswered(Reply(text=ACT)))
+    run.send(ModelReplied(Reply(text=ACT)))
     with pytest.raises(WrongOutcome):
-        run.send(ModelAnswered(Reply(text=ACT)))
+        run.send(ModelReplied(Reply(text=ACT)))
 
 
 def test_the_engines_own_answers_do_not_depend_on_the_driver():
-    run = execute(make_spec(), {"input": "q"})
+    run = run_agent_loop(make_spec(), {"input": "q"})
     next(run)
-    run.send(ModelAnswered(Reply(text="hm")))
-    effect = run.send(ToolsAnswered((ToolResult("all is well", failed=False),)))
+    run.send(ModelReplied(Reply(text="hm")))
+    effect = run.send(ToolsFinished((ToolResult("all is well", failed=False),)))
 
     assert "all is well" not in effect.request.messages[-1].text
 
 
-def test_a_reply_that_no_store_takes_is_cleaned_on_the_way_in():
+def test_a_reply_that_cannot_be_stored_is_sanitized():
     reply = make_reply("a\x00", ("echo", {"a": "b\ud800"}))
 
     driven = drive(make_spec("tool-calling"), [reply, "ok"])
@@ -151,7 +154,7 @@ def test_usage_counts_against_the_token_budget():
     assert "token budget" in driven.result.output
 
 
-def test_a_budget_counts_by_estimate_where_the_provider_does_not():
+def test_a_budget_uses_estimates_if_the_provider_counts_nothing():
     driven = drive(make_spec(budget=Budget(tokens=20)), [ACT, END])
 
     assert driven.result.stop_reason == "tokens"
@@ -171,7 +174,7 @@ def test_cost_counts_cached_tokens_at_their_price():
     assert len(driven.requests) == 2
 
 
-def test_a_used_up_budget_leaves_nothing_for_a_last_answer():
+def test_a_used_up_budget_allows_no_final_answer():
     reply = Reply(text=ACT, usage=Usage(input_tokens=10))
     options = {"early_stopping_method": "generate", "budget": Budget(tokens=10)}
 
@@ -231,24 +234,27 @@ def test_such_a_tool_interrupted_by_the_time_limit_stops_the_run():
     assert driven.result.stop_reason == "time"
 
 
-def test_a_tool_is_called_as_often_as_it_may():
+def test_calls_over_the_limit_of_a_tool_are_refused():
     spec = make_spec("tool-calling", tools=[make_tool(calls_per_run=2)])
     call = ("echo", {"a": "1"})
 
     driven = drive(spec, [make_reply("", call), make_reply("", call, call), "ok"])
 
     assert [text for _, _, text in driven.steps[:2]] == ["echo: 1", "echo: 1"]
-    assert driven.steps[2][2] == "'echo' may be called 2 times in a run, and it was."
+    assert (
+        driven.steps[2][2]
+        == "The limit is reached: 'echo' may be called 2 times per run."
+    )
 
 
-def test_an_observation_is_cut_for_the_model_only():
+def test_an_observation_is_truncated_for_the_model_only():
     driven = drive(make_spec(observation_limit=4), [ACT, END])
 
     assert driven.steps[0][2] == "echo: x"
     assert "Observation: echo\n[cut: 4 of 7 bytes" in driven.requests[1]
 
 
-def test_a_tools_own_limit_goes_before_that_of_the_run():
+def test_a_tools_output_limit_overrides_that_of_the_run():
     spec = make_spec(tools=[make_tool(output_limit=5)], observation_limit=4)
 
     assert "echo:\n[cut: 5 of 7" in drive(spec, [ACT, END]).requests[1]
@@ -267,7 +273,7 @@ def test_calls_with_the_same_id_get_ids_of_their_own():
     assert [message.tool_call_id for message in messages[3:]] == ids
 
 
-def test_calls_are_repeated_in_a_form_that_servers_take_back():
+def test_calls_are_repeated_in_a_form_that_servers_accept():
     reply = make_reply("", ("a b!", {}), ("echo", {}), ("echo", {}))
     calls = [
         reply.tool_calls[0],
@@ -314,7 +320,7 @@ def resumed(replies, index, *resumes, **options):
 
 
 def test_a_resume_cancels_the_stop_at_its_step():
-    assert drive(make_spec(max_iterations=1), [ACT]).result.status == "stopped"
+    assert drive(make_spec(max_iterations=1), [ACT]).result.status == "limit_reached"
 
     driven = resumed([ACT, END], 1, {"max_iterations": 5}, max_iterations=1)
 
@@ -334,7 +340,7 @@ def test_a_resume_at_a_later_step_waits_for_it():
     assert driven.result.status == "succeeded"
 
 
-def test_several_resumes_may_stand_at_one_step():
+def test_several_resumes_at_one_step_are_allowed():
     driven = resumed(
         [ACT, END], 1, {"max_iterations": 1}, {"max_iterations": 2}, max_iterations=1
     )
@@ -342,7 +348,7 @@ def test_several_resumes_may_stand_at_one_step():
     assert driven.result.status == "succeeded"
 
 
-def test_a_resume_starts_the_count_of_bad_replies_anew():
+def test_a_resume_resets_the_count_of_parse_errors():
     assert drive(make_spec(), ["a", "b", "c"]).result.error.code == "parse_errors"
 
     driven = resumed(["a", "b", "c", "d", "e", END], 3, {})
@@ -350,7 +356,7 @@ def test_a_resume_starts_the_count_of_bad_replies_anew():
     assert driven.result.status == "succeeded"
 
 
-def test_a_resume_starts_the_loop_guard_anew():
+def test_a_resume_resets_the_loop_guard():
     guard = LoopGuard(hint=9, stop=2)
 
     driven = resumed([ACT] * 9, 3, {}, loop_guard=guard)
@@ -368,7 +374,7 @@ def test_a_resume_forgives_a_tool_that_must_not_fail():
     assert driven.result.status == "succeeded"
 
 
-def test_a_resume_may_raise_the_time_that_was_over():
+def test_a_resume_may_raise_an_exceeded_time_limit():
     spec = make_spec(max_execution_time=1)
     points = [ResumePoint(at_index=1, limits={"max_execution_time": 5})]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from runs.engine.kinds.registry import KINDS
+from runs.engine.kinds.registry import AGENT_KINDS
 from runs.engine.toolbox import Toolbox
 from runs.engine.types import AgentFinish, Reply
 from tests.engine.make import make_tool
@@ -21,7 +21,7 @@ create_structured_chat_agent create_self_ask_with_search_agent
 """
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", sorted(AGENT_KINDS))
 def test_every_kind_has_its_section(kind):
     assert f"\n## {kind}\n" in PAGE
 
@@ -31,7 +31,7 @@ def test_every_classic_name_leads_to_a_kind(name):
     row = next(r for r in NAMES.splitlines() if r.startswith("|") and f"`{name}`" in r)
     kind = re.findall(r"`([^`]+)`", row)[-1]
 
-    assert kind in KINDS
+    assert kind in AGENT_KINDS
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,11 @@ def test_every_classic_name_leads_to_a_kind(name):
 def test_the_end_of_an_example_ends_a_run(kind):
     example = PAGE.split(f"\n## {kind}\n")[1].split("```")[1]
     last = example.strip().splitlines()[-1]
-    made = KINDS[kind]
+    made = AGENT_KINDS[kind]
 
-    decision = made.read(made.tidy(last), Reply(text=last), Toolbox([make_tool()]))
+    decision = made.parse_reply(
+        made.tidy(last), Reply(text=last), Toolbox([make_tool()])
+    )
 
     assert isinstance(decision, AgentFinish)
     assert decision.return_values["output"]

@@ -2,7 +2,12 @@
 
 import pytest
 
-from runs.engine.observations import STORED_BYTES, cut_for_model, cut_for_store, text_of
+from runs.engine.observations import (
+    MAX_STORED_BYTES,
+    stringify_value,
+    truncate_for_model,
+    truncate_for_storage,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,21 +22,21 @@ from runs.engine.observations import STORED_BYTES, cut_for_model, cut_for_store,
     ],
 )
 def test_values_become_compact_json_and_texts_stay(value, text):
-    assert text_of(value) == text
+    assert stringify_value(value) == text
 
 
 def test_a_short_observation_is_shown_whole():
-    assert cut_for_model("é" * 10, 20) == "é" * 10
+    assert truncate_for_model("é" * 10, 20) == "é" * 10
 
 
 def test_a_long_observation_is_cut_between_letters_and_marked():
-    cut = cut_for_model("é" * 10, 5)
+    cut = truncate_for_model("é" * 10, 5)
 
     assert cut == "éé\n[cut: 5 of 20 bytes are shown to you]"
 
 
-def test_a_mebibyte_is_kept():
-    cut = cut_for_store("x" * (STORED_BYTES + 1))
+def test_a_mebibyte_is_stored():
+    cut = truncate_for_storage("x" * (MAX_STORED_BYTES + 1))
 
-    assert cut.startswith("x" * STORED_BYTES + "\n[cut: ")
-    assert cut_for_store("x" * STORED_BYTES) == "x" * STORED_BYTES
+    assert cut.startswith("x" * MAX_STORED_BYTES + "\n[cut: ")
+    assert truncate_for_storage("x" * MAX_STORED_BYTES) == "x" * MAX_STORED_BYTES

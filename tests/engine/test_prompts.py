@@ -3,11 +3,11 @@
 import pytest
 
 from runs.engine.prompts import (
-    flaws_of,
-    input_variables_of,
-    render,
-    templates_of,
-    variables_of,
+    find_template_problems,
+    input_variables_of_prompt,
+    render_template,
+    templates_of_prompt,
+    variables_of_prompt,
 )
 from runs.engine.types import PromptMessage, PromptSpec
 
@@ -28,7 +28,7 @@ from runs.engine.types import PromptMessage, PromptSpec
 def test_variables_are_replaced_once(template, text):
     values = {"name": "Bo", "tricky": "{name} {{x}}", "number": {"n": 1}}
 
-    assert render(template, values) == text
+    assert render_template(template, values) == text
 
 
 def test_variables_are_named_once_in_order():
@@ -40,26 +40,26 @@ def test_variables_are_named_once_in_order():
         partials={"city": "Rome"},
     )
 
-    assert variables_of(prompt) == ("tools", "city", "input", "agent_scratchpad")
-    assert input_variables_of(prompt) == ("input",)
+    assert variables_of_prompt(prompt) == ("tools", "city", "input", "agent_scratchpad")
+    assert input_variables_of_prompt(prompt) == ("input",)
 
 
 def test_a_prompt_without_anything_has_one_empty_template():
-    assert templates_of(PromptSpec()) == ("",)
+    assert templates_of_prompt(PromptSpec()) == ("",)
 
 
 @pytest.mark.parametrize(
     "template", ['{ "a": 1 }', "{}", "{0}", "{a.b}", "{a!r}", "{a:>3}", "{", "}", "a}b"]
 )
-def test_a_single_brace_around_no_name_is_a_flaw(template):
-    assert list(flaws_of(f"first line\n{template}")) != []
+def test_a_brace_that_encloses_no_name_is_a_problem(template):
+    assert list(find_template_problems(f"first line\n{template}")) != []
 
 
-def test_a_flaw_tells_where_it_is_and_what_to_write():
-    flaw = next(flaws_of('fine {name}\nthen { "a": 1 }\nmore'))
+def test_a_template_problem_names_its_line_and_the_fix():
+    flaw = next(find_template_problems('fine {name}\nthen { "a": 1 }\nmore'))
 
     assert str(flaw) == (
-        "Line 2: '{ \"a\": 1 }' is no variable. Write {name} for a variable "
+        "Line 2: '{ \"a\": 1 }' is not a variable. Write {name} for a variable "
         "(letters, digits and underscores), {{ and }} for braces as text."
     )
 
@@ -74,9 +74,9 @@ def test_a_flaw_tells_where_it_is_and_what_to_write():
         pytest.param("a} b", ["}"], id="never opened"),
     ],
 )
-def test_a_flaw_quotes_its_own_brace_and_no_other(template, excerpts):
-    assert [flaw.excerpt for flaw in flaws_of(template)] == excerpts
+def test_a_template_problem_quotes_only_its_own_brace(template, excerpts):
+    assert [flaw.excerpt for flaw in find_template_problems(template)] == excerpts
 
 
-def test_doubled_braces_and_variables_are_no_flaws():
-    assert list(flaws_of('{{"a": {{"b": "{name}"}}}}')) == []
+def test_doubled_braces_and_variables_are_valid():
+    assert list(find_template_problems('{{"a": {{"b": "{name}"}}}}')) == []

@@ -1,22 +1,20 @@
 """What holds for every reply there could be."""
 
 import json
-import time
 from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runs.engine.clean import clean_json, clean_text
-from runs.engine.effects import ModelAnswered, ModelRefused, ToolsAnswered
+from runs.engine.effects import ModelCallFailed, ModelReplied, ToolsFinished
 from runs.engine.errors import ParseError
-from runs.engine.kinds.kind import Call
-from runs.engine.kinds.registry import KINDS
+from runs.engine.kinds.kind import ParsedCall
+from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.parsing.clean import clean_json, clean_text
 from runs.engine.toolbox import Toolbox
 from runs.engine.types import AgentFinish, AgentSpec, LoopGuard, Reply, ToolCall
 from tests.engine.make import drive, make_spec, make_tool
-from tests.timing import assert_quick, tries
 
 INTEGERS = {
     "type": "object",
@@ -79,7 +77,7 @@ OPTIONS = st.fixed_dictionaries(
         "output_schema": st.sampled_from([None, {"type": "object"}]),
     }
 )
-KIND = st.sampled_from(sorted(KINDS))
+KIND = st.sampled_from(sorted(AGENT_KINDS))
 SLOW = settings(
     deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -91,14 +89,14 @@ def spec_of(kind, **options):
 
 
 def read(kind, text, calls=()):
-    made = KINDS[kind]
+    made = AGENT_KINDS[kind]
     reply = Reply(text=text, tool_calls=calls)
-    return made.read(made.tidy(text), reply, Toolbox(TOOLS))
+    return made.parse_reply(made.tidy(text), reply, Toolbox(TOOLS))
 
 
 def script(replies):
     """Enough replies for any run: those given, then a model that is gone."""
-    return [*replies, *[ModelRefused("script", "No reply left.")] * 20]
+    return [*replies, *[ModelCallFailed("script", "No reply left.")] * 20]
 
 
 @SLOW
@@ -109,13 +107,13 @@ def test_reading_gives_calls_or_an_end_or_the_parse_error(kind, reply):
 
         if not isinstance(decision, AgentFinish):
             assert decision
-            assert all(isinstance(call, Call) for call in decision)
+            assert all(isinstance(call, ParsedCall) for call in decision)
 
 
 @SLOW
 @given(kind=KIND, text=TEXTS)
 def test_tidying_twice_changes_nothing_but_fences(kind, text):
-    tidy = KINDS[kind].tidy
+    tidy = AGENT_KINDS[kind].tidy
     once = tidy(clean_text(text))
 
     assert len(once) <= len(text)
@@ -129,7 +127,7 @@ def test_every_run_ends_and_says_how(kind, replies, options):
 
     result = driven.result
     assert (result.status == "failed") == (result.error is not None)
-    assert (result.status == "stopped") == (result.stop_reason is not None)
+    assert (result.status == "limit_reached") == (result.stop_reason is not None)
 
 
 @SLOW
@@ -149,10 +147,10 @@ def test_replaying_a_record_gives_the_same_requests_byte_for_byte(
 
 def stored(outcome):
     """The outcome as a store gives it back: cleaned, and through JSON."""
-    if not isinstance(outcome, ModelAnswered):
+    if not isinstance(outcome, ModelReplied):
         return outcome
     cleaned = json.loads(json.dumps(clean_json(outcome.reply.model_dump())))
-    return ModelAnswered(Reply.model_validate(cleaned), outcome.elapsed)
+    return ModelReplied(Reply.model_validate(cleaned), outcome.elapsed)
 
 
 @SLOW
@@ -166,7 +164,7 @@ def test_resuming_after_any_prefix_gives_the_same_end(kind, replies, options, sh
     spec = spec_of(kind, **options)
     whole = drive(spec, script(replies))
     done = whole.outcomes[: round(share * len(whole.outcomes))]
-    asked = sum(not isinstance(outcome, ToolsAnswered) for outcome in done)
+    asked = sum(not isinstance(outcome, ToolsFinished) for outcome in done)
 
     again = AgentSpec.model_validate_json(spec.model_dump_json())
     resumed = drive(again, script(replies)[asked:], recorded=[*map(stored, done)])
@@ -176,7 +174,6 @@ def test_resuming_after_any_prefix_gives_the_same_end(kind, replies, options, sh
     assert resumed.digests == whole.digests
 
 
-MEGABYTE = 1_000_000
 HOSTILE = {
     "spaces": " ",
     "newlines": "\n",
@@ -221,42 +218,17 @@ HOSTILE = {
 
 
 INPUT = "Action: echo\nAction Input: "
-LEADS = [(kind, "") for kind in sorted(KINDS)] + [
+LEADS = [(kind, "") for kind in sorted(AGENT_KINDS)] + [
     ("react", INPUT),
     ("react-json", INPUT),
 ]
 
 
 @pytest.mark.parametrize(("kind", "lead"), LEADS)
-@pytest.mark.parametrize("piece", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_megabyte_is_read_in_a_tenth_of_a_second(kind, piece, lead):
-    text = lead + piece * (MEGABYTE // len(piece))
-
-    assert _best_of_ten(kind, text) < 0.1
-
-
-def _best_of_ten(kind, text):
-    best = _seconds_to_read(kind, text)
-    for _ in range(9):  # a busy machine is slow at times, a bad search always
-        best = best if best < 0.1 else min(best, _seconds_to_read(kind, text))
-    return best
-
-
-def _seconds_to_read(kind, text):
-    began = time.thread_time()
-    with suppress(ParseError):
-        read(kind, text)
-    return time.thread_time() - began
-
-
-@tries(4)
-def test_hostile_arguments_of_calls_take_no_time_either():
-    began = time.thread_time()
-    for piece in HOSTILE.values():
-        arguments = piece * (MEGABYTE // len(piece))
-        read("tool-calling", "", (ToolCall(id="c", name="echo", arguments=arguments),))
-
-    assert_quick(time.thread_time() - began, 0.1 * len(HOSTILE))
+def test_hostile_text_is_read_or_is_a_parse_error(kind, lead):
+    for piece in HOSTILE.values():  # of a megabyte in tests/bench/limit_parsing.py
+        with suppress(ParseError):
+            read(kind, lead + piece * (10_000 // len(piece)))
 
 
 def test_a_reply_of_two_hundred_calls_is_one_round():
@@ -264,7 +236,7 @@ def test_a_reply_of_two_hundred_calls_is_one_round():
 
     driven = drive(
         make_spec("tool-calling", max_iterations=2),
-        [ModelAnswered(Reply(tool_calls=calls)), "done"],
+        [ModelReplied(Reply(tool_calls=calls)), "done"],
     )
 
     assert driven.result.output == "done"

@@ -43,7 +43,7 @@ def test_names_what_failed_and_why(tmp_path, capsys):
     assert out.endswith("0 passed, 1 failed\n")
 
 
-def test_gives_one_object_a_line(tmp_path, capsys):
+def test_prints_one_json_object_per_line(tmp_path, capsys):
     main(["--json", write(tmp_path, ONE, expecting(status="failed"))])
 
     *lines, last = capsys.readouterr().out.splitlines()
@@ -71,7 +71,7 @@ def test_every_expectation_can_fail(expect, why):
     assert why in verdict.why
 
 
-def test_tells_numbers_truth_and_text_apart():
+def test_numbers_booleans_and_strings_are_distinct():
     scenario = {
         **ONE,
         "agent": {"kind": "json-chat"},
@@ -109,11 +109,11 @@ def test_a_script_without_replies_left_fails_the_run():
     ("content", "told"),
     [
         ("{", "is not valid JSON"),
-        ("{}", "must hold a list"),
+        ("{}", "must contain a list"),
         ("[1]", "is not an object"),
     ],
 )
-def test_a_file_that_is_none_is_told_in_one_sentence(tmp_path, capsys, content, told):
+def test_an_invalid_file_is_reported_in_one_sentence(tmp_path, capsys, content, told):
     file = tmp_path / "s.json"
     file.write_text(content)
 
@@ -123,7 +123,7 @@ def test_a_file_that_is_none_is_told_in_one_sentence(tmp_path, capsys, content, 
     assert error.count("\n") == 1
 
 
-def test_a_scenario_that_is_none_fails_and_the_others_run(tmp_path, capsys):
+def test_an_invalid_scenario_fails_and_the_others_run(tmp_path, capsys):
     assert main([write(tmp_path, {"id": "a"}, ONE)]) == 1
     out = capsys.readouterr().out
     assert out.startswith("FAILED a: The scenario is not in the format: KeyError")
@@ -139,10 +139,10 @@ def test_a_stub_that_cannot_work_is_a_tool_that_fails():
     assert got["steps"][0]["error"] is True
 
 
-def test_a_path_without_scenarios_is_told(tmp_path, capsys):
+def test_a_path_without_scenarios_is_an_error(tmp_path, capsys):
     assert main([str(tmp_path)]) == 1
     assert main([str(tmp_path / "none.json")]) == 1
-    assert "has no scenario files" in capsys.readouterr().err
+    assert "contains no scenario files" in capsys.readouterr().err
 
 
 def test_runs_as_a_program_without_django(tmp_path):

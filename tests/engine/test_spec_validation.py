@@ -2,8 +2,12 @@
 
 import pytest
 
-from runs.engine.check import name_problem, problems_of, refusal_of
-from runs.engine.kinds.registry import KINDS
+from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.spec_validation import (
+    find_spec_problems,
+    find_start_failure,
+    find_tool_name_problem,
+)
 from runs.engine.types import Budget, LoopGuard, PromptMessage, PromptSpec
 from tests.engine.make import drive, make_spec, make_tool
 
@@ -11,9 +15,9 @@ PAD = "{input} {agent_scratchpad}"
 RISKY = {"type": "object", "properties": {"a": {"pattern": "(a+)+b"}}}
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", sorted(AGENT_KINDS))
 def test_every_kind_runs_with_its_own_prompt(kind):
-    assert problems_of(make_spec(kind)) == []
+    assert find_spec_problems(make_spec(kind)) == []
 
 
 @pytest.mark.parametrize(
@@ -119,22 +123,22 @@ def test_every_kind_runs_with_its_own_prompt(kind):
         ),
     ],
 )
-def test_a_mistake_is_found_at_its_field(spec, field):
-    problems = problems_of(spec)
+def test_a_problem_names_its_field(spec, field):
+    problems = find_spec_problems(spec)
 
     assert [problem.field for problem in problems] == [field]
     assert problems[0].message.endswith(".")
 
 
-def test_budgets_and_schemas_that_are_right_are_no_problem():
+def test_valid_budgets_and_schemas_pass():
     spec = make_spec(
         budget=Budget(tokens=1, cost=0.5), output_schema={"type": "object"}
     )
 
-    assert problems_of(spec) == []
+    assert find_spec_problems(spec) == []
 
 
-def test_all_mistakes_are_told_at_once():
+def test_all_problems_are_reported_at_once():
     driven = drive(make_spec(max_iterations=-1, early_stopping_method="no"), [])
 
     assert driven.effects == []
@@ -143,19 +147,24 @@ def test_all_mistakes_are_told_at_once():
     assert "early_stopping_method" in driven.result.error.message
 
 
-def test_inputs_that_the_prompt_needs_are_named():
+def test_missing_inputs_are_named():
     prompt = PromptSpec(template=f"{PAD} {{city}} {{day}}", partials={"day": "today"})
 
-    refusal = refusal_of(make_spec(prompt=prompt), {"input": "q"})
+    refusal = find_start_failure(make_spec(prompt=prompt), {"input": "q"})
 
     assert refusal.error.code == "inputs"
-    assert refusal.error.message == "The inputs lack what the prompt needs: city."
+    assert (
+        refusal.error.message
+        == "The inputs do not contain variables of the prompt: city."
+    )
 
 
 def test_without_a_kind_a_name_must_suit_all_of_them():
-    assert name_problem("get_user-2") is None
-    assert "letters" in name_problem("Intermediate Answer")
-    assert name_problem("Intermediate Answer", KINDS["self-ask"]) is None
+    assert find_tool_name_problem("get_user-2") is None
+    assert "letters" in find_tool_name_problem("Intermediate Answer")
+    assert (
+        find_tool_name_problem("Intermediate Answer", AGENT_KINDS["self-ask"]) is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,8 +185,8 @@ def test_without_a_kind_a_name_must_suit_all_of_them():
         pytest.param({"loop_guard": LoopGuard(stop=10**9)}, "loop_guard", id="loop"),
     ],
 )
-def test_a_limit_beyond_all_sense_is_refused_with_what_is_the_most(options, field):
-    (problem,) = problems_of(make_spec(**options))
+def test_an_excessive_limit_is_refused_with_the_maximum(options, field):
+    (problem,) = find_spec_problems(make_spec(**options))
 
     assert problem.field == f"executor.{field}"
     assert " at most " in problem.message

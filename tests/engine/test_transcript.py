@@ -3,8 +3,8 @@
 import pytest
 
 from runs.engine.effects import CallModel
-from runs.engine.kinds.registry import KINDS
-from runs.engine.types import PromptMessage, PromptSpec, Turn
+from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.types import HistoryTurn, PromptMessage, PromptSpec
 from tests.engine.make import ACT, END, drive, make_reply, make_spec, make_tool
 
 CITY = {
@@ -12,7 +12,7 @@ CITY = {
     "properties": {"city": {"type": "string"}},
     "required": ["city"],
 }
-TURNS = (Turn(question="q1", answer="a1"), Turn(question="q2"))
+TURNS = (HistoryTurn(question="q1", answer="a1"), HistoryTurn(question="q2"))
 
 
 def prompt(*pairs):
@@ -69,7 +69,7 @@ def test_partials_fill_their_variables():
     assert messages_of(drive(spec, [END])) == [("user", "Mon q ")]
 
 
-def test_the_classic_prompt_format_runs_as_it_is():
+def test_the_classic_react_prompt_runs_unchanged():
     template = (
         "Answer the question.\n\n{tools}\n\nAction: one of [{tool_names}]\n\n"
         "Question: {input}\nThought:{agent_scratchpad}"
@@ -77,7 +77,9 @@ def test_the_classic_prompt_format_runs_as_it_is():
 
     driven = drive(make_spec(prompt=PromptSpec(template=template)), [ACT, END])
 
-    assert messages_of(driven)[0][1].endswith(f"Thought:{ACT}\nObservation: echo: x\n")
+    assert messages_of(driven)[0][1].endswith(
+        f"Thought:{ACT}\nObservation: echo: x\nThought:"
+    )
 
 
 def test_earlier_turns_stand_before_the_question():
@@ -186,10 +188,32 @@ def test_only_kinds_of_function_calls_send_tools():
     assert [tool.name for tool in sent["tool-calling"]] == ["echo"]
 
 
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("kind", sorted(AGENT_KINDS))
 def test_every_kind_is_described_and_shows_rounds_in_one_way(kind):
-    made = KINDS[kind]
+    made = AGENT_KINDS[kind]
 
     assert made.name == kind
     assert made.summary.endswith(".")
     assert (made.as_text is None) != (made.as_messages is None)
+
+
+REACT = "Question: {input}\nThought:{agent_scratchpad}"
+
+
+def test_each_round_ends_with_the_label_that_the_prompt_ends_with():
+    spec = make_spec(prompt=PromptSpec(template=REACT))
+
+    driven = drive(spec, [f"I look.\n{ACT}", f"Thought: Again.\n{ACT}", END])
+
+    first = f"Question: q\nThought:I look.\n{ACT}\nObservation: echo: x\nThought:"
+    assert messages_of(driven, 1) == [("user", first)]
+    second = f"{first} Again.\n{ACT}\nObservation: echo: x\nThought:"
+    assert messages_of(driven, 2) == [("user", second)]
+
+
+def test_a_prompt_without_a_label_shows_rounds_as_they_are():
+    spec = make_spec(prompt=PromptSpec(template="{input}\n{agent_scratchpad}"))
+
+    driven = drive(spec, [ACT, END])
+
+    assert messages_of(driven) == [("user", f"q\n{ACT}\nObservation: echo: x\n")]

@@ -50,17 +50,17 @@ def around(function: Callable[..., Any], before: str, after: str) -> Callable[..
 def with_steps(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `commit_start` with its place, where it has anything to commit."""
 
-    def passing(held: Any, steps: Any) -> Any:
+    def passing(claim: Any, steps: Any) -> Any:
         if steps:
-            stand_still(held.run_id, "before-start")
-        return function(held, steps)
+            stand_still(claim.run_id, "before-start")
+        return function(claim, steps)
 
     return passing
 
 
 def set_places(**_: object) -> None:
     """Put the places into the worker's own functions."""
-    from runs.services import execute_run, run_tools  # noqa: PLC0415  (Django is set up)
+    from runs.worker import execute_run, run_tools  # noqa: PLC0415  Django is set up
 
     execute_run.commit_reply = around(
         execute_run.commit_reply, "before-reply", "after-reply"

@@ -162,7 +162,7 @@ def test_another_body_under_the_same_key_is_refused(program):
     assert program.ask("POST", "", other, Idempotency_Key="once")[0] == 409
 
 
-def test_a_run_is_cancelled_in_the_middle_of_a_model_call(program):
+def test_a_run_is_canceled_in_the_middle_of_a_model_call(program):
     program.server.script = [{"content": "Late.", "seconds": 60}]
     body = {"agent": "tool-calling-streamed", "inputs": {"input": "Wait."}}
     before = len(program.server.requests)
@@ -174,4 +174,4 @@ def test_a_run_is_cancelled_in_the_middle_of_a_model_call(program):
 
     assert status == 200
     assert events[-1][0] == "end"
-    assert program.ask("GET", f"/{run['id']}")[1]["status"] == "cancelled"
+    assert program.ask("GET", f"/{run['id']}")[1]["status"] == "canceled"

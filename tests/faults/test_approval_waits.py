@@ -5,10 +5,10 @@ import redis
 from django.conf import settings
 
 from runs.models import Decision
-from runs.services.answer_decision import approve_step
+from runs.services.approvals.answer import approve_step
 from tests.fakes.model_server import model_server
 from tests.faults import functions  # noqa: F401  (registers the tools)
-from tests.services.run_parts import agent_on, ask_before, call, started
+from tests.worker.run_parts import agent_on, ask_before, call, started
 
 pytestmark = pytest.mark.faults
 

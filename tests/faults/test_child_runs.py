@@ -3,11 +3,11 @@
 import pytest
 
 from runs.models import Run
-from runs.services.check_invariants import check_invariants
+from runs.services.health.invariants import check_invariants
 from tests.fakes.model_server import model_server
 from tests.faults import functions  # noqa: F401  (registers the tools)
-from tests.services.family import caller_of, children_of
-from tests.services.run_parts import agent_on, call, calls, started
+from tests.worker.family import caller_of, children_of
+from tests.worker.run_parts import agent_on, call, calls, started
 
 pytestmark = pytest.mark.faults
 

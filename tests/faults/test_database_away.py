@@ -29,6 +29,9 @@ agents: [{{slug: looker, kind: tool-calling, provider: fake, model: m, tools: [l
 """
 
 
+LEASE_SECONDS = 3
+
+
 @pytest.fixture
 def postgres() -> Iterator[Postgres]:
     """A server of this test's own."""
@@ -67,7 +70,7 @@ def test_runs_go_on_when_the_database_comes_back(tmp_path: Path, postgres: Postg
     ledger = tmp_path / "ledger"
     variables = {
         "DATABASE_URL": postgres.url,
-        "AGENTSITE_LEASE_SECONDS": "3",
+        "AGENTSITE_LEASE_SECONDS": str(LEASE_SECONDS),
         "AGENTSITE_TOOL_MODULES": "tests.faults.functions",
         LEDGER: str(ledger),
     }
@@ -85,7 +88,9 @@ def test_runs_go_on_when_the_database_comes_back(tmp_path: Path, postgres: Postg
             wait_until(ledger.exists, seconds=20)
 
             postgres.stop()
-            time.sleep(8)
+            lease_end = time.monotonic() + 2 * LEASE_SECONDS
+            wait_until(lambda: "waits for the database" in logs_of(site))
+            wait_until(lambda: time.monotonic() > lease_end)
             postgres.start()
 
             wait_until(lambda: call_api(site, token, f"/{run}")["is_over"], seconds=60)
@@ -95,6 +100,10 @@ def test_runs_go_on_when_the_database_comes_back(tmp_path: Path, postgres: Postg
 
     assert (ended["status"], ended["output"]) == ("succeeded", "Seen.")
     assert ledger.read_text().splitlines() == ["look it"]
+
+
+def logs_of(site: Site) -> str:
+    return "".join(path.read_text() for path in site.data.glob("log/*.log"))
 
 
 def make_database(postgres: Postgres) -> None:

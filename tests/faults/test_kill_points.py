@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from runs.models import Run
-from runs.services.answer_decision import approve_step, settle_outcome
-from runs.services.check_invariants import check_invariants
+from runs.services.approvals.answer import approve_step, settle_outcome
+from runs.services.health.invariants import check_invariants
 from tests.fakes.model_server import Recorded, model_server
 from tests.faults.kill_points import PLAN
 from tests.make import make_agent, make_provider, make_tool, make_user
-from tests.services.run_parts import ask_before, call, go_on, started
 from tests.tools.http_server import Answer, Got, serve
+from tests.worker.run_parts import ask_before, call, go_on, started
 
 pytestmark = pytest.mark.faults
 

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run, Schedule
-from runs.services.check_invariants import check_invariants
+from runs.services.health.invariants import check_invariants
 from tests.make import make_schedule
 
 pytestmark = pytest.mark.faults

@@ -60,7 +60,7 @@ def test_a_second_time_needs_a_persons_yes():
     ("status", "sentence"),
     [
         ("running", "is running for ever"),
-        ("stopped", "stopped: "),
+        ("limit_reached", "stopped: "),
         ("failed", "failed"),
     ],
 )

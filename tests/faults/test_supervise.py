@@ -13,8 +13,14 @@ from typing import Any
 
 import pytest
 
-from agentsite.children import Child, Family, ending, revive
-from agentsite.supervise import ROOT, CannotStart, Place, read_place, socket_path
+from agentsite.child_processes import Child, ProcessGroup, describe_exit, restart_child
+from agentsite.supervise import (
+    ROOT,
+    Installation,
+    StartupError,
+    choose_socket_path,
+    read_installation,
+)
 from tests.faults.site import Site, environment, is_alive, ps, start
 from tests.servers import free_port
 from tests.timing import wait_until
@@ -70,9 +76,9 @@ def test_kill_9_leaves_no_orphan_and_the_next_start_works(started, sites):
 
 SIGNALS_AT_ANY_MOMENT = """
 import signal, time
-from agentsite.children import Wish
+from agentsite.child_processes import SignalEvent
 
-wish = Wish()
+wish = SignalEvent()
 signal.signal(signal.SIGALRM, lambda *_: wish.set())
 signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
 until = time.monotonic() + 2
@@ -85,7 +91,7 @@ assert not wish.wait(0.01)
 """
 
 
-def test_a_wish_to_stop_is_heard_at_any_moment():
+def test_a_signal_is_noticed_at_any_moment():
     command = [sys.executable, "-c", SIGNALS_AT_ANY_MOMENT]
 
     assert subprocess.run(command, cwd=ROOT, timeout=30, check=False).returncode == 0
@@ -106,12 +112,12 @@ time.sleep(60)
 
 
 def test_two_signals_of_one_gesture_leave_time_to_end_in_order(tmp_path):
-    family = Family()
+    family = ProcessGroup()
     command = [sys.executable, "-c", ENDS_IN_ORDER, str(tmp_path)]
     family.add(Child("worker", command, tmp_path / "log"))
     wait_until((tmp_path / "begun").exists)
 
-    second = threading.Timer(0.05, family.asked.set)
+    second = threading.Timer(0.05, family.stop_requested.set)
     second.start()
     family.stop()
 
@@ -127,7 +133,7 @@ def test_a_killed_child_is_started_again(started, name):
     wait_until(
         lambda: started.children().get(name, before[name]) != before[name], seconds=20
     )
-    assert "(signal 9); it starts again in 0.5 s" in started.said
+    assert "(signal 9), restarting in 0.5 s" in started.said
     others = {key: pid for key, pid in started.children().items() if key != name}
     assert others == {key: pid for key, pid in before.items() if key != name}
     wait_until(started.answers, seconds=20)
@@ -230,8 +236,8 @@ def test_a_wrong_variable_is_named_and_nothing_stays(sites, name, value):
 def test_a_wrong_port_is_named(monkeypatch):
     monkeypatch.setenv("PORT", "eighty")
 
-    with pytest.raises(CannotStart, match=r"^The variable PORT is 'eighty'"):
-        read_place()
+    with pytest.raises(StartupError, match=r"^The variable PORT is 'eighty'"):
+        read_installation()
 
 
 def test_a_database_that_is_away_is_a_sentence(sites):
@@ -261,19 +267,19 @@ def test_a_site_in_a_long_path_runs(tmp_path, sites):
 def test_a_long_path_gets_a_short_socket(tmp_path):
     data = tmp_path / ("long" * 30)
     data.mkdir()
-    place = Place(data=data, host="127.0.0.1", port=1, threads=1)
+    place = Installation(data=data, host="127.0.0.1", port=1, threads=1)
 
-    path = socket_path(place)
+    path = choose_socket_path(place)
 
     assert len(os.fsencode(path)) <= 100
     assert path.parent.stat().st_mode & 0o777 == 0o700
     assert (data / "broker").read_text().strip() == f"unix://{path}"
-    assert socket_path(place) == path
+    assert choose_socket_path(place) == path
     path.parent.rmdir()
 
 
 def test_the_end_of_a_child_is_said_in_words():
-    assert (ending(-9), ending(3)) == ("signal 9", "exit code 3")
+    assert (describe_exit(-9), describe_exit(3)) == ("signal 9", "exit code 3")
 
 
 def test_a_child_that_keeps_failing_waits_longer_each_time(tmp_path, capsys):
@@ -283,8 +289,8 @@ def test_a_child_that_keeps_failing_waits_longer_each_time(tmp_path, capsys):
     for _ in range(4):
         child.start()
         child.process.wait()
-        revive(child)
-        pauses += re.findall(r"again in (\S+) s", capsys.readouterr().out)
-        child.start_at = 0
+        restart_child(child)
+        pauses += re.findall(r"restarting in (\S+) s", capsys.readouterr().out)
+        child.restart_at = 0
 
     assert pauses == ["0.5", "1", "2", "4"]

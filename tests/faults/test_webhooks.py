@@ -5,12 +5,12 @@ import redis
 from django.conf import settings
 
 from runs.models import Delivery, Webhook
-from runs.services.check_invariants import check_invariants
-from runs.services.outbox import EVENTS
+from runs.services.health.invariants import check_invariants
+from runs.store.outbox import EVENT_BY_STATUS
 from tests.fakes.listener import Listener, http, listener
 from tests.fakes.model_server import model_server
 from tests.make import make_delivery, make_webhook
-from tests.services.run_parts import agent_on, started
+from tests.worker.run_parts import agent_on, started
 
 pytestmark = pytest.mark.faults
 
@@ -45,7 +45,7 @@ def test_two_workers_tell_of_a_run_once(workers):
 
     assert server.knocks == 1
     told = Delivery.objects.get()
-    assert (told.run, told.event) == (run, EVENTS["succeeded"])
+    assert (told.run, told.event) == (run, EVENT_BY_STATUS["succeeded"])
     assert list(check_invariants()) == []
 
 
@@ -61,7 +61,7 @@ def test_what_a_killed_worker_was_sending_is_sent_by_the_next(workers):
             http("200 OK")(sock)
 
     with listener(answer=answer) as server:
-        delivery = make_delivery(webhook_at(server, None), rung_at=None)
+        delivery = make_delivery(webhook_at(server, None), enqueued_at=None)
         first = workers.start(**HERE)
         workers.wait(lambda: answers)
         first.kill()
@@ -75,7 +75,7 @@ def test_what_a_killed_worker_was_sending_is_sent_by_the_next(workers):
 
 def test_a_bell_that_was_wiped_is_rung_again(workers):
     with listener(answer=http("200 OK")) as server:
-        make_delivery(webhook_at(server, None), rung_at=None)
+        make_delivery(webhook_at(server, None), enqueued_at=None)
         with redis.Redis.from_url(settings.REDIS_URL) as broker:
             broker.flushall()
         workers.start(**PATIENT)

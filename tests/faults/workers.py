@@ -102,7 +102,7 @@ class Workers:
             **os.environ,
             "DJANGO_SETTINGS_MODULE": "agentsite.settings",
             "AGENTSITE_DATA": str(settings.DATA_DIR),
-            "AGENTSITE_TOOL_MODULES": "tests.faults.functions,tests.services.functions",
+            "AGENTSITE_TOOL_MODULES": "tests.faults.functions,tests.worker.functions",
             "AGENTSITE_LEASE_SECONDS": str(LEASE_SECONDS),
             "AGENTSITE_SWEEP_SECONDS": str(SWEEP_SECONDS),
             "DATABASE_URL": database_url(),

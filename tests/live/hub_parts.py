@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from runs import stream
+from runs import redis_streams as stream
 from runs.live.hub import Hub, Viewer
 from runs.models import AgentStep, ModelAttempt, ModelCall, Run
 
@@ -66,7 +66,7 @@ def commit_reply(run: Run, *, notice: bool = True) -> int:
         row.rounds += 1
         row.save()
     if notice:
-        stream.notify(run.pk, row.seq)
+        stream.publish_run_notice(run.pk, row.seq)
     return row.seq
 
 
@@ -80,7 +80,7 @@ def commit_outcome(run: Run, *, notice: bool = True) -> int:
             status="succeeded", observation="seen", duration=0.1, changed_seq=row.seq
         )
     if notice:
-        stream.notify(run.pk, row.seq)
+        stream.publish_run_notice(run.pk, row.seq)
     return row.seq
 
 
@@ -101,7 +101,7 @@ def commit_attempt(run: Run, attempt: int, *, retry_in: float | None = 3.0) -> i
             elapsed=0.2,
             created_seq=row.seq,
         )
-    stream.notify(run.pk, row.seq)
+    stream.publish_run_notice(run.pk, row.seq)
     return row.seq
 
 
@@ -114,7 +114,7 @@ def commit_end(run: Run, *, notice: bool = True, status: str = "succeeded") -> N
         row.ended_at, row.output = timezone.now(), "**Done**"
         row.save()
     if notice:
-        stream.notify(run.pk, row.seq)
+        stream.publish_run_notice(run.pk, row.seq)
 
 
 def work(run: Run, *, rounds: int, notice: bool = True) -> None:

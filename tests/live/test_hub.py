@@ -9,12 +9,12 @@ from html import escape
 import pytest
 import redis
 
-from runs import stream
+from runs import redis_streams as stream
 from runs.live import hub as hub_module
-from runs.live.api_form import ApiForm
+from runs.live.api_renderer import ApiRenderer
 from runs.live.batches import DraftText
-from runs.live.page_form import PageForm
-from runs.stream import Draft
+from runs.live.page_renderer import PageRenderer
+from runs.redis_streams import TextDelta
 from tests.live.hub_parts import (
     Browser,
     commit_attempt,
@@ -28,7 +28,6 @@ from tests.live.hub_parts import (
 )
 from tests.make import make_run
 from tests.threads import in_thread
-from tests.timing import TooSlow, assert_quick, tries
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -40,7 +39,7 @@ pytestmark = [
 def _no_drafts_of_runs_before(redis_url):
     """Forget what other tests have sent: their runs had the same numbers."""
     with redis.Redis.from_url(redis_url) as client:
-        client.delete(stream.DRAFTS, stream.NOTICES)
+        client.delete(stream.TEXT_DELTAS, stream.NOTICES)
 
 
 def never(messages):
@@ -63,7 +62,7 @@ def watch_page(run, *, rounds, after=0, notice=True):
 
     async def scene():
         async with running_hub() as hub:
-            viewer = hub.enter(PageForm(), run.pk, after=after)
+            viewer = hub.subscribe(PageRenderer(), run.pk, after=after)
             watching = asyncio.create_task(browse(viewer))
             await in_thread(work, run, rounds=rounds, notice=notice)
             return await watching
@@ -88,7 +87,7 @@ def test_a_viewer_sees_every_row_once_and_the_end():
 
 
 def test_nothing_is_missed_when_every_notice_is_dropped(monkeypatch):
-    monkeypatch.setattr(hub_module, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(hub_module, "POLL_SECONDS", 0.2)
     browser = watch_page(make_run(status="running"), rounds=30, notice=False)
 
     assert is_complete(browser, rounds=30)
@@ -108,7 +107,7 @@ def test_nothing_is_missed_when_redis_is_wiped_again_and_again(redis_url):
 
     async def scene():
         async with running_hub() as hub:
-            viewer = hub.enter(PageForm(), run.pk, after=0)
+            viewer = hub.subscribe(PageRenderer(), run.pk, after=0)
             watching = asyncio.create_task(browse(viewer))
             await in_thread(work_and_wipe)
             return await watching
@@ -121,7 +120,7 @@ def test_a_restarted_web_process_goes_on_where_the_page_was():
     browser = Browser()
 
     async def until_six(hub):
-        viewer = hub.enter(PageForm(), run.pk, after=browser.last_id)
+        viewer = hub.subscribe(PageRenderer(), run.pk, after=browser.last_id)
         await browse(viewer, browser, until=lambda b: len(b.rows) >= 6)
 
     async def scene():
@@ -133,7 +132,7 @@ def test_a_restarted_web_process_goes_on_where_the_page_was():
             await watching
         await in_thread(work, run, rounds=7)
         async with running_hub() as hub:
-            viewer = hub.enter(PageForm(), run.pk, after=browser.last_id)
+            viewer = hub.subscribe(PageRenderer(), run.pk, after=browser.last_id)
             await browse(viewer, browser)
 
     asyncio.run(scene())
@@ -154,15 +153,15 @@ def test_many_viewers_share_one_reading():
     run = make_run(status="running")
     reads = []
 
-    class Counting(PageForm):
-        def read(self, wanted, memories):
+    class Counting(PageRenderer):
+        def read_batches(self, wanted, memories):
             reads.append(wanted)
-            return super().read(wanted, memories)
+            return super().read_batches(wanted, memories)
 
     async def scene():
         form = Counting()
         async with running_hub() as hub:
-            viewers = [hub.enter(form, run.pk, after=0) for _ in range(200)]
+            viewers = [hub.subscribe(form, run.pk, after=0) for _ in range(200)]
             watching = [asyncio.create_task(browse(viewer)) for viewer in viewers]
             await in_thread(work, run, rounds=5)
             return await asyncio.gather(*watching)
@@ -174,7 +173,7 @@ def test_many_viewers_share_one_reading():
 
 
 def test_a_slow_viewer_reads_its_rows_instead_of_growing_a_queue(monkeypatch):
-    monkeypatch.setattr(hub_module, "BATCHES_KEPT", 2)
+    monkeypatch.setattr(hub_module, "MAX_BATCHES", 2)
     run = make_run(status="running")
     browser = Browser()
 
@@ -185,12 +184,12 @@ def test_a_slow_viewer_reads_its_rows_instead_of_growing_a_queue(monkeypatch):
 
     async def scene():
         async with running_hub() as hub:
-            form = PageForm()
-            slow = hub.enter(form, run.pk, after=0)
-            quick = hub.enter(form, run.pk, after=0)
+            form = PageRenderer()
+            slow = hub.subscribe(form, run.pk, after=0)
+            quick = hub.subscribe(form, run.pk, after=0)
             watching = asyncio.gather(dawdle(slow), browse(quick))
             await in_thread(work, run, rounds=40)
-            kept = len(slow._room.batches)
+            kept = len(slow._channel.batches)
             await watching
             return kept
 
@@ -203,7 +202,7 @@ def test_programs_get_each_step_and_the_end():
 
     async def scene():
         async with running_hub() as hub:
-            viewer = hub.enter(ApiForm(), run.pk, after=0)
+            viewer = hub.subscribe(ApiRenderer(), run.pk, after=0)
             watching = asyncio.create_task(seen_until(viewer, never))
             await in_thread(work, run, rounds=10)
             return await watching
@@ -221,13 +220,13 @@ def test_programs_get_each_step_and_the_end():
 
 
 def test_a_long_run_comes_in_several_batches(monkeypatch):
-    monkeypatch.setattr("runs.live.changes.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("runs.live.changes.MAX_ROWS", 7)
     run = make_run(status="running")
     work(run, rounds=20, notice=False)
 
     async def scene():
         async with running_hub() as hub:
-            return await browse(hub.enter(PageForm(), run.pk, after=0))
+            return await browse(hub.subscribe(PageRenderer(), run.pk, after=0))
 
     assert is_complete(asyncio.run(scene()), rounds=20)
 
@@ -236,7 +235,7 @@ def test_what_is_heard_while_earlier_text_is_asked_for_is_not_lost():
     run = make_run(status="running")
 
     def piece(at, text):
-        return Draft(run.pk, fence=run.fence, number=0, attempt=1, at=at, text=text)
+        return TextDelta(run.pk, fence=run.fence, number=0, attempt=1, at=at, text=text)
 
     async def scene():
         async with running_hub() as hub:
@@ -247,15 +246,15 @@ def test_what_is_heard_while_earlier_text_is_asked_for_is_not_lost():
                 return [piece(0, "# ")]
 
             asked, heard = asyncio.Event(), asyncio.Event()
-            hub._signals.drafts_of = drafts_of
-            viewer = hub.enter(PageForm(), run.pk, after=run.seq)
+            hub._listener.recent_drafts = drafts_of
+            viewer = hub.subscribe(PageRenderer(), run.pk, after=run.seq)
             await asked.wait()
-            hub.take_draft(piece(2, "Bei"))
+            hub.add_draft(piece(2, "Bei"))
             heard.set()
-            while hub._recalls:
+            while hub._replays:
                 await asyncio.sleep(0)
-            hub.take_draft(piece(5, "jing"))
-            return viewer._room.draft
+            hub.add_draft(piece(5, "jing"))
+            return viewer._channel.draft
 
     draft = asyncio.run(scene())
 
@@ -265,20 +264,18 @@ def test_what_is_heard_while_earlier_text_is_asked_for_is_not_lost():
 def draft_scene(run, send, *, until, before=lambda: None):
     """Return what a page is sent while `send` writes drafts, until some text came.
 
-    `send` is given a function that waits until the page has been sent a text. Drafts
-    are hints: on a busy machine Redis may take too long for one, and it is dropped.
-    Then the scene is too slow, and played again.
+    `send` is given a function that waits until the page has been sent a text.
     """
     messages: list[bytes] = []
     news = threading.Condition()
 
     def sees(text):
         with news:
-            if not news.wait_for(lambda: text in b"".join(messages), 15):
-                raise TooSlow(15, 15)
+            if not news.wait_for(lambda: text in b"".join(messages), 60):
+                raise AssertionError(f"{text!r} was not sent")
 
     async def watch(viewer):
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(90):
             async for message in viewer.messages():
                 with news:
                     messages.append(message)
@@ -289,57 +286,55 @@ def draft_scene(run, send, *, until, before=lambda: None):
     async def scene():
         before()
         async with running_hub() as hub:
-            viewer = hub.enter(PageForm(), run.pk, after=run.seq)
+            viewer = hub.subscribe(PageRenderer(), run.pk, after=run.seq)
             watching = asyncio.create_task(watch(viewer))
             async with asyncio.timeout(30):
-                await hub._signals._is_listening.wait()
-                while not viewer._has_joined or hub._recalls:
+                await hub._listener._is_listening.wait()
+                while not viewer._has_joined or hub._replays:
                     await asyncio.sleep(0.01)
             await in_thread(send, sees)
-            done, _ = await asyncio.wait([watching], timeout=15)
+            done, _ = await asyncio.wait([watching], timeout=60)
             if not done:
                 watching.cancel()
-                raise TooSlow(15, 15)
+                raise AssertionError(f"{until!r} was not sent")
         return b"".join(messages).decode()
 
     return asyncio.run(scene())
 
 
-@tries(4)
 def test_text_is_seen_while_the_model_writes():
     run = make_run(status="running")
 
     def send(sees):
-        writer = stream.DraftWriter(run.pk, fence=1, number=0, attempt=1)
+        writer = stream.TextDeltaWriter(run.pk, fence=1, number=0, attempt=1)
         for word in ("Perhaps ", "quite ", "<sunny>"):
             writer.write(word)
             sees(escape(word).encode())
 
     text = draft_scene(run, send, until=b"&lt;sunny&gt;")
-    if "… " in text:
-        raise TooSlow(1, 1)
 
     assert 'hx-target="#draft-text" hx-swap="innerHTML">Perhaps ' in text
     assert 'hx-target="#draft-text" hx-swap="beforeend">quite ' in text
     assert "id:" not in text.split("#draft-text", 1)[1]
 
 
-@tries(4)
 def test_who_joins_late_gets_the_draft_so_far(redis_url):
     run = make_run(status="running")
 
     def earlier():
         for at, piece in enumerate("abc"):
-            stream.send_draft(run.pk, fence=1, number=0, attempt=1, at=at, text=piece)
-        until = time.monotonic() + 5
+            stream.send_text_delta(
+                run.pk, fence=1, number=0, attempt=1, at=at, text=piece
+            )
+        until = time.monotonic() + 60
         with redis.Redis.from_url(redis_url, decode_responses=True) as client:
-            while client.xlen(stream.DRAFTS) < 3:
+            while client.xlen(stream.TEXT_DELTAS) < 3:
                 if time.monotonic() > until:
-                    raise TooSlow(5, 5)
+                    raise AssertionError("Redis did not get the text")
                 time.sleep(0.01)
 
     def send(sees):
-        stream.send_draft(run.pk, fence=1, number=0, attempt=1, at=3, text="d")
+        stream.send_text_delta(run.pk, fence=1, number=0, attempt=1, at=3, text="d")
 
     text = draft_scene(run, send, until=b"d</hx-partial", before=earlier)
 
@@ -354,15 +349,14 @@ def test_who_joins_late_gets_the_draft_so_far(redis_url):
         pytest.param({"at": 50}, id="gap"),
     ],
 )
-@tries(4)
 def test_a_draft_begins_anew(piece):
     run = make_run(status="running")
     usual = {"fence": 1, "number": 0, "attempt": 1}
 
     def send(sees):
-        stream.send_draft(run.pk, **usual, at=0, text="old")
+        stream.send_text_delta(run.pk, **usual, at=0, text="old")
         sees(b"old<")
-        stream.send_draft(run.pk, **{**usual, **piece}, text="new")
+        stream.send_text_delta(run.pk, **{**usual, **piece}, text="new")
 
     text = draft_scene(run, send, until=b"new<")
 
@@ -370,24 +364,22 @@ def test_a_draft_begins_anew(piece):
     assert f'hx-swap="innerHTML">{missing}new<' in text
 
 
-@tries(4)
 def test_drafts_of_a_stored_reply_are_dropped():
     run = make_run(status="running")
 
     def send(sees):
         commit_reply(run)
         sees(b"run-step-1")
-        stream.send_draft(run.pk, fence=1, number=0, attempt=1, at=0, text="late")
-        stream.send_draft(run.pk, fence=1, number=1, attempt=1, at=0, text="next")
+        stream.send_text_delta(run.pk, fence=1, number=0, attempt=1, at=0, text="stale")
+        stream.send_text_delta(run.pk, fence=1, number=1, attempt=1, at=0, text="next")
 
     text = draft_scene(run, send, until=b"next<")
 
-    assert "late" not in text
+    assert "stale" not in text
 
 
-@tries(4)
 def test_a_sign_of_life_is_told_without_a_seq(monkeypatch):
-    monkeypatch.setattr(hub_module, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(hub_module, "POLL_SECONDS", 0.1)
     run = make_run(status="running")
 
     def send(sees):
@@ -397,18 +389,17 @@ def test_a_sign_of_life_is_told_without_a_seq(monkeypatch):
 
     text = draft_scene(run, send, until=b'datetime="2031')
 
-    assert "last sign of life" in text
+    assert "last heartbeat" in text
     assert text.rindex("run-progress") > text.rindex("id: ")
 
 
-@tries(4)
 def test_a_sign_of_life_leaves_what_the_model_writes_as_it_stands(monkeypatch):
-    monkeypatch.setattr(hub_module, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(hub_module, "POLL_SECONDS", 0.1)
     run = make_run(status="running")
 
     def send(sees):
         sees(b"run-progress")
-        stream.DraftWriter(run.pk, fence=1, number=0, attempt=1).write("Perhaps ")
+        stream.TextDeltaWriter(run.pk, fence=1, number=0, attempt=1).write("Perhaps ")
         sees(b"Perhaps ")
         run.lease_until = run.lease_until.replace(year=2031)
         run.save()
@@ -417,37 +408,34 @@ def test_a_sign_of_life_leaves_what_the_model_writes_as_it_stands(monkeypatch):
     last = text.strip().split("\n\n")[-1]
 
     assert 'datetime="2031' in last
-    assert ">the model writes<" in last
-    assert ">The model writes<" in last
-    assert "model is asked<" not in last
+    assert ">The model is writing<" in last
+    assert ">The model is writing<" in last
+    assert "Waiting for the model<" not in last
     assert text.count("Perhaps ") == 1
 
 
-@tries(4)
 def test_streams_end_when_the_server_stops():
     run = make_run(status="running")
 
     async def scene():
         async with running_hub() as hub:
-            viewer = hub.enter(PageForm(), run.pk, after=0)
+            viewer = hub.subscribe(PageRenderer(), run.pk, after=0)
             watching = asyncio.create_task(browse(viewer))
             while not viewer._has_joined:
                 await asyncio.sleep(0.01)
-            began = time.monotonic()
             hub.stop_streams()
-            await watching
-            return time.monotonic() - began
+            await asyncio.wait_for(watching, 30)
 
-    assert_quick(asyncio.run(scene()), 0.5)
+    asyncio.run(scene())
 
 
-@pytest.mark.parametrize("does", ["read", "heads"])
+@pytest.mark.parametrize("does", ["read_batches", "render_heads"])
 def test_a_run_that_cannot_be_shown_does_not_stop_the_others(monkeypatch, does):
-    monkeypatch.setattr(hub_module, "LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(hub_module, "POLL_SECONDS", 0.1)
     bad, good = make_run(status="running"), make_run(status="running")
     for run in (bad, good):
         commit_reply(run, notice=False)
-    form = PageForm()
+    form = PageRenderer()
     real, first = getattr(form, does), {bad.pk: 0}
 
     def stumble(wanted, memories):
@@ -459,15 +447,15 @@ def test_a_run_that_cannot_be_shown_does_not_stop_the_others(monkeypatch, does):
 
     async def scene():
         async with running_hub() as hub, asyncio.timeout(60):
-            viewers = [hub.enter(form, run.pk, after=0) for run in (bad, good)]
+            viewers = [hub.subscribe(form, run.pk, after=0) for run in (bad, good)]
             tasks = [asyncio.create_task(browse(one)) for one in viewers]
             while not all(viewer._has_joined for viewer in viewers):
                 await asyncio.sleep(0.01)
             for run in (bad, good):
-                await hub.in_thread(partial(commit_outcome, run, notice=False))
-            while not viewers[1]._room.head:
+                await hub.run_in_thread(partial(commit_outcome, run, notice=False))
+            while not viewers[1]._channel.head:
                 await asyncio.sleep(0.01)
-            await hub.in_thread(partial(commit_end, good, notice=False))
+            await hub.run_in_thread(partial(commit_end, good, notice=False))
             await tasks[1]
             tasks[0].cancel()
 
@@ -480,7 +468,7 @@ def test_failed_attempts_are_told_as_they_happen_and_stay_at_the_end():
 
     async def scene():
         async with running_hub() as hub:
-            viewer = hub.enter(PageForm(), run.pk, after=0)
+            viewer = hub.subscribe(PageRenderer(), run.pk, after=0)
             for attempt in (1, 2):
                 await in_thread(commit_attempt, run, attempt)
                 words = f"Attempt {attempt + 1} of 5 in".encode()
@@ -493,7 +481,7 @@ def test_failed_attempts_are_told_as_they_happen_and_stay_at_the_end():
 
     browser = asyncio.run(scene())
 
-    assert b"The last one: The server answered 500." in b"".join(told[0])
+    assert b"Last error: The server answered 500." in b"".join(told[0])
     assert browser.is_over
     [(number, row)] = browser.rows
     assert number == 1
@@ -501,10 +489,10 @@ def test_failed_attempts_are_told_as_they_happen_and_stay_at_the_end():
 
 
 def test_a_draft_makes_the_row_and_the_header_say_the_same():
-    text = PageForm().draft(DraftText(1, 0, 1, 0, "Hello"), None).decode()
+    text = PageRenderer().render_draft(DraftText(1, 0, 1, 0, "Hello"), None).decode()
 
     for place, words in (
-        ("progress:not(:has(.need)) #run-activity", "the model writes"),
-        ("now:has(.pulse) b", "The model writes"),
+        ("progress:not(:has(.need)) #run-activity", "The model is writing"),
+        ("now:has(.pulse) b", "The model is writing"),
     ):
         assert f'hx-target="#run-{place}" hx-swap="innerHTML">{words}<' in text

@@ -5,11 +5,11 @@ import asyncio
 import pytest
 from django.contrib.auth.models import Group
 
-from runs.live import people as people_module
-from runs.live.doors import Person
-from runs.live.page_form import PageForm
-from runs.live.people import read_needs
-from runs.services.answer_decision import reject_step
+from runs.live import nav_updates as people_module
+from runs.live.auth import Person
+from runs.live.nav_updates import count_open_approvals
+from runs.live.page_renderer import PageRenderer
+from runs.services.approvals.answer import reject_step
 from tests.live.hub_parts import running_hub
 from tests.make import make_decision, make_run, make_step, make_user, make_worker
 from tests.threads import in_thread
@@ -22,7 +22,7 @@ pytestmark = [
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    monkeypatch.setattr(people_module, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(people_module, "POLL_SECONDS", 0.05)
 
 
 def asking(owner, **fields):
@@ -48,12 +48,12 @@ def test_counts_for_owners_groups_and_superusers():
     asking(ann, approvers=billing)
     asking(bob)
     asking(ann, answer="approved", at="2026-01-01T00:00:00Z")
-    needs = read_needs()
+    needs = count_open_approvals()
 
-    assert needs.of(Person(ann.pk)) == 1
-    assert needs.of(Person(bob.pk, groups=frozenset({billing.pk}))) == 2
-    assert needs.of(Person(99, is_superuser=True)) == 3
-    assert needs.of(Person(99)) == 0
+    assert needs.count_for(Person(ann.pk)) == 1
+    assert needs.count_for(Person(bob.pk, groups=frozenset({billing.pk}))) == 2
+    assert needs.count_for(Person(99, is_superuser=True)) == 3
+    assert needs.count_for(Person(99)) == 0
 
 
 def test_a_page_is_told_when_a_question_comes_and_when_it_is_answered():
@@ -61,13 +61,13 @@ def test_a_page_is_told_when_a_question_comes_and_when_it_is_answered():
 
     async def scene():
         async with running_hub() as hub:
-            viewer = hub.enter_person(Person(ann.pk), in_inbox=False)
+            viewer = hub.subscribe_person(Person(ann.pk), in_inbox=False)
             await told(viewer, 'id="part-needs"></span>')
             question = await in_thread(asking, ann)
-            await told(viewer, "1 need you")
+            await told(viewer, "1 approval needs your attention")
             await in_thread(reject_step, question, by=ann)
             sent = await told(viewer, 'id="part-needs"></span>')
-            hub.leave(viewer)
+            hub.unsubscribe(viewer)
             return sent
 
     assert 'hx-target="#part-needs-tab"' in asyncio.run(scene())
@@ -79,11 +79,15 @@ def test_a_run_page_is_told_on_its_own_stream():
 
     async def scene():
         async with running_hub() as hub:
-            viewer = hub.enter(PageForm(), run.pk, after=0, person=Person(ann.pk))
-            watching = asyncio.create_task(told(viewer, "1 need you"))
+            viewer = hub.subscribe(
+                PageRenderer(), run.pk, after=0, person=Person(ann.pk)
+            )
+            watching = asyncio.create_task(
+                told(viewer, "1 approval needs your attention")
+            )
             await in_thread(asking, ann)
             await watching
-            hub.leave(viewer)
+            hub.unsubscribe(viewer)
 
     asyncio.run(scene())
 
@@ -93,13 +97,13 @@ def test_the_inbox_loads_its_list_and_numbers_anew_and_other_pages_do_not():
 
     async def scene():
         async with running_hub() as hub:
-            inbox = hub.enter_person(Person(ann.pk), in_inbox=True)
-            other = hub.enter_person(Person(ann.pk), in_inbox=False)
+            inbox = hub.subscribe_person(Person(ann.pk), in_inbox=True)
+            other = hub.subscribe_person(Person(ann.pk), in_inbox=False)
             first = await told(inbox, 'id="part-needs"></span>')
             await told(other, 'id="part-needs"></span>')
             await in_thread(asking, ann)
-            sent = await told(inbox, "1 need you")
-            beside = await told(other, "1 need you")
+            sent = await told(inbox, "1 approval needs your attention")
+            beside = await told(other, "1 approval needs your attention")
             return first, sent, beside
 
     first, sent, beside = asyncio.run(scene())
@@ -111,7 +115,7 @@ def test_the_inbox_loads_its_list_and_numbers_anew_and_other_pages_do_not():
 def test_a_page_is_told_that_a_worker_came():
     async def scene():
         async with running_hub() as hub:
-            viewer = hub.enter_person(Person(1), in_inbox=False)
+            viewer = hub.subscribe_person(Person(1), in_inbox=False)
             await told(viewer, "No worker is running")
             await in_thread(make_worker)
             await told(viewer, "1 worker, idle, queue empty")
@@ -121,7 +125,7 @@ def test_a_page_is_told_that_a_worker_came():
 
 def test_nobody_looks_while_no_page_is_open(monkeypatch):
     looks = []
-    monkeypatch.setattr(people_module, "read_needs", lambda: looks.append(1))
+    monkeypatch.setattr(people_module, "count_open_approvals", lambda: looks.append(1))
 
     async def scene():
         async with running_hub():

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.live.batches import Memory
-from runs.live.page_form import PageForm
+from runs.live.batches import RendererState
+from runs.live.page_renderer import PageRenderer
 from runs.models import Decision, ModelAttempt, Run
 from tests.make import make_call, make_decision, make_run, make_step
 
@@ -15,11 +15,11 @@ pytestmark = pytest.mark.django_db
 
 def reader(run):
     """Return a function that gives the batch and the message after a seq."""
-    form, memories = PageForm(), {run.pk: Memory()}
+    form, memories = PageRenderer(), {run.pk: RendererState()}
 
     def read(after):
-        batch = form.read({run.pk: after}, memories)[0]
-        return batch.seq, form.message(batch, after).decode()
+        batch = form.read_batches({run.pk: after}, memories)[0]
+        return batch.seq, form.render_message(batch, after).decode()
 
     return read
 
@@ -95,19 +95,19 @@ def test_a_call_under_way_says_when_the_worker_is_lost_and_when_it_is_back():
     run = make_run(status="running")
     make_step(run, status="started", tool="look_up")
     make_step(run, tool="done_before")
-    form, memories = PageForm(), {run.pk: Memory()}
-    form.read({run.pk: 0}, memories)
+    form, memories = PageRenderer(), {run.pk: RendererState()}
+    form.read_batches({run.pk: 0}, memories)
 
     def rows(**lease):
         now = timezone.now()
         Run.objects.update(lease_until=now + timedelta(**lease))
-        return form.heads([run.pk], memories)[run.pk].get("rows", b"").decode()
+        return form.render_heads([run.pk], memories)[run.pk].get("rows", b"").decode()
 
     assert rows(seconds=30) == ""
     lost = rows(seconds=-1)
     assert 'hx-target="#run-step-2:has(.w-live, .w-cut)"' in lost
-    assert "no sign of life" in lost
+    assert "no heartbeat" in lost
     assert "done_before" not in lost
     back = rows(seconds=30)
     assert ">running<" in back
-    assert "no sign of life" not in back
+    assert "no heartbeat" not in back

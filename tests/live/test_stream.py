@@ -6,16 +6,16 @@ import time
 import pytest
 import redis
 
-from runs import stream
+from runs import redis_streams as stream
 from tests.servers import start_redis
-from tests.timing import assert_quick, tries, wait_until
+from tests.timing import wait_until
 
 
 @pytest.fixture
 def client(redis_url):
     """A connection that sees what was sent from here on."""
     with redis.Redis.from_url(redis_url, decode_responses=True) as client:
-        client.delete(stream.NOTICES, stream.DRAFTS)
+        client.delete(stream.NOTICES, stream.TEXT_DELTAS)
         yield client
 
 
@@ -26,21 +26,23 @@ def entries(client, key, *, count):
 
 
 def test_a_notice_names_the_run_and_its_seq(client):
-    stream.notify(7, 12)
+    stream.publish_run_notice(7, 12)
 
     [fields] = entries(client, stream.NOTICES, count=1)
-    assert stream.Notice.read(fields) == stream.Notice(run_id=7, seq=12)
+    assert stream.Notice.from_fields(fields) == stream.Notice(run_id=7, seq=12)
 
 
 def test_a_piece_of_text_arrives_as_it_was_sent(client):
-    stream.send_draft(7, fence=2, number=3, attempt=1, at=40, text="晴, 6 °C\n")
+    stream.send_text_delta(7, fence=2, number=3, attempt=1, at=40, text="晴, 6 °C\n")
 
-    [fields] = entries(client, stream.DRAFTS, count=1)
-    assert stream.Draft.read(fields) == stream.Draft(7, 2, 3, 1, 40, "晴, 6 °C\n")
+    [fields] = entries(client, stream.TEXT_DELTAS, count=1)
+    assert stream.TextDelta.from_fields(fields) == stream.TextDelta(
+        7, 2, 3, 1, 40, "晴, 6 °C\n"
+    )
 
 
 def test_a_writer_joins_pieces_and_loses_none(client):
-    writer = stream.DraftWriter(7, fence=2, number=3, attempt=1)
+    writer = stream.TextDeltaWriter(7, fence=2, number=3, attempt=1)
     began = time.monotonic()
     for number in range(30):
         writer.write(f"{number} ")
@@ -50,8 +52,8 @@ def test_a_writer_joins_pieces_and_loses_none(client):
     whole = "".join(f"{number} " for number in range(30))
 
     def drafts_so_far():
-        fields = entries(client, stream.DRAFTS, count=2)
-        return [stream.Draft.read(one) for one in fields]
+        fields = entries(client, stream.TEXT_DELTAS, count=2)
+        return [stream.TextDelta.from_fields(one) for one in fields]
 
     wait_until(lambda: sum(len(one.text) for one in drafts_so_far()) == len(whole))
     drafts = drafts_so_far()
@@ -59,49 +61,47 @@ def test_a_writer_joins_pieces_and_loses_none(client):
     assert [draft.at for draft in drafts] == [
         sum(len(earlier.text) for earlier in drafts[:n]) for n in range(len(drafts))
     ]
-    assert len(drafts) <= 1 + seconds / stream.DRAFT_SECONDS + 2
+    assert len(drafts) <= 1 + seconds / stream.DELTA_INTERVAL_SECONDS + 2
 
 
 def test_a_closed_writer_sends_no_more(client, monkeypatch):
-    monkeypatch.setattr(stream, "DRAFT_SECONDS", 3.0)
-    writer = stream.DraftWriter(7, fence=2, number=3, attempt=1)
+    monkeypatch.setattr(stream, "DELTA_INTERVAL_SECONDS", 3.0)
+    writer = stream.TextDeltaWriter(7, fence=2, number=3, attempt=1)
     writer.write("first")
-    entries(client, stream.DRAFTS, count=1)
+    entries(client, stream.TEXT_DELTAS, count=1)
     writer.write("second")
     writer.close()
     writer.write("third")
-    stream.send_draft(7, fence=2, number=4, attempt=1, at=0, text="next")
+    stream.send_text_delta(7, fence=2, number=4, attempt=1, at=0, text="next")
 
-    found = entries(client, stream.DRAFTS, count=2)
+    found = entries(client, stream.TEXT_DELTAS, count=2)
     assert [fields["text"] for fields in found] == ["first", "next"]
 
 
 def test_text_that_is_no_unicode_harms_nobody(client):
-    stream.send_draft(7, fence=1, number=1, attempt=1, at=0, text="a\ud800b\0c")
-    stream.notify(7, 1)
+    stream.send_text_delta(7, fence=1, number=1, attempt=1, at=0, text="a\ud800b\0c")
+    stream.publish_run_notice(7, 1)
 
-    [fields] = entries(client, stream.DRAFTS, count=1)
+    [fields] = entries(client, stream.TEXT_DELTAS, count=1)
     assert fields["text"] == "a?b\0c"
 
 
-@tries(4)
-def test_a_hung_redis_costs_the_worker_nothing(settings):
+def test_notices_are_dropped_while_redis_hangs(settings):
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         settings.REDIS_URL = f"redis://127.0.0.1:{deaf.getsockname()[1]}/0"
-        began = time.monotonic()
         for seq in range(20_000):
-            stream.notify(7, seq)
+            stream.publish_run_notice(7, seq)
 
-        assert_quick(time.monotonic() - began, 2)
+    assert stream.get_sender()._queue.qsize() <= stream.MAX_QUEUED
 
 
 def test_notices_flow_again_when_redis_is_back(settings, monkeypatch, tmp_path):
-    monkeypatch.setattr(stream, "AWAY_SECONDS", 0.05)
+    monkeypatch.setattr(stream, "REDIS_RETRY_SECONDS", 0.05)
     settings.REDIS_URL = f"unix://{tmp_path / 'r'}"
-    stream.notify(7, 1)
+    stream.publish_run_notice(7, 1)
     time.sleep(0.3)
     server = start_redis(tmp_path / "r")
-    stream.notify(7, 2)
+    stream.publish_run_notice(7, 2)
 
     with redis.Redis.from_url(settings.REDIS_URL, decode_responses=True) as client:
         [fields] = entries(client, stream.NOTICES, count=1)
@@ -112,7 +112,7 @@ def test_notices_flow_again_when_redis_is_back(settings, monkeypatch, tmp_path):
 
 def test_notices_that_follow_closely_travel_together(client):
     for seq in range(1, 201):
-        stream.notify(7, seq)
+        stream.publish_run_notice(7, seq)
 
     wait_until(lambda: entries(client, stream.NOTICES, count=1)[-1]["seq"] == "200")
     assert client.xlen(stream.NOTICES) < 100

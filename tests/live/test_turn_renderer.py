@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from runs.live.batches import FRAME, DraftText, Memory
-from runs.live.turn_form import TurnForm, merged, turns_over
+from runs.live.batches import DRAFT_FRAME, DraftText, RendererState
+from runs.live.turn_renderer import TurnRenderer, merge_messages, render_turns_end
 from tests.make import make_call, make_run, make_step, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -13,9 +13,9 @@ pytestmark = pytest.mark.django_db
 
 def read(run, after=-1):
     """Return the batch and the message after a seq."""
-    form = TurnForm()
-    (batch,) = form.read({run.pk: after}, {run.pk: Memory()})
-    return batch, form.message(batch, after).decode()
+    form = TurnRenderer()
+    (batch,) = form.read_batches({run.pk: after}, {run.pk: RendererState()})
+    return batch, form.render_message(batch, after).decode()
 
 
 def test_a_turn_is_sent_whole_with_its_steps_and_its_answer():
@@ -52,7 +52,7 @@ def test_hostile_text_stays_text():
 def test_the_draft_goes_to_its_own_run():
     draft = DraftText(fence=1, number=0, attempt=1, start=0, text="a<b", run_id=7)
 
-    message = TurnForm().draft(draft, None).decode()
+    message = TurnRenderer().render_draft(draft, None).decode()
 
     assert 'hx-target="#turn-draft-7"' in message
     assert "a&lt;b" in message
@@ -61,14 +61,15 @@ def test_the_draft_goes_to_its_own_run():
 def test_a_queued_turn_is_told_anew_when_its_place_changes():
     make_worker()
     first, second = make_run(), make_run()
-    form, memories = TurnForm(), {second.pk: Memory()}
+    form, memories = TurnRenderer(), {second.pk: RendererState()}
 
-    assert form.stale([second.pk], memories) == [second.pk]
-    assert form.stale([second.pk], memories) == []
+    assert form.find_stale_runs([second.pk], memories) == [second.pk]
+    assert form.find_stale_runs([second.pk], memories) == []
     first.delete()
-    assert form.stale([second.pk], memories) == [second.pk]
+    assert form.find_stale_runs([second.pk], memories) == [second.pk]
     assert (
-        b"In the queue, place 1" in form.heads([second.pk], memories)[second.pk][FRAME]
+        b"Queued at position 1"
+        in form.render_heads([second.pk], memories)[second.pk][DRAFT_FRAME]
     )
 
 
@@ -87,10 +88,10 @@ class Saying:
 def test_several_runs_share_one_stream_until_all_are_over():
     async def heard():
         viewers = [Saying(b"a1", b"a2"), Saying(), Saying(b"c1")]
-        return [message async for message in merged(viewers)]
+        return [message async for message in merge_messages(viewers)]
 
     assert sorted(asyncio.run(heard())) == [b"a1", b"a2", b"c1"]
 
 
 def test_the_end_takes_the_connector_away():
-    assert b'id="turn-live-3-4" hidden' in turns_over([3, 4])
+    assert b'id="turn-live-3-4" hidden' in render_turns_end([3, 4])

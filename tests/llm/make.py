@@ -5,9 +5,9 @@ from typing import Any
 from runs.engine.types import Message, ModelRequest, ModelSettings
 from runs.llm.base import LLM, Endpoint
 from runs.llm.registry import open_llm
-from tools.netguard import NetPolicy, parse_private_hosts
+from tools.net.deadline import Deadline
+from tools.net.netguard import NetPolicy, parse_private_hosts
 from tools.spec import ToolSpec
-from tools.watch import Watch
 
 ADD = ToolSpec(
     name="add",
@@ -52,7 +52,7 @@ def make_request(
 ) -> ModelRequest:
     """Return a request; plain texts are the user's."""
     said = tuple(
-        Message.of("user", one) if isinstance(one, str) else one
+        Message.from_text("user", one) if isinstance(one, str) else one
         for one in messages or ("Hello",)
     )
     parameters = more.pop("parameters", {})
@@ -60,6 +60,6 @@ def make_request(
     return ModelRequest(messages=said, settings=settings, **more)
 
 
-def soon(seconds: float = 10.0) -> Watch:
+def soon(seconds: float = 10.0) -> Deadline:
     """Return a watch for a call that should take no time."""
-    return Watch(seconds=seconds)
+    return Deadline(seconds=seconds)

@@ -6,15 +6,20 @@ from typing import Any
 import pytest
 
 from runs.engine.types import Reply, Usage
-from runs.llm.chat import read_reply, read_stream, schema_of
-from runs.llm.wire import CutOff, ErrorSent, Event, NoReply
+from runs.llm.chat_completions import (
+    get_argument_schema,
+    parse_chat_reply,
+    parse_chat_stream,
+)
+from runs.llm.wire import ErrorResponse, NotAReply, StreamCutOff
+from tools.net.server_sent_events import ServerSentEvent
 from tools.spec import ToolSpec
 
 
 def whole(message: Any, **more: Any) -> Reply:
     """Read an answer with one message."""
     choice = {"message": message, "finish_reason": "stop"}
-    return read_reply(json.dumps({"choices": [choice], **more}).encode())
+    return parse_chat_reply(json.dumps({"choices": [choice], **more}).encode())
 
 
 def streamed(*deltas: Any, end: str | None = "stop", **more: Any) -> Reply:
@@ -22,8 +27,8 @@ def streamed(*deltas: Any, end: str | None = "stop", **more: Any) -> Reply:
     chunks = [{"choices": [{"delta": one}]} for one in deltas]
     if end is not None:
         chunks.append({"choices": [{"delta": {}, "finish_reason": end}], **more})
-    events = [Event("", json.dumps(one).encode()) for one in chunks]
-    return read_stream(events, lambda _: None)
+    events = [ServerSentEvent("", json.dumps(one).encode()) for one in chunks]
+    return parse_chat_stream(events, lambda _: None)
 
 
 CONTENTS = {
@@ -176,7 +181,7 @@ def test_usage_counts_cached_and_reasoning_tokens(usage):
     assert streamed({"content": "hi"}, usage=usage).usage == expected
 
 
-def test_nonsense_is_no_usage():
+def test_invalid_usage_is_ignored():
     nonsense = {"prompt_tokens": -1, "completion_tokens": "7"}
 
     assert whole({}, usage=nonsense).usage == Usage()
@@ -209,41 +214,41 @@ def test_unknown_fields_are_kept_in_the_native_message():
     ids=str,
 )
 def test_an_answer_without_a_message_is_no_reply(answer):
-    with pytest.raises(NoReply):
-        read_reply(json.dumps(answer).encode())
+    with pytest.raises(NotAReply):
+        parse_chat_reply(json.dumps(answer).encode())
 
 
 @pytest.mark.parametrize(
     "error", [{"message": "Boom."}, "Boom."], ids=["object", "text"]
 )
-def test_an_error_in_place_of_a_reply_is_told(error):
-    with pytest.raises(ErrorSent) as caught:
-        read_reply(json.dumps({"error": error}).encode())
+def test_an_error_object_in_place_of_a_reply_raises(error):
+    with pytest.raises(ErrorResponse) as caught:
+        parse_chat_reply(json.dumps({"error": error}).encode())
     assert caught.value.error == {"message": "Boom."}
 
 
 def test_a_stream_without_an_end_is_cut_off():
-    with pytest.raises(CutOff):
+    with pytest.raises(StreamCutOff):
         streamed({"content": "hi"}, end=None)
 
 
-def test_done_is_an_end_too():
+def test_done_ends_a_stream():
     events = [
-        Event("", b'{"choices": [{"delta": {"content": "hi"}}]}'),
-        Event("", b"[DONE]"),
+        ServerSentEvent("", b'{"choices": [{"delta": {"content": "hi"}}]}'),
+        ServerSentEvent("", b"[DONE]"),
     ]
-    assert read_stream(events, lambda _: None).text == "hi"
+    assert parse_chat_stream(events, lambda _: None).text == "hi"
 
 
-def test_done_alone_is_no_reply():
-    with pytest.raises(NoReply, match="without choices"):
-        read_stream([Event("", b"[DONE]")], lambda _: None)
+def test_done_alone_is_not_a_reply():
+    with pytest.raises(NotAReply, match="without choices"):
+        parse_chat_stream([ServerSentEvent("", b"[DONE]")], lambda _: None)
 
 
-def test_a_delta_that_is_no_object_is_ignored():
+def test_a_delta_that_is_not_an_object_is_ignored():
     assert streamed(7, None, {"content": "hi"}).text == "hi"
 
 
 def test_a_schema_without_a_type_is_that_of_an_object():
     tool = ToolSpec(name="x", args_schema={"properties": {}})
-    assert schema_of(tool) == {"type": "object", "properties": {}}
+    assert get_argument_schema(tool) == {"type": "object", "properties": {}}

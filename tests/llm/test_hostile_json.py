@@ -8,11 +8,18 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from runs.engine.types import Message, ModelRequest, Reply, ToolCall
-from runs.llm import anthropic, chat, gemini, ollama, responses
+from runs.llm import anthropic, gemini, ollama, responses
+from runs.llm import chat_completions as chat
 from runs.llm.base import Endpoint
-from runs.llm.model_list import cards_in
-from runs.llm.refusals import refusal, stream_refusal
-from runs.llm.wire import BadJson, CutOff, ErrorSent, Event, NoReply
+from runs.llm.model_list import parse_model_list
+from runs.llm.refusals import parse_refusal, parse_stream_refusal
+from runs.llm.wire import (
+    ErrorResponse,
+    InvalidJson,
+    NotAReply,
+    StreamCutOff,
+)
+from tools.net.server_sent_events import ServerSentEvent
 
 WORDS = [
     "choices",
@@ -102,7 +109,7 @@ ANYTHING = st.recursive(
     max_leaves=25,
 )
 OBJECTS = st.dictionaries(st.sampled_from(WORDS), ANYTHING, max_size=6)
-ENDS = (BadJson, NoReply, ErrorSent, CutOff)
+ENDS = (InvalidJson, NotAReply, ErrorResponse, StreamCutOff)
 
 
 def shaped(form: str, value: Any) -> dict[str, Any]:
@@ -123,18 +130,20 @@ def read(form: str, raw: bytes) -> Reply:
     stream: Any
     match form:
         case "chat":
-            return chat.read_reply(raw)
+            return chat.parse_chat_reply(raw)
         case "chat stream":
-            return chat.read_stream([Event("", raw), Event("", raw)], lambda _: None)
+            return chat.parse_chat_stream(
+                [ServerSentEvent("", raw), ServerSentEvent("", raw)], lambda _: None
+            )
         case "messages":
-            return anthropic.read_message(raw)
+            return anthropic.parse_message_body(raw)
         case "responses":
-            return responses.reply_in(json.loads(raw))
+            return responses.build_response_reply(json.loads(raw))
         case "responses stream":
             stream = responses.ResponseStream(lambda _: None)
         case _:
-            stream = ollama.ChatLines(lambda _: None)
-    stream.take(raw)
+            stream = ollama.OllamaStream(lambda _: None)
+    stream.feed(raw)
     return stream.reply()
 
 
@@ -159,10 +168,10 @@ def test_reading_ends_in_a_reply_or_a_known_error(form, value, is_shaped):
         native=reply.native,
     )
     request = ModelRequest(messages=(again,))
-    gemini.with_signatures(again)
-    anthropic.body_of(request, stream=True)
-    responses.body_of(request, stream=True)
-    ollama.body_of(request, stream=True)
+    gemini.encode_with_signatures(again)
+    anthropic.build_messages_body(request, stream=True)
+    responses.build_responses_body(request, stream=True)
+    ollama.build_ollama_body(request, stream=True)
 
 
 @settings(max_examples=40, deadline=None)
@@ -171,7 +180,7 @@ def test_a_stream_of_messages_ends_in_a_reply_or_a_known_error(events):
     stream = anthropic.MessageStream(lambda _: None)
     try:
         for one in ({"type": "message_start"}, *events, {"type": "message_stop"}):
-            stream.take(json.dumps(one).encode())
+            stream.feed(json.dumps(one).encode())
         stream.reply()
     except ENDS:
         return
@@ -182,18 +191,18 @@ def test_a_stream_of_messages_ends_in_a_reply_or_a_known_error(events):
 def test_every_refusal_has_a_meaning(body, status):
     endpoint = Endpoint(kind="openai", base_url="http://there", key="k", slug="there")
     raw = json.dumps(body).encode()
-    failed = refusal(endpoint, status, raw, headers={}, model="m", address="a")
+    failed = parse_refusal(endpoint, status, raw, headers={}, model="m", address="a")
     assert str(failed)
     if isinstance(body, dict):
-        assert str(stream_refusal(endpoint, body, model="m"))
+        assert str(parse_stream_refusal(endpoint, body, model="m"))
 
 
 @settings(max_examples=40, deadline=None)
 @given(value=OBJECTS)
 def test_lists_of_models_are_read_or_refused(value):
-    assert cards_in({"data": [value, {**value, "id": "a"}]})
-    ollama.card_in("a", value)
+    assert parse_model_list({"data": [value, {**value, "id": "a"}]})
+    ollama.parse_model_details("a", value)
     try:
-        cards_in(value)
-    except BadJson:
+        parse_model_list(value)
+    except InvalidJson:
         return

@@ -14,9 +14,9 @@ def continued(kind: str, first: object, *, stream: bool) -> str:
     with model_server(script=[first, "Done."]) as server:
         llm = make_llm(server.root, kind=kind)
         request = make_request("1+2?", tools=(ADD,), stream=stream)
-        reply = llm.ask(request, watch=soon(), on_text=lambda _: None)
+        reply = llm.complete(request, deadline=soon(), on_text=lambda _: None)
         again = make_request("1+2?", *said(reply), tools=(ADD,), stream=stream)
-        llm.ask(again, watch=soon(), on_text=lambda _: None)
+        llm.complete(again, deadline=soon(), on_text=lambda _: None)
         llm.close()
         return server.requests[1].raw.decode()
 
@@ -26,7 +26,7 @@ def said(reply: Reply) -> tuple[Message, Message]:
     call = reply.tool_calls[0]
     return (
         Message(role="assistant", tool_calls=(call,), native=reply.native),
-        Message.of("tool", "3", tool_call_id=call.id),
+        Message.from_text("tool", "3", tool_call_id=call.id),
     )
 
 

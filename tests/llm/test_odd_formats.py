@@ -7,9 +7,9 @@ import pytest
 
 from runs.engine.types import Message, ToolCall, Usage
 from runs.llm import anthropic, ollama, responses
-from runs.llm.errors import ModelFailed
-from runs.llm.gemini import with_signatures
-from runs.llm.wire import CutOff, ErrorSent, NoReply
+from runs.llm.errors import ModelCallError
+from runs.llm.gemini import encode_with_signatures
+from runs.llm.wire import ErrorResponse, NotAReply, StreamCutOff
 from tests.fakes.model_server import model_server
 from tests.llm.make import make_llm, make_request, soon
 
@@ -21,7 +21,7 @@ def stream_of(module: Any) -> Any:
     classes = {
         anthropic: anthropic.MessageStream,
         responses: responses.ResponseStream,
-        ollama: ollama.ChatLines,
+        ollama: ollama.OllamaStream,
     }
     return classes[module](lambda _: None)
 
@@ -30,7 +30,7 @@ def read(module: Any, *events: Any) -> Any:
     """Read events as a stream."""
     stream = stream_of(module)
     for one in events:
-        stream.take(json.dumps(one).encode())
+        stream.feed(json.dumps(one).encode())
     return stream.reply()
 
 
@@ -47,8 +47,8 @@ def test_anthropic_adds_cached_tokens_to_the_input():
     }
     expected = Usage(input_tokens=321, output_tokens=4, cached_tokens=20)
 
-    assert anthropic.usage_in(usage) == expected
-    assert anthropic.usage_in(None) is None
+    assert anthropic.parse_message_usage(usage) == expected
+    assert anthropic.parse_message_usage(None) is None
 
 
 def test_anthropic_deltas_without_a_block_begin_one():
@@ -79,7 +79,7 @@ def test_anthropic_text_may_stand_in_the_start_of_a_block():
     "error", [{"type": "error", "error": {"message": "x"}}, {"error": "x"}], ids=str
 )
 def test_anthropic_errors_in_a_stream_are_errors(error):
-    with pytest.raises(ErrorSent):
+    with pytest.raises(ErrorResponse):
         read(anthropic, START, error)
 
 
@@ -93,26 +93,26 @@ def test_anthropic_errors_in_a_stream_are_errors(error):
     ids=["anthropic", "responses", "ollama"],
 )
 def test_a_stream_without_an_end_is_cut_off(module, events):
-    with pytest.raises(CutOff):
+    with pytest.raises(StreamCutOff):
         read(module, *events)
 
 
 @pytest.mark.parametrize("module", [anthropic, responses, ollama])
 def test_a_stream_without_a_beginning_is_no_reply(module):
-    with pytest.raises(NoReply):
+    with pytest.raises(NotAReply):
         read(module)
 
 
 def test_anthropic_says_when_the_model_refuses():
     answer = {"content": [], "stop_reason": "refusal"}
 
-    with pytest.raises(ModelFailed, match="refused to answer"):
-        anthropic.checked(anthropic.reply_in(answer))
+    with pytest.raises(ModelCallError, match="refused to answer"):
+        anthropic.raise_if_refused(anthropic.build_message_reply(answer))
 
 
 def test_anthropic_without_content_is_no_reply():
-    with pytest.raises(NoReply):
-        anthropic.reply_in({"content": "hi"})
+    with pytest.raises(NotAReply):
+        anthropic.build_message_reply({"content": "hi"})
 
 
 @pytest.mark.parametrize(
@@ -121,21 +121,24 @@ def test_anthropic_without_content_is_no_reply():
 def test_anthropic_inputs_become_texts(value, text):
     block = {"type": "tool_use", "id": "c", "name": "x", "input": value}
 
-    assert anthropic.reply_in({"content": [block]}).tool_calls[0].arguments == text
+    assert (
+        anthropic.build_message_reply({"content": [block]}).tool_calls[0].arguments
+        == text
+    )
 
 
 def test_anthropic_turns_alternate():
     call = ToolCall(id="c1", name="add", arguments="{}")
     two = (call, ODD_ARGUMENTS)
-    turns = anthropic.turns_of(
+    turns = anthropic.build_alternating_messages(
         (
-            Message.of("system", "s"),
-            Message.of("user", "one"),
-            Message.of("user", "two"),
-            Message.of("assistant", " "),
+            Message.from_text("system", "s"),
+            Message.from_text("user", "one"),
+            Message.from_text("user", "two"),
+            Message.from_text("assistant", " "),
             Message(role="assistant", tool_calls=two, native={"content": "text"}),
-            Message.of("tool", "", tool_call_id="c1"),
-            Message.of("tool", "r2", tool_call_id="c2"),
+            Message.from_text("tool", "", tool_call_id="c1"),
+            Message.from_text("tool", "r2", tool_call_id="c2"),
         )
     )
 
@@ -169,19 +172,21 @@ def test_responses_may_leave_the_output_to_the_items():
     ids=["event", "bare", "failed", "failed text"],
 )
 def test_responses_errors_are_errors(event):
-    with pytest.raises(ErrorSent) as caught:
+    with pytest.raises(ErrorResponse) as caught:
         read(responses, event)
     assert caught.value.error["message"] == "Boom."
 
 
 def test_responses_without_output_are_no_reply():
-    with pytest.raises(NoReply):
-        responses.reply_in({"output": None})
+    with pytest.raises(NotAReply):
+        responses.build_response_reply({"output": None})
 
 
 def test_responses_know_the_filter():
     details = {"reason": "content_filter"}
-    reply = responses.reply_in({"output": [], "incomplete_details": details})
+    reply = responses.build_response_reply(
+        {"output": [], "incomplete_details": details}
+    )
 
     assert reply.finish_reason == "content_filter"
 
@@ -189,12 +194,16 @@ def test_responses_know_the_filter():
 def test_responses_call_the_limit_by_their_own_name():
     request = make_request(parameters={"max_tokens": 5})
 
-    assert responses.body_of(request, stream=False)["max_output_tokens"] == 5
+    assert (
+        responses.build_responses_body(request, stream=False)["max_output_tokens"] == 5
+    )
 
 
 def test_ollama_calls_the_limit_by_its_own_name():
     parameters = {"max_tokens": 5, "think": True}
-    body = json.loads(ollama.body_of(make_request(parameters=parameters), stream=False))
+    body = json.loads(
+        ollama.build_ollama_body(make_request(parameters=parameters), stream=False)
+    )
 
     assert body["options"] == {"num_predict": 5}
     assert body["think"] is True
@@ -214,7 +223,7 @@ def test_ollama_arguments_may_be_missing_or_text():
 
 @pytest.mark.parametrize(
     ("line", "error"),
-    [({"error": "Boom."}, ErrorSent), ({"done": True}, NoReply)],
+    [({"error": "Boom."}, ErrorResponse), ({"done": True}, NotAReply)],
     ids=["error", "no message"],
 )
 def test_ollama_lines_that_are_no_reply(line, error):
@@ -225,7 +234,7 @@ def test_ollama_lines_that_are_no_reply(line, error):
 def test_ollama_tells_of_each_model_what_it_can():
     with model_server() as server:
         llm = make_llm(server.root, kind="ollama")
-        card = llm.list_models(watch=soon())[0]
+        card = llm.list_models(deadline=soon())[0]
         llm.close()
 
     assert (card.name, card.functions, card.context_tokens) == (
@@ -245,20 +254,20 @@ def test_ollama_models_are_listed_where_the_server_tells_nothing(told):
 
     with model_server(faults={"silent": silent}) as server:
         llm = make_llm(server.root, kind="ollama", headers=(("X-Fault", "silent"),))
-        (card,) = llm.list_models(watch=soon())
+        (card,) = llm.list_models(deadline=soon())
         llm.close()
 
     assert (card.name, card.functions) == ("a", None)
 
 
-def test_ollama_says_when_models_are_no_list():
+def test_ollama_refuses_models_that_are_not_a_list():
     async def odd(exchange):
         await exchange.send_json({"models": 7})
 
     with model_server(faults={"odd": odd}) as server:
         llm = make_llm(server.root, kind="ollama", headers=(("X-Fault", "odd"),))
-        with pytest.raises(ModelFailed, match="instead of its list of models"):
-            llm.list_models(watch=soon())
+        with pytest.raises(ModelCallError, match="instead of its list of models"):
+            llm.list_models(deadline=soon())
         llm.close()
 
 
@@ -275,7 +284,7 @@ def test_a_stream_asked_for_may_come_as_a_whole(kind):
     with model_server(faults={"whole": all_at_once}) as server:
         llm = make_llm(server.root, kind=kind)
         request = make_request(model="fault-whole")
-        reply = llm.ask(request, watch=soon(), on_text=heard.append)
+        reply = llm.complete(request, deadline=soon(), on_text=heard.append)
         llm.close()
 
     assert reply.text == "Hello from the fake."
@@ -287,4 +296,4 @@ def test_gemini_messages_without_signatures_stay_as_they_are():
     native = {"tool_calls": [{"id": "c1", "extra_content": 7}, 3]}
     message = Message(role="assistant", tool_calls=(call,), native=native)
 
-    assert with_signatures(message) is message.canonical
+    assert encode_with_signatures(message) is message.canonical

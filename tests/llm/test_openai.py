@@ -3,7 +3,7 @@
 import pytest
 
 from runs.engine.types import Message
-from runs.llm.errors import ModelFailed
+from runs.llm.errors import ModelCallError
 from tests.fakes.model_server import model_server
 from tests.llm.make import ADD, make_llm, make_request, soon
 
@@ -13,7 +13,9 @@ def test_returns_the_text_the_server_wrote(stream):
     heard: list[str] = []
     with model_server(script=["Hello there, you."]) as server:
         llm = make_llm(server.base_url)
-        reply = llm.ask(make_request(stream=stream), watch=soon(), on_text=heard.append)
+        reply = llm.complete(
+            make_request(stream=stream), deadline=soon(), on_text=heard.append
+        )
         llm.close()
 
     assert reply.text == "Hello there, you."
@@ -32,7 +34,7 @@ def test_puts_parallel_calls_together(stream):
     with model_server(script=[{"tool_calls": calls, "reasoning": "so so"}]) as server:
         llm = make_llm(server.base_url)
         request = make_request(stream=stream, tools=(ADD,))
-        reply = llm.ask(request, watch=soon(), on_text=lambda _: None)
+        reply = llm.complete(request, deadline=soon(), on_text=lambda _: None)
         llm.close()
 
     assert [call.model_dump() for call in reply.tool_calls] == calls
@@ -44,13 +46,13 @@ def test_sends_key_tools_stop_words_and_parameters():
     with model_server() as server:
         llm = make_llm(server.base_url, headers=(("X-Team", "blue"),))
         request = make_request(
-            Message.of("system", "Be brief."),
+            Message.from_text("system", "Be brief."),
             "你好",
             tools=(ADD,),
             stop=("Observation:",),
             parameters={"temperature": 0, "model": "mine"},
         )
-        llm.ask(request, watch=soon())
+        llm.complete(request, deadline=soon())
         llm.close()
         sent = server.requests[0]
 
@@ -68,7 +70,7 @@ def test_keeps_its_connection_between_calls():
     with model_server() as server:
         llm = make_llm(server.base_url)
         for _ in range(3):
-            llm.ask(make_request(), watch=soon(), on_text=lambda _: None)
+            llm.complete(make_request(), deadline=soon(), on_text=lambda _: None)
         llm.close()
 
         assert server.connections == 1
@@ -77,15 +79,17 @@ def test_keeps_its_connection_between_calls():
 def test_lists_the_models_of_the_server():
     with model_server() as server:
         llm = make_llm(server.base_url)
-        cards = llm.list_models(watch=soon())
+        cards = llm.list_models(deadline=soon())
         llm.close()
 
     assert [card.name for card in cards] == ["fake-large", "fake-small"]
 
 
-def test_says_that_no_server_answers():
+def test_a_refused_connection_is_explained():
     llm = make_llm("http://127.0.0.1:1/v1")
 
-    with pytest.raises(ModelFailed, match="No server answers at http://127.0.0.1:1/v1"):
-        llm.ask(make_request(), watch=soon())
+    with pytest.raises(
+        ModelCallError, match="No server answers at http://127.0.0.1:1/v1"
+    ):
+        llm.complete(make_request(), deadline=soon())
     llm.close()

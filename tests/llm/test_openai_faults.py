@@ -1,29 +1,29 @@
 """What becomes of everything a Chat Completions server can do wrong."""
 
 import threading
-import time
 
 import pytest
 
 from runs.engine.types import Reply
-from runs.llm.errors import ModelFailed
+from runs.llm.errors import ModelCallError
 from tests.fakes.model_server import model_server
 from tests.llm.make import ADD, make_llm, make_request, soon
-from tests.timing import assert_quick, tries
-from tools.errors import CalledOff, DeadlinePassed
-from tools.watch import Watch
+from tools.errors import CallCanceled, DeadlineExceeded
+from tools.net.deadline import Deadline
 
 SILENT = ("hang", "stalls")
 
 
-def ask(fault: str, *, stream: bool = True, watch: Watch | None = None) -> Reply:
+def ask(fault: str, *, stream: bool = True, deadline: Deadline | None = None) -> Reply:
     """Ask a server that has `fault`."""
     with model_server() as server:
         seconds = 0.5 if fault in SILENT else 20.0
         llm = make_llm(server.base_url, timeout=seconds)
         request = make_request(model=f"fault-{fault}", stream=stream, tools=(ADD,))
         try:
-            return llm.ask(request, watch=watch or soon(), on_text=lambda _: None)
+            return llm.complete(
+                request, deadline=deadline or soon(), on_text=lambda _: None
+            )
         finally:
             llm.close()
 
@@ -36,16 +36,20 @@ REFUSALS = {
     ),
     "401": ("auth", False, "did not accept the key. Check the key of provider 'local'"),
     "403": ("auth", False, "Check the key of provider 'local'"),
-    "404": ("not_found", False, "has no model 'fault-404'. Pick one it offers"),
-    "404-page": ("not_found", False, "nothing at http.*/chat/completions. Check the b"),
-    "408": ("timeout", True, "took too long"),
+    "404": ("not_found", False, "has no model 'fault-404'. Select another"),
+    "404-page": (
+        "not_found",
+        False,
+        "Nothing was found at http.*/chat/completions. Check the b",
+    ),
+    "408": ("timeout", True, "timed out"),
     "409": ("overloaded", True, "failed with status 409"),
     "413": ("context_too_long", False, "too large"),
-    "429": ("rate_limit", True, "gets too many requests"),
+    "429": ("rate_limit", True, "is rate-limiting requests"),
     "500": ("overloaded", True, "failed with status 500"),
     "502": ("overloaded", True, "failed with status 502"),
     "503": ("overloaded", True, "failed with status 503"),
-    "504": ("timeout", True, "took too long"),
+    "504": ("timeout", True, "timed out"),
     "529": ("overloaded", True, "failed with status 529"),
     "quota": ("rate_limit", False, "The account of provider 'local' has no credit"),
     "no-credit": ("rate_limit", False, "has no credit left"),
@@ -59,18 +63,18 @@ REFUSALS = {
     "html": ("bad_reply", False, "sent a web page instead of a model's reply. Check"),
     "html-as-json": ("bad_reply", False, "sent a web page instead"),
     "empty": ("bad_reply", False, "sent an empty answer instead"),
-    "no-json": ("bad_reply", False, "sent no valid JSON instead"),
-    "no-object": ("bad_reply", False, "sent no valid JSON instead"),
+    "no-json": ("bad_reply", False, "sent invalid JSON instead"),
+    "no-object": ("bad_reply", False, "sent invalid JSON instead"),
     "no-choices": ("bad_reply", False, "sent an answer without choices instead"),
     "error-in-200": ("overloaded", True, "It says: Boom"),
     "50mb": ("bad_reply", False, "larger than 20971520 bytes"),
     "bomb": ("bad_reply", False, "larger than 20971520 bytes"),
-    "long-number": ("bad_reply", False, "sent no valid JSON instead"),
-    "deep": ("bad_reply", False, "sent no valid JSON instead"),
-    "deep-enough": ("bad_reply", False, "sent no valid JSON instead"),
-    "deep-error": ("bad_reply", False, "sent no valid JSON instead"),
+    "long-number": ("bad_reply", False, "sent invalid JSON instead"),
+    "deep": ("bad_reply", False, "sent invalid JSON instead"),
+    "deep-enough": ("bad_reply", False, "sent invalid JSON instead"),
+    "deep-error": ("bad_reply", False, "sent invalid JSON instead"),
     "stream-error": ("overloaded", True, "It says: Overloaded"),
-    "stream-no-json": ("bad_reply", False, "a piece that is no JSON"),
+    "stream-no-json": ("bad_reply", False, "a chunk that is not JSON"),
     "stream-empty": ("bad_reply", False, "a stream without a reply"),
     "stream-comments": ("bad_reply", False, "a stream without a reply"),
     "ended": ("transport", True, "ended in the middle of the reply"),
@@ -86,7 +90,7 @@ def test_each_fault_has_its_class_and_sentence(fault, stream):
         fault = "500"
     code, may_retry, sentence = REFUSALS[fault]
 
-    with pytest.raises(ModelFailed, match=sentence) as caught:
+    with pytest.raises(ModelCallError, match=sentence) as caught:
         ask(fault, stream=stream)
     assert (caught.value.code, caught.value.may_retry) == (code, may_retry)
     assert "sk-secret-key" not in str(caught.value)
@@ -97,9 +101,9 @@ SHOWN = {"stream-error": True, "ended": True, "stalls": True, "500": False}
 
 @pytest.mark.parametrize("fault", SHOWN)
 def test_a_failure_says_whether_text_was_shown(fault):
-    with pytest.raises(ModelFailed) as caught:
+    with pytest.raises(ModelCallError) as caught:
         ask(fault)
-    assert caught.value.shown is SHOWN[fault]
+    assert caught.value.has_streamed is SHOWN[fault]
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
@@ -146,39 +150,33 @@ def test_odd_characters_come_through_for_the_cleaner(stream):
         ("429-date", 27, 31),
     ],
 )
-def test_the_servers_wish_to_wait_is_kept(fault, least, most):
-    with pytest.raises(ModelFailed) as caught:
+def test_retry_after_is_respected(fault, least, most):
+    with pytest.raises(ModelCallError) as caught:
         ask(fault)
     assert caught.value.retry_after is not None
     assert least <= caught.value.retry_after <= most
 
 
-def test_nonsense_is_no_wish():
-    with pytest.raises(ModelFailed) as caught:
+def test_an_invalid_retry_after_is_ignored():
+    with pytest.raises(ModelCallError) as caught:
         ask("429-nonsense")
     assert caught.value.retry_after is None
 
 
 @pytest.mark.parametrize("fault", ["hang", "drip"])
-@tries(2)
 def test_the_deadline_ends_a_call_that_never_ends(fault):
-    began = time.monotonic()
 
-    with pytest.raises(DeadlinePassed):
-        ask(fault, watch=Watch(seconds=0.3), stream=False)
-    assert_quick(time.monotonic() - began, 1)
+    with pytest.raises(DeadlineExceeded):
+        ask(fault, deadline=Deadline(seconds=0.3), stream=False)
 
 
 @pytest.mark.parametrize("fault", ["hang", "drip", "stalls"])
-@tries(2)
 def test_stop_ends_a_call_that_never_ends(fault):
     flag = threading.Event()
     threading.Timer(0.1, flag.set).start()
-    began = time.monotonic()
 
-    with pytest.raises(CalledOff):
-        ask(fault, watch=Watch(seconds=30, flag=flag))
-    assert_quick(time.monotonic() - began, 1)
+    with pytest.raises(CallCanceled):
+        ask(fault, deadline=Deadline(seconds=30, flag=flag))
 
 
 def test_the_key_is_not_repeated_from_a_servers_answer():
@@ -189,13 +187,13 @@ def test_the_key_is_not_repeated_from_a_servers_answer():
 
     with model_server(faults={"echo": echoes}) as server:
         llm = make_llm(server.base_url)
-        with pytest.raises(ModelFailed, match="Wrong key Bearer …"):
-            llm.ask(make_request(model="fault-echo"), watch=soon())
+        with pytest.raises(ModelCallError, match="Wrong key Bearer …"):
+            llm.complete(make_request(model="fault-echo"), deadline=soon())
         llm.close()
 
 
 @pytest.mark.parametrize("field", ["stream_options", "stop", "response_format"])
-def test_an_optional_field_the_server_does_not_know_is_left_out(field):
+def test_an_optional_field_that_the_server_refuses_is_omitted(field):
     async def strict(exchange):
         if field in exchange.request.body:
             body = {"error": {"message": f"Unknown parameter: '{field}'."}}
@@ -209,7 +207,7 @@ def test_an_optional_field_the_server_does_not_know_is_left_out(field):
             model="fault-strict", stop=("Observation:",), output_schema={}
         )
         for _ in range(2):
-            reply = llm.ask(request, watch=soon(), on_text=lambda _: None)
+            reply = llm.complete(request, deadline=soon(), on_text=lambda _: None)
         llm.close()
 
     assert reply.text == "Hello from the fake."

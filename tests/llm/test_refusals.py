@@ -6,13 +6,13 @@ from email.utils import format_datetime
 import pytest
 
 from runs.llm.base import Endpoint
-from runs.llm.refusals import refusal, retry_after, stream_refusal
+from runs.llm.refusals import parse_refusal, parse_retry_after, parse_stream_refusal
 
 ENDPOINT = Endpoint(kind="openai", base_url="http://there/v1", key="sk-1", slug="there")
 
 
 def meaning(status: int, body: bytes):
-    return refusal(
+    return parse_refusal(
         ENDPOINT,
         status,
         body,
@@ -113,7 +113,7 @@ STREAMED = {
     ("error", "code", "may_retry"), STREAMED.values(), ids=STREAMED.keys()
 )
 def test_an_error_in_a_stream_has_its_class(error, code, may_retry):
-    failed = stream_refusal(ENDPOINT, error, model="m-1")
+    failed = parse_stream_refusal(ENDPOINT, error, model="m-1")
 
     assert (failed.code, failed.may_retry) == (code, may_retry)
 
@@ -136,12 +136,12 @@ def in_seconds(seconds: float) -> str:
     ],
     ids=["whole", "broken", "s", "ms", "header ms", "date", "past", "no zone"],
 )
-def test_every_way_to_ask_for_patience_is_understood(headers, least, most):
-    assert least <= (retry_after(headers) or 0) <= most
+def test_every_form_of_retry_after_is_parsed(headers, least, most):
+    assert least <= (parse_retry_after(headers) or 0) <= most
 
 
 @pytest.mark.parametrize(
     "value", ["", "soon", "-3", "1e9", "nan", "9" * 5000, "ms", "Wed, 99 Oct 9999999"]
 )
-def test_nonsense_is_no_wish(value):
-    assert retry_after({"retry-after": value, "retry-after-ms": "x"}) is None
+def test_an_invalid_retry_after_is_ignored(value):
+    assert parse_retry_after({"retry-after": value, "retry-after-ms": "x"}) is None

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from runs.llm.errors import ModelFailed
-from runs.llm.retry import wait_before
+from runs.llm.errors import ModelCallError
+from runs.llm.retry import compute_retry_delay
 
 
 class Always(random.Random):
@@ -20,29 +20,31 @@ class Always(random.Random):
         return self.drawn
 
 
-def failure(**more: object) -> ModelFailed:
+def failure(**more: object) -> ModelCallError:
     fields: dict[str, object] = {"may_retry": True, **more}
-    return ModelFailed("overloaded", "It is busy.", **fields)  # type: ignore[arg-type]  # forwards
+    return ModelCallError("overloaded", "It is busy.", **fields)  # type: ignore[arg-type]  # forwards
 
 
 @pytest.mark.parametrize(("attempt", "most"), [(2, 1), (3, 2), (4, 4), (5, 8)])
 def test_the_wait_is_drawn_from_a_range_that_doubles(attempt, most):
-    assert wait_before(attempt, failure(), rng=Always(0.0)) == 0
-    assert wait_before(attempt, failure(), rng=Always(0.5)) == most / 2
+    assert compute_retry_delay(attempt, failure(), rng=Always(0.0)) == 0
+    assert compute_retry_delay(attempt, failure(), rng=Always(0.5)) == most / 2
 
 
 def test_gives_up_after_five_attempts():
-    assert wait_before(6, failure()) is None
+    assert compute_retry_delay(6, failure()) is None
 
 
-def test_gives_up_at_once_where_another_attempt_makes_no_sense():
-    assert wait_before(2, failure(may_retry=False)) is None
+def test_gives_up_at_once_if_a_retry_cannot_help():
+    assert compute_retry_delay(2, failure(may_retry=False)) is None
 
 
 def test_waits_at_least_as_long_as_the_server_asked():
-    assert wait_before(2, failure(retry_after=7.0), rng=Always(0.0)) == 7
-    assert 7 < (wait_before(2, failure(retry_after=7.0), rng=Always(1.0)) or 0) < 8
+    assert compute_retry_delay(2, failure(retry_after=7.0), rng=Always(0.0)) == 7
+    assert (
+        7 < (compute_retry_delay(2, failure(retry_after=7.0), rng=Always(1.0)) or 0) < 8
+    )
 
 
-def test_gives_up_where_the_server_asks_for_hours():
-    assert wait_before(2, failure(retry_after=7200.0)) is None
+def test_gives_up_if_the_server_asks_for_hours():
+    assert compute_retry_delay(2, failure(retry_after=7200.0)) is None

@@ -3,13 +3,13 @@
 import pytest
 
 from runs.llm.base import Endpoint
-from runs.llm.errors import ModelFailed
-from runs.llm.registry import KINDS, open_llm
-from runs.llm.server import address_of
+from runs.llm.errors import ModelCallError
+from runs.llm.registry import PROVIDER_KINDS, open_llm
+from runs.llm.server import build_endpoint_url
 from tests.fakes.listener import http, listener
 from tests.fakes.model_server import model_server
 from tests.llm.make import make_llm, make_request, soon
-from tools.netguard import NetPolicy
+from tools.net.netguard import NetPolicy
 
 
 @pytest.mark.parametrize(
@@ -25,20 +25,20 @@ from tools.netguard import NetPolicy
         ("https://there/v1#top", "https://there/v1/chat/completions"),
     ],
 )
-def test_a_base_url_becomes_the_address_people_mean(base, found):
+def test_a_base_url_is_completed(base, found):
     endpoint = Endpoint(kind="openai", base_url=base)
 
-    assert str(address_of(endpoint, "/chat/completions")) == found
+    assert str(build_endpoint_url(endpoint, "/chat/completions")) == found
 
 
 @pytest.mark.parametrize(
     "base", ["", "there", "ftp://there/", "http://", "http://[::1", "http://a\x00b/"]
 )
-def test_what_is_no_address_is_refused_with_a_sentence(base):
+def test_an_invalid_base_url_is_explained(base):
     llm = make_llm(base)
 
-    with pytest.raises(ModelFailed, match="is no address of a server") as caught:
-        llm.ask(make_request(), watch=soon())
+    with pytest.raises(ModelCallError, match="is not a server address") as caught:
+        llm.complete(make_request(), deadline=soon())
     assert "provider 'local'" in str(caught.value)
 
 
@@ -51,17 +51,17 @@ def test_what_is_no_address_is_refused_with_a_sentence(base):
     ],
     ids=["letter", "line break", "name"],
 )
-def test_what_cannot_be_a_header_is_refused_with_a_sentence(key, header):
+def test_an_invalid_header_is_explained(key, header):
     llm = make_llm("http://127.0.0.1:1/", key=key, headers=(header,))
 
-    with pytest.raises(ModelFailed, match="cannot be sent. Enter it again"):
-        llm.ask(make_request(), watch=soon())
+    with pytest.raises(ModelCallError, match="cannot be sent. Enter it again"):
+        llm.complete(make_request(), deadline=soon())
 
 
 def test_no_key_sends_no_authorization():
     with model_server() as server:
         llm = make_llm(server.base_url, key=" ")
-        llm.ask(make_request(), watch=soon())
+        llm.complete(make_request(), deadline=soon())
         llm.close()
 
     assert "authorization" not in server.requests[0].headers
@@ -69,7 +69,7 @@ def test_no_key_sends_no_authorization():
 
 CONNECTIONS = {
     "http://127.0.0.1:1/v1": ("transport", "No server answers at http://127.0.0.1:1"),
-    "http://no.such.host.invalid/v1": ("transport", "No host is named 'no.such.host"),
+    "http://no.such.host.invalid/v1": ("transport", "Host 'no.such.host"),
     "http://10.1.2.3/v1": ("refused_address", "AGENTSITE_PRIVATE_HOSTS=provider="),
     "http://169.254.169.254/v1": ("refused_address", "clouds hand out credentials"),
 }
@@ -80,16 +80,16 @@ def test_a_connection_that_cannot_be_made_is_explained(base):
     code, sentence = CONNECTIONS[base]
     llm = make_llm(base)
 
-    with pytest.raises(ModelFailed, match=sentence) as caught:
-        llm.ask(make_request(), watch=soon())
+    with pytest.raises(ModelCallError, match=sentence) as caught:
+        llm.complete(make_request(), deadline=soon())
     assert caught.value.code == code
 
 
 def test_plain_answers_to_tls_are_explained():
     with listener(answer=http("400 Bad Request")) as there:
         llm = make_llm(f"https://127.0.0.1:{there.port}/v1")
-        with pytest.raises(ModelFailed, match="without TLS needs http://"):
-            llm.ask(make_request(), watch=soon())
+        with pytest.raises(ModelCallError, match="without TLS needs http://"):
+            llm.complete(make_request(), deadline=soon())
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_plain_answers_to_tls_are_explained():
         (
             http("301 Moved", "Location: https://there/v1"),
             "not_found",
-            "redirects to 'https://there/v1'. Enter the right base URL",
+            "redirects to 'https://there/v1'. Enter the correct base URL",
         ),
         (http("304 Not Modified"), "bad_request", "status 304"),
         (http("204 No Content"), "bad_reply", "an answer with status 204"),
@@ -108,8 +108,8 @@ def test_plain_answers_to_tls_are_explained():
 def test_odd_statuses_are_explained(answer, code, sentence):
     with listener(answer=answer) as there:
         llm = make_llm(f"http://127.0.0.1:{there.port}/v1")
-        with pytest.raises(ModelFailed, match=sentence) as caught:
-            llm.ask(make_request(), watch=soon())
+        with pytest.raises(ModelCallError, match=sentence) as caught:
+            llm.complete(make_request(), deadline=soon())
         llm.close()
     assert caught.value.code == code
 
@@ -120,7 +120,7 @@ def test_a_stream_asked_for_may_come_as_a_whole():
     answer = http("200 OK", "Content-Type: application/json", body=body)
     with listener(answer=answer) as there:
         llm = make_llm(f"http://127.0.0.1:{there.port}/v1")
-        reply = llm.ask(make_request(), watch=soon(), on_text=heard.append)
+        reply = llm.complete(make_request(), deadline=soon(), on_text=heard.append)
         llm.close()
 
     assert (reply.text, heard) == ("hi", ["hi"])
@@ -128,13 +128,13 @@ def test_a_stream_asked_for_may_come_as_a_whole():
 
 def test_an_unknown_kind_is_refused_by_name():
     with pytest.raises(
-        ModelFailed, match="no provider kind 'telex'. Use one of openai"
+        ModelCallError, match="Provider kind 'telex' not found. Use one of openai"
     ):
         open_llm(Endpoint(kind="telex"), NetPolicy())
 
 
 def test_every_kind_has_a_title_and_opens():
-    for name, kind in KINDS.items():
+    for name, kind in PROVIDER_KINDS.items():
         assert kind.title
         llm = open_llm(Endpoint(kind=name, base_url=kind.base_url), NetPolicy())
         llm.close()
@@ -164,7 +164,7 @@ def test_what_a_server_tells_of_a_model_is_kept(told, known):
 
     with model_server(faults={"listed": listed}) as server:
         llm = make_llm(server.base_url, headers=(("X-Fault", "listed"),))
-        first, second = llm.list_models(watch=soon())
+        first, second = llm.list_models(deadline=soon())
         llm.close()
 
     assert first.name == "a"
@@ -177,5 +177,5 @@ def test_models_may_be_listed_under_another_name():
 
     with model_server(faults={"listed": listed}) as server:
         llm = make_llm(server.base_url, headers=(("X-Fault", "listed"),))
-        assert [card.name for card in llm.list_models(watch=soon())] == ["a"]
+        assert [card.name for card in llm.list_models(deadline=soon())] == ["a"]
         llm.close()

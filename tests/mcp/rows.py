@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.tools.rows import make_user
-from tools.mcp.offer import Offer
+from tools.definition.save import save_tool
+from tools.mcp_offer import Offer
+from tools.mcp_servers.import_tools import discover_mcp_tools, import_mcp_tools
 from tools.models import McpServer, Tool
-from tools.services import discover_mcp_tools, import_mcp_tools, save_tool
 
 STDIO_SERVER = Path(__file__).parent / "stdio_server.py"
 

@@ -6,14 +6,15 @@ from django.utils import timezone
 
 from tests.mcp.http_server import mcp_server
 from tests.mcp.rows import command_line, make_server, offer, take_over
+from tests.tools.admin.test_tools import page, signed_in
 from tests.tools.rows import make_user
-from tests.tools.test_admin import page, signed_in
-from tools.mcp.offer import Offer
-from tools.mcp.pin import McpPin
+from tools.definition.save import save_tool
+from tools.mcp_offer import Offer
+from tools.mcp_pin import McpPin
+from tools.mcp_servers.accept_change import StaleMcpChange
+from tools.mcp_servers.record_change import record_mcp_change
+from tools.mcp_servers.reject_change import reject_mcp_change
 from tools.models import AuditEntry, Credential, McpServer, Tool
-from tools.services import keep_mcp_tool_off, save_tool
-from tools.services.accept_mcp_change import ChangedAgain
-from tools.services.note_mcp_change import note_mcp_change
 
 pytestmark = pytest.mark.django_db
 
@@ -45,7 +46,7 @@ def changed(tool, **more):
             **more,
         }
     )
-    note_mcp_change(tool.pk, offer)
+    record_mcp_change(tool.pk, offer)
     return offer
 
 
@@ -66,10 +67,10 @@ def test_a_server_is_made_without_asking_it_anything():
         ({"url": ""}, "An address begins with https:// and a host."),
         ({"url": "ftp://x/"}, "An address begins with https:// and a host."),
         ({"url": "https://"}, "An address begins with https:// and a host."),
-        ({"url": "https://a:b@x/"}, "A password belongs into a credential."),
+        ({"url": "https://a:b@x/"}, "Remove the password from the URL"),
         ({"url": "https://x:99999/"}, "This is no address"),
         ({"url": "https://[::1/"}, "This is no address"),
-        ({"transport": "stdio"}, "Choose a command"),
+        ({"transport": "stdio"}, "Select a command"),
         ({"transport": "stdio", "command": "rm -rf /"}, "Select a valid choice"),
         ({"transport": "telnet"}, "Select a valid choice"),
     ],
@@ -110,7 +111,7 @@ def test_looking_at_the_page_asks_the_server_nothing(running):
 
     shown = page(signed_in(), f"{LIST}{server.pk}/tools/")
 
-    assert "Ask the server" in shown
+    assert "Discover tools" in shown
     assert running.heads == []
 
 
@@ -135,7 +136,7 @@ def test_choosing_nothing_is_a_sentence(running):
 
     response = signed_in().post(f"{LIST}{server.pk}/tools/", {"import": "1"})
 
-    assert "Choose a tool." in response.content.decode()
+    assert "Select at least one tool." in response.content.decode()
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def test_a_server_that_cannot_be_reached_is_a_sentence(url, sentence):
     response = signed_in().post(f"{LIST}{server.pk}/tools/", {"look": "1"})
 
     assert response.status_code == 200
-    assert "It does not work" in response.content.decode()
+    assert "Discovery failed" in response.content.decode()
     assert sentence in response.content.decode()
 
 
@@ -174,7 +175,7 @@ def test_the_list_shows_what_waits(settings):
 
     shown = page(signed_in(), LIST)
 
-    assert "Changes to accept" in shown
+    assert "Changes to review" in shown
     assert '<span class="rate" data-tone="need">1</span>' in shown
 
 
@@ -187,11 +188,11 @@ def test_a_waiting_change_is_told_wherever_the_tool_is_listed(settings):
     link = f'href="{LIST}changes/{add.pk}/"'
 
     assert not any(link in page(client, address) for address in its_pages)
-    assert "Its server changed it" not in page(client, "/admin/tools/tool/")
+    assert "The server changed this tool" not in page(client, "/admin/tools/tool/")
     changed(add)
 
     assert all(link in page(client, address) for address in its_pages)
-    assert "Its server changed it" in page(client, "/admin/tools/tool/")
+    assert "The server changed this tool" in page(client, "/admin/tools/tool/")
 
 
 def test_a_change_is_shown_escaped_with_what_cannot_be_seen(settings):
@@ -271,7 +272,7 @@ def test_who_may_only_look_cannot_take_over_or_accept(running):
 def test_an_mcp_tool_cannot_be_typed_in():
     shown = page(signed_in(), "/admin/tools/tool/add/", kind="mcp")
 
-    assert "Comes from" not in shown
+    assert "MCP server:" not in shown
     assert "?kind=mcp" not in page(signed_in(), "/admin/tools/tool/")
 
 
@@ -308,7 +309,7 @@ def test_the_form_of_a_tool_changes_our_side_only(settings):
 def test_a_change_that_cannot_be_stored_switches_the_tool_off(running, change):
     [tool] = take_over(make_server(url=running.url), "add")
 
-    note_mcp_change(tool.pk, offer("add", **change))
+    record_mcp_change(tool.pk, offer("add", **change))
 
     tool.refresh_from_db()
     assert not tool.enabled
@@ -323,15 +324,15 @@ def test_a_change_kept_off_is_not_told_again_until_it_is_another(settings):
     address = f"{LIST}changes/{add.pk}/"
 
     client.post(address, {"digest": offered.digest, "off": "1"})
-    note_mcp_change(add.pk, offered)
+    record_mcp_change(add.pk, offered)
 
     add.refresh_from_db()
     assert not add.enabled
     assert McpPin.objects.get().noticed_at is None
     assert AuditEntry.objects.filter(action="kept off", thing="add").count() == 1
     shown = page(client, address)
-    assert "Accept and switch on" in shown
-    assert "Keep it off" not in shown
+    assert "Accept and enable" in shown
+    assert "Reject" not in shown
     changed(add, description="Something else.")
     assert McpPin.objects.get().noticed_at is not None
 
@@ -340,12 +341,12 @@ def test_a_change_kept_off_is_told_again_where_the_tool_was_switched_on(settings
     settings.MCP_COMMANDS = command_line()
     (add,) = take_over(make_server(), "add")
     offered = changed(add)
-    keep_mcp_tool_off(add, offered.digest, by=add.owner)
+    reject_mcp_change(add, offered.digest, by=add.owner)
     add.refresh_from_db()
     add.enabled = True
     save_tool(add, by=add.owner)
 
-    note_mcp_change(add.pk, offered)
+    record_mcp_change(add.pk, offered)
 
     add.refresh_from_db()
     assert not add.enabled
@@ -358,8 +359,8 @@ def test_a_change_nobody_has_seen_is_not_kept_off(settings):
     first = changed(add)
     changed(add, description="Something else.")
 
-    with pytest.raises(ChangedAgain):
-        keep_mcp_tool_off(add, first.digest, by=add.owner)
+    with pytest.raises(StaleMcpChange):
+        reject_mcp_change(add, first.digest, by=add.owner)
 
 
 def test_a_server_goes_when_its_tools_are_in_the_archive(settings):

@@ -8,9 +8,9 @@ from django.test import Client
 from tests.mcp.rows import make_server
 from tests.tools.http_server import Answer, serve
 from tests.tools.rows import make_user
-from tools.mcp.offer import Offer
+from tools.mcp_offer import Offer
+from tools.mcp_servers.import_tools import import_mcp_tools
 from tools.models import Tool
-from tools.services import import_mcp_tools
 
 pytestmark = pytest.mark.django_db
 
@@ -96,7 +96,7 @@ OFFERS = {
         offered(schema=OBJECT % ('{"title": "' + "t" * 999_999 + '"}')),
         "its schema is larger than 100000 characters",
     ),
-    "a schema that is none": (offered(schema=OBJECT % "5"), "no JSON Schema"),
+    "a schema that is none": (offered(schema=OBJECT % "5"), "Not a valid JSON Schema"),
     "a deep schema": (offered(schema=deep(60)), "nested too deeply"),
     "a pattern for ever": (
         offered(schema=OBJECT % '{"pattern": "(a+)+$"}'),
@@ -104,7 +104,7 @@ OFFERS = {
     ),
     "a reference to elsewhere": (
         offered(schema=OBJECT % '{"$ref": "http://127.0.0.1:1/"}'),
-        "leads out of the schema",
+        "leads outside the schema",
     ),
     "NUL in a hint": (
         offered(more=r', "annotations": {"title": "\u0000"}'),
@@ -154,7 +154,7 @@ def test_an_answer_that_cannot_be_read_is_a_sentence(asked, text, sentence):
 def test_no_depth_of_a_schema_is_an_error(asked, levels):
     shown = asked(offered(schema=deep(levels)))
 
-    assert "nested too deeply" in shown or "It does not work" in shown
+    assert "nested too deeply" in shown or "Discovery failed" in shown
 
 
 @pytest.mark.parametrize(

@@ -2,29 +2,29 @@
 
 import pytest
 
-from tools.mcp.commands import find_command, read_commands
-from tools.mcp.errors import NoCommand
+from tools.mcp.commands import find_server_command, parse_server_commands
+from tools.mcp.errors import UnknownCommand
 
 
 def test_reads_names_programs_and_arguments():
-    found = read_commands("files=npx -y files '/srv/a b'; git=uvx git")
+    found = parse_server_commands("files=npx -y files '/srv/a b'; git=uvx git")
 
-    assert found["files"].words == ("npx", "-y", "files", "/srv/a b")
-    assert found["git"].words == ("uvx", "git")
+    assert found["files"].argv == ("npx", "-y", "files", "/srv/a b")
+    assert found["git"].argv == ("uvx", "git")
 
 
 def test_words_in_front_of_the_program_are_variables():
-    found = read_commands("git=GIT_TOKEN='a;b' MODE=x serve TOKEN=not")["git"]
+    found = parse_server_commands("git=GIT_TOKEN='a;b' MODE=x serve TOKEN=not")["git"]
 
     assert found.variables == (("GIT_TOKEN", "a;b"), ("MODE", "x"))
-    assert found.words == ("serve", "TOKEN=not")
+    assert found.argv == ("serve", "TOKEN=not")
 
 
 def test_hands_on_no_variable_that_nobody_gave(monkeypatch):
     monkeypatch.setenv("SECRET_KEY", "secret")
     monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
 
-    environment = read_commands("git=GIT_TOKEN=a serve")["git"].environment
+    environment = parse_server_commands("git=GIT_TOKEN=a serve")["git"].environment
 
     assert set(environment) - {"GIT_TOKEN"} <= {
         *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"),
@@ -46,9 +46,9 @@ def test_hands_on_no_variable_that_nobody_gave(monkeypatch):
 )
 def test_refuses_a_list_that_cannot_be_meant(text, why):
     with pytest.raises(ValueError, match=why):
-        read_commands(text)
+        parse_server_commands(text)
 
 
 def test_what_is_not_listed_is_a_sentence():
-    with pytest.raises(NoCommand, match="no command 'rm -rf /' in AGENTSITE_MCP"):
-        find_command("rm -rf /", "git=serve")
+    with pytest.raises(UnknownCommand, match="no command 'rm -rf /' in AGENTSITE_MCP"):
+        find_server_command("rm -rf /", "git=serve")

@@ -7,12 +7,12 @@ import pytest
 
 from tests.fakes.listener import listener
 from tests.tools.http_server import Answer, serve
-from tools.credentials import Opened
-from tools.errors import DeadlinePassed, ToolFailed
+from tools.credentials import OpenCredential
+from tools.errors import DeadlineExceeded, ToolFailed
 from tools.mcp.http import HttpLink
-from tools.mcp.session import Session, session_over
-from tools.netguard import NetPolicy, parse_private_hosts
-from tools.watch import Watch
+from tools.mcp.session import Session, open_mcp_session
+from tools.net.deadline import Deadline
+from tools.net.netguard import NetPolicy, parse_private_hosts
 
 LOOPBACK = NetPolicy(
     use="mcp", private_hosts=parse_private_hosts("mcp=127.0.0.0/8")["mcp"]
@@ -21,7 +21,7 @@ LOOPBACK = NetPolicy(
 
 def link_to(url, *, seconds=60.0, credential=None):
     return HttpLink(
-        url, policy=LOOPBACK, watch=Watch(seconds=seconds), credential=credential
+        url, policy=LOOPBACK, deadline=Deadline(seconds=seconds), credential=credential
     )
 
 
@@ -70,7 +70,7 @@ def test_whatever_a_server_answers_is_a_sentence(answer, why):
     with (
         serve(lambda got: answer) as server,
         pytest.raises(ToolFailed, match=why),
-        session_over(link_to(server.url)),
+        open_mcp_session(link_to(server.url)),
     ):
         pass
 
@@ -86,8 +86,8 @@ def test_an_endless_stream_ends_with_the_call():
 
     with (
         listener(answer=drip) as found,
-        pytest.raises(DeadlinePassed),
-        session_over(link_to(f"http://127.0.0.1:{found.port}/", seconds=1)),
+        pytest.raises(DeadlineExceeded),
+        open_mcp_session(link_to(f"http://127.0.0.1:{found.port}/", seconds=1)),
     ):
         pass
 
@@ -112,7 +112,7 @@ def test_a_list_of_tools_that_is_none_is_a_sentence(listed):
     with (
         serve(answer) as server,
         pytest.raises(ToolFailed, match="does not speak MCP"),
-        session_over(link_to(server.url)) as session,
+        open_mcp_session(link_to(server.url)) as session,
     ):
         session.tools()
 
@@ -124,7 +124,7 @@ def test_pages_without_end_are_cut():
         tools = [{"name": "x", "inputSchema": {}}] * 20
         return reply(got, result={"tools": tools, "nextCursor": "on"})
 
-    with serve(answer) as server, session_over(link_to(server.url)) as session:
+    with serve(answer) as server, open_mcp_session(link_to(server.url)) as session:
         assert len(session.tools()) == 500
 
 
@@ -138,7 +138,7 @@ def test_a_server_that_only_knows_the_newest_revision_is_understood():
             return Answer({"jsonrpc": "2.0", "id": 1, "error": error}, status=400)
         return reply(got, result={"tools": []})
 
-    with serve(answer) as server, session_over(link_to(server.url)) as session:
+    with serve(answer) as server, open_mcp_session(link_to(server.url)) as session:
         assert session.tools() == []
         assert server.got[-1].headers["mcp-method"] == "tools/list"
 
@@ -157,7 +157,7 @@ def test_a_question_of_the_server_is_answered_in_the_middle_of_a_call():
         body = f"data: {ping}\n\ndata: {ask}\n\nevent: message\ndata: {done}\n\n"
         return Answer(body.encode(), content_type=STREAM)
 
-    with serve(answer) as server, session_over(link_to(server.url)) as session:
+    with serve(answer) as server, open_mcp_session(link_to(server.url)) as session:
         session.tools()
 
     told = {one["id"]: one for got in server.got if "id" in (one := got.json())}
@@ -192,12 +192,12 @@ def test_a_result_becomes_what_a_model_can_read(result, value):
         is_hello = got.json()["method"] == "initialize"
         return reply(got, result=HELLO if is_hello else result)
 
-    with serve(answer) as server, session_over(link_to(server.url)) as session:
+    with serve(answer) as server, open_mcp_session(link_to(server.url)) as session:
         assert session.call("x", {}) == value
 
 
 def test_a_credential_is_not_sent_to_where_a_server_redirects():
-    secret = Opened("bearer", "", ("127.0.0.1",), "s3cret")
+    secret = OpenCredential("bearer", "", ("127.0.0.1",), "s3cret")
     with (
         listener("127.0.0.2") as other,
         serve(
@@ -207,7 +207,7 @@ def test_a_credential_is_not_sent_to_where_a_server_redirects():
         ) as server,
     ):
         link = link_to(server.url, credential=secret, seconds=2)
-        with pytest.raises((ToolFailed, DeadlinePassed)):
+        with pytest.raises((ToolFailed, DeadlineExceeded)):
             Session(link).begin()
         link.abandon()
 
@@ -216,7 +216,7 @@ def test_a_credential_is_not_sent_to_where_a_server_redirects():
 
 
 def test_a_credential_is_not_sent_to_a_host_it_is_not_bound_to():
-    secret = Opened("bearer", "", ("mcp.example.com",), "s3cret")
+    secret = OpenCredential("bearer", "", ("mcp.example.com",), "s3cret")
 
     with pytest.raises(ToolFailed, match="not bound to the host '127.0.0.1'"):
         link_to("http://127.0.0.1:9/", credential=secret)

@@ -5,20 +5,20 @@ import threading
 import pytest
 
 from tests.mcp.http_server import mcp_server
-from tools.errors import CalledOff, DeadlinePassed, ToolFailed
+from tools.errors import CallCanceled, DeadlineExceeded, ToolFailed
 from tools.mcp.http import HttpLink
-from tools.mcp.session import Session, session_over
-from tools.mcp.wire import STATELESS
-from tools.netguard import NetPolicy, parse_private_hosts
-from tools.watch import Watch
+from tools.mcp.session import Session, open_mcp_session
+from tools.mcp.wire import STATELESS_VERSION
+from tools.net.deadline import Deadline
+from tools.net.netguard import NetPolicy, parse_private_hosts
 
 
-def link_to(running, *, watch=None, policy=None):
+def link_to(running, *, deadline=None, policy=None):
     allowed = parse_private_hosts(running.policy if policy is None else policy)
     return HttpLink(
         running.url,
         policy=NetPolicy(use="mcp", private_hosts=allowed.get("mcp", ())),
-        watch=watch or Watch(seconds=60),
+        deadline=deadline or Deadline(seconds=60),
     )
 
 
@@ -30,7 +30,7 @@ def link_to(running, *, watch=None, policy=None):
 def test_finds_and_calls_the_tools_of_a_server(habits):
     with (
         mcp_server(**habits) as running,
-        session_over(link_to(running)) as session,
+        open_mcp_session(link_to(running)) as session,
     ):
         offers = {offer.name: offer for offer in session.tools()}
         value = session.call("add", {"a": 1, "b": 2})
@@ -42,7 +42,7 @@ def test_finds_and_calls_the_tools_of_a_server(habits):
 
 def test_says_session_and_revision_in_each_request_and_goodbye_at_the_end():
     with mcp_server() as running:
-        with session_over(link_to(running)) as session:
+        with open_mcp_session(link_to(running)) as session:
             session.tools()
 
         first, *others = running.heads
@@ -55,7 +55,7 @@ def test_says_session_and_revision_in_each_request_and_goodbye_at_the_end():
 def test_speaks_the_revision_without_a_handshake():
     with mcp_server() as running:
         link = link_to(running)
-        link.version = STATELESS
+        link.version = STATELESS_VERSION
         session = Session(link)
 
         assert "add" in [offer.name for offer in session.tools()]
@@ -87,8 +87,8 @@ def test_what_is_allowed_for_tools_is_not_for_mcp():
 def test_a_call_that_hangs_ends_at_its_deadline():
     with (
         mcp_server() as running,
-        pytest.raises(DeadlinePassed),
-        session_over(link_to(running, watch=Watch(seconds=2))) as session,
+        pytest.raises(DeadlineExceeded),
+        open_mcp_session(link_to(running, deadline=Deadline(seconds=2))) as session,
     ):
         session.call("hang", {})
 
@@ -99,8 +99,10 @@ def test_stop_ends_a_call_that_hangs():
 
     with (
         mcp_server() as running,
-        pytest.raises(CalledOff),
-        session_over(link_to(running, watch=Watch(seconds=60, flag=flag))) as session,
+        pytest.raises(CallCanceled),
+        open_mcp_session(
+            link_to(running, deadline=Deadline(seconds=60, flag=flag))
+        ) as session,
     ):
         session.call("hang", {})
 
@@ -109,7 +111,7 @@ def test_ten_megabytes_are_not_taken_in():
     with (
         mcp_server() as running,
         pytest.raises(ToolFailed, match="larger than 10485760 bytes"),
-        session_over(link_to(running)) as session,
+        open_mcp_session(link_to(running)) as session,
     ):
         session.call("large", {"megabytes": 10})
 
@@ -118,7 +120,7 @@ def test_what_a_tool_says_of_its_failure_is_the_sentence():
     with (
         mcp_server() as running,
         pytest.raises(ToolFailed, match="no such order"),
-        session_over(link_to(running)) as session,
+        open_mcp_session(link_to(running)) as session,
     ):
         session.call("fail", {"why": "no such order"})
 

@@ -12,8 +12,8 @@ from tests.fakes.model_server import FakeServer, model_server
 from tests.make import make_agent, make_provider, make_user
 from tests.mcp.http_server import mcp_server
 from tests.mcp.rows import command_line, make_server, take_over
-from tests.services.run_parts import call, executed
-from tools.mcp.pin import McpPin
+from tests.worker.run_parts import call, executed
+from tools.mcp_pin import McpPin
 from tools.models import McpServer, Tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -67,8 +67,8 @@ def test_a_changed_tool_is_switched_off_and_not_called(changing):
     first, _, changed, off = run.steps.order_by("index")
     assert (first.status, first.observation) == ("succeeded", "3")
     assert (changed.status, off.status) == ("failed", "failed")
-    assert "changed the tool 'add'. It is switched off until" in changed.observation
-    assert "switched off" in off.observation
+    assert "changed the tool 'add'. It is disabled until" in changed.observation
+    assert "disabled" in off.observation
     assert changing.sums() == ["1 + 2"]
 
     tool = Tool.objects.get(name="add")

@@ -5,21 +5,17 @@ import pytest
 from tests.mcp.http_server import mcp_server
 from tests.mcp.rows import command_line, make_server, offer, take_over
 from tests.tools.rows import make_tool, make_user
-from tools.errors import ToolFailed, ToolOutOfTime
+from tools.definition.freeze import freeze_tool
+from tools.errors import ToolFailed, ToolTimedOut
 from tools.kinds.registry import call_tool
-from tools.mcp.offer import Offer
-from tools.mcp.pin import McpPin
+from tools.mcp_offer import Offer
+from tools.mcp_pin import McpPin
+from tools.mcp_servers.accept_change import StaleMcpChange, accept_mcp_change
+from tools.mcp_servers.import_tools import discover_mcp_tools, import_mcp_tools
+from tools.mcp_servers.record_change import record_mcp_change
 from tools.models import Credential, Tool
+from tools.net.deadline import Deadline
 from tools.secrets import seal
-from tools.services import (
-    accept_mcp_change,
-    discover_mcp_tools,
-    note_mcp_change,
-    tool_spec_of,
-)
-from tools.services.accept_mcp_change import ChangedAgain
-from tools.services.import_mcp_tools import import_mcp_tools
-from tools.watch import Watch
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +28,7 @@ def running(settings):
 
 
 def call(tool, **arguments):
-    return call_tool(tool_spec_of(tool), arguments, watch=Watch(seconds=60))
+    return call_tool(freeze_tool(tool), arguments, deadline=Deadline(seconds=60))
 
 
 def test_calls_a_tool_over_http(running):
@@ -74,7 +70,7 @@ def test_a_change_switches_the_tool_off_before_it_is_called(running):
     add, turn = take_over(make_server(url=running.url), "add", "turn")
     call(turn)
 
-    with pytest.raises(ToolFailed, match="changed the tool 'add'. It is switched off"):
+    with pytest.raises(ToolFailed, match="changed the tool 'add'. It is disabled"):
         call(add, a=1, b=2)
 
     add.refresh_from_db()
@@ -86,7 +82,7 @@ def test_a_change_switches_the_tool_off_before_it_is_called(running):
 
 def test_an_accepted_change_is_what_models_read_from_then_on(running):
     add, turn = take_over(make_server(url=running.url), "add", "turn")
-    old = tool_spec_of(add)
+    old = freeze_tool(add)
     call(turn)
     discover_mcp_tools(add.mcp_server, by=add.owner)
     digest = Offer.model_validate(McpPin.objects.get(tool=add).offered).digest
@@ -97,7 +93,7 @@ def test_an_accepted_change_is_what_models_read_from_then_on(running):
     assert "evil.example" in add.description
     assert call(add, a=1, b=2) == "3"
     with pytest.raises(ToolFailed, match="after this run began"):
-        call_tool(old, {"a": 1, "b": 2}, watch=Watch(seconds=60))
+        call_tool(old, {"a": 1, "b": 2}, deadline=Deadline(seconds=60))
     add.refresh_from_db()
     assert add.enabled  # the old run did no harm
 
@@ -115,12 +111,12 @@ def test_a_description_somebody_wrote_stays(running):
 def test_only_what_was_shown_can_be_accepted(running):
     add, turn = take_over(make_server(url=running.url), "add", "turn")
 
-    with pytest.raises(ChangedAgain):
+    with pytest.raises(StaleMcpChange):
         accept_mcp_change(add, "0" * 64, by=add.owner)
 
     call(turn)
     discover_mcp_tools(add.mcp_server, by=add.owner)
-    with pytest.raises(ChangedAgain):
+    with pytest.raises(StaleMcpChange):
         accept_mcp_change(add, "0" * 64, by=add.owner)
     assert Tool.objects.get(pk=add.pk).enabled is False
 
@@ -137,14 +133,14 @@ def test_a_tool_nobody_has_looked_at_is_switched_off(running):
     server = make_server(url=running.url)
     tool = make_tool(kind="mcp", config={"tool": "add"}, mcp_server=server)
 
-    with pytest.raises(ToolFailed, match="switched off until"):
+    with pytest.raises(ToolFailed, match="disabled until"):
         call(tool, a=1, b=2)
 
 
 def test_the_time_of_a_tool_ends_a_call_that_hangs(running):
     (hang,) = take_over(make_server(url=running.url), "hang", timeout=1.0)
 
-    with pytest.raises(ToolOutOfTime):
+    with pytest.raises(ToolTimedOut):
         call(hang)
 
 
@@ -215,7 +211,7 @@ def test_a_server_that_takes_its_change_back_leaves_nothing_to_accept(running):
     server = make_server(url=running.url)
     (add,) = take_over(server, "add")
     other = offer("add", description="Something else.")
-    note_mcp_change(add.pk, other)
+    record_mcp_change(add.pk, other)
 
     discover_mcp_tools(server, by=server.owner)
 
@@ -226,7 +222,7 @@ def test_a_server_that_takes_its_change_back_leaves_nothing_to_accept(running):
 
 def test_an_agent_narrows_the_hosts_of_a_tool(running):
     (add,) = take_over(make_server(url=running.url), "add")
-    spec = tool_spec_of(add, overrides={"hosts": ["a.example"]})
+    spec = freeze_tool(add, overrides={"hosts": ["a.example"]})
 
     with pytest.raises(ToolFailed, match="not among the hosts"):
-        call_tool(spec, {"a": 1, "b": 2}, watch=Watch(seconds=60))
+        call_tool(spec, {"a": 1, "b": 2}, deadline=Deadline(seconds=60))

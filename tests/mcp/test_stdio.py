@@ -10,24 +10,26 @@ from contextlib import suppress
 import pytest
 
 from tests.mcp.rows import STDIO_SERVER
-from tools.errors import CalledOff, DeadlinePassed, ToolFailed
-from tools.mcp.commands import Command
-from tools.mcp.session import session_over
+from tools.errors import CallCanceled, DeadlineExceeded, ToolFailed
+from tools.mcp.commands import ServerCommand
+from tools.mcp.session import open_mcp_session
 from tools.mcp.stdio import StdioLink
-from tools.watch import Watch
+from tools.net.deadline import Deadline
 
-SDK = Command("tests", (sys.executable, str(STDIO_SERVER)))
+SDK = ServerCommand("tests", (sys.executable, str(STDIO_SERVER)))
 STEPS = 1000
 
 
-def calling(tool, command=SDK, *, watch=None, **arguments):
-    with session_over(StdioLink(command, watch=watch or Watch(seconds=60))) as session:
+def calling(tool, command=SDK, *, deadline=None, **arguments):
+    with open_mcp_session(
+        StdioLink(command, deadline=deadline or Deadline(seconds=60))
+    ) as session:
         return session.call(tool, arguments)
 
 
 def saying(program, *words):
     """Return a command that is a small program of its own."""
-    return Command("odd", (sys.executable, "-c", program, *words))
+    return ServerCommand("odd", (sys.executable, "-c", program, *words))
 
 
 class StopsWhen(threading.Event):
@@ -52,7 +54,7 @@ def is_gone(pid):
 
 
 def test_finds_and_calls_the_tools_of_a_server():
-    with session_over(StdioLink(SDK, watch=Watch(seconds=60))) as session:
+    with open_mcp_session(StdioLink(SDK, deadline=Deadline(seconds=60))) as session:
         names = [offer.name for offer in session.tools()]
 
         assert {"add", "hang", "die"} <= set(names)
@@ -90,9 +92,9 @@ def test_ten_megabytes_are_not_taken_in():
 def test_stop_ends_a_hanging_server_and_its_process():
     flag = threading.Event()
     threading.Timer(1.0, flag.set).start()
-    link = StdioLink(SDK, watch=Watch(seconds=120, flag=flag))
+    link = StdioLink(SDK, deadline=Deadline(seconds=120, flag=flag))
 
-    with pytest.raises(CalledOff), session_over(link) as session:
+    with pytest.raises(CallCanceled), open_mcp_session(link) as session:
         session.call("hang", {})
 
     assert is_gone(link._process.pid)
@@ -106,28 +108,33 @@ def test_stop_ends_the_whole_group():
         "sys.stderr.write(str(child.pid)); sys.stderr.flush()\n"
         "time.sleep(600)\n"
     )
-    link = StdioLink(saying(program), watch=Watch(seconds=1))
-    link._watch = Watch(seconds=120, flag=StopsWhen(lambda: link._words))
+    link = StdioLink(saying(program), deadline=Deadline(seconds=1))
+    link._deadline = Deadline(seconds=120, flag=StopsWhen(lambda: link._words))
 
-    with pytest.raises(CalledOff), session_over(link):
+    with pytest.raises(CallCanceled), open_mcp_session(link):
         pass
 
     assert is_gone(int(link._words))
 
 
 def test_a_server_that_reads_nothing_does_not_hang_a_large_request():
-    link = StdioLink(saying("import time; time.sleep(600)"), watch=Watch(seconds=1))
+    link = StdioLink(
+        saying("import time; time.sleep(600)"), deadline=Deadline(seconds=1)
+    )
 
-    with pytest.raises(DeadlinePassed):
-        link.tell({"jsonrpc": "2.0", "method": "x", "params": {"x": "x" * 3_000_000}})
+    with pytest.raises(DeadlineExceeded):
+        link.notify({"jsonrpc": "2.0", "method": "x", "params": {"x": "x" * 3_000_000}})
     link.abandon()
 
 
 @pytest.mark.parametrize(
     ("command", "why"),
     [
-        (Command("no", ("/nowhere/at-all",)), "'no' does not start: .*No such file"),
-        (Command("no", ("/etc",)), "'no' does not start: .*Permission denied"),
+        (
+            ServerCommand("no", ("/nowhere/at-all",)),
+            "'no' does not start: .*No such file",
+        ),
+        (ServerCommand("no", ("/etc",)), "'no' does not start: .*Permission denied"),
         (saying("pass"), "ended itself with the code 0"),
         (saying("import os; os.kill(os.getpid(), 9)"), "ended by the signal SIGKILL"),
         (
@@ -152,18 +159,18 @@ def test_a_server_that_reads_nothing_does_not_hang_a_large_request():
     ],
 )
 def test_whatever_a_program_does_is_a_sentence(command, why):
-    link = StdioLink(command, watch=Watch(seconds=60))
+    link = StdioLink(command, deadline=Deadline(seconds=60))
 
-    with pytest.raises(ToolFailed, match=why), session_over(link):
+    with pytest.raises(ToolFailed, match=why), open_mcp_session(link):
         pass
 
 
 def test_a_killed_worker_leaves_no_server_behind():
     program = (
         "import sys, time\n"
-        "from tools.mcp.commands import Command\n"
-        "from tools.mcp.stdio import start\n"
-        "one = start(Command('x', ('/bin/sleep', '600')))\n"
+        "from tools.mcp.commands import ServerCommand\n"
+        "from tools.mcp.stdio import start_server_process\n"
+        "one = start_server_process(ServerCommand('x', ('/bin/sleep', '600')))\n"
         "print(one.pid, flush=True)\n"
         "time.sleep(600)\n"
     )

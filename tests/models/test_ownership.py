@@ -36,7 +36,7 @@ def usable(thing, user) -> bool:
 
 
 @TABLES
-def test_what_is_private_is_its_owners_and_superusers(make):
+def test_private_rows_are_visible_to_owner_and_superusers(make):
     ann = make_user("ann")
     thing = make(ann)
 
@@ -47,7 +47,7 @@ def test_what_is_private_is_its_owners_and_superusers(make):
 
 
 @TABLES
-def test_what_is_shared_with_a_group_is_its_members(make):
+def test_rows_shared_with_a_group_are_visible_to_its_members(make):
     ann, bob, cleo = make_user("ann"), make_user("bob"), make_user("cleo")
     support, sales = (Group.objects.create(name=name) for name in ("Support", "Sales"))
     ann.groups.add(support, sales)
@@ -73,7 +73,7 @@ def test_groups_count_only_where_they_are_meant(make):
 
 
 @TABLES
-def test_what_everyone_may_use_is_not_a_strangers(make):
+def test_rows_for_everyone_are_hidden_from_anonymous_users(make):
     thing = make(make_user("ann"), visibility="everyone")
 
     assert usable(thing, make_user())

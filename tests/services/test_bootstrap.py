@@ -7,11 +7,11 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 
 from runs.models import Agent, Provider
+from runs.services.accounts.login_link import is_valid_login_link
 from runs.services.bootstrap import bootstrap
-from runs.services.execute_run import execute_run
-from runs.services.login_link import is_usable
-from runs.services.start_run import start_run
-from runs.views.agent_models import suits
+from runs.services.runs.start import start_run
+from runs.views.agents.kind_suggestion import suggest_kind
+from runs.worker.execute_run import execute_run
 
 pytestmark = pytest.mark.django_db
 
@@ -45,9 +45,12 @@ def test_the_kind_that_suits_the_demo_model_is_known():
     operator = bootstrap().operator
     provider = Provider.objects.get(slug="demo")
 
-    found = suits(operator, str(provider.pk), provider.default_model)
+    found = suggest_kind(operator, str(provider.pk), provider.default_model)
 
-    assert found.why == "Tool calling suits demo-planner: it calls functions."
+    assert (
+        found.reason
+        == "Tool calling suits demo-planner: the model supports function calling."
+    )
 
 
 def test_makes_an_agent_that_calls_the_other():
@@ -66,7 +69,7 @@ def test_a_second_start_changes_nothing():
 
     done = bootstrap()
 
-    assert not done.made_demo
+    assert not done.has_created_demo
     assert [list(m.objects.values()) for m in (User, Provider, Agent)] == before
 
 
@@ -110,7 +113,7 @@ def test_the_command_prints_a_login_link_as_its_last_line():
 
     call_command("bootstrap", stdout=out)
 
-    assert is_usable(out.getvalue().splitlines()[-1].rsplit("/", 2)[1])
+    assert is_valid_login_link(out.getvalue().splitlines()[-1].rsplit("/", 2)[1])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -129,6 +132,6 @@ def test_the_other_planners_show_what_can_happen_to_a_run():
     assert runs == {
         "travel-planner": ("succeeded", ""),
         "cautious-planner": ("awaiting_approval", ""),
-        "hasty-planner": ("stopped", "iterations"),
+        "hasty-planner": ("limit_reached", "iterations"),
     }
     assert Agent.objects.get(slug="unlucky-planner").model == "demo-fails"

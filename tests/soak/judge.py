@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from runs.models import AgentStep, Run
-from runs.services.check_invariants import check_invariants
+from runs.services.health.invariants import check_invariants
 from tests.soak.model import answer_to
 
 SIDE_EFFECTS = ("pay", "sign")
@@ -28,9 +28,9 @@ def wrong_end(run: Run) -> Iterator[str]:
         yield f"run {run.pk} is {run.status} for ever"
     elif run.status == "failed" and run.error_code != "crashed_repeatedly":
         yield f"run {run.pk} failed: {run.error_code}: {run.error_message}"
-    elif run.status == "cancelled" and run.cancel_requested_at is None:
-        yield f"run {run.pk} was cancelled, and nobody asked for it"
-    elif run.status == "stopped":
+    elif run.status == "canceled" and run.cancel_requested_at is None:
+        yield f"run {run.pk} was canceled, and nobody asked for it"
+    elif run.status == "limit_reached":
         yield f"run {run.pk} stopped: {run.stop_reason}"
     elif run.status == "succeeded" and run.output != answer_to(number, rounds):
         yield f"run {run.pk} answered {run.output!r}"

@@ -10,10 +10,10 @@ from django.db import Error as DatabaseError
 from django.db import close_old_connections, connection
 
 from runs.models import Decision, Run
-from runs.models.runs import UNFINISHED
-from runs.services.answer_decision import approve_step, reject_step, settle_outcome
-from runs.services.cancel_run import cancel_run
+from runs.models.runs import UNFINISHED_STATUSES
+from runs.services.approvals.answer import approve_step, reject_step, settle_outcome
 from runs.services.errors import RunsError
+from runs.services.runs.cancel import cancel_run
 
 
 class Person(threading.Thread):
@@ -52,7 +52,9 @@ class Person(threading.Thread):
 
     def _stop_some(self) -> None:
         """Stop every twenty-fifth run, at whatever moment it is met."""
-        found = Run.objects.filter(status__in=UNFINISHED).exclude(pk__in=self._stopped)
+        found = Run.objects.filter(status__in=UNFINISHED_STATUSES).exclude(
+            pk__in=self._stopped
+        )
         for run in found[:100]:
             if run.pk % 25 == 0 and self._dice.random() < 0.1:
                 self._stopped.add(run.pk)

@@ -47,8 +47,8 @@ class Recovery(threading.Thread):
             for pk, fence, s in fences.values_list("pk", "fence", "status")
         }
         for (pk, fence), at in waiting.items():
-            held, status = now[pk]
-            if held != fence or status != "running":
+            claim, status = now[pk]
+            if claim != fence or status != "running":
                 self.seconds.append(time.monotonic() - at)
                 del self._waiting[pk, fence]
 

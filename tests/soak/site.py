@@ -3,12 +3,12 @@
 from django.contrib.auth.models import User
 
 from runs.models import Agent
-from runs.services.api_token import create_token
+from runs.services.accounts.tokens import create_token
 from tests.make import make_agent, make_provider, make_tool
-from tests.services.run_parts import ask_before
 from tests.soak import functions
+from tests.worker.run_parts import ask_before
 from tools.models import Tool
-from tools.registry import registered
+from tools.registry import get_registered_functions
 
 TOOLS = ("look", "put", "pay", "sign")
 
@@ -26,7 +26,7 @@ def prepare(base_url: str) -> tuple[str, User]:
 def tool_of(owner: User, name: str) -> Tool:
     """Make the tool of one of the soak's functions."""
     path = f"{functions.__name__}:{name}"
-    function = registered()[path]
+    function = get_registered_functions()[path]
     return make_tool(
         owner,
         name=name,

@@ -3,9 +3,9 @@
 import pytest
 
 from runs.models import AgentStep, ModelCall
-from runs.services.commits import RAISE_SEQ
-from runs.services.fenced import Commit, send
-from runs.services.held import LeaseLost
+from runs.store.claims import LeaseLost
+from runs.store.commits import INCREMENT_SEQ
+from runs.store.fenced_commit import Commit, write_commit
 from tests.make import make_run, make_step
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,9 @@ def test_rows_are_stored_as_they_are_and_stamped():
     call = call_of(run)
     steps = steps_of(run, call, count=12)
 
-    seq = send(Commit(RAISE_SEQ, [run.pk, run.fence], call=call, steps=steps))
+    seq = write_commit(
+        Commit(INCREMENT_SEQ, [run.pk, run.fence], call=call, steps=steps)
+    )
 
     stored = ModelCall.objects.get()
     assert stored.pk == call.pk
@@ -60,7 +62,7 @@ def test_an_older_fence_writes_nothing():
     call = call_of(run)
 
     with pytest.raises(LeaseLost):
-        send(Commit(RAISE_SEQ, [run.pk, run.fence + 1], call=call))
+        write_commit(Commit(INCREMENT_SEQ, [run.pk, run.fence + 1], call=call))
 
     assert not ModelCall.objects.exists()
     seq = run.seq
@@ -73,9 +75,9 @@ def test_only_the_named_columns_of_a_changed_row_are_written():
     step = make_step(run, status="started")
     step.observation, step.value, step.log = "sunny", {"c": 20}, "not this"
 
-    seq = send(
+    seq = write_commit(
         Commit(
-            RAISE_SEQ,
+            INCREMENT_SEQ,
             [run.pk, run.fence],
             changed=[step],
             columns=("observation", "value"),

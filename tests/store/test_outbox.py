@@ -4,9 +4,9 @@ import pytest
 from django.db import transaction
 
 from runs.models import Delivery, Run
-from runs.services.change_webhook import delete_webhook
-from runs.services.delete_runs import delete_runs
-from runs.services.move import move
+from runs.services.runs.delete import delete_runs
+from runs.services.webhooks.manage import delete_webhook
+from runs.store.transitions import transition
 from tests.make import (
     make_agent,
     make_run,
@@ -22,14 +22,14 @@ MOVES = {
     "awaiting_approval": "run.needs_approval",
     "awaiting_decision": "run.needs_decision",
     "succeeded": "run.succeeded",
-    "stopped": "run.stopped",
+    "limit_reached": "run.limit_reached",
     "failed": "run.failed",
-    "cancelled": "run.cancelled",
+    "canceled": "run.canceled",
 }
 CHANGES = {
-    "stopped": {"stop_reason": "cost"},
+    "limit_reached": {"stop_reason": "cost"},
     "failed": {"error_code": "refused", "error_message": 'It said "no" {}%s.'},
-    "cancelled": {"cancel_requested_at": "2026-01-01T00:00:00Z"},
+    "canceled": {"cancel_requested_at": "2026-01-01T00:00:00Z"},
 }
 
 
@@ -38,7 +38,7 @@ def running(owner=None, **fields) -> Run:
 
 
 def ended(run: Run, to: str = "failed", **changes) -> Run:
-    assert move(run, to=to, fence=run.fence, **{**CHANGES.get(to, {}), **changes})
+    assert transition(run, to=to, fence=run.fence, **{**CHANGES.get(to, {}), **changes})
     return run
 
 
@@ -51,12 +51,12 @@ def test_tells_of_each_state_one_wants_to_know(status, event):
     run.refresh_from_db()
     assert (told.webhook, told.run, told.event) == (webhook, run, event)
     assert (told.seq, told.status, told.attempts) == (run.seq, "waiting", 0)
-    assert told.created_at == told.not_before == told.rung_at
+    assert told.created_at == told.available_at == told.enqueued_at
 
 
 def test_tells_nothing_of_other_states():
     webhook = make_webhook()
-    move(make_run(webhook.owner, status="failed"), to="queued")
+    transition(make_run(webhook.owner, status="failed"), to="queued")
     ended(running(webhook.owner), "waiting")
 
     assert not Delivery.objects.exists()
@@ -138,13 +138,13 @@ def test_what_another_run_asked_for_tells_only_that_it_needs_a_person(status):
 def test_a_change_that_is_refused_tells_nothing():
     run = running(make_webhook().owner, fence=3)
 
-    assert not move(run, to="failed", fence=2, **CHANGES["failed"])
+    assert not transition(run, to="failed", fence=2, **CHANGES["failed"])
     assert not Delivery.objects.exists()
 
 
 def test_a_change_that_is_taken_back_tells_nothing(monkeypatch):
     rung = []
-    monkeypatch.setattr("runs.bell._send", lambda task, key: rung.append(key))
+    monkeypatch.setattr("runs.wakeup._send_task", lambda task, key: rung.append(key))
     run = running(make_webhook().owner)
     with transaction.atomic():
         ended(run)
@@ -157,7 +157,7 @@ def test_a_change_that_is_taken_back_tells_nothing(monkeypatch):
 def test_a_run_that_is_resumed_and_ends_again_is_told_again():
     run = running(make_webhook().owner)
     ended(run)
-    move(run, to="queued")
+    transition(run, to="queued")
     Run.objects.filter(pk=run.pk).update(
         status="running", lease_until="2999-01-01T00:00:00Z"
     )
@@ -170,7 +170,9 @@ def test_a_run_that_is_resumed_and_ends_again_is_told_again():
 @pytest.mark.django_db(transaction=True)
 def test_rings_for_each_webhook_after_the_commit(monkeypatch):
     rung = []
-    monkeypatch.setattr("runs.bell._send", lambda task, key: rung.append((task, key)))
+    monkeypatch.setattr(
+        "runs.wakeup._send_task", lambda task, key: rung.append((task, key))
+    )
     owner = make_webhook().owner
     make_webhook(owner)
     ended(running(owner))

@@ -92,7 +92,7 @@ def recurses() -> int:
 @tool
 def tells_context(word: str, context: ToolContext) -> dict[str, Any]:
     """Return what it was told of the call."""
-    left = context.watch.left()
+    left = context.deadline.remaining()
     return {
         "word": word,
         "key": context.idempotency_key,

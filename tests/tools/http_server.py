@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from tools.netguard import NetPolicy, parse_private_hosts
+from tools.net.netguard import NetPolicy, parse_private_hosts
 
 
 @dataclass

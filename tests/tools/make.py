@@ -4,8 +4,8 @@ import threading
 from typing import Any
 
 from tools.kinds.registry import call_tool
+from tools.net.deadline import Deadline
 from tools.spec import ToolSpec
-from tools.watch import Watch
 
 
 def call_builtin(module: str, function: str, **arguments: Any) -> Any:
@@ -26,7 +26,7 @@ def call_path(
     return call_tool(
         function_spec(path, timeout=timeout),
         tool_input,
-        watch=Watch(seconds=seconds, flag=flag),
+        deadline=Deadline(seconds=seconds, flag=flag),
         idempotency_key=key,
         run_id=7,
     )

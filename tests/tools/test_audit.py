@@ -5,13 +5,13 @@ from django.contrib.auth.models import Group
 from django.db import transaction
 
 from tests.tools.rows import make_tool, make_user
-from tools.audit.actor import acting
-from tools.audit.entry import AppendOnly, AuditEntry
-from tools.audit.masks import masked
+from tools.audit.actor import act_as
+from tools.audit.entry import AppendOnlyViolation, AuditEntry
+from tools.audit.masking import mask_json_value
 from tools.audit.write import write_entry
+from tools.definition.save import save_tool
 from tools.models import Credential, Tool
 from tools.secrets import seal
-from tools.services import save_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -24,7 +24,7 @@ def newest(noun: str = "tool") -> AuditEntry:
 
 def test_a_new_tool_is_kept_with_what_it_is():
     ann = make_user()
-    with acting(ann):
+    with act_as(ann):
         tool = make_tool(description="Adds.")
 
     entry = newest()
@@ -38,7 +38,7 @@ def test_a_change_is_kept_before_and_after():
     tool = make_tool(config={"url": "https://a.example", "method": "GET"})
     tool.config = {"url": "https://b.example", "method": "GET"}
     tool.timeout = 5
-    with acting(make_user("bob"), way="api"):
+    with act_as(make_user("bob"), way="api"):
         save_tool(tool, by=None)
 
     entry = newest()
@@ -104,7 +104,7 @@ def test_a_new_password_is_kept_without_its_hash():
 
 def test_who_came_into_a_group_is_kept():
     ann, staff = make_user(), Group.objects.create(name="Support")
-    with acting(make_user("bob")):
+    with act_as(make_user("bob")):
         ann.groups.add(staff)
 
     entry = newest("user")
@@ -148,7 +148,7 @@ def test_a_member_added_from_the_groups_side_is_kept():
     ],
 )
 def test_what_looks_like_a_secret_is_masked(value, kept):
-    assert masked(value) == kept
+    assert mask_json_value(value) == kept
 
 
 def test_of_a_long_text_that_part_is_kept_which_differs():
@@ -197,7 +197,7 @@ def test_what_was_written_cannot_be_changed():
         AuditEntry.objects.all().delete,
         lambda: AuditEntry.objects.update(by="eve"),
     ):
-        with pytest.raises(AppendOnly):
+        with pytest.raises(AppendOnlyViolation):
             change()
 
 

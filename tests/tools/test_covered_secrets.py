@@ -4,7 +4,7 @@ from base64 import b64encode
 
 import pytest
 
-from tools.credentials import Opened
+from tools.credentials import OpenCredential
 
 SECRET = 'p/ä "s" & 1'
 ECHOES = [
@@ -23,24 +23,24 @@ ECHOES = [
 
 @pytest.mark.parametrize("echo", ECHOES)
 def test_each_way_to_write_it_is_covered(echo):
-    opened = Opened("basic", "ann", ("example.com",), SECRET)
+    opened = OpenCredential("basic", "ann", ("example.com",), SECRET)
 
-    assert opened.covered(echo) == "it was [secret]!"
+    assert opened.mask_secret(echo) == "it was [secret]!"
 
 
 def test_names_and_texts_in_json_are_covered_and_nothing_else():
-    opened = Opened("bearer", "", ("example.com",), "s3cret")
+    opened = OpenCredential("bearer", "", ("example.com",), "s3cret")
 
-    assert opened.covered_in({"s3cret": ["Bearer s3cret", 3, None, {"a": True}]}) == {
-        "[secret]": ["Bearer [secret]", 3, None, {"a": True}]
-    }
+    assert opened.mask_secret_in(
+        {"s3cret": ["Bearer s3cret", 3, None, {"a": True}]}
+    ) == {"[secret]": ["Bearer [secret]", 3, None, {"a": True}]}
 
 
 def test_without_a_secret_nothing_is_covered():
-    assert Opened("bearer", "", (), "").covered("a b") == "a b"
+    assert OpenCredential("bearer", "", (), "").mask_secret("a b") == "a b"
 
 
 def test_a_secret_with_percent_signs_and_backslashes_is_covered_too():
-    opened = Opened("bearer", "", (), "50%AB\\u00e4")
+    opened = OpenCredential("bearer", "", (), "50%AB\\u00e4")
 
-    assert opened.covered("it was 50%AB\\u00e4!") == "it was [secret]!"
+    assert opened.mask_secret("it was 50%AB\\u00e4!") == "it was [secret]!"

@@ -13,8 +13,8 @@ from tools.registry import (
     ToolModuleBroken,
     UnknownFunction,
     find_function,
+    get_registered_functions,
     load_tool_modules,
-    registered,
     tool,
 )
 
@@ -103,7 +103,7 @@ def test_what_is_not_declared_is_a_side_effect():
 
 
 def test_registered_lists_functions_by_path():
-    assert registered()[f"{__name__}:plain"].function is plain
+    assert get_registered_functions()[f"{__name__}:plain"].function is plain
 
 
 def test_an_unknown_path_is_refused_with_a_sentence():

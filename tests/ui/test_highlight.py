@@ -8,8 +8,8 @@ from django.utils.safestring import mark_safe
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.views.hits import line_around, marked
-from runs.views.markdown import pretty, render_json, render_markdown
+from runs.ui.highlight import find_excerpt, highlight_matches
+from runs.ui.markdown import render_json, render_json_or_text, render_markdown
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ from runs.views.markdown import pretty, render_json, render_markdown
     ],
 )
 def test_marks_each_place_and_escapes_the_rest(text, words, shown):
-    assert marked(text, words) == shown
+    assert highlight_matches(text, words) == shown
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_marks_each_place_and_escapes_the_rest(text, words, shown):
     ],
 )
 def test_keeps_tags_as_they_are(html, words, shown):
-    assert marked(mark_safe(html), words) == shown
+    assert highlight_matches(mark_safe(html), words) == shown
 
 
 def words_in(html):
@@ -61,18 +61,18 @@ def words_in(html):
 
 @given(st.text("<&>\"'a;#x b*`{}[]1,:\\"), st.text('<&>"a;m', min_size=1, max_size=3))
 def test_a_hostile_text_stays_text(text, words):
-    assert words_in(marked(text, words)) == text
-    for html in (render_markdown(text), pretty(text), render_json([text])):
-        again = marked(html, words)
+    assert words_in(highlight_matches(text, words)) == text
+    for html in (render_markdown(text), render_json_or_text(text), render_json([text])):
+        again = highlight_matches(html, words)
         assert words_in(again) == words_in(html)
         assert "<script" not in again
 
 
 def test_the_line_around_a_hit_begins_shortly_before_it():
-    line = line_around(["nothing", f"{'x' * 90} the\nSun {'y' * 900}"], "sun")
+    line = find_excerpt(["nothing", f"{'x' * 90} the\nSun {'y' * 900}"], "sun")
 
     assert line.startswith("…xx")
     assert "x the Sun y" in line
     assert len(line) < 210
-    assert line_around(["Sun"], "sun") == "Sun"
-    assert line_around(["Moon"], "sun") == ""
+    assert find_excerpt(["Sun"], "sun") == "Sun"
+    assert find_excerpt(["Moon"], "sun") == ""

@@ -4,7 +4,7 @@ import pytest
 from django import forms
 from django.template import Context, Template
 
-from runs.forms.looks import dress
+from runs.forms.widgets import style_widgets
 
 
 class Form(forms.Form):
@@ -15,36 +15,36 @@ class Form(forms.Form):
 
 def shown(data, said=""):
     form = Form(data)
-    dress(form)
+    style_widgets(form)
     tag = f'{{% mistakes form "{said}" %}}' if said else "{% mistakes form %}"
-    html = Template("{% load look %}" + tag).render(Context({"form": form}))
+    html = Template("{% load ui_tags %}" + tag).render(Context({"form": form}))
     return " ".join(html.split())
 
 
-def test_each_wrong_field_is_counted_and_linked():
+def test_invalid_fields_are_counted_and_linked():
     page = shown({"kept": "x"})
 
-    assert "Not saved yet. 2 fields need a look:" in page
-    assert '<a href="#id_name">Name</a>, <a href="#id_how_0">How</a>.' in page
+    assert "Not saved. Fix 2 fields:" in " ".join(page.split())
+    assert '<a href="#id_name">Name</a>, <a href="#id_how_0">How</a>' in page
 
 
-def test_a_field_nobody_sees_says_what_is_wrong_here():
-    page = shown({"name": "x", "how": "a"}, "Nothing was made.")
+def test_errors_of_hidden_fields_are_shown_above_the_form():
+    page = shown({"name": "x", "how": "a"}, "Nothing was created.")
 
-    assert "Nothing was made. Kept is empty: fill it in." in page
+    assert "Nothing was created. Enter a value for “Kept”." in page
     assert "<a " not in page
 
 
 @pytest.mark.parametrize("data", [None, {"name": "x", "how": "a", "kept": "x"}])
-def test_without_a_mistake_nothing_is_said(data):
+def test_a_form_without_errors_shows_no_message(data):
     assert shown(data) == ""
 
 
-def test_what_is_wrong_with_a_field_stands_where_its_input_refers_to():
+def test_an_input_refers_to_the_id_of_its_errors():
     form = Form({"kept": "x"})
-    page = Template("{% load look %}{{ form.name }}{% errors_of form.name %}").render(
-        Context({"form": form})
-    )
+    page = Template(
+        "{% load ui_tags %}{{ form.name }}{% field_errors form.name %}"
+    ).render(Context({"form": form}))
 
     assert 'aria-describedby="id_name_error"' in page
     assert '<ul class="errorlist" id="id_name_error"><li class="error"><svg' in page

@@ -1,11 +1,19 @@
-"""How long ago, or in how long, as pages say it."""
+"""Relative times, durations and shares as text."""
 
 from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from django.utils.translation import override
 
-from runs.templatetags.look import ago, duration, moment, share_of
+from runs.templatetags.ui_tags import moment
+from runs.ui.format import (
+    dollars,
+    duration,
+    format_relative_time,
+    number,
+    percent_of,
+)
 
 SLACK = timedelta(seconds=0.5)
 
@@ -25,9 +33,9 @@ SLACK = timedelta(seconds=0.5)
         (-timedelta(days=3), "3 d ago"),
     ],
 )
-def test_a_time_is_said_without_what_says_nothing(ahead, words):
+def test_relative_times_leave_out_units_that_do_not_matter(ahead, words):
     slack = SLACK if ahead > timedelta() else -SLACK
-    assert ago(timezone.now() + ahead + slack) == words
+    assert format_relative_time(timezone.now() + ahead + slack) == words
 
 
 @pytest.mark.parametrize(
@@ -62,7 +70,7 @@ def test_a_duration_is_rounded_before_its_unit_is_chosen(seconds, words):
         ("for", -timedelta(days=9, hours=5), "9 d"),
     ],
 )
-def test_signs_of_life_are_past_and_what_should_have_come_is_due(style, ahead, words):
+def test_past_times_are_never_ahead_and_late_times_are_due(style, ahead, words):
     slack = SLACK if ahead > timedelta() else -SLACK
 
     assert f">{words}<" in moment(timezone.now() + ahead + slack, style)
@@ -70,7 +78,15 @@ def test_signs_of_life_are_past_and_what_should_have_come_is_due(style, ahead, w
 
 @pytest.mark.parametrize(
     ("part", "whole", "words"),
-    [(3, 200, "1.5 %"), (1, 2, "50.0 %"), (0, 9, "0 %"), (0, 0, "")],
+    [(3, 200, "1.5%"), (1, 2, "50.0%"), (0, 9, "0%"), (0, 0, "")],
 )
 def test_a_share_has_one_decimal_unless_there_is_none(part, whole, words):
-    assert share_of(part, whole) == words
+    assert percent_of(part, whole) == words
+
+
+def test_numbers_and_times_follow_the_language():
+    with override("de"):
+        assert number(26078) == "26.078"
+        assert dollars(1234.5) == "$1.234,50"
+        assert duration(0.6) == "0,6 s"
+    assert number(26078) == "26,078"

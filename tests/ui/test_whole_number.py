@@ -1,7 +1,7 @@
 import pytest
 
 from runs.models import Run
-from runs.whole_number import whole_number
+from runs.whole_number import parse_whole_number
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from runs.whole_number import whole_number
     ],
 )
 def test_reads_digits(text, number):
-    assert whole_number(text) == number
+    assert parse_whole_number(text) == number
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def test_reads_digits(text, number):
     ],
 )
 def test_takes_nothing_else(text):
-    assert whole_number(text) is None
+    assert parse_whole_number(text) is None
 
 
 @pytest.mark.django_db
 def test_the_database_takes_the_highest():
-    highest = whole_number(str(2**63 - 1))
+    highest = parse_whole_number(str(2**63 - 1))
 
     assert not Run.objects.filter(pk__in=[highest]).exists()
     assert not Run.objects.filter(pk=highest).exists()

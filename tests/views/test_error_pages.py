@@ -19,27 +19,27 @@ def loses_the_database(request):
 
 
 urlpatterns = [path("boom/", raises), path("away/", loses_the_database)]
-handler500 = "runs.views.errors.server_error"
+handler500 = "runs.views.error_pages.server_error"
 
 
-def test_a_missing_page_says_so_and_leads_home(client):
+def test_a_missing_page_answers_404(client):
     client.force_login(make_user())
 
     answer = client.get("/no/such/page/")
 
     assert answer.status_code == 404
-    assert "Nothing is here" in answer.content.decode()
+    assert "Page not found" in answer.content.decode()
 
 
-def test_a_stranger_gets_the_same_words(client):
+def test_an_anonymous_visitor_gets_the_same_404(client):
     answer = client.get("/no/such/page/")
 
     assert answer.status_code == 404
-    assert "Nothing is here" in answer.content.decode()
+    assert "Page not found" in answer.content.decode()
 
 
-def test_a_mistake_of_ours_tells_no_details(settings):
-    settings.ROOT_URLCONF = "tests.views.test_errors"
+def test_a_server_error_hides_the_exception(settings):
+    settings.ROOT_URLCONF = "tests.views.test_error_pages"
     settings.LOGIN_URL = "/sign-in/"
     client = Client(raise_request_exception=False)
     client.force_login(make_user())
@@ -47,13 +47,13 @@ def test_a_mistake_of_ours_tells_no_details(settings):
     answer = client.get("/boom/")
 
     assert answer.status_code == 500
-    assert "A mistake of ours" in answer.content.decode()
+    assert "Server error" in answer.content.decode()
     assert "secret detail" not in answer.content.decode()
     assert 'id="i-home"' in answer.content.decode()  # what its button draws
 
 
-def test_a_database_that_is_away_is_503_and_the_page_tries_again(settings):
-    settings.ROOT_URLCONF = "tests.views.test_errors"
+def test_an_unavailable_database_answers_503_and_refreshes(settings):
+    settings.ROOT_URLCONF = "tests.views.test_error_pages"
     settings.LOGIN_URL = "/sign-in/"
     client = Client(raise_request_exception=False)
     client.force_login(make_user())
@@ -61,12 +61,12 @@ def test_a_database_that_is_away_is_503_and_the_page_tries_again(settings):
     answer = client.get("/away/")
 
     assert answer.status_code == 503
-    assert "The database is away" in answer.content.decode()
+    assert "Database unavailable" in answer.content.decode()
     assert "db.internal" not in answer.content.decode()
     assert answer.headers["Refresh"] == "3"
 
 
-def test_a_database_that_is_lost_before_the_view_is_503_too(monkeypatch):
+def test_a_database_lost_in_the_session_middleware_answers_503(monkeypatch):
     client = Client(raise_request_exception=False)
     client.force_login(make_user())
 
@@ -78,21 +78,21 @@ def test_a_database_that_is_lost_before_the_view_is_503_too(monkeypatch):
     assert client.get("/").status_code == 503
 
 
-def test_a_form_without_its_token_says_what_to_do():
+def test_a_missing_csrf_token_shows_the_expired_form_page():
     client = Client(enforce_csrf_checks=True)
     client.force_login(make_user())
 
     answer = client.post("/sign-out/")
 
     assert answer.status_code == 403
-    assert "The form was too old" in answer.content.decode()
+    assert "The form has expired" in answer.content.decode()
 
 
-def test_a_buttons_address_opened_as_a_page_says_that_nothing_was_done(client):
+def test_opening_the_url_of_a_button_answers_405_with_a_page(client):
     run = make_run()
     client.force_login(run.owner)
 
     answer = client.get(f"/runs/{run.pk}/stop/")
 
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
-    assert "Nothing was done" in answer.content.decode()
+    assert "Nothing was changed" in answer.content.decode()

@@ -8,11 +8,12 @@ from django.utils import timezone
 
 from runs.models import Agent, Run
 from runs.services.bootstrap import bootstrap
-from runs.services.file_runs import file_runs
-from runs.services.resume_run import resume_run
-from runs.views.charts import BASE, TOP
-from runs.views.duration_chart import scale_of
-from runs.views.home import LAST, first_steps
+from runs.services.runs.resume import resume_run
+from runs.services.search.index_runs import index_runs
+from runs.ui.format import format_day
+from runs.views.charts.chart import BASE, TOP
+from runs.views.charts.durations import fit_log_scale
+from runs.views.home import MAX_ROWS, list_first_steps
 from tests.make import (
     make_agent,
     make_decision,
@@ -37,7 +38,7 @@ def test_a_newcomer_is_given_the_demo_agent_to_run(client, ann):
 
     page = text(client)
 
-    assert "Nothing has run yet" in page
+    assert "No runs yet" in page
     assert f'action="/agents/{agent.pk}/run/"' in page
 
 
@@ -45,7 +46,7 @@ def test_another_question_for_the_demo_is_one_link_away(client, ann):
     make_agent(ann, provider=make_provider(ann, kind="demo"))
 
     assert "Reykjavík and plan" in text(client, "?try=reykjavik").split("<textarea")[1]
-    assert "根据北京" in text(client, "?try=nonsense").split("<textarea")[1]
+    assert "Plan a day out in Beijing" in text(client, "?try=x").split("<textarea")[1]
 
 
 def test_without_agents_it_says_what_a_run_needs(client, ann):
@@ -85,7 +86,7 @@ def test_names_what_needs_a_person(client, ann):
 
     page = text(client)
 
-    assert "Needs a person" in page
+    assert "Needs attention" in page
     assert "refund" in page
 
 
@@ -96,29 +97,39 @@ def test_groups_failures_since_yesterday(client, ann):
     old = timezone.now() - timedelta(days=3)
     make_run(ann, status="failed", error_message="Long ago.", ended_at=old)
 
-    page = text(client).split("Failures since yesterday")[1]
+    page = text(client).split("Failures in the last 24 hours")[1]
 
     assert page.count("Key refused.") == 1
     assert "Long ago." not in page
+
+
+def test_shows_the_label_of_an_error_code(client, ann):
+    make_run(ann, status="failed", error_code="auth", error_message="Wrong key.")
+
+    page = part_of(text(client), "home-failures")
+
+    assert "API key rejected" in page
+    assert ">auth<" not in page
 
 
 def test_draws_the_outcomes_of_the_week(client, ann):
     make_run(ann, status="succeeded")
     make_run(ann, status="failed")
     make_run(make_user(), status="failed")
-    file_runs()
+    index_runs()
 
     page = text(client)
 
-    assert "1 succeeded or cancelled, 1 failed, 0 stopped" in page
-    assert "50.0 % failed" in page
+    assert "1 succeeded or canceled, 1 failed, 0 reached a limit" in page
+    assert f"{format_day(timezone.now())}: 1 run failed" in page
+    assert "50.0% failed" in page
 
 
 def test_adds_up_cost_and_tokens_by_agent(client, ann):
     agent = make_agent(ann, name="planner")
     for status in ("succeeded", "failed"):
         make_run(ann, agent=agent, status=status, input_tokens=600, cost="0.2500")
-    file_runs()
+    index_runs()
 
     page = text(client)
 
@@ -128,12 +139,12 @@ def test_adds_up_cost_and_tokens_by_agent(client, ann):
     assert "no model has a price" not in page
     row = page.split('id="home-agents"')[1].split("</section>")[0]
     assert "planner" in row
-    assert "50.0 %" in row
+    assert "50.0%" in row
 
 
 def test_without_prices_it_counts_tokens(client, ann):
     make_run(ann, status="succeeded", input_tokens=1_500)
-    file_runs()
+    index_runs()
 
     assert "no model has a price" in text(client)
 
@@ -149,8 +160,8 @@ def test_names_the_tools_that_fail(client, ann):
     page = text(client)
 
     assert "fetch_page" in page
-    assert "10.0 %" in page
-    assert f"{hour:%d %b}: 4 of 40 failed" in part_of(page, "home-tools")
+    assert "10.0%" in page
+    assert f"{format_day(hour)}: 4 of 40 failed" in part_of(page, "home-tools")
     assert "hidden_tool" not in page
 
 
@@ -158,14 +169,14 @@ def test_the_charts_are_of_one_agent_where_one_is_chosen(client, ann):
     one, other = make_agent(ann, name="planner"), make_agent(ann, name="reader")
     make_run(ann, agent=one, status="failed", input_tokens=600)
     make_run(ann, agent=other, status="succeeded", input_tokens=70)
-    file_runs()
+    index_runs()
 
     every = text(client)
     page = text(client, f"?agent={one.pk}")
 
     assert "670" in part_of(every, "home-spending-tokens")
     assert "600" in part_of(page, "home-spending-tokens")
-    assert "0 succeeded or cancelled, 1 failed" in part_of(page, "home-outcomes")
+    assert "0 succeeded or canceled, 1 failed" in part_of(page, "home-outcomes")
     assert "reader" in part_of(page, "home-agents")
     assert "670" in part_of(text(client, "?agent=99"), "home-spending-tokens")
 
@@ -195,7 +206,7 @@ def test_an_agent_of_ones_own_is_a_step_done_also_with_the_demo_model(ann):
 
 
 def done_by(user):
-    return [step.title for step in first_steps(user) if step.is_done]
+    return [step.title for step in list_first_steps(user) if step.is_done]
 
 
 def test_says_when_no_worker_lives(client, ann):
@@ -230,11 +241,11 @@ def test_the_demo_agents_are_steps_until_each_was_tried(client):
     user = User.objects.get()
     client.force_login(user)
     agent = Agent.objects.get(slug="hasty-planner")
-    make_run(user, agent=agent, status="stopped", stop_reason="iterations")
+    make_run(user, agent=agent, status="limit_reached", stop_reason="iterations")
 
     page = text(client)
 
-    for words in ("Answer a question", "Resume a run", "Fork a run that failed"):
+    for words in ("Approve a call", "Resume a run", "Fork a failed run"):
         assert words in page
     assert f'href="/agents/{agent.pk}/"' in page
     resume_run(Run.objects.get(), by=user, limits={"max_iterations": 5})
@@ -242,15 +253,15 @@ def test_the_demo_agents_are_steps_until_each_was_tried(client):
 
 
 def test_says_how_many_of_the_runs_now_are_listed(client, ann):
-    for _ in range(LAST + 1):
+    for _ in range(MAX_ROWS + 1):
         make_run(ann, status="running")
     make_run(ann)
 
     page = text(client).split('id="home-running"')[1].split("</section>")[0]
 
-    assert f'<span class="count">{LAST + 2}</span>' in page
-    assert "9 running, 1 queued" in page
-    assert f"The first {LAST} of {LAST + 2}." in page
+    assert f'<span class="count">{MAX_ROWS + 2}</span>' in page
+    assert "9 running · 1 queued" in page
+    assert f"Showing {MAX_ROWS} of {MAX_ROWS + 2}" in page
 
 
 def test_the_last_runs_stand_in_the_order_of_the_times_shown(client, ann):
@@ -288,12 +299,12 @@ def test_one_slow_run_leaves_the_usual_ones_legible(client, ann):
 
     assert all(f">{tick}</text>" in page for tick in ("10 s", "10 min", "10 h"))
     assert "median 18 s" in page
-    assert "95 % within 1 h 7 min" in page
+    assert "95% within 1 h 7 min" in page
 
 
 def test_the_axis_of_durations_ends_around_what_it_shows():
-    fast, wide = scale_of([0.01]), scale_of([0.5, 400_000])
+    fast, wide = fit_log_scale([0.01]), fit_log_scale([0.5, 400_000])
 
     assert [tick.word for tick in fast.ticks()] == ["0.1 s", "1 s"]
-    assert fast.height_of(0.01) == BASE
-    assert wide.height_of(400_000) == TOP
+    assert fast.get_y(0.01) == BASE
+    assert wide.get_y(400_000) == TOP

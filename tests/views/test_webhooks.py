@@ -11,7 +11,11 @@ from django.conf import settings
 from django.utils import timezone
 
 from runs.models import Delivery, Webhook
-from runs.services.sign_delivery import new_secret, secrets_of, signed_headers
+from runs.services.webhooks.sign import (
+    build_signature_headers,
+    generate_webhook_secret,
+    get_signing_secrets,
+)
 from tests.make import (
     make_agent,
     make_delivery,
@@ -36,11 +40,11 @@ def page_of(client, address: str) -> str:
     return client.get(address).content.decode()
 
 
-def test_an_empty_list_says_what_it_is_for(client, ann):
-    assert "Nobody is told yet" in page_of(client, "/webhooks/")
+def test_an_empty_list_explains_webhooks(client, ann):
+    assert "No webhooks yet" in page_of(client, "/webhooks/")
 
 
-def test_the_list_says_how_each_does_and_hides_what_is_someone_elses(client, ann):
+def test_the_list_shows_states_and_hides_webhooks_of_others(client, ann):
     make_webhook(ann, name="Good one")
     make_webhook(ann, failing_since=timezone.now() - timedelta(hours=3))
     make_webhook(ann, is_on=False)
@@ -48,20 +52,20 @@ def test_the_list_says_how_each_does_and_hides_what_is_someone_elses(client, ann
     page = re.sub("<[^>]+>", "", page_of(client, "/webhooks/"))
 
     assert "Good one" in page
-    assert "failing for 3 h" in page
-    assert "paused" in page
+    assert "Failing for 3 h" in page
+    assert "Paused" in page
     assert "Not mine" not in page
 
 
-def test_the_list_says_when_something_happened_last(client, ann):
+def test_the_list_shows_the_time_of_the_last_event(client, ann):
     make_webhook(ann)
-    assert "none yet" in page_of(client, "/webhooks/")
+    assert "None yet" in page_of(client, "/webhooks/")
 
     make_delivery(make_webhook(ann), created_at=timezone.now() - timedelta(hours=3))
     page = re.sub("<[^>]+>", "", page_of(client, "/webhooks/"))
 
     assert "Last event" in page
-    assert "event 3 h ago" in page
+    assert "Last event 3 h ago" in page
 
 
 def test_a_superuser_sees_all(client):
@@ -73,7 +77,7 @@ def test_a_superuser_sees_all(client):
     assert "bea" in page
 
 
-def test_the_account_menu_leads_there(client, ann):
+def test_the_account_menu_links_to_webhooks(client, ann):
     assert 'href="/webhooks/"' in page_of(client, "/")
 
 
@@ -81,7 +85,7 @@ def test_a_new_webhook_shows_its_secret_once(client, ann):
     answer = client.post("/webhooks/new/", GOOD)
 
     webhook = Webhook.objects.get()
-    secret = secrets_of(webhook)[0]
+    secret = get_signing_secrets(webhook)[0]
     assert answer.headers["Location"] == f"/webhooks/{webhook.pk}/"
     assert (webhook.owner, webhook.url()) == (ann, GOOD["url"])
     assert webhook.host == "https://hooks.example"
@@ -102,13 +106,17 @@ def test_the_page_of_another_webhook_shows_no_secret(client, ann):
 @pytest.mark.parametrize(
     ("field", "value", "says"),
     [
-        pytest.param("name", "", "Give it a name.", id="no-name"),
-        pytest.param("url", "", "fill it in.", id="no-address"),
-        pytest.param("url", "no url", "is no web address", id="no-url"),
-        pytest.param("url", "ftp://x/", "is no web address", id="scheme"),
-        pytest.param("url", "https://x/?a=b c", "is no web address", id="space"),
-        pytest.param("url", "https://x/#a", "is no web address", id="fragment"),
-        pytest.param("url", "http://u:pw@h/", "Leave name", id="password"),
+        pytest.param("name", "", "Enter a name.", id="no-name"),
+        pytest.param("url", "", "Enter a value for", id="no-address"),
+        pytest.param("url", "no url", "is not a valid web address", id="no-url"),
+        pytest.param("url", "ftp://x/", "is not a valid web address", id="scheme"),
+        pytest.param(
+            "url", "https://x/?a=b c", "is not a valid web address", id="space"
+        ),
+        pytest.param(
+            "url", "https://x/#a", "is not a valid web address", id="fragment"
+        ),
+        pytest.param("url", "http://u:pw@h/", "Remove the user name", id="password"),
         pytest.param("url", "http://169.254.169.254/", "hand out cred", id="metadata"),
         pytest.param(
             "url", "http://metadata.goog/x", "hand out cred", id="metadata-name"
@@ -128,12 +136,14 @@ def test_the_page_of_another_webhook_shows_no_secret(client, ann):
             "application&#x27;s own",
             id="own",
         ),
-        pytest.param("events", [], "Choose one or more.", id="no-event"),
+        pytest.param("events", [], "Select at least one event.", id="no-event"),
         pytest.param("events", ["run.x"], "Select a valid choice", id="event"),
         pytest.param("shape", "xml", "Select a valid choice", id="shape"),
     ],
 )
-def test_says_what_is_wrong_and_keeps_what_was_typed(client, ann, field, value, says):
+def test_invalid_input_is_explained_and_kept_in_the_form(
+    client, ann, field, value, says
+):
     answer = client.post("/webhooks/new/", GOOD | {field: value})
 
     page = answer.content.decode()
@@ -143,14 +153,14 @@ def test_says_what_is_wrong_and_keeps_what_was_typed(client, ann, field, value, 
     assert not Webhook.objects.exists()
 
 
-def test_an_address_that_the_operator_lists_is_taken(client, ann, settings):
+def test_a_private_address_allowed_by_the_operator_is_accepted(client, ann, settings):
     settings.PRIVATE_HOSTS = "webhook=10.1.2.3"
     client.post("/webhooks/new/", GOOD | {"url": "http://10.1.2.3/hook"})
 
     assert Webhook.objects.get().host == "http://10.1.2.3"
 
 
-def test_only_a_superuser_may_ask_for_the_runs_of_everyone(client, ann):
+def test_only_a_superuser_may_select_the_runs_of_all_users(client, ann):
     client.post("/webhooks/new/", GOOD | {"everything": "on"})
     assert not Webhook.objects.get().everything
 
@@ -168,7 +178,7 @@ def test_an_agent_one_may_not_use_cannot_be_chosen(client, ann):
     assert Webhook.objects.get().agent == mine
 
 
-def test_a_change_keeps_owner_and_secret(client):
+def test_editing_keeps_owner_and_secret(client):
     webhook = make_webhook()
     secret = webhook.sealed_secret
     client.force_login(make_user(is_superuser=True))
@@ -182,7 +192,7 @@ def test_a_change_keeps_owner_and_secret(client):
     assert (changed.owner, changed.sealed_secret) == (webhook.owner, secret)
 
 
-def test_an_address_that_is_not_typed_again_stays(client, ann):
+def test_an_empty_url_keeps_the_stored_one(client, ann):
     webhook = make_webhook(ann)
     client.post(f"/webhooks/{webhook.pk}/edit/", GOOD | {"url": ""})
 
@@ -190,7 +200,7 @@ def test_an_address_that_is_not_typed_again_stays(client, ann):
     assert (changed.name, changed.url()) == ("Night watch", "https://a.example/hook")
 
 
-def test_an_address_that_cannot_be_read_any_more_is_asked_for(client, ann):
+def test_an_unreadable_url_has_to_be_entered_again(client, ann):
     webhook = make_webhook(ann)
     Webhook.objects.update(sealed_url="not sealed with our key")
     refused = client.post(f"/webhooks/{webhook.pk}/edit/", GOOD | {"url": ""})
@@ -199,7 +209,7 @@ def test_an_address_that_cannot_be_read_any_more_is_asked_for(client, ann):
     assert Webhook.objects.get().name == webhook.name
 
 
-def test_an_archived_agent_stays_chosen(client, ann):
+def test_an_archived_agent_stays_selected(client, ann):
     agent = make_agent(ann, archived_at=timezone.now())
     webhook = make_webhook(ann, agent=agent)
     client.post(f"/webhooks/{webhook.pk}/edit/", GOOD | {"agent": agent.pk})
@@ -207,57 +217,57 @@ def test_an_archived_agent_stays_chosen(client, ann):
     assert Webhook.objects.get().agent == agent
 
 
-def test_the_page_tells_of_each_delivery_in_words(client, ann):
+def test_the_page_describes_each_delivery(client, ann):
     webhook = make_webhook(ann)
     run = make_run(ann, status="failed")
     make_delivery(
         webhook,
         run,
         attempts=3,
-        answered=500,
-        answer="<b>oops</b>",
-        error="It answered 500.",
+        response_status=500,
+        response_text="<b>oops</b>",
+        error="The server responded with 500.",
         duration_ms=34,
-        not_before=timezone.now() + timedelta(minutes=5, seconds=30),
+        available_at=timezone.now() + timedelta(minutes=5, seconds=30),
     )
     page = page_of(client, f"/webhooks/{webhook.pk}/")
     words = " ".join(re.sub("<[^>]+>", "", page).split())
 
     assert f'href="/runs/{run.pk}/"' in page
-    assert "It answered 500." in words
-    assert "3 attempts, the last took 34 ms, the next in 5 min" in words
+    assert "The server responded with 500." in words
+    assert "3 attempts · Last attempt took 34 ms · Next attempt in 5 min" in words
     assert "&lt;b&gt;oops&lt;/b&gt;" in page
 
 
-def test_an_attempt_that_should_have_come_is_due(client, ann):
+def test_an_overdue_attempt_is_shown_as_due(client, ann):
     webhook, late = make_webhook(ann), timezone.now() - timedelta(seconds=90)
-    make_delivery(webhook, attempts=2, not_before=late)
+    make_delivery(webhook, attempts=2, available_at=late)
     page = re.sub("<[^>]+>", "", page_of(client, f"/webhooks/{webhook.pk}/"))
 
-    assert "the next due 1 min ago" in page
+    assert "Next attempt due 1 min ago" in page
 
 
-def test_the_example_on_the_page_knows_what_is_genuine(client, ann):
+def test_the_example_on_the_page_verifies_signatures(client, ann):
     webhook = make_webhook(ann)
     page = page_of(client, f"/webhooks/{webhook.pk}/")
     code = html.unescape(re.search(r"<pre[^>]*>(import.*?)</pre>", page, re.S)[1])
     example: dict[str, Any] = {}
     exec(code, example)
-    (key,) = secrets_of(webhook)
+    (key,) = get_signing_secrets(webhook)
     now = int(time.time())
 
     def is_genuine(*, keys=(key,), at=now, body=b"{}"):
-        sent = signed_headers(list(keys), id="msg_1", timestamp=at, body=b"{}")
+        sent = build_signature_headers(list(keys), id="msg_1", timestamp=at, body=b"{}")
         return example["is_genuine"](key, sent, body)
 
     assert is_genuine()
-    assert is_genuine(keys=(new_secret(), key))
-    assert not is_genuine(keys=(new_secret(),))
+    assert is_genuine(keys=(generate_webhook_secret(), key))
+    assert not is_genuine(keys=(generate_webhook_secret(),))
     assert not is_genuine(body=b"[]")
     assert not is_genuine(at=now - 3600)
 
 
-def test_htmx_gets_the_part_which_asks_again_only_while_something_is_due(client, ann):
+def test_the_part_polls_only_while_a_delivery_is_due(client, ann):
     webhook = make_webhook(ann)
     address = f"/webhooks/{webhook.pk}/"
     calm = client.get(address, headers={"hx-request": "true"}).content.decode()
@@ -270,14 +280,14 @@ def test_htmx_gets_the_part_which_asks_again_only_while_something_is_due(client,
     assert "every 2s" in busy
 
 
-def test_a_test_is_put_on_its_way_but_not_while_paused(client, ann):
+def test_a_test_is_sent_unless_the_webhook_is_paused(client, ann):
     webhook = make_webhook(ann)
     client.post(f"/webhooks/{webhook.pk}/test/")
     Webhook.objects.update(is_on=False)
     answer = client.post(f"/webhooks/{webhook.pk}/test/", follow=True)
 
     assert [one.event for one in Delivery.objects.all()] == ["test"]
-    assert "It is paused." in answer.content.decode()
+    assert "The webhook is paused." in answer.content.decode()
 
 
 def test_a_delivery_is_sent_again(client, ann):
@@ -289,38 +299,39 @@ def test_a_delivery_is_sent_again(client, ann):
     assert (delivery.status, delivery.attempts) == ("waiting", 0)
 
 
-def test_what_is_under_way_is_not_sent_again(client, ann):
+def test_an_attempt_in_progress_is_not_sent_again(client, ann):
     webhook = make_webhook(ann)
     until = timezone.now() + timedelta(seconds=30)
-    delivery = make_delivery(webhook, attempts=1, taken_until=until)
+    delivery = make_delivery(webhook, attempts=1, lease_until=until)
     address = f"/webhooks/{webhook.pk}/deliveries/{delivery.pk}/again/"
 
     assert (
-        "An attempt is under way" in client.post(address, follow=True).content.decode()
+        "An attempt is in progress"
+        in client.post(address, follow=True).content.decode()
     )
 
 
-def test_it_is_paused_and_goes_on(client, ann):
+def test_a_webhook_is_paused_and_resumed(client, ann):
     webhook = make_webhook(ann)
     for asked in ("0", "1"):
         client.post(f"/webhooks/{webhook.pk}/switch/", {"on": asked})
         assert Webhook.objects.get().is_on is (asked == "1")
 
 
-def test_a_new_secret_is_shown_once_and_the_old_one_signs_on(client, ann):
+def test_a_new_secret_is_shown_once_and_the_old_one_keeps_signing(client, ann):
     webhook = make_webhook(ann)
-    old = secrets_of(webhook)[0]
+    old = get_signing_secrets(webhook)[0]
     client.post(f"/webhooks/{webhook.pk}/rotate/")
-    new = secrets_of(Webhook.objects.get())[0]
+    new = get_signing_secrets(Webhook.objects.get())[0]
     first, second = (page_of(client, f"/webhooks/{webhook.pk}/") for _ in range(2))
 
     assert new != old
     assert new in first
     assert new not in second
-    assert "signs too until" in second
+    assert "also signs until" in second
 
 
-def test_it_is_deleted_after_a_question(client, ann):
+def test_deleting_asks_for_confirmation(client, ann):
     webhook = make_webhook(ann, name="Night watch")
     address = f"/webhooks/{webhook.pk}/delete/"
     asked = page_of(client, address)
@@ -328,7 +339,7 @@ def test_it_is_deleted_after_a_question(client, ann):
     answer = client.post(address, follow=True).content.decode()
 
     assert "Delete Night watch?" in asked
-    assert "Night watch is deleted." in answer
+    assert "Webhook Night watch deleted." in answer
     assert not Webhook.objects.exists()
 
 
@@ -355,7 +366,7 @@ def test_a_delivery_of_another_webhook_is_not_found(client, ann):
     assert client.post(address).status_code == 404
 
 
-def test_what_opens_a_form_is_called_edit(client, ann):
+def test_the_link_to_the_form_is_called_edit(client, ann):
     webhook = make_webhook(ann, name="Helpdesk")
 
     page = client.get(f"/webhooks/{webhook.pk}/").content.decode()

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import QueueSample
-from runs.views.queue_chart import queue_chart, round_wait, wait_ticks
+from runs.views.charts.queue import build_queue_chart, build_wait_ticks, round_up_wait
 from tests.make import make_run, make_user, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -39,8 +39,8 @@ def test_says_what_to_do_where_none_lives_and_how_the_last_ended(client):
     page = client.get("/workers/").content.decode()
 
     assert "make run" in page
-    assert "no more signs of life" in page
-    assert "stopped in order" in page
+    assert "no further heartbeat" in page
+    assert "clean shutdown" in page
 
 
 def test_counts_the_queue(client):
@@ -49,7 +49,7 @@ def test_counts_the_queue(client):
 
     page = client.get("/workers/").content.decode()
 
-    assert "No worker is running, 2 waiting" in page
+    assert "No worker is running, 2 runs waiting" in page
 
 
 def test_says_what_each_worker_does_now(client):
@@ -77,7 +77,7 @@ def test_draws_how_long_the_queue_has_waited(client):
 
     page = client.get("/workers/").content.decode()
 
-    assert "at most, with 5 queued at most" in page
+    assert "maximum, with at most 5 runs queued" in page
     assert "the oldest for 12 s" in page
     assert "No worker was running" in page
 
@@ -89,7 +89,7 @@ def test_the_drawing_fills_its_axis_from_a_day_ago_until_now():
         for ago in (timedelta(hours=24, seconds=-1), timedelta())
     )
 
-    chart = queue_chart([first, last], now=now)
+    chart = build_queue_chart([first, last], now=now)
 
     (begin, *_), (end, *_) = chart.bars
     assert float(begin) == 0
@@ -123,7 +123,7 @@ def test_a_run_whose_worker_is_gone_is_told_from_those_at_work(client):
     page = client.get("/workers/").content.decode()
 
     assert "1 lost its worker" in page
-    assert "1 run not taken over yet" in page.split('id="worker-gone"')[1]
+    assert "1 run not yet taken over" in page.split('id="worker-gone"')[1]
 
 
 @pytest.mark.parametrize(
@@ -131,4 +131,4 @@ def test_a_run_whose_worker_is_gone_is_told_from_those_at_work(client):
     [(0.4, "1 s"), (30, "40 s"), (50, "1 min"), (2000, "40 min"), (90_000, "2 d")],
 )
 def test_the_axis_of_waits_ends_at_a_round_time(seconds, words):
-    assert wait_ticks(round_wait(seconds))[-1].word == words
+    assert build_wait_ticks(round_up_wait(seconds))[-1].word == words

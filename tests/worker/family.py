@@ -1,9 +1,9 @@
 """Makers for agents that call one another, and for runs that wait for children."""
 
 from runs.models import Agent, AgentTool, Run
-from runs.services.check_invariants import check_invariants
+from runs.services.health.invariants import check_invariants
 from tests.fakes.model_server import FakeServer
-from tests.services.run_parts import agent_on, go_on
+from tests.worker.run_parts import agent_on, go_on
 
 
 def caller_of(

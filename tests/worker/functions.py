@@ -13,6 +13,8 @@ from tools.registry import ToolContext, tool
 
 mails: list[str] = []
 """What `send_mail` has sent, in this process."""
+counted: list[str] = []
+"""The calls of `count_call`, in this process."""
 together = threading.Barrier(3, timeout=5)
 """Lets three calls pass only side by side."""
 
@@ -34,6 +36,15 @@ def send_mail(to: str) -> str:
 def pay_out(amount: float, rate: float) -> str:
     """Pay an amount: a side effect."""
     return f"paid {amount} at {rate}"
+
+
+@tool(effect="read")
+def count_call(label: str) -> str:
+    """Note the call; the first one of `b` fails."""
+    counted.append(label)
+    if counted == ["b"]:
+        raise ToolFailed("Try again.")
+    return label
 
 
 @tool(effect="read")

@@ -6,13 +6,13 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from runs.models import Agent, AgentTool, Run
-from runs.services.execute_run import execute_run
-from runs.services.start_run import start_run
+from runs.services.runs.start import start_run
+from runs.worker.execute_run import execute_run
 from tests.fakes.model_server import Exchange, FakeServer, Fault
 from tests.make import make_agent, make_provider, make_tool, make_user
-from tests.services import functions  # noqa: F401  (registers the tools)
+from tests.worker import functions  # noqa: F401  (registers the tools)
 from tools.models import Tool
-from tools.registry import registered
+from tools.registry import get_registered_functions
 
 
 def answering(status: int, **headers: str) -> Fault:
@@ -48,12 +48,17 @@ def args(arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def function_tool(owner: User, name: str, **fields: Any) -> Tool:
-    """Make the tool of one function that the tests have registered."""
-    path, function = next(
-        (path, function)
-        for path, function in registered().items()
-        if path.startswith("tests.") and path.endswith(f":{name}")
+    """Make the tool of a registered function, first of those of this folder."""
+    registered = get_registered_functions()
+    own = f"tests.worker.functions:{name}"
+    path = next(
+        path
+        for path in (own, *registered)
+        if path in registered
+        and path.startswith("tests.")
+        and path.endswith(f":{name}")
     )
+    function = registered[path]
     defaults = {
         "name": name,
         "config": {"function": path},

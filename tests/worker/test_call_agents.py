@@ -3,17 +3,17 @@
 import pytest
 
 from runs.models import AgentStep, AgentTool, Run
-from runs.services.answer_decision import approve_step, reject_step
-from runs.services.cancel_run import cancel_run
+from runs.services.agents.publish import publish_agent
+from runs.services.approvals.answer import approve_step, reject_step
 from runs.services.errors import CannotResume
-from runs.services.move import move
-from runs.services.publish_agent import publish_agent
-from runs.services.resume_run import resume_run
-from runs.services.sweep import sweep
+from runs.services.runs.cancel import cancel_run
+from runs.services.runs.resume import resume_run
+from runs.store.transitions import transition
+from runs.worker.sweep import sweep
 from tests.fakes.model_server import model_server
 from tests.make import make_prompt, make_user
-from tests.services.family import caller_of, children_of, finished, sound
-from tests.services.run_parts import (
+from tests.worker.family import caller_of, children_of, finished, sound
+from tests.worker.run_parts import (
     agent_on,
     ask_before,
     call,
@@ -130,7 +130,9 @@ def test_the_newest_published_version_answers():
 
 ENDS = [
     pytest.param(["", "", ""], "failed: The reply is empty", id="failed"),
-    pytest.param([call("add", a=1, b=1)] * 2, "its limit of rounds", id="stopped"),
+    pytest.param(
+        [call("add", a=1, b=1)] * 2, "its limit of rounds", id="limit_reached"
+    ),
 ]
 
 
@@ -167,8 +169,8 @@ def test_a_child_that_a_person_stops_answers_so_and_the_parent_goes_on():
     assert run.output == "Without it."
     said = run.steps.get().observation
     assert said == (
-        f"The agent 'Scout' was stopped by {run.owner.username} before it had an "
-        "answer."
+        f"The agent 'Scout' was canceled by {run.owner.username} before it had a "
+        "result."
     )
 
 
@@ -188,8 +190,8 @@ def test_stop_goes_down_to_children_and_grandchildren():
 
         for one in (run, child, grandchild):
             one.refresh_from_db()
-            assert (one.status, one.cancelled_by) == ("cancelled", run.owner)
-    assert AgentStep.objects.filter(status="cancelled").count() == 2
+            assert (one.status, one.canceled_by) == ("canceled", run.owner)
+    assert AgentStep.objects.filter(status="canceled").count() == 2
     sound()
 
 
@@ -211,7 +213,7 @@ def test_what_children_use_counts_to_the_parent_and_its_budget():
     assert run.output_tokens == own.output_tokens + child.output_tokens
     assert run.model_calls == 2
     assert own.input_tokens + own.output_tokens < 600 < run.steps.get().usage["tokens"]
-    assert (run.status, run.stop_reason) == ("stopped", "tokens")
+    assert (run.status, run.stop_reason) == ("limit_reached", "tokens")
 
 
 def test_waiting_for_a_child_is_no_working_time():
@@ -333,9 +335,9 @@ def lock_out(agent):
 
 
 CHANGES = [
-    pytest.param(archive, "was archived", id="archived"),
-    pytest.param(withdraw, "may not use the agent 'Scout' any more", id="withdrawn"),
-    pytest.param(lock_out, "has no access any more", id="locked-out"),
+    pytest.param(archive, "is archived", id="archived"),
+    pytest.param(withdraw, "can no longer use the agent 'Scout'", id="withdrawn"),
+    pytest.param(lock_out, "is disabled", id="locked-out"),
 ]
 
 
@@ -451,7 +453,7 @@ def test_an_ended_child_is_not_resumed_behind_its_parents_back():
         scout = agent_on(below, slug="scout", executor={"handle_parsing_errors": False})
         run = finished(started(caller_of(above, scout)))
 
-    with pytest.raises(CannotResume, match="Run it again instead"):
+    with pytest.raises(CannotResume, match="Run the agent again instead"):
         resume_run(children_of(run)[0], by=run.owner)
 
 
@@ -463,7 +465,7 @@ def test_a_parent_that_fails_takes_its_children_along():
         run = executed(caller)
         cancel_run(run)
 
-    assert {child.status for child in children_of(run)} == {"cancelled"}
+    assert {child.status for child in children_of(run)} == {"canceled"}
     sound()
 
 
@@ -544,5 +546,5 @@ def test_a_child_that_was_deleted_with_its_caller_ends_quietly():
         (child,) = children_of(run)
         Run.objects.filter(pk=run.pk).delete()
 
-    assert not move(child, to="cancelled")
+    assert not transition(child, to="canceled")
     assert not Run.objects.exists()

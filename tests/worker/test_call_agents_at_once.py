@@ -3,14 +3,14 @@
 import pytest
 
 from runs.models import Run
-from runs.services.cancel_run import cancel_run
-from runs.services.end_run import end_cancelled
-from runs.services.heartbeat import beat
-from runs.services.held import Held, Process
-from runs.services.move import move
+from runs.services.runs.cancel import cancel_run
+from runs.services.runs.end import end_canceled
+from runs.store.claims import ClaimedRun, WorkerState
+from runs.store.transitions import transition
+from runs.worker.heartbeat import send_heartbeat
 from tests.make import make_call, make_run, make_step, make_worker
-from tests.services.family import sound
 from tests.threads import at_once
+from tests.worker.family import sound
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,7 +35,7 @@ def family(**fields: object) -> tuple[Run, list[Run]]:
 
 
 def succeed(child: Run) -> bool:
-    return move(child, to="succeeded", fence=1, output="Sunny.")
+    return transition(child, to="succeeded", fence=1, output="Sunny.")
 
 
 def test_the_last_of_them_wakes_the_caller_and_all_are_counted():
@@ -57,28 +57,28 @@ def test_a_stop_of_the_caller_waits_for_nobody_in_a_circle():
     at_once(lambda: cancel_run(parent), *ending)
     for child in children[3:]:  # their workers hear of it and end them
         assert Run.objects.get(pk=child.pk).cancel_requested_at is not None
-        end_cancelled(child, fence=1)
+        end_canceled(child, fence=1)
 
     parent.refresh_from_db()
-    assert parent.status == "cancelled"
+    assert parent.status == "canceled"
     assert parent.model_calls == 1 + CHILDREN
     sound()
 
 
 def test_signs_of_life_do_not_stand_in_the_way_of_ends():
-    process = Process()
+    process = WorkerState()
     process.worker = make_worker()
     parent, children = family(status="running")
     everyone = Run.objects.filter(pk__in=[parent.pk, *(one.pk for one in children)])
     everyone.update(worker=process.worker)
     for one in everyone:
-        process.hold(Held(one.pk, one.fence))
+        process.add_claim(ClaimedRun(one.pk, one.fence))
     ending = [lambda child=child: succeed(child) for child in children]
 
-    at_once(lambda: [beat(process) for _ in range(20)], *ending)
+    at_once(lambda: [send_heartbeat(process) for _ in range(20)], *ending)
 
     assert {Run.objects.get(pk=child.pk).status for child in children} == {"succeeded"}
     for child in children:
-        process.drop(process.held[child.pk])
-    assert beat(process)
+        process.remove_claim(process.claims[child.pk])
+    assert send_heartbeat(process)
     sound()

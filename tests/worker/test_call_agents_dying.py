@@ -9,11 +9,11 @@ import pytest
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from runs.models import Run
-from runs.services.execute_run import execute_run
-from runs.services.held import process
+from runs.store.claims import worker_state
+from runs.worker.execute_run import execute_run
 from tests.fakes.model_server import model_server
-from tests.services.family import caller_of, children_of, sound
-from tests.services.run_parts import agent_on, call, calls, started
+from tests.worker.family import caller_of, children_of, sound
+from tests.worker.run_parts import agent_on, call, calls, started
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -72,7 +72,7 @@ def crash(root: Run, commits: int, monkeypatch: pytest.MonkeyPatch) -> bool:
         with killed_after(commits, monkeypatch):
             work_off(root)
     except KillNine:
-        process.held.clear()
+        worker_state.claims.clear()
         Run.objects.filter(status="running").update(lease_until="2020-01-01T00:00:00Z")
         return True
     return False

@@ -3,10 +3,10 @@
 import pytest
 
 from runs.models import Run
-from runs.services.resume_run import resume_run
+from runs.services.runs.resume import resume_run
 from tests.fakes.model_server import model_server
-from tests.services import functions
-from tests.services.run_parts import agent_on, call, executed, go_on
+from tests.worker import functions
+from tests.worker.run_parts import agent_on, call, executed, go_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,4 +30,6 @@ def test_a_limit_is_counted_over_a_resume():
     assert (run.status, functions.mails) == ("succeeded", ["ann"])
     told = run.steps.get(index=1)
     assert told.has_failed
-    assert told.observation == ("'send_mail' may be called once in a run, and it was.")
+    assert told.observation == (
+        "The limit is reached: 'send_mail' may be called once per run."
+    )

@@ -6,13 +6,13 @@ import pytest
 from django.utils import timezone
 
 from runs.models import AgentStep, Resume, Run
-from runs.services import run_tools
-from runs.services.held import process
-from runs.services.rebuild_prompt import rebuild_prompt
-from runs.services.resume_run import resume_run
+from runs.services.runs.rebuild_prompt import rebuild_prompt
+from runs.services.runs.resume import resume_run
+from runs.store.claims import worker_state
+from runs.worker import run_tools
 from tests.fakes.model_server import model_server
-from tests.services.functions import mails
-from tests.services.run_parts import (
+from tests.worker.functions import mails
+from tests.worker.run_parts import (
     FAULTS,
     agent_on,
     call,
@@ -81,7 +81,7 @@ def test_parks_for_a_long_wait():
         run = executed(agent_on(server))
 
     assert run.status == "waiting"
-    assert run.not_before > timezone.now() + timedelta(seconds=30)
+    assert run.available_at > timezone.now() + timedelta(seconds=30)
     assert run.lease_until is None
 
 
@@ -90,7 +90,7 @@ def test_stops_at_its_limit_and_says_so():
     with model_server(script=script) as server:
         run = executed(agent_on(server, "add", executor={"max_iterations": 2}))
 
-    assert (run.status, run.stop_reason) == ("stopped", "iterations")
+    assert (run.status, run.stop_reason) == ("limit_reached", "iterations")
     assert run.steps.count() == 2
 
 
@@ -202,10 +202,10 @@ def test_a_worker_that_was_frozen_before_a_side_effect_leaves_it_to_others(
     names, monkeypatch
 ):
     def freeze():
-        for held in process.now():
-            held.wrote_at -= 1000
+        for claim in worker_state.list_claims():
+            claim.last_write_at -= 1000
 
-    monkeypatch.setattr(run_tools, "give_back", freeze)
+    monkeypatch.setattr(run_tools, "release_connection", freeze)
     arguments = {"send_mail": {"to": "ann"}, "add": {"a": 1, "b": 2}}
     reply = calls(*(call(name, **arguments[name]) for name in names))
     mails.clear()
@@ -220,13 +220,13 @@ def test_a_worker_that_was_frozen_before_a_side_effect_leaves_it_to_others(
 def test_a_side_effect_begins_where_the_reply_is_old_and_the_run_still_ours(
     monkeypatch,
 ):
-    answer = run_tools.ToolRunner.answer
+    answer = run_tools.ToolRunner.run_calls
 
     def answered_late(self, effect, rows):
-        self.held.wrote_at -= 1000
+        self.claim.last_write_at -= 1000
         return answer(self, effect, rows)
 
-    monkeypatch.setattr(run_tools.ToolRunner, "answer", answered_late)
+    monkeypatch.setattr(run_tools.ToolRunner, "run_calls", answered_late)
     mails.clear()
     with model_server(script=[call("send_mail", to="ann"), "Sent."]) as server:
         run = executed(agent_on(server, "send_mail"))
@@ -238,7 +238,7 @@ def test_gives_a_run_up_that_kills_its_worker_again_and_again():
     with model_server(script=[call("add", a=1, b=2), "Never asked."]) as server:
         run = executed(agent_on(server, "add"))
         lose_worker(run)
-        Run.objects.filter(pk=run.pk).update(rescues=2)
+        Run.objects.filter(pk=run.pk).update(recoveries=2)
         go_on(run)
 
     assert (run.status, run.error_code) == ("failed", "crashed_repeatedly")
@@ -273,7 +273,7 @@ def test_every_prompt_can_be_rebuilt_as_it_was_sent():
         run = executed(agent_on(server, "add"))
 
     rebuilt = [rebuild_prompt(row) for row in run.calls.all()]
-    assert [prompt.agrees for prompt in rebuilt if prompt] == [True] * 3
+    assert [prompt.matches_digest for prompt in rebuilt if prompt] == [True] * 3
     sent = server.requests[-1].body["messages"]
     assert len(rebuilt[-1].request.messages) == len(sent)
 
@@ -283,7 +283,7 @@ def test_a_changed_record_is_not_shown_as_what_was_sent():
         run = executed(agent_on(server, "add"))
     run.steps.update(observation="forged")
 
-    assert not rebuild_prompt(run.calls.get(number=1)).agrees
+    assert not rebuild_prompt(run.calls.get(number=1)).matches_digest
 
 
 def test_uses_the_frozen_tool_after_an_edit():

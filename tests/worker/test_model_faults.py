@@ -6,12 +6,12 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run
-from runs.services.check_invariants import check_invariants
-from runs.services.sweep import sweep
+from runs.services.health.invariants import check_invariants
+from runs.worker.sweep import sweep
 from tests.fakes.faults import FAULTS
 from tests.fakes.model_server import model_server
 from tests.make import make_provider, make_user
-from tests.services.run_parts import agent_on, executed, go_on
+from tests.worker.run_parts import agent_on, executed, go_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,7 +47,7 @@ FAILED = {
     "400": ("bad_request", "Correct the model or the parameters of the agent"),
     "401": ("auth", "Check the key of provider"),
     "403": ("auth", "Check the key of provider"),
-    "404": ("not_found", "Pick one it offers"),
+    "404": ("not_found", "Select another model"),
     "404-page": ("not_found", "Check the base URL of provider"),
     "413": ("context_too_long", "Shorten the question"),
     "quota": ("rate_limit", "Add credit there"),
@@ -121,7 +121,7 @@ def run_with(fault, *then, **fields):
 @pytest.fixture
 def quick(monkeypatch):
     """Wait hardly at all before a second attempt."""
-    monkeypatch.setattr("runs.llm.retry.FIRST_WAIT", 0.02)
+    monkeypatch.setattr("runs.llm.retry.BASE_DELAY", 0.02)
 
 
 @pytest.mark.parametrize("fault", RETRIED)
@@ -136,19 +136,19 @@ def test_a_second_attempt_gets_over_it(fault, quick):
 
 @pytest.mark.parametrize("fault", PARKED)
 def test_a_long_wait_is_spent_without_a_worker(fault, monkeypatch):
-    monkeypatch.setattr("runs.services.ask_model.LONGEST_SLEEP", 5.0)
+    monkeypatch.setattr("runs.worker.call_model.MAX_SLEEP_SECONDS", 5.0)
     with model_server(script=[{"fault": fault}, "Fine.", "Done."]) as server:
         agent = agent_at(server)
         run = executed(agent)
         assert (run.status, run.lease_until) == ("waiting", None)
-        wait = (run.not_before - timezone.now()).total_seconds()
+        wait = (run.available_at - timezone.now()).total_seconds()
         assert executed(agent).output == "Fine."
-        Run.objects.filter(pk=run.pk).update(not_before=LONG_AGO)
+        Run.objects.filter(pk=run.pk).update(available_at=LONG_AGO)
         sweep(free=0)
         go_on(run)
 
     assert wait > PARKED[fault] - 1
-    assert (run.status, run.output, run.not_before) == ("succeeded", "Done.", None)
+    assert (run.status, run.output, run.available_at) == ("succeeded", "Done.", None)
     assert list(check_invariants()) == []
 
 
@@ -181,7 +181,7 @@ def test_the_run_lives_with_it(fault):
 def test_a_reply_that_never_ends_is_ended_by_the_limit_of_time(fault):
     run = run_with(fault, executor={"max_execution_time": 1.0})
 
-    assert (run.status, run.stop_reason) == ("stopped", "time")
+    assert (run.status, run.stop_reason) == ("limit_reached", "time")
 
 
 def test_a_server_that_never_recovers_fails_the_run(quick):

@@ -8,18 +8,19 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from runs.models import AgentStep, ModelAttempt, Run
-from runs.services.answer_decision import approve_step, settle_outcome
-from runs.services.cancel_run import cancel_run
-from runs.services.commits import Cancelled, raise_seq, refuse_if_cancelled
-from runs.services.execute_run import Driver, execute_run
-from runs.services.heartbeat import write_usage
-from runs.services.held import Held, Process, process
-from runs.services.move import move
-from runs.services.redact import Choke
-from runs.services.resume_run import resume_run
+from runs.services.approvals.answer import approve_step, settle_outcome
+from runs.services.runs.cancel import cancel_run
+from runs.services.runs.resume import resume_run
+from runs.store.claims import ClaimedRun, WorkerState, worker_state
+from runs.store.commits import RunCanceled, increment_seq, raise_if_canceled
+from runs.store.sanitizer import Sanitizer
+from runs.store.transitions import transition
+from runs.worker.execute_run import RunDriver, execute_run
+from runs.worker.heartbeat import flush_tool_usage
 from tests.fakes.model_server import model_server
 from tests.make import make_decision, make_run, make_step
-from tests.services.run_parts import (
+from tests.worker import functions
+from tests.worker.run_parts import (
     FAULTS,
     agent_on,
     ask_before,
@@ -30,7 +31,6 @@ from tests.services.run_parts import (
     go_on,
     started,
 )
-from tests.timing import assert_quick, tries
 from tools.models import Tool
 
 KEY = "sk-very-secret-1234"
@@ -40,12 +40,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def test_a_stop_that_comes_while_a_run_parks_is_heard():
     run = make_run(status="running", fence=1)
-    held = Held(run.pk, 1)
+    claim = ClaimedRun(run.pk, 1)
     cancel_run(run)
 
-    raise_seq(held)
-    with pytest.raises(Cancelled):
-        refuse_if_cancelled(held)
+    increment_seq(claim)
+    with pytest.raises(RunCanceled):
+        raise_if_canceled(claim)
 
 
 def test_a_stop_during_the_last_call_before_a_question_ends_the_run():
@@ -55,8 +55,8 @@ def test_a_stop_during_the_last_call_before_a_question_ends_the_run():
         ask_before(agent, "send_mail")
         run = executed(agent)
 
-    assert run.status == "cancelled"
-    assert set(run.steps.values_list("status", flat=True)) == {"cancelled", "succeeded"}
+    assert run.status == "canceled"
+    assert set(run.steps.values_list("status", flat=True)) == {"canceled", "succeeded"}
 
 
 def test_a_run_goes_back_when_the_database_fails_a_reading(monkeypatch):
@@ -65,7 +65,7 @@ def test_a_run_goes_back_when_the_database_fails_a_reading(monkeypatch):
 
     with model_server(script=["Done."]) as server:
         run = started(agent_on(server))
-        monkeypatch.setattr(Driver, "drive", away)
+        monkeypatch.setattr(RunDriver, "drive", away)
         go_on(run)
         assert run.status == "queued"
         monkeypatch.undo()
@@ -79,12 +79,12 @@ def test_suspects_run_one_at_a_time(monkeypatch):
     with model_server(script=["Done."] * 2) as server:
         agent = agent_on(server)
         one, two = started(agent), started(agent)
-        gone = {"lease_until": "2020-01-01T00:00:00Z", "rescues": 1}
+        gone = {"lease_until": "2020-01-01T00:00:00Z", "recoveries": 1}
         Run.objects.update(status="running", **gone)
-        with process.turn:  # another one has it
+        with worker_state.crash_slot:  # another one has it
             execute_run(one.pk)
         assert Run.objects.get(pk=one.pk).fence == one.fence
-        monkeypatch.setattr("runs.bell.ring", rung.append)
+        monkeypatch.setattr("runs.wakeup.enqueue_run", rung.append)
         execute_run(two.pk)
 
     assert Run.objects.get(pk=two.pk).status == "succeeded"
@@ -95,7 +95,7 @@ def test_a_resumed_run_makes_the_calls_that_its_end_had_cancelled():
     script = [call("add", a=1, b=2), "It is 3."]
     with model_server(script=script) as server:
         run = executed(agent_on(server, "add"))
-        AgentStep.objects.filter(run=run).update(status="cancelled", observation="")
+        AgentStep.objects.filter(run=run).update(status="canceled", observation="")
         run.calls.filter(number=1).delete()
         Run.objects.filter(pk=run.pk).update(
             status="failed", output=None, next_number=1, error_code="internal"
@@ -126,27 +126,51 @@ def test_a_resumed_run_asks_again_for_what_was_never_approved():
 def test_an_error_text_that_no_database_takes_does_not_stop_the_heart():
     with model_server(script=[call("refuse_oddly"), "Fine."]) as server:
         run = executed(agent_on(server, "refuse_oddly"))
-        write_usage()
+        flush_tool_usage()
 
     assert run.status == "succeeded"
     assert Tool.objects.get(name="refuse_oddly").last_error != ""
 
 
 def test_a_sweep_that_looked_too_early_revives_nothing():
-    run = make_run(status="waiting", not_before=timezone.now())
+    run = make_run(status="waiting", available_at=timezone.now())
     Run.objects.filter(pk=run.pk).update(status="failed", ended_at=timezone.now())
 
-    assert not move(run, to="queued", only_from=("waiting",))
+    assert not transition(run, to="queued", only_from=("waiting",))
 
 
 def test_a_late_thread_does_not_take_the_lease_of_its_successor_along():
-    here, older, newer = Process(), Held(run_id=1, fence=1), Held(run_id=1, fence=2)
+    here, older, newer = (
+        WorkerState(),
+        ClaimedRun(run_id=1, fence=1),
+        ClaimedRun(run_id=1, fence=2),
+    )
 
-    here.hold(newer)
-    here.hold(older)
-    here.drop(older)
+    here.add_claim(newer)
+    here.add_claim(older)
+    here.remove_claim(older)
 
-    assert here.now() == [newer]
+    assert here.list_claims() == [newer]
+
+
+def test_a_successful_call_of_a_tool_with_retries_is_made_once():
+    functions.counted.clear()
+    with model_server(script=[call("count_call", label="a"), "Once."]) as server:
+        agent = agent_on(server, "count_call")
+        Tool.objects.update(retries=3)
+        run = executed(agent)
+
+    assert (run.steps.get().status, functions.counted) == ("succeeded", ["a"])
+
+
+def test_a_failed_call_of_a_tool_with_retries_is_made_again():
+    functions.counted.clear()
+    with model_server(script=[call("count_call", label="b"), "Twice."]) as server:
+        agent = agent_on(server, "count_call")
+        Tool.objects.update(retries=3)
+        run = executed(agent)
+
+    assert (run.steps.get().status, functions.counted) == ("succeeded", ["b", "b"])
 
 
 def test_a_slow_tool_that_is_tried_again_keeps_its_lease():
@@ -155,29 +179,29 @@ def test_a_slow_tool_that_is_tried_again_keeps_its_lease():
         agent = agent_on(server, "hang")
         Tool.objects.update(retries=2)
         run = started(agent)
-        hold = process.hold
+        hold = worker_state.add_claim
         try:
-            process.hold = lambda held: (deadlines.append(held), hold(held))
+            worker_state.add_claim = lambda claim: (
+                deadlines.append(claim),
+                hold(claim),
+            )
             began = time.monotonic()
             go_on(run)
         finally:
-            process.hold = hold
+            worker_state.add_claim = hold
 
     assert run.steps.get().status == "failed"
     assert time.monotonic() - began > 0.85  # three times 0.3 s
     assert deadlines[0].deadline is None
 
 
-@tries(4)
 def test_the_tries_of_a_call_end_with_the_runs_time():
     with model_server(script=[call("hang")]) as server:
         agent = agent_on(server, "hang", executor={"max_execution_time": 0.6})
         Tool.objects.update(retries=5)
-        began = time.monotonic()
         run = executed(agent)
 
-    assert (run.status, run.stop_reason) == ("stopped", "time")
-    assert_quick(time.monotonic() - began, 1.5)
+    assert (run.status, run.stop_reason) == ("limit_reached", "time")
 
 
 def test_an_approved_tool_that_prints_the_key_does_not_store_it():
@@ -198,7 +222,7 @@ def test_an_approved_tool_that_prints_the_key_does_not_store_it():
 
 
 def test_a_secret_split_between_two_pieces_is_not_shown():
-    stream = Choke([KEY]).stream()
+    stream = Sanitizer([KEY]).stream()
     shown = "".join(
         map(stream.feed, ["My key is sk-very-", "secret-1234", ", keep it."])
     )
@@ -207,7 +231,7 @@ def test_a_secret_split_between_two_pieces_is_not_shown():
 
 
 def test_text_that_only_begins_like_a_secret_is_shown_when_it_goes_on():
-    stream = Choke([KEY]).stream()
+    stream = Sanitizer([KEY]).stream()
 
     assert stream.feed("ask") == "a"
     assert stream.feed("ing") == "sking"

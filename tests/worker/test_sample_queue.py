@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import QueueSample
-from runs.services.sample_queue import sample_queue
+from runs.worker.sample_queue import sample_queue
 from tests.make import make_run, make_worker
 
 pytestmark = pytest.mark.django_db

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run
-from runs.services.sweep import sweep
+from runs.worker.sweep import sweep
 from tests.make import make_run
 
 pytestmark = pytest.mark.django_db
@@ -15,10 +15,12 @@ LONG_AGO = "2020-01-01T00:00:00Z"
 
 
 def test_rings_for_a_run_whose_bell_was_lost():
-    run = make_run(rung_at=LONG_AGO)
+    run = make_run(enqueued_at=LONG_AGO)
 
     assert sweep(free=5) == 1
-    assert Run.objects.get(pk=run.pk).rung_at > timezone.now() - timedelta(seconds=5)
+    assert Run.objects.get(pk=run.pk).enqueued_at > timezone.now() - timedelta(
+        seconds=5
+    )
 
 
 def test_rings_for_a_run_whose_worker_died():
@@ -26,14 +28,14 @@ def test_rings_for_a_run_whose_worker_died():
     make_run(
         status="running",
         lease_until=now - timedelta(seconds=1),
-        rung_at=now - timedelta(seconds=3),
+        enqueued_at=now - timedelta(seconds=3),
     )
 
     assert sweep(free=5) == 1
 
 
 def test_rings_once_in_a_while():
-    make_run(rung_at=LONG_AGO)
+    make_run(enqueued_at=LONG_AGO)
     sweep(free=5)
 
     assert sweep(free=5) == 0
@@ -51,14 +53,14 @@ def test_rings_for_free_slots_only_oldest_first():
     young, old = make_run(), make_run(queued_at=LONG_AGO)
 
     assert sweep(free=1) == 1
-    assert Run.objects.get(pk=old.pk).rung_at is not None
-    assert Run.objects.get(pk=young.pk).rung_at is None
+    assert Run.objects.get(pk=old.pk).enqueued_at is not None
+    assert Run.objects.get(pk=young.pk).enqueued_at is None
     assert sweep(free=0) == 0
 
 
 def test_wakes_a_run_whose_retry_time_has_come():
-    run = make_run(status="waiting", not_before=LONG_AGO)
-    waits = make_run(status="waiting", not_before="2999-01-01T00:00:00Z")
+    run = make_run(status="waiting", available_at=LONG_AGO)
+    waits = make_run(status="waiting", available_at="2999-01-01T00:00:00Z")
     sweep(free=0)
 
     assert Run.objects.get(pk=run.pk).status == "queued"

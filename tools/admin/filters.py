@@ -7,79 +7,79 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
-from tools.forms.kinds import FORMS
-from tools.usage import SPAN
+from tools.forms.kinds import TOOL_FORMS
+from tools.usage import USAGE_WINDOW
 
-FAILING = 0.1
-"""Part of the calls that failed, from which on a tool is called failing."""
+FAILURE_RATE_WARNING = 0.1
+"""Share of failed calls from which a tool counts as failing."""
 
 
 class KindFilter(admin.SimpleListFilter):
-    """Tools by what they are made of, in the words of the forms."""
+    """Filters tools by kind."""
 
-    title = "kind"
+    title = _("kind")
     parameter_name = "kind__exact"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        """Return the choices."""
-        return [(kind, form.word) for kind, form in FORMS.items()]
+        return [(kind, form.kind_label) for kind, form in TOOL_FORMS.items()]
 
     def queryset(self, request: HttpRequest, tools: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the tools of the choice."""
         return tools.filter(kind=self.value()) if self.value() else tools
 
 
-class UsedFilter(admin.SimpleListFilter):
-    """Tools by whether somebody needs them."""
+class UsageFilter(admin.SimpleListFilter):
+    """Filters tools by recent usage."""
 
-    title = "use"
+    title = _("usage")
     parameter_name = "used"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        """Return the choices."""
-        return [("yes", "Used in 30 days"), ("no", "Not used in 30 days")]
+        return [
+            ("yes", _("Used in the last 30 days")),
+            ("no", _("Not used in the last 30 days")),
+        ]
 
     def queryset(self, request: HttpRequest, tools: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the tools of the choice."""
-        recent = {"last_used_at__gte": timezone.now() - SPAN}
+        recent = {"last_used_at__gte": timezone.now() - USAGE_WINDOW}
         if self.value() == "yes":
             return tools.filter(**recent)
         return tools.exclude(**recent) if self.value() == "no" else tools
 
 
 class FailingFilter(admin.SimpleListFilter):
-    """Tools that need a look."""
+    """Filters tools by failure rate."""
 
-    title = "failures"
+    title = _("failures")
     parameter_name = "failing"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        """Return the choices."""
-        return [("yes", "Failing (10 % and more)"), ("no", "Working")]
+        return [("yes", _("Failing (10% or more)")), ("no", _("Working"))]
 
     def queryset(self, request: HttpRequest, tools: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the tools of the choice."""
         if self.value() == "yes":
-            return tools.filter(failure_rate__gte=FAILING)
-        return tools.filter(failure_rate__lt=FAILING) if self.value() == "no" else tools
+            return tools.filter(failure_rate__gte=FAILURE_RATE_WARNING)
+        return (
+            tools.filter(failure_rate__lt=FAILURE_RATE_WARNING)
+            if self.value() == "no"
+            else tools
+        )
 
 
 class ArchivedFilter(admin.SimpleListFilter):
-    """Hides the archive unless asked for."""
+    """Hides archived tools unless selected."""
 
-    title = "archive"
+    title = _("archive")
     parameter_name = "archived"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        """Return the one choice besides the first."""
-        return [("yes", "Archived")]
+        return [("yes", _("Archived"))]
 
     def choices(self, changelist: Any) -> Iterator[Any]:
-        """Call the first choice by its name."""
+        """Rename the first choice, “All”: it hides archived tools."""
         for number, choice in enumerate(super().choices(changelist)):
-            yield choice if number else {**choice, "display": "Not archived"}
+            yield choice if number else {**choice, "display": _("Not archived")}
 
     def queryset(self, request: HttpRequest, tools: QuerySet[Any]) -> QuerySet[Any]:
-        """Return what is archived, or what is not."""
         return tools.filter(archived_at__isnull=self.value() != "yes")

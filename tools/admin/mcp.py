@@ -1,4 +1,4 @@
-"""MCP servers in the admin: reaching them, taking over tools, accepting changes."""
+"""MCP servers in the admin: importing tools and accepting changes."""
 
 from typing import Any
 
@@ -11,23 +11,26 @@ from django.template.loader import render_to_string
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
-from tools.admin_owned import OwnedAdmin
-from tools.admin_parts import breaking, when
+from tools.admin.cells import render_breakable_address, render_time_ago
+from tools.admin.owned import OwnedAdmin
 from tools.errors import Interrupted, ToolFailed
 from tools.forms.mcp_server import McpServerForm
-from tools.mcp.offer import Offer
-from tools.mcp.pin import McpPin
-from tools.mcp_diff import parts_of
-from tools.models import Credential, McpServer, Tool
-from tools.services import (
-    accept_mcp_change,
+from tools.mcp_offer import Offer
+from tools.mcp_pin import McpPin
+from tools.mcp_servers.accept_change import accept_mcp_change
+from tools.mcp_servers.import_tools import (
+    DISCOVERY_TIMEOUT,
     discover_mcp_tools,
     import_mcp_tools,
-    keep_mcp_tool_off,
+    list_server_tools,
 )
-from tools.services.import_mcp_tools import LOOK_SECONDS, tools_of
-from tools.visible_text import visible
+from tools.mcp_servers.reject_change import reject_mcp_change
+from tools.models import Credential, McpServer, Tool
+from tools.text.visible_text import render_visible_text
+from tools.ui.mcp_diff import diff_definitions
 
 
 class McpServerAdmin(OwnedAdmin):
@@ -35,7 +38,7 @@ class McpServerAdmin(OwnedAdmin):
 
     form = McpServerForm
     noun = "MCP server"
-    goes_when_unused = True
+    can_delete_when_unused = True
     actions = None
     list_display = ("name", "transport", "where", "tools", "waiting", "changed")
     list_filter = ("transport",)
@@ -44,15 +47,15 @@ class McpServerAdmin(OwnedAdmin):
     fieldsets = (
         (None, {"fields": ["name", "transport"]}),
         (
-            "Streamable HTTP",
+            _("Streamable HTTP"),
             {"fields": ["url", "credential"], "classes": ["when-http"]},
         ),
-        ("Command", {"fields": ["command"], "classes": ["when-stdio"]}),
-        ("Sharing", {"fields": ["visibility", "groups"]}),
+        (_("Command"), {"fields": ["command"], "classes": ["when-stdio"]}),
+        (_("Sharing"), {"fields": ["visibility", "groups"]}),
     )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the visible servers with their tools."""
+        """Return the visible servers with the number of their tools."""
         alive = Q(tool__archived_at=None)
         waiting = alive & Q(tool__pin__noticed_at__isnull=False)
         rows: QuerySet[Any] = super().get_queryset(request)
@@ -62,29 +65,28 @@ class McpServerAdmin(OwnedAdmin):
         )
         return found
 
-    @admin.display(description="Where")
+    @admin.display(description=_("Location"))
     def where(self, server: McpServer) -> SafeString:
-        """Its address, or the name of its command."""
-        return format_html("<code>{}</code>", breaking(server.url or server.command))
+        """Its URL or the name of its command."""
+        return format_html(
+            "<code>{}</code>", render_breakable_address(server.url or server.command)
+        )
 
-    @admin.display(description="Tools")
+    @admin.display(description=_("Tools"))
     def tools(self, server: Any) -> int | str:
-        """How many of its tools were taken over."""
         return server.tools_now or ""
 
-    @admin.display(description="Changes to accept")
+    @admin.display(description=_("Changes to review"))
     def waiting(self, server: Any) -> SafeString | str:
-        """How many of them wait for a person."""
         if not server.changed_now:
             return ""
         return format_html(
             '<span class="rate" data-tone="need">{}</span>', server.changed_now
         )
 
-    @admin.display(description="Changed", ordering="updated_at")
+    @admin.display(description=_("Changed"), ordering="updated_at")
     def changed(self, server: McpServer) -> SafeString | str:
-        """How long ago."""
-        return when(server.updated_at)
+        return render_time_ago(server.updated_at)
 
     def formfield_for_foreignkey(
         self, db_field: Any, request: HttpRequest, **more: Any
@@ -97,7 +99,7 @@ class McpServerAdmin(OwnedAdmin):
     def response_add(
         self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
     ) -> HttpResponse:
-        """Go on to the tools of the new server."""
+        """Continue with the tools of the new server."""
         if {"_addanother", "_continue"} & set(request.POST):
             return super().response_add(request, obj, post_url_continue)
         return redirect("admin:tools_mcp_tools", obj.pk)
@@ -105,30 +107,34 @@ class McpServerAdmin(OwnedAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> Any:
-        """Call the list by its name."""
         return super().changelist_view(
-            request, {"title": "MCP servers", **(extra_context or {})}
+            request, {"title": gettext("MCP servers"), **(extra_context or {})}
         )
 
     def render_change_form(
         self, request: HttpRequest, context: Any, *args: Any, **more: Any
     ) -> Any:
-        """Show beside the form which tools were taken over, and what waits."""
+        """Show the imported tools beside the form."""
         if server := context.get("original"):
-            context["taken"] = tools_of(server)
+            context["taken"] = list_server_tools(server)
         return super().render_change_form(request, context, *args, **more)
 
     def get_urls(self) -> list[URLPattern]:
-        """Add the pages of one server, and of one change."""
         own = self.admin_site.admin_view
         return [
-            path("<int:pk>/tools/", own(self.its_tools), name="tools_mcp_tools"),
-            path("changes/<int:pk>/", own(self.change), name="tools_mcp_change"),
+            path(
+                "<int:pk>/tools/", own(self.server_tools_page), name="tools_mcp_tools"
+            ),
+            path(
+                "changes/<int:pk>/",
+                own(self.review_change_page),
+                name="tools_mcp_change",
+            ),
             *super().get_urls(),
         ]
 
-    def its_tools(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """GET asks nothing; POST asks the server, and makes tools of what is chosen."""
+    def server_tools_page(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Discover the tools on POST, and import the selected ones."""
         server: McpServer | None = self.get_object(request, str(pk))
         if server is None:
             raise Http404
@@ -142,64 +148,77 @@ class McpServerAdmin(OwnedAdmin):
             except (ToolFailed, Interrupted) as failed:
                 error = str(failed)
         if offers is not None and "import" in request.POST:
-            return self.take_over(request, server, offers)
-        return self.show_tools(request, server, offers, error)
+            return self.import_chosen_tools(request, server, offers)
+        return self.render_server_tools(request, server, offers, error)
 
-    def show_tools(
+    def render_server_tools(
         self,
         request: HttpRequest,
         server: McpServer,
         offers: list[Offer] | None,
         error: str,
     ) -> HttpResponse:
-        """Show what the server offers beside what was taken over."""
-        rows = None if offers is None else rows_of(server, offers)
+        """Show the tools of the server, imported or not."""
+        rows = None if offers is None else build_offer_rows(server, offers)
         context = {
             **self.admin_site.each_context(request),
-            "title": f"Tools of {server.name}",
+            "title": gettext("Tools of %(server)s") % {"server": server.name},
             "opts": self.model._meta,
             "server": server,
             "rows": rows,
             "can_choose": any(row["can_choose"] for row in rows or ()),
-            "error": visible(error) if error else "",
-            "seconds": int(LOOK_SECONDS),
-            "taken": tools_of(server),
-            "can_add": can_add_tools(request),
+            "error": render_visible_text(error) if error else "",
+            "seconds": int(DISCOVERY_TIMEOUT),
+            "taken": list_server_tools(server),
+            "can_add": can_add_tool(request),
         }
         return render(request, "admin/tools/mcpserver/tools.html", context)
 
-    def take_over(
+    def import_chosen_tools(
         self, request: HttpRequest, server: McpServer, offers: list[Offer]
     ) -> HttpResponse:
-        """Make the chosen tools; what changed since it was shown is left out."""
-        if not can_add_tools(request):
+        """Import the selected tools, except those that changed meanwhile."""
+        if not can_add_tool(request):
             raise PermissionDenied
         chosen = dict(
             reversed(one.partition(" ")[::2]) for one in request.POST.getlist("offer")
         )
         made = import_mcp_tools(server, offers, chosen, by=request.user)  # type: ignore[arg-type]  # staff
         for tool in made:
-            self.log_change(request, server, f"Took over the tool {tool.name}")
+            self.log_change(request, server, f"Imported the tool {tool.name}")
         if left := len(chosen) - len(made):
             self.message_user(
                 request,
-                f"{left} of them changed while you looked, or are here already.",
+                ngettext(
+                    "%(count)d tool was not imported: it changed meanwhile, or it was "
+                    "already imported.",
+                    "%(count)d tools were not imported: they changed meanwhile, or "
+                    "they were already imported.",
+                    left,
+                )
+                % {"count": left},
                 messages.WARNING,
             )
         if not made:
             if not chosen:
-                self.message_user(request, "Choose a tool.", messages.WARNING)
-            return self.show_tools(request, server, offers, "")
+                text = gettext("Select at least one tool.")
+                self.message_user(request, text, messages.WARNING)
+            return self.render_server_tools(request, server, offers, "")
         self.message_user(
             request,
-            f"{len(made)} tools made. They are switched off until you enable them.",
+            ngettext(
+                "Created %(count)d tool. It is disabled until you enable it.",
+                "Created %(count)d tools. They are disabled until you enable them.",
+                len(made),
+            )
+            % {"count": len(made)},
             messages.SUCCESS,
         )
         there = reverse("admin:tools_tool_changelist")
         return redirect(f"{there}?kind__exact=mcp&enabled__exact=0")
 
-    def change(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show what a server changed about one tool; POST decides on exactly that."""
+    def review_change_page(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Show how a server changed one tool; accept or reject the change on POST."""
         tools = Tool.objects.visible_to(request.user)
         tool: Any = tools.filter(pk=pk, kind="mcp").first()
         if tool is None:
@@ -215,27 +234,29 @@ class McpServerAdmin(OwnedAdmin):
             if not may:
                 raise PermissionDenied
             try:
-                self.message_user(request, decide(request, tool), messages.SUCCESS)
+                self.message_user(
+                    request, decide_mcp_change(request, tool), messages.SUCCESS
+                )
             except ToolFailed as failed:
                 error = str(failed)
             else:
                 return redirect("admin:tools_tool_change", tool.pk)
-        return self.show_change(request, tool, error, may=may)
+        return self.render_change(request, tool, error, may=may)
 
-    def show_change(
+    def render_change(
         self, request: HttpRequest, tool: Tool, error: str, *, may: bool
     ) -> HttpResponse:
-        """Show the accepted and the newer definition."""
+        """Show the accepted and the new definition."""
         pin = McpPin.objects.filter(tool=tool).first()
         offered = pin.offered if pin else None
         context = {
             **self.admin_site.each_context(request),
-            "title": f"What changed about {tool.name}",
+            "title": gettext("Change of %(tool)s") % {"tool": tool.name},
             "opts": self.model._meta,
             "tool": tool,
             "pin": pin,
-            "flaw": visible(offered.get("flaw", "")) if offered else "",
-            "parts": parts_of(pin.accepted, offered) if pin and offered else [],
+            "flaw": render_visible_text(offered.get("flaw", "")) if offered else "",
+            "parts": diff_definitions(pin.accepted, offered) if pin and offered else [],
             "digest": pin.digest if pin and offered else "",
             "error": error,
             "may": may,
@@ -246,26 +267,28 @@ class McpServerAdmin(OwnedAdmin):
         )
 
 
-def decide(request: HttpRequest, tool: Tool) -> str:
-    """Accept what the person has seen, or put it away; return what to tell."""
+def decide_mcp_change(request: HttpRequest, tool: Tool) -> str:
+    """Accept or reject the change that was shown; return the message."""
     user: Any = request.user
     digest = request.POST.get("digest", "")
     if "off" in request.POST:
-        keep_mcp_tool_off(tool, digest, by=user)
-        return f"{tool.name} stays switched off."
+        reject_mcp_change(tool, digest, by=user)
+        return gettext("Change rejected. %(tool)s stays disabled.") % {
+            "tool": tool.name
+        }
     accept_mcp_change(tool, digest, by=user)
-    return f"{tool.name} is switched on again."
+    return gettext("Change accepted. %(tool)s is enabled.") % {"tool": tool.name}
 
 
-def can_add_tools(request: HttpRequest) -> bool:
-    """Whether the person may make tools."""
+def can_add_tool(request: HttpRequest) -> bool:
+    """Whether the person may create tools."""
     user: Any = request.user
     return bool(user.has_perm("tools.add_tool"))
 
 
-def rows_of(server: McpServer, offers: list[Offer]) -> list[dict[str, Any]]:
-    """Return what the page shows of each offer, and of tools that are gone."""
-    taken = {tool.config.get("tool"): tool for tool in tools_of(server)}
+def build_offer_rows(server: McpServer, offers: list[Offer]) -> list[dict[str, Any]]:
+    """Return a row per offered tool, and per imported tool that is gone."""
+    taken = {tool.config.get("tool"): tool for tool in list_server_tools(server)}
     rows = []
     for offer in offers:
         tool = taken.get(offer.name)
@@ -273,11 +296,11 @@ def rows_of(server: McpServer, offers: list[Offer]) -> list[dict[str, Any]]:
         rows.append(
             {
                 "offer": offer,
-                "name": visible(offer.name[:200]),
-                "description": visible(offer.description[:2_000]),
+                "name": render_visible_text(offer.name[:200]),
+                "description": render_visible_text(offer.description[:2_000]),
                 "is_cut": len(offer.description) > 2_000,
                 "hint": offer.hint,
-                "flaw": visible(offer.flaw),
+                "flaw": render_visible_text(offer.flaw),
                 "tool": tool,
                 "is_changed": is_changed,
                 "can_choose": tool is None and not offer.flaw,
@@ -285,14 +308,19 @@ def rows_of(server: McpServer, offers: list[Offer]) -> list[dict[str, Any]]:
         )
     here = {offer.name for offer in offers}
     return rows + [
-        {"name": visible(str(name)), "tool": tool, "is_gone": True, "can_choose": False}
+        {
+            "name": render_visible_text(str(name)),
+            "tool": tool,
+            "is_gone": True,
+            "can_choose": False,
+        }
         for name, tool in taken.items()
         if name not in here
     ]
 
 
-def server_line(tool: Tool | None) -> SafeString:
-    """Return which server a tool comes from, and whether a change of it waits."""
+def render_tool_server(tool: Tool | None) -> SafeString:
+    """Return the server of a tool, and whether a change awaits review."""
     if tool is None or tool.pk is None:
         return SafeString("")
     pin = McpPin.objects.filter(tool=tool).first()

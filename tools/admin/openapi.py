@@ -1,4 +1,4 @@
-"""The page that makes tools of an OpenAPI document."""
+"""The page that imports tools from an OpenAPI document."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,18 +9,20 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from tools.forms.openapi import OpenApiForm
 from tools.models import Tool
-from tools.netpolicy import AddressRefused
+from tools.net.netpolicy import AddressRefused
+from tools.net.outbound_policy import get_net_policy
+from tools.openapi.form import OpenApiForm
+from tools.openapi.import_tools import import_openapi
 from tools.openapi.operations import Operation
-from tools.openapi.security import credential_of
-from tools.outbound import policy_of
-from tools.services.import_openapi import import_openapi
+from tools.openapi.security import find_required_credential
 
 
-def import_page(site: Any, request: HttpRequest) -> HttpResponse:
-    """First the document, then its operations, then the tools."""
+def import_openapi_view(site: Any, request: HttpRequest) -> HttpResponse:
+    """Show the upload form, then the operations, then create the tools."""
     if not site.has_add_permission(request):
         raise PermissionDenied
     is_sent = request.method == "POST"
@@ -31,29 +33,29 @@ def import_page(site: Any, request: HttpRequest) -> HttpResponse:
     )
     context: dict[str, Any] = {
         **site.admin_site.each_context(request),
-        "title": "Import OpenAPI",
+        "title": _("Import OpenAPI document"),
         "opts": site.model._meta,
         "form": form,
     }
     if is_sent and form.is_valid():
         chosen = request.POST.getlist("operation")
         if chosen or "all" in request.POST:
-            return make_tools(site, request, form, chosen)
+            return create_openapi_tools(site, request, form, chosen)
         operations = form.operations()
         context |= {
             "operations": [(one, Tool.Effect(one.effect).label) for one in operations],
-            "unreachable": unreachable(operations),
+            "unreachable": find_unreachable_server(operations),
             "possible": sum(not one.flaw for one in operations),
             "kept": form.cleaned_data["kept"],
-            "document": form.read,
-            "wanted": credential_of(form.read),
+            "document": form.parsed_document,
+            "wanted": find_required_credential(form.parsed_document),
             "asked": "operation" in request.POST or "choose" in request.POST,
         }
     return render(request, "admin/tools/tool/import.html", context)
 
 
-def unreachable(operations: list[Operation]) -> str:
-    """Return why tools may not reach a server of the document; empty if they may."""
+def find_unreachable_server(operations: list[Operation]) -> str:
+    """Return why a server of the document is refused; empty if none is."""
     servers = {
         urlsplit(one.config["url"]).netloc: one.config["url"]
         for one in operations
@@ -61,19 +63,19 @@ def unreachable(operations: list[Operation]) -> str:
     }
     for url in servers.values():
         try:
-            policy_of("tool").check_url(url)
+            get_net_policy("tool").check_url(url)
         except AddressRefused as refused:
             return str(refused)
     return ""
 
 
-def make_tools(
+def create_openapi_tools(
     site: Any, request: HttpRequest, form: OpenApiForm, chosen: list[str]
 ) -> HttpResponse:
-    """Make the chosen tools, or all, and show them in the list."""
+    """Create the selected tools, or all, and redirect to the list."""
     user: Any = request.user
     made = import_openapi(
-        form.read,
+        form.parsed_document,
         None if "all" in request.POST else frozenset(chosen),
         by=user,
         base=form.cleaned_data["base"],
@@ -82,7 +84,12 @@ def make_tools(
     LogEntry.objects.log_actions(user.pk, made, ADDITION, "Imported")
     site.message_user(
         request,
-        f"{len(made)} tools made. They are switched off until you enable them.",
+        ngettext(
+            "Created %(count)d tool. It is disabled until you enable it.",
+            "Created %(count)d tools. They are disabled until you enable them.",
+            len(made),
+        )
+        % {"count": len(made)},
         messages.SUCCESS,
     )
     there = reverse("admin:tools_tool_changelist")

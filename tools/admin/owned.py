@@ -1,4 +1,4 @@
-"""The admin of what somebody owns."""
+"""The admin of models with an owner."""
 
 from typing import Any, NamedTuple
 
@@ -9,25 +9,26 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from tools.admin_plain import PlainAdmin
-from tools.generic import ModelForm
-from tools.services import delete_unused, users_of
+from tools.admin.base import ProductAdmin
+from tools.definition.delete_unused import delete_unused, find_referrers
+from tools.typed_generics import ModelForm
 
 
-class OwnedAdmin(PlainAdmin):
-    """Shows what a person may see; lets only owners and superusers change it."""
+class OwnedAdmin(ProductAdmin):
+    """Shows visible rows; only owners and superusers can change them."""
 
-    goes_when_unused = False
-    """Whether a row that nothing refers to can be deleted; the others are archived."""
+    can_delete_when_unused = False
+    """Whether unused rows can be deleted; others are archived."""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the visible rows."""
         rows: QuerySet[Any] = self.model.objects.visible_to(request.user)
         return rows
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Whether the person may change `obj`, or some row at all."""
+        """Whether the person may change `obj`, or any row if None."""
         allowed = super().has_change_permission(request, obj)
         if obj is None or not allowed:
             return allowed
@@ -36,39 +37,48 @@ class OwnedAdmin(PlainAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Whether the person may delete this row; never several at once."""
         return (
-            self.goes_when_unused
+            self.can_delete_when_unused
             and obj is not None
             and self.has_change_permission(request, obj)
         )
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Name what refers to the row, as far as the person may see it."""
+        """List the rows that refer to it, as far as the person may see them."""
         (thing,) = objs
-        users = seen_users(thing, request.user)
-        named = [format_html('<a href="{}">{}</a>, {}', *user) for user in users.seen]
-        if users.more:
-            named.append(format_html("{} more that you may not see", users.more))
+        users = find_visible_referrers(thing, request.user)
+        named: list[str] = [
+            format_html('<a href="{}">{}</a>, {}', *user) for user in users.visible
+        ]
+        if users.hidden_count:
+            named.append(
+                ngettext(
+                    "%(count)d more that you cannot see",
+                    "%(count)d more that you cannot see",
+                    users.hidden_count,
+                )
+                % {"count": users.hidden_count}
+            )
         return [str(thing)], {}, set(), named
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """Ask, then delete; say so where something began to refer to it meanwhile."""
+        """Confirm, then delete, unless something began to refer to it meanwhile."""
         try:
             return super().delete_view(request, object_id, extra_context)
         except ProtectedError:
-            told = f"This {self.noun} was not deleted: by now something uses it."
+            told = _("Not deleted: it is in use now.")
             self.message_user(request, told, messages.ERROR)
             return redirect(f"admin:tools_{self.opts.model_name}_change", object_id)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        """Delete it, and take it out of archived tools."""
+        """Delete the row and remove it from archived tools."""
         delete_unused(obj, by=request.user)  # type: ignore[arg-type]  # staff
 
     def formfield_for_manytomany(
         self, db_field: Any, request: HttpRequest, **more: Any
     ) -> Any:
-        """Offer the groups a person is in, all to superusers."""
+        """Offer the person's own groups, or all to superusers."""
         user: Any = request.user
         if db_field.name == "groups":
             more["widget"] = forms.CheckboxSelectMultiple
@@ -79,34 +89,34 @@ class OwnedAdmin(PlainAdmin):
     def save_model(
         self, request: HttpRequest, obj: Any, form: ModelForm, change: bool
     ) -> None:
-        """Give a new row to the person who made it."""
+        """Make the person the owner of a new row."""
         if not change:
             obj.owner = request.user
         super().save_model(request, obj, form, change)
 
 
-class _User(NamedTuple):
+class _Referrer(NamedTuple):
     url: str
     name: str
     noun: str
 
 
-class Users(NamedTuple):
-    """What refers to a row."""
+class Referrers(NamedTuple):
+    """The rows that refer to one row."""
 
-    seen: list[_User]
-    more: int
-    """How many the person may not see."""
+    visible: list[_Referrer]
+    hidden_count: int
+    """Rows the person may not see."""
 
 
-def seen_users(thing: Any, person: Any) -> Users:
-    """Return the tools and servers that refer to `thing`, as `person` sees them."""
+def find_visible_referrers(thing: Any, person: Any) -> Referrers:
+    """Return the tools and servers that refer to `thing`."""
     seen, more = [], 0
-    for user in users_of(thing):
+    for user in find_referrers(thing):
         rows: Any = type(user)._default_manager
         if not rows.visible_to(person).filter(pk=user.pk).exists():
             more += 1
             continue
         url = reverse(f"admin:tools_{user._meta.model_name}_change", args=[user.pk])
-        seen.append(_User(url, user.name, str(user._meta.verbose_name)))
-    return Users(seen, more)
+        seen.append(_Referrer(url, user.name, str(user._meta.verbose_name)))
+    return Referrers(seen, more)

@@ -1,4 +1,4 @@
-"""People and groups in the admin, in the words of the product."""
+"""Users and groups in the admin."""
 
 from typing import Any, ClassVar
 
@@ -10,86 +10,92 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Case, Q, QuerySet, When
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
-from tools.admin_parts import when
-from tools.admin_plain import PlainAdmin, quiet, titled
-from tools.forms.missing import say_what_is_right
-from tools.generic import (
+from tools.admin.base import ProductAdmin, filter_with_title, render_muted
+from tools.admin.cells import render_time_ago
+from tools.forms.error_messages import set_error_messages
+from tools.typed_generics import (
     ModelForm,
     ModelMultipleChoiceField,
     PasswordChangeForm,
+    StrOrPromise,
     UserAdmin,
     UserCreationForm,
 )
 
-MAY = {
-    "view_tool": "See and try tools",
-    "add_tool": "Make tools",
-    "change_tool": "Change their own tools",
-    "view_mcpserver": "See MCP servers",
-    "add_mcpserver": "Add MCP servers",
-    "change_mcpserver": "Change their own servers",
-    "view_credential": "See credentials' names",
-    "add_credential": "Store credentials",
-    "change_credential": "Change their own credentials",
-    "view_user": "See who there is",
-    "add_user": "Add people",
-    "change_user": "Change people and their rights",
-    "view_group": "See groups",
-    "add_group": "Make groups",
-    "change_group": "Change groups and their rights",
-    "delete_user": "Delete people",
-    "delete_group": "Delete groups",
-    "view_auditentry": "Read the audit log",
-}
-"""What a right means; the others have no page, and no effect."""
-
-
-ALL_OF_IT = (
-    "All of it: they are an administrator. What is ticked one by one counts again "
-    "once they are none."
+PERMISSIONS = (
+    *("view_tool", "add_tool", "change_tool"),
+    *("view_mcpserver", "add_mcpserver", "change_mcpserver"),
+    *("view_credential", "add_credential", "change_credential"),
+    *("view_user", "add_user", "change_user"),
+    *("view_group", "add_group", "change_group"),
+    *("delete_user", "delete_group", "view_auditentry"),
 )
-"""In place of single rights, which an administrator has without a tick."""
+"""Permissions with a page, in the order of the form; the others have no effect."""
+
+SUPERUSER_HELP = _(
+    "Superusers have all permissions. The selection applies again when the person is "
+    "no longer a superuser."
+)
 
 
-class RightsField(ModelMultipleChoiceField):
-    """Rights as sentences, in the order of the list."""
+PERMISSION_VERBS = {
+    "view": _("View %(objects)s"),
+    "add": _("Add %(objects)s"),
+    "change": _("Change %(objects)s"),
+    "delete": _("Delete %(objects)s"),
+}
+
+
+class PermissionsField(ModelMultipleChoiceField):
+    """Permissions as checkboxes."""
 
     def __init__(self, queryset: QuerySet[Permission], **more: Any) -> None:
         super().__init__(queryset, widget=forms.CheckboxSelectMultiple, **more)
 
     def label_from_instance(self, obj: Any) -> str:
-        """Return the sentence; Django's words for a right of an add-on."""
-        return MAY.get(obj.codename, str(obj))
+        """Return a translated name; Django's own name for unusual permissions."""
+        verb, _separator, model = obj.codename.partition("_")
+        if verb not in PERMISSION_VERBS or model != obj.content_type.model:
+            return str(obj.name)
+        found = obj.content_type.model_class()
+        noun = found._meta.verbose_name_plural if found else model
+        return PERMISSION_VERBS[verb] % {"objects": noun}
 
 
-def rights_field(held: Any, label: str) -> RightsField:
-    """Return the field for the rights that have a page, and those somebody has."""
+def build_permissions_field(held: Any, label: StrOrPromise) -> PermissionsField:
+    """Return a field with `PERMISSIONS` and those already held."""
     known = Q(
-        codename__in=MAY, content_type__app_label__in=("tools", "auth")
+        codename__in=PERMISSIONS, content_type__app_label__in=("tools", "auth")
     )  # an add-on may use the same name
     own = Q(pk__in=held.values("pk")) if held is not None else Q()
-    rows = Permission.objects.filter(known | own if held is not None else known)
-    places = [When(codename=name, then=place) for place, name in enumerate(MAY)]
-    return RightsField(
-        rows.order_by(Case(*places, default=len(MAY)), "pk"),
+    rows = Permission.objects.select_related("content_type").filter(
+        known | own if held is not None else known
+    )
+    places = [When(codename=name, then=place) for place, name in enumerate(PERMISSIONS)]
+    return PermissionsField(
+        rows.order_by(Case(*places, default=len(PERMISSIONS)), "pk"),
         label=label,
         required=False,
     )
 
 
-def in_plain_words(form: forms.BaseForm) -> None:
-    """Say in one line what a password must be; whoever types it, it is not theirs."""
+def simplify_password_help(form: forms.BaseForm) -> None:
+    """Describe the password rules in one line: it is not the typist's own."""
     first, again = form.fields["password1"], form.fields["password2"]
-    first.help_text = "8 characters or more; no common word, and not digits alone."
-    again.label, again.help_text = "The same again", ""
+    first.help_text = gettext(
+        "At least 8 characters, not a common password, and not only digits."
+    )
+    again.label, again.help_text = gettext("Confirm password"), ""
     for name, field in (("password1", first), ("password2", again)):
-        say_what_is_right(name, field)
+        set_error_messages(name, field)
         field.is_needed = True  # type: ignore[attr-defined]  # for the template
 
 
-class PersonForm(ModelForm):
-    """A person, without the digest of the password."""
+class EditUserForm(ModelForm):
+    """A user, without the password hash."""
 
     class Meta:
         model = User
@@ -99,103 +105,112 @@ class PersonForm(ModelForm):
         )
         field_classes: ClassVar[dict[str, Any]] = {"username": UsernameField}
         labels = {
-            "is_active": "May sign in",
-            "is_staff": "Opens the administration",
-            "is_superuser": "Administrator",
+            "is_active": _("Can sign in"),
+            "is_staff": _("Can open the administration"),
+            "is_superuser": _("Superuser"),
         }
         help_texts = {
-            "username": "Letters, digits and @ . + - _",
-            "is_active": "Take this away instead of deleting: runs and agents stay.",
-            "is_staff": "And sees there what is ticked below.",
-            "is_superuser": "Sees and changes everything, of everybody.",
-            "groups": "Whose members share agents, tools, prompts and providers.",
+            "username": _("Letters, digits and @ . + - _"),
+            "is_active": _("Clear this instead of deleting the user."),
+            "is_staff": _("Shows the pages selected below."),
+            "is_superuser": _("Can view and change everything of all users."),
+            "groups": _("Members share agents, tools, prompts and providers."),
         }
 
 
-class NewPersonForm(UserCreationForm):
-    """A name, and a password to begin with."""
+class NewUserForm(UserCreationForm):
+    """A user name and an initial password."""
 
     class Meta:
         model = User
         fields = ("username",)
         field_classes: ClassVar[dict[str, Any]] = {"username": UsernameField}
-        help_texts = {"username": "Letters, digits and @ . + - _"}
+        help_texts = {"username": _("Letters, digits and @ . + - _")}
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        in_plain_words(self)
+        simplify_password_help(self)
 
 
-class PasswordForm(PasswordChangeForm):
-    """A new password for somebody."""
+class SetPasswordForm(PasswordChangeForm):
+    """A new password for another user."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        in_plain_words(self)
+        simplify_password_help(self)
         for name in ("password1", "password2"):
             self.fields[name].widget.attrs["class"] = "input"
 
 
-class PersonAdmin(PlainAdmin, UserAdmin):
-    """Who may sign in, and what they may do."""
+class AccountAdmin(ProductAdmin, UserAdmin):
+    """Users and their permissions."""
 
     noun = "user"
     actions = None
-    form = PersonForm
-    add_form = NewPersonForm
+    form = EditUserForm
+    add_form = NewUserForm
     add_form_template = None
-    change_password_form = PasswordForm
+    change_password_form = SetPasswordForm
     fieldsets = (
         (None, {"fields": ["username", ("first_name", "last_name"), "email"]}),
         (
-            "What they may do",
+            _("Permissions"),
             {"fields": [("is_active", "is_superuser"), "groups"]},
         ),
         (
-            "In the administration",
+            _("Administration"),
             {"fields": ["is_staff", "user_permissions"], "classes": ["rights"]},
         ),
     )
     add_fieldsets = ((None, {"fields": ["username", ("password1", "password2")]}),)
-    list_display = ("username", "whole_name", "email", "role", "seen")
+    list_display = ("username", "full_name", "email", "role", "last_seen")
     list_filter = (
-        ("is_active", titled(admin.BooleanFieldListFilter, "may sign in")),
-        ("is_staff", titled(admin.BooleanFieldListFilter, "opens the administration")),
-        ("is_superuser", titled(admin.BooleanFieldListFilter, "administrator")),
+        (
+            "is_active",
+            filter_with_title(admin.BooleanFieldListFilter, _("can sign in")),
+        ),
+        (
+            "is_staff",
+            filter_with_title(
+                admin.BooleanFieldListFilter, _("can open the administration")
+            ),
+        ),
+        (
+            "is_superuser",
+            filter_with_title(admin.BooleanFieldListFilter, _("superuser")),
+        ),
         "groups",
     )
     filter_horizontal = ()
 
-    @admin.display(description="Name", ordering="first_name")
-    def whole_name(self, user: User) -> str:
-        """First and last name."""
+    @admin.display(description=_("Name"), ordering="first_name")
+    def full_name(self, user: User) -> str:
         return user.get_full_name()
 
-    @admin.display(description="May", ordering="is_superuser")
+    @admin.display(description=_("Role"), ordering="is_superuser")
     def role(self, user: User) -> str:
-        """What the ticks come to."""
+        """The most that the user can do."""
         if not user.is_active:
-            return "not sign in"
+            return gettext("Cannot sign in")
         if user.is_superuser:
-            return "do everything"
-        return "open the administration" if user.is_staff else "build and run agents"
+            return gettext("Superuser")
+        return gettext("Administration") if user.is_staff else gettext("User")
 
-    @admin.display(description="Last sign-in", ordering="last_login")
-    def seen(self, user: User) -> SafeString | str:
-        """How long ago."""
-        return when(user.last_login)
+    @admin.display(description=_("Last sign-in"), ordering="last_login")
+    def last_seen(self, user: User) -> SafeString | str:
+        return render_time_ago(user.last_login)
 
     def render_change_form(
         self, request: HttpRequest, context: Any, *args: Any, **more: Any
     ) -> Any:
-        """Saving a new person leads to their page anyway."""
+        """Hide “Save and continue” for a new user: saving opens their page anyway."""
         context["show_save_and_continue"] = context.get("original") is not None
         return super().render_change_form(request, context, *args, **more)
 
     def formfield_for_manytomany(
         self, db_field: Any, request: HttpRequest, **more: Any
     ) -> Any:
-        """Offer groups as boxes, and rights as sentences."""
+        """Show groups as checkboxes."""
         if db_field.name == "groups":
             more["widget"] = forms.CheckboxSelectMultiple
         return super().formfield_for_manytomany(db_field, request, **more)
@@ -203,18 +218,18 @@ class PersonAdmin(PlainAdmin, UserAdmin):
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **more: Any
     ) -> Any:
-        """Offer the rights that mean something here."""
+        """Offer only the permissions that have an effect."""
         form = super().get_form(request, obj, change=change, **more)
         if "user_permissions" in form.base_fields:
             held = obj.user_permissions if obj else None
-            field = rights_field(held, "They may also")
-            field.help_text = ALL_OF_IT
+            field = build_permissions_field(held, _("Additional permissions"))
+            field.help_text = SUPERUSER_HELP
             form.base_fields["user_permissions"] = field
         return form
 
 
-class TeamAdmin(PlainAdmin, GroupAdmin):
-    """People who share agents, tools, prompts and providers."""
+class UserGroupAdmin(ProductAdmin, GroupAdmin):
+    """Groups that share agents, tools, prompts and providers."""
 
     noun = "group"
     actions = None
@@ -222,27 +237,33 @@ class TeamAdmin(PlainAdmin, GroupAdmin):
     list_display = ("name", "members")
     fieldsets = (
         (None, {"fields": ["name"]}),
-        ("In the administration", {"fields": ["permissions"], "classes": ["rights"]}),
+        (_("Administration"), {"fields": ["permissions"], "classes": ["rights"]}),
     )
 
-    @admin.display(description="Members", empty_value=quiet("nobody"))
+    @admin.display(description=_("Members"), empty_value=render_muted(_("no members")))
     def members(self, group: Group) -> str:
         """The first few names."""
         names = [user.get_full_name() or user.username for user in group.user_set.all()]
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        return ", ".join(names[:5]) + more
+        listed, more = ", ".join(names[:5]), len(names) - 5
+        if more <= 0:
+            return listed
+        return ngettext(
+            "%(names)s and %(count)d more", "%(names)s and %(count)d more", more
+        ) % {"names": listed, "count": more}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the groups with their members."""
+        """Return the groups with their members prefetched."""
         rows: QuerySet[Any] = super().get_queryset(request)
         return rows.prefetch_related("user_set")
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **more: Any
     ) -> Any:
-        """Offer the rights that mean something here."""
+        """Offer only the permissions that have an effect."""
         form = super().get_form(request, obj, change=change, **more)
         if "permissions" in form.base_fields:
             held = obj.permissions if obj else None
-            form.base_fields["permissions"] = rights_field(held, "Its members may")
+            form.base_fields["permissions"] = build_permissions_field(
+                held, _("Permissions of members")
+            )
         return form

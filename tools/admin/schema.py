@@ -1,32 +1,34 @@
-"""The editors of a tool's form, as htmx asks for them while one types."""
+"""Parts of the tool form that htmx requests while the person types."""
 
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_POST
 
-from tools.forms.schema import SchemaEditor, said, shown
-from tools.text_flaw import json_flaw
+from tools.forms.schema import SchemaEditor, build_editor_context, find_draft_messages
+from tools.text.parse_errors import find_json_error
 
-FIELD = "args_schema"
+SCHEMA_FIELD_NAME = "args_schema"
 
 
 @require_POST
-def schema_part(request: HttpRequest) -> HttpResponse:
-    """Show the editor after a button of it, or what is wrong with what is typed."""
+def schema_editor_view(request: HttpRequest) -> HttpResponse:
+    """Show the editor after a button was pressed, or the errors only."""
     if not request.user.has_perms(["tools.view_tool"]):
         raise PermissionDenied
-    draft = SchemaEditor().value_from_datadict(request.POST, None, FIELD)
+    draft = SchemaEditor().value_from_datadict(request.POST, None, SCHEMA_FIELD_NAME)
     if request.GET.get("part") == "says":
-        return render(request, "tools/_schema_says.html", said(draft))
-    return render(request, "tools/_schema.html", shown(FIELD, draft))
+        return render(request, "tools/_schema_says.html", find_draft_messages(draft))
+    return render(
+        request, "tools/_schema.html", build_editor_context(SCHEMA_FIELD_NAME, draft)
+    )
 
 
 @require_POST
-def json_part(request: HttpRequest) -> HttpResponse:
-    """Say what is wrong with the JSON body as it is typed."""
+def check_json_view(request: HttpRequest) -> HttpResponse:
+    """Show the error in the JSON body, if any."""
     if not request.user.has_perms(["tools.view_tool"]):
         raise PermissionDenied
     typed = request.POST.get("json_body", "")
-    flaw = json_flaw(typed) if typed.strip() else ""
+    flaw = find_json_error(typed) if typed.strip() else ""
     return render(request, "tools/_json_says.html", {"flaw": flaw})

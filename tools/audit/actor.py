@@ -22,26 +22,28 @@ class Actor:
     way: str = Way.SERVER
 
 
-_who: ContextVar[Callable[[], Actor] | None] = ContextVar("audit_actor", default=None)
+_actor_getter: ContextVar[Callable[[], Actor] | None] = ContextVar(
+    "audit_actor", default=None
+)
 
 
-def actor() -> Actor:
+def get_current_actor() -> Actor:
     """Return who is acting now."""
-    who = _who.get()
+    who = _actor_getter.get()
     return Actor() if who is None else who()
 
 
 @contextmanager
-def acting(user: User | None, *, way: str = Way.PAGE) -> Iterator[None]:
+def act_as(user: User | None, *, way: str = Way.PAGE) -> Iterator[None]:
     """Let `user` answer for whatever is changed inside."""
-    token = _who.set(lambda: Actor(user, way))
+    token = _actor_getter.set(lambda: Actor(user, way))
     try:
         yield
     finally:
-        _who.reset(token)
+        _actor_getter.reset(token)
 
 
-class ActingPerson:
+class AuditActorMiddleware:
     """Middleware: who is signed in answers for what their request changes."""
 
     def __init__(self, answer: Callable[[HttpRequest], HttpResponseBase]) -> None:
@@ -49,13 +51,15 @@ class ActingPerson:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """Look at the session only when something is written."""
-        token = _who.set(lambda: Actor(person_of(request.user), Way.PAGE))
+        token = _actor_getter.set(
+            lambda: Actor(get_signed_in_user(request.user), Way.PAGE)
+        )
         try:
             return self.answer(request)
         finally:
-            _who.reset(token)
+            _actor_getter.reset(token)
 
 
-def person_of(user: User | AnonymousUser) -> User | None:
+def get_signed_in_user(user: User | AnonymousUser) -> User | None:
     """Return the person, None for a stranger."""
     return user if isinstance(user, User) or user.is_authenticated else None

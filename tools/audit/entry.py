@@ -1,66 +1,66 @@
-"""`AuditEntry`: one change or decision, kept as it was written."""
+"""One entry of the audit log."""
 
 from typing import Any, NoReturn
 
 from django.db import models
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 
-class AppendOnly(Exception):
-    """Somebody tried to change what was written."""
+class AppendOnlyViolation(Exception):
+    """An attempt to change or delete an entry."""
 
     def __init__(self) -> None:
-        super().__init__("The audit log is written once and never changed.")
+        super().__init__("Entries of the audit log cannot be changed or deleted.")
 
 
 class AuditQuerySet(models.QuerySet["AuditEntry"]):
-    """Rows that can be read and added only."""
+    """Entries that can only be read and added."""
 
     def update(self, **changes: Any) -> NoReturn:
-        """Refuse."""
-        raise AppendOnly
+        raise AppendOnlyViolation
 
     def delete(self) -> NoReturn:
-        """Refuse."""
-        raise AppendOnly
+        raise AppendOnlyViolation
 
     def about(self, thing: models.Model, *, noun: str) -> "AuditQuerySet":
-        """Return what became of one thing, the newest first."""
+        """Return the entries about one object, newest first."""
         return self.filter(noun=noun, thing_number=thing.pk)
 
 
 class AuditEntry(models.Model):
-    """Who did what to what, when, and how it was before and after."""
+    """Who did what, when, and the values before and after."""
 
     class Way(models.TextChoices):
-        """How it reached us."""
+        """Where the change was made."""
 
-        PAGE = "page", "Page"
-        API = "api", "API"
-        SERVER = "server", "Server"
+        PAGE = "page", _("Page")
+        API = "api", _("API")
+        SERVER = "server", _("Server")
 
     at = models.DateTimeField(default=timezone.now, db_index=True)
     by = models.CharField(max_length=150, blank=True)
-    """The person's name at that time; empty for commands and workers."""
+    """The user name at that time; empty for commands and workers."""
     by_number = models.BigIntegerField(null=True)
     way = models.CharField(max_length=8, choices=Way, default=Way.SERVER)
     action = models.CharField(max_length=30)
-    """A verb in the past: made, changed, approved …"""
+    """A code: made, changed, approved …"""
     noun = models.CharField(max_length=30)
-    """What kind of thing: tool, credential, agent, run …"""
+    """A code for the type of object: tool, credential, agent, run …"""
     thing = models.CharField(max_length=200)
-    """Its name at that time; the thing itself may be gone."""
+    """The name of the object at that time; the object may be gone."""
     thing_number = models.BigIntegerField(null=True)
     changes = models.JSONField(default=dict)
     """`{field: [before, after]}`, secrets masked."""
     note = models.TextField(blank=True)
-    """The reason a person gave."""
+    """The reason given by the user."""
 
     objects = AuditQuerySet.as_manager()
 
     class Meta:
         ordering = ["-pk"]
-        verbose_name_plural = "audit log"
+        verbose_name = _("audit log entry")
+        verbose_name_plural = _("audit log")
         indexes = [
             models.Index(fields=["noun", "thing_number"], name="audit_thing"),
             models.Index(fields=["by"], name="audit_by"),
@@ -70,11 +70,9 @@ class AuditEntry(models.Model):
         return f"{self.by or 'The server'} {self.action} {self.noun} {self.thing}"
 
     def save(self, *args: Any, **more: Any) -> None:
-        """Store a new row; refuse to change one."""
         if not self._state.adding:
-            raise AppendOnly
+            raise AppendOnlyViolation
         super().save(*args, **more)
 
     def delete(self, *args: Any, **more: Any) -> NoReturn:
-        """Refuse."""
-        raise AppendOnly
+        raise AppendOnlyViolation

@@ -4,8 +4,8 @@ import json
 import re
 from typing import Any
 
-SECRET = "[secret]"  # noqa: S105  # the word that stands for one
-LONGEST = 4_000
+SECRET_MASK = "[secret]"  # noqa: S105  # the word that stands for one
+MAX_TEXT = 4_000
 """Characters of one value."""
 
 SECRET_COLUMN = re.compile(r"sealed.*|password|digest")
@@ -14,48 +14,50 @@ SECRET_NAME = re.compile(
     r"|(^|[-_])key$|api[-_]?key|(^|[-_])auth$|signature"
 )
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")
-IN_ADDRESS = re.compile(
+SECRET_IN_URL = re.compile(
     r"(?i)([?&][^=&#\s]*(?:key|token|secret|passw|auth|sig)[^=&#\s]*=)[^&#\s{}]+"
 )
-PERSON_IN_ADDRESS = re.compile(r"(?<=//)[^/@\s]*:[^/@\s]*@")
+USERINFO_IN_URL = re.compile(r"(?<=//)[^/@\s]*:[^/@\s]*@")
 
 
-def masked(value: Any, *, name: str = "") -> Any:
+def mask_json_value(value: Any, *, name: str = "") -> Any:
     """Return a JSON value without what could be a secret, by name and by place."""
     if isinstance(value, dict):
-        return {str(key): masked(one, name=str(key)) for key, one in value.items()}
+        return {
+            str(key): mask_json_value(one, name=str(key)) for key, one in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [masked(one, name=name) for one in value]
+        return [mask_json_value(one, name=name) for one in value]
     if not isinstance(value, str):
         return value
     if SECRET_NAME.search(name) and value and not PLACEHOLDER.fullmatch(value):
-        return SECRET
-    return cut(masked_text(value))
+        return SECRET_MASK
+    return truncate_audit_text(mask_text(value))
 
 
-def masked_text(text: str) -> str:
+def mask_text(text: str) -> str:
     """Return a text without the secrets that addresses in it carry, in full length."""
-    text = IN_ADDRESS.sub(rf"\1{SECRET}", text)
-    return PERSON_IN_ADDRESS.sub(f"{SECRET}@", text)
+    text = SECRET_IN_URL.sub(rf"\1{SECRET_MASK}", text)
+    return USERINFO_IN_URL.sub(f"{SECRET_MASK}@", text)
 
 
-def cut(text: str) -> str:
+def truncate_audit_text(text: str) -> str:
     """Return a text with its length where it is too long to keep."""
-    if len(text) <= LONGEST:
+    if len(text) <= MAX_TEXT:
         return text
-    return f"{text[:LONGEST]}… ({len(text)} characters)"
+    return f"{text[:MAX_TEXT]}… ({len(text)} characters)"
 
 
-def is_secret(name: str) -> bool:
+def is_secret_column(name: str) -> bool:
     """Whether a column holds nothing but a secret."""
     return SECRET_COLUMN.fullmatch(name) is not None
 
 
-def masked_column(name: str, value: Any) -> Any:
+def mask_column(name: str, value: Any) -> Any:
     """Return the value of a column; of a secret one only that there is one."""
-    if is_secret(name):
-        return SECRET if value else ""
-    kept = masked(value)
-    if isinstance(kept, dict | list) and len(text := json.dumps(kept)) > LONGEST:
-        return cut(text)
+    if is_secret_column(name):
+        return SECRET_MASK if value else ""
+    kept = mask_json_value(value)
+    if isinstance(kept, dict | list) and len(text := json.dumps(kept)) > MAX_TEXT:
+        return truncate_audit_text(text)
     return kept

@@ -19,40 +19,45 @@ from django.db.models.signals import (
     pre_save,
 )
 
-from tools.audit.changes import Changes, Names, differences, stored
+from tools.audit.changes import (
+    FieldChanges,
+    RelatedNames,
+    diff_values,
+    load_stored_values,
+)
 from tools.audit.entry import AuditEntry
-from tools.audit.write import entry_of, write_entry
+from tools.audit.write import build_audit_entry, write_entry
 
-BEFORE = "_audit_before"
+BEFORE_ATTRIBUTE = "_audit_before"
 """Where a row carries its stored state from before the save to after it."""
 
-LISTS = ("groups", "user_permissions", "permissions")
+M2M_FIELDS = ("groups", "user_permissions", "permissions")
 """Many-to-many fields that say who may do what."""
 
 
-RIGHTS = frozenset({"owner", "visibility"})
+ACCESS_FIELDS = frozenset({"owner", "visibility"})
 """Who may do what with a row: always told at once."""
 
-_later: ContextVar[bool] = ContextVar("audit_later", default=False)
+_is_deferred: ContextVar[bool] = ContextVar("audit_later", default=False)
 
 
 @contextmanager
-def told_later() -> Iterator[None]:
+def defer_audit() -> Iterator[None]:
     """Write nothing but a new row and changed rights; the caller tells the rest."""
-    token = _later.set(True)
+    token = _is_deferred.set(True)
     try:
         yield
     finally:
-        _later.reset(token)
+        _is_deferred.reset(token)
 
 
-def is_told_later() -> bool:
+def is_audit_deferred() -> bool:
     """Whether somebody has promised to tell what is changed now."""
-    return _later.get()
+    return _is_deferred.get()
 
 
 @dataclass(frozen=True)
-class Followed:
+class TrackedModel:
     """How entries of one table are written."""
 
     noun: str
@@ -63,10 +68,10 @@ class Followed:
     """How a row is called in the log."""
 
 
-_followed: dict[type[models.Model], Followed] = {}
+_tracked_models: dict[type[models.Model], TrackedModel] = {}
 
 
-def follow(
+def track_model(
     model: type[models.Model],
     noun: str,
     *,
@@ -75,63 +80,73 @@ def follow(
     name: Callable[[Any], str] = str,
 ) -> None:
     """Keep each change of a row of `model`, called `noun` in the log."""
-    _followed[model] = Followed(noun, made, frozenset(ignore), name)
+    _tracked_models[model] = TrackedModel(noun, made, frozenset(ignore), name)
     for signal, receiver in (
-        (pre_save, before_save),
-        (post_save, after_save),
-        (pre_delete, before_delete),
-        (post_delete, after_delete),
+        (pre_save, remember_before_save),
+        (post_save, record_save),
+        (pre_delete, remember_before_delete),
+        (post_delete, record_delete),
     ):
         signal.connect(receiver, sender=model, dispatch_uid=f"audit {noun} {receiver}")
     for field in model._meta.many_to_many:
-        if field.name in LISTS:
+        if field.name in M2M_FIELDS:
             m2m_changed.connect(
-                list_changed,
+                record_m2m_change,
                 sender=field.remote_field.through,
                 dispatch_uid=f"audit {noun} {field.name}",
             )
 
 
-def before_save(sender: type[models.Model], instance: Any, **more: Any) -> None:
+def remember_before_save(
+    sender: type[models.Model], instance: Any, **more: Any
+) -> None:
     """Look at the stored row before it is overwritten."""
     is_new = instance._state.adding or instance.pk is None or more["raw"]
-    setattr(instance, BEFORE, None if is_new else stored(sender, instance.pk))
+    setattr(
+        instance,
+        BEFORE_ATTRIBUTE,
+        None if is_new else load_stored_values(sender, instance.pk),
+    )
 
 
-def after_save(
+def record_save(
     sender: type[models.Model], instance: Any, created: bool, **more: Any
 ) -> None:
     """Write what the save changed; nothing where nothing did."""
-    before = instance.__dict__.pop(BEFORE, None)
+    before = instance.__dict__.pop(BEFORE_ATTRIBUTE, None)
     if more["raw"]:
         return
-    how = _followed[sender]
-    after = stored(sender, instance.pk)
-    changes = differences(sender, before, after, ignore=how.ignore)
+    how = _tracked_models[sender]
+    after = load_stored_values(sender, instance.pk)
+    changes = diff_values(sender, before, after, ignore=how.ignore)
     if created or before is None:
-        keep(instance, how.made, changes)
+        record_row_change(instance, how.made, changes)
         return
-    if is_told_later():
-        changes = {name: pair for name, pair in changes.items() if name in RIGHTS}
+    if is_audit_deferred():
+        changes = {
+            name: pair for name, pair in changes.items() if name in ACCESS_FIELDS
+        }
     if changes:
-        keep(instance, word_of(changes), changes)
+        record_row_change(instance, get_change_action(changes), changes)
 
 
-def keep_made(model: type[models.Model], rows: Sequence[models.Model]) -> None:
+def record_created_rows(
+    model: type[models.Model], rows: Sequence[models.Model]
+) -> None:
     """Write that `rows` were made, which `bulk_create` tells nobody."""
-    how = _followed[model]
+    how = _tracked_models[model]
     after = {
         values[model._meta.pk.attname]: values
         for values in model._base_manager.filter(pk__in=[r.pk for r in rows]).values()
     }
-    names: Names = {}
+    names: RelatedNames = {}
     AuditEntry.objects.bulk_create(
-        entry_of(
+        build_audit_entry(
             how.made,
             how.noun,
             how.name(row),
             number=row.pk,
-            changes=differences(
+            changes=diff_values(
                 model, None, after[row.pk], ignore=how.ignore, names=names
             ),
         )
@@ -139,26 +154,28 @@ def keep_made(model: type[models.Model], rows: Sequence[models.Model]) -> None:
     )
 
 
-def before_delete(sender: type[models.Model], instance: Any, **more: Any) -> None:
+def remember_before_delete(
+    sender: type[models.Model], instance: Any, **more: Any
+) -> None:
     """Keep what will be gone."""
-    setattr(instance, BEFORE, stored(sender, instance.pk))
+    setattr(instance, BEFORE_ATTRIBUTE, load_stored_values(sender, instance.pk))
 
 
-def after_delete(sender: type[models.Model], instance: Any, **more: Any) -> None:
+def record_delete(sender: type[models.Model], instance: Any, **more: Any) -> None:
     """Write what was there."""
-    how = _followed[sender]
-    before = instance.__dict__.pop(BEFORE, None)
-    changes = differences(sender, before, None, ignore=how.ignore)
-    keep(instance, "deleted", changes)
+    how = _tracked_models[sender]
+    before = instance.__dict__.pop(BEFORE_ATTRIBUTE, None)
+    changes = diff_values(sender, before, None, ignore=how.ignore)
+    record_row_change(instance, "deleted", changes)
 
 
-def keep(row: models.Model, action: str, changes: Changes) -> None:
+def record_row_change(row: models.Model, action: str, changes: FieldChanges) -> None:
     """Write an entry about `row` under the name it goes by."""
-    how = _followed[type(row)]
+    how = _tracked_models[type(row)]
     write_entry(action, how.noun, how.name(row), number=row.pk, changes=changes)
 
 
-def word_of(changes: Changes) -> str:
+def get_change_action(changes: FieldChanges) -> str:
     """Return the verb for a change of one switch, else "changed"."""
     if set(changes) == {"enabled"}:
         return "enabled" if changes["enabled"][1] else "disabled"
@@ -167,7 +184,7 @@ def word_of(changes: Changes) -> str:
     return "changed"
 
 
-def list_changed(
+def record_m2m_change(
     sender: type[models.Model],
     instance: Any,
     action: str,
@@ -177,24 +194,26 @@ def list_changed(
     **more: Any,
 ) -> None:
     """Write a change of groups, permissions or members with the names it is about."""
-    if type(instance) not in _followed or action not in (
+    if type(instance) not in _tracked_models or action not in (
         "post_add",
         "post_remove",
         "pre_clear",
     ):
         return
     if action == "pre_clear":
-        rows: Any = model._base_manager.filter(**clearing(sender, instance, model))
+        rows: Any = model._base_manager.filter(
+            **build_clear_filter(sender, instance, model)
+        )
     else:
         rows = model._base_manager.filter(pk__in=pk_set or ())
     names = sorted(map(str, rows))
     if names:
-        name = "members" if reverse else words_of(sender)
+        name = "members" if reverse else get_m2m_field_name(sender)
         pair: list[Any] = [None, names] if action == "post_add" else [names, None]
-        keep(instance, "changed", {name: pair})
+        record_row_change(instance, "changed", {name: pair})
 
 
-def clearing(
+def build_clear_filter(
     through: type[models.Model], instance: models.Model, model: type[models.Model]
 ) -> dict[str, Any]:
     """Return the filter for the rows that a clearing is about."""
@@ -208,6 +227,6 @@ def clearing(
     return {"pk__in": rows.filter(**mine).values(columns[model])}
 
 
-def words_of(through: type[models.Model]) -> str:
+def get_m2m_field_name(through: type[models.Model]) -> str:
     """Return the name of a many-to-many field: `user_groups` is about groups."""
     return through._meta.object_name.partition("_")[2] or "list"  # type: ignore[union-attr]  # a model has a name

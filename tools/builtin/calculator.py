@@ -20,7 +20,7 @@ MAX_BITS = 10_000
 MAX_DIGITS = 1_000
 """Digits of a result."""
 
-WRITTEN = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "^": "**"})
+SYMBOL_REPLACEMENTS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "^": "**"})
 
 
 class CannotCalculate(ToolFailed):
@@ -30,73 +30,73 @@ class CannotCalculate(ToolFailed):
         super().__init__(f"Cannot calculate {expression[:80]!r}: {why.rstrip('.')}.")
 
 
-class TooLarge(ValueError):
+class NumberTooLarge(ValueError):
     """A number would take more room than a calculator has."""
 
     def __init__(self) -> None:
         super().__init__("the numbers get too large")
 
 
-def number(value: Any) -> Any:
+def require_number(value: Any) -> Any:
     """Return `value`; refuse what is no number."""
     if not isinstance(value, int | float):
         raise TypeError("only numbers can be calculated with")
     return value
 
 
-def of_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+def restrict_to_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return `function`, refusing texts and other values: `'%9999d' % 1` is large."""
-    return lambda *values: function(*map(number, values))
+    return lambda *values: function(*map(require_number, values))
 
 
-def power(base: Any, exponent: Any) -> Any:
+def limited_power(base: Any, exponent: Any) -> Any:
     """Return `base ** exponent` where the result is not too large to work with."""
     whole = isinstance(base, int) and isinstance(exponent, int)
     if whole and base.bit_length() * abs(exponent) > MAX_BITS:
-        raise TooLarge
+        raise NumberTooLarge
     return base**exponent
 
 
-def product(left: Any, right: Any) -> Any:
+def limited_product(left: Any, right: Any) -> Any:
     """Return the product where it is not too large to work with."""
     whole = isinstance(left, int) and isinstance(right, int)
     if whole and left.bit_length() + right.bit_length() > 4 * MAX_BITS:
-        raise TooLarge
+        raise NumberTooLarge
     return left * right
 
 
 def factorial(n: Any) -> int:
     """Return n! for a small n."""
     if n > 500:
-        raise TooLarge
+        raise NumberTooLarge
     return math.factorial(n)
 
 
 def combinations(n: Any, k: Any) -> int:
     """Return how many ways there are to choose k of n."""
     if n > 1_000:
-        raise TooLarge
+        raise NumberTooLarge
     return math.comb(n, k)
 
 
-def rounded(value: Any, digits: Any = 0) -> Any:
+def round_number(value: Any, digits: Any = 0) -> Any:
     """Round to `digits` behind the point, or before it where negative."""
     if abs(digits) > 300:
-        raise TooLarge
+        raise NumberTooLarge
     return round(value, digits) if digits else round(value)
 
 
 OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
-    node: of_numbers(function)
+    node: restrict_to_numbers(function)
     for node, function in dict[type[ast.AST], Callable[..., Any]](
         {
             ast.Add: operator.add,
             ast.Sub: operator.sub,
-            ast.Mult: product,
+            ast.Mult: limited_product,
             ast.Div: operator.truediv,
             ast.FloorDiv: operator.floordiv,
             ast.Mod: operator.mod,
-            ast.Pow: power,
+            ast.Pow: limited_power,
             ast.USub: operator.neg,
             ast.UAdd: operator.pos,
         }
@@ -104,25 +104,25 @@ OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
 }
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     **{
-        name: of_numbers(getattr(math, name))
+        name: restrict_to_numbers(getattr(math, name))
         for name in (
             *("sqrt", "exp", "log", "log10", "log2", "floor", "ceil", "hypot", "gcd"),
             *("sin", "cos", "tan", "asin", "acos", "atan", "atan2"),
             *("degrees", "radians"),
         )
     },
-    "abs": of_numbers(abs),
-    "min": of_numbers(min),
-    "max": of_numbers(max),
-    "round": of_numbers(rounded),
-    "pow": of_numbers(power),
-    "factorial": of_numbers(factorial),
-    "comb": of_numbers(combinations),
+    "abs": restrict_to_numbers(abs),
+    "min": restrict_to_numbers(min),
+    "max": restrict_to_numbers(max),
+    "round": restrict_to_numbers(round_number),
+    "pow": restrict_to_numbers(limited_power),
+    "factorial": restrict_to_numbers(factorial),
+    "comb": restrict_to_numbers(combinations),
 }
-NAMES = {"pi": math.pi, "e": math.e, "tau": math.tau}
+CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau}
 
 
-ALLOWED: tuple[type[ast.AST], ...] = (
+ALLOWED_NODES: tuple[type[ast.AST], ...] = (
     ast.Expression,
     ast.BinOp,
     ast.UnaryOp,
@@ -149,7 +149,7 @@ def calculator(expression: str) -> int | float:
     if len(expression) > MAX_LENGTH:
         raise CannotCalculate(expression, f"it is longer than {MAX_LENGTH} characters")
     try:
-        return presentable(evaluate(expression))
+        return round_float_noise(evaluate(expression))
     except SyntaxError:
         raise CannotCalculate(expression, "it is not one expression") from None
     except (
@@ -161,21 +161,21 @@ def calculator(expression: str) -> int | float:
 
 def evaluate(expression: str) -> Any:
     """Return the raw value."""
-    written = expression.strip().rstrip("=").translate(WRITTEN)
+    written = expression.strip().rstrip("=").translate(SYMBOL_REPLACEMENTS)
     tree = ast.parse(written, mode="eval")
-    if any(not isinstance(node, ALLOWED) for node in ast.walk(tree)):
+    if any(not isinstance(node, ALLOWED_NODES) for node in ast.walk(tree)):
         raise TypeError("only numbers, operators and the named functions are known")
-    calculator = SimpleEval(operators=OPERATORS, functions=FUNCTIONS, names=NAMES)
+    calculator = SimpleEval(operators=OPERATORS, functions=FUNCTIONS, names=CONSTANTS)
     return calculator.eval(written, previously_parsed=tree.body)
 
 
-def presentable(value: Any) -> int | float:
+def round_float_noise(value: Any) -> int | float:
     """Return a number without the noise of the last binary digits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError("the result is not a number")
     if isinstance(value, int):
         if value.bit_length() > MAX_DIGITS * 3.33:
-            raise TooLarge
+            raise NumberTooLarge
         return value
     if not math.isfinite(value):
         raise ValueError("the result is not a finite number")

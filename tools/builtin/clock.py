@@ -42,7 +42,7 @@ def clock(time_zone: str = "UTC") -> dict[str, str | int]:
     Args:
         time_zone: Name of the time zone, such as `Europe/Berlin` or `Asia/Shanghai`.
     """
-    now = now_in(zone(time_zone))
+    now = now_in(load_time_zone(time_zone))
     return {
         "date": now.date().isoformat(),
         "weekday": WEEKDAYS[now.weekday()],
@@ -87,7 +87,7 @@ def days_between(start: date, end: date) -> int:
     return (end - start).days
 
 
-def zone(name: str) -> tzinfo:
+def load_time_zone(name: str) -> tzinfo:
     """Return the time zone; raise `UnknownTimeZone`."""
     try:
         return ZoneInfo(name)

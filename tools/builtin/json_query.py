@@ -5,10 +5,10 @@ import re
 from typing import Any
 
 from tools.errors import ToolFailed
-from tools.json_pointer import pick
 from tools.registry import tool
+from tools.text.json_pointer import resolve_json_pointer
 
-DOTTED = re.compile(r"[^.\[\]]+")
+PATH_PART = re.compile(r"[^.\[\]]+")
 
 
 class NotJsonText(ToolFailed):
@@ -30,10 +30,12 @@ def json_query(document: str, path: str = "") -> Any:
         value = json.loads(document)
     except (ValueError, RecursionError) as error:
         raise NotJsonText(ValueError(str(error))) from None
-    return pick(value, path if path.startswith("/") else pointer_of(path))
+    return resolve_json_pointer(
+        value, path if path.startswith("/") else convert_to_pointer(path)
+    )
 
 
-def pointer_of(path: str) -> str:
+def convert_to_pointer(path: str) -> str:
     """Return the JSON pointer for `a.b[0].c` or `$.a`."""
-    parts = DOTTED.findall(path.removeprefix("$"))
+    parts = PATH_PART.findall(path.removeprefix("$"))
     return "".join(f"/{part.strip(chr(39) + chr(34))}" for part in parts)

@@ -4,17 +4,17 @@ from typing import Any, TypedDict
 from urllib.parse import urlencode
 
 from tools.errors import ToolFailed
-from tools.exchange import Asked, exchange
-from tools.netguard import NetPolicy
-from tools.outbound import policy_of
+from tools.net.deadline import Deadline
+from tools.net.http_exchange import Request, send_request
+from tools.net.netguard import NetPolicy
+from tools.net.outbound_policy import get_net_policy
 from tools.registry import ToolContext, tool
-from tools.watch import Watch
 
-GEOCODING = "https://geocoding-api.open-meteo.com/v1/search"
-FORECAST = "https://api.open-meteo.com/v1/forecast"
+GEOCODING_URL = "https://geocoding-api.open-meteo.com/v1/search"
+FORECAST_URL = "https://api.open-meteo.com/v1/forecast"
 MAX_DAYS = 16
 
-DAILY = {
+DAILY_FIELDS = {
     "weather_code": "conditions",
     "temperature_2m_max": "high_c",
     "temperature_2m_min": "low_c",
@@ -93,25 +93,28 @@ def weather(city: str, context: ToolContext, days: int = 3) -> Forecast:
         city: Name of the city, in any language.
         days: How many days, 1 to 16, today being the first.
     """
-    return ask_open_meteo(
-        city, days, watch=context.watch, policy=policy_of(only_hosts=context.hosts)
+    return fetch_forecast(
+        city,
+        days,
+        deadline=context.deadline,
+        policy=get_net_policy(only_hosts=context.hosts),
     )
 
 
-def ask_open_meteo(
+def fetch_forecast(
     city: str,
     days: int,
     *,
-    watch: Watch,
+    deadline: Deadline,
     policy: NetPolicy,
-    geocoding: str = GEOCODING,
-    forecast: str = FORECAST,
+    geocoding: str = GEOCODING_URL,
+    forecast: str = FORECAST_URL,
 ) -> Forecast:
     """Find the place, then ask for its forecast; raise `ToolFailed` with a sentence."""
 
     def ask(url: str, **query: Any) -> dict[str, Any]:
         address = f"{url}?{urlencode(query)}"
-        answered = exchange(Asked(address), policy=policy, watch=watch)
+        answered = send_request(Request(address), policy=policy, deadline=deadline)
         told = answered.json()
         if answered.status != 200 or not isinstance(told, dict):
             reason = told.get("reason", "") if isinstance(told, dict) else ""
@@ -126,7 +129,7 @@ def ask_open_meteo(
         forecast,
         latitude=place["latitude"],
         longitude=place["longitude"],
-        daily=",".join(DAILY),
+        daily=",".join(DAILY_FIELDS),
         timezone="auto",
         forecast_days=min(max(days, 1), MAX_DAYS),
     )
@@ -134,12 +137,12 @@ def ask_open_meteo(
         "place": place.get("name", city),
         "country": place.get("country", ""),
         "time_zone": told.get("timezone", ""),
-        "days": days_of(told),
+        "days": parse_forecast_days(told),
         "source": "Open-Meteo",
     }
 
 
-def days_of(told: dict[str, Any]) -> list[dict[str, Any]]:
+def parse_forecast_days(told: dict[str, Any]) -> list[dict[str, Any]]:
     """Turn columns into days; raise `WeatherRefused` where there are none."""
     daily = told.get("daily")
     if not isinstance(daily, dict) or not isinstance(daily.get("time"), list):
@@ -147,7 +150,7 @@ def days_of(told: dict[str, Any]) -> list[dict[str, Any]]:
     days: list[dict[str, Any]] = []
     for number, date in enumerate(daily["time"]):
         day: dict[str, Any] = {"date": date}
-        for theirs, ours in DAILY.items():
+        for theirs, ours in DAILY_FIELDS.items():
             column = daily.get(theirs) or []
             day[ours] = column[number] if number < len(column) else None
         code = str(day["conditions"])

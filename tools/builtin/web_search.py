@@ -15,20 +15,20 @@ from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 
-from tools.addresses import PrivateHost, read_address
 from tools.errors import ToolFailed
-from tools.exchange import Answered, Asked, exchange
-from tools.netguard import NetPolicy
-from tools.outbound import policy_of
+from tools.net.addresses import PrivateHost, parse_ip_address
+from tools.net.deadline import Deadline
+from tools.net.http_exchange import Request, Response, send_request
+from tools.net.netguard import NetPolicy
+from tools.net.outbound_policy import get_net_policy
 from tools.registry import ToolContext, tool
-from tools.watch import Watch
 
 MAX_RESULTS = 20
 MAX_SNIPPET = 500
 """Characters of one result's text."""
 
 
-class NoSearch(ToolFailed):
+class SearchNotConfigured(ToolFailed):
     """The operator has set up none."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class NoSearch(ToolFailed):
 class SearchRefused(ToolFailed):
     """The service answered, but not with results."""
 
-    def __init__(self, answered: Answered, why: str) -> None:
+    def __init__(self, answered: Response, why: str) -> None:
         told = f": {why}" if why else ""
         super().__init__(
             f"The web search at {answered.where} answered {answered.status}{told}."
@@ -49,7 +49,7 @@ class SearchRefused(ToolFailed):
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchSettings:
     """A service, where it is, and the key to it."""
 
     kind: str
@@ -67,14 +67,16 @@ def web_search(
         query: Words to look for.
         limit: How many results, 1 to 20.
     """
-    search = search_of(settings.WEB_SEARCH, settings.WEB_SEARCH_KEY)
+    search = parse_search_settings(settings.WEB_SEARCH, settings.WEB_SEARCH_KEY)
     if search is None:
-        raise NoSearch
-    policy = policy_for(search, policy_of(only_hosts=context.hosts))
-    return ask(search, query, limit, watch=context.watch, policy=policy)
+        raise SearchNotConfigured
+    policy = build_search_policy(search, get_net_policy(only_hosts=context.hosts))
+    return fetch_search_results(
+        search, query, limit, deadline=context.deadline, policy=policy
+    )
 
 
-def search_of(text: str, key: str = "") -> Search | None:
+def parse_search_settings(text: str, key: str = "") -> SearchSettings | None:
     """Return the service that `text` names, None for no text.
 
     Raise `ValueError` with the rest of a sentence where it is wrong.
@@ -82,23 +84,23 @@ def search_of(text: str, key: str = "") -> Search | None:
     kind, _, url = (part.strip() for part in text.partition("="))
     if not kind:
         return None
-    if kind not in SERVICES:
-        raise ValueError(f"{kind!r} is none of {', '.join(SERVICES)}")
-    service = SERVICES[kind]
+    if kind not in SEARCH_PROTOCOLS:
+        raise ValueError(f"{kind!r} is none of {', '.join(SEARCH_PROTOCOLS)}")
+    service = SEARCH_PROTOCOLS[kind]
     url = url or service.url
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"{kind} needs its address, as {kind}=https://search.example")
     if service.url and not key:
         raise ValueError(f"{kind} needs a key in AGENTSITE_WEB_SEARCH_KEY")
-    return Search(kind, url.rstrip("/"), key)
+    return SearchSettings(kind, url.rstrip("/"), key)
 
 
-def policy_for(search: Search, policy: NetPolicy) -> NetPolicy:
+def build_search_policy(search: SearchSettings, policy: NetPolicy) -> NetPolicy:
     """Let calls go to the very host and port that the operator named."""
     parts = urlsplit(search.url)
     host = parts.hostname or ""
-    address = read_address(host)
+    address = parse_ip_address(host)
     port = parts.port or {"https": 443}.get(parts.scheme, 80)
     named = (
         PrivateHost(name=host, port=port)
@@ -108,71 +110,79 @@ def policy_for(search: Search, policy: NetPolicy) -> NetPolicy:
     return replace(policy, private_hosts=(*policy.private_hosts, named))
 
 
-def ask(
-    search: Search, query: str, limit: int, *, watch: Watch, policy: NetPolicy
+def fetch_search_results(
+    search: SearchSettings,
+    query: str,
+    limit: int,
+    *,
+    deadline: Deadline,
+    policy: NetPolicy,
 ) -> list[dict[str, str]]:
     """Ask the service and return title, url and text of each result."""
     limit = min(max(limit, 1), MAX_RESULTS)
-    service = SERVICES[search.kind]
-    answered = exchange(
-        service.request(search, query, limit), policy=policy, watch=watch
+    service = SEARCH_PROTOCOLS[search.kind]
+    answered = send_request(
+        service.request(search, query, limit), policy=policy, deadline=deadline
     )
     try:
         told = answered.json()
     except ToolFailed:
         raise SearchRefused(answered, service.hint) from None
     if answered.status != 200 or not isinstance(told, dict):
-        why = in_a_line(covered(service.reason(told), search.key)) or service.hint
+        why = (
+            shorten_reason(mask_search_key(service.reason(told), search.key))
+            or service.hint
+        )
         raise SearchRefused(answered, why)
     rows = service.rows(told)
     return [
-        row_of(one, service.text, key=search.key)
+        format_search_result(one, service.text, key=search.key)
         for one in (rows if isinstance(rows, list) else [])[:limit]
         if isinstance(one, dict)
     ]
 
 
-def row_of(one: dict[str, Any], text: str, *, key: str) -> dict[str, str]:
+def format_search_result(one: dict[str, Any], text: str, *, key: str) -> dict[str, str]:
     """Return one result in our words, and without the key, which a server may echo."""
     names = {"title": "title", "url": "url", "text": text}
     values = {ours: str(one.get(theirs) or "") for ours, theirs in names.items()}
     values["text"] = " ".join(values["text"].split())[:MAX_SNIPPET]
-    return {name: covered(value, key) for name, value in values.items()}
+    return {name: mask_search_key(value, key) for name, value in values.items()}
 
 
-def covered(text: str, key: str) -> str:
+def mask_search_key(text: str, key: str) -> str:
     """Return `text` without the key."""
     return text.replace(key, "[secret]") if key else text
 
 
-def in_a_line(reason: str) -> str:
+def shorten_reason(reason: str) -> str:
     """Return the beginning of a reason, without its full stop."""
     return " ".join(reason.split())[:300].rstrip(".")
 
 
-def ask_searxng(search: Search, query: str, limit: int) -> Asked:
+def build_searxng_request(search: SearchSettings, query: str, limit: int) -> Request:
     """Return the request in the format of SearXNG."""
-    return Asked(f"{search.url}/search?{urlencode({'q': query, 'format': 'json'})}")
+    return Request(f"{search.url}/search?{urlencode({'q': query, 'format': 'json'})}")
 
 
-def ask_brave(search: Search, query: str, limit: int) -> Asked:
+def build_brave_request(search: SearchSettings, query: str, limit: int) -> Request:
     """Return the request in the format of the Brave Search API."""
     given = urlencode({"q": query[:400], "count": limit})
     headers = {"accept": "application/json", "x-subscription-token": search.key}
-    return Asked(f"{search.url}/res/v1/web/search?{given}", headers=headers)
+    return Request(f"{search.url}/res/v1/web/search?{given}", headers=headers)
 
 
-def ask_tavily(search: Search, query: str, limit: int) -> Asked:
+def build_tavily_request(search: SearchSettings, query: str, limit: int) -> Request:
     """Return the request in the format of Tavily."""
     headers = {
         "authorization": f"Bearer {search.key}",
         "content-type": "application/json",
     }
     body = json.dumps({"query": query, "max_results": limit}).encode()
-    return Asked(f"{search.url}/search", "POST", headers, body)
+    return Request(f"{search.url}/search", "POST", headers, body)
 
 
-def reason_of(told: Any, *path: str) -> str:
+def find_refusal_reason(told: Any, *path: str) -> str:
     """Return the text at `path` in a refusal, or nothing."""
     for name in path:
         told = told.get(name) if isinstance(told, dict) else None
@@ -180,10 +190,10 @@ def reason_of(told: Any, *path: str) -> str:
 
 
 @dataclass(frozen=True)
-class Service:
+class SearchProtocol:
     """How one service is asked and understood."""
 
-    request: Callable[[Search, str, int], Asked]
+    request: Callable[[SearchSettings, str, int], Request]
     rows: Callable[[dict[str, Any]], Any]
     reason: Callable[[Any], str]
     text: str
@@ -194,25 +204,25 @@ class Service:
     """What may be wrong where it says nothing."""
 
 
-SERVICES: dict[str, Service] = {
-    "searxng": Service(
-        request=ask_searxng,
+SEARCH_PROTOCOLS: dict[str, SearchProtocol] = {
+    "searxng": SearchProtocol(
+        request=build_searxng_request,
         rows=lambda told: told.get("results"),
-        reason=lambda told: reason_of(told, "message"),
+        reason=lambda told: find_refusal_reason(told, "message"),
         text="content",
         hint="its settings must allow the format json",
     ),
-    "brave": Service(
-        request=ask_brave,
+    "brave": SearchProtocol(
+        request=build_brave_request,
         rows=lambda told: (told.get("web") or {}).get("results"),
-        reason=lambda told: reason_of(told, "error", "detail"),
+        reason=lambda told: find_refusal_reason(told, "error", "detail"),
         text="description",
         url="https://api.search.brave.com",
     ),
-    "tavily": Service(
-        request=ask_tavily,
+    "tavily": SearchProtocol(
+        request=build_tavily_request,
         rows=lambda told: told.get("results"),
-        reason=lambda told: reason_of(told, "detail", "error"),
+        reason=lambda told: find_refusal_reason(told, "detail", "error"),
         text="content",
         url="https://api.tavily.com",
     ),

@@ -5,14 +5,14 @@ from typing import Any
 from urllib.parse import urlencode
 
 from tools.errors import ToolFailed
-from tools.exchange import Asked, exchange
-from tools.netguard import NetPolicy
-from tools.outbound import policy_of
+from tools.net.deadline import Deadline
+from tools.net.http_exchange import Request, send_request
+from tools.net.netguard import NetPolicy
+from tools.net.outbound_policy import get_net_policy
 from tools.registry import ToolContext, tool
-from tools.watch import Watch
 
-API = "https://{language}.wikipedia.org/w/api.php"
-AGENT = "agentsite (a self-hosted site that runs agents)"
+API_URL = "https://{language}.wikipedia.org/w/api.php"
+USER_AGENT = "agentsite (a self-hosted site that runs agents)"
 LANGUAGE = re.compile(r"[a-z][a-z-]{1,14}")
 MARKUP = re.compile(r"<[^>]*>")
 MAX_TEXT = 20_000
@@ -53,12 +53,12 @@ def wikipedia_search(
         language: Code of the Wikipedia, such as `en`, `de` or `zh`.
         limit: How many pages, 1 to 20.
     """
-    return search(
+    return search_wikipedia(
         query,
         limit,
-        api=api_of(language),
-        watch=context.watch,
-        policy=policy_of(only_hosts=context.hosts),
+        api=get_wikipedia_api_url(language),
+        deadline=context.deadline,
+        policy=get_net_policy(only_hosts=context.hosts),
     )
 
 
@@ -70,29 +70,29 @@ def wikipedia_page(title: str, context: ToolContext, language: str = "en") -> st
         title: The title, as the search returns it.
         language: Code of the Wikipedia, such as `en`, `de` or `zh`.
     """
-    return page(
+    return fetch_wikipedia_page(
         title,
-        api=api_of(language),
-        watch=context.watch,
-        policy=policy_of(only_hosts=context.hosts),
+        api=get_wikipedia_api_url(language),
+        deadline=context.deadline,
+        policy=get_net_policy(only_hosts=context.hosts),
     )
 
 
-def api_of(language: str) -> str:
+def get_wikipedia_api_url(language: str) -> str:
     """Return the address of a language; the code must not name another host."""
     if not LANGUAGE.fullmatch(language):
         raise UnknownLanguage(language)
-    return API.format(language=language)
+    return API_URL.format(language=language)
 
 
-def search(
-    query: str, limit: int, *, api: str, watch: Watch, policy: NetPolicy
+def search_wikipedia(
+    query: str, limit: int, *, api: str, deadline: Deadline, policy: NetPolicy
 ) -> list[dict[str, str]]:
     """Ask `api` for pages; raise `ToolFailed` with a sentence."""
-    told = ask(
+    told = query_wikipedia_api(
         api,
         {"list": "search", "srsearch": query, "srlimit": min(max(limit, 1), 20)},
-        watch=watch,
+        deadline=deadline,
         policy=policy,
     )
     return [
@@ -104,12 +104,14 @@ def search(
     ]
 
 
-def page(title: str, *, api: str, watch: Watch, policy: NetPolicy) -> str:
+def fetch_wikipedia_page(
+    title: str, *, api: str, deadline: Deadline, policy: NetPolicy
+) -> str:
     """Ask `api` for one page as plain text; raise `PageNotFound`."""
-    told = ask(
+    told = query_wikipedia_api(
         api,
         {"prop": "extracts", "explaintext": 1, "redirects": 1, "titles": title},
-        watch=watch,
+        deadline=deadline,
         policy=policy,
     )
     pages = told.get("pages") or [{}]
@@ -119,15 +121,15 @@ def page(title: str, *, api: str, watch: Watch, policy: NetPolicy) -> str:
     return str(text) if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
 
 
-def ask(
-    api: str, query: dict[str, Any], *, watch: Watch, policy: NetPolicy
+def query_wikipedia_api(
+    api: str, query: dict[str, Any], *, deadline: Deadline, policy: NetPolicy
 ) -> dict[str, Any]:
     """Return the part `query` of an answer of the MediaWiki action API."""
     given = {"action": "query", "format": "json", "formatversion": 2, **query}
-    answered = exchange(
-        Asked(f"{api}?{urlencode(given)}", headers={"user-agent": AGENT}),
+    answered = send_request(
+        Request(f"{api}?{urlencode(given)}", headers={"user-agent": USER_AGENT}),
         policy=policy,
-        watch=watch,
+        deadline=deadline,
     )
     told = answered.json()
     error = told.get("error") if isinstance(told, dict) else None

@@ -3,8 +3,8 @@
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from tools.definition.save import save_tool
 from tools.models import Credential, McpServer, Tool
-from tools.services.save_tool import save_tool
 
 
 def delete_unused(thing: Credential | McpServer, *, by: User) -> None:
@@ -21,7 +21,7 @@ def delete_unused(thing: Credential | McpServer, *, by: User) -> None:
         thing.delete()
 
 
-def users_of(thing: Credential | McpServer) -> list[Tool | McpServer]:
+def find_referrers(thing: Credential | McpServer) -> list[Tool | McpServer]:
     """Return the tools and servers that could not be called without it."""
     if isinstance(thing, McpServer):
         return list(thing.tool_set.filter(archived_at=None).order_by("name"))

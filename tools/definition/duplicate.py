@@ -2,9 +2,9 @@
 
 from django.contrib.auth.models import User
 
+from tools.definition.save import save_tool
 from tools.models import Tool
 from tools.ownership import Visibility
-from tools.services.save_tool import save_tool
 
 
 def duplicate_tool(tool: Tool, *, by: User) -> Tool:
@@ -12,7 +12,7 @@ def duplicate_tool(tool: Tool, *, by: User) -> Tool:
     fields = {
         field.attname: getattr(tool, field.attname)
         for field in Tool._meta.concrete_fields
-        if field.name not in FRESH
+        if field.name not in NOT_COPIED
     }
     copy = Tool(
         **fields,
@@ -24,7 +24,7 @@ def duplicate_tool(tool: Tool, *, by: User) -> Tool:
     return save_tool(copy, by=by, note=f"Copy of {tool.slug}, revision {tool.revision}")
 
 
-FRESH = frozenset(
+NOT_COPIED = frozenset(
     {
         *("id", "slug", "name", "owner", "visibility", "enabled", "revision"),
         *("archived_at", "created_at", "updated_at", "last_error", "last_used_at"),

@@ -2,10 +2,10 @@
 
 from django.contrib.auth.models import User
 
+from tools.definition.save import save_tool
 from tools.models import Tool
 from tools.ownership import Visibility
-from tools.registry import FunctionTool, registered
-from tools.services.save_tool import save_tool
+from tools.registry import FunctionTool, get_registered_functions
 
 
 def ensure_builtin_tools(owner: User) -> list[Tool]:
@@ -13,20 +13,20 @@ def ensure_builtin_tools(owner: User) -> list[Tool]:
     known = set(Tool.objects.values_list("slug", flat=True))
     functions = [
         function
-        for path, function in registered().items()
+        for path, function in get_registered_functions().items()
         if path.startswith("tools.builtin.")
     ]
     return [
-        save_tool(tool_of(function, owner=owner), by=None, note="Built in")
+        save_tool(build_builtin_tool(function, owner=owner), by=None, note="Built in")
         for function in functions
-        if slug_of(function) not in known
+        if make_function_slug(function) not in known
     ]
 
 
-def tool_of(function: FunctionTool, *, owner: User) -> Tool:
+def build_builtin_tool(function: FunctionTool, *, owner: User) -> Tool:
     """Return an unsaved tool for everyone, without approval, as declared."""
     return Tool(
-        slug=slug_of(function),
+        slug=make_function_slug(function),
         name=function.name,
         description=function.description,
         kind="function",
@@ -40,6 +40,6 @@ def tool_of(function: FunctionTool, *, owner: User) -> Tool:
     )
 
 
-def slug_of(function: FunctionTool) -> str:
+def make_function_slug(function: FunctionTool) -> str:
     """Return the slug: the name with hyphens."""
     return function.name.lower().replace("_", "-")

@@ -2,14 +2,19 @@
 
 from typing import Any
 
+from tools.definition.overrides import (
+    intersect_hosts,
+    parse_overrides,
+    smaller_limit,
+    stricter_effect,
+)
 from tools.errors import ToolFailed
 from tools.models import Tool
-from tools.overrides import fewer_hosts, read_overrides, smaller, stricter
 from tools.registry import find_function
 from tools.spec import Effect, ToolSpec
 
 
-def tool_spec_of(
+def freeze_tool(
     tool: Tool, *, policy: str = "default", overrides: dict[str, Any] | None = None
 ) -> ToolSpec:
     """Return `tool` as it is now, under the policy of one agent.
@@ -18,54 +23,56 @@ def tool_spec_of(
     lifts what the tool leaves to its agents, see `must_ask`. Unknown overrides have no
     effect; effect and limits of the tool only grow tighter.
     """
-    own = read_overrides(overrides)
-    effect = stricter(tool.effect, own.effect)
+    own = parse_overrides(overrides)
+    effect = stricter_effect(tool.effect, own.effect)
     return ToolSpec.model_validate(
         {
             "name": tool.name,
             "return_direct": tool.return_direct,
             "effect": effect,
-            "asks": asks(tool, policy, effect=effect),
+            "asks": needs_approval(tool, policy, effect=effect),
             "approval_hours": tool.approval_hours,
             "at_expiry": tool.at_expiry or None,
-            "timeout": smaller(tool.timeout, own.timeout),
-            "retries": smaller(tool.retries, own.retries),
+            "timeout": smaller_limit(tool.timeout, own.timeout),
+            "retries": smaller_limit(tool.retries, own.retries),
             "on_error": tool.on_error,
-            "calls_per_run": smaller(tool.calls_per_run, own.calls_per_run),
-            "output_limit": smaller(tool.output_limit, own.output_limit),
+            "calls_per_run": smaller_limit(tool.calls_per_run, own.calls_per_run),
+            "output_limit": smaller_limit(tool.output_limit, own.output_limit),
             "kind": tool.kind,
             "tool_id": tool.pk,
             "revision": tool.revision,
-            **described(tool),
-            "config": config_of(tool, hosts=fewer_hosts(tool.hosts, own.hosts)),
-            **own.plain(),
+            **describe_function_tool(tool),
+            "config": build_spec_config(
+                tool, hosts=intersect_hosts(tool.hosts, own.hosts)
+            ),
+            **own.dump_set_fields(),
         }
     )
 
 
-def asks(tool: Tool, policy: str, *, effect: Effect) -> bool:
+def needs_approval(tool: Tool, policy: str, *, effect: Effect) -> bool:
     """Whether a person must approve each call, which has this effect."""
     if policy == "allow":
-        return must_ask(tool, effect=effect)
-    return policy == "ask" or _would_ask(tool, effect)
+        return is_approval_enforced(tool, effect=effect)
+    return policy == "ask" or _tool_needs_approval(tool, effect)
 
 
-def must_ask(tool: Tool, *, effect: str) -> bool:
+def is_approval_enforced(tool: Tool, *, effect: str) -> bool:
     """Whether no agent may lift the tool's rule that a person approves each call.
 
     So it is where the tool always asks, or names the group that answers.
     """
     insists = tool.approval == Tool.Approval.ALWAYS or tool.approvers_id is not None
-    return insists and _would_ask(tool, effect)
+    return insists and _tool_needs_approval(tool, effect)
 
 
-def _would_ask(tool: Tool, effect: str) -> bool:
+def _tool_needs_approval(tool: Tool, effect: str) -> bool:
     return tool.approval == Tool.Approval.ALWAYS or (
         tool.approval == Tool.Approval.SIDE_EFFECTS and effect == "side_effect"
     )
 
 
-def described(tool: Tool) -> dict[str, Any]:
+def describe_function_tool(tool: Tool) -> dict[str, Any]:
     """Return description and schema; a function brings its own where none is set."""
     description, schema = tool.description, tool.args_schema
     if tool.kind == "sql" and tool.config.get("tables"):
@@ -81,7 +88,7 @@ def described(tool: Tool) -> dict[str, Any]:
     return {"description": description, "args_schema": schema}
 
 
-def config_of(tool: Tool, *, hosts: list[str]) -> dict[str, Any]:
+def build_spec_config(tool: Tool, *, hosts: list[str]) -> dict[str, Any]:
     """Return what the kind needs; credentials and servers by their number."""
     config = dict(tool.config)
     if hosts:

@@ -5,18 +5,18 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tools.credentials import covers
+from tools.credentials import host_matches
 from tools.models import Tool
 from tools.spec import AtExpiry, Effect, OnError
 
 N = TypeVar("N", int, float)
 
-STRICTNESS: tuple[Effect, ...] = ("read", "idempotent", "side_effect")
+EFFECTS_BY_STRICTNESS: tuple[Effect, ...] = ("read", "idempotent", "side_effect")
 """What a call may change, the least careful of it first."""
 
-LIMITS = ("timeout", "retries", "calls_per_run", "output_limit")
+LIMIT_FIELDS = ("timeout", "retries", "calls_per_run", "output_limit")
 
-NOWHERE = ("",)
+NO_HOSTS = ("",)
 """Hosts of a call that may go to none; an empty list would mean all."""
 
 
@@ -45,13 +45,13 @@ class ToolOverrides(BaseModel):
     at_expiry: AtExpiry | None = None
     hosts: tuple[Annotated[str, Field(min_length=1, max_length=255)], ...] = ()
 
-    def plain(self) -> dict[str, Any]:
+    def dump_set_fields(self) -> dict[str, Any]:
         """Return what differs, without what can only be stricter than the tool."""
-        narrowing = {*LIMITS, "effect", "hosts"}
+        narrowing = {*LIMIT_FIELDS, "effect", "hosts"}
         return self.model_dump(exclude_none=True, exclude=narrowing)
 
 
-def read_overrides(stored: dict[str, Any] | None) -> ToolOverrides:
+def parse_overrides(stored: dict[str, Any] | None) -> ToolOverrides:
     """Return what is stored; a field that makes no sense counts for nothing."""
     given = dict(stored or {})
     try:
@@ -62,7 +62,7 @@ def read_overrides(stored: dict[str, Any] | None) -> ToolOverrides:
         return ToolOverrides.model_validate(given)
 
 
-def flaw_of_overrides(given: dict[str, Any]) -> str | None:
+def find_overrides_flaw(given: dict[str, Any]) -> str | None:
     """Return a sentence for the first field that makes no sense, or None."""
     try:
         ToolOverrides.model_validate(given)
@@ -76,40 +76,44 @@ class Loosening(NamedTuple):
     """A field in which an agent would be less strict than its tool."""
 
     field: str
-    told: str
+    message: str
 
 
-def loosenings(own: ToolOverrides, tool: Tool) -> Iterator[Loosening]:
+def find_loosenings(own: ToolOverrides, tool: Tool) -> Iterator[Loosening]:
     """Yield what `tool` does not leave to an agent."""
-    if own.effect and stricter(tool.effect, own.effect) != own.effect:
+    if own.effect and stricter_effect(tool.effect, own.effect) != own.effect:
         told = f"The tool's own effect is {tool.effect}; an agent can only be stricter."
         yield Loosening("effect", told)
-    for name in LIMITS:
+    for name in LIMIT_FIELDS:
         limit, mine = getattr(tool, name), getattr(own, name)
         if limit is not None and mine is not None and mine > limit:
             yield Loosening(name, f"The tool's own limit is {limit:g}.")
 
 
-def in_force(stored: dict[str, Any], tool: Tool) -> dict[str, Any]:
+def get_effective_overrides(stored: dict[str, Any], tool: Tool) -> dict[str, Any]:
     """Return what is stored without what `tool` does not leave to an agent."""
-    loose = {one.field for one in loosenings(read_overrides(stored), tool)}
+    loose = {one.field for one in find_loosenings(parse_overrides(stored), tool)}
     return {name: value for name, value in stored.items() if name not in loose}
 
 
-def stricter(one: str, other: Effect | None) -> Effect:
+def stricter_effect(one: str, other: Effect | None) -> Effect:
     """Return the effect that allows less without a person."""
-    return STRICTNESS[max(STRICTNESS.index(one), STRICTNESS.index(other or one))]
+    return EFFECTS_BY_STRICTNESS[
+        max(EFFECTS_BY_STRICTNESS.index(one), EFFECTS_BY_STRICTNESS.index(other or one))
+    ]
 
 
-def smaller(one: N | None, other: N | None) -> N | None:
+def smaller_limit(one: N | None, other: N | None) -> N | None:
     """Return the tighter of two limits; None is no limit."""
     known = [limit for limit in (one, other) if limit is not None]
     return min(known) if known else None
 
 
-def fewer_hosts(tools: Sequence[str], agents: Sequence[str]) -> list[str]:
+def intersect_hosts(tools: Sequence[str], agents: Sequence[str]) -> list[str]:
     """Return the hosts that both allow; an empty list is no limit."""
     if not agents or not tools:
         return list(agents or tools)
-    both = [host for host in agents if any(covers(one, host.lower()) for one in tools)]
-    return both or list(NOWHERE)
+    both = [
+        host for host in agents if any(host_matches(one, host.lower()) for one in tools)
+    ]
+    return both or list(NO_HOSTS)

@@ -5,9 +5,9 @@ from typing import NamedTuple
 from django.contrib.auth.models import User
 
 from tools.models import Tool
-from tools.statement import execute
+from tools.statement import execute_statement
 
-STATE = """
+STATE_QUERY = """
     SELECT tool.name, tool.archived_at IS NOT NULL, tool.enabled,
         owner.is_active, tool.owner_id
     FROM tools_tool tool JOIN auth_user owner ON owner.id = tool.owner_id
@@ -15,7 +15,7 @@ STATE = """
 """
 
 
-class _State(NamedTuple):
+class _ToolState(NamedTuple):
     name: str
     is_archived: bool
     is_enabled: bool
@@ -23,7 +23,7 @@ class _State(NamedTuple):
     owner_id: int
 
 
-def tool_may_run(
+def find_tool_block(
     tool_id: int, *, user: User | None = None, even_off: bool = False
 ) -> str | None:
     """Return why a call is not allowed any more, or None.
@@ -31,13 +31,13 @@ def tool_may_run(
     `user` is who gave the tool to the agent: the agent's owner. `even_off` is for
     trying out a tool that is switched off.
     """
-    tool = _state_of(tool_id)
+    tool = _load_tool_state(tool_id)
     if tool is None:
         return "This tool does not exist any more."
     if tool.is_archived:
         return f"The tool {tool.name!r} was archived."
     if not tool.is_enabled and not even_off:
-        return f"The tool {tool.name!r} is switched off."
+        return f"The tool {tool.name!r} is disabled."
     if not tool.is_owner_active:
         return f"The owner of the tool {tool.name!r} has no access any more."
     if user is not None and not _is_usable(tool_id, user, owner_id=tool.owner_id):
@@ -45,10 +45,10 @@ def tool_may_run(
     return None
 
 
-def _state_of(tool_id: int) -> _State | None:
+def _load_tool_state(tool_id: int) -> _ToolState | None:
     """Return what is asked for each run, in plain SQL (docs/decisions/0007)."""
-    row = execute(STATE, [tool_id]).row
-    return _State(*row) if row else None
+    row = execute_statement(STATE_QUERY, [tool_id]).row
+    return _ToolState(*row) if row else None
 
 
 def _is_usable(tool_id: int, user: User, *, owner_id: int) -> bool:

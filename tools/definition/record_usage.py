@@ -13,7 +13,7 @@ from django.utils import timezone
 from tools.models import Tool, ToolUsage
 
 
-class Use(Protocol):
+class RecordedCall(Protocol):
     """One call of a tool, as the worker noted it."""
 
     @property
@@ -34,7 +34,7 @@ class Use(Protocol):
 
 
 @dataclass
-class Sum:
+class UsageTotal:
     """All calls of one tool in a batch."""
 
     calls: int = 0
@@ -43,23 +43,23 @@ class Sum:
     error: str = ""
 
 
-def record_usage(uses: Iterable[Use], *, at: datetime | None = None) -> None:
+def record_usage(uses: Iterable[RecordedCall], *, at: datetime | None = None) -> None:
     """Add `uses` to the hour of `at` (now), whatever became of their tools since."""
     at = at or timezone.now()
-    sums = summed(uses)
+    sums = sum_usage_by_tool(uses)
     if not sums:
         return
     hour = at.replace(minute=0, second=0, microsecond=0)
     with transaction.atomic():
         known = set(Tool.objects.filter(pk__in=sums).values_list("pk", flat=True))
         for tool_id in sorted(known):  # one order, so that two workers do not deadlock
-            add(tool_id, sums[tool_id], hour=hour)
-            note_last(tool_id, sums[tool_id], at=at)
+            add_hourly_usage(tool_id, sums[tool_id], hour=hour)
+            update_last_use(tool_id, sums[tool_id], at=at)
 
 
-def summed(uses: Iterable[Use]) -> dict[int, Sum]:
+def sum_usage_by_tool(uses: Iterable[RecordedCall]) -> dict[int, UsageTotal]:
     """Return the batch by tool."""
-    sums: dict[int, Sum] = defaultdict(Sum)
+    sums: dict[int, UsageTotal] = defaultdict(UsageTotal)
     for use in uses:
         one = sums[use.tool_id]
         one.calls += 1
@@ -69,7 +69,7 @@ def summed(uses: Iterable[Use]) -> dict[int, Sum]:
     return sums
 
 
-def add(tool_id: int, one: Sum, *, hour: datetime) -> None:
+def add_hourly_usage(tool_id: int, one: UsageTotal, *, hour: datetime) -> None:
     """Raise the row of the hour, which another worker may have made just now."""
     ToolUsage.objects.bulk_create(
         [ToolUsage(tool_id=tool_id, hour=hour)], ignore_conflicts=True
@@ -81,7 +81,7 @@ def add(tool_id: int, one: Sum, *, hour: datetime) -> None:
     )
 
 
-def note_last(tool_id: int, one: Sum, *, at: datetime) -> None:
+def update_last_use(tool_id: int, one: UsageTotal, *, at: datetime) -> None:
     """Keep when the tool was used last, and its last error."""
     changes: dict[str, object] = {"last_used_at": at}
     if one.error:

@@ -2,10 +2,10 @@
 
 from django.contrib.auth.models import Group, User
 
+from tools.definition.save import DEFINITION_FIELDS, save_tool
 from tools.models import Credential, McpServer, Tool, ToolRevision
-from tools.services.save_tool import KEPT, save_tool
 
-STAYS = frozenset({"slug", "enabled", "visibility"})
+NOT_RESTORED = frozenset({"slug", "enabled", "visibility"})
 """Fields that are not taken back: restoring neither renames nor publishes."""
 
 
@@ -15,8 +15,8 @@ def restore_revision(revision: ToolRevision, *, by: User) -> Tool:
     A credential or server that `by` may not use any more is left out.
     """
     tool = revision.tool
-    for name in KEPT:
-        if name in revision.body and name not in STAYS:
+    for name in DEFINITION_FIELDS:
+        if name in revision.body and name not in NOT_RESTORED:
             setattr(tool, name, revision.body[name])
     tool.credential = (
         Credential.objects.usable_by(by)

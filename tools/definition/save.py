@@ -6,11 +6,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Max
 
-from tools.audit.follow import keep_made
+from tools.audit.tracking import record_created_rows
 from tools.models import Tool, ToolRevision
 from tools.ownership import free_slugs
 
-KEPT = (
+DEFINITION_FIELDS = (
     *("name", "slug", "description", "kind", "config", "args_schema", "return_direct"),
     *("effect", "approval", "on_error", "timeout", "retries", "calls_per_run"),
     *("output_limit", "hosts", "enabled", "visibility", "approval_hours", "at_expiry"),
@@ -22,7 +22,7 @@ def save_tool(tool: Tool, *, by: User | None, note: str = "") -> Tool:
     """Store `tool`, and a revision where its definition changed."""
     with transaction.atomic():
         tool.save()
-        body = definition_of(tool)
+        body = serialize_definition(tool)
         newest = tool.revisions.order_by("-number").first()
         if newest is not None and newest.body == body:
             return tool
@@ -44,17 +44,21 @@ def save_new_tools(tools: list[Tool], *, by: User | None, note: str = "") -> lis
         Tool.objects.bulk_create(tools)
         ToolRevision.objects.bulk_create(
             ToolRevision(
-                tool=tool, number=1, body=definition_of(tool), note=note[:200], by=by
+                tool=tool,
+                number=1,
+                body=serialize_definition(tool),
+                note=note[:200],
+                by=by,
             )
             for tool in tools
         )
-        keep_made(Tool, tools)
+        record_created_rows(Tool, tools)
     return tools
 
 
-def definition_of(tool: Tool) -> dict[str, Any]:
+def serialize_definition(tool: Tool) -> dict[str, Any]:
     """Return all fields of the definition as JSON; secrets are references."""
-    body: dict[str, Any] = {name: getattr(tool, name) for name in KEPT}
+    body: dict[str, Any] = {name: getattr(tool, name) for name in DEFINITION_FIELDS}
     body["approvers"] = tool.approvers_id
     body["credential"] = tool.credential_id
     body["mcp_server"] = tool.mcp_server_id

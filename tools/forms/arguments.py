@@ -1,22 +1,24 @@
-"""A form made from the schema of a tool's arguments, for trying it out."""
+"""The form for testing a tool, built from the schema of its arguments."""
 
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from tools.argument_kind import kind_of, without_null
+from tools.forms.error_messages import set_error_messages
 from tools.forms.fields import JsonField
-from tools.forms.missing import say_what_is_right
+from tools.schema.argument_types import describe_type, strip_null_type
 
-ONE_TEXT = "input"
-"""Name of the field of a tool that takes one text."""
+TEXT_FIELD_NAME = "input"
+"""The field of a tool that takes a single text input."""
 
-LEFT_OUT = object()
+OMITTED = object()
 
 
 class ArgumentsForm(forms.Form):
-    """One field an argument; what is left empty is not sent."""
+    """One field per argument; empty fields are not sent."""
 
     prefix = "arg"
 
@@ -25,43 +27,42 @@ class ArgumentsForm(forms.Form):
         self.schema = schema
         if schema is None:
             text = forms.CharField(
-                label="Input",
+                label=gettext_lazy("Input"),
                 required=False,
                 strip=False,
                 widget=forms.Textarea(attrs={"rows": 3}),
             )
-            text.kind = "text"  # type: ignore[attr-defined]  # for the template
-            self.fields[ONE_TEXT] = text
+            text.kind = _("text")  # type: ignore[attr-defined]  # for the template
+            self.fields[TEXT_FIELD_NAME] = text
             return
         required = schema.get("required", [])
         for name, part in schema.get("properties", {}).items():
             if isinstance(part, dict):
-                field = field_of(part, required=name in required)
-                field.label, field.kind = name, kind_of(part)  # type: ignore[attr-defined]  # for the template
+                field = build_argument_field(part, required=name in required)
+                field.label, field.kind = name, describe_type(part)  # type: ignore[attr-defined]  # for the template
                 field.help_text = str(part.get("description", ""))
-                say_what_is_right(name, field)
+                set_error_messages(name, field)
                 self.fields[name] = field
 
     def tool_input(self) -> Any:
         """Return the arguments as a model would send them."""
         if self.schema is None:
-            return self.cleaned_data[ONE_TEXT]
+            return self.cleaned_data[TEXT_FIELD_NAME]
         return {
             name: value
             for name, value in self.cleaned_data.items()
-            if value is not LEFT_OUT
+            if value is not OMITTED
         }
 
 
-def field_of(part: dict[str, Any], *, required: bool) -> forms.Field:
-    """Return the field for one argument."""
-    part = without_null(part)
+def build_argument_field(part: dict[str, Any], *, required: bool) -> forms.Field:
+    part = strip_null_type(part)
     kind = part.get("type")
     initial = part.get("default")
     if isinstance(part.get("enum"), list):
-        return OneOfField(part["enum"], required=required, initial=initial)
+        return ValueChoiceField(part["enum"], required=required, initial=initial)
     if kind == "boolean":
-        return OneOfField([True, False], required=required, initial=initial)
+        return ValueChoiceField([True, False], required=required, initial=initial)
     if kind == "integer":
         return WholeNumberField(required=required, initial=initial)
     if kind == "number":
@@ -72,7 +73,7 @@ def field_of(part: dict[str, Any], *, required: bool) -> forms.Field:
 
 
 class TextField(forms.CharField):
-    """A text; an empty one is left out where it may be."""
+    """A text; an empty one is omitted."""
 
     widget = forms.Textarea(attrs={"rows": 1})
 
@@ -80,70 +81,66 @@ class TextField(forms.CharField):
         super().__init__(strip=False, **more)
 
     def clean(self, value: Any) -> Any:
-        """Return the text or nothing."""
-        return super().clean(value) or LEFT_OUT
+        return super().clean(value) or OMITTED
 
 
 class WholeNumberField(forms.IntegerField):
-    """A whole number or nothing."""
-
     def clean(self, value: Any) -> Any:
-        """Return the number or nothing."""
         number = super().clean(value)
-        return LEFT_OUT if number is None else number
+        return OMITTED if number is None else number
 
 
 class NumberField(forms.FloatField):
-    """A number or nothing."""
-
     def clean(self, value: Any) -> Any:
-        """Return the number or nothing."""
         number = super().clean(value)
-        return LEFT_OUT if number is None else number
+        return OMITTED if number is None else number
 
 
 class JsonValueField(JsonField):
-    """Any JSON value or nothing."""
-
     widget = forms.Textarea(attrs={"rows": 3, "class": "mono"})
     empty_values = (None,)
-    """An empty text, list or object is a value."""
+    """Empty texts, lists and objects are values."""
     default_error_messages = {
         **JsonField.default_error_messages,
-        "invalid": 'This is not JSON. Write texts in quotes, lists as ["a", "b"].',
+        "invalid": gettext_lazy(
+            'Not valid JSON. Put text in quotes; write lists as ["a", "b"].'
+        ),
     }
 
     def clean(self, value: Any) -> Any:
-        """Return the value or nothing."""
         if not (value or "").strip():
             if self.required:
                 raise ValidationError(self.error_messages["required"], code="required")
-            return LEFT_OUT
+            return OMITTED
         return super().clean(value)
 
 
-class OneOfField(forms.Field):
-    """One of some values, whatever their type."""
+class ValueChoiceField(forms.Field):
+    """A choice of values of any JSON type."""
 
     def __init__(self, values: list[Any], **more: Any) -> None:
         self.values = values
-        self.words = [word_of(value) for value in values]
-        choices = [("", "left out" if not more.get("required") else "choose one")]
+        self.words = [format_choice_label(value) for value in values]
+        choices = [("", _("Select one") if more.get("required") else _("Omit"))]
         choices += [(word, word) for word in self.words]
         if more.get("initial") is not None:
-            more["initial"] = word_of(more["initial"])
+            more["initial"] = format_choice_label(more["initial"])
         super().__init__(widget=forms.Select(choices=choices), **more)
 
     def clean(self, value: Any) -> Any:
-        """Return the value behind the word."""
         super().validate(value)
         if not value:
-            return LEFT_OUT
+            return OMITTED
         if value not in self.words:
-            raise ValidationError(f"{value!r} is not one of the choices.")
+            raise ValidationError(
+                _("Select one of the choices: “%(value)s” is not available.")
+                % {"value": value}
+            )
         return self.values[self.words.index(value)]
 
 
-def word_of(value: Any) -> str:
-    """Return how a value reads in a list of choices."""
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+def format_choice_label(value: Any) -> str:
+    """Return the label of a value in a list of choices."""
+    if isinstance(value, bool):
+        return _("Yes") if value else _("No")
+    return str(value)

@@ -1,24 +1,25 @@
-"""The form of a credential: its secret can be written, never read."""
+"""The form of a credential; its secret is write-only."""
 
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from tools.forms.fields import HostsField, check_groups
-from tools.generic import ModelForm
-from tools.kinds.http_config import NOT_OURS
+from tools.forms.fields import HostsField, require_group_if_shared
+from tools.kinds.http_config import RESERVED_HEADERS
 from tools.models import Credential
 from tools.secrets import seal
+from tools.typed_generics import ModelForm
 
 
 class CredentialForm(ModelForm):
-    """A secret, how it is sent, and to whom."""
-
     hosts = HostsField(
-        label="Hosts",
-        help_text="The only hosts it is ever sent to, one a line.",
+        label=gettext_lazy("Hosts"),
+        help_text=gettext_lazy("The only hosts the secret is sent to, one per line."),
     )
     secret = forms.CharField(
+        label=gettext_lazy("Secret"),
         required=False,
         strip=True,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
@@ -28,13 +29,21 @@ class CredentialForm(ModelForm):
         model = Credential
         fields = ("name", "kind", "field", "hosts", "visibility", "groups")
         labels = {
-            "field": "Header, parameter or user name",
-            "visibility": "Who may use it",
+            "name": gettext_lazy("Name"),
+            "kind": gettext_lazy("Type"),
+            "field": gettext_lazy("Header, parameter or user name"),
+            "visibility": gettext_lazy("Shared with"),
+            "groups": gettext_lazy("Groups"),
         }
         help_texts = {
-            "field": "Name of the header or query parameter; for basic authentication "
-            "the user name; empty for a bearer token.",
-            "visibility": "In a tool of theirs. Nobody can read it.",
+            "field": gettext_lazy(
+                "The name of the header or query parameter, or the user name for "
+                "basic authentication. Leave empty for a bearer token."
+            ),
+            "visibility": gettext_lazy(
+                "People who can use the credential in their tools. Nobody can read "
+                "the secret."
+            ),
         }
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -43,41 +52,52 @@ class CredentialForm(ModelForm):
             stored = bool(self.instance.sealed)
             self.fields["secret"].is_needed = not stored  # type: ignore[attr-defined]  # for the template
             self.fields["secret"].help_text = (
-                "A secret is stored. Empty: keep it."
+                _("A secret is stored. Leave empty to keep it.")
                 if stored
-                else "Stored encrypted, and never shown again."
+                else _("Stored encrypted and never shown again.")
             )
         if "groups" in self.fields:
             self.fields["groups"].required = False
 
     def clean(self) -> dict[str, Any] | None:
-        """Ask for the name a kind needs, and for a secret where none is stored."""
+        """Require the name that the type needs, and a secret if none is stored."""
         cleaned = super().clean() or {}
-        check_groups(self)
+        require_group_if_shared(self)
         kind, name = cleaned.get("kind"), cleaned.get("field", "")
         if kind in (Credential.Kind.HEADER, Credential.Kind.QUERY) and not name:
-            self.add_error("field", "Say the name of the header or parameter.")
+            self.add_error("field", _("Enter the name of the header or parameter."))
         if kind == Credential.Kind.BASIC and not name:
-            self.add_error("field", "Say the user name.")
-        if kind == Credential.Kind.HEADER and name and not is_token(name):
-            self.add_error("field", f"{name!r} is no name of a header.")
-        if kind == Credential.Kind.HEADER and name.lower() in NOT_OURS:
-            self.add_error("field", f"The header {name!r} belongs to the connection.")
+            self.add_error("field", _("Enter the user name."))
+        if kind == Credential.Kind.HEADER and name and not is_header_token(name):
+            self.add_error(
+                "field",
+                _(
+                    "“%(name)s” is not a valid header name. Use letters, digits, "
+                    "- and _."
+                )
+                % {"name": name},
+            )
+        if kind == Credential.Kind.HEADER and name.lower() in RESERVED_HEADERS:
+            self.add_error(
+                "field",
+                _("The header “%(name)s” is set by the connection. Use another one.")
+                % {"name": name},
+            )
         secret = cleaned.get("secret", "")
         if not secret and not self.instance.sealed:
-            self.add_error("secret", "Type in the secret.")
+            self.add_error("secret", _("Enter the secret."))
         if not secret.isascii() or not secret.isprintable():
-            self.add_error("secret", "It has characters that cannot be sent.")
+            self.add_error("secret", _("Use only printable ASCII characters."))
         return cleaned
 
     def save(self, commit: bool = True) -> Credential:
-        """Seal the secret where one was typed."""
+        """Encrypt the secret if one was entered."""
         if self.cleaned_data.get("secret"):
             self.instance.sealed = seal(self.cleaned_data["secret"])
         saved: Credential = super().save(commit)
         return saved
 
 
-def is_token(name: str) -> bool:
+def is_header_token(name: str) -> bool:
     """Whether `name` can be the name of a header."""
     return name.isascii() and name.replace("-", "").replace("_", "").isalnum()

@@ -1,4 +1,4 @@
-"""Form fields for what tools are made of."""
+"""Form fields for hosts, JSON and pairs of names and values."""
 
 import re
 from typing import Any
@@ -6,58 +6,65 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.forms.fields import InvalidJSONInput
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from tools.ownership import Visibility
-from tools.storable import is_storable
-from tools.text_flaw import NO_JSON, json_flaw
+from tools.text.parse_errors import find_json_error
+from tools.text.storable import is_storable
 
-HOST = re.compile(r"(\*\.)?(?!-)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*|\[?[0-9a-f:]+\]?")
+HOST_PATTERN = re.compile(
+    r"(\*\.)?(?!-)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*|\[?[0-9a-f:]+\]?"
+)
 
 
 class HostsField(forms.CharField):
-    """Host names, one a line; kept as a list."""
+    """Host names, one per line, stored as a list."""
 
     widget = forms.Textarea(attrs={"rows": 3})
 
     def prepare_value(self, value: Any) -> Any:
-        """Show a list as lines."""
         return "\n".join(value) if isinstance(value, list) else value
 
     def to_python(self, value: Any) -> Any:
-        """Return the host names; refuse what is none."""
         names = [name.lower() for name in re.split(r"[\s,]+", str(value or "")) if name]
         for name in names:
-            if not HOST.fullmatch(name):
+            if not HOST_PATTERN.fullmatch(name):
                 raise ValidationError(
-                    f"{name!r} is no host name. Write names such as api.example.com "
-                    "or *.example.com, one a line, without https:// and port."
+                    _(
+                        "“%(name)s” is not a host name. Enter names such as "
+                        "api.example.com or *.example.com, one per line, without "
+                        "https:// and port."
+                    )
+                    % {"name": name}
                 )
         return names
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare lists."""
         return bool((initial or []) != self.to_python(data))
 
 
 class JsonField(forms.JSONField):
-    """JSON; nothing is shown as nothing, not as `null`."""
+    """JSON; None is shown as an empty text, not as `null`."""
 
     default_error_messages = {
-        "invalid": NO_JSON,
-        "too_much": "It is nested too deeply, or has a number that is too long.",
-        "unstorable": "It has a number or a character that cannot be stored.",
+        "invalid": gettext_lazy("Not valid JSON."),
+        "too_much": gettext_lazy(
+            "The JSON is nested too deeply or has a number that is too long."
+        ),
+        "unstorable": gettext_lazy(
+            "The JSON has a number or a character that cannot be stored."
+        ),
     }
 
     def prepare_value(self, value: Any) -> Any:
-        """Show nothing for None."""
         return "" if value is None else super().prepare_value(value)
 
     def to_python(self, value: Any) -> Any:
-        """Return the value; refuse what could not be stored."""
         try:
             found = super().to_python(value)
         except ValidationError as error:
-            said = f"{error.messages[0]} {json_flaw(str(value))}".rstrip()
+            said = f"{error.messages[0]} {find_json_error(str(value))}".rstrip()
             raise ValidationError(said, code=error.code) from None
         except (ValueError, RecursionError):
             raise ValidationError(
@@ -68,7 +75,7 @@ class JsonField(forms.JSONField):
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Return what was typed in the way it is shown again."""
+        """Return the value to show again."""
         try:
             found = super().bound_data(data, initial)
         except (ValueError, RecursionError):
@@ -76,7 +83,7 @@ class JsonField(forms.JSONField):
         return found if is_storable(found) else InvalidJSONInput(data)
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare values; what cannot be read has changed."""
+        """Compare values; invalid JSON counts as changed."""
         try:
             return super().has_changed(initial, data)
         except ValidationError:
@@ -84,7 +91,7 @@ class JsonField(forms.JSONField):
 
 
 class PairsField(forms.CharField):
-    """Names and values, a pair a line; kept as an object."""
+    """Names and values, one pair per line, stored as an object."""
 
     widget = forms.Textarea(attrs={"rows": 2, "class": "mono", "spellcheck": "false"})
 
@@ -93,35 +100,33 @@ class PairsField(forms.CharField):
         super().__init__(**more)
 
     def prepare_value(self, value: Any) -> Any:
-        """Show an object as lines."""
         if not isinstance(value, dict):
             return value
         space = " " if self.separator == ":" else ""
         return "\n".join(f"{k}{self.separator}{space}{v}" for k, v in value.items())
 
     def to_python(self, value: Any) -> Any:
-        """Return the pairs; refuse a line that is none."""
         pairs: dict[str, str] = {}
         for line in filter(str.strip, str(value or "").splitlines()):
             name, found, text = line.partition(self.separator)
             if not found or not name.strip():
                 raise ValidationError(
-                    f"{line.strip()!r} is no pair; write name{self.separator} value."
+                    _("“%(line)s” is not a pair. Write name%(separator)s value.")
+                    % {"line": line.strip(), "separator": self.separator}
                 )
             pairs[name.strip()] = text.strip()
         return pairs
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare objects."""
         return bool((initial or {}) != self.to_python(data))
 
 
-def check_groups(form: forms.BaseForm) -> None:
-    """Ask for a group where a definition is shared with groups."""
+def require_group_if_shared(form: forms.BaseForm) -> None:
+    """Require a group if the row is shared with groups."""
     given = form.cleaned_data
     if (
         "groups" in form.fields
         and given.get("visibility") == Visibility.GROUPS
         and not given.get("groups")
     ):
-        form.add_error("groups", "Choose at least one group.")
+        form.add_error("groups", _("Select at least one group."))

@@ -3,36 +3,59 @@
 from typing import Any, ClassVar
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from tools.forms.tool import ToolForm
 from tools.models import Tool
-from tools.registry import find_function, keeps_hosts, registered
+from tools.registry import find_function, get_registered_functions, supports_host_limit
+from tools.typed_generics import StrOrPromise
 
-Groups = list[tuple[str, list[tuple[str, str]]]]
+ChoiceGroups = list[tuple[str, list[tuple[str, str]]]]
 
-NOT_KEPT = (
-    "The function does not declare keeps_hosts=True, so nothing would hold it to these "
-    "hosts."
+HOST_LIMIT_UNSUPPORTED = _(
+    "The function does not declare keeps_hosts=True, so it cannot be restricted to "
+    "these hosts. Leave the field empty."
 )
 
-DECLARED = ("name", "description", "effect", "timeout")
-"""Fields that may stay empty: the function says them."""
+DECLARED_FIELDS = ("name", "description", "effect", "timeout")
+"""Fields that are derived from the function if left empty."""
+
+
+HELP_WITH_DEFAULT = {
+    "name": _(
+        "The name the model uses: letters, digits, _ and -. Leave empty to use the "
+        "name of the function."
+    ),
+    "description": _(
+        "The model selects tools by this text. Leave empty to use the description of "
+        "the function."
+    ),
+    "effect": _(
+        "What a call can change. After a crash, read-only and idempotent calls are "
+        "repeated; a person decides about others. Leave empty to derive it from the "
+        "function."
+    ),
+    "timeout": _("Leave empty to use the timeout of the function."),
+}
 
 
 class FunctionToolForm(ToolForm):
-    """Pick a function; what is left empty is as the function declares it."""
+    """A registered function; empty fields are derived from it."""
 
     kind: ClassVar[str] = "function"
-    word: ClassVar[str] = "Python function"
-    own_title: ClassVar[str] = "What it calls"
-    own_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
+    kind_label: ClassVar[StrOrPromise] = _("Python function")
+    kind_section_title: ClassVar[StrOrPromise] = _("Function")
+    kind_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
         "function",
-        "arguments_shown",
+        "arguments_display",
     )
 
     function = forms.ChoiceField(
-        help_text="Functions that the operator registered with @tool, in the modules "
-        "of AGENTSITE_TOOL_MODULES and in the product itself.",
+        label=_("Function"),
+        help_text=_(
+            "The built-in functions, and those registered with @tool in the modules "
+            "of AGENTSITE_TOOL_MODULES."
+        ),
     )
 
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -40,52 +63,48 @@ class FunctionToolForm(ToolForm):
         path = str(self.instance.config.get("function", ""))
         field = self.fields.get("function")
         if isinstance(field, forms.ChoiceField):
-            field.choices = choices_with(path)
+            field.choices = build_function_choices(path)
             field.initial = path
         if "hosts" in self.fields:
-            self.fields["hosts"].help_text = (
-                "Only for functions that declare keeps_hosts, such as "
-                "web_page and web_search; others reach what they like. One a "
-                "line, empty for no limit."
+            self.fields["hosts"].help_text = _(
+                "Only for functions that declare keeps_hosts, such as web_page and "
+                "web_search. Other functions can reach any host. One per line; leave "
+                "empty for no limit."
             )
         if self.instance.pk is None:
-            for name in DECLARED:
+            for name in DECLARED_FIELDS:
                 if name in self.fields:
                     self.fields[name].required = False
                     self.fields[name].initial = None
-                    told = self.fields[name].help_text
-                    self.fields[
-                        name
-                    ].help_text = f"{told} Empty: as the function declares."
+                    self.fields[name].help_text = HELP_WITH_DEFAULT[name]
             if "approval" in self.fields:
                 self.fields["approval"].initial = Tool.Approval.NEVER
 
     def clean(self) -> dict[str, Any] | None:
-        """Fill what was left empty from the function's declaration."""
+        """Fill empty fields from the declaration of the function."""
         cleaned = super().clean()
         path = (cleaned or {}).get("function")
-        if cleaned and path and cleaned.get("hosts") and not keeps_hosts(path):
-            self.add_error("hosts", NOT_KEPT)
+        if cleaned and path and cleaned.get("hosts") and not supports_host_limit(path):
+            self.add_error("hosts", HOST_LIMIT_UNSUPPORTED)
         if cleaned is not None and path and self.instance.pk is None:
             function = find_function(path)
-            for name in DECLARED:
+            for name in DECLARED_FIELDS:
                 cleaned[name] = cleaned.get(name) or getattr(function, name)
         return cleaned
 
     def config(self) -> dict[str, Any]:
-        """Return the path of the function."""
         return {"function": self.cleaned_data["function"]}
 
 
-def choices_with(path: str) -> Groups:
+def build_function_choices(path: str) -> ChoiceGroups:
     """Return the registered functions by module, and `path` even if it is gone."""
     groups: dict[str, list[tuple[str, str]]] = {}
-    for function in registered().values():
-        module, _, name = function.path.partition(":")
+    for function in get_registered_functions().values():
+        module, _separator, name = function.path.partition(":")
         sentence = function.description.partition("\n")[0]
         groups.setdefault(module, []).append(
             (function.path, f"{name}: {sentence}" if sentence else name)
         )
-    if path and path not in registered():
-        groups["Not registered any more"] = [(path, path)]
-    return [("", [("", "choose one")]), *groups.items()]
+    if path and path not in get_registered_functions():
+        groups[str(_("No longer registered"))] = [(path, path)]
+    return [("", [("", str(_("Select one")))]), *groups.items()]

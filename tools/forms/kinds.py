@@ -1,4 +1,4 @@
-"""The forms of all kinds, one line each, in the order they are offered."""
+"""The forms of all tool kinds, in the order of the menu."""
 
 from tools.forms.function_tool import FunctionToolForm
 from tools.forms.http_tool import HttpToolForm
@@ -7,7 +7,7 @@ from tools.forms.python_tool import PythonToolForm
 from tools.forms.sql_tool import SqlToolForm
 from tools.forms.tool import ToolForm
 
-FORMS: dict[str, type[ToolForm]] = {
+TOOL_FORMS: dict[str, type[ToolForm]] = {
     form.kind: form
     for form in (
         *(FunctionToolForm, HttpToolForm, PythonToolForm, SqlToolForm),

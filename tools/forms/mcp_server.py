@@ -1,4 +1,4 @@
-"""The form of an MCP server: an address, or the name of a command."""
+"""The form of an MCP server: a URL or the name of a command."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -6,21 +6,25 @@ from urllib.parse import urlsplit
 from django import forms
 from django.conf import settings
 from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
 
-from tools.credentials import covers
-from tools.generic import ModelForm
-from tools.mcp.commands import read_commands
+from tools.credentials import host_matches
+from tools.mcp.commands import parse_server_commands
 from tools.models import Credential, McpServer
-from tools.web_address import flaw_of_address, names_a_person
+from tools.net.web_address import find_address_flaw, has_userinfo
+from tools.typed_generics import ModelForm
 
 
 class McpServerForm(ModelForm):
-    """Saving asks the server nothing and starts no process."""
+    """Saving sends no request and starts no process."""
 
     command = forms.ChoiceField(
+        label=_("Command"),
         required=False,
-        help_text="An operator lists commands in AGENTSITE_MCP_COMMANDS. Nobody can "
-        "type one in here.",
+        help_text=_(
+            "Only commands that an operator listed in AGENTSITE_MCP_COMMANDS can be "
+            "selected."
+        ),
     )
 
     class Meta:
@@ -29,13 +33,21 @@ class McpServerForm(ModelForm):
             *("name", "transport", "url", "credential", "command"),
             *("visibility", "groups"),
         )
-        labels = {"url": "Address", "visibility": "Who may use it"}
+        labels = {
+            "name": _("Name"),
+            "transport": _("Transport"),
+            "url": _("URL"),
+            "credential": _("Credential"),
+            "visibility": _("Shared with"),
+            "groups": _("Groups"),
+        }
         help_texts = {
-            "url": "Such as https://mcp.example.com/mcp. Private "
-            "addresses only where an operator allowed them (mcp= in "
-            "AGENTSITE_PRIVATE_HOSTS).",
-            "credential": "Sent with each request, to the hosts it is bound to.",
-            "visibility": "Who may take over its tools.",
+            "url": _(
+                "For example, https://mcp.example.com/mcp. Private addresses only if "
+                "an operator allowed them (mcp= in AGENTSITE_PRIVATE_HOSTS)."
+            ),
+            "credential": _("Sent with each request to the hosts it is bound to."),
+            "visibility": _("People who can import its tools."),
         }
         widgets = {
             "transport": forms.RadioSelect,
@@ -46,10 +58,10 @@ class McpServerForm(ModelForm):
         super().__init__(*args, **more)
         field = self.fields.get("command")
         if isinstance(field, forms.ChoiceField):
-            names = list(read_commands(settings.MCP_COMMANDS))
+            names = list(parse_server_commands(settings.MCP_COMMANDS))
             if self.instance.command and self.instance.command not in names:
                 names.append(self.instance.command)
-            first = "choose one" if names else "the operator listed none"
+            first = str(_("Select one") if names else _("No commands are listed"))
             field.choices = [("", first), *((name, name) for name in names)]
         if "url" in self.fields:
             self.fields["url"].is_needed = True  # type: ignore[attr-defined]  # for the template
@@ -58,22 +70,29 @@ class McpServerForm(ModelForm):
                 self.fields[name].required = False
 
     def clean(self) -> dict[str, Any] | None:
-        """Ask for what the way to the server needs; drop what it does not."""
+        """Require what the transport needs, and drop the rest."""
         cleaned = super().clean() or {}
         if cleaned.get("transport") == McpServer.Transport.STDIO:
             cleaned["url"], cleaned["credential"] = "", None
             command = cleaned.get("command", "")
             if not command:
-                self.add_error("command", "Choose a command of the operator's list.")
-            elif command not in read_commands(settings.MCP_COMMANDS):
-                self.add_error("command", f"{command!r} is not in the list any more.")
+                self.add_error("command", _("Select a command."))
+            elif command not in parse_server_commands(settings.MCP_COMMANDS):
+                self.add_error(
+                    "command",
+                    _("The command “%(name)s” is no longer listed. Select another one.")
+                    % {"name": command},
+                )
             return cleaned
         cleaned["command"] = ""
         url = cleaned.get("url", "")
-        if flaw := flaw_of_address(url):
+        if flaw := find_address_flaw(url):
             self.add_error("url", f"{capfirst(flaw)}.")
-        elif names_a_person(url):
-            self.add_error("url", "A password belongs into a credential.")
+        elif has_userinfo(url):
+            self.add_error(
+                "url",
+                _("Remove the password from the URL. Store it in a credential."),
+            )
         else:
             self.check_credential(cleaned)
         return cleaned
@@ -82,9 +101,12 @@ class McpServerForm(ModelForm):
         """Refuse a credential that is not bound to the host."""
         credential: Credential | None = cleaned.get("credential")
         host = (urlsplit(cleaned["url"]).hostname or "").lower()
-        if credential and not any(covers(one, host) for one in credential.hosts):
+        if credential and not any(host_matches(one, host) for one in credential.hosts):
             self.add_error(
                 "credential",
-                f"This credential is bound to {', '.join(credential.hosts)}, "
-                f"and not to {host}.",
+                _(
+                    "The credential is bound to %(hosts)s, not to %(host)s. Select "
+                    "another credential, or add the host to it."
+                )
+                % {"hosts": ", ".join(credential.hosts), "host": host},
             )

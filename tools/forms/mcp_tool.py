@@ -2,22 +2,24 @@
 
 from typing import Any, ClassVar
 
+from django.utils.translation import gettext_lazy as _
+
 from tools.forms.tool import ToolForm
+from tools.typed_generics import StrOrPromise
 
 
 class McpToolForm(ToolForm):
-    """Made by taking a tool over from its server; only our own side can be changed."""
+    """Imported from the server; only our own settings can be changed."""
 
     kind: ClassVar[str] = "mcp"
-    word: ClassVar[str] = "MCP tool"
-    own_title: ClassVar[str] = "Server"
-    own_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
-        "server_shown",
-        "arguments_shown",
+    kind_label: ClassVar[StrOrPromise] = _("MCP tool")
+    kind_section_title: ClassVar[StrOrPromise] = _("Server")
+    kind_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
+        "server_display",
+        "arguments_display",
     )
-    is_typed_in: ClassVar[bool] = False
+    can_be_created: ClassVar[bool] = False
 
     def config(self) -> dict[str, Any]:
-        """Return what was accepted; nothing of it is typed in."""
         stored: dict[str, Any] = self.instance.config
         return stored

@@ -4,24 +4,31 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
 
 from tools.forms.schema import SchemaField
 from tools.forms.tool import ToolForm
-from tools.kinds.python import MAX_CODE, flaw_of_code, flaw_of_cpython, is_variable
+from tools.kinds.python import (
+    MAX_CODE,
+    find_code_flaw,
+    find_cpython_flaw,
+    is_variable_name,
+)
+from tools.typed_generics import StrOrPromise
 
 INTERPRETERS = [
-    ("monty", "Monty: a part of Python, 1 ms a call"),
-    ("cpython", "CPython: all of it, with the standard library, 40 ms a call"),
+    ("monty", _("Monty (Python subset), about 1 ms per call")),
+    ("cpython", _("CPython with the standard library, about 40 ms per call")),
 ]
 
 
 class PythonToolForm(ToolForm):
-    """Code whose variables are the arguments."""
+    """Python code that gets the arguments as variables."""
 
     kind: ClassVar[str] = "python"
-    word: ClassVar[str] = "Python code"
-    own_title: ClassVar[str] = "What it runs"
-    own_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
+    kind_label: ClassVar[StrOrPromise] = _("Python code")
+    kind_section_title: ClassVar[StrOrPromise] = _("Code")
+    kind_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
         "code",
         "args_schema",
         "interpreter",
@@ -29,29 +36,38 @@ class PythonToolForm(ToolForm):
     )
 
     code = forms.CharField(
+        label=_("Code"),
         max_length=MAX_CODE,
         strip=False,
         widget=forms.Textarea(
             attrs={"rows": 14, "class": "mono", "spellcheck": "false"}
         ),
-        help_text="The arguments are its variables; the value of the last expression "
-        "is the result. It runs in a sandbox without files, network and environment.",
+        help_text=_(
+            "The arguments are available as variables; the value of the last "
+            "expression is the result. The code runs in a sandbox without files, "
+            "network and environment variables."
+        ),
     )
     interpreter = forms.ChoiceField(
+        label=_("Interpreter"),
         choices=INTERPRETERS,
         initial="monty",
         required=False,
         widget=forms.RadioSelect,
-        help_text="CPython only where an operator switched it on (AGENTSITE_CPYTHON) "
-        "and a probe shows that its sandbox holds.",
+        help_text=_(
+            "CPython is available only if an operator enabled it (AGENTSITE_CPYTHON) "
+            "and its sandbox passes a check."
+        ),
     )
     memory_mb = forms.IntegerField(
-        label="Memory (MB)", min_value=4, max_value=512, initial=64
+        label=_("Memory (MB)"), min_value=4, max_value=512, initial=64
     )
     args_schema = SchemaField(
-        label="Arguments",
+        label=_("Arguments"),
         required=False,
-        help_text="Without arguments it takes one text, the variable input.",
+        help_text=_(
+            "Without arguments the tool takes a single text input, the variable input."
+        ),
     )
 
     class Meta(ToolForm.Meta):
@@ -59,20 +75,20 @@ class PythonToolForm(ToolForm):
 
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
-        self.begin_with_config("code", "memory_mb", "interpreter")
-        self.begin_as_reading()
+        self.set_initial_from_config("code", "memory_mb", "interpreter")
+        self.default_to_read_only()
 
     def clean_code(self) -> str:
-        """Refuse code that cannot be read; none of it runs."""
+        """Refuse code with syntax errors, without running it."""
         code: str = self.cleaned_data["code"].replace("\r\n", "\n")
-        if flaw := flaw_of_code(code):
+        if flaw := find_code_flaw(code):
             raise ValidationError(flaw)
         return code
 
     def clean_interpreter(self) -> str:
-        """Refuse CPython where nobody switched it on, or its sandbox does not hold."""
+        """Refuse CPython if it is disabled or its sandbox fails the check."""
         chosen: str = self.cleaned_data["interpreter"] or "monty"
-        if chosen == "cpython" and (flaw := flaw_of_cpython()):
+        if chosen == "cpython" and (flaw := find_cpython_flaw()):
             raise ValidationError(flaw)
         return chosen
 
@@ -80,12 +96,14 @@ class PythonToolForm(ToolForm):
         """Refuse arguments that cannot be variables."""
         schema: dict[str, Any] | None = self.cleaned_data["args_schema"]
         for name in (schema or {}).get("properties", {}):
-            if not is_variable(name):
-                raise ValidationError(f"{name!r} is no name of a Python variable.")
+            if not is_variable_name(name):
+                raise ValidationError(
+                    _("“%(name)s” is not a valid name of a Python variable.")
+                    % {"name": name}
+                )
         return schema
 
     def config(self) -> dict[str, Any]:
-        """Return code and memory."""
         config = {
             "code": self.cleaned_data["code"],
             "memory_mb": self.cleaned_data["memory_mb"],

@@ -1,4 +1,4 @@
-"""The form field in which the arguments of a tool are described."""
+"""The editor for the arguments of a tool."""
 
 import re
 from collections.abc import Mapping
@@ -8,30 +8,45 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
-from tools.schema_draft import (
-    Draft,
-    NoSchema,
-    changed,
-    draft_of,
-    hints_for,
-    schema_in,
+from tools.schema.draft import (
+    InvalidSchema,
+    SchemaDraft,
+    apply_editor_action,
+    draft_from_schema,
+    iter_draft_hints,
+    schema_from_draft,
 )
-from tools.schema_rows import MOST_ROWS, TYPES, Row, say_the_same
+from tools.schema.rows import (
+    MAX_ARGUMENTS,
+    TYPE_CHOICES,
+    SchemaRow,
+    are_equivalent_schemas,
+)
 
-TEXTS = ("name", "type", "description", "choices", "default", "least", "most", "rest")
+ROW_TEXT_FIELDS = (
+    "name",
+    "type",
+    "description",
+    "choices",
+    "default",
+    "least",
+    "most",
+    "rest",
+)
 
 
 class SchemaEditor(forms.Widget):
-    """Rows of arguments, or JSON; its buttons work without a script too."""
+    """Arguments as rows or JSON; works without JavaScript too."""
 
     def value_from_datadict(
         self, data: Mapping[str, Any], files: Any, name: str
-    ) -> Draft:
+    ) -> SchemaDraft:
         """Return what was typed, with the button that was pressed."""
-        draft = typed_in(data, name)
+        draft = parse_schema_draft(data, name)
         action = data.get(f"{name}-do")
-        return changed(draft, str(action)) if action else draft
+        return apply_editor_action(draft, str(action)) if action else draft
 
     def value_omitted_from_data(
         self, data: Mapping[str, Any], files: Any, name: str
@@ -40,7 +55,7 @@ class SchemaEditor(forms.Widget):
         return name not in data and f"{name}-shape" not in data
 
     place = "tool-schema"
-    """The id of what takes the focus."""
+    """The id that takes the focus."""
 
     def id_for_label(self, id_: str) -> str:
         """Return nothing: it is a group of fields."""
@@ -49,87 +64,89 @@ class SchemaEditor(forms.Widget):
     def render(
         self, name: str, value: Any, attrs: Any = None, renderer: Any = None
     ) -> SafeString:
-        """Return the part of the page; htmx gets the same."""
-        return render_to_string("tools/_schema.html", shown(name, value))
+        return render_to_string("tools/_schema.html", build_editor_context(name, value))
 
 
 class SchemaField(forms.Field):
-    """A JSON Schema of arguments; None for a tool that takes one text."""
+    """A JSON Schema; None for a tool that takes a single text input."""
 
     widget = SchemaEditor
 
-    def prepare_value(self, value: Any) -> Draft:
-        """Return what the editor shows."""
-        return value if isinstance(value, Draft) else draft_of(value)
+    def prepare_value(self, value: Any) -> SchemaDraft:
+        return value if isinstance(value, SchemaDraft) else draft_from_schema(value)
 
     def to_python(self, value: Any) -> dict[str, Any] | None:
-        """Return the schema; refuse what is none, and what is still being changed."""
+        """Return the schema; refuse it while a button of the editor is pressed."""
         draft = self.prepare_value(value)
         if draft.is_changing:
-            raise ValidationError("Nothing is saved yet: the arguments have changed.")
+            raise ValidationError(_("Not saved: the arguments are still being edited."))
         try:
-            return schema_in(draft)
-        except NoSchema as none:
+            return schema_from_draft(draft)
+        except InvalidSchema as none:
             raise ValidationError(none.flaws) from None
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare schemas; what is none is a change."""
+        """Compare schemas; an invalid one counts as changed."""
         try:
-            return not is_unchanged(initial, self.to_python(data))
+            return not is_same_schema(initial, self.to_python(data))
         except ValidationError:
             return True
 
 
-def is_unchanged(stored: dict[str, Any] | None, given: dict[str, Any] | None) -> bool:
-    """Whether saving `given` would only write the stored schema in other words."""
+def is_same_schema(stored: dict[str, Any] | None, given: dict[str, Any] | None) -> bool:
+    """Whether `given` means the same as the stored schema."""
     if stored is None or given is None:
         return stored is given
-    return say_the_same(stored, given)
+    return are_equivalent_schemas(stored, given)
 
 
-def typed_in(data: Mapping[str, Any], name: str) -> Draft:
-    """Read the fields of the editor; JSON alone is taken too."""
+def parse_schema_draft(data: Mapping[str, Any], name: str) -> SchemaDraft:
+    """Parse the fields of the editor, or JSON alone."""
     shape = data.get(f"{name}-shape", "json")
     if shape == "text":
-        return Draft("text")
+        return SchemaDraft("text")
     if shape != "rows":
-        return Draft("json", json=str(data.get(name) or ""))
+        return SchemaDraft("json", json=str(data.get(name) or ""))
     count = str(data.get(f"{name}-count", ""))
-    rows = min(int(count), MOST_ROWS) if re.fullmatch("[0-9]{1,4}", count) else 0
-    return Draft(
+    rows = min(int(count), MAX_ARGUMENTS) if re.fullmatch("[0-9]{1,4}", count) else 0
+    return SchemaDraft(
         "rows",
-        rows=tuple(row_in(data, f"{name}-{number}") for number in range(rows)),
-        rest=unix(data.get(f"{name}-rest")),
+        rows=tuple(
+            parse_schema_row(data, f"{name}-{number}") for number in range(rows)
+        ),
+        rest=normalize_line_breaks(data.get(f"{name}-rest")),
     )
 
 
-def row_in(data: Mapping[str, Any], prefix: str) -> Row:
-    """Read the fields of one row."""
-    typed = {field: unix(data.get(f"{prefix}-{field}")) for field in TEXTS}
+def parse_schema_row(data: Mapping[str, Any], prefix: str) -> SchemaRow:
+    typed = {
+        field: normalize_line_breaks(data.get(f"{prefix}-{field}"))
+        for field in ROW_TEXT_FIELDS
+    }
     typed["name"] = typed["name"].strip()
-    return Row(**typed, required=f"{prefix}-required" in data)
+    return SchemaRow(**typed, required=f"{prefix}-required" in data)
 
 
-def unix(text: Any) -> str:
-    """Return a text with one character a line break, where browsers send two."""
+def normalize_line_breaks(text: Any) -> str:
+    """Replace the two-character line breaks that browsers send."""
     return str(text or "").replace("\r\n", "\n")
 
 
-def shown(name: str, value: Any) -> dict[str, Any]:
-    """Return what the editor's template shows.
+def build_editor_context(name: str, value: Any) -> dict[str, Any]:
+    """Return the context of the editor.
 
-    What is wrong is here only while it is being changed; the form itself says it of
-    what was to be saved.
+    Errors are included only while the schema is being edited; otherwise the form
+    shows them.
     """
-    draft = value if isinstance(value, Draft) else draft_of(value)
-    says = said(draft) if draft.is_changing else {}
-    return {"name": name, "draft": draft, "types": TYPES, **says}
+    draft = value if isinstance(value, SchemaDraft) else draft_from_schema(value)
+    says = find_draft_messages(draft) if draft.is_changing else {}
+    return {"name": name, "draft": draft, "types": TYPE_CHOICES, **says}
 
 
-def said(draft: Draft) -> dict[str, list[str]]:
-    """Return what is wrong now, and what is hardly meant."""
+def find_draft_messages(draft: SchemaDraft) -> dict[str, list[str]]:
+    """Return errors, and hints about valid but unlikely values."""
     try:
-        schema_in(draft)
-    except NoSchema as none:
+        schema_from_draft(draft)
+    except InvalidSchema as none:
         return {"flaws": none.flaws, "hints": []}
-    return {"flaws": [], "hints": list(hints_for(draft))}
+    return {"flaws": [], "hints": list(iter_draft_hints(draft))}

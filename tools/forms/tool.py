@@ -1,43 +1,46 @@
-"""What the forms of all kinds of tools have in common."""
+"""The form that all tool kinds share."""
 
 from typing import Any, ClassVar
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
-from tools.forms.fields import HostsField, check_groups
-from tools.forms.schema import is_unchanged
-from tools.generic import ModelForm
+from tools.forms.fields import HostsField, require_group_if_shared
+from tools.forms.schema import is_same_schema
 from tools.models import Tool
+from tools.typed_generics import ModelForm, StrOrPromise
 
-Fieldsets = list[tuple[str | None, dict[str, Any]]]
+Fieldsets = list[tuple[StrOrPromise | None, dict[str, Any]]]
 
 
-REACHES_OUT = ("http", "mcp", "function")
-"""Kinds whose calls leave the machine."""
+NETWORK_KINDS = ("http", "mcp", "function")
+"""Kinds that use the network."""
 
 
 class ToolForm(ModelForm):
-    """Fields that every kind has; a kind adds what its `config` is made of."""
+    """Fields of every kind; a kind adds those for its `config`."""
 
     kind: ClassVar[str]
-    word: ClassVar[str]
-    """What people call the kind."""
-    own_fields: ClassVar[tuple[str | tuple[str, ...], ...]]
-    """Fields of the kind's own part of the form; those in one line together."""
-    own_title: ClassVar[str]
-    is_typed_in: ClassVar[bool] = True
-    """Whether a person makes one in this form; others are taken over."""
+    kind_label: ClassVar[StrOrPromise]
+    kind_fields: ClassVar[tuple[str | tuple[str, ...], ...]]
+    """Fields of the section of this kind; a tuple is one line."""
+    kind_section_title: ClassVar[StrOrPromise]
+    can_be_created: ClassVar[bool] = True
+    """Whether a person creates one in this form; others are imported."""
 
     note = forms.CharField(
-        label="What changed",
+        label=_("Change note"),
         required=False,
         max_length=200,
-        help_text="Kept with the revision.",
+        help_text=_("Stored with the revision."),
     )
     hosts = HostsField(
-        label="Only these hosts",
+        label=_("Allowed hosts"),
         required=False,
-        help_text="Hosts a call may reach, one a line; empty for every public one.",
+        help_text=_(
+            "Hosts a call can reach, one per line. Leave empty to allow all public "
+            "hosts."
+        ),
     )
 
     class Meta:
@@ -49,33 +52,44 @@ class ToolForm(ModelForm):
             *("hosts", "enabled", "visibility", "groups"),
         )
         labels = {
-            "return_direct": "Result is the answer",
-            "approvers": "Who says yes",
-            "approval_hours": "Waits for an answer (h)",
-            "at_expiry": "If nobody answers",
-            "on_error": "After a failed call",
-            "timeout": "Longest wait (s)",
-            "retries": "Tries after a failure",
-            "calls_per_run": "Calls in one run",
-            "output_limit": "Result cut at (bytes)",
-            "visibility": "Who may use it",
-            "slug": "Name in agent files",
+            "name": _("Name"),
+            "description": _("Description"),
+            "enabled": _("Enabled"),
+            "effect": _("Effect"),
+            "approval": _("Require approval"),
+            "credential": _("Credential"),
+            "groups": _("Groups"),
+            "return_direct": _("Return the result as the final answer"),
+            "approvers": _("Approvers"),
+            "approval_hours": _("Approval timeout (hours)"),
+            "at_expiry": _("If nobody decides in time"),
+            "on_error": _("After a failed call"),
+            "timeout": _("Timeout (seconds)"),
+            "retries": _("Retries"),
+            "calls_per_run": _("Maximum calls per run"),
+            "output_limit": _("Maximum result size (bytes)"),
+            "visibility": _("Shared with"),
+            "slug": _("Name in agent files"),
         }
         help_texts = {
-            "name": "What the model calls it: letters, digits, _ and -.",
-            "slug": "And in addresses; made from the name where empty.",
-            "description": "The model chooses by this text.",
-            "return_direct": "The first result ends the run and is its output.",
-            "effect": "What one call may change. After a crash, reading and "
-            "idempotent calls run again; others ask a person.",
-            "approval": "When a person must say yes before a call.",
-            "approvers": "Or any member of a group.",
-            "approval_hours": "Empty for the operator's setting; 0.5 is half an hour.",
-            "retries": "Only calls that read or are idempotent are tried again.",
-            "calls_per_run": "Empty for no limit.",
-            "output_limit": "Empty for the limit of the agent.",
-            "visibility": "Who may give it to an agent.",
-            "groups": "Whose members may use it, for “Chosen groups”.",
+            "name": _("The name the model uses: letters, digits, _ and -."),
+            "slug": _("Also used in URLs. Leave empty to derive it from the name."),
+            "description": _("The model selects tools by this text."),
+            "return_direct": _("The first result ends the run and is its output."),
+            "effect": _(
+                "What a call can change. After a crash, read-only and idempotent calls "
+                "are repeated; a person decides about others."
+            ),
+            "approval": _("Calls that a person must approve first."),
+            "approvers": _("The person who started the run, or a member of a group."),
+            "approval_hours": _(
+                "Leave empty to use the site default; 0.5 is half an hour."
+            ),
+            "retries": _("Only read-only and idempotent calls are retried."),
+            "calls_per_run": _("Leave empty for no limit."),
+            "output_limit": _("Leave empty to use the limit of the agent."),
+            "visibility": _("People who can add the tool to their agents."),
+            "groups": _("Used only if the tool is shared with selected groups."),
         }
         widgets = {
             "description": forms.Textarea(attrs={"rows": 4}),
@@ -90,34 +104,36 @@ class ToolForm(ModelForm):
                 self.fields[name].required = False
         for name in ("timeout", "approval_hours"):
             if name in self.initial:
-                self.initial[name] = plain_number(self.initial[name])
+                self.initial[name] = drop_zero_fraction(self.initial[name])
             elif name in self.fields:
-                self.fields[name].initial = plain_number(self.fields[name].initial)
+                self.fields[name].initial = drop_zero_fraction(
+                    self.fields[name].initial
+                )
         approvers = self.fields.get("approvers")
         if isinstance(approvers, forms.ModelChoiceField):
-            approvers.empty_label = "Who started the run"
+            approvers.empty_label = _("Person who started the run")
 
-    def begin_with_config(self, *names: str) -> None:
-        """Let these fields begin with what the tool's `config` says."""
+    def set_initial_from_config(self, *names: str) -> None:
+        """Set the initial values of these fields from the `config` of the tool."""
         for name in names:
             if name in self.fields and name in self.instance.config:
                 self.fields[name].initial = self.instance.config[name]
 
-    def begin_as_reading(self) -> None:
-        """Let a new tool begin as one that only reads."""
+    def default_to_read_only(self) -> None:
+        """Preselect read-only for a new tool."""
         if self.instance.pk is None and "effect" in self.fields:
             self.fields["effect"].initial = "read"
 
     def clean_description(self) -> str:
-        """Return it with lines that end as they did before a browser sent it."""
+        """Undo the line breaks of browsers."""
         return str(self.cleaned_data["description"]).replace("\r\n", "\n")
 
     def clean(self) -> dict[str, Any] | None:
-        """Put the kind's own fields into its `config`."""
+        """Build `config` from the fields of the kind."""
         cleaned = super().clean()
-        check_groups(self)
+        require_group_if_shared(self)
         stored = self.initial.get("args_schema")
-        if cleaned and is_unchanged(stored, cleaned.get("args_schema")):
+        if cleaned and is_same_schema(stored, cleaned.get("args_schema")):
             cleaned["args_schema"] = stored
         self.instance.kind = self.kind
         if not self.errors:
@@ -125,17 +141,17 @@ class ToolForm(ModelForm):
         return cleaned
 
     def config(self) -> dict[str, Any]:
-        """Return what the kind needs for a call."""
+        """Return the data the kind needs for a call."""
         raise NotImplementedError
 
     @classmethod
     def fieldsets(cls) -> Fieldsets:
-        """Return the parts of the form, in the order they are read."""
+        """Return the sections of the form in order."""
         return [
             (None, {"fields": ["name", "description", "enabled"]}),
-            (cls.own_title, {"fields": list(cls.own_fields)}),
+            (cls.kind_section_title, {"fields": list(cls.kind_fields)}),
             (
-                "Effect and approval",
+                _("Effect and approval"),
                 {
                     "fields": [
                         *("effect", "approval", "approvers"),
@@ -144,19 +160,19 @@ class ToolForm(ModelForm):
                 },
             ),
             (
-                "Limits",
+                _("Limits"),
                 {
                     "fields": [
                         *(("timeout", "retries"), ("calls_per_run", "output_limit")),
                         *("on_error", "return_direct"),
-                        *(["hosts"] if cls.kind in REACHES_OUT else []),
+                        *(["hosts"] if cls.kind in NETWORK_KINDS else []),
                     ]
                 },
             ),
-            ("Sharing", {"fields": ["visibility", "groups", "slug"]}),
+            (_("Sharing"), {"fields": ["visibility", "groups", "slug"]}),
         ]
 
 
-def plain_number(value: Any) -> Any:
-    """Return a whole number without its point, as a person writes it."""
+def drop_zero_fraction(value: Any) -> Any:
+    """Return 60 for 60.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -4,22 +4,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tools.net.deadline import Deadline
 from tools.spec import ToolSpec
-from tools.watch import Watch
 
 
 @dataclass(frozen=True)
-class Call:
+class PreparedCall:
     """One call of one tool."""
 
     spec: ToolSpec
     tool_input: Any
     """A text, or an argument object."""
-    watch: Watch
+    deadline: Deadline
     """Ends with the tool's time or the run's, whichever is sooner."""
     idempotency_key: str = ""
     run_id: int | None = None
 
 
-Kind = Callable[[Call], Any]
+KindFunction = Callable[[PreparedCall], Any]
 """Makes the call; returns a JSON value, raises `ToolFailed` or `Interrupted`."""

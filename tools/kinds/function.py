@@ -7,16 +7,16 @@ from typing import Any
 
 from django.db import connections
 
-from tools.errors import Interrupted, ToolBroke, ToolFailed
-from tools.kinds.call import Call
-from tools.kinds.left_behind import run_or_leave
+from tools.errors import Interrupted, ToolCrashed, ToolFailed
+from tools.kinds.call import PreparedCall
 from tools.kinds.subprocess_call import call_in_process
-from tools.kinds.values import jsonable
+from tools.net.deadline import Deadline
 from tools.registry import FunctionTool, ToolContext, find_function
-from tools.watch import Watch
+from tools.sandbox.abandoned_calls import run_or_abandon
+from tools.sandbox.values import to_jsonable
 
 
-class HostsNotKept(ToolFailed):
+class HostLimitUnsupported(ToolFailed):
     """The tool is limited to hosts, and its function does not say it keeps to them."""
 
     def __init__(self, path: str) -> None:
@@ -26,53 +26,53 @@ class HostsNotKept(ToolFailed):
         )
 
 
-def call_function(call: Call) -> Any:
+def call_function(call: PreparedCall) -> Any:
     """Run the function; a deadline or Stop leaves it behind in its thread."""
     function = find_function(str(call.spec.config.get("function", "")))
     hosts = tuple(call.spec.config.get("hosts", ()))
     if hosts and not function.keeps_hosts:
-        raise HostsNotKept(function.path)
+        raise HostLimitUnsupported(function.path)
     arguments = function.arguments.convert(call.tool_input)
     if function.isolated:
         return call_in_process(function, call)
     if function.arguments.context is not None:
         arguments[function.arguments.context] = ToolContext(
-            call.watch,
+            call.deadline,
             call.idempotency_key,
             call.run_id,
             hosts,
         )
     try:
-        return run_or_leave(
-            lambda: run_function(function, arguments, call.watch), call.watch
+        return run_or_abandon(
+            lambda: run_function(function, arguments, call.deadline), call.deadline
         )
     except (ToolFailed, Interrupted):
         raise
     except BaseException as error:  # foreign code may raise anything
-        raise ToolBroke(error) from error
+        raise ToolCrashed(error) from error
 
 
 def run_function(
-    function: FunctionTool, arguments: dict[str, Any], watch: Watch
+    function: FunctionTool, arguments: dict[str, Any], deadline: Deadline
 ) -> Any:
     """Run in the calling thread and return a JSON value."""
     try:
         value = function.function(**arguments)
         if inspect.iscoroutine(value):
-            value = asyncio.run(cancelled_with(watch, value))
-        return jsonable(value)
+            value = asyncio.run(run_until_canceled(deadline, value))
+        return to_jsonable(value)
     finally:
         for connection in connections.all(initialized_only=True):
             connection.close()
 
 
-async def cancelled_with(watch: Watch, work: Coroutine[Any, Any, Any]) -> Any:
-    """Return what `work` returns; cancel it when `watch` says so."""
+async def run_until_canceled(deadline: Deadline, work: Coroutine[Any, Any, Any]) -> Any:
+    """Return what `work` returns; cancel it when `deadline` says so."""
     task = asyncio.ensure_future(work)
     while not task.done():
-        await asyncio.wait([task], timeout=max(watch.slice(), 0.001))
-        if not task.done() and (watch.flag.is_set() or watch.left() == 0.0):
+        await asyncio.wait([task], timeout=max(deadline.next_wait(), 0.001))
+        if not task.done() and (deadline.flag.is_set() or deadline.remaining() == 0.0):
             task.cancel()
             await asyncio.wait([task], timeout=1)
-            watch.check()
+            deadline.check()
     return task.result()

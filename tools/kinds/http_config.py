@@ -14,15 +14,15 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tools.errors import ToolFailed
-from tools.exchange import Asked
-from tools.json_pointer import parts_of
-from tools.web_address import flaw_of_address, names_a_person
+from tools.net.http_exchange import Request
+from tools.net.web_address import find_address_flaw, has_userinfo
+from tools.text.json_pointer import parse_json_pointer
 
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-NOT_OURS = {
+RESERVED_HEADERS = {
     "host",
     "content-length",
     "transfer-encoding",
@@ -32,12 +32,12 @@ NOT_OURS = {
 }
 """Headers that belong to the connection."""
 
-WITHOUT_BODY = ("GET", "HEAD", "DELETE")
+METHODS_WITHOUT_BODY = ("GET", "HEAD", "DELETE")
 FORM_TYPE = "application/x-www-form-urlencoded"
 MAX_BYTES = 20 << 20
 
 
-class LeavesThePath(ToolFailed):
+class ArgumentLeavesPath(ToolFailed):
     """An argument would lead to another path."""
 
     def __init__(self, name: str, value: str) -> None:
@@ -46,7 +46,7 @@ class LeavesThePath(ToolFailed):
         )
 
 
-class CannotSend(ToolFailed):
+class InvalidHeaderValue(ToolFailed):
     """An argument does not fit into a header."""
 
     def __init__(self, header: str) -> None:
@@ -89,11 +89,11 @@ class HttpConfig(BaseModel):
     def check_url(cls, url: str) -> str:
         """Refuse what names no server, or lets an argument name it."""
         url = url.strip()
-        if flaw := flaw_of_address(url):
+        if flaw := find_address_flaw(url):
             raise ValueError(flaw)
         if "{" in urlsplit(url).netloc:
             raise ValueError("the host cannot come from an argument")
-        if names_a_person(url):
+        if has_userinfo(url):
             raise ValueError("a password belongs into a credential")
         return url
 
@@ -102,7 +102,7 @@ class HttpConfig(BaseModel):
     def check_headers(cls, headers: dict[str, str]) -> dict[str, str]:
         """Refuse names that are none, and those of the connection."""
         for name, value in headers.items():
-            if not HEADER_NAME.fullmatch(name) or name.lower() in NOT_OURS:
+            if not HEADER_NAME.fullmatch(name) or name.lower() in RESERVED_HEADERS:
                 raise ValueError(f"the header {name!r} cannot be set")
             if not is_header_value(value):
                 raise ValueError(f"the value of the header {name!r} cannot be sent")
@@ -113,7 +113,7 @@ class HttpConfig(BaseModel):
     def check_pointer(cls, pick: str) -> str:
         """Refuse what is no JSON pointer."""
         try:
-            parts_of(pick)
+            parse_json_pointer(pick)
         except ToolFailed as error:
             raise ValueError(str(error).rstrip(".")) from None
         return pick
@@ -135,30 +135,30 @@ class HttpConfig(BaseModel):
         return set(PLACEHOLDER.findall(json.dumps(shape, ensure_ascii=False)))
 
 
-def request_of(config: HttpConfig, tool_input: Any) -> Asked:
+def build_http_request(config: HttpConfig, tool_input: Any) -> Request:
     """Return the request for one call; refuse arguments that do not fit."""
     arguments = tool_input if isinstance(tool_input, dict) else {"input": tool_input}
     rest = {k: v for k, v in arguments.items() if k not in config.placeholders}
     headers = {
-        name: header(name, value, arguments)
+        name: fill_header_template(name, value, arguments)
         for name, value in config.headers.items()
-        if not is_absent(value, arguments)
+        if not is_absent_placeholder(value, arguments)
     }
-    query = pairs_of(config.query, arguments, joined=config.joined)
-    content, content_type = body_of(config, arguments, rest)
-    if config.method in WITHOUT_BODY and content is None:
-        query += pairs_of({name: f"{{{name}}}" for name in rest}, rest)
+    query = fill_name_value_pairs(config.query, arguments, joined=config.joined)
+    content, content_type = build_request_body(config, arguments, rest)
+    if config.method in METHODS_WITHOUT_BODY and content is None:
+        query += fill_name_value_pairs({name: f"{{{name}}}" for name in rest}, rest)
     if content_type:
         headers.setdefault("content-type", content_type)
-    return Asked(
-        url=address_of(config.url, arguments, query),
+    return Request(
+        url=build_request_url(config.url, arguments, query),
         method=config.method,
         headers=headers,
         content=content,
     )
 
 
-def address_of(
+def build_request_url(
     url: str, arguments: dict[str, Any], query: list[tuple[str, str]]
 ) -> str:
     """Return the address; each argument stays inside the part it stands in."""
@@ -169,21 +169,21 @@ def address_of(
         value = arguments.get(name)
         if value is None or value == "":
             raise ArgumentMissing(name)
-        return quote(one_text(value), safe="")
+        return quote(join_list_value(value), safe="")
 
     path = PLACEHOLDER.sub(part, parts.path)
     for before, after in zip(parts.path.split("/"), path.split("/"), strict=True):
         if before != after and unquote(after) in (".", ".."):
-            raise LeavesThePath(PLACEHOLDER.findall(before)[0], unquote(after))
+            raise ArgumentLeavesPath(PLACEHOLDER.findall(before)[0], unquote(after))
     own = [
         pair
         for name, value in parse_qsl(parts.query, keep_blank_values=True)
-        for pair in pairs_of({name: value}, arguments)
+        for pair in fill_name_value_pairs({name: value}, arguments)
     ]
     return urlunsplit((parts.scheme, parts.netloc, path, urlencode(own + query), ""))
 
 
-def pairs_of(
+def fill_name_value_pairs(
     templates: dict[str, str],
     arguments: dict[str, Any],
     *,
@@ -192,69 +192,71 @@ def pairs_of(
     """Return names and values; what has no argument is left out, a list is repeated."""
     pairs = []
     for name, template in templates.items():
-        value = filled(template, arguments)
+        value = fill_text_template(template, arguments)
         if name in joined and isinstance(value, list):
-            value = one_text(value) if value else None
+            value = join_list_value(value) if value else None
         values = value if isinstance(value, list) else [value]
-        pairs += [(name, text_of(one)) for one in values if one is not None]
+        pairs += [(name, format_scalar(one)) for one in values if one is not None]
     return pairs
 
 
-def body_of(
+def build_request_body(
     config: HttpConfig, arguments: dict[str, Any], rest: dict[str, Any]
 ) -> tuple[bytes | None, str]:
     """Return the body and its type."""
     if config.form is not None:
-        pairs = pairs_of(config.form, arguments)
+        pairs = fill_name_value_pairs(config.form, arguments)
         return (urlencode(pairs).encode(), FORM_TYPE) if pairs else (None, "")
     if config.body is not None:
-        if is_absent(config.body, arguments):
+        if is_absent_placeholder(config.body, arguments):
             return None, ""
-        return json_bytes(filled_deep(config.body, arguments)), "application/json"
-    if config.method in WITHOUT_BODY:
+        return dump_json_bytes(
+            fill_json_template(config.body, arguments)
+        ), "application/json"
+    if config.method in METHODS_WITHOUT_BODY:
         return None, ""
-    return json_bytes(rest), "application/json"
+    return dump_json_bytes(rest), "application/json"
 
 
-def json_bytes(value: Any) -> bytes:
+def dump_json_bytes(value: Any) -> bytes:
     """Return compact JSON; lone surrogates, which UTF-8 cannot carry, are replaced."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.encode("utf-8", "replace")
 
 
-def filled_deep(shape: Any, arguments: dict[str, Any]) -> Any:
+def fill_json_template(shape: Any, arguments: dict[str, Any]) -> Any:
     """Return a JSON value with all placeholders replaced; absent ones are left out."""
     if isinstance(shape, str):
-        return filled(shape, arguments)
+        return fill_text_template(shape, arguments)
     if isinstance(shape, list):
-        return [filled_deep(one, arguments) for one in shape]
+        return [fill_json_template(one, arguments) for one in shape]
     if isinstance(shape, dict):
         return {
-            key: filled_deep(one, arguments)
+            key: fill_json_template(one, arguments)
             for key, one in shape.items()
-            if not is_absent(one, arguments)
+            if not is_absent_placeholder(one, arguments)
         }
     return shape
 
 
-def is_absent(shape: Any, arguments: dict[str, Any]) -> bool:
+def is_absent_placeholder(shape: Any, arguments: dict[str, Any]) -> bool:
     """Whether a value is one placeholder without an argument."""
     match = PLACEHOLDER.fullmatch(shape) if isinstance(shape, str) else None
     return match is not None and match[1] not in arguments
 
 
-def filled(template: str, arguments: dict[str, Any]) -> Any:
+def fill_text_template(template: str, arguments: dict[str, Any]) -> Any:
     """Return the value of a lone placeholder, or a text with all of them replaced."""
     if match := PLACEHOLDER.fullmatch(template):
         return arguments.get(match[1])
-    return PLACEHOLDER.sub(lambda m: text_of(arguments.get(m[1], "")), template)
+    return PLACEHOLDER.sub(lambda m: format_scalar(arguments.get(m[1], "")), template)
 
 
-def header(name: str, template: str, arguments: dict[str, Any]) -> str:
+def fill_header_template(name: str, template: str, arguments: dict[str, Any]) -> str:
     """Return the value of a header; raise `CannotSend`."""
-    value = PLACEHOLDER.sub(lambda m: text_of(arguments.get(m[1], "")), template)
+    value = PLACEHOLDER.sub(lambda m: format_scalar(arguments.get(m[1], "")), template)
     if not is_header_value(value):
-        raise CannotSend(name)
+        raise InvalidHeaderValue(name)
     return value
 
 
@@ -263,14 +265,14 @@ def is_header_value(value: str) -> bool:
     return value.isascii() and (value.isprintable() or value == "")
 
 
-def one_text(value: Any) -> str:
+def join_list_value(value: Any) -> str:
     """Return a value for a place that holds one: the members of a list with commas."""
     if isinstance(value, list):
-        return ",".join(text_of(one) for one in value)
-    return text_of(value)
+        return ",".join(format_scalar(one) for one in value)
+    return format_scalar(value)
 
 
-def text_of(value: Any) -> str:
+def format_scalar(value: Any) -> str:
     """Return a value as addresses and forms write it."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()

@@ -5,9 +5,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tools.errors import ToolFailed
-from tools.kinds.call import Call
-from tools.mcp.offer import Offer
-from tools.mcp.reach import reach_of_tool
+from tools.kinds.call import PreparedCall
+from tools.mcp_offer import Offer
+from tools.mcp_servers.connect import get_tool_connection
 
 
 class McpConfig(BaseModel):
@@ -23,24 +23,24 @@ class McpConfig(BaseModel):
     hosts: tuple[str, ...] = ()
 
 
-class NotOffered(ToolFailed):
+class ToolNotOffered(ToolFailed):
     """The server does not have the tool any more."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Its MCP server does not offer the tool {name!r} any more.")
 
 
-class ChangedOnServer(ToolFailed):
+class ToolChangedOnServer(ToolFailed):
     """The definition is not the one that was accepted."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"The MCP server changed the tool {name!r}. It is switched off until an "
+            f"The MCP server changed the tool {name!r}. It is disabled until an "
             "administrator accepts the change."
         )
 
 
-class AcceptedSince(ToolFailed):
+class NewerDefinitionAccepted(ToolFailed):
     """The run knows an older definition than the one that is in force."""
 
     def __init__(self, name: str) -> None:
@@ -49,32 +49,32 @@ class AcceptedSince(ToolFailed):
         )
 
 
-def call_mcp(call: Call) -> Any:
+def call_mcp(call: PreparedCall) -> Any:
     """Look whether the tool is still what was accepted, then call it."""
     try:
         config = McpConfig.model_validate(call.spec.config)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise ToolFailed(f"This tool is not set up rightly: {first['msg']}.") from None
-    reach = reach_of_tool(
+    reach = get_tool_connection(
         config.mcp_server, tool_id=call.spec.tool_id, hosts=config.hosts
     )
     given = call.tool_input
     arguments = given if isinstance(given, dict) else {"input": given}
-    with reach.session(call.watch) as session:
+    with reach.open_session(call.deadline) as session:
         offers = [one for one in session.tools() if one.name == config.tool]
         if not offers:
-            raise NotOffered(config.tool)
+            raise ToolNotOffered(config.tool)
         if offers[0].digest == config.digest:
-            return reach.covered_in(session.call(config.tool, arguments))
-    raise flaw_of_change(call.spec.tool_id, offers[0])
+            return reach.mask_secret_in(session.call(config.tool, arguments))
+    raise refuse_changed_tool(call.spec.tool_id, offers[0])
 
 
-def flaw_of_change(tool_id: int | None, offer: Offer) -> ToolFailed:
+def refuse_changed_tool(tool_id: int | None, offer: Offer) -> ToolFailed:
     """Switch the tool off, or tell that only this run is behind."""
     # The services know all kinds, and so this one.
-    from tools.services.note_mcp_change import note_mcp_change  # noqa: PLC0415
+    from tools.mcp_servers.record_change import record_mcp_change  # noqa: PLC0415
 
-    if note_mcp_change(tool_id, offer):
-        return ChangedOnServer(offer.name)
-    return AcceptedSince(offer.name)
+    if record_mcp_change(tool_id, offer):
+        return ToolChangedOnServer(offer.name)
+    return NewerDefinitionAccepted(offer.name)

@@ -7,18 +7,18 @@ from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tools.errors import ToolFailed
-from tools.kinds.call import Call
-from tools.kinds.cpython import run_cpython
-from tools.kinds.cpython_probe import flaw_of_sandbox
-from tools.kinds.last_value import CannotRead, tree_of
-from tools.kinds.values import jsonable
-from tools.watch import Watch
+from tools.kinds.call import PreparedCall
+from tools.net.deadline import Deadline
+from tools.sandbox.cpython import run_cpython
+from tools.sandbox.cpython_probe import find_sandbox_flaw
+from tools.sandbox.last_value import UnreadableCode, parse_code
+from tools.sandbox.values import to_jsonable
 
 MAX_CODE = 50_000
 """Characters."""
 
 
-class NotAVariable(ToolFailed):
+class InvalidVariableName(ToolFailed):
     """An argument's name cannot be used in code."""
 
     def __init__(self, name: str) -> None:
@@ -37,7 +37,7 @@ class PythonConfig(BaseModel):
     """Monty knows a part of Python and costs little; CPython needs the operator."""
 
 
-def call_python(call: Call) -> Any:
+def call_python(call: PreparedCall) -> Any:
     """Run the code with the arguments as variables."""
     try:
         config = PythonConfig.model_validate(call.spec.config)
@@ -47,43 +47,45 @@ def call_python(call: Call) -> Any:
     given = call.tool_input
     inputs = given if isinstance(given, dict) else {"input": given}
     for name in inputs:
-        if not is_variable(name):
-            raise NotAVariable(name)
-    return jsonable(run_in(config, inputs, call.watch))
+        if not is_variable_name(name):
+            raise InvalidVariableName(name)
+    return to_jsonable(run_in_interpreter(config, inputs, call.deadline))
 
 
-def run_in(config: PythonConfig, inputs: dict[str, Any], watch: Watch) -> Any:
+def run_in_interpreter(
+    config: PythonConfig, inputs: dict[str, Any], deadline: Deadline
+) -> Any:
     """Run the code in its interpreter; raise `ToolFailed` where that is not allowed."""
     memory = config.memory_mb << 20
     if config.interpreter == "cpython":
-        if flaw := flaw_of_cpython():
+        if flaw := find_cpython_flaw():
             raise ToolFailed(flaw)
-        return run_cpython(config.code, inputs, watch=watch, memory=memory)
+        return run_cpython(config.code, inputs, deadline=deadline, memory=memory)
     # The interpreter is loaded where a tool needs it, not in every process.
-    from tools.kinds.sandbox import run_code  # noqa: PLC0415
+    from tools.sandbox.monty import run_monty  # noqa: PLC0415
 
-    return run_code(config.code, inputs, watch=watch, memory=memory)
+    return run_monty(config.code, inputs, deadline=deadline, memory=memory)
 
 
-def flaw_of_cpython() -> str:
+def find_cpython_flaw() -> str:
     """Return why no tool may use CPython here; empty where one may."""
     if not settings.CPYTHON:
         return (
             "CPython is not switched on here. An operator can do that with "
             "AGENTSITE_CPYTHON=1."
         )
-    return flaw_of_sandbox()
+    return find_sandbox_flaw()
 
 
-def is_variable(name: str) -> bool:
+def is_variable_name(name: str) -> bool:
     """Whether code can use `name` as a variable."""
     return name.isidentifier() and not keyword.iskeyword(name)
 
 
-def flaw_of_code(code: str) -> str | None:
+def find_code_flaw(code: str) -> str | None:
     """Return why `code` cannot be read, without running any of it."""
     try:
-        tree_of(code)
-    except CannotRead as error:
+        parse_code(code)
+    except UnreadableCode as error:
         return str(error)
     return None

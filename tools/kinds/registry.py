@@ -2,17 +2,17 @@
 
 from typing import Any
 
-from tools.errors import DeadlinePassed, ToolFailed, ToolOutOfTime
-from tools.kinds.call import Call, Kind
+from tools.errors import DeadlineExceeded, ToolFailed, ToolTimedOut
+from tools.kinds.call import KindFunction, PreparedCall
 from tools.kinds.function import call_function
 from tools.kinds.http import call_http
 from tools.kinds.mcp import call_mcp
 from tools.kinds.python import call_python
 from tools.kinds.sql import call_sql
+from tools.net.deadline import Deadline
 from tools.spec import ToolSpec
-from tools.watch import Watch
 
-KINDS: dict[str, Kind] = {
+KINDS: dict[str, KindFunction] = {
     "function": call_function,
     "http": call_http,
     "mcp": call_mcp,
@@ -34,22 +34,24 @@ def call_tool(
     spec: ToolSpec,
     tool_input: Any,
     *,
-    watch: Watch,
+    deadline: Deadline,
     idempotency_key: str = "",
     run_id: int | None = None,
 ) -> Any:
     """Make one call and return a JSON value.
 
-    Raise `ToolFailed` with a sentence for the model, `Interrupted` where `watch` ended
+    Raise `ToolFailed` with a sentence for the model, `Interrupted` if `deadline` ended
     it. The tool's own `timeout` is a `ToolOutOfTime`: the run goes on.
     """
     if spec.kind not in KINDS:
         raise UnknownKind(spec)
-    left = watch.left()
+    left = deadline.remaining()
     seconds = spec.timeout if left is None else min(spec.timeout, left)
-    inner = Watch(seconds=seconds, flag=watch.flag)
+    inner = Deadline(seconds=seconds, flag=deadline.flag)
     try:
-        return KINDS[spec.kind](Call(spec, tool_input, inner, idempotency_key, run_id))
-    except DeadlinePassed:
-        watch.check()
-        raise ToolOutOfTime(spec.timeout) from None
+        return KINDS[spec.kind](
+            PreparedCall(spec, tool_input, inner, idempotency_key, run_id)
+        )
+    except DeadlineExceeded:
+        deadline.check()
+        raise ToolTimedOut(spec.timeout) from None

@@ -6,17 +6,17 @@ from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tools.errors import ToolFailed
-from tools.kinds.call import Call
-from tools.sql.connections import find_connection
-from tools.sql.postgres import query_postgres, schema_postgres
-from tools.sql.sqlite import query_sqlite, schema_sqlite
-from tools.watch import Watch
+from tools.kinds.call import PreparedCall
+from tools.net.deadline import Deadline
+from tools.sql.connections import find_sql_connection
+from tools.sql.postgres import describe_postgres_tables, query_postgres
+from tools.sql.sqlite import describe_sqlite_tables, query_sqlite
 
 MAX_ROWS = 1_000
 MAX_QUERY = 20_000
 """Characters."""
 
-FREE_SCHEMA: dict[str, Any] = {
+FREE_QUERY_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
         "query": {
@@ -44,14 +44,14 @@ class SqlConfig(BaseModel):
     """Tables and columns, shown to a model that writes queries."""
 
 
-def call_sql(call: Call) -> Any:
+def call_sql(call: PreparedCall) -> Any:
     """Ask the database, in a transaction that can only read."""
     try:
         config = SqlConfig.model_validate(call.spec.config)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise ToolFailed(f"This tool is not set up rightly: {first['msg']}.") from None
-    found = find_connection(config.connection, settings.SQL_CONNECTIONS)
+    found = find_sql_connection(config.connection, settings.SQL_CONNECTIONS)
     given = call.tool_input if isinstance(call.tool_input, dict) else {}
     query, values = config.query, given
     if not query:
@@ -59,16 +59,16 @@ def call_sql(call: Call) -> Any:
         values = {}
     if found.is_sqlite:
         return query_sqlite(
-            found.path, query, values, limit=config.max_rows, watch=call.watch
+            found.path, query, values, limit=config.max_rows, deadline=call.deadline
         )
     return query_postgres(
-        found.url, query, values, limit=config.max_rows, watch=call.watch
+        found.url, query, values, limit=config.max_rows, deadline=call.deadline
     )
 
 
-def tables_of(name: str, *, watch: Watch) -> str:
+def describe_tables(name: str, *, deadline: Deadline) -> str:
     """Return the tables of a database in words; raise `ToolFailed`."""
-    found = find_connection(name, settings.SQL_CONNECTIONS)
+    found = find_sql_connection(name, settings.SQL_CONNECTIONS)
     if found.is_sqlite:
-        return schema_sqlite(found.path, watch=watch)
-    return schema_postgres(found.url, watch=watch)
+        return describe_sqlite_tables(found.path, deadline=deadline)
+    return describe_postgres_tables(found.url, deadline=deadline)

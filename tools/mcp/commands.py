@@ -5,30 +5,32 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from tools.mcp.errors import NoCommand
+from tools.mcp.errors import UnknownCommand
 
-NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+COMMAND_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
+INHERITED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
 """Variables of ours that a server gets; the rest is the operator's to give."""
 
 
 @dataclass(frozen=True)
-class Command:
+class ServerCommand:
     """One line of the list."""
 
     name: str
-    words: tuple[str, ...]
+    argv: tuple[str, ...]
     variables: tuple[tuple[str, str], ...] = ()
 
     @property
     def environment(self) -> dict[str, str]:
         """What the server finds in its environment: nothing secret of ours."""
-        own = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        own = {
+            name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ
+        }
         return {**own, **dict(self.variables)}
 
 
-def read_commands(text: str) -> dict[str, Command]:
+def parse_server_commands(text: str) -> dict[str, ServerCommand]:
     """Read `name=VARIABLE=value program argument; …`; raise `ValueError`.
 
     Words are quoted as in a shell, but no shell is run.
@@ -42,19 +44,19 @@ def read_commands(text: str) -> dict[str, Command]:
             groups.append([])
         else:
             groups[-1].append(word)
-    commands: dict[str, Command] = {}
+    commands: dict[str, ServerCommand] = {}
     for words in filter(None, groups):
-        command = command_of(words)
+        command = parse_server_command(words)
         if command.name in commands:
             raise ValueError(f"there are two commands named {command.name!r}")
         commands[command.name] = command
     return commands
 
 
-def command_of(words: list[str]) -> Command:
+def parse_server_command(words: list[str]) -> ServerCommand:
     """Return the command of one group of words."""
     name, found, first = words[0].partition("=")
-    if not found or not NAME.fullmatch(name):
+    if not found or not COMMAND_NAME.fullmatch(name):
         raise ValueError(
             f"{words[0]!r} does not begin with a name (small letters, digits, - and "
             "_) and ="
@@ -65,12 +67,12 @@ def command_of(words: list[str]) -> Command:
         del rest[0]
     if not rest:
         raise ValueError(f"the command {name!r} names no program")
-    return Command(name, tuple(rest), tuple(variables))
+    return ServerCommand(name, tuple(rest), tuple(variables))
 
 
-def find_command(name: str, text: str) -> Command:
+def find_server_command(name: str, text: str) -> ServerCommand:
     """Return one command of the list; raise `NoCommand`."""
     try:
-        return read_commands(text)[name]
+        return parse_server_commands(text)[name]
     except KeyError:
-        raise NoCommand(name) from None
+        raise UnknownCommand(name) from None

@@ -13,7 +13,7 @@ McpFailed              a `ToolFailed`: its sentence is the observation
 
 from tools.errors import ToolFailed
 
-MAX_TOLD = 400
+MAX_SERVER_TEXT = 400
 """Characters of a server's own words in a sentence."""
 
 
@@ -33,7 +33,7 @@ class ServerRefused(McpFailed):
 
     def __init__(self, where: str, status: int, told: str) -> None:
         self.status = status
-        words = f": {cut(told)}" if told.strip() else "."
+        words = f": {shorten_server_text(told)}" if told.strip() else "."
         super().__init__(f"The MCP server {where} answered {status}{words}")
 
 
@@ -45,17 +45,19 @@ class ServerError(McpFailed):
     ) -> None:
         self.code = code
         self.supported = supported
-        super().__init__(f"The MCP server {where} says: {cut(told)} (code {code})")
+        super().__init__(
+            f"The MCP server {where} says: {shorten_server_text(told)} (code {code})"
+        )
 
 
-class NotMcp(McpFailed):
+class NotMcpMessage(McpFailed):
     """What the server says is not the Model Context Protocol."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(f"{where} does not speak MCP as it should: {why}.")
 
 
-class TooMuch(McpFailed):
+class ServerSentTooMuch(McpFailed):
     """The server sends more than is taken in."""
 
     def __init__(self, where: str, limit: int) -> None:
@@ -64,7 +66,7 @@ class TooMuch(McpFailed):
         )
 
 
-class NoCommand(McpFailed):
+class UnknownCommand(McpFailed):
     """The operator listed no command of this name."""
 
     def __init__(self, name: str) -> None:
@@ -74,20 +76,20 @@ class NoCommand(McpFailed):
         )
 
 
-class CannotStart(McpFailed):
+class CommandNotStarted(McpFailed):
     """The command does not start."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(f"The command {name!r} does not start: {why}.")
 
 
-def cut(told: str) -> str:
+def shorten_server_text(told: str) -> str:
     """Return a server's words in one line, cut where they are long."""
     line = " ".join(told.split())
-    return line if len(line) <= MAX_TOLD else f"{line[:MAX_TOLD]}…"
+    return line if len(line) <= MAX_SERVER_TEXT else f"{line[:MAX_SERVER_TEXT]}…"
 
 
-class Said(McpFailed):
+class MaskedServerError(McpFailed):
     """A sentence of the server in which a secret was covered."""
 
     def __init__(self, sentence: str) -> None:

@@ -6,26 +6,26 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from tools.mcp.errors import McpFailed, NotMcp, ServerError, TooMuch
-from tools.mcp.offer import Offer
+from tools.mcp.errors import McpFailed, NotMcpMessage, ServerError, ServerSentTooMuch
 from tools.mcp.wire import (
-    CLIENT,
+    CLIENT_INFO,
     MAX_BYTES,
-    STATELESS,
+    STATELESS_VERSION,
     UNSUPPORTED_VERSION,
     VERSIONS,
     Link,
     Message,
-    request,
-    result_of,
-    who_asks,
+    build_client_metadata,
+    build_rpc_request,
+    get_rpc_result,
 )
+from tools.mcp_offer import Offer
 
 MAX_TOOLS = 500
 MAX_PAGES = 50
 
 
-class Closable(Link, Protocol):
+class ClosableLink(Link, Protocol):
     """A link that ends with its session."""
 
     def close(self) -> None:
@@ -35,7 +35,7 @@ class Closable(Link, Protocol):
         """End at once."""
 
 
-class Refused(McpFailed):
+class ToolReportedError(McpFailed):
     """The tool itself says that it did not work."""
 
     def __init__(self, told: str) -> None:
@@ -54,31 +54,36 @@ class Session:
         hello = {
             "protocolVersion": VERSIONS[0],
             "capabilities": {},
-            "clientInfo": CLIENT,
+            "clientInfo": CLIENT_INFO,
         }
         try:
-            result = self._ask("initialize", hello)
+            result = self._request("initialize", hello)
         except ServerError as error:
-            if error.code == UNSUPPORTED_VERSION and STATELESS in error.supported:
-                self.link.version = STATELESS
+            if (
+                error.code == UNSUPPORTED_VERSION
+                and STATELESS_VERSION in error.supported
+            ):
+                self.link.version = STATELESS_VERSION
                 return
             raise
         version = str(result.get("protocolVersion"))
         if version not in VERSIONS:
-            raise NotMcp(self.link.where, f"it chose the unknown revision {version!r}")
+            raise NotMcpMessage(
+                self.link.where, f"it chose the unknown revision {version!r}"
+            )
         self.link.version = version
-        self.link.tell({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        self.link.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def tools(self) -> list[Offer]:
         """Return the tools of the server, at most `MAX_TOOLS`."""
         offers: list[Offer] = []
         cursor: Any = None
         for _ in range(MAX_PAGES):
-            result = self._ask("tools/list", {"cursor": cursor} if cursor else {})
+            result = self._request("tools/list", {"cursor": cursor} if cursor else {})
             listed = result.get("tools")
             if not isinstance(listed, list):
-                raise NotMcp(self.link.where, "its list of tools is none")
-            offers += self._offers(listed)
+                raise NotMcpMessage(self.link.where, "its list of tools is none")
+            offers += self._iter_offers(listed)
             cursor = result.get("nextCursor")
             if not cursor or len(offers) >= MAX_TOOLS:
                 break
@@ -87,31 +92,31 @@ class Session:
     def call(self, name: str, arguments: dict[str, Any]) -> Any:
         """Call a tool and return its value; raise `Refused` where it says it failed."""
         params = {"name": name, "arguments": arguments}
-        result = self._ask("tools/call", params)
-        value = value_of(result, self.link.where)
+        result = self._request("tools/call", params)
+        value = parse_call_result(result, self.link.where)
         if result.get("isError") is True:
-            raise Refused(value if isinstance(value, str) else str(value))
+            raise ToolReportedError(value if isinstance(value, str) else str(value))
         return value
 
-    def _offers(self, listed: list[Any]) -> Iterator[Offer]:
+    def _iter_offers(self, listed: list[Any]) -> Iterator[Offer]:
         for one in listed:
             try:
                 yield Offer.model_validate(one)
             except (ValidationError, RecursionError):
-                raise NotMcp(
+                raise NotMcpMessage(
                     self.link.where, "one of its tools has no name or no schema"
                 ) from None
 
-    def _ask(self, method: str, params: dict[str, Any]) -> Message:
+    def _request(self, method: str, params: dict[str, Any]) -> Message:
         self._number += 1
-        if self.link.version == STATELESS:
-            params = {**params, "_meta": who_asks()}
-        asked = request(self._number, method, params)
-        return result_of(self.link.ask(asked), self.link.where)
+        if self.link.version == STATELESS_VERSION:
+            params = {**params, "_meta": build_client_metadata()}
+        asked = build_rpc_request(self._number, method, params)
+        return get_rpc_result(self.link.request(asked), self.link.where)
 
 
 @contextmanager
-def session_over(link: Closable) -> Iterator[Session]:
+def open_mcp_session(link: ClosableLink) -> Iterator[Session]:
     """Give a session that has greeted; whatever is raised ends the link at once."""
     try:
         session = Session(link)
@@ -123,20 +128,20 @@ def session_over(link: Closable) -> Iterator[Session]:
     link.close()
 
 
-def value_of(result: dict[str, Any], where: str) -> Any:
+def parse_call_result(result: dict[str, Any], where: str) -> Any:
     """Return what a model reads of a result: its texts, or else its structure."""
     content = result.get("content")
     parts = content if isinstance(content, list) else []
-    texts = [text for part in parts if (text := text_of(part))]
+    texts = [text for part in parts if (text := format_content_part(part))]
     if sum(map(len, texts)) > MAX_BYTES:
-        raise TooMuch(where, MAX_BYTES)
+        raise ServerSentTooMuch(where, MAX_BYTES)
     structure = result.get("structuredContent")
     if texts or structure is None:
         return "\n".join(texts)
     return structure
 
 
-def text_of(part: Any) -> str:
+def format_content_part(part: Any) -> str:
     """Return one part of a result as text; what is no text is named."""
     if not isinstance(part, dict):
         return ""

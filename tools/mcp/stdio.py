@@ -13,36 +13,41 @@ from pathlib import Path
 from typing import NoReturn
 
 from tools.mcp import launch
-from tools.mcp.commands import Command
-from tools.mcp.errors import CannotStart, NotMcp, ServerGone, cut
-from tools.mcp.wire import (
-    Lines,
-    Message,
-    is_response_to,
-    messages_in,
-    reply_to,
+from tools.mcp.commands import ServerCommand
+from tools.mcp.errors import (
+    CommandNotStarted,
+    NotMcpMessage,
+    ServerGone,
+    shorten_server_text,
 )
-from tools.watch import Watch
+from tools.mcp.wire import (
+    LineSplitter,
+    Message,
+    build_server_reply,
+    is_response_to,
+    parse_rpc_messages,
+)
+from tools.net.deadline import Deadline
 
-PIECE = 1 << 16
-GRACE = 0.3
+READ_SIZE = 1 << 16
+EXIT_GRACE = 0.3
 """Seconds a server gets to end by itself when its input ends."""
 
-KEPT_WORDS = 2_000
+MAX_STDERR = 2_000
 """Bytes of what it wrote last to its error output."""
 
 
 class StdioLink:
     """One process, in a group of its own, ended with the call."""
 
-    def __init__(self, command: Command, *, watch: Watch) -> None:
+    def __init__(self, command: ServerCommand, *, deadline: Deadline) -> None:
         self.where = repr(command.name)
         self.version = ""
-        self._watch = watch
-        self._lines = Lines(self.where)
+        self._deadline = deadline
+        self._lines = LineSplitter(self.where)
         self._arrived = list[bytes]()
         self._words = bytearray()
-        self._process = start(command)
+        self._process = start_server_process(command)
         self._selector = selectors.DefaultSelector()
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             assert pipe is not None  # for the type checker
@@ -50,26 +55,26 @@ class StdioLink:
         self._selector.register(self._process.stdout, selectors.EVENT_READ)  # type: ignore[arg-type]  # it is a pipe
         self._selector.register(self._process.stderr, selectors.EVENT_READ)  # type: ignore[arg-type]  # it is a pipe
 
-    def ask(self, message: Message) -> Message:
+    def request(self, message: Message) -> Message:
         """Send a request and return the response to it; raise `ToolFailed`."""
-        self.tell(message)
+        self.notify(message)
         while True:
             while self._arrived:
-                for one in self._read(self._arrived.pop(0)):
+                for one in self._parse_line(self._arrived.pop(0)):
                     if is_response_to(one, message["id"]):
                         return one
-                    if answer := reply_to(one):
-                        self.tell(answer)
-            self._step()
+                    if answer := build_server_reply(one):
+                        self.notify(answer)
+            self._pump()
 
-    def tell(self, message: Message) -> None:
+    def notify(self, message: Message) -> None:
         """Send what has no response; read meanwhile, as a full pipe would hang us."""
         assert self._process.stdin is not None  # for the type checker
         rest = memoryview(json.dumps(message, separators=(",", ":")).encode() + b"\n")
         self._selector.register(self._process.stdin, selectors.EVENT_WRITE)
         try:
             while rest:
-                rest = rest[self._step(rest) :]
+                rest = rest[self._pump(rest) :]
         finally:
             self._selector.unregister(self._process.stdin)
 
@@ -78,7 +83,7 @@ class StdioLink:
         assert self._process.stdin is not None  # for the type checker
         with suppress(OSError):
             self._process.stdin.close()
-        self._wait_a_moment()
+        self._wait_for_exit()
         self.abandon()
 
     def abandon(self) -> None:
@@ -90,60 +95,62 @@ class StdioLink:
         with suppress(OSError):  # what was not sent any more
             self._process.__exit__(None, None, None)
 
-    def _read(self, line: bytes) -> list[Message]:
+    def _parse_line(self, line: bytes) -> list[Message]:
         try:
-            return messages_in(line, self.where)
-        except NotMcp:
+            return parse_rpc_messages(line, self.where)
+        except NotMcpMessage:
             return []  # servers print; what is no message is left out
 
-    def _step(self, rest: memoryview | None = None) -> int:
+    def _pump(self, rest: memoryview | None = None) -> int:
         """Read what has come; return how many bytes of `rest` were sent."""
-        self._watch.check()
+        self._deadline.check()
         sent = 0
-        for key, _ in self._selector.select(max(self._watch.slice(), 0.001)):
+        for key, _ in self._selector.select(max(self._deadline.next_wait(), 0.001)):
             if key.fileobj is self._process.stdin:
                 try:
                     sent = os.write(key.fd, rest or b"")
                 except BlockingIOError:
                     continue
                 except OSError:
-                    self._gone()
+                    self._raise_server_gone()
                 continue
-            piece = os.read(key.fd, PIECE)
+            piece = os.read(key.fd, READ_SIZE)
             if not piece:
                 self._selector.unregister(key.fileobj)
                 if key.fileobj is self._process.stdout:
-                    self._gone()
+                    self._raise_server_gone()
             elif key.fileobj is self._process.stdout:
                 self._arrived += self._lines.feed(piece)
             else:
-                self._words = (self._words + piece)[-KEPT_WORDS:]
+                self._words = (self._words + piece)[-MAX_STDERR:]
         return sent
 
-    def _gone(self) -> NoReturn:
+    def _raise_server_gone(self) -> NoReturn:
         """Raise `ServerGone` with what is known of its end."""
-        code = self._wait_a_moment()
+        code = self._wait_for_exit()
         assert self._process.stderr is not None  # for the type checker
         with suppress(OSError):
-            more = os.read(self._process.stderr.fileno(), PIECE)
-            self._words = (self._words + more)[-KEPT_WORDS:]
-        last = cut(self._words.decode(errors="replace").strip().rpartition("\n")[2])
+            more = os.read(self._process.stderr.fileno(), READ_SIZE)
+            self._words = (self._words + more)[-MAX_STDERR:]
+        last = shorten_server_text(
+            self._words.decode(errors="replace").strip().rpartition("\n")[2]
+        )
         if code == launch.NOT_FOUND:
-            raise CannotStart(self.where.strip("'"), last or "not found")
+            raise CommandNotStarted(self.where.strip("'"), last or "not found")
         words = f". Its last words: {last}" if last else ""
-        raise ServerGone(self.where, how_it_ended(code) + words)
+        raise ServerGone(self.where, describe_server_exit(code) + words)
 
-    def _wait_a_moment(self) -> int | None:
+    def _wait_for_exit(self) -> int | None:
         """Return the code of its end, None where it still runs after the grace."""
-        until = time.monotonic() + GRACE
-        while (code := code_of_end(self._process.pid)) is None:
+        until = time.monotonic() + EXIT_GRACE
+        while (code := poll_exit_code(self._process.pid)) is None:
             if time.monotonic() > until:
                 break
             time.sleep(0.01)
         return code
 
 
-def how_it_ended(code: int | None) -> str:
+def describe_server_exit(code: int | None) -> str:
     """Say how a process ended."""
     if code is None:
         return "it closed its output"
@@ -152,7 +159,7 @@ def how_it_ended(code: int | None) -> str:
     return f"its process ended itself with the code {code}"
 
 
-def code_of_end(pid: int) -> int | None:
+def poll_exit_code(pid: int) -> int | None:
     """Return how a child ended, None while it runs.
 
     It is not reaped, so that its number stays its own until its group is ended.
@@ -163,13 +170,13 @@ def code_of_end(pid: int) -> int | None:
     return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
 
 
-def start(command: Command) -> "subprocess.Popen[bytes]":
+def start_server_process(command: ServerCommand) -> "subprocess.Popen[bytes]":
     """Start the command through `launch.py`, with few variables and no shell."""
     try:
         return subprocess.Popen(  # noqa: S603  # the operator's list
             [
                 *(sys.executable, "-I", "-S", str(Path(launch.__file__))),
-                *(str(os.getpid()), *command.words),
+                *(str(os.getpid()), *command.argv),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -179,4 +186,4 @@ def start(command: Command) -> "subprocess.Popen[bytes]":
             start_new_session=True,
         )
     except OSError as error:
-        raise CannotStart(command.name, error.strerror or str(error)) from None
+        raise CommandNotStarted(command.name, error.strerror or str(error)) from None

@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterator
 from typing import Any, Protocol
 
-from tools.mcp.errors import NotMcp, ServerError, TooMuch
+from tools.mcp.errors import NotMcpMessage, ServerError, ServerSentTooMuch
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Revisions with a handshake, newest first; the server chooses one of them."""
 
-STATELESS = "2026-07-28"
+STATELESS_VERSION = "2026-07-28"
 """The revision without a handshake: each request says who asks."""
 
 UNSUPPORTED_VERSION = -32022
@@ -18,7 +18,7 @@ METHOD_NOT_FOUND = -32601
 MAX_BYTES = 10 << 20
 """Bytes of one reply."""
 
-CLIENT = {"name": "agentsite", "version": "1"}
+CLIENT_INFO = {"name": "agentsite", "version": "1"}
 
 Message = dict[str, Any]
 
@@ -31,34 +31,34 @@ class Link(Protocol):
     version: str
     """The revision that was agreed on; empty before."""
 
-    def ask(self, message: Message) -> Message:
+    def request(self, message: Message) -> Message:
         """Send a request and return the response to it."""
 
-    def tell(self, message: Message) -> None:
+    def notify(self, message: Message) -> None:
         """Send what has no response."""
 
 
-def request(number: int, method: str, params: dict[str, Any]) -> Message:
+def build_rpc_request(number: int, method: str, params: dict[str, Any]) -> Message:
     """Return a request."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
-def who_asks() -> dict[str, Any]:
+def build_client_metadata() -> dict[str, Any]:
     """Return what each request of the stateless revision carries."""
     prefix = "io.modelcontextprotocol/"
     return {
-        f"{prefix}protocolVersion": STATELESS,
-        f"{prefix}clientInfo": CLIENT,
+        f"{prefix}protocolVersion": STATELESS_VERSION,
+        f"{prefix}clientInfo": CLIENT_INFO,
         f"{prefix}clientCapabilities": {},
     }
 
 
-def messages_in(text: bytes, where: str) -> list[Message]:
+def parse_rpc_messages(text: bytes, where: str) -> list[Message]:
     """Return the messages of a JSON text; raise `NotMcp`."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise NotMcp(where, "it sent something that is not JSON") from None
+        raise NotMcpMessage(where, "it sent something that is not JSON") from None
     found = value if isinstance(value, list) else [value]
     return [one for one in found if isinstance(one, dict)]
 
@@ -72,7 +72,7 @@ def is_response_to(message: Message, number: int) -> bool:
     )
 
 
-def reply_to(message: Message) -> Message | None:
+def build_server_reply(message: Message) -> Message | None:
     """Return our answer where a server asks us something: pings, and nothing else."""
     number = message.get("id")
     if number is None or "method" not in message:
@@ -83,7 +83,7 @@ def reply_to(message: Message) -> Message | None:
     return {"jsonrpc": "2.0", "id": number, "error": error}
 
 
-def result_of(message: Message, where: str) -> dict[str, Any]:
+def get_rpc_result(message: Message, where: str) -> dict[str, Any]:
     """Return the result of a response; raise `ServerError` or `NotMcp`."""
     error = message.get("error")
     if isinstance(error, dict):
@@ -92,21 +92,21 @@ def result_of(message: Message, where: str) -> dict[str, Any]:
             where,
             code if isinstance(code, int) else 0,
             str(error.get("message") or "an error without words"),
-            supported=versions_in(error.get("data")),
+            supported=parse_supported_versions(error.get("data")),
         )
     result = message.get("result")
     if not isinstance(result, dict):
-        raise NotMcp(where, "its response has no result")
+        raise NotMcpMessage(where, "its response has no result")
     return result
 
 
-def versions_in(value: Any) -> tuple[str, ...]:
+def parse_supported_versions(value: Any) -> tuple[str, ...]:
     """Return the revisions that an error names."""
     listed = value.get("supported") if isinstance(value, dict) else None
     return tuple(map(str, listed)) if isinstance(listed, list) else ()
 
 
-class Lines:
+class LineSplitter:
     """Cuts a stream of bytes into lines, at most `MAX_BYTES` of them together."""
 
     def __init__(self, where: str) -> None:
@@ -119,7 +119,7 @@ class Lines:
         """Yield the lines that `piece` completes; raise `TooMuch`."""
         self._total += len(piece)
         if self._total > MAX_BYTES:
-            raise TooMuch(self.where, MAX_BYTES)
+            raise ServerSentTooMuch(self.where, MAX_BYTES)
         self._rest += piece
         while (end := self._rest.find(b"\n", self._seen)) >= 0:
             line = bytes(self._rest[:end])

@@ -3,14 +3,14 @@
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from tools.definition.save import save_tool
 from tools.errors import ToolFailed
-from tools.mcp.offer import Offer
-from tools.mcp.pin import McpPin
+from tools.mcp_offer import Offer
+from tools.mcp_pin import McpPin
 from tools.models import Tool
-from tools.services.save_tool import save_tool
 
 
-class ChangedAgain(ToolFailed):
+class StaleMcpChange(ToolFailed):
     """What waits is not what the person has seen."""
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class ChangedAgain(ToolFailed):
         )
 
 
-class CannotAccept(ToolFailed):
+class UnusableMcpChange(ToolFailed):
     """No tool can be made of what the server says now."""
 
     def __init__(self, flaw: str) -> None:
@@ -36,12 +36,12 @@ def accept_mcp_change(tool: Tool, digest: str, *, by: User) -> Tool:
         tool = Tool.objects.select_for_update().get(pk=tool.pk)
         pin = McpPin.objects.filter(tool=tool).first()
         if pin is None or pin.offered is None:
-            raise ChangedAgain
+            raise StaleMcpChange
         if flaw := pin.offered.get("flaw"):
-            raise CannotAccept(flaw)
+            raise UnusableMcpChange(flaw)
         offer = Offer.model_validate(pin.offered)
         if offer.digest != digest:
-            raise ChangedAgain
+            raise StaleMcpChange
         if tool.description == pin.accepted.get("description"):
             tool.description = offer.description
         tool.args_schema = offer.args_schema

@@ -8,19 +8,23 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from tools.credentials import Opened, connection_for_a_moment, open_credential_of
-from tools.mcp.commands import Command, find_command
-from tools.mcp.errors import McpFailed, Said
+from tools.credentials import (
+    OpenCredential,
+    open_credential_for_owner,
+    temporary_db_connection,
+)
+from tools.definition.overrides import intersect_hosts
+from tools.mcp.commands import ServerCommand, find_server_command
+from tools.mcp.errors import MaskedServerError, McpFailed
 from tools.mcp.http import HttpLink
-from tools.mcp.session import Session, session_over
+from tools.mcp.session import Session, open_mcp_session
 from tools.mcp.stdio import StdioLink
 from tools.models import McpServer, Tool
-from tools.outbound import policy_of
-from tools.overrides import fewer_hosts
-from tools.watch import Watch
+from tools.net.deadline import Deadline
+from tools.net.outbound_policy import get_net_policy
 
 
-class NotReachable(McpFailed):
+class ServerNotReachable(McpFailed):
     """The server is not asked."""
 
     def __init__(self, why: str) -> None:
@@ -28,66 +32,66 @@ class NotReachable(McpFailed):
 
 
 @dataclass(frozen=True)
-class Reach:
+class McpConnection:
     """All that is needed to open sessions with one server, out of the database."""
 
-    command: Command | None = None
+    command: ServerCommand | None = None
     url: str = ""
-    credential: Opened | None = None
+    credential: OpenCredential | None = None
     only_hosts: Sequence[str] = ()
 
     @contextmanager
-    def session(self, watch: Watch) -> Iterator[Session]:
+    def open_session(self, deadline: Deadline) -> Iterator[Session]:
         """Give a session; it ends with the block. Raise `ToolFailed`."""
         try:
-            with session_over(self._link(watch)) as session:
+            with open_mcp_session(self._open_link(deadline)) as session:
                 yield session
         except McpFailed as failed:
             told = str(failed)
-            covered = self.credential.covered(told) if self.credential else told
+            covered = self.credential.mask_secret(told) if self.credential else told
             if covered != told:
-                raise Said(covered) from None
+                raise MaskedServerError(covered) from None
             raise
 
-    def covered_in(self, result: Any) -> Any:
+    def mask_secret_in(self, result: Any) -> Any:
         """Return what the server said without the secret it was sent."""
-        return self.credential.covered_in(result) if self.credential else result
+        return self.credential.mask_secret_in(result) if self.credential else result
 
-    def _link(self, watch: Watch) -> HttpLink | StdioLink:
+    def _open_link(self, deadline: Deadline) -> HttpLink | StdioLink:
         if self.command is not None:
-            return StdioLink(self.command, watch=watch)
-        policy = policy_of("mcp", only_hosts=self.only_hosts)
+            return StdioLink(self.command, deadline=deadline)
+        policy = get_net_policy("mcp", only_hosts=self.only_hosts)
         return HttpLink(
-            self.url, policy=policy, watch=watch, credential=self.credential
+            self.url, policy=policy, deadline=deadline, credential=self.credential
         )
 
 
-def reach_of_tool(
+def get_tool_connection(
     server_id: int | None, *, tool_id: int | None, hosts: Sequence[str] = ()
-) -> Reach:
+) -> McpConnection:
     """Return the way to a tool's server, if the tool's owner may still use it.
 
     `hosts` are those of the run; together with the tool's own they only grow fewer.
     """
-    with connection_for_a_moment():
+    with temporary_db_connection():
         tool = Tool.objects.select_related("owner").filter(pk=tool_id or 0).first()
         if tool is None:
-            raise NotReachable("the tool does not exist any more")
-        return reach_of(
-            server_id, by=tool.owner, only_hosts=fewer_hosts(tool.hosts, hosts)
+            raise ServerNotReachable("the tool does not exist any more")
+        return get_mcp_connection(
+            server_id, by=tool.owner, only_hosts=intersect_hosts(tool.hosts, hosts)
         )
 
 
-def reach_of(
+def get_mcp_connection(
     server_id: int | None, *, by: User, only_hosts: Sequence[str] = ()
-) -> Reach:
+) -> McpConnection:
     """Return the way to a server, if `by` may use it; raise `ToolFailed`."""
     server: Any = McpServer.objects.usable_by(by).filter(pk=server_id or 0).first()
     if server is None:
-        raise NotReachable("it is gone, or its use is not allowed any more")
+        raise ServerNotReachable("it is gone, or its use is not allowed any more")
     if server.transport == McpServer.Transport.STDIO:
-        return Reach(find_command(server.command, settings.MCP_COMMANDS))
+        return McpConnection(find_server_command(server.command, settings.MCP_COMMANDS))
     opened = None
     if server.credential_id is not None:
-        opened = open_credential_of(server.credential_id, owner=server.owner)
-    return Reach(None, server.url, opened, tuple(only_hosts))
+        opened = open_credential_for_owner(server.credential_id, owner=server.owner)
+    return McpConnection(None, server.url, opened, tuple(only_hosts))

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from tools.mcp.offer import Offer
-from tools.mcp.pin import McpPin
-from tools.mcp.reach import reach_of
+from tools.definition.save import save_tool
+from tools.mcp_offer import Offer
+from tools.mcp_pin import McpPin
+from tools.mcp_servers.connect import get_mcp_connection
+from tools.mcp_servers.record_change import record_mcp_change
 from tools.models import McpServer, Tool
-from tools.services.note_mcp_change import note_mcp_change
-from tools.services.save_tool import save_tool
-from tools.watch import Watch
+from tools.net.deadline import Deadline
 
-LOOK_SECONDS = 10.0
+DISCOVERY_TIMEOUT = 10.0
 
 
 def discover_mcp_tools(server: McpServer, *, by: User) -> list[Offer]:
@@ -21,13 +21,13 @@ def discover_mcp_tools(server: McpServer, *, by: User) -> list[Offer]:
 
     Tools that were taken over and are something else now are switched off.
     """
-    reach = reach_of(server.pk, by=by)
-    with reach.session(Watch(seconds=LOOK_SECONDS)) as session:
+    reach = get_mcp_connection(server.pk, by=by)
+    with reach.open_session(Deadline(seconds=DISCOVERY_TIMEOUT)) as session:
         offers = session.tools()
-    for tool in tools_of(server):
+    for tool in list_server_tools(server):
         for offer in offers:
             if offer.name == tool.config.get("tool"):
-                note_mcp_change(tool.pk, offer)
+                record_mcp_change(tool.pk, offer)
     return offers
 
 
@@ -39,7 +39,7 @@ def import_mcp_tools(
     They are private and switched off until a person has looked at them. An offer that
     is not what was shown, or has a tool already, is left out.
     """
-    known = {tool.config.get("tool") for tool in tools_of(server)}
+    known = {tool.config.get("tool") for tool in list_server_tools(server)}
     wanted = [
         offer
         for offer in offers
@@ -48,16 +48,16 @@ def import_mcp_tools(
         and not offer.flaw
     ]
     with transaction.atomic():
-        return [make(server, offer, by=by) for offer in wanted]
+        return [create_mcp_tool(server, offer, by=by) for offer in wanted]
 
 
-def tools_of(server: McpServer) -> list[Tool]:
+def list_server_tools(server: McpServer) -> list[Tool]:
     """Return the tools of a server that are not in the archive."""
     rows = Tool.objects.filter(mcp_server=server, archived_at=None)
     return list(rows.select_related("pin"))
 
 
-def make(server: McpServer, offer: Offer, *, by: User) -> Tool:
+def create_mcp_tool(server: McpServer, offer: Offer, *, by: User) -> Tool:
     """Store one tool and its pin."""
     tool = Tool(
         name=offer.tool_name,

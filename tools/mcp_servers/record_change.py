@@ -3,16 +3,16 @@
 from django.db import transaction
 from django.utils import timezone
 
-from tools.credentials import connection_for_a_moment
-from tools.mcp.offer import Offer
-from tools.mcp.pin import McpPin
+from tools.credentials import temporary_db_connection
+from tools.definition.save import save_tool
+from tools.mcp_offer import Offer
+from tools.mcp_pin import McpPin
 from tools.models import Tool
-from tools.services.save_tool import save_tool
 
 
-def note_mcp_change(tool_id: int | None, offer: Offer) -> bool:
+def record_mcp_change(tool_id: int | None, offer: Offer) -> bool:
     """Keep `offer` for a person to look at; False where it is already accepted."""
-    with connection_for_a_moment(), transaction.atomic():
+    with temporary_db_connection(), transaction.atomic():
         tool = Tool.objects.select_for_update().filter(pk=tool_id or 0).first()
         if tool is None:
             return False
@@ -20,7 +20,7 @@ def note_mcp_change(tool_id: int | None, offer: Offer) -> bool:
             # What waited is not said any more; the tool stays as it is.
             McpPin.objects.filter(tool=tool).update(offered=None, noticed_at=None)
             return False
-        pin = pin_of(tool)
+        pin = get_or_build_pin(tool)
         flaw = offer.flaw
         body = {"name": offer.name, "flaw": flaw} if flaw else offer.model_dump()
         is_on_again = pin.noticed_at is None and tool.enabled
@@ -33,7 +33,7 @@ def note_mcp_change(tool_id: int | None, offer: Offer) -> bool:
         return True
 
 
-def pin_of(tool: Tool) -> McpPin:
+def get_or_build_pin(tool: Tool) -> McpPin:
     """Return the pin; a tool made without one counts as accepted as it stands."""
     pin = McpPin.objects.filter(tool=tool).first()
     if pin is not None:

@@ -27,6 +27,7 @@ class Migration(migrations.Migration):
                 ('note', models.TextField(blank=True)),
             ],
             options={
+                'verbose_name': 'audit log entry',
                 'verbose_name_plural': 'audit log',
                 'ordering': ['-pk'],
                 'indexes': [models.Index(fields=['noun', 'thing_number'], name='audit_thing'), models.Index(fields=['by'], name='audit_by')],

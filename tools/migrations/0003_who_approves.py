@@ -26,6 +26,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='tool',
             name='at_expiry',
-            field=models.CharField(blank=True, choices=[('', 'As the operator set it'), ('reject', 'Reject the call and tell the model'), ('stop', 'Stop the run')], default='', max_length=6),
+            field=models.CharField(blank=True, choices=[('', 'Use the site default'), ('reject', 'Reject the call'), ('stop', 'Stop the run')], default='', max_length=6),
         ),
     ]

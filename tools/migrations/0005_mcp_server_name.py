@@ -12,6 +12,6 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AlterModelOptions(
             name='mcpserver',
-            options={'verbose_name': 'MCP server'},
+            options={'verbose_name': 'MCP server', 'verbose_name_plural': 'MCP servers'},
         ),
     ]

@@ -20,10 +20,10 @@ from typing import Literal, get_args
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-Use = Literal["provider", "tool", "mcp", "webhook"]
+NetworkUse = Literal["provider", "tool", "mcp", "webhook"]
 """What a call is made for; `AGENTSITE_PRIVATE_HOSTS` is one list for each."""
 
-NEVER: tuple[tuple[Network, str], ...] = tuple(
+NEVER_ALLOWED: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(net), "where clouds hand out credentials")
     for net in (
         "169.254.0.0/16",
@@ -36,7 +36,7 @@ NEVER: tuple[tuple[Network, str], ...] = tuple(
 )
 """Metadata services; refused even when listed."""
 
-NOT_PUBLIC: tuple[tuple[Network, str], ...] = tuple(
+NON_PUBLIC: tuple[tuple[Network, str], ...] = tuple(
     (ip_network(net), word)
     for net, word in (
         ("0.0.0.0/8", "this machine"),
@@ -69,10 +69,10 @@ NOT_PUBLIC: tuple[tuple[Network, str], ...] = tuple(
 
 PUBLIC_V6 = (IPv6Network("2000::/3"), IPv6Network("64:ff9b::/96"))
 
-Entry = re.compile(
+HOST_ENTRY = re.compile(
     r"\[(?P<six>[^\]]+)\](?::(?P<port6>\d+))?|(?P<host>[^:\[\]]+)(?::(?P<port>\d+))?"
 )
-MAX_NAME = 253
+MAX_HOST_NAME = 253
 HOST_NAME = re.compile(r"(?!-)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
 
 
@@ -93,7 +93,7 @@ class PrivateHost:
         return address.version == self.network.version and address in self.network
 
 
-def parse_private_hosts(text: str) -> dict[Use, tuple[PrivateHost, ...]]:
+def parse_private_hosts(text: str) -> dict[NetworkUse, tuple[PrivateHost, ...]]:
     """Return the entries of each use named in `text`.
 
     A use holds for the entries behind it, up to the next use; `,` or `;` stands between
@@ -103,30 +103,30 @@ def parse_private_hosts(text: str) -> dict[Use, tuple[PrivateHost, ...]]:
 
     Raises `ValueError` with a sentence that names what cannot be read.
     """
-    hosts: dict[Use, tuple[PrivateHost, ...]] = {}
+    hosts: dict[NetworkUse, tuple[PrivateHost, ...]] = {}
     for group in text.split(";"):
-        use: Use | None = None
+        use: NetworkUse | None = None
         for part in filter(None, (one.strip() for one in group.split(","))):
             word, equals, entry = part.rpartition("=")
-            use = _use(word) if equals else use
+            use = _parse_use(word) if equals else use
             if use is None:
                 raise ValueError(
                     f"{part!r} does not begin with provider=, tool=, mcp= or webhook=."
                 )
-            found = (_entry(entry.strip()),) if entry.strip() else ()
+            found = (_parse_host_entry(entry.strip()),) if entry.strip() else ()
             hosts[use] = (*hosts.get(use, ()), *found)
     return hosts
 
 
-def _use(word: str) -> Use | None:
-    return next((one for one in get_args(Use) if one == word.strip()), None)
+def _parse_use(word: str) -> NetworkUse | None:
+    return next((one for one in get_args(NetworkUse) if one == word.strip()), None)
 
 
-def _entry(text: str) -> PrivateHost:
-    network = _network(text)
+def _parse_host_entry(text: str) -> PrivateHost:
+    network = _parse_network(text)
     if network is not None:
         return PrivateHost(network=network)
-    match = Entry.fullmatch(text)
+    match = HOST_ENTRY.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no host, address or network like 10.0.0.0/8.")
     digits = match["port6"] or match["port"]
@@ -134,7 +134,7 @@ def _entry(text: str) -> PrivateHost:
     if port is not None and not 0 < port < 65536:
         raise ValueError(f"{text!r} has no port between 1 and 65535.")
     host = match["six"] or match["host"]
-    network = _network(host)
+    network = _parse_network(host)
     if network is not None:
         return PrivateHost(network=network, port=port)
     name = host.lower().rstrip(".")
@@ -143,7 +143,7 @@ def _entry(text: str) -> PrivateHost:
     return PrivateHost(name=name, port=port)
 
 
-def _network(text: str) -> Network | None:
+def _parse_network(text: str) -> Network | None:
     try:
         return ip_network(text)
     except ValueError:
@@ -152,10 +152,10 @@ def _network(text: str) -> Network | None:
 
 def is_host_name(text: str) -> bool:
     """Whether a name server can be asked for `text`, given in small letters."""
-    return len(text) <= MAX_NAME and HOST_NAME.fullmatch(text) is not None
+    return len(text) <= MAX_HOST_NAME and HOST_NAME.fullmatch(text) is not None
 
 
-def read_address(text: str) -> Address | None:
+def parse_ip_address(text: str) -> Address | None:
     """Return the address `text` spells in the usual way, None for anything else."""
     try:
         return ip_address(text)
@@ -163,29 +163,38 @@ def read_address(text: str) -> Address | None:
         return None
 
 
-def never_allowed(address: Address) -> str | None:
+def find_never_allowed_rule(address: Address) -> str | None:
     """Return why no list can allow `address`, None if one can."""
-    return next(filter(None, (_rule(one, NEVER) for one in spellings(address))), None)
+    return next(
+        filter(
+            None,
+            (
+                _find_rule(one, NEVER_ALLOWED)
+                for one in iter_embedded_addresses(address)
+            ),
+        ),
+        None,
+    )
 
 
-def not_public(address: Address) -> str | None:
+def find_non_public_rule(address: Address) -> str | None:
     """Return what `address` is if it is no place on the public internet, else None."""
     if isinstance(address, IPv6Address):
         mapped = address.ipv4_mapped
         if mapped is None and not any(address in net for net in PUBLIC_V6):
-            return _rule(address, NOT_PUBLIC) or "not a public address"
-    found = (_rule(one, NOT_PUBLIC) for one in spellings(address))
+            return _find_rule(address, NON_PUBLIC) or "not a public address"
+    found = (_find_rule(one, NON_PUBLIC) for one in iter_embedded_addresses(address))
     return next(filter(None, found), None)
 
 
-def plain(address: Address) -> Address:
+def unmap_ipv4(address: Address) -> Address:
     """Return the IPv4 address if `address` is only a mapped spelling of one."""
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         return address.ipv4_mapped
     return address
 
 
-def spellings(address: Address) -> Iterator[Address]:
+def iter_embedded_addresses(address: Address) -> Iterator[Address]:
     """Yield `address` and every IPv4 address it carries inside."""
     yield address
     if isinstance(address, IPv4Address):
@@ -207,7 +216,7 @@ def spellings(address: Address) -> Iterator[Address]:
         yield low  # ISATAP
 
 
-def _rule(address: Address, table: tuple[tuple[Network, str], ...]) -> str | None:
+def _find_rule(address: Address, table: tuple[tuple[Network, str], ...]) -> str | None:
     for network, word in table:
         if network.version == address.version and address in network:
             return word

@@ -1,15 +1,15 @@
-"""`Watch`: what a long operation looks at to learn that it must end."""
+"""`Deadline`: how a long operation learns that it must end."""
 
 import threading
 import time
 
-from tools.errors import CalledOff, DeadlinePassed
+from tools.errors import CallCanceled, DeadlineExceeded
 
 
-class Watch:
+class Deadline:
     """A deadline and a flag; whatever blocks looks at it at least every 0.5 seconds.
 
-    `flag` is raised from another thread: the run was cancelled or its lease is lost.
+    `flag` is raised from another thread: the run was canceled or its lease is lost.
     """
 
     def __init__(
@@ -17,28 +17,28 @@ class Watch:
     ) -> None:
         self.flag = flag or threading.Event()
         self.started = time.monotonic()
-        self.deadline = None if seconds is None else self.started + max(seconds, 0.0)
+        self.ends_at = None if seconds is None else self.started + max(seconds, 0.0)
 
     def elapsed(self) -> float:
         """Return the seconds since this watch began."""
         return time.monotonic() - self.started
 
-    def left(self) -> float | None:
+    def remaining(self) -> float | None:
         """Return the seconds to the deadline, 0.0 when it has passed, None without."""
-        if self.deadline is None:
+        if self.ends_at is None:
             return None
-        return max(self.deadline - time.monotonic(), 0.0)
+        return max(self.ends_at - time.monotonic(), 0.0)
 
     def check(self) -> None:
-        """Raise `CalledOff` if the flag is up, `DeadlinePassed` if the time is over."""
+        """Raise `CallCanceled` or `DeadlineExceeded` if the call must end."""
         if self.flag.is_set():
-            raise CalledOff
-        if self.deadline is not None and time.monotonic() >= self.deadline:
-            raise DeadlinePassed(self.deadline - self.started)
+            raise CallCanceled
+        if self.ends_at is not None and time.monotonic() >= self.ends_at:
+            raise DeadlineExceeded(self.ends_at - self.started)
 
-    def slice(self, longest: float = 0.5) -> float:
+    def next_wait(self, longest: float = 0.5) -> float:
         """Return how long to block before looking again: at most `longest` seconds."""
-        left = self.left()
+        left = self.remaining()
         return longest if left is None else min(longest, left)
 
     def sleep(self, seconds: float) -> None:
@@ -46,5 +46,5 @@ class Watch:
         until = time.monotonic() + seconds
         while (rest := until - time.monotonic()) > 0:
             self.check()
-            self.flag.wait(min(rest, self.slice()))
+            self.flag.wait(min(rest, self.next_wait()))
         self.check()

@@ -9,23 +9,23 @@ from typing import Any
 import httpx
 
 from tools.errors import ToolFailed
-from tools.http_answer import text_of_body
-from tools.netguard import NetPolicy, guarded_client
-from tools.sockets import Resolve
-from tools.watch import Watch
+from tools.net.deadline import Deadline
+from tools.net.http_response import decode_body
+from tools.net.netguard import NetPolicy, guarded_client
+from tools.net.sockets import Resolver
 
-PATIENCE = 30.0
+EXCHANGE_TIMEOUT = 30.0
 """Seconds without a byte."""
 
 
-class NoExchange(ToolFailed):
+class ExchangeFailed(ToolFailed):
     """The server could not be asked, or gave no whole answer."""
 
     def __init__(self, where: str, why: str) -> None:
         super().__init__(f"Cannot get an answer from {where}: {why}.")
 
 
-class NotJsonAnswer(ToolFailed):
+class NotJsonResponse(ToolFailed):
     """The server answered something else than JSON."""
 
     def __init__(self, where: str, content_type: str) -> None:
@@ -34,7 +34,7 @@ class NotJsonAnswer(ToolFailed):
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """A request as it will be sent."""
 
     url: str
@@ -44,7 +44,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Answered:
+class Response:
     """A whole answer, redirects followed."""
 
     status: int
@@ -57,7 +57,7 @@ class Answered:
     @property
     def text(self) -> str:
         """The body as text, whatever its encoding claims."""
-        return text_of_body(self.body, self.content_type)
+        return decode_body(self.body, self.content_type)
 
     @property
     def content_type(self) -> str:
@@ -69,57 +69,65 @@ class Answered:
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
-            raise NotJsonAnswer(self.where, self.content_type) from None
+            raise NotJsonResponse(self.where, self.content_type) from None
 
 
-def exchange(
-    asked: Asked,
+def send_request(
+    asked: Request,
     *,
     policy: NetPolicy,
-    watch: Watch,
+    deadline: Deadline,
     max_bytes: int = 1 << 20,
-    resolve: Resolve | None = None,
-) -> Answered:
+    resolve: Resolver | None = None,
+) -> Response:
     """Send one request and return the whole answer, of any status.
 
-    Raise `ToolFailed` with a sentence, or `Interrupted` when `watch` ends it.
+    Raise `ToolFailed` with a sentence, or `Interrupted` when `deadline` ends it.
     """
-    where = place_of(asked.url)
+    where = get_url_origin(asked.url)
     with (
         guarded_client(
-            policy, watch, timeout=PATIENCE, max_bytes=max_bytes, resolve=resolve
+            policy,
+            deadline,
+            timeout=EXCHANGE_TIMEOUT,
+            max_bytes=max_bytes,
+            resolve=resolve,
         ) as client,
-        _told(where),
+        _translate_errors(where),
     ):
         response = client.request(
             asked.method, asked.url, headers=dict(asked.headers), content=asked.content
         )
     headers = {name.lower(): value for name, value in response.headers.items()}
-    return Answered(response.status_code, headers, response.content, where)
+    return Response(response.status_code, headers, response.content, where)
 
 
-def place_of(url: str) -> str:
+def get_url_origin(url: str) -> str:
     """Return scheme, host and port; raise `NoExchange` where `url` has none."""
     try:
         parts = httpx.URL(url)
     except (httpx.InvalidURL, ValueError) as error:
-        raise NoExchange(repr(url[:200]), f"this is no address ({error})") from None
+        raise ExchangeFailed(repr(url[:200]), f"this is no address ({error})") from None
     if parts.scheme not in ("http", "https") or not parts.host:
-        raise NoExchange(repr(url[:200]), "an address begins with https:// and a host")
+        raise ExchangeFailed(
+            repr(url[:200]), "an address begins with https:// and a host"
+        )
     return f"{parts.scheme}://{parts.netloc.decode()}"
 
 
 @contextmanager
-def _told(where: str) -> Iterator[None]:
+def _translate_errors(where: str) -> Iterator[None]:
     try:
         yield
     except httpx.ConnectTimeout:
-        raise NoExchange(where, "no server answers there") from None
+        raise ExchangeFailed(where, "no server answers there") from None
     except httpx.ConnectError as error:
-        raise NoExchange(where, f"no connection ({error or 'refused'})") from None
+        raise ExchangeFailed(where, f"no connection ({error or 'refused'})") from None
     except httpx.TimeoutException:
-        raise NoExchange(where, f"it sent nothing for {PATIENCE:g} s") from None
+        raise ExchangeFailed(
+            where, f"it sent nothing for {EXCHANGE_TIMEOUT:g} s"
+        ) from None
     except httpx.LocalProtocolError as error:
-        raise NoExchange(where, f"the request cannot be sent ({error})") from None
+        raise ExchangeFailed(where, f"the request cannot be sent ({error})") from None
     except (httpx.HTTPError, UnicodeError) as error:
-        raise NoExchange(where, f"the exchange broke ({error})") from None
+        raise ExchangeFailed(where, f"the exchange broke ({error})") from None

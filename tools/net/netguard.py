@@ -1,34 +1,39 @@
 """Guarded HTTP: every call out of the machine goes through the clients made here.
 
 A name is resolved once, every address found is checked, and the connection goes to the
-checked address. Whatever blocks looks at the call's `Watch` at least every 0.5 seconds.
+checked address. Whatever blocks checks the call's `Deadline` every 0.5 seconds.
 """
 
 import ssl
 
 import httpx
 
-from tools.addresses import PrivateHost, Use, parse_private_hosts
-from tools.netpolicy import AddressRefused, AnswerRefused, AnswerTooLarge, NetPolicy
-from tools.small_client import SmallClient
-from tools.sockets import (
+from tools.net.addresses import NetworkUse, PrivateHost, parse_private_hosts
+from tools.net.deadline import Deadline
+from tools.net.keepalive_client import KeepAliveClient
+from tools.net.netpolicy import (
+    AddressRefused,
+    NetPolicy,
+    ResponseRefused,
+    ResponseTooLarge,
+)
+from tools.net.sockets import (
     CONNECT_SECONDS,
-    Guard,
-    Resolve,
+    GuardedBackend,
+    Resolver,
     resolve_by_system,
     shared_ssl_context,
 )
-from tools.transport import GuardedTransport
-from tools.watch import Watch
+from tools.net.transport import GuardedTransport
 
 __all__ = [
     "AddressRefused",
-    "AnswerRefused",
-    "AnswerTooLarge",
+    "ResponseRefused",
+    "ResponseTooLarge",
     "NetPolicy",
     "PrivateHost",
-    "SmallClient",
-    "Use",
+    "KeepAliveClient",
+    "NetworkUse",
     "guarded_client",
     "open_client",
     "parse_private_hosts",
@@ -43,21 +48,21 @@ MAX_REDIRECTS = 5
 
 def guarded_client(
     policy: NetPolicy,
-    watch: Watch,
+    deadline: Deadline,
     *,
     timeout: float,
     ssl_context: ssl.SSLContext | None = None,
     max_bytes: int = MAX_BYTES,
     redirects: int = MAX_REDIRECTS,
-    resolve: Resolve | None = None,
+    resolve: Resolver | None = None,
 ) -> httpx.Client:
-    """Return a client for one thread whose every call obeys `policy` and `watch`.
+    """Return a client for one thread whose every call obeys `policy` and `deadline`.
 
     `timeout` is in seconds without a byte; the total time is the watch's. Redirects are
     followed by the guard itself. Calls raise `AddressRefused`, `AnswerRefused`,
     `tools.errors.Interrupted`, or `httpx.HTTPError`.
     """
-    guard = Guard(policy, watch, resolve or resolve_by_system)
+    guard = GuardedBackend(policy, deadline, resolve or resolve_by_system)
     transport = GuardedTransport(
         guard,
         ssl_context=ssl_context or shared_ssl_context(),
@@ -79,11 +84,11 @@ def open_client(
     timeout: float,
     ssl_context: ssl.SSLContext | None = None,
     max_bytes: int = MAX_BYTES,
-    resolve: Resolve | None = None,
-) -> SmallClient:
+    resolve: Resolver | None = None,
+) -> KeepAliveClient:
     """Return a small client, kept for several calls, each under a watch of its own."""
-    return SmallClient(
-        Guard(policy, Watch(), resolve or resolve_by_system),
+    return KeepAliveClient(
+        GuardedBackend(policy, Deadline(), resolve or resolve_by_system),
         ssl_context=ssl_context,
         timeout=timeout,
         max_bytes=max_bytes,

@@ -12,17 +12,17 @@ from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from tools.addresses import (
-    Address,
-    PrivateHost,
-    Use,
-    is_host_name,
-    never_allowed,
-    not_public,
-    plain,
-    read_address,
-)
 from tools.errors import ToolFailed
+from tools.net.addresses import (
+    Address,
+    NetworkUse,
+    PrivateHost,
+    find_never_allowed_rule,
+    find_non_public_rule,
+    is_host_name,
+    parse_ip_address,
+    unmap_ipv4,
+)
 
 METADATA_NAMES = ("metadata.google.internal", "metadata.goog", "metadata")
 
@@ -35,11 +35,11 @@ class AddressRefused(ToolFailed):
         super().__init__(f"Calls to {host!r} are not allowed: {rule}.")
 
 
-class AnswerRefused(ToolFailed):
+class ResponseRefused(ToolFailed):
     """The answer is not taken in."""
 
 
-class AnswerTooLarge(AnswerRefused):
+class ResponseTooLarge(ResponseRefused):
     """The answer has more bytes than the client takes in."""
 
     def __init__(self, host: str, limit: int) -> None:
@@ -50,7 +50,7 @@ class AnswerTooLarge(AnswerRefused):
 class NetPolicy:
     """Where calls of one use may go, beyond the public internet."""
 
-    use: Use = "tool"
+    use: NetworkUse = "tool"
     private_hosts: tuple[PrivateHost, ...] = ()
     """What is allowed although it is not public; metadata addresses never are."""
     own_ports: frozenset[int] = frozenset()
@@ -65,7 +65,7 @@ class NetPolicy:
         """
         if host in METADATA_NAMES:
             raise AddressRefused(host, "clouds hand out credentials there")
-        if read_address(host) is None and not is_host_name(host):
+        if parse_ip_address(host) is None and not is_host_name(host):
             raise AddressRefused(host, "it is no name of a host")
         if self.only_hosts is None:
             return
@@ -81,28 +81,28 @@ class NetPolicy:
         Nothing is asked of a name server: this is for saving a definition, so that a
         metadata service or this application itself is refused before any call.
         """
-        host, address, port = target_of(url)
+        host, address, port = parse_url_target(url)
         if host in METADATA_NAMES:
             raise AddressRefused(host, "clouds hand out credentials there")
         if address is None:
             return
-        word = never_allowed(address)
+        word = find_never_allowed_rule(address)
         if word is not None:
             raise AddressRefused(host, f"{address} is an address {word}")
-        if port in self.own_ports and _is_ours(plain(address)):
+        if port in self.own_ports and _is_local_address(unmap_ipv4(address)):
             raise AddressRefused(host, f"port {port} is this application's own")
 
     def check_address(self, host: str, address: Address, port: int) -> None:
         """Raise `AddressRefused` if a call to `address` is not allowed."""
-        word = never_allowed(address)
+        word = find_never_allowed_rule(address)
         if word is not None:
             raise AddressRefused(host, f"{address} is an address {word}")
-        if port in self.own_ports and _is_ours(address):
+        if port in self.own_ports and _is_local_address(address):
             raise AddressRefused(host, f"port {port} is this application's own")
-        word = not_public(address)
+        word = find_non_public_rule(address)
         if word is None:
             return
-        inner = plain(address)
+        inner = unmap_ipv4(address)
         if not any(one.covers(host, inner, port) for one in self.private_hosts):
             raise AddressRefused(
                 host,
@@ -111,7 +111,7 @@ class NetPolicy:
             )
 
 
-class Target(NamedTuple):
+class UrlTarget(NamedTuple):
     """Where a URL leads, as far as it says so itself."""
 
     host: str
@@ -120,17 +120,19 @@ class Target(NamedTuple):
     port: int
 
 
-def target_of(url: str) -> Target:
+def parse_url_target(url: str) -> UrlTarget:
     """Return where `url` leads, without asking anybody."""
     parts = urlsplit(url)
     host = (parts.hostname or "").lower().rstrip(".")
-    address = ip_address("127.0.0.1") if host == "localhost" else spelled(host)
-    return Target(host, address, parts.port or {"https": 443}.get(parts.scheme, 80))
+    address = (
+        ip_address("127.0.0.1") if host == "localhost" else parse_spelled_address(host)
+    )
+    return UrlTarget(host, address, parts.port or {"https": 443}.get(parts.scheme, 80))
 
 
-def spelled(host: str) -> Address | None:
+def parse_spelled_address(host: str) -> Address | None:
     """Return the address a host spells, also in the old ways; None for a name."""
-    address = read_address(host)
+    address = parse_ip_address(host)
     if address is not None:
         return address
     try:
@@ -139,7 +141,7 @@ def spelled(host: str) -> Address | None:
         return None
 
 
-def _is_ours(address: Address) -> bool:
+def _is_local_address(address: Address) -> bool:
     """Whether this machine has `address`: then, and only then, it can be bound."""
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6
     try:

@@ -16,14 +16,14 @@ from typing import Any, TypeVar
 import certifi
 import httpcore
 
-from tools.addresses import Address, read_address
-from tools.netpolicy import AddressRefused, NetPolicy
-from tools.watch import Watch
+from tools.net.addresses import Address, parse_ip_address
+from tools.net.deadline import Deadline
+from tools.net.netpolicy import AddressRefused, NetPolicy
 
 CONNECT_SECONDS = 10.0
 """Seconds for connecting, if nobody says less."""
 
-Resolve = Callable[[str, int], list[str]]
+Resolver = Callable[[str, int], list[str]]
 """Return the addresses of a host name, as text; raise `OSError` if there are none."""
 
 T = TypeVar("T")
@@ -34,15 +34,15 @@ def shared_ssl_context() -> ssl.SSLContext:
 
     Making it takes 30 ms, so threads that start together wait for one of them.
     """
-    with _making:
-        return _ssl_context()
+    with _context_lock:
+        return _build_ssl_context()
 
 
-_making = threading.Lock()
+_context_lock = threading.Lock()
 
 
 @functools.cache
-def _ssl_context() -> ssl.SSLContext:
+def _build_ssl_context() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.load_verify_locations(certifi.where())
     return context
@@ -54,12 +54,14 @@ def resolve_by_system(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(one[4][0]) for one in found))
 
 
-class Guard(httpcore.NetworkBackend):
+class GuardedBackend(httpcore.NetworkBackend):
     """Opens connections to allowed addresses, and looks at the watch while waiting."""
 
-    def __init__(self, policy: NetPolicy, watch: Watch, resolve: Resolve) -> None:
+    def __init__(
+        self, policy: NetPolicy, deadline: Deadline, resolve: Resolver
+    ) -> None:
         self.policy = policy
-        self.watch = watch
+        self.deadline = deadline
         self.patience: float | None = None
         """Seconds a read may wait, where that is less than its timeout."""
         self._resolve = resolve
@@ -100,24 +102,24 @@ class Guard(httpcore.NetworkBackend):
         raise AddressRefused(path, "it is a socket of this machine")
 
     def _addresses(self, host: str, port: int, until: float) -> list[Address]:
-        literal = read_address(host)
+        literal = parse_ip_address(host)
         if literal is not None:
             return [literal]
         # A hanging name server must not outlive the watch: ask it in a thread.
         answers: queue.SimpleQueue[list[str] | Exception] = queue.SimpleQueue()
         threading.Thread(
-            target=_ask_resolver, args=(self._resolve, host, port, answers), daemon=True
+            target=_run_resolver, args=(self._resolve, host, port, answers), daemon=True
         ).start()
         while True:
             try:
                 answer = answers.get(
-                    timeout=self.next_slice(until, httpcore.ConnectTimeout)
+                    timeout=self.next_wait(until, httpcore.ConnectTimeout)
                 )
             except queue.Empty:
                 continue
             if isinstance(answer, Exception):
                 raise httpcore.ConnectError(str(answer)) from NameNotFound(host)
-            found = [read_address(one) for one in answer]
+            found = [parse_ip_address(one) for one in answer]
             return [one for one in found if one is not None]
 
     def _connect(self, address: Address, port: int, until: float) -> socket.socket:
@@ -132,7 +134,7 @@ class Guard(httpcore.NetworkBackend):
             while code in (errno.EINPROGRESS, errno.EALREADY, errno.EINTR):
                 poll = select.poll()
                 poll.register(sock, select.POLLOUT)
-                if poll.poll(1000 * self.next_slice(until, httpcore.ConnectTimeout)):
+                if poll.poll(1000 * self.next_wait(until, httpcore.ConnectTimeout)):
                     code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
                     break
             if code:
@@ -146,13 +148,13 @@ class Guard(httpcore.NetworkBackend):
             raise
         return sock
 
-    def next_slice(self, until: float, too_late: type[Exception]) -> float:
+    def next_wait(self, until: float, too_late: type[Exception]) -> float:
         """Return how long to block now; raise when watch or time say it is enough."""
-        self.watch.check()
+        self.deadline.check()
         rest = until - time.monotonic()
         if rest <= 0:
             raise too_late("nothing came in time")
-        return max(self.watch.slice(min(rest, 0.5)), 0.001)
+        return max(self.deadline.next_wait(min(rest, 0.5)), 0.001)
 
 
 class NameNotFound(OSError):
@@ -162,8 +164,8 @@ class NameNotFound(OSError):
         super().__init__(f"no address is known for {host!r}")
 
 
-def _ask_resolver(
-    resolve: Resolve,
+def _run_resolver(
+    resolve: Resolver,
     host: str,
     port: int,
     answers: "queue.SimpleQueue[list[str] | Exception]",
@@ -177,7 +179,7 @@ def _ask_resolver(
 class GuardedStream(httpcore.NetworkStream):
     """A connected socket, plain or TLS, that waits in slices."""
 
-    def __init__(self, sock: socket.socket, guard: Guard) -> None:
+    def __init__(self, sock: socket.socket, guard: GuardedBackend) -> None:
         self._sock = sock
         self._guard = guard
         self._slice = -1.0
@@ -250,7 +252,7 @@ class GuardedStream(httpcore.NetworkStream):
             timeout = patience if timeout is None else min(timeout, patience)
         until = math.inf if timeout is None else time.monotonic() + timeout
         while True:
-            seconds = self._guard.next_slice(until, too_late)
+            seconds = self._guard.next_wait(until, too_late)
             if seconds != self._slice:  # a system call saved where nothing changes
                 self._sock.settimeout(seconds)
                 self._slice = seconds

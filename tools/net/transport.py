@@ -9,8 +9,8 @@ from typing import Any
 import httpcore
 import httpx
 
-from tools.netpolicy import AddressRefused, AnswerRefused, AnswerTooLarge
-from tools.sockets import Guard
+from tools.net.netpolicy import AddressRefused, ResponseRefused, ResponseTooLarge
+from tools.net.sockets import GuardedBackend
 
 PLAIN_HEADERS = frozenset(
     (b"accept", b"accept-encoding", b"accept-language", b"user-agent")
@@ -18,10 +18,10 @@ PLAIN_HEADERS = frozenset(
 """What another host gets to see when an answer sends us there."""
 
 BODY_HEADERS = (b"content-", b"transfer-encoding")
-PACKING_HEADERS = ("content-encoding", "content-length")
+ENCODING_HEADERS = ("content-encoding", "content-length")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 REDIRECTS = (301, 302, 303, 307, 308)
-PIECE = 64 * 1024
+CHUNK_SIZE = 64 * 1024
 """Bytes unpacked at once."""
 
 HTTPCORE_ERRORS = (
@@ -37,7 +37,7 @@ class GuardedTransport(httpx.BaseTransport):
 
     def __init__(
         self,
-        guard: Guard,
+        guard: GuardedBackend,
         *,
         ssl_context: ssl.SSLContext,
         max_bytes: int,
@@ -63,8 +63,8 @@ class GuardedTransport(httpx.BaseTransport):
                 response.extensions["final_url"] = str(request.url)
                 return response
             response.close()
-            request = redirected(request, response.status_code, location)
-        raise AnswerRefused(
+            request = build_redirect(request, response.status_code, location)
+        raise ResponseRefused(
             f"{request.url.host!r} redirects more than {self._redirects} times."
         )
 
@@ -78,7 +78,7 @@ class GuardedTransport(httpx.BaseTransport):
             raise AddressRefused(
                 str(url.copy_with(query=None)), "it is no http or https address"
             )
-        with as_httpx():
+        with translate_httpcore_errors():
             answer = self._pool.handle_request(
                 httpcore.Request(
                     method=request.method,
@@ -98,14 +98,14 @@ class GuardedTransport(httpx.BaseTransport):
             for name, value in answer.headers
         ]
         try:
-            chunks = body_of_answer(
+            chunks = iter_limited_body(
                 answer.iter_stream(), told, url.host, self._max_bytes
             )
-        except AnswerRefused:
+        except ResponseRefused:
             answer.close()
             raise
-        if packing_of(told):  # httpx must not unpack it again
-            told = [one for one in told if one[0].lower() not in PACKING_HEADERS]
+        if get_content_encoding(told):  # httpx must not unpack it again
+            told = [one for one in told if one[0].lower() not in ENCODING_HEADERS]
         return httpx.Response(
             answer.status,
             headers=told,
@@ -114,12 +114,12 @@ class GuardedTransport(httpx.BaseTransport):
         )
 
 
-def redirected(request: httpx.Request, status: int, location: str) -> httpx.Request:
+def build_redirect(request: httpx.Request, status: int, location: str) -> httpx.Request:
     """Return the request a redirect asks for; another host gets no secrets, no body."""
     try:
         url = request.url.join(location)
     except httpx.InvalidURL as error:
-        raise AnswerRefused(
+        raise ResponseRefused(
             f"{request.url.host!r} redirects to something that is no address."
         ) from error
     method = request.method
@@ -133,9 +133,9 @@ def redirected(request: httpx.Request, status: int, location: str) -> httpx.Requ
         if name.lower() != b"host"
         and (keeps_body or not name.lower().startswith(BODY_HEADERS))
     ]
-    if not _same_place(request.url, url):
+    if not _is_same_origin(request.url, url):
         if keeps_body and request.headers.get("content-length", "0") != "0":
-            raise AnswerRefused(
+            raise ResponseRefused(
                 f"{request.url.host!r} redirects a request with its content to "
                 f"{url.host!r}, another host."
             )
@@ -149,7 +149,7 @@ def redirected(request: httpx.Request, status: int, location: str) -> httpx.Requ
     )
 
 
-def _same_place(here: httpx.URL, there: httpx.URL) -> bool:
+def _is_same_origin(here: httpx.URL, there: httpx.URL) -> bool:
     """Whether `there` is the same server, or the same host moving up to TLS."""
     if here.host != there.host:
         return False
@@ -167,7 +167,7 @@ class LimitedBody(httpx.SyncByteStream):
         self._chunks = chunks
 
     def __iter__(self) -> Iterator[bytes]:
-        with as_httpx():
+        with translate_httpcore_errors():
             yield from self._chunks
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class LimitedBody(httpx.SyncByteStream):
         self._answer.close()
 
 
-def packing_of(headers: Iterable[tuple[str, str]]) -> str:
+def get_content_encoding(headers: Iterable[tuple[str, str]]) -> str:
     """Return how a body is packed; empty if it is not."""
     for name, value in headers:
         if name.lower() == "content-encoding":
@@ -184,41 +184,43 @@ def packing_of(headers: Iterable[tuple[str, str]]) -> str:
     return ""
 
 
-def body_of_answer(
+def iter_limited_body(
     chunks: Iterable[bytes], headers: list[tuple[str, str]], host: str, limit: int
 ) -> Iterator[bytes]:
     """Return the unpacked body; raise `AnswerRefused` over `limit` bytes.
 
     At once where the headers already say that it cannot be taken in.
     """
-    packing = packing_of(headers)
+    packing = get_content_encoding(headers)
     if packing not in ("", "gzip", "x-gzip", "deflate"):
-        raise AnswerRefused(
+        raise ResponseRefused(
             f"{host!r} answered in the encoding {packing!r}; nobody asked for it."
         )
     for name, value in headers:
         is_length = name.lower() == "content-length" and value.isdigit()
         if is_length and (len(value) > 18 or int(value) > limit):
-            raise AnswerTooLarge(host, limit)
-    limited = _limited(chunks, host, limit)
-    return _limited(_unpacked(limited, host), host, limit) if packing else limited
+            raise ResponseTooLarge(host, limit)
+    limited = _limit_size(chunks, host, limit)
+    return (
+        _limit_size(_decode_chunks(limited, host), host, limit) if packing else limited
+    )
 
 
-def _limited(chunks: Iterable[bytes], host: str, limit: int) -> Iterator[bytes]:
+def _limit_size(chunks: Iterable[bytes], host: str, limit: int) -> Iterator[bytes]:
     count = 0
     for chunk in chunks:
         count += len(chunk)
         if count > limit:
-            raise AnswerTooLarge(host, limit)
+            raise ResponseTooLarge(host, limit)
         yield chunk
 
 
-def _unpacked(chunks: Iterable[bytes], host: str) -> Iterator[bytes]:
+def _decode_chunks(chunks: Iterable[bytes], host: str) -> Iterator[bytes]:
     """Yield the content in pieces of at most 64 KiB, so that no bomb goes off."""
     try:
         yield from _inflate(chunks)
     except zlib.error as error:
-        raise AnswerRefused(f"The answer of {host!r} cannot be unpacked.") from error
+        raise ResponseRefused(f"The answer of {host!r} cannot be unpacked.") from error
 
 
 def _inflate(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -230,7 +232,7 @@ def _inflate(chunks: Iterable[bytes]) -> Iterator[bytes]:
             decoder = zlib.decompressobj(47 if packed else -15)
         rest = chunk
         while rest and not decoder.eof:
-            yield decoder.decompress(rest, PIECE)
+            yield decoder.decompress(rest, CHUNK_SIZE)
             rest = decoder.unconsumed_tail
             if decoder.eof and decoder.unused_data[:2] == b"\x1f\x8b":
                 rest = decoder.unused_data
@@ -240,7 +242,7 @@ def _inflate(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 @contextmanager
-def as_httpx() -> Iterator[None]:
+def translate_httpcore_errors() -> Iterator[None]:
     """Raise httpcore's errors under httpx's names, which are the same."""
     try:
         yield

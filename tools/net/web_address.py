@@ -4,11 +4,11 @@ import re
 from urllib.parse import urlsplit
 
 
-def flaw_of_address(url: str) -> str:
+def find_address_flaw(url: str) -> str:
     """Return in a clause why `url` is no address of a web server; empty for a good one.
 
     A good one may still name a person (`names_a_person`), or be one that the outbound
-    guard refuses (`tools.netpolicy`).
+    guard refuses (`tools.net.netpolicy`).
     """
     try:
         parts = urlsplit(url)
@@ -24,6 +24,6 @@ def flaw_of_address(url: str) -> str:
     return ""
 
 
-def names_a_person(url: str) -> bool:
+def has_userinfo(url: str) -> bool:
     """Whether a web address carries a name or password, which pages would show."""
     return "@" in urlsplit(url).netloc

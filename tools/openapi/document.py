@@ -4,9 +4,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+
 from tools.errors import ToolFailed
 from tools.openapi.plain_yaml import NotPlainYaml, read_yaml
-from tools.storable import storable
+from tools.text.storable import replace_unstorable
 
 MAX_BYTES = 16 << 20
 MAX_YAML_BYTES = 8 << 20
@@ -17,72 +20,80 @@ MAX_OPERATIONS = 2_000
 MAX_TITLE = 200
 """Characters of its title that are shown and kept."""
 
-MAX_HOPS = 30
+MAX_REFERENCE_HOPS = 30
 """References from one to the next."""
 
 METHODS = ("get", "head", "post", "put", "patch", "delete")
 
 
 class DocumentRefused(ToolFailed):
-    """The text is not a document that tools can be made of."""
+    """The text is not a document that tools can be created from."""
 
 
-class TooLarge(DocumentRefused):
-    """There is too much of it."""
-
+class DocumentTooLarge(DocumentRefused):
     def __init__(self) -> None:
         super().__init__(
-            f"The document is larger than {MAX_BYTES >> 20} MB. Cut it to the paths "
-            "you need."
+            _(
+                "The document is larger than %(size)d MB. Reduce it to the paths you "
+                "need."
+            )
+            % {"size": MAX_BYTES >> 20}
         )
 
 
-class TooMuchYaml(DocumentRefused):
-    """It is long, and no JSON."""
+class YamlTooLarge(DocumentRefused):
+    """YAML is slow to parse, so its limit is lower than that of JSON."""
 
     def __init__(self) -> None:
         super().__init__(
-            f"The document is not JSON, and as YAML larger than {MAX_YAML_BYTES >> 20} "
-            "MB. Give it as JSON, or cut it to the paths you need."
+            _(
+                "The document is not JSON, and as YAML larger than %(size)d MB. "
+                "Convert it to JSON, or reduce it to the paths you need."
+            )
+            % {"size": MAX_YAML_BYTES >> 20}
         )
 
 
 class TooManyOperations(DocumentRefused):
-    """Nobody would find theirs."""
-
     def __init__(self) -> None:
         super().__init__(
-            f"The document has more than {MAX_OPERATIONS:,} operations. Cut it to the "
-            "paths you need."
+            _(
+                "The document has more than %(count)s operations. Reduce it to the "
+                "paths you need."
+            )
+            % {"count": number_format(MAX_OPERATIONS, force_grouping=True)}
         )
 
 
-class Unreadable(DocumentRefused):
-    """It is neither JSON nor YAML."""
-
+class DocumentUnreadable(DocumentRefused):
     def __init__(self, why: str) -> None:
-        super().__init__(f"The document is neither JSON nor YAML: {why}.")
+        super().__init__(
+            _("The document is neither JSON nor YAML: %(reason)s.") % {"reason": why}
+        )
 
 
 class NotOpenApi(DocumentRefused):
-    """It is something else."""
-
     def __init__(self, why: str) -> None:
-        super().__init__(f"This is no OpenAPI document of version 3.0 or 3.1: {why}.")
+        super().__init__(
+            _("Not an OpenAPI 3.0 or 3.1 document: %(reason)s.") % {"reason": why}
+        )
 
 
-class InAnotherFile(Exception):
+class ExternalReference(Exception):
     """A reference leads out of the document."""
 
     def __init__(self, reference: str) -> None:
         super().__init__(
-            f"part of it is in another file, {reference[:80]!r}; put all into one "
-            "document first"
+            _(
+                "part of it is in another file (%(file)s); combine them into one "
+                "document first"
+            )
+            % {"file": reference[:80]}
         )
 
 
 @dataclass(frozen=True)
-class Document:
+class OpenApiDocument:
     """A parsed document."""
 
     body: dict[str, Any]
@@ -92,15 +103,15 @@ class Document:
         """Its own title."""
         info = self.body.get("info")
         title = str(info.get("title", "")) if isinstance(info, dict) else ""
-        return storable(title[:MAX_TITLE])
+        return replace_unstorable(title[:MAX_TITLE])
 
-    def at(self, reference: str) -> Any:
+    def find_reference(self, reference: str) -> Any:
         """Return what a local reference points to, None where there is nothing.
 
         Raise `InAnotherFile` where it is none.
         """
         if not reference.startswith("#"):
-            raise InAnotherFile(reference)
+            raise ExternalReference(reference)
         if not reference.startswith("#/"):
             return None
         value: Any = self.body
@@ -111,51 +122,56 @@ class Document:
             value = value[key]
         return value
 
-    def resolved(self, value: Any) -> dict[str, Any]:
+    def resolve(self, value: Any) -> dict[str, Any]:
         """Follow references until an object comes; an empty one where none does."""
-        for _ in range(MAX_HOPS):
+        for _hop in range(MAX_REFERENCE_HOPS):
             if not isinstance(value, dict):
                 return {}
             reference = value.get("$ref")
             if not isinstance(reference, str):
                 return value
-            value = self.at(reference)
+            value = self.find_reference(reference)
         return {}
 
 
-def read_document(text: str) -> Document:
+def parse_openapi_document(text: str) -> OpenApiDocument:
     """Return the document; raise `DocumentRefused` with a sentence."""
     if len(text.encode("utf-8", "replace")) > MAX_BYTES:
-        raise TooLarge
-    body = parsed(text)
+        raise DocumentTooLarge
+    body = parse_openapi_text(text)
     if not isinstance(body, dict):
-        raise NotOpenApi("it is no object")
+        raise NotOpenApi(_("it is not an object"))
     version = str(body.get("openapi", ""))
     if "swagger" in body:
-        raise NotOpenApi(f"it is Swagger {str(body['swagger'])[:40]}; convert it first")
+        raise NotOpenApi(
+            _("it is Swagger %(version)s; convert it first")
+            % {"version": str(body["swagger"])[:40]}
+        )
     if not version.startswith(("3.0", "3.1")):
         raise NotOpenApi(
-            f"its `openapi` is {version[:40]!r}" if version else "no `openapi`"
+            _("its `openapi` is “%(version)s”") % {"version": version[:40]}
+            if version
+            else _("it has no `openapi`")
         )
     if not isinstance(body.get("paths", {}), dict):
-        raise NotOpenApi("its `paths` are no object")
+        raise NotOpenApi(_("its `paths` is not an object"))
     items = [item for item in body.get("paths", {}).values() if isinstance(item, dict)]
     if sum(method in item for item in items for method in METHODS) > MAX_OPERATIONS:
         raise TooManyOperations
-    return Document(body)
+    return OpenApiDocument(body)
 
 
-def parsed(text: str) -> Any:
+def parse_openapi_text(text: str) -> Any:
     """Return the value of JSON or YAML text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
     if len(text.encode("utf-8", "replace")) > MAX_YAML_BYTES:
-        raise TooMuchYaml
+        raise YamlTooLarge
     try:
         return read_yaml(text)
     except NotPlainYaml as error:
-        raise Unreadable(str(error)[:200]) from None
+        raise DocumentUnreadable(str(error)[:200]) from None
     except ValueError:  # half a character, which its parser does not take
-        raise Unreadable("it has characters that are none") from None
+        raise DocumentUnreadable(_("it has invalid characters")) from None

@@ -1,59 +1,67 @@
-"""The form that imports an OpenAPI document: give it, then choose operations."""
+"""The form that imports an OpenAPI document: submit it, then select operations."""
 
 from typing import Any
 
 from django import forms
 from django.core import signing
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from tools.models import Credential
 from tools.openapi.document import (
     MAX_BYTES,
-    Document,
     DocumentRefused,
-    TooLarge,
-    Unreadable,
-    read_document,
+    DocumentTooLarge,
+    DocumentUnreadable,
+    OpenApiDocument,
+    parse_openapi_document,
 )
-from tools.openapi.operations import Operation, operations_of
+from tools.openapi.operations import Operation, list_operations
 
 SALT = "tools.openapi"
 MAX_PACKED = 2_000_000
 """Characters; Django reads forms of 2.5 MB."""
 
 
-class NoDocument(DocumentRefused):
-    """Nothing was given, or too long ago."""
+class DocumentMissing(DocumentRefused):
+    """Nothing was submitted, or the page is too old."""
 
     def __init__(self) -> None:
-        super().__init__("Paste a document or choose a file.")
+        super().__init__(gettext("Paste a document or select a file."))
 
 
 class OpenApiForm(forms.Form):
     """A document as text or file."""
 
     document = forms.CharField(
+        label=_("Document"),
         required=False,
         strip=False,
         widget=forms.Textarea(
             attrs={"rows": 12, "class": "mono", "spellcheck": "false"}
         ),
-        help_text="OpenAPI 3.0 or 3.1, as JSON or YAML; more than 2 MB as a file.",
+        help_text=_(
+            "OpenAPI 3.0 or 3.1 as JSON or YAML. Upload documents over 2 MB as a file."
+        ),
     )
-    file = forms.FileField(required=False, label="Or a file")
+    file = forms.FileField(required=False, label=_("Document file"))
     base = forms.URLField(
-        label="Server",
+        label=_("Server URL"),
         required=False,
         assume_scheme="https",
-        help_text="Its address, where the document does not name it in full, or "
-        "names another one than yours.",
+        help_text=_(
+            "Enter it if the document has no full server URL, or the URL of another "
+            "server."
+        ),
     )
     kept = forms.CharField(required=False, widget=forms.HiddenInput)
-    """The document that operations are chosen of."""
+    """The signed document while operations are selected."""
     credential = forms.ModelChoiceField(
+        label=_("Credential"),
         queryset=Credential.objects.none(),
         required=False,
-        empty_label="None",
-        help_text="Sent with each call, to the hosts it is bound to.",
+        empty_label=_("None"),
+        help_text=_("Sent with each call, only to the hosts it is bound to."),
     )
 
     def __init__(self, *args: Any, user: Any, **more: Any) -> None:
@@ -63,56 +71,56 @@ class OpenApiForm(forms.Form):
             field.queryset = Credential.objects.usable_by(user)
 
     def clean(self) -> dict[str, Any] | None:
-        """Read the document; what is wrong with it is said at its field."""
+        """Parse the document; errors go to the field it came from."""
         cleaned = super().clean() or {}
         try:
-            cleaned["read"] = self.given(cleaned)
-            cleaned["kept"] = cleaned.get("kept") or packed(cleaned["read"])
+            cleaned["read"] = self.load_document(cleaned)
+            cleaned["kept"] = cleaned.get("kept") or pack_document(cleaned["read"])
         except DocumentRefused as refused:
             self.add_error("file" if cleaned.get("file") else "document", str(refused))
         return cleaned
 
-    def given(self, cleaned: dict[str, Any]) -> Document:
-        """Return the document that was uploaded, pasted or kept by the page."""
+    def load_document(self, cleaned: dict[str, Any]) -> OpenApiDocument:
+        """Return the document that was uploaded, pasted or sent back by the page."""
         if kept := cleaned.get("kept"):
-            return unpacked(kept)
+            return unpack_document(kept)
         text = cleaned.get("document") or ""
         if uploaded := cleaned.get("file"):
             if uploaded.size > MAX_BYTES:
-                raise TooLarge
+                raise DocumentTooLarge
             text = uploaded.read().decode("utf-8-sig", "replace")
         if not text.strip():
-            raise NoDocument
-        return read_document(text)
+            raise DocumentMissing
+        return parse_openapi_document(text)
 
     @property
-    def read(self) -> Document:
+    def parsed_document(self) -> OpenApiDocument:
         """The document of a valid form."""
-        document: Document = self.cleaned_data["read"]
+        document: OpenApiDocument = self.cleaned_data["read"]
         return document
 
     def operations(self) -> list[Operation]:
-        """Return what can be chosen."""
-        return operations_of(self.read, base=self.cleaned_data["base"])
+        """Return the operations that can be selected."""
+        return list_operations(self.parsed_document, base=self.cleaned_data["base"])
 
 
-def packed(document: Document) -> str:
-    """Return the document as a text that only we can have written, a tenth as long.
+def pack_document(document: OpenApiDocument) -> str:
+    """Return the document signed and compressed to about a tenth.
 
     It travels with the page that shows the operations, so that nothing is stored.
     """
     try:
         text = signing.dumps(document.body, salt=SALT, compress=True)
     except RecursionError:
-        raise Unreadable("it is nested too deeply") from None
+        raise DocumentUnreadable(gettext("it is nested too deeply")) from None
     if len(text) > MAX_PACKED:
-        raise TooLarge
+        raise DocumentTooLarge
     return text
 
 
-def unpacked(text: str) -> Document:
-    """Return what was `packed` today."""
+def unpack_document(text: str) -> OpenApiDocument:
+    """Return the document packed within the last day."""
     try:
-        return Document(signing.loads(text, salt=SALT, max_age=86_400))
+        return OpenApiDocument(signing.loads(text, salt=SALT, max_age=86_400))
     except signing.BadSignature:
-        raise NoDocument from None
+        raise DocumentMissing from None

@@ -4,14 +4,14 @@ from collections.abc import Collection
 
 from django.contrib.auth.models import User
 
+from tools.definition.save import save_new_tools
 from tools.models import Credential, Tool
-from tools.openapi.document import Document
-from tools.openapi.operations import operations_of
-from tools.services.save_tool import save_new_tools
+from tools.openapi.document import OpenApiDocument
+from tools.openapi.operations import list_operations
 
 
 def import_openapi(
-    document: Document,
+    document: OpenApiDocument,
     keys: Collection[str] | None,
     *,
     by: User,
@@ -36,7 +36,7 @@ def import_openapi(
                 owner=by,
                 credential=credential,
             )
-            for operation in operations_of(document, base=base, keys=keys)
+            for operation in list_operations(document, base=base, keys=keys)
             if not operation.flaw
         ],
         by=by,

@@ -10,20 +10,20 @@ from typing import Any
 
 import yaml
 
-from tools.text_flaw import flaw_of_text
+from tools.text.parse_errors import describe_text_error
 
 MAX_DEPTH = 200
 """Lists and objects within each other."""
 
-WORDS: dict[str, Any] = {
+WORD_VALUES: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-WHOLE = re.compile(r"[-+]?[0-9]{1,300}")
-OF_BASE = re.compile(r"0o[0-7]{1,300}|0x[0-9a-fA-F]{1,300}")
+INTEGER = re.compile(r"[-+]?[0-9]{1,300}")
+PREFIXED_INTEGER = re.compile(r"0o[0-7]{1,300}|0x[0-9a-fA-F]{1,300}")
 DECIMAL = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-TAG = "tag:yaml.org,2002:"
+TAG_PREFIX = "tag:yaml.org,2002:"
 
 
 class NotPlainYaml(ValueError):
@@ -31,7 +31,7 @@ class NotPlainYaml(ValueError):
 
 
 @dataclass
-class Open:
+class OpenContainer:
     """A list or object that is being filled."""
 
     value: list[Any] | dict[str, Any]
@@ -57,31 +57,31 @@ class Open:
 def read_yaml(text: str) -> Any:
     """Return the value of a document; raise `NotPlainYaml`."""
     documents: list[Any] = []
-    within = [Open(documents)]
+    within = [OpenContainer(documents)]
     try:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            take(event, within)
+            consume_yaml_event(event, within)
     except yaml.YAMLError as error:
-        place, told = flaw_of_text(text, error)
+        place, told = describe_text_error(text, error)
         raise NotPlainYaml(f"in {place}, {told}") from None
     if len(documents) > 1:
         raise NotPlainYaml("it holds several documents")
     return documents[0] if documents else None
 
 
-def take(event: Any, within: list[Open]) -> None:
+def consume_yaml_event(event: Any, within: list[OpenContainer]) -> None:
     """Let one event fill the innermost list or object."""
     top = within[-1]
     if isinstance(event, yaml.ScalarEvent):
         if top.wants_key:
             top.key = event.value
         else:
-            top.put(scalar(event))
+            top.put(parse_scalar(event))
     elif isinstance(event, yaml.CollectionStartEvent):
         check_tag(event.tag, ("map", "seq"))
         if len(within) > MAX_DEPTH:
             raise NotPlainYaml("it is nested too deeply")
-        inner = Open({} if isinstance(event, yaml.MappingStartEvent) else [])
+        inner = OpenContainer({} if isinstance(event, yaml.MappingStartEvent) else [])
         top.put(inner.value)
         within.append(inner)
     elif isinstance(event, yaml.CollectionEndEvent):
@@ -90,26 +90,26 @@ def take(event: Any, within: list[Open]) -> None:
         raise NotPlainYaml("it uses YAML aliases (*name); write the parts out")
 
 
-def scalar(event: yaml.ScalarEvent) -> Any:
+def parse_scalar(event: yaml.ScalarEvent) -> Any:
     """Return a text, number or word."""
     check_tag(event.tag, ("str", "int", "float", "bool", "null"))
-    is_text = event.tag in ("!", f"{TAG}str")
+    is_text = event.tag in ("!", f"{TAG_PREFIX}str")
     is_plain = event.tag is not None or event.implicit[0]
-    return plain(event.value) if is_plain and not is_text else event.value
+    return parse_plain_scalar(event.value) if is_plain and not is_text else event.value
 
 
 def check_tag(tag: str | None, known: tuple[str, ...]) -> None:
     """Refuse types that JSON does not have, and what would run code elsewhere."""
-    if tag not in (None, "!", *(f"{TAG}{one}" for one in known)):
+    if tag not in (None, "!", *(f"{TAG_PREFIX}{one}" for one in known)):
         raise NotPlainYaml(f"it uses the YAML tag {tag!r}")
 
 
-def plain(text: str) -> Any:
+def parse_plain_scalar(text: str) -> Any:
     """Return what an unquoted scalar means."""
-    if text in WORDS:
-        return WORDS[text]
-    if WHOLE.fullmatch(text):
+    if text in WORD_VALUES:
+        return WORD_VALUES[text]
+    if INTEGER.fullmatch(text):
         return int(text)
-    if OF_BASE.fullmatch(text):
+    if PREFIXED_INTEGER.fullmatch(text):
         return int(text, 0)
     return float(text) if DECIMAL.fullmatch(text) else text

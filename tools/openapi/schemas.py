@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tools.openapi.document import Document
-from tools.schema_check import flaws_of_pattern
+from tools.openapi.document import OpenApiDocument
+from tools.schema.check import iter_pattern_flaws
 
 MAX_NODES = 500
 """Schema objects of one operation; what lies beyond takes anything."""
@@ -15,7 +15,7 @@ MAX_DEPTH = 12
 MAX_DESCRIPTION = 2_000
 """Characters of one description."""
 
-DROPPED = {
+DROPPED_KEYWORDS = {
     *("example", "examples", "xml", "externalDocs", "discriminator", "deprecated"),
     *("nullable", "readOnly", "writeOnly", "$schema", "$id", "$anchor", "$comment"),
     *(
@@ -28,19 +28,19 @@ DROPPED = {
         "contentEncoding",
     ),
 }
-OBJECTS = ("properties", "patternProperties")
-LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-ONES = ("items", "additionalProperties", "not", "propertyNames", "contains")
+SCHEMA_MAP_KEYWORDS = ("properties", "patternProperties")
+SCHEMA_LIST_KEYWORDS = ("allOf", "anyOf", "oneOf", "prefixItems")
+SCHEMA_KEYWORDS = ("items", "additionalProperties", "not", "propertyNames", "contains")
 
 
-class Inliner:
+class ReferenceInliner:
     """Puts the targets of references in their place, within limits."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: OpenApiDocument) -> None:
         self.document = document
         self.left = MAX_NODES
 
-    def schema(self, value: Any, seen: tuple[str, ...] = ()) -> Any:
+    def inline_schema(self, value: Any, seen: tuple[str, ...] = ()) -> Any:
         """Return a schema without references; `{}` where it would be endless."""
         if not isinstance(value, dict):
             return value if isinstance(value, bool) else {}
@@ -51,46 +51,52 @@ class Inliner:
         if isinstance(reference, str):
             if reference in seen:
                 return {}  # a tree of itself: whatever fits
-            target = self.schema(self.document.at(reference), (*seen, reference))
+            target = self.inline_schema(
+                self.document.find_reference(reference), (*seen, reference)
+            )
             about = value.get("description")
             if isinstance(target, dict) and isinstance(about, str):
                 return {**target, "description": about[:MAX_DESCRIPTION]}
             return target
-        return self.inlined(value, (*seen, ""))
+        return self.inline_object(value, (*seen, ""))
 
-    def inlined(self, value: dict[str, Any], seen: tuple[str, ...]) -> dict[str, Any]:
+    def inline_object(
+        self, value: dict[str, Any], seen: tuple[str, ...]
+    ) -> dict[str, Any]:
         """Return one schema object, its parts inlined, in the words of 2020-12."""
         result: dict[str, Any] = {}
         for key, one in value.items():
-            if key in DROPPED or key.startswith("x-"):
+            if key in DROPPED_KEYWORDS or key.startswith("x-"):
                 continue
-            if key == "pattern" and not is_usable(one):
+            if key == "pattern" and not is_usable_pattern(one):
                 continue  # the server checks it
-            if key == "patternProperties" and not all(map(is_usable, one or ())):
+            if key == "patternProperties" and not all(
+                map(is_usable_pattern, one or ())
+            ):
                 continue
-            if key in OBJECTS and isinstance(one, dict):
+            if key in SCHEMA_MAP_KEYWORDS and isinstance(one, dict):
                 result[key] = {
-                    str(name): self.schema(part, seen)
+                    str(name): self.inline_schema(part, seen)
                     for name, part in one.items()
                     if not (isinstance(part, dict) and part.get("readOnly") is True)
                 }
-            elif key in LISTS and isinstance(one, list):
-                result[key] = [self.schema(part, seen) for part in one]
-            elif key in ONES:
-                result[key] = self.schema(one, seen)
+            elif key in SCHEMA_LIST_KEYWORDS and isinstance(one, list):
+                result[key] = [self.inline_schema(part, seen) for part in one]
+            elif key in SCHEMA_KEYWORDS:
+                result[key] = self.inline_schema(one, seen)
             elif key in ("title", "description") and isinstance(one, str):
                 result[key] = one[:MAX_DESCRIPTION]
             else:
                 result[key] = one
-        return modern(result, is_nullable=value.get("nullable") is True)
+        return upgrade_schema(result, is_nullable=value.get("nullable") is True)
 
 
-def is_usable(pattern: Any) -> bool:
+def is_usable_pattern(pattern: Any) -> bool:
     """Whether a pattern is of our dialect, short, and quick to match."""
-    return isinstance(pattern, str) and not any(flaws_of_pattern(pattern))
+    return isinstance(pattern, str) and not any(iter_pattern_flaws(pattern))
 
 
-def modern(schema: dict[str, Any], *, is_nullable: bool) -> dict[str, Any]:
+def upgrade_schema(schema: dict[str, Any], *, is_nullable: bool) -> dict[str, Any]:
     """Translate what 3.0 says otherwise than JSON Schema."""
     kind = schema.get("type")
     if is_nullable and isinstance(kind, str):

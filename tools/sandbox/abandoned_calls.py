@@ -12,7 +12,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from tools.errors import Interrupted
-from tools.watch import Watch
+from tools.net.deadline import Deadline
 
 R = TypeVar("R")
 
@@ -20,35 +20,35 @@ MAX_IDLE = 64
 """Threads kept for the next calls."""
 
 _lock = threading.Lock()
-_idle: deque["_Helper"] = deque()
-_left_behind = 0
+_idle: deque["_CallThread"] = deque()
+_abandoned = 0
 
 
-def count() -> int:
+def count_abandoned_calls() -> int:
     """Return how many calls of this process were left behind and still run."""
-    return _left_behind
+    return _abandoned
 
 
-def run_or_leave(call: Callable[[], R], watch: Watch) -> R:
+def run_or_abandon(call: Callable[[], R], deadline: Deadline) -> R:
     """Return what `call` returns, or raise what it raises.
 
-    Raise `Interrupted` as soon as `watch` says so, leaving the call behind.
+    Raise `Interrupted` as soon as `deadline` says so, leaving the call behind.
     """
-    watch.check()
-    job = _Job(call)
+    deadline.check()
+    job = _AbandonableCall(call)
     with _lock:
         helper = _idle.pop() if _idle else None
-    (helper or _Helper()).jobs.put(job)
+    (helper or _CallThread()).jobs.put(job)
     try:
-        while not job.done.acquire(timeout=max(watch.slice(), 0.001)):
-            watch.check()
+        while not job.done.acquire(timeout=max(deadline.next_wait(), 0.001)):
+            deadline.check()
     except Interrupted:
-        if job.leave():
+        if job.abandon():
             raise
     return job.result()
 
 
-class _Job(Generic[R]):
+class _AbandonableCall(Generic[R]):
     """One call; `done` is a lock because that is the cheapest thing to wait for."""
 
     def __init__(self, call: Callable[[], R]) -> None:
@@ -70,18 +70,18 @@ class _Job(Generic[R]):
 
     def finish(self) -> None:
         """Tell who waits, or take the call off the count."""
-        global _left_behind
+        global _abandoned
         with _lock:
             self.is_over = True
-            _left_behind -= self.is_left
+            _abandoned -= self.is_left
         self.done.release()
 
-    def leave(self) -> bool:
+    def abandon(self) -> bool:
         """Count the call as left behind; False where it just came back."""
-        global _left_behind
+        global _abandoned
         with _lock:
             self.is_left = not self.is_over
-            _left_behind += self.is_left
+            _abandoned += self.is_left
         return self.is_left
 
     def result(self) -> R:
@@ -92,12 +92,12 @@ class _Job(Generic[R]):
         return value
 
 
-class _Helper(threading.Thread):
+class _CallThread(threading.Thread):
     """A daemon thread that runs one job after the other."""
 
     def __init__(self) -> None:
         super().__init__(name="tool", daemon=True)
-        self.jobs: SimpleQueue[_Job[Any]] = SimpleQueue()
+        self.jobs: SimpleQueue[_AbandonableCall[Any]] = SimpleQueue()
         self.start()
 
     def run(self) -> None:

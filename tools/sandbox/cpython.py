@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from tools.errors import ToolFailed
-from tools.kinds import cpython_inside
-from tools.kinds.last_value import MAX_RESULT
-from tools.kinds.subprocess_talk import Program, outcome_of
-from tools.watch import Watch
+from tools.net.deadline import Deadline
+from tools.sandbox import cpython_child as cpython_inside
+from tools.sandbox.last_value import MAX_RESULT
+from tools.sandbox.subprocess_protocol import Program, run_program
 
 MAX_PROCESSES = 8
 MAX_SECONDS = 60.0
@@ -28,26 +28,26 @@ MAX_SECONDS = 60.0
 MAX_PRINTED = 64 * 1024
 """Bytes a call may print; they are thrown away."""
 
-INSIDE = "/inside.py"
-HOME = "/python"
+CHILD_SCRIPT = "/inside.py"
+PYTHON_HOME = "/python"
 """Where interpreter and standard library lie inside."""
 
-SYSTEM = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
+SYSTEM_FOLDERS = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
 """Where libraries lie that the interpreter is linked to."""
 
-DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
+DEVICE_FILES = ("/dev/null", "/dev/zero", "/dev/urandom")
 
-_places = threading.BoundedSemaphore(MAX_PROCESSES)
+_slots = threading.BoundedSemaphore(MAX_PROCESSES)
 
 
-class NoBubblewrap(ToolFailed):
+class BubblewrapMissing(ToolFailed):
     """The program that makes the sandbox is not there."""
 
     def __init__(self) -> None:
         super().__init__("bubblewrap is not installed: there is no program bwrap.")
 
 
-class OddOutcome(ToolFailed):
+class InvalidOutcome(ToolFailed):
     """The process wrote something that is no outcome."""
 
     def __init__(self) -> None:
@@ -57,84 +57,88 @@ class OddOutcome(ToolFailed):
         )
 
 
-def run_cpython(code: str, inputs: dict[str, Any], *, watch: Watch, memory: int) -> Any:
+def run_cpython(
+    code: str, inputs: dict[str, Any], *, deadline: Deadline, memory: int
+) -> Any:
     """Return the value of the last expression of `code`.
 
     `inputs` are its variables, `memory` is in bytes. Raise `ToolFailed` with a
-    sentence, `Interrupted` when `watch` says so; then the process is killed.
+    sentence, `Interrupted` when `deadline` says so; then the process is killed.
     """
-    left = watch.left()
+    left = deadline.remaining()
     seconds = MAX_SECONDS if left is None else min(left, MAX_SECONDS)
     asked = {"code": code, "inputs": inputs, "seconds": seconds, "memory": memory}
-    inner = Watch(seconds=seconds, flag=watch.flag)
-    with place(watch):
-        answer = outcome_of(sandbox(), json.dumps(asked).encode(), watch=inner)
-    return value_in(answer)
+    inner = Deadline(seconds=seconds, flag=deadline.flag)
+    with take_cpython_slot(deadline):
+        answer = run_program(
+            build_sandbox_program(), json.dumps(asked).encode(), deadline=inner
+        )
+    return parse_cpython_outcome(answer)
 
 
 @contextmanager
-def place(watch: Watch) -> Iterator[None]:
+def take_cpython_slot(deadline: Deadline) -> Iterator[None]:
     """Wait until fewer than `MAX_PROCESSES` calls of this process run."""
-    while not _places.acquire(timeout=max(watch.slice(), 0.001)):
-        watch.check()
+    while not _slots.acquire(timeout=max(deadline.next_wait(), 0.001)):
+        deadline.check()
     try:
         yield
     finally:
-        _places.release()
+        _slots.release()
 
 
-def sandbox() -> Program:
+def build_sandbox_program() -> Program:
     """Return the sandbox with our own module in it; it ends with us."""
     return Program(
-        [*bubblewrap(), *("-I", "-S", "-B", "-X", "utf8", INSIDE)],
+        [*build_bubblewrap_command(), *("-I", "-S", "-B", "-X", "utf8", CHILD_SCRIPT)],
         cwd="/",
-        env={"LANG": "C.UTF-8", "LD_LIBRARY_PATH": f"{HOME}/lib"},
+        env={"LANG": "C.UTF-8", "LD_LIBRARY_PATH": f"{PYTHON_HOME}/lib"},
         max_printed=MAX_PRINTED,
         max_answer=MAX_RESULT,
     )
 
 
-def bubblewrap() -> list[str]:
+def build_bubblewrap_command() -> list[str]:
     """Return the command line of bubblewrap and the interpreter in it."""
     program = shutil.which("bwrap")
     if program is None:
-        raise NoBubblewrap
+        raise BubblewrapMissing
     words = [
         *(program, "--unshare-all", "--unshare-user", "--die-with-parent"),
         *("--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"),
         *("--hostname", "sandbox", "--chdir", "/"),
     ]
-    for path in SYSTEM:
+    for path in SYSTEM_FOLDERS:
         if os.path.islink(path):
             words += ["--symlink", os.readlink(path), path]
         elif os.path.exists(path):
             words += ["--ro-bind", path, path]
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
     library = Path(sys.base_prefix) / "lib"
-    words += ["--ro-bind", str(interpreter(name)), f"{HOME}/bin/{name}"]
-    words += ["--ro-bind", str(library / name), f"{HOME}/lib/{name}"]
+    words += ["--ro-bind", str(find_interpreter(name)), f"{PYTHON_HOME}/bin/{name}"]
+    words += ["--ro-bind", str(library / name), f"{PYTHON_HOME}/lib/{name}"]
     for shared in library.glob("libpython3*"):
-        words += ["--ro-bind", str(shared), f"{HOME}/lib/{shared.name}"]
-    for device in DEVICES:
+        words += ["--ro-bind", str(shared), f"{PYTHON_HOME}/lib/{shared.name}"]
+    for device in DEVICE_FILES:
         words += ["--dev-bind", device, device]
-    words += ["--ro-bind", str(Path(cpython_inside.__file__)), INSIDE]
-    return [*words, "--remount-ro", "/", f"{HOME}/bin/{name}"]
+    words += ["--ro-bind", str(Path(cpython_inside.__file__)), CHILD_SCRIPT]
+    return [*words, "--remount-ro", "/", f"{PYTHON_HOME}/bin/{name}"]
 
 
-def interpreter(name: str) -> Path:
+def find_interpreter(name: str) -> Path:
     """Return the interpreter behind our virtual environment."""
     found = Path(sys.base_prefix) / "bin" / name
     return (found if found.exists() else Path(sys.executable)).resolve()
 
 
-def value_in(answer: bytes) -> Any:
+def parse_cpython_outcome(answer: bytes) -> Any:
     """Return the value of an outcome, which the code may have written itself."""
     try:
         outcome = json.loads(answer)
     except (ValueError, RecursionError):
-        raise OddOutcome from None
+        raise InvalidOutcome from None
     if isinstance(outcome, dict) and "value" in outcome:
         return outcome["value"]
     if isinstance(outcome, dict) and isinstance(outcome.get("error"), str):
         raise ToolFailed(outcome["error"])
-    raise OddOutcome
+    raise InvalidOutcome

@@ -16,17 +16,17 @@ import struct
 import sys
 from typing import Any
 
-NOT_PERMITTED = 1
-NOT_THERE = 38
+EPERM = 1
+ENOSYS = 38
 PR_SET_NO_NEW_PRIVS = 38
 PR_SET_SECCOMP = 22
-FILTER = 2
-OPEN_FILES = 64
-MOST_ADDRESSES = 1 << 40
+SECCOMP_MODE_FILTER = 2
+MAX_OPEN_FILES = 64
+MAX_ADDRESS_SPACE = 1 << 40
 
 # Calls that code of a tool never needs: programs, processes and threads, sockets to
 # elsewhere, mounts, other processes' memory, and corners of the kernel.
-CALLS = {
+DENIED_SYSCALLS = {
     "x86_64": (
         0xC000003E,
         *((57, 58, 56, 59, 322, 41), (101, 310, 311, 312, 434, 438)),
@@ -54,35 +54,35 @@ def main() -> None:
     """Run the code that was asked for."""
     out = int(sys.argv[1])
     asked = json.load(sys.stdin)
-    take_limits(seconds=asked["seconds"], memory=asked["memory"])
-    refuse_calls()
-    answer = outcome_of(asked["code"], asked["inputs"])
+    apply_process_limits(seconds=asked["seconds"], memory=asked["memory"])
+    install_syscall_filter()
+    answer = build_code_outcome(asked["code"], asked["inputs"])
     while answer:
         answer = answer[os.write(out, answer) :]
     os._exit(0)
 
 
-def take_limits(*, seconds: float, memory: int) -> None:
+def apply_process_limits(*, seconds: float, memory: int) -> None:
     """Take the limits of the call; `memory` is what the code may add, in bytes."""
     cpu = int(seconds) + 1
-    most = address_space() + memory
+    most = measure_address_space() + memory
     for kind, limit in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_MEMLOCK, 0),
-        (resource.RLIMIT_NOFILE, OPEN_FILES),
+        (resource.RLIMIT_NOFILE, MAX_OPEN_FILES),
         (resource.RLIMIT_CPU, cpu),
         (resource.RLIMIT_AS, most),
     ):
         resource.setrlimit(kind, (limit, limit))
 
 
-def address_space() -> int:
+def measure_address_space() -> int:
     """Return the bytes this process has mapped, found by asking for one page more.
 
     There is no /proc in here that would tell.
     """
-    low, high = 0, MOST_ADDRESSES
+    low, high = 0, MAX_ADDRESS_SPACE
     while high - low > 1 << 16:
         middle = (low + high) // 2
         resource.setrlimit(resource.RLIMIT_AS, (middle, resource.RLIM_INFINITY))
@@ -95,9 +95,9 @@ def address_space() -> int:
     return high
 
 
-def refuse_calls() -> None:
+def install_syscall_filter() -> None:
     """Install a filter for system calls, for good."""
-    number, *groups = CALLS[platform.machine()]
+    number, *groups = DENIED_SYSCALLS[platform.machine()]
     refused = [call for group in groups for call in group]
     steps = [
         (0x20, 0, 0, 4),  # load the machine
@@ -105,12 +105,12 @@ def refuse_calls() -> None:
         (0x06, 0, 0, 0x80000000),  # another machine's calls: end the process
         (0x20, 0, 0, 0),  # load the call
         (0x35, 0, 1, 0x40000000),  # calls of x32 have numbers of their own
-        (0x06, 0, 0, 0x00050000 | NOT_PERMITTED),
+        (0x06, 0, 0, 0x00050000 | EPERM),
         (0x15, 0, 1, CLONE3),
-        (0x06, 0, 0, 0x00050000 | NOT_THERE),
+        (0x06, 0, 0, 0x00050000 | ENOSYS),
     ]
     for call in refused:
-        steps += [(0x15, 0, 1, call), (0x06, 0, 0, 0x00050000 | NOT_PERMITTED)]
+        steps += [(0x15, 0, 1, call), (0x06, 0, 0, 0x00050000 | EPERM)]
     steps.append((0x06, 0, 0, 0x7FFF0000))  # all others are allowed
     program = b"".join(struct.pack("HBBI", *step) for step in steps)
     code = ctypes.create_string_buffer(program)
@@ -120,25 +120,25 @@ def refuse_calls() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         os._exit(70)
-    if libc.prctl(PR_SET_SECCOMP, FILTER, head, 0, 0):
+    if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, head, 0, 0):
         os._exit(71)
 
 
-def outcome_of(code: str, inputs: dict[str, Any]) -> bytes:
+def build_code_outcome(code: str, inputs: dict[str, Any]) -> bytes:
     """Return `{"value": …}` or `{"error": sentence}` as JSON."""
     try:
-        value = run(code, inputs)
-        return json.dumps({"value": value}, default=plain).encode()
+        value = execute_code(code, inputs)
+        return json.dumps({"value": value}, default=to_json_result).encode()
     except MemoryError:
         told = "MemoryError: the code needs more memory than it may have."
     except RecursionError as error:
         told = f"RecursionError: {error}."
     except BaseException as error:  # noqa: BLE001  # the code may raise anything
-        told = sentence_of(error)
+        told = describe_code_error(error)
     return json.dumps({"error": told[:4000]}).encode()
 
 
-def run(code: str, inputs: dict[str, Any]) -> Any:
+def execute_code(code: str, inputs: dict[str, Any]) -> Any:
     """Run all but the last expression, and return its value."""
     tree = ast.parse(code, "tool")
     last = tree.body[-1] if tree.body else None
@@ -151,7 +151,7 @@ def run(code: str, inputs: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(last.value), "tool", "eval"), names)  # noqa: S307
 
 
-def sentence_of(error: BaseException) -> str:
+def describe_code_error(error: BaseException) -> str:
     """Return what was raised, and in which line of the code."""
     line, trace = getattr(error, "lineno", None), error.__traceback__
     while trace is not None:
@@ -166,7 +166,7 @@ def sentence_of(error: BaseException) -> str:
     return where + (f"{type(error).__name__}: {told}" if told else type(error).__name__)
 
 
-def plain(value: Any) -> Any:
+def to_json_result(value: Any) -> Any:
     """Return a value without a JSON form as one that has it."""
     if isinstance(value, set | frozenset | range):
         return list(value)

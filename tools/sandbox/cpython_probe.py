@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from tools.errors import Interrupted, ToolFailed
-from tools.kinds.cpython import run_cpython
-from tools.watch import Watch
+from tools.net.deadline import Deadline
+from tools.sandbox.cpython import run_cpython
 
 PROBE_SECONDS = 20.0
-MEMORY = 32 << 20
-AGAIN_SECONDS = 60.0
+PROBE_MEMORY = 32 << 20
+REPROBE_SECONDS = 60.0
 """After which a sandbox that did not hold is looked at again."""
 
-CODE = """
+PROBE_CODE = """
 import os, socket
 
 failures = []
@@ -68,26 +68,28 @@ if set(os.environ) - {"LANG", "LD_LIBRARY_PATH", "PWD", "LC_CTYPE"}:
 failures
 """
 
-_asking = threading.Lock()
-_found: dict[int, tuple[float, str]] = {}
+_probe_lock = threading.Lock()
+_probe_results: dict[int, tuple[float, str]] = {}
 """By process: when it was looked, and what was found."""
 
 
-def flaw_of_sandbox() -> str:
+def find_sandbox_flaw() -> str:
     """Return why CPython cannot be used here, as a sentence; empty where it holds."""
-    with _asking:
-        known = _found.get(os.getpid())
-        if known is None or (known[1] and time.monotonic() - known[0] > AGAIN_SECONDS):
-            known = _found[os.getpid()] = (time.monotonic(), look())
+    with _probe_lock:
+        known = _probe_results.get(os.getpid())
+        if known is None or (
+            known[1] and time.monotonic() - known[0] > REPROBE_SECONDS
+        ):
+            known = _probe_results[os.getpid()] = (time.monotonic(), probe_sandbox())
         return known[1]
 
 
-def look() -> str:
+def probe_sandbox() -> str:
     """Run the probe once and return what is wrong; nothing is kept."""
     if sys.platform != "linux":
         return "CPython cannot be used here: its sandbox needs Linux."
     try:
-        failures = probed()
+        failures = run_probe_code()
     except (ToolFailed, Interrupted, OSError) as error:
         return f"CPython cannot be used here, its sandbox does not start: {error}"
     if failures == []:
@@ -96,7 +98,7 @@ def look() -> str:
     return f"CPython cannot be used here, its sandbox does not hold: it {told}."
 
 
-def probed() -> Any:
+def run_probe_code() -> Any:
     """Return what the code in the sandbox could do and should not."""
     with ExitStack() as stack:
         network = stack.enter_context(socket.socket())
@@ -116,7 +118,7 @@ def probed() -> Any:
             "file": str(file),
             "pid": os.getpid(),
             "program": sys.executable,
-            "memory": MEMORY,
+            "memory": PROBE_MEMORY,
         }
-        watch = Watch(seconds=PROBE_SECONDS)
-        return run_cpython(CODE, inputs, watch=watch, memory=MEMORY)
+        deadline = Deadline(seconds=PROBE_SECONDS)
+        return run_cpython(PROBE_CODE, inputs, deadline=deadline, memory=PROBE_MEMORY)

@@ -1,4 +1,4 @@
-"""A process of its own for one call: `python -m tools.kinds.isolated`.
+"""A process of its own for one call: `python -m tools.sandbox.isolated`.
 
 It reads the call from standard input, and writes the outcome to the pipe whose number
 is its argument, so that nothing a function prints is taken for it. This module is
@@ -13,17 +13,21 @@ import signal
 import sys
 from typing import Any
 
-MEMORY = 2 << 30
+DEFAULT_MEMORY = 2 << 30
 """Bytes of address space."""
 
-FILE_SIZE = 100 << 20
+DEFAULT_FILE_SIZE = 100 << 20
 """Bytes of one written file."""
 
 PR_SET_PDEATHSIG = 1
 
 
 def limit_process(
-    *, seconds: float, parent: int, memory: int = MEMORY, file_size: int = FILE_SIZE
+    *,
+    seconds: float,
+    parent: int,
+    memory: int = DEFAULT_MEMORY,
+    file_size: int = DEFAULT_FILE_SIZE,
 ) -> None:
     """Take the limits of a call, and die with the process that asked for it."""
     if sys.platform == "linux":
@@ -46,7 +50,7 @@ def main() -> None:
     asked = json.load(sys.stdin)
     limit_process(seconds=asked["seconds"], parent=asked["parent"])
     sys.path[:] = asked["path"]
-    answer = json.dumps(outcome_of(asked)).encode()
+    answer = json.dumps(build_isolated_outcome(asked)).encode()
     sys.stdout.flush()
     sys.stderr.flush()
     with os.fdopen(out, "wb") as pipe:
@@ -54,12 +58,12 @@ def main() -> None:
     os._exit(0)  # threads a function has started end with its call
 
 
-def outcome_of(asked: dict[str, Any]) -> dict[str, Any]:
+def build_isolated_outcome(asked: dict[str, Any]) -> dict[str, Any]:
     """Return `{"value": …}` or `{"error": sentence}`."""
     # Only after the limits: importing runs foreign code.
-    from tools.kinds.isolated_call import make_call  # noqa: PLC0415
+    from tools.sandbox.isolated_call import make_isolated_call  # noqa: PLC0415
 
-    return make_call(asked)
+    return make_isolated_call(asked)
 
 
 if __name__ == "__main__":

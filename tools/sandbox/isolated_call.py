@@ -5,30 +5,30 @@ import importlib
 import inspect
 from typing import Any
 
-from tools.errors import ToolBroke, ToolFailed
-from tools.kinds.values import jsonable
+from tools.errors import ToolCrashed, ToolFailed
+from tools.net.deadline import Deadline
 from tools.registry import ToolContext, find_function
-from tools.watch import Watch
+from tools.sandbox.values import to_jsonable
 
 
-def make_call(asked: dict[str, Any]) -> dict[str, Any]:
+def make_isolated_call(asked: dict[str, Any]) -> dict[str, Any]:
     """Return `{"value": …}` or `{"error": sentence}`."""
     try:
-        return {"value": value_of(asked)}
+        return {"value": call_declared_function(asked)}
     except ToolFailed as failed:
         return {"error": str(failed)}
     except BaseException as error:  # noqa: BLE001  # foreign code may raise anything
-        return {"error": str(ToolBroke(error))}
+        return {"error": str(ToolCrashed(error))}
 
 
-def value_of(asked: dict[str, Any]) -> Any:
+def call_declared_function(asked: dict[str, Any]) -> Any:
     """Import the function's module and call it."""
     importlib.import_module(asked["function"].partition(":")[0])
     function = find_function(asked["function"])
     arguments = function.arguments.convert(asked["input"])
     if function.arguments.context is not None:
         arguments[function.arguments.context] = ToolContext(
-            Watch(seconds=asked["seconds"]),
+            Deadline(seconds=asked["seconds"]),
             asked["key"],
             asked["run"],
             tuple(asked["hosts"]),
@@ -36,4 +36,4 @@ def value_of(asked: dict[str, Any]) -> Any:
     value = function.function(**arguments)
     if inspect.iscoroutine(value):
         value = asyncio.run(value)
-    return jsonable(value)
+    return to_jsonable(value)

@@ -11,14 +11,14 @@ from tools.errors import ToolFailed
 MAX_RESULT = 4 << 20
 """Characters of a result, written out."""
 
-NAME = "agentsite_value_"
-TOO_LARGE = "agentsite: the result is too large"
+RESULT_NAME = "agentsite_value_"
+TOO_LARGE_MARK = "agentsite: the result is too large"
 """What comes out instead of it."""
 
-FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+PARSER_FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
-class CannotRead(ToolFailed):
+class UnreadableCode(ToolFailed):
     """The code is not Python as we know it."""
 
     def __init__(self, error: Exception) -> None:
@@ -32,16 +32,16 @@ class CannotRead(ToolFailed):
         super().__init__(told)
 
 
-def tree_of(code: str) -> ast.AST:
+def parse_code(code: str) -> ast.AST:
     """Return the parsed code, none of which runs; raise `CannotRead`."""
     try:
-        tree: ast.AST = compile(code, "tool", "exec", FLAGS)
+        tree: ast.AST = compile(code, "tool", "exec", PARSER_FLAGS)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise CannotRead(error) from None
+        raise UnreadableCode(error) from None
     return tree
 
 
-def guarded(code: str) -> str:
+def guard_last_value(code: str) -> str:
     """Return `code` such that its last expression is measured inside, then returned.
 
     It is written out as an f-string does, which no name of the code can stand in for,
@@ -49,20 +49,20 @@ def guarded(code: str) -> str:
     apart, even where the sandbox could: its value would not be measured.
     """
     code = code.replace("\r\n", "\n").replace("\r", "\n")
-    tree = tree_of(code)
+    tree = parse_code(code)
     last = tree.body[-1] if isinstance(tree, ast.Module) and tree.body else None
     if not isinstance(last, ast.Expr):
         return code
-    begin = place(code, last.lineno, last.col_offset)
-    end = place(code, last.end_lineno or 0, last.end_col_offset or 0)
-    measured = f"f'{{{NAME}!r}}'[{MAX_RESULT}:{MAX_RESULT + 1}]"
+    begin = get_source_index(code, last.lineno, last.col_offset)
+    end = get_source_index(code, last.end_lineno or 0, last.end_col_offset or 0)
+    measured = f"f'{{{RESULT_NAME}!r}}'[{MAX_RESULT}:{MAX_RESULT + 1}]"
     return (
-        f"{code[:begin]}{NAME} = ({code[begin:end]}\n)\n"
-        f"{NAME} if not {measured} else {TOO_LARGE!r}"
+        f"{code[:begin]}{RESULT_NAME} = ({code[begin:end]}\n)\n"
+        f"{RESULT_NAME} if not {measured} else {TOO_LARGE_MARK!r}"
     )
 
 
-def place(code: str, line: int, column: int) -> int:
+def get_source_index(code: str, line: int, column: int) -> int:
     """Return the index of a place that the parser names in lines and UTF-8 bytes."""
     lines = code.split("\n")
     before = sum(len(one) + 1 for one in lines[: line - 1])

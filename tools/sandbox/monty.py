@@ -20,9 +20,9 @@ from pydantic_monty import (
 )
 
 from tools.errors import Interrupted, ToolFailed
-from tools.kinds.last_value import MAX_RESULT, TOO_LARGE, guarded
-from tools.kinds.left_behind import run_or_leave
-from tools.watch import Watch
+from tools.net.deadline import Deadline
+from tools.sandbox.abandoned_calls import run_or_abandon
+from tools.sandbox.last_value import MAX_RESULT, TOO_LARGE_MARK, guard_last_value
 
 MAX_PROCESSES = 8
 CHECKOUT_SECONDS = 30.0
@@ -46,7 +46,7 @@ class CodeFailed(ToolFailed):
         super().__init__(str(error).strip() or type(error).__name__)
 
 
-class SandboxGone(ToolFailed):
+class SandboxCrashed(ToolFailed):
     """The process of the sandbox ended in the middle of the call."""
 
     def __init__(self) -> None:
@@ -55,41 +55,45 @@ class SandboxGone(ToolFailed):
         )
 
 
-class PrintedTooMuch(ToolFailed):
+class CodePrintedTooMuch(ToolFailed):
     """The code prints without end."""
 
     def __init__(self) -> None:
         super().__init__(f"The code printed more than {MAX_PRINTED >> 10} KB.")
 
 
-def run_code(code: str, inputs: dict[str, Any], *, watch: Watch, memory: int) -> Any:
+def run_monty(
+    code: str, inputs: dict[str, Any], *, deadline: Deadline, memory: int
+) -> Any:
     """Return the value of the last expression of `code`.
 
     `inputs` are its variables, `memory` is in bytes. Raise `ToolFailed` with a
-    sentence, `Interrupted` when `watch` says so; then the process is killed.
+    sentence, `Interrupted` when `deadline` says so; then the process is killed.
     """
-    left = watch.left()
+    left = deadline.remaining()
     seconds = MAX_SECONDS if left is None else min(left, MAX_SECONDS)
-    run = _Run(code, inputs, _limits(seconds, memory))
+    run = _MontyCall(code, inputs, _build_limits(seconds, memory))
     try:
-        value = run_or_leave(run, watch)
+        value = run_or_abandon(run, deadline)
     except Interrupted:
         run.end()
         raise
     except MontySyntaxError as error:
         raise CodeFailed(error) from None
     except MontyCrashedError:
-        raise (PrintedTooMuch if run.printed > MAX_PRINTED else SandboxGone) from None
-    except MontyRuntimeError as error:
-        watch.check()  # its own time limit is the deadline of the call
         raise (
-            PrintedTooMuch() if run.printed > MAX_PRINTED else CodeFailed(error)
+            CodePrintedTooMuch if run.printed > MAX_PRINTED else SandboxCrashed
+        ) from None
+    except MontyRuntimeError as error:
+        deadline.check()  # its own time limit is the deadline of the call
+        raise (
+            CodePrintedTooMuch() if run.printed > MAX_PRINTED else CodeFailed(error)
         ) from None
     except MontyError as error:
         raise CodeFailed(error) from None
     except TimeoutError:
         raise SandboxBusy from None
-    if value == TOO_LARGE:
+    if value == TOO_LARGE_MARK:
         raise ResultTooLarge
     return value
 
@@ -113,20 +117,20 @@ class SandboxBusy(ToolFailed):
         )
 
 
-class _Run:
+class _MontyCall:
     """One call in one worker process."""
 
     def __init__(
         self, code: str, inputs: dict[str, Any], limits: ResourceLimits
     ) -> None:
-        self.code, self.inputs, self.limits = guarded(code), inputs, limits
+        self.code, self.inputs, self.limits = guard_last_value(code), inputs, limits
         self.printed = 0
         self.lock = threading.Lock()
         """Held while the process is ended, so that it is not another call's by then."""
         self.pid: int | None = None
 
     def __call__(self) -> Any:
-        with _pool().checkout(limits=self.limits) as session:
+        with _get_pool().checkout(limits=self.limits) as session:
             self.pid = session.worker_pid
             try:
                 return session.feed_run(
@@ -150,7 +154,7 @@ class _Run:
                 os.kill(pid, signal.SIGKILL)
 
 
-def _limits(seconds: float, memory: int) -> ResourceLimits:
+def _build_limits(seconds: float, memory: int) -> ResourceLimits:
     return ResourceLimits(
         max_feed_duration_secs=seconds,
         max_memory=memory,
@@ -160,7 +164,7 @@ def _limits(seconds: float, memory: int) -> ResourceLimits:
     )
 
 
-def _pool() -> Monty:
+def _get_pool() -> Monty:
     """Return the pool of this process; its workers start with the first call."""
     with _lock:
         if not _pools:

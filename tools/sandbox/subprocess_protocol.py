@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from tools.errors import ToolFailed
-from tools.watch import Watch
+from tools.net.deadline import Deadline
 
-MAX_ANSWER = 16 << 20
+MAX_OUTCOME = 16 << 20
 """Bytes of an outcome."""
 
-PIECE = 1 << 16
+READ_SIZE = 1 << 16
 GRACE, STEP = 1.0, 0.1
 """Seconds a process may live on without an outcome, and between two looks at it."""
 
-BY_SIGNAL = 128
+SIGNAL_EXIT_BASE = 128
 """What shells and bubblewrap add to the number of a signal."""
 
 Process = subprocess.Popen[bytes]
 
 
-class PrintedTooMuch(ToolFailed):
+class ProcessPrintedTooMuch(ToolFailed):
     """The code prints without end."""
 
     def __init__(self, limit: int) -> None:
@@ -35,18 +35,18 @@ class PrintedTooMuch(ToolFailed):
         super().__init__(f"The tool printed more than {size} and was ended.")
 
 
-class AnsweredTooMuch(ToolFailed):
+class OutcomeTooLarge(ToolFailed):
     """The value is too large."""
 
     def __init__(self, limit: int) -> None:
         super().__init__(f"The tool returned more than {limit >> 20} MB and was ended.")
 
 
-class ProcessEnded(ToolFailed):
+class ProcessExited(ToolFailed):
     """The process is gone without an outcome."""
 
     def __init__(self, code: int) -> None:
-        number = -code if code < 0 else code - BY_SIGNAL
+        number = -code if code < 0 else code - SIGNAL_EXIT_BASE
         if number in signal.valid_signals():
             how = f"was ended by the signal {signal.Signals(number).name}"
         else:
@@ -58,12 +58,12 @@ class ProcessEnded(ToolFailed):
 class Program:
     """What a process runs, where, and the only variables it knows."""
 
-    words: list[str]
+    argv: list[str]
     cwd: str | Path
     env: Mapping[str, str]
     max_printed: int
     """Bytes it may print; they are thrown away."""
-    max_answer: int = MAX_ANSWER
+    max_answer: int = MAX_OUTCOME
 
     def start(self, writer: int) -> Process:
         """Start it, in a group of its own so that its children end with it.
@@ -71,7 +71,7 @@ class Program:
         The number of the pipe for its outcome is its last word.
         """
         return subprocess.Popen(  # noqa: S603  # our own modules, by this interpreter
-            [*self.words, str(writer)],
+            [*self.argv, str(writer)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -82,10 +82,10 @@ class Program:
         )
 
 
-def outcome_of(program: Program, asked: bytes, *, watch: Watch) -> bytes:
+def run_program(program: Program, asked: bytes, *, deadline: Deadline) -> bytes:
     """Start the program, give it the call, return its outcome; end it in any case.
 
-    Raise `ToolFailed` where it gives none, `Interrupted` where `watch` says so.
+    Raise `ToolFailed` where it gives none, `Interrupted` where `deadline` says so.
     """
     reader, writer = os.pipe()
     with os.fdopen(reader, "rb") as answers:
@@ -94,10 +94,10 @@ def outcome_of(program: Program, asked: bytes, *, watch: Watch) -> bytes:
         finally:
             os.close(writer)
         most = (program.max_printed, program.max_answer)
-        return talk(process, asked, answers.fileno(), watch, most)
+        return exchange_with_process(process, asked, answers.fileno(), deadline, most)
 
 
-def value_in(answer: bytes) -> Any:
+def parse_program_outcome(answer: bytes) -> Any:
     """Return the value of an outcome that our own module wrote, or raise its error."""
     outcome = json.loads(answer)
     if "error" in outcome:
@@ -105,35 +105,43 @@ def value_in(answer: bytes) -> Any:
     return outcome["value"]
 
 
-def talk(
-    process: Process, asked: bytes, answers: int, watch: Watch, most: tuple[int, int]
+def exchange_with_process(
+    process: Process,
+    asked: bytes,
+    answers: int,
+    deadline: Deadline,
+    most: tuple[int, int],
 ) -> bytes:
     """Return what comes out of the pipe `answers`; end the process in any case."""
     with process:
         try:
-            answer = listen(process, asked, answers, watch, most)
-            code = code_of(process, watch) if not answer else 0
+            answer = read_process_outcome(process, asked, answers, deadline, most)
+            code = wait_for_exit_code(process, deadline) if not answer else 0
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
     if not answer:
-        raise ProcessEnded(code)
+        raise ProcessExited(code)
     return answer
 
 
-def code_of(process: Process, watch: Watch) -> int:
+def wait_for_exit_code(process: Process, deadline: Deadline) -> int:
     """Return how a process ended that gave no outcome; one that stays is ended."""
     for _ in range(int(GRACE / STEP)):
         with suppress(subprocess.TimeoutExpired):
             return process.wait(STEP)
-        watch.check()
+        deadline.check()
     os.killpg(process.pid, signal.SIGKILL)
     return process.wait()
 
 
-def listen(
-    process: Process, asked: bytes, answers: int, watch: Watch, most: tuple[int, int]
+def read_process_outcome(
+    process: Process,
+    asked: bytes,
+    answers: int,
+    deadline: Deadline,
+    most: tuple[int, int],
 ) -> bytes:
     """Write the call and read until the outcome is complete, in slices."""
     assert process.stdin is not None  # for the type checker
@@ -145,15 +153,15 @@ def listen(
         selector.register(process.stdout, selectors.EVENT_READ)
         selector.register(process.stdin, selectors.EVENT_WRITE)
         while True:
-            watch.check()
-            for key, _ in selector.select(max(watch.slice(), 0.001)):
+            deadline.check()
+            for key, _ in selector.select(max(deadline.next_wait(), 0.001)):
                 if key.fileobj is process.stdin:
-                    rest = sent(key.fd, rest)
+                    rest = write_available(key.fd, rest)
                     if not rest:
                         selector.unregister(process.stdin)
                         process.stdin.close()
                     continue
-                piece = os.read(key.fd, PIECE)
+                piece = os.read(key.fd, READ_SIZE)
                 if key.fd == answers:
                     answer += piece
                     if not piece:
@@ -162,12 +170,12 @@ def listen(
                     selector.unregister(process.stdout)
                 printed += len(piece) if key.fd != answers else 0
             if printed > most[0]:
-                raise PrintedTooMuch(most[0])
+                raise ProcessPrintedTooMuch(most[0])
             if len(answer) > most[1]:
-                raise AnsweredTooMuch(most[1])
+                raise OutcomeTooLarge(most[1])
 
 
-def sent(pipe: int, rest: memoryview) -> memoryview:
+def write_available(pipe: int, rest: memoryview) -> memoryview:
     """Write what fits; return what is left, nothing where nobody reads any more."""
     try:
         return rest[os.write(pipe, rest) :]

@@ -13,7 +13,7 @@ from pydantic_core import (
 from tools.errors import ToolFailed
 
 
-class NotJson(ToolFailed):
+class NotJsonSerializable(ToolFailed):
     """A tool returned something that cannot be stored."""
 
     def __init__(self, value: Any, why: str = "") -> None:
@@ -24,25 +24,27 @@ class NotJson(ToolFailed):
         )
 
 
-def jsonable(value: Any) -> Any:
+def to_jsonable(value: Any) -> Any:
     """Return `value` as JSON types: models, dates, sets, dataclasses are converted."""
     if value is None or type(value) in (str, int, bool):
         return value
     try:
         return from_json(to_json(value, inf_nan_mode="strings"))
     except (PydanticSerializationError, ValueError, RecursionError):
-        return unusual(value)
+        return convert_unusual_value(value)
 
 
-def unusual(value: Any) -> Any:
+def convert_unusual_value(value: Any) -> Any:
     """Convert text that UTF-8 cannot carry too; raise `NotJson` for the rest."""
     try:
         return to_jsonable_python(value, inf_nan_mode="null")
     except (PydanticSerializationError, ValueError, RecursionError) as error:
-        raise NotJson(value, str(error).splitlines()[0].rstrip(".")) from None
+        raise NotJsonSerializable(
+            value, str(error).splitlines()[0].rstrip(".")
+        ) from None
 
 
-def text_of(value: Any) -> str:
+def format_tool_value(value: Any) -> str:
     """Return `value` as a model reads it: text as it is, all else as compact JSON."""
     if isinstance(value, str):
         return value

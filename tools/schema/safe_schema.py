@@ -1,10 +1,9 @@
-"""A JSON Schema validator whose patterns cannot take for ever.
+"""A JSON Schema validator that always ends soon, whatever the schema and the value.
 
-Python's own regular expressions can take longer than the universe for thirty letters,
-and no other thread runs meanwhile. Patterns are matched by an engine that needs time in
-proportion to the text instead. It knows no look-around and no back-references: patterns
-with those are not checked. References that lead to references can double the work with
-each line of a schema, so only so many are followed.
+Python's regular expressions can take exponential time and hold the GIL meanwhile, so
+patterns are matched by the linear-time engine of pydantic. It supports neither
+look-around nor back-references: patterns with those are not checked. Chained references
+can double the work with each line of a schema, so their number is limited.
 """
 
 import re
@@ -14,46 +13,46 @@ from functools import lru_cache
 from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError
-from jsonschema.exceptions import best_match
+from jsonschema.exceptions import UnknownType, best_match
 from jsonschema.validators import extend
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 from pydantic_core import ValidationError as NoMatch
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
-LONGEST_PATTERN = 2_000
-MOST_REFERENCES = 50_000
+MAX_PATTERN = 2_000
+MAX_REFERENCES = 50_000
 """Followed while one value is checked; that many take a second or two."""
-BREAKS = (
+VALIDATION_CRASHES = (
     *(ArithmeticError, AttributeError, LookupError, TypeError, ValueError),
-    *(re.error, Unresolvable),
+    *(re.error, Unresolvable, UnknownType),
 )
-"""What the validator raises on schemas that are none, and on absurd values."""
+"""What the validator raises on invalid schemas and absurd values."""
 
 
-class Followed(threading.local):
+class ReferenceCounter(threading.local):
     """How many references the check of this thread has followed."""
 
     count = 0
 
 
-_followed = Followed()
+_reference_counter = ReferenceCounter()
 
 
-def errors_in(validator: Any, value: Any) -> list[ValidationError]:
+def find_schema_errors(validator: Any, value: Any) -> list[ValidationError]:
     """Return what is wrong with `value`; raise `ValueError` if that takes too long."""
-    _followed.count = 0
+    _reference_counter.count = 0
     return list(validator.iter_errors(value))
 
 
-def counted(keyword: str) -> Callable[..., Iterator[ValidationError]]:
+def limit_references(keyword: str) -> Callable[..., Iterator[ValidationError]]:
     """Return what jsonschema does for a keyword, so many times a check."""
 
     def check(
         validator: Any, target: str, instance: Any, schema: Any
     ) -> Iterator[ValidationError]:
-        _followed.count += 1
-        if _followed.count > MOST_REFERENCES:
+        _reference_counter.count += 1
+        if _reference_counter.count > MAX_REFERENCES:
             raise ValueError("its references lead to too many others")
         ours = Draft202012Validator.VALIDATORS[keyword]
         yield from ours(validator, target, instance, schema) or ()
@@ -62,12 +61,12 @@ def counted(keyword: str) -> Callable[..., Iterator[ValidationError]]:
 
 
 @lru_cache(maxsize=1024)
-def matcher_of(pattern: str) -> SchemaValidator | None:
+def compile_safe_pattern(pattern: str) -> SchemaValidator | None:
     """Return what matches `pattern`, None where it cannot be matched in linear time.
 
     Raise `re.error` where it is no pattern at all.
     """
-    if len(pattern) > LONGEST_PATTERN:
+    if len(pattern) > MAX_PATTERN:
         return None
     try:
         return SchemaValidator(
@@ -78,9 +77,9 @@ def matcher_of(pattern: str) -> SchemaValidator | None:
         return None
 
 
-def matches(pattern: str, text: str) -> bool | None:
+def matches_pattern(pattern: str, text: str) -> bool | None:
     """Whether `pattern` is found in `text`; None where that cannot be said."""
-    matcher = matcher_of(pattern)
+    matcher = compile_safe_pattern(pattern)
     if matcher is None:
         return None
     try:
@@ -94,7 +93,7 @@ def check_pattern(
     validator: Any, pattern: str, instance: Any, schema: Any
 ) -> Iterator[ValidationError]:
     """Yield an error where a text surely does not match."""
-    if isinstance(instance, str) and matches(pattern, instance) is False:
+    if isinstance(instance, str) and matches_pattern(pattern, instance) is False:
         yield ValidationError(f"{instance!r} does not match {pattern!r}")
 
 
@@ -106,7 +105,7 @@ def check_pattern_properties(
         return
     for pattern, part in patterns.items():
         for name, value in instance.items():
-            if matches(pattern, name):
+            if matches_pattern(pattern, name):
                 yield from validator.descend(
                     value, part, path=name, schema_path=pattern
                 )
@@ -122,7 +121,7 @@ def check_additional(
         return
     if not isinstance(instance, dict):
         return
-    for name in others_in(instance, schema):
+    for name in find_additional_names(instance, schema):
         if isinstance(allowed, dict):
             yield from validator.descend(instance[name], allowed, path=name)
         elif not allowed:
@@ -131,14 +130,15 @@ def check_additional(
             )
 
 
-def others_in(instance: dict[str, Any], schema: Any) -> list[str]:
+def find_additional_names(instance: dict[str, Any], schema: Any) -> list[str]:
     """Return the names that no property and no pattern stands for."""
     known = schema.get("properties", {})
     patterns = schema["patternProperties"]
     return [
         name
         for name in instance
-        if name not in known and all(matches(one, name) is False for one in patterns)
+        if name not in known
+        and all(matches_pattern(one, name) is False for one in patterns)
     ]
 
 
@@ -161,8 +161,8 @@ def has_patterns(part: Any) -> bool:
 SafeValidator = extend(  # type: ignore[no-untyped-call]  # jsonschema leaves it untyped
     Draft202012Validator,
     {
-        "$ref": counted("$ref"),
-        "$dynamicRef": counted("$dynamicRef"),
+        "$ref": limit_references("$ref"),
+        "$dynamicRef": limit_references("$dynamicRef"),
         "pattern": check_pattern,
         "patternProperties": check_pattern_properties,
         "additionalProperties": check_additional,
@@ -171,15 +171,15 @@ SafeValidator = extend(  # type: ignore[no-untyped-call]  # jsonschema leaves it
 )
 
 
-def first_fault(value: Any, schema: dict[str, Any]) -> str | None:
+def find_first_schema_error(value: Any, schema: dict[str, Any]) -> str | None:
     """Return what is wrong with `value` in a sentence, or None where it fits.
 
     No reference is fetched, and a schema that is none is a sentence too.
     """
     try:
         validator = SafeValidator(schema, registry=Registry())
-        error = best_match(errors_in(validator, value))
-    except (RecursionError, *BREAKS) as broken:
+        error = best_match(find_schema_errors(validator, value))
+    except (RecursionError, *VALIDATION_CRASHES) as broken:
         why = str(broken) or type(broken).__name__
         return f"It cannot be checked against the schema ({why[:300]})."
     if error is None:

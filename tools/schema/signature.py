@@ -19,14 +19,14 @@ from typing_extensions import TypedDict
 
 from tools.errors import ToolFailed
 
-FUNCTION_LIKE = (
+FILLABLE_KINDS = (
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
     inspect.Parameter.KEYWORD_ONLY,
 )
-GOOGLE = re.compile(r"(?m)^(?:Args|Arguments|Parameters):[ \t]*$")
-SECTION = re.compile(r"(?m)^(?:Returns?|Raises|Yields|Examples?|Notes?):")
-ENTRY = re.compile(r"^(\w+)(?:\s*\([^)]*\))?\s*:\s*(.*)$")
-SPHINX = re.compile(r"(?m)^:(?:param|type|returns?|rtype|raises?)\b")
+GOOGLE_ARGUMENTS = re.compile(r"(?m)^(?:Args|Arguments|Parameters):[ \t]*$")
+GOOGLE_SECTION = re.compile(r"(?m)^(?:Returns?|Raises|Yields|Examples?|Notes?):")
+GOOGLE_ENTRY = re.compile(r"^(\w+)(?:\s*\([^)]*\))?\s*:\s*(.*)$")
+SPHINX_FIELD = re.compile(r"(?m)^:(?:param|type|returns?|rtype|raises?)\b")
 SPHINX_PARAM = re.compile(
     r"(?ms)^:param (?:[^:]*\s)?(\w+):[ \t]*(.*?)(?=^:|^[ \t]*$|\Z)"
 )
@@ -41,7 +41,7 @@ class NotATool(TypeError):
         )
 
 
-class WrongArguments(ToolFailed):
+class InvalidArguments(ToolFailed):
     """The arguments do not fit the function."""
 
     def __init__(self, error: ValidationError) -> None:
@@ -60,7 +60,7 @@ class Docstring(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Arguments:
+class FunctionArguments:
     """The parameters of a function that a model fills in."""
 
     adapter: TypeAdapter[dict[str, Any]] = field(repr=False)
@@ -81,10 +81,12 @@ class Arguments:
         try:
             return self.adapter.validate_python(tool_input)
         except ValidationError as error:
-            raise WrongArguments(error) from None
+            raise InvalidArguments(error) from None
 
 
-def arguments_of(function: Callable[..., Any], *, context: type) -> Arguments:
+def get_function_arguments(
+    function: Callable[..., Any], *, context: type
+) -> FunctionArguments:
     """Return the arguments of `function`; raise `NotATool` with a sentence."""
     try:
         hints = get_type_hints(function, include_extras=True)
@@ -92,24 +94,26 @@ def arguments_of(function: Callable[..., Any], *, context: type) -> Arguments:
         raise NotATool(
             function, f"an annotation cannot be resolved ({error})"
         ) from None
-    told = read_docstring(inspect.getdoc(function) or "").parameters
+    told = parse_docstring(inspect.getdoc(function) or "").parameters
     fields: dict[str, Any] = {}
     context_name = None
     for name, parameter in inspect.signature(function).parameters.items():
         if hints.get(name) is context:
             context_name = name
         else:
-            kind = checked_type(function, parameter, hints)
-            fields[name] = field_of(kind, parameter.default, told.get(name))
-    adapter = adapter_of(function, fields)
-    return Arguments(adapter, schema_of(adapter), tuple(fields), context_name)
+            kind = get_parameter_type(function, parameter, hints)
+            fields[name] = build_field_type(kind, parameter.default, told.get(name))
+    adapter = build_arguments_adapter(function, fields)
+    return FunctionArguments(
+        adapter, build_arguments_schema(adapter), tuple(fields), context_name
+    )
 
 
-def checked_type(
+def get_parameter_type(
     function: Callable[..., Any], parameter: inspect.Parameter, hints: dict[str, Any]
 ) -> Any:
     """Return the parameter's type; refuse what a model cannot fill in by name."""
-    if parameter.kind not in FUNCTION_LIKE:
+    if parameter.kind not in FILLABLE_KINDS:
         raise NotATool(
             function, f"the parameter {str(parameter)!r} cannot be given by name"
         )
@@ -118,7 +122,7 @@ def checked_type(
     return hints[parameter.name]
 
 
-def field_of(kind: Any, default: Any, description: str | None) -> Any:
+def build_field_type(kind: Any, default: Any, description: str | None) -> Any:
     """Return the type of one key: described, and required where there is no default."""
     more: dict[str, Any] = {}
     if default is not inspect.Parameter.empty:
@@ -131,7 +135,7 @@ def field_of(kind: Any, default: Any, description: str | None) -> Any:
     return marked if default is inspect.Parameter.empty else NotRequired[marked]
 
 
-def adapter_of(
+def build_arguments_adapter(
     function: Callable[..., Any], fields: dict[str, Any]
 ) -> TypeAdapter[dict[str, Any]]:
     """Return the validator of a dictionary with these keys and no others."""
@@ -145,7 +149,7 @@ def adapter_of(
         raise NotATool(function, f"a type has no JSON form ({why})") from None
 
 
-def schema_of(adapter: TypeAdapter[dict[str, Any]]) -> dict[str, Any]:
+def build_arguments_schema(adapter: TypeAdapter[dict[str, Any]]) -> dict[str, Any]:
     """Return the JSON Schema without the titles that only repeat the names."""
     schema = adapter.json_schema()
     schema.pop("title", None)
@@ -154,18 +158,18 @@ def schema_of(adapter: TypeAdapter[dict[str, Any]]) -> dict[str, Any]:
     return schema
 
 
-def read_docstring(text: str) -> Docstring:
+def parse_docstring(text: str) -> Docstring:
     """Split a docstring in Google's or Sphinx's style into text and parameters."""
-    head, *rest = GOOGLE.split(text, maxsplit=1)
-    parameters = google_entries(SECTION.split(rest[0])[0]) if rest else {}
+    head, *rest = GOOGLE_ARGUMENTS.split(text, maxsplit=1)
+    parameters = parse_google_entries(GOOGLE_SECTION.split(rest[0])[0]) if rest else {}
     parameters |= {
         match[1]: " ".join(match[2].split()) for match in SPHINX_PARAM.finditer(text)
     }
-    head = SPHINX.split(SECTION.split(head)[0])[0]
+    head = SPHINX_FIELD.split(GOOGLE_SECTION.split(head)[0])[0]
     return Docstring(head.strip(), parameters)
 
 
-def google_entries(block: str) -> dict[str, str]:
+def parse_google_entries(block: str) -> dict[str, str]:
     """Return the entries of an `Args:` block; deeper lines continue an entry."""
     entries: dict[str, str] = {}
     lines = [line for line in block.splitlines() if line.strip()]
@@ -175,7 +179,7 @@ def google_entries(block: str) -> dict[str, str]:
     name = None
     for line in lines:
         indent = len(line) - len(line.lstrip())
-        match = ENTRY.match(line.strip()) if indent == margin else None
+        match = GOOGLE_ENTRY.match(line.strip()) if indent == margin else None
         if match:
             name = match[1]
             entries[name] = match[2].strip()

@@ -7,27 +7,27 @@ from typing import Any
 from django.apps import apps
 
 from tools.audit.write import write_entry
-from tools.secrets import SecretUnreadable, is_newest, seal, unseal
+from tools.secrets import SecretUnreadable, is_sealed_with_newest_key, seal, unseal
 
 
 @dataclass
-class Rotated:
+class RotationResult:
     """What became of the secrets."""
 
-    sealed_again: int = 0
-    were_newest: int = 0
+    resealed: int = 0
+    already_newest: int = 0
     unreadable: list[str] = field(default_factory=list)
     """What no key opens, in words."""
 
 
-def rotate_keys() -> Rotated:
+def rotate_keys() -> RotationResult:
     """Seal all secrets of all tables with the newest key; twice does no harm.
 
     A secret that a person types in at the same moment is not overwritten: it is sealed
     with the newest key anyway.
     """
-    done = Rotated()
-    for model, column in sealed_columns():
+    done = RotationResult()
+    for model, column in iter_sealed_columns():
         rows: Any = model._base_manager
         for row in rows.exclude(**{column: ""}).order_by("pk").iterator():
             token = getattr(row, column)
@@ -38,18 +38,18 @@ def rotate_keys() -> Rotated:
                 noun = model._meta.verbose_name
                 done.unreadable.append(f"{word} of {noun} {row} ({row.pk})")
                 continue
-            if is_newest(token):
-                done.were_newest += 1
+            if is_sealed_with_newest_key(token):
+                done.already_newest += 1
                 continue
             same = rows.filter(pk=row.pk, **{column: token})
-            done.sealed_again += same.update(**{column: seal(secret)})
-    if done.sealed_again:
-        told = f"{done.sealed_again} secrets sealed again"
+            done.resealed += same.update(**{column: seal(secret)})
+    if done.resealed:
+        told = f"{done.resealed} secrets sealed again"
         write_entry("rotated", "encryption key", "encryption keys", note=told)
     return done
 
 
-def sealed_columns() -> Iterator[tuple[Any, str]]:
+def iter_sealed_columns() -> Iterator[tuple[Any, str]]:
     """Yield each column that holds secrets: its name begins with `sealed`."""
     for model in apps.get_models():
         for column in model._meta.concrete_fields:

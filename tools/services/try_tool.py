@@ -8,15 +8,15 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from tools.audit.write import write_entry
+from tools.definition.freeze import freeze_tool
+from tools.definition.permission import find_tool_block
 from tools.errors import Interrupted, ToolFailed
 from tools.kinds.registry import call_tool
-from tools.kinds.values import text_of
 from tools.models import Tool
-from tools.safe_schema import first_fault
-from tools.services.tool_may_run import tool_may_run
-from tools.services.tool_spec_of import tool_spec_of
-from tools.storable import storable
-from tools.watch import Watch
+from tools.net.deadline import Deadline
+from tools.sandbox.values import format_tool_value
+from tools.schema.safe_schema import find_first_schema_error
+from tools.text.storable import replace_unstorable
 
 TRY_SECONDS = 10.0
 MAX_TEXT = 100_000
@@ -46,11 +46,11 @@ def try_tool(tool: Tool, tool_input: Any, *, by: User) -> TryResult:
     A tool that is switched off may be tried by those who may change it; one that is
     archived, or whose owner has left, by nobody.
     """
-    spec = tool_spec_of(tool)
+    spec = freeze_tool(tool)
     is_ours = Tool.objects.editable_by(by).filter(pk=tool.pk).exists()
-    refused = tool_may_run(tool.pk, user=by, even_off=is_ours)
+    refused = find_tool_block(tool.pk, user=by, even_off=is_ours)
     if refused is None and spec.args_schema is not None:
-        refused = first_fault(tool_input, spec.args_schema)
+        refused = find_first_schema_error(tool_input, spec.args_schema)
     if refused is not None:
         return TryResult("", refused, 0.0)
     write_entry("tried", "tool", tool, by=by, changes={"arguments": [None, tool_input]})
@@ -60,11 +60,11 @@ def try_tool(tool: Tool, tool_input: Any, *, by: User) -> TryResult:
         value = call_tool(
             spec,
             tool_input,
-            watch=Watch(seconds=TRY_SECONDS),
+            deadline=Deadline(seconds=TRY_SECONDS),
             idempotency_key=f"try:{token_hex(8)}",  # another try is another request
         )
     except (ToolFailed, Interrupted) as failed:
-        error = storable(str(failed))
+        error = replace_unstorable(str(failed))
     took = time.perf_counter() - began
-    text = "" if error else storable(text_of(value))
+    text = "" if error else replace_unstorable(format_tool_value(value))
     return TryResult(text[:MAX_TEXT], error, took, is_cut=len(text) > MAX_TEXT)

@@ -6,7 +6,7 @@ from urllib.parse import unquote, urlsplit
 
 from tools.errors import ToolFailed
 
-NAME = re.compile(r"[a-zA-Z0-9_-]{1,40}")
+CONNECTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 
 
 class UnknownConnection(ToolFailed):
@@ -19,7 +19,7 @@ class UnknownConnection(ToolFailed):
         )
 
 
-class Connection(NamedTuple):
+class SqlConnection(NamedTuple):
     """One database."""
 
     name: str
@@ -37,29 +37,29 @@ class Connection(NamedTuple):
         return unquote(urlsplit(self.url).path.removeprefix("/"))
 
 
-def read_connections(text: str) -> dict[str, Connection]:
+def parse_sql_connections(text: str) -> dict[str, SqlConnection]:
     """Return the databases by name; raise `ValueError` with a sentence.
 
     The sentence never repeats an address: it may hold a password.
     """
-    found: dict[str, Connection] = {}
+    found: dict[str, SqlConnection] = {}
     for entry in text.split():
         name, equals, url = entry.partition("=")
-        if not equals or not NAME.fullmatch(name):
+        if not equals or not CONNECTION_NAME.fullmatch(name):
             raise ValueError("write each database as name=URL, separated by spaces")
         scheme = url.partition(":")[0]
         if scheme not in ("postgresql", "postgres", "sqlite"):
             raise ValueError(f"{name!r} is neither postgresql:// nor sqlite://")
-        one = Connection(name, url)
+        one = SqlConnection(name, url)
         if one.is_sqlite and not one.path:
             raise ValueError(f"{name!r} names no file; write sqlite:///path/to/file")
         found[name] = one
     return found
 
 
-def find_connection(name: str, text: str) -> Connection:
+def find_sql_connection(name: str, text: str) -> SqlConnection:
     """Return one database; raise `UnknownConnection`."""
     try:
-        return read_connections(text)[name]
+        return parse_sql_connections(text)[name]
     except KeyError:
         raise UnknownConnection(name) from None

@@ -8,14 +8,14 @@ from typing import Any, TypeVar
 import psycopg
 
 from tools.errors import Interrupted, ToolFailed
-from tools.kinds.left_behind import run_or_leave
-from tools.sql.postgres_text import refuse_reach, with_parameters
-from tools.sql.rows import MAX_BYTES, QueryFailed, RowTooLarge, table_of
-from tools.sql.sqlite import tables_in_words
-from tools.watch import Watch
+from tools.net.deadline import Deadline
+from tools.sandbox.abandoned_calls import run_or_abandon
+from tools.sql.postgres_query import convert_parameters, refuse_unsafe_query
+from tools.sql.rows import MAX_BYTES, QueryFailed, RowTooLarge, build_query_result
+from tools.sql.sqlite import format_tables
 
 CONNECT_SECONDS = 10
-WRAPPED = """
+WRAPPED_QUERY = """
 SELECT CASE WHEN total <= %(agentsite_bytes)s THEN j END FROM (
 SELECT j, sum(octet_length(j)) OVER (ROWS UNBOUNDED PRECEDING) AS total FROM (
 SELECT row_to_json(q)::text AS j FROM (
@@ -40,9 +40,11 @@ class RoleTooStrong(ToolFailed):
 
 
 @contextmanager
-def reading(url: str, watch: Watch) -> Iterator["psycopg.Connection[Any]"]:
+def open_postgres_for_reading(
+    url: str, deadline: Deadline
+) -> Iterator["psycopg.Connection[Any]"]:
     """Give a connection within one read-only transaction."""
-    left = watch.left() or 60.0
+    left = deadline.remaining() or 60.0
     options = (
         f"-c default_transaction_read_only=on -c statement_timeout={int(left * 1000)}"
         f" -c lock_timeout=2000 -c idle_in_transaction_session_timeout=60000"
@@ -56,7 +58,7 @@ def reading(url: str, watch: Watch) -> Iterator["psycopg.Connection[Any]"]:
             application_name="agentsite-tool",
         )
     except psycopg.Error as error:
-        raise QueryFailed(told(error, url)) from None
+        raise QueryFailed(describe_postgres_error(error, url)) from None
     with connection:
         if connection.info.parameter_status("is_superuser") == "on":
             raise RoleTooStrong
@@ -64,15 +66,15 @@ def reading(url: str, watch: Watch) -> Iterator["psycopg.Connection[Any]"]:
         try:
             yield connection
         except psycopg.Error as error:
-            watch.check()
-            raise QueryFailed(told(error, url)) from None
+            deadline.check()
+            raise QueryFailed(describe_postgres_error(error, url)) from None
         except (UnicodeError, OverflowError, ValueError) as error:
             raise QueryFailed(str(error)) from None
         finally:
             connection.rollback()
 
 
-def told(error: psycopg.Error, url: str) -> str:
+def describe_postgres_error(error: psycopg.Error, url: str) -> str:
     """Return the server's own words; where it was not reached, no address."""
     if error.diag.message_primary:
         return error.diag.message_primary
@@ -82,23 +84,23 @@ def told(error: psycopg.Error, url: str) -> str:
 
 
 def query_postgres(
-    url: str, query: str, values: dict[str, Any], *, limit: int, watch: Watch
+    url: str, query: str, values: dict[str, Any], *, limit: int, deadline: Deadline
 ) -> Any:
     """Return columns and rows; `:name` in the query is `values["name"]`."""
 
-    refuse_reach(query)
+    refuse_unsafe_query(query)
     used = {**values, "agentsite_rows": limit + 1, "agentsite_bytes": MAX_BYTES}
 
     def ask(connection: "psycopg.Connection[Any]") -> Any:
-        statement = WRAPPED.format(query=with_parameters(query, used))
+        statement = WRAPPED_QUERY.format(query=convert_parameters(query, used))
         return connection.execute(statement.encode(), used).fetchall()
 
-    rows = under(url, ask, watch)
-    objects = [loaded(row[0]) for row in rows if row[0] is not None]
+    rows = run_cancelable(url, ask, deadline)
+    objects = [parse_postgres_row(row[0]) for row in rows if row[0] is not None]
     if rows and not objects:
         raise RowTooLarge
     columns = list(objects[0]) if objects else []
-    return table_of(
+    return build_query_result(
         columns,
         [list(one.values()) for one in objects],
         limit=limit,
@@ -106,13 +108,13 @@ def query_postgres(
     )
 
 
-def loaded(text: Any) -> dict[str, Any]:
+def parse_postgres_row(text: Any) -> dict[str, Any]:
     """Return one row; psycopg gives text, as it was cast to text."""
     row: dict[str, Any] = json.loads(text)
     return row
 
 
-def schema_postgres(url: str, *, watch: Watch) -> str:
+def describe_postgres_tables(url: str, *, deadline: Deadline) -> str:
     """Return the tables and their columns, a table a line."""
 
     def ask(connection: "psycopg.Connection[Any]") -> list[Any]:
@@ -124,20 +126,22 @@ def schema_postgres(url: str, *, watch: Watch) -> str:
             "ORDER BY table_schema, table_name, ordinal_position LIMIT 2000"
         ).fetchall()
 
-    return tables_in_words(under(url, ask, watch))
+    return format_tables(run_cancelable(url, ask, deadline))
 
 
-def under(url: str, ask: Callable[["psycopg.Connection[Any]"], R], watch: Watch) -> R:
-    """Ask in a thread that is cancelled on the server when `watch` says so."""
+def run_cancelable(
+    url: str, ask: Callable[["psycopg.Connection[Any]"], R], deadline: Deadline
+) -> R:
+    """Ask in a thread that is canceled on the server when `deadline` says so."""
     opened: list[psycopg.Connection[Any]] = []
 
     def call() -> R:
-        with reading(url, watch) as connection:
+        with open_postgres_for_reading(url, deadline) as connection:
             opened.append(connection)
             return ask(connection)
 
     try:
-        return run_or_leave(call, watch)
+        return run_or_abandon(call, deadline)
     except Interrupted:
         for connection in opened:
             connection.cancel_safe(timeout=2)

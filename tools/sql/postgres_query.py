@@ -10,12 +10,12 @@ from typing import Any
 
 from tools.sql.rows import QueryFailed
 
-NAMED = re.compile(r"(?<!:):([a-zA-Z_]\w*)")
-TEXTS = re.compile(
+NAMED_ARGUMENT = re.compile(r"(?<!:):([a-zA-Z_]\w*)")
+LITERALS = re.compile(
     r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n\r]*|/\*.*?\*/", re.DOTALL
 )
 
-REACHING = re.compile(
+SIDE_EFFECT_FUNCTIONS = re.compile(
     r"\b(pg_(?:terminate|cancel)_backend|pg_(?:try_)?advisory_\w+|pg_notify|set_config"
     r"|pg_reload_conf|pg_(?:read|ls|stat|logdir)_\w*(?:file|dir)\w*|lo_\w+|dblink\w*"
     r"|pg_logical_\w+|pg_export_snapshot|pg_current_xact_id|txid_current"
@@ -27,7 +27,7 @@ REACHING = re.compile(
 a text as a query."""
 
 PLAIN_NAME = re.compile(r'"\w+"')
-ODD = (
+UNSUPPORTED_SYNTAX = (
     (re.compile(r'\bU&\s*"', re.I), 'names written as U&"…" are not taken'),
     (
         re.compile("(?<![A-Za-z_\x80-\U0010ffff])[eE]'"),
@@ -39,25 +39,25 @@ ODD = (
 """What stands in a query without its texts and comments, and why it is refused."""
 
 
-def refuse_reach(query: str) -> None:
+def refuse_unsafe_query(query: str) -> None:
     """Raise `QueryFailed` where a query leaves its brackets or its transaction.
 
     Reading alone does not stop a role from ending its other sessions, from holding
     locks, or from opening connections through an extension.
     """
-    bare = TEXTS.sub(mark_of, query)
-    for odd, why in ODD:
+    bare = LITERALS.sub(replace_literal, query)
+    for odd, why in UNSUPPORTED_SYNTAX:
         if odd.search(bare):
             raise QueryFailed(why)
     if bare.count("'") % 2 or bare.count('"') % 2:
         raise QueryFailed("a quote is not closed")
-    if leaves_brackets(bare):
+    if has_unbalanced_brackets(bare):
         raise QueryFailed("a bracket is closed that was not opened")
-    if found := REACHING.search(bare):
+    if found := SIDE_EFFECT_FUNCTIONS.search(bare):
         raise QueryFailed(f"the function {found[1].lower()} is not allowed here")
 
 
-def mark_of(found: re.Match[str]) -> str:
+def replace_literal(found: re.Match[str]) -> str:
     """Return what stands for a text, name or comment: nothing a name could hide in."""
     text = found[0]
     if text[0] == "'":
@@ -69,7 +69,7 @@ def mark_of(found: re.Match[str]) -> str:
     return " "
 
 
-def leaves_brackets(bare: str) -> bool:
+def has_unbalanced_brackets(bare: str) -> bool:
     """Whether a bracket is closed before one is opened, or left open."""
     depth = 0
     for character in bare:
@@ -79,23 +79,23 @@ def leaves_brackets(bare: str) -> bool:
     return depth > 0
 
 
-def names_in_query(query: str) -> set[str]:
+def find_argument_names(query: str) -> set[str]:
     """Return the names of the arguments that a query asks for."""
-    return set(NAMED.findall(TEXTS.sub("", query)))
+    return set(NAMED_ARGUMENT.findall(LITERALS.sub("", query)))
 
 
-def with_parameters(query: str, values: dict[str, Any]) -> str:
+def convert_parameters(query: str, values: dict[str, Any]) -> str:
     """Return the query with `:name` as the driver writes it; `::type` stays."""
     query = query.strip().rstrip(";").replace("%", "%%")
     parts: list[str] = []
     at = 0
-    for match in TEXTS.finditer(query):
-        parts += [named(query[at : match.start()], values), match[0]]
+    for match in LITERALS.finditer(query):
+        parts += [convert_named_parameter(query[at : match.start()], values), match[0]]
         at = match.end()
-    return "".join([*parts, named(query[at:], values)])
+    return "".join([*parts, convert_named_parameter(query[at:], values)])
 
 
-def named(piece: str, values: dict[str, Any]) -> str:
+def convert_named_parameter(piece: str, values: dict[str, Any]) -> str:
     """Replace `:name` by a parameter; raise `QueryFailed` where there is no such."""
 
     def parameter(match: re.Match[str]) -> str:
@@ -103,4 +103,4 @@ def named(piece: str, values: dict[str, Any]) -> str:
             raise QueryFailed(f"there is no argument for :{match[1]}")
         return f"%({match[1]})s"
 
-    return NAMED.sub(parameter, piece)
+    return NAMED_ARGUMENT.sub(parameter, piece)

@@ -27,7 +27,7 @@ class RowTooLarge(ToolFailed):
         )
 
 
-def table_of(
+def build_query_result(
     columns: list[str],
     rows: Iterable[list[Any]],
     *,

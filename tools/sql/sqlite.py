@@ -6,28 +6,34 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tools.kinds.subprocess_talk import Program, outcome_of, value_in
-from tools.watch import Watch
+from tools.net.deadline import Deadline
+from tools.sandbox.subprocess_protocol import (
+    Program,
+    parse_program_outcome,
+    run_program,
+)
 
 MAX_PRINTED = 1 << 16
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def query_sqlite(
-    path: str, query: str, values: dict[str, Any], *, limit: int, watch: Watch
+    path: str, query: str, values: dict[str, Any], *, limit: int, deadline: Deadline
 ) -> Any:
     """Return columns and rows; `:name` in the query is `values["name"]`."""
-    return ask({"query": query, "values": values, "limit": limit}, path, watch)
+    return ask_sqlite_child(
+        {"query": query, "values": values, "limit": limit}, path, deadline
+    )
 
 
-def schema_sqlite(path: str, *, watch: Watch) -> str:
+def describe_sqlite_tables(path: str, *, deadline: Deadline) -> str:
     """Return the tables and their columns, a table a line."""
-    return tables_in_words(ask({"query": None}, path, watch))
+    return format_tables(ask_sqlite_child({"query": None}, path, deadline))
 
 
-def ask(question: dict[str, Any], path: str, watch: Watch) -> Any:
+def ask_sqlite_child(question: dict[str, Any], path: str, deadline: Deadline) -> Any:
     """Return the value of the outcome; raise `ToolFailed` or `Interrupted`."""
-    left = watch.left()
+    left = deadline.remaining()
     asked = {
         **question,
         "path": path,
@@ -35,15 +41,17 @@ def ask(question: dict[str, Any], path: str, watch: Watch) -> Any:
         "parent": os.getpid(),
     }
     program = Program(
-        [sys.executable, "-S", "-B", "-m", "tools.sql.sqlite_inside"],
+        [sys.executable, "-S", "-B", "-m", "tools.sql.sqlite_child"],
         cwd=ROOT,
         env={"LANG": "C.UTF-8"},
         max_printed=MAX_PRINTED,
     )
-    return value_in(outcome_of(program, json.dumps(asked).encode(), watch=watch))
+    return parse_program_outcome(
+        run_program(program, json.dumps(asked).encode(), deadline=deadline)
+    )
 
 
-def tables_in_words(names: list[Any]) -> str:
+def format_tables(names: list[Any]) -> str:
     """Return `table(column type, …)`, a table a line."""
     tables: dict[str, list[str]] = {}
     for table, column, kind in names:

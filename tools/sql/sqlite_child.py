@@ -1,6 +1,6 @@
 """Reading an SQLite file, and nothing else, in a process of its own.
 
-`python -S -m tools.sql.sqlite_inside FD`: a query can sort gigabytes or find a hole in
+`python -S -m tools.sql.sqlite_child FD`: a query can sort gigabytes or find a hole in
 SQLite; here it meets the limits of this process, and the worker lives on.
 """
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from tools.errors import ToolFailed
-from tools.kinds.isolated import limit_process
-from tools.sql.rows import MAX_BYTES, QueryFailed, table_of
+from tools.sandbox.isolated import limit_process
+from tools.sql.rows import MAX_BYTES, QueryFailed, build_query_result
 
 MEMORY = 384 << 20
 """Bytes of address space, the interpreter's included; sorting happens in them."""
@@ -23,14 +23,14 @@ MEMORY = 384 << 20
 FILE_SIZE = 1 << 20
 """Bytes of a written file: enough to read a database with a write-ahead log."""
 
-ALLOWED = {
+ALLOWED_ACTIONS = {
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
     sqlite3.SQLITE_FUNCTION,
     sqlite3.SQLITE_RECURSIVE,
 }
 FORBIDDEN_FUNCTIONS = {"load_extension", "fts3_tokenizer", "readfile", "writefile"}
-ODD_VALUES = (OverflowError, UnicodeError, ValueError)
+VALUE_ERRORS = (OverflowError, UnicodeError, ValueError)
 """What the module raises itself for numbers and texts that SQLite cannot hold."""
 
 
@@ -44,35 +44,35 @@ def main() -> None:
         memory=MEMORY,
         file_size=FILE_SIZE,
     )
-    answer = json.dumps(outcome_of(asked)).encode()
+    answer = json.dumps(build_query_outcome(asked)).encode()
     with os.fdopen(out, "wb") as pipe:
         pipe.write(answer)
 
 
-def outcome_of(asked: dict[str, Any]) -> dict[str, Any]:
+def build_query_outcome(asked: dict[str, Any]) -> dict[str, Any]:
     """Return `{"value": …}` or `{"error": sentence}`."""
     try:
         if asked["query"] is None:
-            return {"value": tables_in(asked["path"])}
-        return {"value": rows_of(asked)}
+            return {"value": list_table_columns(asked["path"])}
+        return {"value": query_rows(asked)}
     except ToolFailed as failed:
         return {"error": str(failed)}
     except MemoryError:
         return {"error": str(QueryFailed("it needs more memory than it may have"))}
 
 
-def rows_of(asked: dict[str, Any]) -> Any:
+def query_rows(asked: dict[str, Any]) -> Any:
     """Return columns and rows; `:name` in the query is the value of that name."""
-    with reading(asked["path"]) as connection:
+    with open_sqlite_for_reading(asked["path"]) as connection:
         cursor = connection.execute(asked["query"], asked["values"])
         columns = [one[0] for one in cursor.description or ()]
-        rows = ([plain(value) for value in row] for row in cursor)
-        return table_of(columns, rows, limit=asked["limit"])
+        rows = ([to_json_cell(value) for value in row] for row in cursor)
+        return build_query_result(columns, rows, limit=asked["limit"])
 
 
-def tables_in(path: str) -> list[Any]:
+def list_table_columns(path: str) -> list[Any]:
     """Return table, column and type of each column."""
-    with reading(path) as connection:
+    with open_sqlite_for_reading(path) as connection:
         connection.set_authorizer(None)  # our own questions need pragma functions
         return connection.execute(
             "SELECT m.name, c.name, c.type FROM sqlite_schema m "
@@ -83,7 +83,7 @@ def tables_in(path: str) -> list[Any]:
 
 
 @contextmanager
-def reading(path: str) -> Iterator[sqlite3.Connection]:
+def open_sqlite_for_reading(path: str) -> Iterator[sqlite3.Connection]:
     """Give a connection that can only read."""
     uri = f"{Path(path).absolute().as_uri()}?mode=ro"
     try:
@@ -96,22 +96,24 @@ def reading(path: str) -> Iterator[sqlite3.Connection]:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
         connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, 100_000)
-        connection.set_authorizer(may)
+        connection.set_authorizer(authorize_sqlite_action)
         try:
             yield connection
-        except (sqlite3.Error, sqlite3.Warning, *ODD_VALUES) as error:
+        except (sqlite3.Error, sqlite3.Warning, *VALUE_ERRORS) as error:
             raise QueryFailed(str(error)) from None
 
 
-def may(action: int, first: str | None, second: str | None, *_: Any) -> int:
+def authorize_sqlite_action(
+    action: int, first: str | None, second: str | None, *_: Any
+) -> int:
     """Allow reading, and functions that do nothing else."""
     is_bad = action == sqlite3.SQLITE_FUNCTION and second in FORBIDDEN_FUNCTIONS
-    if action not in ALLOWED or is_bad:
+    if action not in ALLOWED_ACTIONS or is_bad:
         return sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK
 
 
-def plain(value: Any) -> Any:
+def to_json_cell(value: Any) -> Any:
     """Return a value JSON can hold; bytes by their size."""
     return f"<{len(value)} bytes>" if isinstance(value, bytes) else value
 

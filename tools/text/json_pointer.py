@@ -5,7 +5,7 @@ from typing import Any
 from tools.errors import ToolFailed
 
 
-class PointerFindsNothing(ToolFailed):
+class PointerNotFound(ToolFailed):
     """The document has no value there."""
 
     def __init__(self, pointer: str, at: str, has: Any) -> None:
@@ -20,7 +20,7 @@ class PointerFindsNothing(ToolFailed):
         super().__init__(f"{pointer!r} finds nothing at {at!r}: {told}.")
 
 
-class NotAPointer(ToolFailed):
+class InvalidPointer(ToolFailed):
     """The text is no JSON pointer."""
 
     def __init__(self, pointer: str) -> None:
@@ -30,25 +30,25 @@ class NotAPointer(ToolFailed):
         )
 
 
-def parts_of(pointer: str) -> list[str]:
+def parse_json_pointer(pointer: str) -> list[str]:
     """Return the unescaped parts; raise `NotAPointer`."""
     if not pointer:
         return []
     if not pointer.startswith("/"):
-        raise NotAPointer(pointer)
+        raise InvalidPointer(pointer)
     return [
         part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/")
     ]
 
 
-def pick(document: Any, pointer: str) -> Any:
+def resolve_json_pointer(document: Any, pointer: str) -> Any:
     """Return the value at `pointer`; raise `PointerFindsNothing`."""
     value = document
-    for part in parts_of(pointer):
+    for part in parse_json_pointer(pointer):
         if isinstance(value, dict) and part in value:
             value = value[part]
         elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
             value = value[int(part)]
         else:
-            raise PointerFindsNothing(pointer, part, value)
+            raise PointerNotFound(pointer, part, value)
     return value

@@ -9,7 +9,7 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-def flaw_of_scalar(value: Any) -> str | None:
+def find_scalar_flaw(value: Any) -> str | None:
     """Return why JSON or a database could not hold `value`, which is no container."""
     if isinstance(value, str) and ("\0" in value or has_surrogate(value)):
         return "It holds a character that cannot be stored."
@@ -25,17 +25,17 @@ def has_surrogate(text: str) -> bool:
     return SURROGATE.search(text) is not None
 
 
-def storable(text: str) -> str:
+def replace_unstorable(text: str) -> str:
     """Return `text` with a mark in place of each character that cannot be stored."""
     return UNSTORABLE.sub("\ufffd", text)
 
 
 def is_storable(value: Any) -> bool:
     """Whether all names, texts and numbers in `value` can be stored, at any depth."""
-    return all(flaw_of_scalar(one) is None for one in scalars_in(value))
+    return all(find_scalar_flaw(one) is None for one in iter_scalars(value))
 
 
-def scalars_in(value: Any) -> Iterator[Any]:
+def iter_scalars(value: Any) -> Iterator[Any]:
     """Yield what is no container, and the names of what is in one."""
     todo = [value]
     while todo:

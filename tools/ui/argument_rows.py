@@ -1,8 +1,8 @@
-"""The arguments of a tool in words, for tables."""
+"""The arguments of a tool, for tables."""
 
 from typing import Any, NamedTuple
 
-from tools.argument_kind import kind_of
+from tools.schema.argument_types import describe_type
 
 
 class ArgumentRow(NamedTuple):
@@ -10,21 +10,21 @@ class ArgumentRow(NamedTuple):
 
     name: str
     kind: str
-    """Its type in words."""
+    """The translated type."""
     about: str
     is_required: bool
     default: str
 
 
-def rows_of(schema: dict[str, Any] | None) -> list[ArgumentRow] | None:
-    """Return the arguments of a schema; None for a tool that takes one text."""
+def build_argument_rows(schema: dict[str, Any] | None) -> list[ArgumentRow] | None:
+    """Return the arguments of a schema; None for a single text input."""
     if schema is None:
         return None
     required = schema.get("required", [])
     return [
         ArgumentRow(
             name,
-            kind_of(part),
+            describe_type(part),
             str(part.get("description", "")),
             name in required,
             "" if part.get("default") is None else str(part["default"]),

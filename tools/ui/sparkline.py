@@ -1,4 +1,4 @@
-"""Calls of 30 days as a small drawing: a bar a day, failed calls in colour."""
+"""A bar chart of the calls in 30 days, failed calls in color."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import ngettext
 
 from tools.models import ToolUsage
 
@@ -14,26 +15,26 @@ WIDTH, HEIGHT = 3, 18
 """Pixels of a bar with its gap, and of the tallest bar."""
 
 
-class Day(NamedTuple):
+class UsageDay(NamedTuple):
     """The calls of one day."""
 
     calls: int
     failures: int
 
 
-def days_of(usage: Iterable[ToolUsage], *, now: datetime) -> list[Day]:
-    """Return one entry a day, the oldest first, today last."""
+def sum_usage_by_day(usage: Iterable[ToolUsage], *, now: datetime) -> list[UsageDay]:
+    """Return one entry per day, oldest first."""
     calls, failures = [0] * DAYS, [0] * DAYS
     for row in usage:
         ago = (now.date() - row.hour.date()).days
         if 0 <= ago < DAYS:
             calls[DAYS - 1 - ago] += row.calls
             failures[DAYS - 1 - ago] += row.failures
-    return [Day(*pair) for pair in zip(calls, failures, strict=True)]
+    return [UsageDay(*pair) for pair in zip(calls, failures, strict=True)]
 
 
-def draw(days: list[Day]) -> SafeString:
-    """Return the drawing, with its numbers in words for those who cannot see it."""
+def render_sparkline(days: list[UsageDay]) -> SafeString:
+    """Return the chart, with its numbers as text for screen readers."""
     most = max(day.calls for day in days)
     if not most:
         return SafeString("")
@@ -43,10 +44,16 @@ def draw(days: list[Day]) -> SafeString:
         good = round(HEIGHT * (day.calls - day.failures) / most, 1)
         x = number * WIDTH
         bars += [(x, HEIGHT - good - bad, good, "ok"), (x, HEIGHT - bad, bad, "bad")]
-    words = (
-        f"{sum(day.calls for day in days)} calls in {DAYS} days, "
-        f"{sum(day.failures for day in days)} failed; at most {most} a day"
-    )
+    calls = sum(day.calls for day in days)
+    words = ngettext(
+        "%(count)d call in 30 days, %(failed)d failed; at most %(most)d per day",
+        "%(count)d calls in 30 days, %(failed)d failed; at most %(most)d per day",
+        calls,
+    ) % {
+        "count": calls,
+        "failed": sum(day.failures for day in days),
+        "most": most,
+    }
     return format_html(
         '<svg class="spark" width="{}" height="{}" role="img" aria-label="{}">'
         "<title>{}</title>{}</svg>",

@@ -1,6 +1,6 @@
-"""Showing rounds as a chat: the model's words, then the result as the user's."""
+"""Rounds as chat messages: the model's reply, then the results as the user's."""
 
-from runs.engine.kinds.kind import ShownRound
+from runs.engine.kinds.kind import ScratchpadRound
 from runs.engine.types import Message
 
 REMINDER = (
@@ -9,12 +9,12 @@ REMINDER = (
 )
 
 
-def results_in_chat(shown: ShownRound) -> tuple[Message, ...]:
+def render_chat_results(shown: ScratchpadRound) -> tuple[Message, ...]:
     """Repeat a reply and answer it with its results."""
-    said = (Message.of("assistant", shown.text),) if shown.text.strip() else ()
-    told = "\n".join(_result(step.observation) for step in shown.steps)
-    return (*said, Message.of("user", f"{told}\n\n{REMINDER}"))
+    said = (Message.from_text("assistant", shown.text),) if shown.text.strip() else ()
+    told = "\n".join(_format_result(step.observation) for step in shown.steps)
+    return (*said, Message.from_text("user", f"{told}\n\n{REMINDER}"))
 
 
-def _result(observation: str) -> str:
+def _format_result(observation: str) -> str:
     return f"Result:\n{observation}"

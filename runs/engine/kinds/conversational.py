@@ -1,12 +1,12 @@
-"""Kind `conversational`: a talk with memory, in labelled lines (R18)."""
+"""Kind `conversational`: a conversation with memory, in labeled lines (R18)."""
 
 from runs.engine.kinds.kind import (
+    AgentKind,
     Decision,
-    Kind,
-    observation_lines,
+    render_observation_lines,
     tidy_before_observation,
 )
-from runs.engine.react_lines import read_lines
+from runs.engine.kinds.react_lines import parse_react_lines
 from runs.engine.toolbox import Toolbox
 from runs.engine.types import PromptSpec, Reply
 
@@ -35,18 +35,17 @@ Human: {input}
 {agent_scratchpad}"""
 
 
-def read(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
-    """Understand one reply."""
-    return read_lines(text, toolbox, answer="ai", answer_label="AI:")
+def parse_conversational_reply(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
+    return parse_react_lines(text, toolbox, answer="ai", answer_label="AI:")
 
 
-KIND = Kind(
+KIND = AgentKind(
     name="conversational",
     title="Conversational",
-    summary="Talks with a person over several turns in labelled lines, with tools.",
+    summary="Holds a conversation over several turns in labeled lines, with tools.",
     prompt=PromptSpec(template=TEMPLATE),
-    read=read,
+    parse_reply=parse_conversational_reply,
     tidy=tidy_before_observation,
-    as_text=observation_lines,
+    as_text=render_observation_lines,
     stop=("\nObservation:",),
 )

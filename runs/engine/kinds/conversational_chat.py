@@ -1,8 +1,8 @@
-"""Kind `conversational-chat`: a talk with memory, in JSON objects."""
+"""Kind `conversational-chat`: a conversation with memory, in JSON objects."""
 
-from runs.engine.json_actions import read_json
-from runs.engine.kinds.chat_results import results_in_chat
-from runs.engine.kinds.kind import Decision, Kind, tidy_json
+from runs.engine.kinds.chat_results import render_chat_results
+from runs.engine.kinds.json_actions import parse_json_reply
+from runs.engine.kinds.kind import AgentKind, Decision, tidy_json
 from runs.engine.toolbox import Toolbox
 from runs.engine.types import PromptMessage, PromptSpec, Reply
 
@@ -26,15 +26,16 @@ or, to say something to the person:
 ```"""
 
 
-def read(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
-    """Understand one reply."""
-    return read_json(text)
+def parse_conversational_chat_reply(
+    text: str, reply: Reply, toolbox: Toolbox
+) -> Decision:
+    return parse_json_reply(text)
 
 
-KIND = Kind(
+KIND = AgentKind(
     name="conversational-chat",
     title="Conversational chat",
-    summary="Talks with a person over several turns in JSON objects, with tools.",
+    summary="Holds a conversation over several turns in JSON objects, with tools.",
     prompt=PromptSpec(
         messages=(
             PromptMessage(role="system", template=SYSTEM),
@@ -42,9 +43,9 @@ KIND = Kind(
             PromptMessage(role="user", template="{input}"),
         )
     ),
-    read=read,
+    parse_reply=parse_conversational_chat_reply,
     tidy=tidy_json,
-    as_messages=results_in_chat,
+    as_messages=render_chat_results,
     stop=("\nObservation:",),
     reserved=("Final Answer",),
 )

@@ -1,8 +1,8 @@
 """Kind `json-chat`: a chat in which every reply of the model is one JSON object."""
 
-from runs.engine.json_actions import read_json
-from runs.engine.kinds.chat_results import results_in_chat
-from runs.engine.kinds.kind import Decision, Kind, tidy_json
+from runs.engine.kinds.chat_results import render_chat_results
+from runs.engine.kinds.json_actions import parse_json_reply
+from runs.engine.kinds.kind import AgentKind, Decision, tidy_json
 from runs.engine.toolbox import Toolbox
 from runs.engine.types import PromptMessage, PromptSpec, Reply
 
@@ -25,24 +25,23 @@ To answer the person:
 ```"""
 
 
-def read(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
-    """Understand one reply."""
-    return read_json(text)
+def parse_json_chat_reply(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
+    return parse_json_reply(text)
 
 
-KIND = Kind(
+KIND = AgentKind(
     name="json-chat",
     title="JSON chat",
-    summary="Chats in JSON objects; results come back as messages of their own.",
+    summary="Replies in JSON objects; tool results are separate messages.",
     prompt=PromptSpec(
         messages=(
             PromptMessage(role="system", template=SYSTEM),
             PromptMessage(role="user", template="{input}"),
         )
     ),
-    read=read,
+    parse_reply=parse_json_chat_reply,
     tidy=tidy_json,
-    as_messages=results_in_chat,
+    as_messages=render_chat_results,
     stop=("\nObservation:",),
     reserved=("Final Answer",),
 )

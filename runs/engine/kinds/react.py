@@ -1,12 +1,12 @@
-"""Kind `react`: thoughts, actions and observations as labelled lines of one text."""
+"""Kind `react`: thoughts, actions and observations as labeled lines of one text."""
 
 from runs.engine.kinds.kind import (
+    AgentKind,
     Decision,
-    Kind,
-    observation_lines,
+    render_observation_lines,
     tidy_before_observation,
 )
-from runs.engine.react_lines import read_lines
+from runs.engine.kinds.react_lines import parse_react_lines
 from runs.engine.toolbox import Toolbox
 from runs.engine.types import PromptSpec, Reply
 
@@ -29,18 +29,19 @@ Question: {input}
 {agent_scratchpad}"""
 
 
-def read(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
-    """Understand one reply."""
-    return read_lines(text, toolbox, answer="answer", answer_label="Final Answer:")
+def parse_react_reply(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
+    return parse_react_lines(
+        text, toolbox, answer="answer", answer_label="Final Answer:"
+    )
 
 
-KIND = Kind(
+KIND = AgentKind(
     name="react",
     title="ReAct",
-    summary="Thinks, acts and observes in labelled lines; works with every text model.",
+    summary="Thinks, acts and observes in labeled lines; works with every text model.",
     prompt=PromptSpec(template=TEMPLATE),
-    read=read,
+    parse_reply=parse_react_reply,
     tidy=tidy_before_observation,
-    as_text=observation_lines,
+    as_text=render_observation_lines,
     stop=("\nObservation:",),
 )

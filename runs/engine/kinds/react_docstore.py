@@ -2,16 +2,16 @@
 
 from runs.engine.errors import ParseError
 from runs.engine.kinds.kind import (
-    Call,
+    AgentKind,
     Decision,
-    Kind,
-    finish,
-    observation_lines,
+    ParsedCall,
+    build_finish,
+    render_observation_lines,
     tidy_before_observation,
 )
-from runs.engine.labels import labels_in
-from runs.engine.react_lines import bracketed, end_of_first_action
-from runs.engine.reading import input_text
+from runs.engine.kinds.react_lines import end_of_first_action, parse_bracketed_call
+from runs.engine.parsing.labels import find_labels
+from runs.engine.parsing.reply_text import unwrap_input
 from runs.engine.toolbox import Toolbox
 from runs.engine.types import PromptSpec, Reply
 
@@ -40,34 +40,39 @@ Action: Finish[Africa]
 Question: {input}
 {agent_scratchpad}"""
 
-FORM = "Write `Action: Name[input]`, and `Action: Finish[answer]` when you know it."
+FORMAT_HINT = (
+    "Write `Action: Name[input]`, and `Action: Finish[answer]` when you know it."
+)
 
 
-def read(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
-    """Understand one reply."""
-    labels = labels_in(text, frozenset({"action"}))
+def parse_docstore_reply(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
+    labels = find_labels(text, frozenset({"action"}))
     action = next((label for label in labels if label.word == "action"), None)
     if action is None:
-        raise ParseError(f"The reply has no action. {FORM}")
+        raise ParseError(f"The reply has no action. {FORMAT_HINT}")
     behind = [label.start for label in labels if label.start > action.start]
     end = min([end_of_first_action(text, labels), *behind])
     segment = text[action.end : end].strip()
-    parts = bracketed(segment.partition("\n")[0]) or bracketed(segment)
+    parts = parse_bracketed_call(segment.partition("\n")[0]) or parse_bracketed_call(
+        segment
+    )
     if parts is None:
-        raise ParseError(f"The action is not of the form. {FORM}", tried_action=True)
+        raise ParseError(
+            f"The action is not of the form. {FORMAT_HINT}", tried_action=True
+        )
     if parts.name.casefold() == "finish":
-        return finish(parts.input.strip(), text)
-    return (Call(parts.name, input_text(parts.input)),)
+        return build_finish(parts.input.strip(), text)
+    return (ParsedCall(parts.name, unwrap_input(parts.input)),)
 
 
-KIND = Kind(
+KIND = AgentKind(
     name="react-docstore",
     title="ReAct over documents",
     summary="Looks up pages and words with actions like Search[page], then finishes.",
     prompt=PromptSpec(template=TEMPLATE),
-    read=read,
+    parse_reply=parse_docstore_reply,
     tidy=tidy_before_observation,
-    as_text=observation_lines,
+    as_text=render_observation_lines,
     stop=("\nObservation:",),
     reserved=("Finish",),
 )

@@ -1,8 +1,13 @@
-"""Kind `react-json`: thoughts in words, each action as a JSON object."""
+"""Kind `react-json`: thoughts in plain text, each action as a JSON object."""
 
-from runs.engine.json_actions import read_json
-from runs.engine.kinds.kind import Decision, Kind, observation_lines, tidy_json
-from runs.engine.reading import unfenced
+from runs.engine.kinds.json_actions import parse_json_reply
+from runs.engine.kinds.kind import (
+    AgentKind,
+    Decision,
+    render_observation_lines,
+    tidy_json,
+)
+from runs.engine.parsing.reply_text import strip_code_fence
 from runs.engine.toolbox import Toolbox
 from runs.engine.types import PromptMessage, PromptSpec, Reply
 
@@ -29,12 +34,11 @@ Question: {input}
 {agent_scratchpad}"""
 
 
-def read(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
-    """Understand one reply."""
-    return read_json(unfenced(text), label_ends=True)
+def parse_react_json_reply(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
+    return parse_json_reply(strip_code_fence(text), label_ends=True)
 
 
-KIND = Kind(
+KIND = AgentKind(
     name="react-json",
     title="ReAct with JSON actions",
     summary="Thinks in words and acts in JSON objects; for chat models that write "
@@ -45,9 +49,9 @@ KIND = Kind(
             PromptMessage(role="user", template=USER),
         )
     ),
-    read=read,
+    parse_reply=parse_react_json_reply,
     tidy=tidy_json,
-    as_text=observation_lines,
+    as_text=render_observation_lines,
     stop=("\nObservation:",),
     reserved=("Final Answer",),
 )

@@ -12,7 +12,7 @@ from runs.engine.kinds import (
     tool_calling,
     xml,
 )
-from runs.engine.kinds.kind import Kind
+from runs.engine.kinds.kind import AgentKind
 
 _MODULES = (
     tool_calling,
@@ -27,4 +27,24 @@ _MODULES = (
     react_docstore,
 )
 
-KINDS: dict[str, Kind] = {module.KIND.name: module.KIND for module in _MODULES}
+AGENT_KINDS: dict[str, AgentKind] = {
+    module.KIND.name: module.KIND for module in _MODULES
+}
+
+KIND_ALIASES = {
+    "zero-shot-react-description": "react",
+    "chat-zero-shot-react-description": "react-json",
+    "structured-chat-zero-shot-react-description": "structured-chat",
+    "conversational-react-description": "conversational",
+    "chat-conversational-react-description": "conversational-chat",
+    "self-ask-with-search": "self-ask",
+    "openai-functions": "tool-calling",
+    "openai-multi-functions": "tool-calling",
+    "openai-tools": "tool-calling",
+}
+"""Names that LangChain gave to kinds; agent files may use them."""
+
+
+def resolve_kind_name(name: str) -> str:
+    """Return the name of a kind, given it or its alias; others as they are."""
+    return KIND_ALIASES.get(name.lower().replace("_", "-"), name)

@@ -1,7 +1,12 @@
-"""Kind `structured-chat`: JSON objects, whose inputs may have several fields."""
+"""Kind `structured-chat`: JSON objects whose inputs may have several fields."""
 
-from runs.engine.json_actions import read_json
-from runs.engine.kinds.kind import Decision, Kind, observation_lines, tidy_json
+from runs.engine.kinds.json_actions import parse_json_reply
+from runs.engine.kinds.kind import (
+    AgentKind,
+    Decision,
+    render_observation_lines,
+    tidy_json,
+)
 from runs.engine.toolbox import Toolbox
 from runs.engine.types import PromptMessage, PromptSpec, Reply
 
@@ -35,12 +40,11 @@ USER = """\
 (Reply with one JSON object, whatever happens.)"""
 
 
-def read(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
-    """Understand one reply."""
-    return read_json(text)
+def parse_structured_chat_reply(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
+    return parse_json_reply(text)
 
 
-KIND = Kind(
+KIND = AgentKind(
     name="structured-chat",
     title="Structured chat",
     summary="Writes every step as a JSON object whose input may have several fields.",
@@ -50,9 +54,9 @@ KIND = Kind(
             PromptMessage(role="user", template=USER),
         )
     ),
-    read=read,
+    parse_reply=parse_structured_chat_reply,
     tidy=tidy_json,
-    as_text=observation_lines,
+    as_text=render_observation_lines,
     stop=("\nObservation:",),
     reserved=("Final Answer",),
 )

@@ -3,9 +3,15 @@
 import re
 
 from runs.engine.errors import ParseError
-from runs.engine.kinds.kind import Call, Decision, Kind, ShownRound, finish
-from runs.engine.reading import unfenced, without_thinking
-from runs.engine.toolbox import Toolbox, stripped_name
+from runs.engine.kinds.kind import (
+    AgentKind,
+    Decision,
+    ParsedCall,
+    ScratchpadRound,
+    build_finish,
+)
+from runs.engine.parsing.reply_text import strip_code_fence, strip_thinking
+from runs.engine.toolbox import Toolbox, strip_tool_name
 from runs.engine.types import PromptMessage, PromptSpec, Reply
 
 SYSTEM = """\
@@ -30,57 +36,63 @@ USER = """\
 
 {agent_scratchpad}"""
 
-FORM = (
+FORMAT_HINT = (
     "Write <tool>name</tool><tool_input>input</tool_input> or "
     "<final_answer>answer</final_answer>, one of them, once."
 )
 _INPUT_END = "</tool_input>"
 _TAGS = "tool|tool_input|observation|final_answer"
-_WRITTEN = re.compile(rf"\[\[(/?(?:{_TAGS}))\]\]")
-_REAL = re.compile(rf"<(/?(?:{_TAGS}))>")
+_ESCAPED_TAG = re.compile(rf"\[\[(/?(?:{_TAGS}))\]\]")
+_TAG = re.compile(rf"<(/?(?:{_TAGS}))>")
+_OTHER_TAG = re.compile(r"\s*+<(?!observation|final_answer)([A-Za-z][\w.-]{0,40})")
+_BEGINS = re.compile("<tool>|<final_answer>")
 
 
-def read(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
-    """Understand one reply."""
-    call, answer = _call(text), _answer(text)
+def parse_xml_reply(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
+    call, answer = _parse_call(text), _parse_answer(text)
     has_call = "<tool>" in text or "</tool>" in text or "<tool_input>" in text
     if call is not None and answer is not None:
         raise ParseError(
-            f"The reply has a tool and an answer. {FORM}", tried_action=True
+            f"The reply has a tool and an answer. {FORMAT_HINT}", tried_action=True
         )
     if answer is not None:
-        return finish(answer, text)
+        return build_finish(answer, text)
     if call is not None:
         return (call,)
-    raise ParseError(f"The tags are not complete. {FORM}", tried_action=has_call)
+    raise ParseError(f"The tags are not complete. {FORMAT_HINT}", tried_action=has_call)
 
 
-def _call(text: str) -> Call | None:
+def _parse_call(text: str) -> ParsedCall | None:
     """Return the call in `text` if it is well-formed."""
-    name = _between(text, "tool")
-    if name is None or not stripped_name(name):
+    name = _text_in_tag(text, "tool")
+    if name is None or not strip_tool_name(name):
         return None
     behind = text[text.index("</tool>") + len("</tool>") :]
     opening, given = "<tool_input>", ""
+    if opening not in text and (other := _OTHER_TAG.match(behind)):
+        raise ParseError(
+            f"The tag <{other[1]}> is not <tool_input>. {FORMAT_HINT}",
+            tried_action=True,
+        )
     if opening in text:
         if text.count(opening) > 1 or opening not in behind:
             return None
         given = behind.partition(opening)[2]
         if "final_answer>" in given:
             raise ParseError(
-                f"The reply has a tool and an answer. {FORM}", tried_action=True
+                f"The reply has a tool and an answer. {FORMAT_HINT}", tried_action=True
             )
-    return Call(stripped_name(name), as_written(given.strip()))
+    return ParsedCall(strip_tool_name(name), unescape_tags(given.strip()))
 
 
-def _answer(text: str) -> str | None:
+def _parse_answer(text: str) -> str | None:
     """Return the answer in `text` if it is well-formed."""
-    inside = _between(text, "final_answer")
-    return None if inside is None else as_written(inside.strip())
+    inside = _text_in_tag(text, "final_answer")
+    return None if inside is None else unescape_tags(inside.strip())
 
 
-def _between(text: str, tag: str) -> str | None:
-    """Return what the only pair of `tag` encloses."""
+def _text_in_tag(text: str, tag: str) -> str | None:
+    """Return the text in the only pair of `tag`."""
     opening, closing = f"<{tag}>", f"</{tag}>"
     if text.count(opening) != 1 or text.count(closing) != 1:
         return None
@@ -88,37 +100,39 @@ def _between(text: str, tag: str) -> str | None:
     return text[start:end] if start <= end else None
 
 
-def as_written(text: str) -> str:
-    """Turn `[[tool]]` and the like back into the tags they stand for."""
-    return _WRITTEN.sub(r"<\1>", text)
+def unescape_tags(text: str) -> str:
+    """Turn `[[tool]]` and the like back into the tags that they stand for."""
+    return _ESCAPED_TAG.sub(r"<\1>", text)
 
 
-def as_inside(text: str) -> str:
-    """Write the format's own tags so that they can stand inside a value."""
-    return _REAL.sub(r"[[\1]]", text)
+def escape_tags(text: str) -> str:
+    """Escape the format's own tags, so that they can be part of a value."""
+    return _TAG.sub(r"[[\1]]", text)
 
 
-def tidy(text: str) -> str:
-    """Drop thinking, a fence around all, and what follows the first tool input.
+def tidy_xml_reply(text: str) -> str:
+    """Drop reasoning, an outer code fence, and everything after the first tool input.
 
     An input that is never closed ends where the model invents the tool's result.
     """
-    before, closing, _ = unfenced(without_thinking(text)).partition(_INPUT_END)
+    before, closing, _ = strip_code_fence(strip_thinking(text, _BEGINS)).partition(
+        _INPUT_END
+    )
     name, call, behind = before.partition("</tool>")
     return before if closing else name + call + behind.partition("<observation>")[0]
 
 
-def as_text(shown: ShownRound) -> str:
+def render_xml_round(shown: ScratchpadRound) -> str:
     """Repeat the model's text with its result in a tag."""
     closing = _INPUT_END if "<tool_input>" in shown.text else ""
     results = "".join(
-        f"<observation>{as_inside(step.observation)}</observation>"
+        f"<observation>{escape_tags(step.observation)}</observation>"
         for step in shown.steps
     )
     return f"{shown.text.rstrip()}{closing}{results}\n"
 
 
-KIND = Kind(
+KIND = AgentKind(
     name="xml",
     title="XML",
     summary="Writes calls and answers in tags; for models that were trained on them.",
@@ -128,8 +142,8 @@ KIND = Kind(
             PromptMessage(role="user", template=USER),
         )
     ),
-    read=read,
-    tidy=tidy,
-    as_text=as_text,
+    parse_reply=parse_xml_reply,
+    tidy=tidy_xml_reply,
+    as_text=render_xml_round,
     stop=(_INPUT_END,),
 )

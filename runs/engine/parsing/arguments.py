@@ -1,71 +1,79 @@
-"""Bringing what a model wrote into the shape a tool takes, and checking it (R6, R7)."""
+"""Coercion of tool input to the tool's schema, and validation (R6, R7)."""
 
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, assert_never
 
-from runs.engine.clean import MAX_DIGITS
-from runs.engine.json_schema import Fault, faults_of
-from runs.engine.reading import decode_whole
+from runs.engine.parsing.clean import MAX_DIGITS
+from runs.engine.parsing.json_schema import SchemaViolation, find_schema_violations
+from runs.engine.parsing.reply_text import decode_json
 from tools.spec import ToolSpec
 
 _NUMBER = re.compile(
     r"[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,3})?", re.ASCII
 )
-_WHOLE = re.compile(rf"[+-]?\d{{1,{MAX_DIGITS}}}", re.ASCII)
-_MOST_FAULTS = 5
-_CHOICES = ("anyOf", "oneOf", "allOf")
+_INTEGER = re.compile(rf"[+-]?\d{{1,{MAX_DIGITS}}}", re.ASCII)
+_MAX_VIOLATIONS = 5
+_COMBINATORS = ("anyOf", "oneOf", "allOf")
 
 
-class Fitted(NamedTuple):
-    """The input a tool is called with, or why it cannot be."""
+class CoercedInput(NamedTuple):
+    """The input for a tool call, or why there is none."""
 
     value: Any
     problem: str | None = None
 
 
-def fit(tool: ToolSpec, given: Any) -> Fitted:
-    """Return `given` in the shape `tool` takes; None is an input that was left out."""
+def coerce_tool_input(tool: ToolSpec, given: Any) -> CoercedInput:
+    """Return `given` in the shape `tool` takes; None is an omitted input."""
     match tool.takes:
         case "nothing":
-            return Fitted({})
+            return CoercedInput({})
         case "text":
-            return _fit_text(tool, given)
+            return _coerce_text_input(tool, given)
         case "arguments":
-            return _fit_arguments(tool, given)
+            return _coerce_arguments(tool, given)
         case _:
             assert_never(tool.takes)
 
 
-def _fit_text(tool: ToolSpec, given: Any) -> Fitted:
+def _coerce_text_input(tool: ToolSpec, given: Any) -> CoercedInput:
     if given is None:
-        return Fitted("")
+        return CoercedInput("")
     if not isinstance(given, dict):
-        return Fitted(given)
+        return CoercedInput(given)
     if len(given) > 1:
-        return Fitted(given, f"{tool.name!r} takes one text, not {len(given)} values.")
-    return Fitted(next(iter(given.values()), ""))
+        return CoercedInput(
+            given, f"{tool.name!r} takes one text, not {len(given)} values."
+        )
+    return CoercedInput(next(iter(given.values()), ""))
 
 
-def _fit_arguments(tool: ToolSpec, given: Any) -> Fitted:
+def _coerce_arguments(tool: ToolSpec, given: Any) -> CoercedInput:
     schema = tool.args_schema or {}
     arguments = {} if given is None else given
     if isinstance(arguments, str):
-        unpacked = _unpacked(arguments, schema["properties"])
+        unpacked = _parse_arguments_text(arguments, schema["properties"])
         if unpacked is None:
-            return Fitted(given, _wrong(tool, "write one JSON object"))
+            return CoercedInput(
+                given, _format_wrong_input(tool, "write one JSON object")
+            )
         arguments = unpacked
-    arguments = converted(_known(arguments, schema), schema)
-    faults = faults_of(arguments, schema)
+    arguments = coerce_numbers(_drop_unknown_keys(arguments, schema), schema)
+    faults = find_schema_violations(arguments, schema)
     if faults:
-        return Fitted(arguments, _wrong(tool, _told(faults)))
-    return Fitted(arguments)
+        return CoercedInput(
+            arguments, _format_wrong_input(tool, _format_violations(faults))
+        )
+    return CoercedInput(arguments)
 
 
-def _unpacked(text: str, properties: Mapping[str, Any]) -> dict[str, Any] | None:
+def _parse_arguments_text(
+    text: str, properties: Mapping[str, Any]
+) -> dict[str, Any] | None:
     if text.lstrip().startswith("{"):
         try:
-            value = decode_whole(text)
+            value = decode_json(text)
         except ValueError:
             value = None
         if isinstance(value, dict):
@@ -73,45 +81,47 @@ def _unpacked(text: str, properties: Mapping[str, Any]) -> dict[str, Any] | None
     return dict.fromkeys(properties, text) if len(properties) == 1 else None
 
 
-def _known(arguments: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Drop unknown keys, unless the schema itself says what becomes of them."""
+def _drop_unknown_keys(
+    arguments: dict[str, Any], schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Drop unknown keys, unless the schema itself covers them."""
     if "additionalProperties" in schema or "patternProperties" in schema:
         return arguments
     return {k: v for k, v in arguments.items() if k in schema["properties"]}
 
 
-def _wrong(tool: ToolSpec, what: str) -> str:
+def _format_wrong_input(tool: ToolSpec, what: str) -> str:
     return f"Wrong input for {tool.name!r}: {what}. The tool was not called."
 
 
-def _told(faults: list[Fault]) -> str:
-    told = "; ".join(str(fault) for fault in faults[:_MOST_FAULTS])
-    more = len(faults) - _MOST_FAULTS
+def _format_violations(faults: list[SchemaViolation]) -> str:
+    told = "; ".join(str(fault) for fault in faults[:_MAX_VIOLATIONS])
+    more = len(faults) - _MAX_VIOLATIONS
     return f"{told}; and {more} more" if more > 0 else told
 
 
-def converted(value: Any, schema: Any) -> Any:
-    """Return `value` with numbers that were sent as text turned into numbers."""
-    return _converted(value, schema, schema)
+def coerce_numbers(value: Any, schema: Any) -> Any:
+    """Return `value` with numbers that were sent as text converted to numbers."""
+    return _coerce_value(value, schema, schema)
 
 
-def _converted(value: Any, schema: Any, root: Any) -> Any:
+def _coerce_value(value: Any, schema: Any, root: Any) -> Any:
     if isinstance(value, str):
-        return _as_number(value, _types_of(_choices(schema, root)))
+        return _coerce_number(value, _collect_types(_expand_schema(schema, root)))
     if isinstance(value, dict):
-        fields = _fields_of(_choices(schema, root))
-        return {k: _converted(v, fields.get(k), root) for k, v in value.items()}
+        fields = _merge_property_schemas(_expand_schema(schema, root))
+        return {k: _coerce_value(v, fields.get(k), root) for k, v in value.items()}
     if isinstance(value, list):
-        items = [one["items"] for one in _choices(schema, root) if "items" in one]
+        items = [one["items"] for one in _expand_schema(schema, root) if "items" in one]
         inner = items[0] if len(items) == 1 else {"anyOf": items}
-        return [_converted(item, inner, root) for item in value]
+        return [_coerce_value(item, inner, root) for item in value]
     return value
 
 
-def _choices(schema: Any, root: Any) -> list[Mapping[str, Any]]:
-    """Return the plain schemas that `schema` stands for or leaves the choice between.
+def _expand_schema(schema: Any, root: Any) -> list[Mapping[str, Any]]:
+    """Return the plain schemas that `schema` stands for or offers as alternatives.
 
-    A schema may lead back to itself, so each is looked at once.
+    A schema may refer to itself, so each is visited once.
     """
     plain: list[Mapping[str, Any]] = []
     todo, seen = [schema], set()
@@ -120,26 +130,26 @@ def _choices(schema: Any, root: Any) -> list[Mapping[str, Any]]:
         if not isinstance(one, Mapping) or id(one) in seen:
             continue
         seen.add(id(one))
-        lists = [one[key] for key in _CHOICES if isinstance(one.get(key), list)]
+        lists = [one[key] for key in _COMBINATORS if isinstance(one.get(key), list)]
         options = [option for options in lists for option in options]
         if "$ref" in one:
-            options.append(_referred(one["$ref"], root))
+            options.append(_resolve_reference(one["$ref"], root))
         if "type" in one or "properties" in one or not options:
             plain.append(one)
         todo += options
     return plain
 
 
-def _referred(reference: Any, root: Any) -> Any:
-    """Return the part of `root` that `#/...` points to; None where there is none."""
+def _resolve_reference(reference: Any, root: Any) -> Any:
+    """Return the part of `root` that `#/...` points to, or None."""
     found = root
     for name in str(reference).split("/")[1:]:
         found = found.get(name) if isinstance(found, Mapping) else None
     return found
 
 
-def _fields_of(choices: list[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the schema of each property; where choices differ, the choice of them."""
+def _merge_property_schemas(choices: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the schema of each property; if alternatives differ, `anyOf` them."""
     fields: dict[str, Any] = {}
     for choice in choices:
         own = choice.get("properties")
@@ -149,8 +159,8 @@ def _fields_of(choices: list[Mapping[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _types_of(choices: list[Mapping[str, Any]]) -> frozenset[str]:
-    """Return the declared types; a choice that declares none may be a text, too."""
+def _collect_types(choices: list[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the declared types; an alternative without any may be a string, too."""
     types: set[str] = set()
     for choice in choices:
         declared = choice.get("type", "string")
@@ -159,11 +169,11 @@ def _types_of(choices: list[Mapping[str, Any]]) -> frozenset[str]:
     return frozenset(types)
 
 
-def _as_number(text: str, types: frozenset[str]) -> Any:
+def _coerce_number(text: str, types: frozenset[str]) -> Any:
     if "string" in types or not types & {"integer", "number"}:
         return text
     bare = text.strip()
-    if _WHOLE.fullmatch(bare):
+    if _INTEGER.fullmatch(bare):
         return int(bare)
     if not _NUMBER.fullmatch(bare):
         return text

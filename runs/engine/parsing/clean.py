@@ -1,7 +1,7 @@
-"""Making text and JSON from models and tools safe to store, whatever they contain.
+"""Sanitizing of text and JSON from models and tools for storage.
 
-PostgreSQL takes no NUL, UTF-8 no lone surrogates, JSON no NaN. All functions here leave
-clean values as they are, and cleaning twice changes nothing.
+PostgreSQL accepts no NUL, UTF-8 no lone surrogates, JSON no NaN. Clean values are
+returned unchanged, and cleaning is idempotent.
 """
 
 import re
@@ -14,7 +14,7 @@ MAX_DEPTH = 200
 TOO_DEEP = "[nested too deeply]"
 
 _UNSAFE = re.compile("[\x00\ud800-\udfff]")
-_LARGEST = 10**MAX_DIGITS
+_MAX_INTEGER = 10**MAX_DIGITS
 
 
 def clean_text(text: str) -> str:
@@ -25,31 +25,31 @@ def clean_text(text: str) -> str:
 
 
 def clean_json(value: Any) -> Any:
-    """Return `value` as JSON that every store takes.
+    """Return `value` as JSON that every database accepts.
 
-    NaN and Infinity become null, whole numbers over 4300 digits a text, what is nested
-    deeper than 200 levels a marker, and what is no JSON at all its text.
+    NaN and Infinity become null, whole numbers over 4300 digits a text, values nested
+    deeper than 200 levels a marker, and values that are not JSON their text.
     """
-    return _clean(value, MAX_DEPTH)
+    return _clean_value(value, MAX_DEPTH)
 
 
-def _clean(value: Any, depth: int) -> Any:
+def _clean_value(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return clean_text(value)
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        return value if -_LARGEST < value < _LARGEST else f"{value:#x}"
+        return value if -_MAX_INTEGER < value < _MAX_INTEGER else f"{value:#x}"
     if isinstance(value, float):
         return value if value - value == 0 else None
     if depth == 0:
         return TOO_DEEP
     if isinstance(value, dict):
-        return {_key(k): _clean(v, depth - 1) for k, v in value.items()}
+        return {_clean_key(k): _clean_value(v, depth - 1) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_clean(item, depth - 1) for item in value]
+        return [_clean_value(item, depth - 1) for item in value]
     return clean_text(str(value))
 
 
-def _key(key: Any) -> str:
-    return clean_text(key if isinstance(key, str) else str(_clean(key, 1)))
+def _clean_key(key: Any) -> str:
+    return clean_text(key if isinstance(key, str) else str(_clean_value(key, 1)))

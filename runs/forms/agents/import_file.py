@@ -1,32 +1,35 @@
-"""The form that takes an agent file: chosen from the disk, or pasted."""
+"""The form that imports an agent file, uploaded or pasted."""
 
 from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from runs.forms.looks import dress
-from runs.services.agentfile_text import LONGEST
+from runs.forms.widgets import style_widgets
+from runs.services.agentfile.text import MAX_FILE_CHARS
 from runs.services.errors import FieldError
 
-BYTES_A_CHARACTER = 4
-"""UTF-8 takes no more."""
+BYTES_PER_CHARACTER = 4
+"""The most that UTF-8 needs."""
 
 
 class AgentImportForm(forms.Form):
-    """One text; that of the file counts where both are given."""
+    """An uploaded file or pasted text; the file takes precedence."""
 
     file = forms.FileField(
         required=False,
         allow_empty_file=True,
-        label="File",
+        label=gettext_lazy("File"),
         widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json"}),
-        help_text="YAML or JSON, as Export gives it.",
+        help_text=gettext_lazy("An agent file in YAML or JSON."),
     )
     text = forms.CharField(
         required=False,
         strip=False,
-        label="Text",
+        label=gettext_lazy("Text"),
         widget=forms.Textarea(
             attrs={"rows": 18, "class": "mono", "spellcheck": "false"}
         ),
@@ -38,32 +41,38 @@ class AgentImportForm(forms.Form):
         for one in self.fields.values():  # one of the two, so neither is "optional"
             one.is_needed = True  # type: ignore[attr-defined]  # read by the field part
         self.fields["text"].widget.attrs["placeholder"] = "agentfile: 1"
-        dress(self)
+        style_widgets(self)
 
     def clean(self) -> dict[str, Any]:
-        """Put the text of a chosen file where a pasted one would be."""
+        """Read an uploaded file into `text`."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
         if isinstance(given.get("file"), UploadedFile):
-            self._take_file(given)
+            self._read_file(given)
         if not self.errors and not given.get("text", "").strip():
-            self.add_error("text", "Choose a file or paste its text.")
+            self.add_error("text", _("Select a file or paste its text."))
         return given
 
-    def _take_file(self, given: dict[str, Any]) -> None:
+    def _read_file(self, given: dict[str, Any]) -> None:
         file: UploadedFile = given["file"]
-        if (file.size or 0) > LONGEST * BYTES_A_CHARACTER:
-            self.add_error("file", f"The file is longer than {LONGEST} characters.")
+        if (file.size or 0) > MAX_FILE_CHARS * BYTES_PER_CHARACTER:
+            self.add_error(
+                "file",
+                _("The file is too long. Select one of at most %(limit)s characters.")
+                % {"limit": number_format(MAX_FILE_CHARS, force_grouping=True)},
+            )
             return
         try:
             given["text"] = file.read().decode("utf-8-sig")
         except UnicodeDecodeError:
-            self.add_error("file", "The file is no UTF-8 text.")
+            self.add_error(
+                "file", _("The file is not UTF-8 text. Save it as UTF-8 and try again.")
+            )
             return
         self.errors.pop("text", None)
-        # What was refused is shown again, to be mended in place.
+        # The text of an invalid file is shown, so that it can be fixed in place.
         self.data = {**self.data.dict(), "text": given["text"]}  # type: ignore[attr-defined]  # a QueryDict
 
-    def refuse(self, errors: list[FieldError]) -> None:
-        """Show each mistake with its place in the file."""
+    def add_file_errors(self, errors: list[FieldError]) -> None:
+        """Show each error with its path in the file."""
         for place, message in errors:
             self.add_error("text", f"{place}: {message}")

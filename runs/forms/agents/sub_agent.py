@@ -1,41 +1,58 @@
-"""The form of one agent that another one may call: what is otherwise there."""
+"""The form of an agent's overrides for one of its sub-agents."""
 
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
-from runs.forms.agent_tool import UseForm, as_shown, yes_no
-from runs.forms.looks import dress
+from runs.forms.agents.tool_overrides import (
+    ToolUseForm,
+    initial_of_tool_use,
+    yes_no_choices,
+)
+from runs.forms.widgets import style_widgets
 from runs.models import Agent, AgentTool
-from runs.services.errors import AgentCircle
-from runs.services.find_circle import refuse_circle
-from runs.services.freeze_agent import agent_tool_spec, freeze_agent
+from runs.services.agents.call_graph import refuse_cycle
+from runs.services.errors import AgentCycle
+from runs.services.spec.freeze import build_agent_tool_spec, freeze_agent
 from tools.models import Tool
 
 
-class SubAgentForm(UseForm):
-    """Fields left empty are as the called agent says."""
+class SubAgentForm(ToolUseForm):
+    """Empty fields use the values of the sub-agent."""
 
     policy = forms.ChoiceField(
         choices=[
-            (value, "Allow" if value == AgentTool.Policy.DEFAULT else word)
+            (value, AgentTool.Policy.ALLOW.label)
+            if value == AgentTool.Policy.DEFAULT
+            else (value, word)
             for value, word in AgentTool.Policy.choices
             if value != AgentTool.Policy.ALLOW
         ],
-        label="Permission",
-        help_text="Ask wants a person's yes to each call, Deny hides it from the "
-        "model. What the agent itself does asks by its own tools.",
+        label=gettext_lazy("Permission"),
+        help_text=gettext_lazy(
+            "Ask requires approval of each call. Deny hides the agent from the model. "
+            "Calls that the sub-agent makes follow the rules of its own tools."
+        ),
     )
     output_limit = forms.IntegerField(
-        min_value=1, max_value=2**31 - 1, required=False, label="Answer cut at"
+        min_value=1,
+        max_value=2**31 - 1,
+        required=False,
+        label=gettext_lazy("Max answer size"),
     )
     on_error = forms.ChoiceField(
-        choices=[("", "Tell the model"), ("end", Tool.OnError("end").label)],
+        choices=[
+            ("", gettext_lazy("Return the error to the model")),
+            ("end", Tool.OnError("end").label),
+        ],
         required=False,
-        label="After a failed call",
+        label=gettext_lazy("When a call fails"),
     )
     return_direct = forms.ChoiceField(
-        choices=yes_no("No"), required=False, label="Its answer is the answer"
+        choices=yes_no_choices(gettext_lazy("No")),
+        required=False,
+        label=gettext_lazy("Return the answer as the final answer"),
     )
 
     def __init__(self, *args: Any, agent: Agent, sub_agent: Agent, **more: Any) -> None:
@@ -46,28 +63,28 @@ class SubAgentForm(UseForm):
         )
         super().__init__(*args, **more)
         policy = self.use.policy
-        if policy == AgentTool.Policy.ALLOW:  # the same, for an agent
+        if policy == AgentTool.Policy.ALLOW:  # means the same for a sub-agent
             policy = AgentTool.Policy.DEFAULT
-        self.initial = as_shown(policy, self.use.overrides)
+        self.initial = initial_of_tool_use(policy, self.use.overrides)
         self.label_suffix = ""
-        own = agent_tool_spec(sub_agent)
+        own = build_agent_tool_spec(sub_agent)
         self.fields["name"].widget.attrs["placeholder"] = own.name
         self.fields["description"].widget.attrs["placeholder"] = own.description
-        dress(self)
+        style_widgets(self)
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a circle, and a name that another tool has."""
+        """Refuse a cycle, and a duplicate name."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
         try:
-            refuse_circle(self.agent, [self.sub_agent.pk])
-        except AgentCircle as refused:
+            refuse_cycle(self.agent, [self.sub_agent.pk])
+        except AgentCycle as refused:
             self.add_error(None, str(refused))
         if not self.errors and given["policy"] != AgentTool.Policy.DENY:
             self._check_agent()
         return given
 
     def _check_agent(self) -> None:
-        mine = agent_tool_spec(self.sub_agent, overrides=self.overrides())
+        mine = build_agent_tool_spec(self.sub_agent, overrides=self.overrides())
         spec, pk = freeze_agent(self.agent), self.sub_agent.pk
         others = tuple(one for one in spec.tools if one.config.get("agent_id") != pk)
-        self.check_with(spec.model_copy(update={"tools": others}), mine)
+        self.check_spec_with(spec.model_copy(update={"tools": others}), mine)

@@ -1,4 +1,4 @@
-"""The tools on an agent's form: the library, and what the agent may do with each."""
+"""The tools on an agent's form, with the permission of each."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 from django.contrib.auth.models import User
 
 from runs.models import Agent, AgentTool
-from runs.services.save_agent import ToolUse
+from runs.services.agents.save import ToolAssignment
+from tools.definition.freeze import is_approval_enforced
+from tools.definition.overrides import parse_overrides, stricter_effect
 from tools.models import Tool
-from tools.overrides import read_overrides, stricter
-from tools.services.tool_spec_of import must_ask
 
-FIELD = re.compile(r"(tool|agent)-([0-9]{1,15})")
+FIELD_NAME = re.compile(r"(tool|agent)-([0-9]{1,15})")
 OFF = "off"
 
 
-class Key(NamedTuple):
-    """Which row of which table."""
+class CalleeKey(NamedTuple):
+    """A row of the table of tools or agents."""
 
     noun: str
     """tool or agent."""
@@ -25,60 +25,62 @@ class Key(NamedTuple):
 
 
 class ToolChoice(NamedTuple):
-    """One tool, or other agent, of the library, and what this agent may do with it."""
+    """A tool or agent of the library, and the permission this agent has for it."""
 
-    thing: Tool | Agent
+    callee: Tool | Agent
     policy: str
     """off, default, allow, ask or deny."""
     overrides: dict[str, Any] = {}
-    """What this agent sees otherwise, as stored."""
+    """Stored overrides of this agent."""
 
     @property
     def is_agent(self) -> bool:
-        """Whether it is another agent."""
-        return isinstance(self.thing, Agent)
+        return isinstance(self.callee, Agent)
 
     @property
     def name(self) -> str:
         """Name of the radio buttons."""
-        return f"{'agent' if self.is_agent else 'tool'}-{self.thing.pk}"
+        return f"{'agent' if self.is_agent else 'tool'}-{self.callee.pk}"
 
     @property
     def title(self) -> str:
-        """What the model calls it."""
-        return self.thing.slug if isinstance(self.thing, Agent) else self.thing.name
+        """Name for the model."""
+        return self.callee.slug if isinstance(self.callee, Agent) else self.callee.name
 
     @property
     def effect(self) -> str:
-        """What calling it may change; an agent's own tools say that themselves."""
-        if isinstance(self.thing, Agent):
+        """Effect of a call; empty for an agent, whose own tools decide."""
+        if isinstance(self.callee, Agent):
             return ""
-        return stricter(self.thing.effect, read_overrides(self.overrides).effect)
+        return stricter_effect(
+            self.callee.effect, parse_overrides(self.overrides).effect
+        )
 
     @property
-    def insists(self) -> bool:
-        """Whether it asks a person even where this agent may call it at once."""
-        return isinstance(self.thing, Tool) and must_ask(self.thing, effect=self.effect)
+    def always_asks(self) -> bool:
+        """Whether calls require approval even if the permission is Allow."""
+        return isinstance(self.callee, Tool) and is_approval_enforced(
+            self.callee, effect=self.effect
+        )
 
     @property
     def is_on(self) -> bool:
-        """Whether the agent has it."""
+        """Whether the agent uses it."""
         return self.policy != OFF
 
     @property
-    def use(self) -> ToolUse:
-        """What to store."""
+    def use(self) -> ToolAssignment:
         if self.is_agent:
-            return ToolUse(None, self.policy, self.thing.pk)
-        return ToolUse(self.thing.pk, self.policy)
+            return ToolAssignment(None, self.policy, self.callee.pk)
+        return ToolAssignment(self.callee.pk, self.policy)
 
 
-def choices_of(
+def list_tool_choices(
     agent: Agent, user: User, typed: Mapping[str, Any] | None
 ) -> list[ToolChoice]:
-    """Return all one may give to `agent`, in the order of their names, in use first.
+    """Return all tools and agents that `user` may add, those in use first, by name.
 
-    `typed` is what a form sent, None where it shows what is stored.
+    `typed` is the submitted form; None to show what is stored.
     """
     stored = stored_uses(agent)
     may = {
@@ -89,41 +91,40 @@ def choices_of(
     policies = (
         {key: use.policy for key, use in stored.items()}
         if typed is None
-        else typed_policies(typed)
+        else parse_policies(typed)
     )
     found = []
     for noun, rows in may.items():
         had = [key.pk for key in stored if key.noun == noun]
         things = rows | models[noun]._default_manager.filter(pk__in=had)  # type: ignore[operator]  # of one table
         for thing in things.distinct().order_by("name"):
-            key = Key(noun, thing.pk)
+            key = CalleeKey(noun, thing.pk)
             overrides = stored[key].overrides if key in stored else {}
             found.append(ToolChoice(thing, policies.get(key, OFF), overrides))
     return sorted(found, key=lambda choice: not choice.is_on)
 
 
-def stored_uses(agent: Agent) -> dict[Key, AgentTool]:
-    """Return what the agent has."""
+def stored_uses(agent: Agent) -> dict[CalleeKey, AgentTool]:
+    """Return the stored tools and sub-agents of the agent."""
     if not agent.pk:
         return {}
     return {
-        Key("tool", use.tool_id)
+        CalleeKey("tool", use.tool_id)
         if use.tool_id
-        else Key("agent", use.sub_agent_id or 0): use
+        else CalleeKey("agent", use.sub_agent_id or 0): use
         for use in agent.uses.all()
     }
 
 
-def typed_policies(typed: Mapping[str, Any]) -> dict[Key, str]:
-    """Read `tool-7=ask` and `agent-3=allow`; nonsense is left out."""
+def parse_policies(typed: Mapping[str, Any]) -> dict[CalleeKey, str]:
+    """Parse `tool-7=ask` and `agent-3=allow`; ignore anything else."""
     known = dict(AgentTool.Policy.choices)
     return {
-        Key(match[1], int(match[2])): value
+        CalleeKey(match[1], int(match[2])): value
         for name, value in typed.items()
-        if (match := FIELD.fullmatch(name)) and value in known
+        if (match := FIELD_NAME.fullmatch(name)) and value in known
     }
 
 
-def uses_of(choices: Iterable[ToolChoice]) -> list[ToolUse]:
-    """Return what to store."""
+def selected_tool_uses(choices: Iterable[ToolChoice]) -> list[ToolAssignment]:
     return [choice.use for choice in choices if choice.is_on]

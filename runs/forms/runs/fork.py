@@ -6,10 +6,12 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from runs.engine.clean import clean_json
-from runs.engine.kinds.registry import KINDS
-from runs.engine.prompts import input_variables_of
+from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.parsing.clean import clean_json
+from runs.engine.prompts import input_variables_of_prompt
 from runs.engine.types import (
     AgentSpec,
     ModelSettings,
@@ -17,58 +19,68 @@ from runs.engine.types import (
     PromptSpec,
     ToolCall,
 )
-from runs.forms.fork_tools import ForkTools
-from runs.forms.looks import dress, mono
-from runs.forms.run import name_of
+from runs.forms.runs.fork_tools import ForkTools
+from runs.forms.runs.inputs import input_field_name
+from runs.forms.widgets import monospace_textarea, style_widgets
 from runs.models import Provider
-from runs.services.fork_edits import ForkEdits
-from runs.services.fork_point import ForkPoint
-from tools.text_flaw import NO_JSON, json_flaw
-
-ROLES = {"system": "System", "user": "Person", "assistant": "Model", "tool": "Tool"}
+from runs.services.forks.edits import ForkEdits
+from runs.services.forks.point import ForkPoint
+from runs.ui.role_labels import get_role_label
+from tools.text.parse_errors import NOT_JSON, find_json_error
 
 
 class ForkForm(forms.Form):
     """Everything that can differ; what stays as it is makes no edit."""
 
     at_step = forms.ChoiceField(
-        choices=[("write", "Use this result"), ("call", "Call the tool again")],
+        choices=[
+            ("write", gettext_lazy("Use this result")),
+            ("call", gettext_lazy("Call the tool again")),
+        ],
         widget=forms.RadioSelect,
         required=False,
     )
     observation = forms.CharField(
         required=False,
         strip=False,
-        label="Result",
-        widget=mono(12),
-        help_text="What the model is told. It goes on from there.",
+        label=gettext_lazy("Result"),
+        widget=monospace_textarea(12),
+        help_text=gettext_lazy("Sent to the model, which continues from there."),
     )
     has_failed = forms.BooleanField(
-        required=False, label="It is an error: the model is told that the call failed"
+        required=False, label=gettext_lazy("Report the call to the model as failed")
     )
     at_call = forms.ChoiceField(
-        choices=[("ask", "Ask the model again"), ("write", "Use this reply")],
+        choices=[
+            ("ask", gettext_lazy("Call the model again")),
+            ("write", gettext_lazy("Use this reply")),
+        ],
         widget=forms.RadioSelect,
         required=False,
     )
     reply_text = forms.CharField(
         required=False,
         strip=False,
-        label="Reply",
-        widget=mono(8),
+        label=gettext_lazy("Reply"),
+        widget=monospace_textarea(8),
     )
     reply_calls = forms.CharField(
         required=False,
-        label="Tool calls",
-        widget=mono(6),
-        help_text="A JSON list of calls with name and arguments; empty for none. "
-        "Without a call the text is the answer.",
+        label=gettext_lazy("Tool calls"),
+        widget=monospace_textarea(6),
+        help_text=gettext_lazy(
+            "A JSON list of calls with name and arguments. Leave empty for none; the "
+            "text is then the answer."
+        ),
     )
-    model = forms.CharField(required=False, max_length=200)
+    model = forms.CharField(required=False, max_length=200, label=gettext_lazy("Model"))
     parameters = forms.CharField(
         required=False,
-        widget=mono(3),
-        help_text='JSON, sent as it is: {"temperature": 0.2}.',
+        label=gettext_lazy("Parameters"),
+        widget=monospace_textarea(3),
+        help_text=gettext_lazy(
+            'JSON, sent unchanged, for example {"temperature": 0.2}.'
+        ),
     )
 
     def __init__(
@@ -84,21 +96,21 @@ class ForkForm(forms.Form):
         self.label_suffix = ""
         self.point, self.spec, self.user = point, spec, user
         self.may_edit = may_edit
-        self.prompt = spec.prompt or KINDS[spec.kind].prompt
+        self.prompt = spec.prompt or AGENT_KINDS[spec.kind].prompt
         self.tools = ForkTools(
             spec, self.data, run=point.run, user=user, may_edit=may_edit
         )
-        self.has_calls = KINDS[spec.kind].needs_functions
-        self._show_step()
-        self._show_reply()
-        self._show_model()
+        self.has_calls = AGENT_KINDS[spec.kind].needs_functions
+        self._set_step_initial()
+        self._set_reply_initial()
+        self._add_model_fields()
         self.prompt_names = list(self._add_prompt())
         self.input_names = list(self._add_inputs())
         for field in self.fields.values():
             field.is_needed = True  # type: ignore[attr-defined]  # none says "optional"
-        dress(self)
+        style_widgets(self)
 
-    def _show_step(self) -> None:
+    def _set_step_initial(self) -> None:
         step = self.point.step
         if step is None:
             return
@@ -106,15 +118,17 @@ class ForkForm(forms.Form):
         self.initial["observation"] = step.observation
         self.initial["has_failed"] = step.has_failed
 
-    def _show_reply(self) -> None:
+    def _set_reply_initial(self) -> None:
         call = self.point.call
         self.initial["at_call"] = "ask"
         if call is None:
             return
         self.initial["reply_text"] = call.reply.get("text", "")
-        self.initial["reply_calls"] = calls_as_text(call.reply.get("tool_calls") or [])
+        self.initial["reply_calls"] = format_tool_calls(
+            call.reply.get("tool_calls") or []
+        )
 
-    def _show_model(self) -> None:
+    def _add_model_fields(self) -> None:
         model = self.spec.model
         owner = self.point.run.agent.owner
         mine = Provider.objects.usable_by(self.user)
@@ -122,7 +136,10 @@ class ForkForm(forms.Form):
         offered = mine.filter(pk__in=theirs.values("pk"))
         offered |= Provider.objects.filter(pk=model.provider_id or 0)
         self.fields["provider"] = forms.ModelChoiceField(
-            offered.distinct().order_by("name"), required=False, empty_label=None
+            offered.distinct().order_by("name"),
+            required=False,
+            empty_label=None,
+            label=_("Provider"),
         )
         self.initial["provider"] = model.provider_id
         self.initial["model"] = model.model
@@ -134,16 +151,16 @@ class ForkForm(forms.Form):
     def _add_prompt(self) -> Iterator[str]:
         messages = self.prompt.messages
         if messages is None:
-            yield self._add_text("prompt-0", "Prompt", self.prompt.template or "")
+            yield self._add_text("prompt-0", _("Prompt"), self.prompt.template or "")
             return
         for place, message in enumerate(messages):
             yield self._add_text(
-                f"prompt-{place}", ROLES[message.role], message.template
+                f"prompt-{place}", get_role_label(message.role), message.template
             )
 
     def _add_text(self, name: str, label: str, text: str) -> str:
         rows = min(14, max(2, text.count("\n") + 1 + len(text) // 90))
-        widget = mono(rows)
+        widget = monospace_textarea(rows)
         self.fields[name] = forms.CharField(
             required=False, strip=False, label=label, widget=widget, initial=text
         )
@@ -154,26 +171,26 @@ class ForkForm(forms.Form):
         given = self.point.run.inputs
         typed = "\n".join(self.data.get(name, "") for name in self.prompt_names)
         prompt = PromptSpec(template=typed, partials=self.prompt.partials)
-        for name in dict.fromkeys([*given, *input_variables_of(prompt)]):
+        for name in dict.fromkeys([*given, *input_variables_of_prompt(prompt)]):
             text = str(given.get(name, ""))
             field = forms.CharField(
                 required=False,
                 strip=False,
-                label="Question" if name == "input" else name,
+                label=_("Question") if name == "input" else name,
                 widget=forms.Textarea(attrs={"rows": min(8, 1 + text.count("\n"))}),
                 initial=text,
             )
-            self.fields[name_of(name)] = field
+            self.fields[input_field_name(name)] = field
             yield name
 
     def input_fields(self) -> list[forms.BoundField]:
         """Return the values of the variables."""
-        return [self[name_of(name)] for name in self.input_names]
+        return [self[input_field_name(name)] for name in self.input_names]
 
     @property
     def inputs_are_open(self) -> bool:
         """Whether the inputs are to be shown open."""
-        names = {name_of(name) for name in self.input_names}
+        names = {input_field_name(name) for name in self.input_names}
         new = set(self.input_names) - set(self.point.run.inputs)
         return bool(new or names & set(self.errors) or self._input_edit())
 
@@ -191,12 +208,13 @@ class ForkForm(forms.Form):
     def prompt_is_open(self) -> bool:
         """Whether the prompt is to be shown open."""
         return bool(
-            self._prompt_is_typed() or set(self.prompt_names) & set(self.errors)
+            self._is_prompt_edited() or set(self.prompt_names) & set(self.errors)
         )
 
-    def _prompt_is_typed(self) -> bool:
+    def _is_prompt_edited(self) -> bool:
         return any(
-            plain(str(self.data[name])) != plain(str(self.fields[name].initial))
+            normalize_newlines(str(self.data[name]))
+            != normalize_newlines(str(self.fields[name].initial))
             for name in self.prompt_names
             if name in self.data
         )
@@ -206,14 +224,18 @@ class ForkForm(forms.Form):
         text: str = self.cleaned_data["reply_calls"].strip()
         if not text or self.data.get("at_call") != "write":
             return ()
-        told = 'Write a list, as [{"name": "add", "arguments": {"a": 1}}].'
+        told = _('Enter a list, for example [{"name": "add", "arguments": {"a": 1}}].')
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise forms.ValidationError(f"{NO_JSON} {json_flaw(text)}") from error
+            raise forms.ValidationError(
+                f"{NOT_JSON} {find_json_error(text)}"
+            ) from error
         if not isinstance(found, list):
             raise forms.ValidationError(told)
-        return tuple(call_in(one, place, told) for place, one in enumerate(found))
+        return tuple(
+            parse_tool_call(one, place, told) for place, one in enumerate(found)
+        )
 
     def clean_parameters(self) -> dict[str, Any]:
         """Read the parameters."""
@@ -221,9 +243,13 @@ class ForkForm(forms.Form):
         try:
             found = json.loads(text) if text else {}
         except (ValueError, RecursionError) as error:
-            raise forms.ValidationError(f"{NO_JSON} {json_flaw(text)}") from error
+            raise forms.ValidationError(
+                f"{NOT_JSON} {find_json_error(text)}"
+            ) from error
         if not isinstance(found, dict):
-            raise forms.ValidationError('Write a JSON object, as {"top_p": 0.9}.')
+            raise forms.ValidationError(
+                _('Enter a JSON object, for example {"top_p": 0.9}.')
+            )
         clean: dict[str, Any] = clean_json(found)
         return clean
 
@@ -232,9 +258,9 @@ class ForkForm(forms.Form):
         given: dict[str, Any] = super().clean() or self.cleaned_data
         writes = self.point.step is None and given.get("at_call") == "write"
         if writes and not (given.get("reply_text") or given.get("reply_calls")):
-            self.add_error("reply_text", "Write a reply, or ask the model again.")
+            self.add_error("reply_text", _("Enter a reply, or call the model again."))
         if "model" in self.data and not given.get("model"):
-            self.add_error("model", "Name a model.")
+            self.add_error("model", _("Enter a model."))
         return given
 
     def edits(self, limits: dict[str, Any]) -> ForkEdits:
@@ -245,7 +271,7 @@ class ForkForm(forms.Form):
             inputs=self._input_edit(),
             prompt=self._prompt_edit() if self.may_edit else None,
             model=self._model_edit() if self.may_edit else None,
-            tools=self.tools.edit() if self.may_edit else None,
+            tools=self.tools.edited_tools() if self.may_edit else None,
             limits=limits,
         )
 
@@ -256,10 +282,13 @@ class ForkForm(forms.Form):
         if given["at_step"] == "call":
             return {"calls_again": True}
         text, failed = given["observation"], given["has_failed"]
-        same = plain(text) == plain(step.observation) and failed == step.has_failed
+        same = (
+            normalize_newlines(text) == normalize_newlines(step.observation)
+            and failed == step.has_failed
+        )
         if step.is_answered and same:
             return {}
-        return {"observation": plain(text), "has_failed": failed}
+        return {"observation": normalize_newlines(text), "has_failed": failed}
 
     def _reply_edits(self) -> dict[str, Any]:
         given = self.cleaned_data
@@ -268,20 +297,27 @@ class ForkForm(forms.Form):
         if given["at_call"] != "write":
             return {}
         return {
-            "reply_text": plain(given["reply_text"]),
+            "reply_text": normalize_newlines(given["reply_text"]),
             "reply_calls": given["reply_calls"] if self.has_calls else (),
         }
 
     def _input_edit(self) -> dict[str, str] | None:
         given, found = self.point.run.inputs, dict[str, str]()
         for name in self.input_names:
-            text, old = plain(self.data.get(name_of(name), "")), given.get(name, "")
-            if name_of(name) in self.data and text != plain(str(old)):
+            text, old = (
+                normalize_newlines(self.data.get(input_field_name(name), "")),
+                given.get(name, ""),
+            )
+            if input_field_name(name) in self.data and text != normalize_newlines(
+                str(old)
+            ):
                 found[name] = text
         return found or None
 
     def _prompt_edit(self) -> PromptSpec | None:
-        texts = [plain(self.cleaned_data[name]) for name in self.prompt_names]
+        texts = [
+            normalize_newlines(self.cleaned_data[name]) for name in self.prompt_names
+        ]
         sent = all(name in self.data for name in self.prompt_names)
         messages = self.prompt.messages
         old = (
@@ -289,7 +325,7 @@ class ForkForm(forms.Form):
             if messages is None
             else [message.template for message in messages]
         )
-        if not sent or texts == [plain(text) for text in old]:
+        if not sent or texts == [normalize_newlines(text) for text in old]:
             return None
         if messages is None:
             return self.prompt.model_copy(update={"template": texts[0]})
@@ -317,31 +353,31 @@ class ForkForm(forms.Form):
             )
         return None if new == old else new
 
-    def take(self, path: str, message: str) -> None:
+    def add_field_error(self, path: str, message: str) -> None:
         """Show a refusal at its field."""
         if path.startswith("inputs."):
-            path = name_of(path.removeprefix("inputs."))
+            path = input_field_name(path.removeprefix("inputs."))
         name = path.removeprefix("prompt.messages.")
         if path.startswith("prompt"):
             name = f"prompt-{name}" if name.isdigit() else "prompt-0"
         self.add_error(name if name in self.fields else None, message)
 
 
-def plain(text: str) -> str:
+def normalize_newlines(text: str) -> str:
     """Return `text` with the line ends that a browser has changed."""
     return text.replace("\r\n", "\n")
 
 
-def calls_as_text(calls: list[dict[str, Any]]) -> str:
+def format_tool_calls(calls: list[dict[str, Any]]) -> str:
     """Return the calls of a reply as a person edits them."""
     shown = [
-        {"name": call.get("name", ""), "arguments": arguments_of(call)}
+        {"name": call.get("name", ""), "arguments": decode_call_arguments(call)}
         for call in calls
     ]
     return json.dumps(shown, ensure_ascii=False, indent=2) if shown else ""
 
 
-def arguments_of(call: dict[str, Any]) -> Any:
+def decode_call_arguments(call: dict[str, Any]) -> Any:
     """Return arguments as JSON, or as the text that is none."""
     raw = call.get("arguments", "")
     try:
@@ -350,7 +386,7 @@ def arguments_of(call: dict[str, Any]) -> Any:
         return raw
 
 
-def call_in(value: Any, place: int, told: str) -> ToolCall:
+def parse_tool_call(value: Any, place: int, told: str) -> ToolCall:
     """Return one typed call; raise `told` where it is none."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise forms.ValidationError(told)

@@ -3,11 +3,12 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from runs.engine.types import Budget, ExecutorOptions
-from runs.forms.looks import dress
+from runs.forms.widgets import style_widgets
 
-NAMES = ("max_iterations", "max_execution_time", "tokens", "cost")
+LIMIT_FIELDS = ("max_iterations", "max_execution_time", "tokens", "cost")
 
 
 class LimitsForm(forms.Form):
@@ -17,13 +18,15 @@ class LimitsForm(forms.Form):
     """
 
     max_iterations = forms.IntegerField(
-        required=False, min_value=1, max_value=1_000_000, label="Rounds"
+        required=False, min_value=1, max_value=1_000_000, label=gettext_lazy("Rounds")
     )
     max_execution_time = forms.FloatField(
-        required=False, min_value=0, label="Working time"
+        required=False, min_value=0, label=gettext_lazy("Working time")
     )
-    tokens = forms.IntegerField(required=False, min_value=1, label="Tokens")
-    cost = forms.FloatField(required=False, min_value=0, label="Cost")
+    tokens = forms.IntegerField(
+        required=False, min_value=1, label=gettext_lazy("Tokens")
+    )
+    cost = forms.FloatField(required=False, min_value=0, label=gettext_lazy("Cost"))
 
     def __init__(self, options: ExecutorOptions, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -41,14 +44,14 @@ class LimitsForm(forms.Form):
             self.fields[name].widget.attrs["step"] = "any"
         for field in self.fields.values():
             field.is_needed = True  # type: ignore[attr-defined]  # none says "optional"
-        dress(self)
+        style_widgets(self)
 
-    def changed(self) -> dict[str, Any]:
+    def changed_options(self) -> dict[str, Any]:
         """Return the fields of `ExecutorOptions` that differ from before."""
         budget = (self.options.budget or Budget()).model_dump()
         own = {"tokens": budget["tokens"], "cost": budget["cost"]}
         found: dict[str, Any] = {}
-        for name in NAMES:
+        for name in LIMIT_FIELDS:
             if name not in self.data:
                 continue
             value = self.cleaned_data.get(name)

@@ -4,24 +4,24 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.management.people import user_named
-from runs.services.export_agentfile import NoSuchAgent, export_agentfile
+from runs.management.users import get_active_user
+from runs.services.agentfile.export import AgentNotFound, export_agentfile
 
 
 class Command(BaseCommand):
-    """Print agents with the providers, prompts and tools they use."""
+    """Print agents with the providers, prompts and tools that they use."""
 
-    help = "Print agents as YAML; without slugs, all that are not archived."
+    help = "Print agents as YAML: those with the slugs, or all that are not archived."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take slugs and an owner."""
         parser.add_argument("slugs", nargs="*", metavar="SLUG")
-        parser.add_argument("--owner", metavar="USERNAME", help="Only this user's.")
+        parser.add_argument(
+            "--owner", metavar="USERNAME", help="Only agents of this user."
+        )
 
     def handle(self, *_: Any, slugs: list[str], owner: str | None, **__: Any) -> None:
-        """Print them."""
-        person = None if owner is None else user_named(owner)
+        person = None if owner is None else get_active_user(owner)
         try:
             self.stdout.write(export_agentfile(slugs, owner=person), ending="")
-        except NoSuchAgent as error:
+        except AgentNotFound as error:
             raise CommandError(str(error)) from None

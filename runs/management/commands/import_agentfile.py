@@ -1,4 +1,4 @@
-"""`import_agentfile FILE [--owner USERNAME]`: make, publish and enable its agents."""
+"""`import_agentfile FILE [--owner USERNAME]`: create and publish its agents."""
 
 import sys
 from pathlib import Path
@@ -6,41 +6,41 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.management.people import first_operator, user_named
-from runs.services.agentfile_text import AgentFileRefused
-from runs.services.import_agentfile import import_agentfile
+from runs.management.users import get_active_user, get_first_superuser
+from runs.services.agentfile.load import import_agentfile
+from runs.services.agentfile.text import AgentFileRefused
 
 
 class Command(BaseCommand):
     """Import one file, all or nothing."""
 
-    help = "Make or update what an agent file (YAML or JSON) describes."
+    help = "Create or update the agents, tools and providers of an agent file."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take the file and its owner."""
-        parser.add_argument("file", help="A path, or - for standard input.")
+        parser.add_argument(
+            "file", help="Path of a YAML or JSON file, or - for standard input."
+        )
         parser.add_argument(
             "--owner",
             metavar="USERNAME",
-            help="Whose they will be; without it, the first administrator's.",
+            help="Owner of what is imported (default: the first administrator).",
         )
 
     def handle(self, *_: Any, file: str, owner: str | None, **__: Any) -> None:
-        """Import and say what was done."""
-        person = first_operator() if owner is None else user_named(owner)
+        person = get_first_superuser() if owner is None else get_active_user(owner)
         try:
-            done = import_agentfile(text_of(file), person)
+            done = import_agentfile(read_text_file(file), person)
         except AgentFileRefused as error:
             raise CommandError(f"Nothing was imported.\n{error}") from None
         for word, names in done._asdict().items():
             for name in names:
                 self.stdout.write(f"{word} {name}")
         if not any(done):
-            self.stdout.write("Nothing has changed.")
+            self.stdout.write("No changes.")
 
 
-def text_of(file: str) -> str:
-    """Return the text of the file; end the command with a sentence if there is none."""
+def read_text_file(file: str) -> str:
+    """Return the text of the file; raise `CommandError` if it cannot be read."""
     try:
         raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return raw.decode("utf-8-sig")

@@ -1,4 +1,4 @@
-"""Make an installation ready: the database up to date, a first user, a login link."""
+"""`prepare`: migrate, create the first user, print a login link."""
 
 import sys
 from typing import Any
@@ -7,20 +7,20 @@ from django.core.management import BaseCommand, CommandError, call_command
 from django.db import OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 
-ONE_AT_A_TIME = 7_246_001
-"""Number of the PostgreSQL lock that lets one of several web servers migrate."""
+MIGRATION_LOCK_ID = 7_246_001
+"""PostgreSQL advisory lock, so that only one of several web servers migrates."""
 
 
 class Command(BaseCommand):
-    """One process for three commands: starting Python and Django takes longest."""
+    """One process for three steps, as starting Python and Django takes longest."""
 
-    help = "Migrate, make the first user and the demo, and print a login link."
+    help = "Migrate, create the first user and the demo, and print a login link."
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Progress goes to stderr; what a person needs once all runs, to stdout."""
+        """Print progress to stderr, and the login link to stdout."""
         try:
-            migrate()
+            apply_migrations()
         except OperationalError as error:
             raise CommandError(
                 f"The database cannot be used: {str(error).strip()}. "
@@ -29,16 +29,16 @@ class Command(BaseCommand):
         call_command("bootstrap", stdout=self.stdout)
 
 
-def migrate() -> None:
-    """Apply what is missing; several processes take turns."""
+def apply_migrations() -> None:
+    """Apply missing migrations; concurrent processes take turns."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SET statement_timeout = 0")
             cursor.execute("SET lock_timeout = 0")
-            cursor.execute("SELECT pg_advisory_lock(%s)", [ONE_AT_A_TIME])
+            cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK_ID])
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if missing:
         print(f"Preparing the database ({len(missing)} steps) ...", file=sys.stderr)
         call_command("migrate", interactive=False, stdout=sys.stderr)
-    connection.close()  # gives the lock back
+    connection.close()  # releases the lock

@@ -1,4 +1,4 @@
-"""Login links: they sign one user in, once, within 15 minutes."""
+"""Login links: each signs one user in, once, within 15 minutes."""
 
 import secrets
 from datetime import timedelta
@@ -9,42 +9,41 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from runs.models import LoginLink
-from runs.services.api_token import digest_of
+from runs.services.accounts.tokens import hash_token
 
 LIFETIME = timedelta(minutes=15)
 
 
-def make_login_link(user: User) -> str:
+def create_login_link(user: User) -> str:
     """Return the token of a new link for `user`; only its hash is stored."""
     LoginLink.objects.filter(expires_at__lt=Now()).delete()
     token = secrets.token_urlsafe(32)
     LoginLink.objects.create(
-        user=user, digest=digest_of(token), expires_at=Now() + LIFETIME
+        user=user, digest=hash_token(token), expires_at=Now() + LIFETIME
     )
     return token
 
 
-def is_usable(token: str) -> bool:
-    """Return whether `use_login_link` would sign someone in; nothing is used up."""
-    return open_links(token).exists()
+def is_valid_login_link(token: str) -> bool:
+    """Whether `use_login_link` would sign a user in; it stays unused."""
+    return find_open_login_links(token).exists()
 
 
 def use_login_link(token: str) -> User | None:
-    """Use the link up and return its user; None where it is used, old or unknown."""
-    if not open_links(token).update(used_at=Now()):
+    """Use the link and return its user; None if it is used, expired or unknown."""
+    if not find_open_login_links(token).update(used_at=Now()):
         return None
-    return LoginLink.objects.select_related("user").get(digest=digest_of(token)).user
+    return LoginLink.objects.select_related("user").get(digest=hash_token(token)).user
 
 
-def address_of_link(token: str) -> str:
-    """Return the URL to open."""
+def build_login_url(token: str) -> str:
     return f"{settings.PUBLIC_URL}/login/{token}/"
 
 
-def open_links(token: str) -> QuerySet[LoginLink]:
-    """Return the link of `token`, if it still opens the door."""
+def find_open_login_links(token: str) -> QuerySet[LoginLink]:
+    """Return the link of `token` if it is still valid."""
     return LoginLink.objects.filter(
-        digest=digest_of(token),
+        digest=hash_token(token),
         used_at=None,
         expires_at__gt=Now(),
         user__is_active=True,

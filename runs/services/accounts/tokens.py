@@ -1,4 +1,4 @@
-"""Tokens for the API: made once, shown once, stored as a hash."""
+"""API tokens: shown once at creation and stored as a hash."""
 
 import hashlib
 import secrets
@@ -10,37 +10,30 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.models import ApiToken
-from runs.services.prepared import Prepared
+from runs.store.fast_select import select_row
 from tools.audit.write import write_entry
 
-PREFIX = "as_"
-USE_NOTED_EVERY = timedelta(minutes=1)
-
-BY_DIGEST = Prepared(
-    lambda digest: ApiToken.objects.select_related("user").filter(
-        digest=digest, revoked_at=None, user__is_active=True
-    ),
-    str,
-)
+TOKEN_PREFIX = "as_"  # noqa: S105  # how a token begins
+LAST_USED_INTERVAL = timedelta(minutes=1)
 
 
 def create_token(user: User, name: str = "") -> str:
-    """Return a new token of 256 random bits for `user`; it cannot be read again."""
-    token = PREFIX + secrets.token_urlsafe(32)
-    ApiToken.objects.create(user=user, name=name, digest=digest_of(token))
+    """Return a new token of 256 random bits for `user`; it is never shown again."""
+    token = TOKEN_PREFIX + secrets.token_urlsafe(32)
+    ApiToken.objects.create(user=user, name=name, digest=hash_token(token))
     return token
 
 
-def user_of_token(token: str) -> User | None:
-    """Return whose token it is; None where it is unknown or revoked.
+def authenticate_token(token: str) -> User | None:
+    """Return the user of a token; None if it is unknown or revoked.
 
-    Its use is noted at most once a minute, so that polling writes nothing.
+    Its use is recorded at most once a minute, so that polling writes nothing.
     """
-    found = BY_DIGEST.first(digest_of(token))
-    if found is None:
+    found = select_row(ApiToken, ("user",), digest=hash_token(token))
+    if found is None or found.revoked_at is not None or not found.user.is_active:
         return None
     used = found.last_used_at
-    if used is None or timezone.now() - used > USE_NOTED_EVERY:
+    if used is None or timezone.now() - used > LAST_USED_INTERVAL:
         # Conditional, so that of many requests at once one writes.
         ApiToken.objects.filter(pk=found.pk, last_used_at=used).update(
             last_used_at=Now()
@@ -49,7 +42,7 @@ def user_of_token(token: str) -> User | None:
 
 
 def revoke_token(token: ApiToken) -> bool:
-    """End `token` for good; return False where that was done before."""
+    """Revoke `token`; False if it was revoked before."""
     rows = ApiToken.objects.filter(pk=token.pk, revoked_at=None)
     with transaction.atomic():
         revoked = bool(rows.update(revoked_at=Now()))
@@ -58,6 +51,6 @@ def revoke_token(token: ApiToken) -> bool:
     return revoked
 
 
-def digest_of(token: str) -> str:
-    """Return the hash under which a token or link is stored."""
+def hash_token(token: str) -> str:
+    """Return the SHA-256 under which a token or link is stored."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

@@ -1,4 +1,4 @@
-"""Import an agent file: all of it or nothing, and twice is the same as once."""
+"""Import an agent file: all or nothing, and repeating it changes nothing."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -8,71 +8,76 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from runs.engine.check import Problem, problems_of
+from runs.engine.spec_validation import SpecProblem, find_spec_problems
 from runs.engine.types import ExecutorOptions
-from runs.llm.key_variables import is_usual_place
+from runs.llm.key_variables import is_default_key_variable
 from runs.models import Agent, AgentTool, PromptTemplate, Provider
-from runs.services.agentfile import (
+from runs.services.agentfile.checks import (
+    find_prompt_entry_errors,
+    find_provider_entry_errors,
+    find_tool_entry_errors,
+)
+from runs.services.agentfile.schema import (
     AgentEntry,
     AgentFile,
-    Entry,
+    AgentFileEntry,
     PromptEntry,
     ProviderEntry,
     ToolEntry,
-    ToolUse,
+    ToolUseEntry,
 )
-from runs.services.agentfile_checks import (
-    prompt_mistakes,
-    provider_mistakes,
-    tool_mistakes,
+from runs.services.agentfile.text import (
+    AgentFileRefused,
+    format_error_path,
+    parse_agentfile,
 )
-from runs.services.agentfile_text import AgentFileRefused, path_of, read_agentfile
-from runs.services.errors import AgentCircle, FieldError
-from runs.services.find_circle import circle_of
-from runs.services.freeze_agent import freeze_agent
-from runs.services.publish_agent import publish_agent
+from runs.services.agents.call_graph import find_cycle
+from runs.services.agents.publish import publish_agent
+from runs.services.errors import AgentCycle, FieldError
+from runs.services.spec.freeze import freeze_agent
+from tools.definition.overrides import find_loosenings, parse_overrides
+from tools.definition.save import save_tool
 from tools.errors import ToolFailed
 from tools.models import Credential, McpServer, Tool
-from tools.overrides import loosenings, read_overrides
 from tools.ownership import Owned
 from tools.registry import find_function
-from tools.services import save_tool
 
 Row = TypeVar("Row", bound=Owned)
 
 NOTE = "Imported from an agent file"
 
 
-class Imported(NamedTuple):
-    """What an import did, as `kind slug` each."""
+class ImportResult(NamedTuple):
+    """What an import created and updated, as `kind slug`."""
 
     created: list[str]
     updated: list[str]
     published: list[str]
     missing: tuple[str, ...] = ()
-    """What drafts still need, each as the rest of a sentence."""
+    """What drafts still need."""
 
 
-def import_agentfile(text: str, owner: User, *, inert: bool = False) -> Imported:
-    """Make or update what the file says, for `owner`; raise `AgentFileRefused`.
+def import_agentfile(text: str, owner: User, *, inert: bool = False) -> ImportResult:
+    """Create or update what is in the file, for `owner`; raise `AgentFileRefused`.
 
-    The operator's import publishes agents and enables tools. An `inert` one, of a file
-    from anywhere, makes drafts only: all is private, tools are switched off and get no
-    credentials, agents are unpublished, and nothing that is there already is changed.
-    What such a tool still needs is named, not refused.
+    The operator's import publishes agents and enables tools. An `inert` import, of
+    an untrusted file, creates drafts only: everything is private, tools are
+    disabled and get no credentials, agents are not published, and existing
+    definitions are not changed. What such a tool still needs is listed, not
+    refused.
     """
-    file = read_agentfile(text)
+    file = parse_agentfile(text)
     with transaction.atomic():
-        work = Import(owner=owner, inert=inert)
-        work.take(file)
+        work = AgentFileImport(owner=owner, inert=inert)
+        work.store_file(file)
         if work.errors:
             raise AgentFileRefused(work.errors)
-    return Imported(work.created, work.updated, work.published, tuple(work.missing))
+    return ImportResult(work.created, work.updated, work.published, tuple(work.missing))
 
 
 @dataclass
-class Import:
-    """One import under way."""
+class AgentFileImport:
+    """One import."""
 
     owner: User
     inert: bool
@@ -82,82 +87,82 @@ class Import:
     published: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
-    def take(self, file: AgentFile) -> None:
-        """Store all parts in the order in which they name one another."""
-        for path, provider in self.once("providers", file.providers):
-            self.put_provider(path, provider)
-        for path, prompt in self.once("prompts", file.prompts):
-            self.put_prompt(path, prompt)
-        for path, tool in self.once("tools", file.tools):
-            self.put_tool(path, tool)
+    def store_file(self, file: AgentFile) -> None:
+        """Store all parts in the order of their references."""
+        for path, provider in self.iter_unique("providers", file.providers):
+            self.store_provider(path, provider)
+        for path, prompt in self.iter_unique("prompts", file.prompts):
+            self.store_prompt(path, prompt)
+        for path, tool in self.iter_unique("tools", file.tools):
+            self.store_tool(path, tool)
         agents = [
-            (path, entry, self.put_agent(path, entry))
-            for path, entry in self.once("agents", file.agents)
+            (path, entry, self.store_agent(path, entry))
+            for path, entry in self.iter_unique("agents", file.agents)
         ]
         for path, entry, agent in agents:  # they may use one another
             if agent is not None:
-                self.put_uses(path, entry, agent)
+                self.store_agent_tools(path, entry, agent)
         for path, entry, agent in agents:
             if agent is not None:
-                self.check_circle(path, entry, agent)
-        for path, entry, agent in called_first(agents):
+                self.check_cycle(path, entry, agent)
+        for path, entry, agent in sort_callees_first(agents):
             if agent is not None and not self.errors:
                 self.check_and_publish(path, entry, agent)
 
-    E = TypeVar("E", bound=Entry)
+    E = TypeVar("E", bound=AgentFileEntry)
 
-    def once(self, kind: str, entries: Sequence[E]) -> Iterable[tuple[str, E]]:
-        """Yield each entry with its place; refuse a slug that is there twice."""
+    def iter_unique(self, kind: str, entries: Sequence[E]) -> Iterable[tuple[str, E]]:
+        """Yield each entry with its path; report a slug that is defined twice."""
         seen: set[str] = set()
         for index, entry in enumerate(entries):
             path = f"{kind}[{index}]"
             if entry.slug in seen:
-                self.refuse(f"{path}.slug", f"{entry.slug!r} is there twice.")
+                self.add_error(f"{path}.slug", f"{entry.slug!r} is defined twice.")
             seen.add(entry.slug)
             yield path, entry
 
-    def refuse(self, path: str, message: str) -> None:
-        """Note a mistake; nothing of the file will be stored."""
+    def add_error(self, path: str, message: str) -> None:
+        """Report an error; nothing of the file will be stored."""
         self.errors.append(FieldError(path, message))
 
-    def put_provider(self, path: str, entry: ProviderEntry) -> None:
-        """Store a provider; its key and headers are left alone."""
+    def store_provider(self, path: str, entry: ProviderEntry) -> None:
+        """Store a provider; its key and headers are not changed."""
         fields = entry.model_dump(exclude={"slug", "visibility"})
         fields["name"] = entry.name or entry.slug
-        self.note(path, provider_mistakes(entry))
+        self.add_errors(path, find_provider_entry_errors(entry))
         if entry.key_env:
-            self.check_variable(path, entry)
-        self.put(Provider, path, entry, fields)
+            self.check_key_variable(path, entry)
+        self.store_row(Provider, path, entry, fields)
 
-    def check_variable(self, path: str, entry: ProviderEntry) -> None:
-        """Refuse a variable that would not be read, or not go where it belongs.
+    def check_key_variable(self, path: str, entry: ProviderEntry) -> None:
+        """Report a variable that cannot be read, or whose key would go elsewhere.
 
-        A file from anywhere names its own addresses, so of those only a kind's usual
-        variable is taken, for the kind's own service.
+        An untrusted file names its own URLs, so it may only use the default
+        variable of a kind, and only with the default URL of that kind.
         """
         may = Provider(owner=self.owner).may_read(entry.key_env)
-        if self.inert and not is_usual_place(
+        if self.inert and not is_default_key_variable(
             entry.kind, base_url=entry.base_url, name=entry.key_env
         ):
             may = False
         if not may:
-            self.refuse(
+            self.add_error(
                 f"{path}.key_env",
-                f"The key cannot be read from {entry.key_env!r} here. Leave key_env "
-                "out and type the key in, or let an administrator own the provider and "
-                "the operator list the variable in AGENTSITE_KEY_VARIABLES.",
+                f"The key cannot be read from the variable {entry.key_env!r}. Remove "
+                "key_env and enter the key on the provider page, or make an "
+                "administrator the owner of the provider and list the variable in "
+                "AGENTSITE_KEY_VARIABLES.",
             )
 
-    def put_prompt(self, path: str, entry: PromptEntry) -> None:
-        """Store a prompt."""
+    def store_prompt(self, path: str, entry: PromptEntry) -> None:
         fields = entry.model_dump(mode="json", exclude={"slug", "visibility"})
         fields["name"] = entry.name or entry.slug
         fields["template"] = entry.template or ""
-        self.note(path, prompt_mistakes(entry))
-        self.put(PromptTemplate, path, entry, fields)
+        self.add_errors(path, find_prompt_entry_errors(entry))
+        self.store_row(PromptTemplate, path, entry, fields)
 
-    def put_tool(self, path: str, entry: ToolEntry) -> None:
-        """Store a tool; what it leaves out comes from the function, if it is one."""
+    def store_tool(self, path: str, entry: ToolEntry) -> None:
+        """Store a tool; a function tool takes missing fields from its function."""
         fields = entry.model_dump(mode="json", exclude={"slug", "visibility"})
         careful = Tool.Approval.SIDE_EFFECTS if self.inert else Tool.Approval.NEVER
         defaults: dict[str, Any] = {
@@ -168,39 +173,43 @@ class Import:
             "at_expiry": "",
             "return_direct": False,
             "timeout": 60.0,
-            **self.declared(path, entry),
+            **self.get_function_defaults(path, entry),
         }
         for name, value in defaults.items():
             if fields[name] is None:
                 fields[name] = value
         if self.inert:
-            self.leave_out(entry, fields)
+            self.drop_references(entry, fields)
         else:
-            fields["credential"] = self.named(Credential, path, "credential", entry)
-            fields["mcp_server"] = self.named(McpServer, path, "mcp_server", entry)
+            fields["credential"] = self.find_referenced_row(
+                Credential, path, "credential", entry
+            )
+            fields["mcp_server"] = self.find_referenced_row(
+                McpServer, path, "mcp_server", entry
+            )
             fields["enabled"] = True
-        self.note(path, self.mistakes_of(entry, fields))
-        self.put(Tool, path, entry, fields, new={"enabled": not self.inert})
+        self.add_errors(path, self.find_tool_mistakes(entry, fields))
+        self.store_row(Tool, path, entry, fields, new={"enabled": not self.inert})
 
-    def leave_out(self, entry: ToolEntry, fields: dict[str, Any]) -> None:
-        """Take away what a file must not choose for a person, and name it."""
+    def drop_references(self, entry: ToolEntry, fields: dict[str, Any]) -> None:
+        """Remove and list what a file must not choose for a user."""
         for name, word in (("credential", "credential"), ("mcp_server", "MCP server")):
             wanted = fields.pop(name)
             row = Tool.objects.filter(slug=entry.slug, owner=self.owner).first()
             if wanted is not None and getattr(row, name, None) is None:
                 self.missing.append(f"{entry.slug} needs the {word} {wanted!r}")
 
-    def mistakes_of(
+    def find_tool_mistakes(
         self, entry: ToolEntry, fields: dict[str, Any]
     ) -> Iterator[FieldError]:
-        """Yield what is wrong with a tool; a draft may name a function that is away."""
-        for mistake in tool_mistakes(entry, fields):
+        """Yield the problems of a tool; a draft may name a missing function."""
+        for mistake in find_tool_entry_errors(entry, fields):
             is_away = entry.kind == "function" and mistake.field == "config"
             if not (self.inert and is_away):
                 yield mistake
 
-    def declared(self, path: str, entry: ToolEntry) -> dict[str, Any]:
-        """Return what a registered function says of itself."""
+    def get_function_defaults(self, path: str, entry: ToolEntry) -> dict[str, Any]:
+        """Return what a registered function declares."""
         if entry.kind != "function":
             return {}
         try:
@@ -210,7 +219,7 @@ class Import:
                 wanted = str(entry.config.get("function", ""))
                 self.missing.append(f"{entry.slug} needs the function {wanted!r}")
             else:
-                self.refuse(f"{path}.config.function", str(error))
+                self.add_error(f"{path}.config.function", str(error))
             return {}
         return {
             "name": function.name,
@@ -221,12 +230,14 @@ class Import:
             "timeout": function.timeout,
         }
 
-    def put_agent(self, path: str, entry: AgentEntry) -> Agent | None:
+    def store_agent(self, path: str, entry: AgentEntry) -> Agent | None:
         """Store an agent without its tools."""
-        provider = self.usable(Provider, f"{path}.provider", entry.provider)
+        provider = self.find_usable_row(Provider, f"{path}.provider", entry.provider)
         prompt = None
         if entry.prompt is not None:
-            prompt = self.usable(PromptTemplate, f"{path}.prompt", entry.prompt)
+            prompt = self.find_usable_row(
+                PromptTemplate, f"{path}.prompt", entry.prompt
+            )
         fields = entry.model_dump(
             mode="json", exclude={"slug", "visibility", "tools", "executor"}
         )
@@ -236,74 +247,84 @@ class Import:
             "prompt": prompt,
             "executor": entry.executor.model_dump(mode="json", exclude_unset=True),
         }
-        return self.put(Agent, path, entry, fields) if provider else None
+        return self.store_row(Agent, path, entry, fields) if provider else None
 
-    def put_uses(self, path: str, entry: AgentEntry, agent: Agent) -> None:
+    def store_agent_tools(self, path: str, entry: AgentEntry, agent: Agent) -> None:
         """Give the agent exactly these tools, in this order."""
         wanted: list[AgentTool] = []
         for index, use in enumerate(entry.tools):
-            row = self.use_of(f"{path}.tools[{index}]", use, agent)
+            row = self.build_agent_tool(f"{path}.tools[{index}]", use, agent)
             if row is None:
                 continue
-            if shape_of_use(row)[:2] in [shape_of_use(other)[:2] for other in wanted]:
-                self.refuse(f"{path}.tools[{index}]", "The agent has it twice.")
+            if get_agent_tool_key(row)[:2] in [
+                get_agent_tool_key(other)[:2] for other in wanted
+            ]:
+                self.add_error(f"{path}.tools[{index}]", "The agent uses it twice.")
                 continue
             row.position = index
             wanted.append(row)
         there = list(agent.uses.all())
-        if [shape_of_use(row) for row in there] == [shape_of_use(r) for r in wanted]:
+        if [get_agent_tool_key(row) for row in there] == [
+            get_agent_tool_key(r) for r in wanted
+        ]:
             return
-        self.changes(f"{path}.tools", "agent", agent, is_new=False)
+        self.note_change(f"{path}.tools", "agent", agent, is_new=False)
         agent.uses.all().delete()
         AgentTool.objects.bulk_create(wanted)
 
-    def use_of(self, path: str, use: ToolUse, agent: Agent) -> AgentTool | None:
-        """Return the row of one tool or agent in the hands of `agent`."""
+    def build_agent_tool(
+        self, path: str, use: ToolUseEntry, agent: Agent
+    ) -> AgentTool | None:
+        """Return the row of a tool or agent that `agent` uses."""
         more = {"policy": use.policy, "overrides": use.overrides}
         if use.tool is not None:
-            tool = self.usable(Tool, path, use.tool)
+            tool = self.find_usable_row(Tool, path, use.tool)
             if tool is None:
                 return None
-            for field, told in loosenings(read_overrides(use.overrides), tool):
-                self.refuse(f"{path}.overrides.{field}", told)
+            for field, told in find_loosenings(parse_overrides(use.overrides), tool):
+                self.add_error(f"{path}.overrides.{field}", told)
             return AgentTool(agent=agent, tool=tool, **more)
-        sub_agent = self.usable(Agent, path, use.agent or "")
+        sub_agent = self.find_usable_row(Agent, path, use.agent or "")
         if sub_agent == agent:
-            self.refuse(path, "An agent cannot be its own tool.")
+            self.add_error(path, "An agent cannot call itself.")
             return None
         return (
             AgentTool(agent=agent, sub_agent=sub_agent, **more) if sub_agent else None
         )
 
-    def check_circle(self, path: str, entry: AgentEntry, agent: Agent) -> None:
-        """Refuse an agent that would call itself through others."""
+    def check_cycle(self, path: str, entry: AgentEntry, agent: Agent) -> None:
+        """Report an agent that would call itself through others."""
         uses = [(index, use) for index, use in enumerate(entry.tools) if use.agent]
         for index, use in uses:
             rows = agent.uses.filter(sub_agent__slug=use.agent)
-            names = circle_of(agent, rows.values_list("sub_agent", flat=True))
+            names = find_cycle(agent, rows.values_list("sub_agent", flat=True))
             if names:
-                self.refuse(f"{path}.tools[{index}]", str(AgentCircle(names)))
+                self.add_error(f"{path}.tools[{index}]", str(AgentCycle(names)))
 
     def check_and_publish(self, path: str, entry: AgentEntry, agent: Agent) -> None:
-        """Refuse what could not run; publish where something has changed."""
-        problems = problems_of(freeze_agent(agent))
+        """Report an agent that cannot run; publish if something has changed."""
+        problems = find_spec_problems(freeze_agent(agent))
         for problem in problems:
-            self.refuse(place_in_file(path, entry, problem), problem.message)
+            self.add_error(find_path_in_file(path, entry, problem), problem.message)
         if problems or self.inert:
             return
         before = agent.versions.first()
         if publish_agent(agent, by=self.owner, note=NOTE) != before:
             self.published.append(f"agent {agent.slug}")
 
-    def named(
+    def find_referenced_row(
         self, model: type[Row], path: str, name: str, entry: ToolEntry
     ) -> Row | None:
-        """Return what the entry refers to in its field `name`."""
+        """Return the row that the entry references in its field `name`."""
         slug = getattr(entry, name)
-        return None if slug is None else self.usable(model, f"{path}.{name}", slug)
+        return (
+            None
+            if slug is None
+            else self.find_usable_row(model, f"{path}.{name}", slug)
+        )
 
-    def usable(self, model: type[Row], path: str, slug: str) -> Row | None:
-        """Return the row `slug`, if the owner may use it; note a mistake if not."""
+    def find_usable_row(self, model: type[Row], path: str, slug: str) -> Row | None:
+        """Return the row `slug` if the owner may use it; else report an error."""
         rows: Any = model._default_manager
         # A tool of an inert import is off until a person has looked at it.
         row: Row | None = (
@@ -311,24 +332,24 @@ class Import:
         )
         if row is None:
             word = model._meta.verbose_name
-            self.refuse(
-                path, f"There is no {word} {slug!r} in the file or in your hands."
+            self.add_error(
+                path, f"There is no {word} {slug!r} in the file or available to you."
             )
         return row
 
-    def put(
+    def store_row(
         self,
         model: type[Row],
         path: str,
-        entry: Entry,
+        entry: AgentFileEntry,
         fields: dict[str, Any],
         *,
         new: dict[str, Any] | None = None,
     ) -> Row | None:
-        """Make or update the row of `entry`; `new` is for a new one only."""
+        """Create or update the row of `entry`; `new` is for a new row only."""
         row = model._default_manager.filter(slug=entry.slug).first()
         if row is not None and row.owner_id != self.owner.pk:
-            self.refuse(f"{path}.slug", f"{entry.slug!r} belongs to another user.")
+            self.add_error(f"{path}.slug", f"{entry.slug!r} belongs to another user.")
             return None
         is_new = row is None
         if row is None:
@@ -336,62 +357,62 @@ class Import:
         wanted = {**fields, "archived_at": None}
         if entry.visibility is not None and not self.inert:
             wanted["visibility"] = entry.visibility
-        if not is_new and all(same(row, k, v) for k, v in wanted.items()):
+        if not is_new and all(has_same_value(row, k, v) for k, v in wanted.items()):
             return row
-        reached = row.reach if isinstance(row, Provider) else ()
+        reached = row.connection_settings if isinstance(row, Provider) else ()
         for name, value in wanted.items():
             setattr(row, name, value)
         if self.is_valid(path, row):
-            self.changes(path, str(model._meta.verbose_name), row, is_new=is_new)
+            self.note_change(path, str(model._meta.verbose_name), row, is_new=is_new)
             if isinstance(row, Tool):
                 save_tool(row, by=self.owner, note=NOTE)
             else:
                 if isinstance(row, Provider):
-                    row.forget_test(unless=reached)
+                    row.reset_test(unless=reached)
                 row.save()
         return row if row.pk else None
 
-    def changes(self, path: str, word: str, row: Owned, *, is_new: bool) -> None:
-        """Note what becomes of the row; an inert import changes nothing there is."""
+    def note_change(self, path: str, word: str, row: Owned, *, is_new: bool) -> None:
+        """Record a created or updated row; an inert import updates nothing."""
         said = f"{word} {row.slug}"
         if is_new:
             self.created.append(said)
         elif self.inert and said not in self.created:
-            self.refuse(
+            self.add_error(
                 f"{path}.slug",
-                f"You have a {word} {row.slug!r} that is different. "
-                "Give this one another slug in the file.",
+                f"You already have a different {word} {row.slug!r}. "
+                "Use another slug in the file.",
             )
         elif said not in [*self.created, *self.updated]:
             self.updated.append(said)
 
     def is_valid(self, path: str, row: Owned) -> bool:
-        """Note what the row's own fields refuse."""
+        """Validate the row's fields and report their errors."""
         try:
             row.clean_fields(exclude=["owner"])
         except ValidationError as error:
             for name, messages in error.message_dict.items():
-                self.refuse(f"{path}.{name}", " ".join(messages))
+                self.add_error(f"{path}.{name}", " ".join(messages))
             return False
         return True
 
-    def note(self, path: str, mistakes: Iterable[FieldError]) -> None:
-        """Note mistakes of one entry."""
+    def add_errors(self, path: str, mistakes: Iterable[FieldError]) -> None:
         for mistake in mistakes:
-            self.refuse(f"{path}.{mistake.field}", mistake.message)
+            self.add_error(f"{path}.{mistake.field}", mistake.message)
 
 
-Put = tuple[str, AgentEntry, Agent | None]
-"""An agent of the file with its place and its row, None where it was refused."""
+ImportedAgent = tuple[str, AgentEntry, Agent | None]
+"""An agent of the file with its path and its row, None if it was refused."""
 
 
-def called_first(agents: Sequence[Put]) -> list[Put]:
-    """Return `agents`, those that others call before their callers.
+def sort_callees_first(agents: Sequence[ImportedAgent]) -> list[ImportedAgent]:
+    """Return `agents`, called agents before their callers.
 
-    An agent's inputs, which its callers freeze, are those of its newest version.
+    The inputs of an agent, which its callers freeze, are those of its newest
+    version.
     """
     left = {entry.slug: (path, entry, row) for path, entry, row in agents}
-    ordered: list[Put] = []
+    ordered: list[ImportedAgent] = []
 
     def take(slug: str) -> None:
         found = left.pop(slug, None)
@@ -405,8 +426,7 @@ def called_first(agents: Sequence[Put]) -> list[Put]:
     return ordered
 
 
-def same(row: Owned, name: str, value: Any) -> bool:
-    """Whether the row has this value already."""
+def has_same_value(row: Owned, name: str, value: Any) -> bool:
     there = getattr(row, name)
     if isinstance(row, Agent) and name == "executor":
         try:
@@ -417,16 +437,16 @@ def same(row: Owned, name: str, value: Any) -> bool:
     return bool(there == value)
 
 
-def shape_of_use(use: AgentTool) -> tuple[Any, ...]:
-    """Return what makes two uses equal; their order counts, not their numbers."""
+def get_agent_tool_key(use: AgentTool) -> tuple[Any, ...]:
+    """Return what makes two uses equal."""
     return (use.tool_id, use.sub_agent_id, use.policy, use.overrides)
 
 
-def place_in_file(path: str, entry: AgentEntry, problem: Problem) -> str:
-    """Return where in the file a flaw of the frozen agent was written."""
+def find_path_in_file(path: str, entry: AgentEntry, problem: SpecProblem) -> str:
+    """Return the path in the file of a problem in the frozen agent."""
     parts = [int(p) if p.isdecimal() else p for p in problem.field.split(".")]
     if parts[:1] == ["tools"] and len(parts) > 1 and isinstance(parts[1], int):
-        # Denied tools are not in the frozen agent, so the file counts otherwise.
+        # Denied tools are not in the frozen agent, so indexes differ in the file.
         given = [i for i, use in enumerate(entry.tools) if use.policy != "deny"]
         return f"{path}.tools[{given[parts[1]]}]"
-    return f"{path}.{path_of(parts)}"
+    return f"{path}.{format_error_path(parts)}"

@@ -1,34 +1,36 @@
 """The format of agent files, version 1: providers, prompts, tools and agents.
 
-A file says how its definitions are: what it leaves out has the default written here.
-Secrets are never in it, and importing leaves them alone.
+Fields that a file omits have the defaults below. Files never contain secrets, and an
+import does not change them.
 """
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from runs.engine.kinds.registry import resolve_kind_name
 from runs.engine.types import ExecutorOptions, PromptMessage
-from tools.overrides import flaw_of_overrides
+from tools.definition.overrides import find_overrides_flaw
 from tools.spec import Approval, AtExpiry, Effect, OnError
 
 Slug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]{1,80}$")]
 Name = Annotated[str, Field(max_length=120)]
-Visibility = Literal["private", "groups", "everyone"]
-Policy = Literal["default", "allow", "ask", "deny"]
+KindName = Annotated[str, AfterValidator(resolve_kind_name)]
+EntryVisibility = Literal["private", "groups", "everyone"]
+ToolPolicyName = Literal["default", "allow", "ask", "deny"]
 
 
-class Entry(BaseModel):
-    """One definition; unknown fields are refused by name."""
+class AgentFileEntry(BaseModel):
+    """One definition; unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     slug: Slug
-    visibility: Visibility | None = None
-    """None leaves it as it is; a new one is private."""
+    visibility: EntryVisibility | None = None
+    """None keeps the visibility; a new definition is private."""
 
 
-class ProviderEntry(Entry):
+class ProviderEntry(AgentFileEntry):
     """A server that answers for models."""
 
     name: Name = ""
@@ -40,25 +42,24 @@ class ProviderEntry(Entry):
     stream: bool = True
 
 
-class PromptEntry(Entry):
-    """A prompt: one text, or chat messages."""
+class PromptEntry(AgentFileEntry):
+    """A prompt: one template or chat messages."""
 
     name: Name = ""
-    kind: str = "react"
+    kind: KindName = "react"
     template: str | None = None
     messages: tuple[PromptMessage, ...] | None = None
     partials: dict[str, str] = {}
 
     @model_validator(mode="after")
-    def check_text(self) -> "PromptEntry":
-        """A prompt without text, or with two, is a mistake."""
+    def check_template_or_messages(self) -> "PromptEntry":
         if (self.template is None) == (self.messages is None):
             raise ValueError("Give the prompt either a template or messages")
         return self
 
 
-class ToolEntry(Entry):
-    """A tool; function tools take what is left out from the registered function."""
+class ToolEntry(AgentFileEntry):
+    """A tool; function tools take omitted fields from the registered function."""
 
     name: str | None = None
     kind: str = "function"
@@ -77,12 +78,12 @@ class ToolEntry(Entry):
     output_limit: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = None
     hosts: tuple[str, ...] = ()
     credential: Slug | None = None
-    """Slug of one that is there; files hold no secrets."""
+    """Slug of an existing credential."""
     mcp_server: Slug | None = None
 
 
-class ToolUse(BaseModel):
-    """A tool, or another agent, in the hands of an agent; a bare slug is short for it.
+class ToolUseEntry(BaseModel):
+    """A tool or another agent that an agent uses; a tool's slug is short for it.
 
     `tools: [add, {tool: get-user, policy: ask}]`
     """
@@ -91,34 +92,33 @@ class ToolUse(BaseModel):
 
     tool: Slug | None = None
     agent: Slug | None = None
-    policy: Policy = "default"
+    policy: ToolPolicyName = "default"
     overrides: dict[str, Any] = {}
 
     @model_validator(mode="after")
-    def check_one(self) -> "ToolUse":
-        """Exactly one thing is used."""
+    def check_tool_or_agent(self) -> "ToolUseEntry":
         if (self.tool is None) == (self.agent is None):
             raise ValueError("Name either a tool or an agent")
-        if flaw := flaw_of_overrides(self.overrides):
+        if flaw := find_overrides_flaw(self.overrides):
             raise ValueError(f"overrides.{flaw.rstrip('.')}")
         if self.agent is not None and "effect" in self.overrides:
             raise ValueError(
-                "overrides.effect: Only a tool has one; an agent's tools do"
+                "overrides.effect: Only tools have an effect, agents do not"
             )
         return self
 
 
-class AgentEntry(Entry):
-    """An agent; without a prompt it has the one of its kind."""
+class AgentEntry(AgentFileEntry):
+    """An agent; without a prompt it uses the one of its kind."""
 
     name: Name = ""
     description: str = ""
-    kind: str = "tool-calling"
+    kind: KindName = "tool-calling"
     provider: Slug
     model: Annotated[str, Field(max_length=200)]
     parameters: dict[str, Any] = {}
     prompt: Slug | None = None
-    tools: tuple[ToolUse, ...] = ()
+    tools: tuple[ToolUseEntry, ...] = ()
     executor: ExecutorOptions = ExecutorOptions()
     memory: bool = False
 

@@ -1,4 +1,4 @@
-"""The text of agent files: YAML or JSON, read with limits, and written."""
+"""Agent files as text: parse YAML or JSON within limits, and write YAML."""
 
 import json
 import re
@@ -7,100 +7,106 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from runs.services.agentfile import AgentFile
+from runs.services.agentfile.schema import AgentFile
 from runs.services.errors import FieldError, RunsError
-from tools.storable import flaw_of_scalar
-from tools.text_flaw import TWICE, flaw_of_text
+from tools.text.parse_errors import DUPLICATE_KEY, describe_text_error
+from tools.text.storable import find_scalar_flaw
 
-LONGEST = 500_000
+MAX_FILE_CHARS = 500_000
 """Characters of a file."""
-MOST_VALUES = 50_000
-"""Values in a file, aliases counted as often as they are used."""
-DEEPEST = 60
+MAX_FILE_VALUES = 50_000
+"""Values in a file; aliases count each time they are used."""
+MAX_FILE_DEPTH = 60
 
-ODD_LINE_ENDS = "\x85\u2028\u2029"
-"""Line ends to YAML only, which would read them as a space."""
+YAML_ONLY_LINE_BREAKS = "\x85\u2028\u2029"
+"""Line breaks in YAML only, which would be read as a space."""
 
 
 UNION_TAGS = {"bool", "str"}
-"""What pydantic puts into the place of an error where a field takes either."""
+"""What pydantic adds to the location of an error in a union."""
 
 
 class AgentFileRefused(RunsError):
-    """An agent file has mistakes; each is named with its place in the file."""
+    """An agent file has errors, each with its path in the file."""
 
     def __init__(self, errors: list[FieldError]) -> None:
         self.errors = errors
         super().__init__("\n".join(f"{e.field}: {e.message}" for e in errors))
 
 
-class Loader(yaml.SafeLoader):
-    """YAML with the plain values of JSON only: no dates, no `yes`, no merge keys."""
+class AgentFileLoader(yaml.SafeLoader):
+    """YAML with the scalar types of JSON only: no dates, no `yes`, no merge keys."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """Refuse a key that is there twice, of which one would be lost."""
+        """Refuse a duplicate key: one value would be lost."""
         keys = [key.value for key, _ in node.value if isinstance(key.value, str)]
         if len(set(keys)) < len(keys):
             twice = next(key for key in keys if keys.count(key) > 1)
             raise yaml.MarkedYAMLError(
-                problem=f"{twice!r} {TWICE}", problem_mark=node.start_mark
+                problem=f"{twice!r} {DUPLICATE_KEY}", problem_mark=node.start_mark
             )
         return super().construct_mapping(node, deep)
 
     def flatten_mapping(self, node: Any) -> None:
-        """Leave merge keys alone: they could blow a small file up."""
+        """Ignore merge keys: they could expand a small file to a huge one."""
 
 
-class Dumper(yaml.SafeDumper):
-    """Writes what `Loader` reads: quotes exactly what it would take for no text."""
+class AgentFileDumper(yaml.SafeDumper):
+    """Quotes exactly the strings that `AgentFileLoader` would read as another type."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 
     def ignore_aliases(self, _: Any) -> bool:
-        """Write equal things twice, as a person would."""
+        """Repeat equal values instead of writing aliases."""
         return True
 
 
-NUMBER = list("-0123456789")
-for _yaml in (Loader, Dumper):
+NUMBER_FIRST_CHARS = list("-0123456789")
+for _yaml in (AgentFileLoader, AgentFileDumper):
     for _tag, _pattern, _first in (
         ("bool", r"true|false", list("tf")),
         ("null", r"null|~|", ["n", "~", ""]),
-        ("int", r"-?(0|[1-9][0-9]*)", NUMBER),
-        ("float", r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", NUMBER),
+        ("int", r"-?(0|[1-9][0-9]*)", NUMBER_FIRST_CHARS),
+        (
+            "float",
+            r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?",
+            NUMBER_FIRST_CHARS,
+        ),
     ):
         _yaml.add_implicit_resolver(
             f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern})\Z"), _first
         )
 
 
-def _text_with_lines(dumper: Dumper, text: str) -> yaml.ScalarNode:
-    """Write texts of several lines as a block; YAML's odd line ends are escaped."""
+def _represent_str(dumper: AgentFileDumper, text: str) -> yaml.ScalarNode:
+    """Write multi-line strings as a block and escape YAML's own line breaks."""
     style = "|" if "\n" in text else None
-    if any(end in text for end in ODD_LINE_ENDS):
+    if any(end in text for end in YAML_ONLY_LINE_BREAKS):
         style = '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-Dumper.add_representer(str, _text_with_lines)
+AgentFileDumper.add_representer(str, _represent_str)
 
 
-def read_agentfile(text: str) -> AgentFile:
-    """Return what `text` says; raise `AgentFileRefused` with every mistake."""
-    found = plain_values(text)
+def parse_agentfile(text: str) -> AgentFile:
+    """Return the parsed file; raise `AgentFileRefused` with every error."""
+    found = parse_within_limits(text)
     if not isinstance(found, dict):
-        raise _refused("file", "This is no agent file: it must begin `agentfile: 1`.")
-    spell_out(found)
+        raise _build_refusal(
+            "file", "This is not an agent file: it must begin with `agentfile: 1`."
+        )
+    expand_tool_shorthand(found)
     try:
         return AgentFile.model_validate_json(json.dumps(found), strict=True)
     except ValidationError as error:
-        raise AgentFileRefused(mistakes_in(error)) from None
+        raise AgentFileRefused(build_field_errors(error)) from None
 
 
-def write_agentfile(file: AgentFile) -> str:
-    """Return `file` as YAML, without what has its default."""
+def render_agentfile(file: AgentFile) -> str:
+    """Return `file` as YAML, without default values."""
     shape = {"agentfile": 1, **file.model_dump(mode="json", exclude_defaults=True)}
     for agent in shape.get("agents", ()):
         agent["tools"] = [
@@ -110,68 +116,78 @@ def write_agentfile(file: AgentFile) -> str:
         if not agent["tools"]:
             del agent["tools"]
     return yaml.dump(
-        shape, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=88
+        shape, Dumper=AgentFileDumper, sort_keys=False, allow_unicode=True, width=88
     )
 
 
-def plain_values(text: str) -> Any:
-    """Parse the text; raise `AgentFileRefused` where it is too much or no YAML."""
-    if len(text) > LONGEST:
-        raise _refused("file", f"The file is longer than {LONGEST} characters.")
+def parse_within_limits(text: str) -> Any:
+    """Parse the text; raise `AgentFileRefused` if it is too large or not valid."""
+    if len(text) > MAX_FILE_CHARS:
+        raise _build_refusal(
+            "file", f"The file is longer than {MAX_FILE_CHARS} characters."
+        )
     try:
-        found = parse(text)
-        measure(found, "file", [MOST_VALUES], DEEPEST)
+        found = parse_json_or_yaml(text)
+        check_value_limits(found, "file", [MAX_FILE_VALUES], MAX_FILE_DEPTH)
     except yaml.YAMLError as error:
-        place, told = flaw_of_text(text, error)
-        raise _refused(place, f"{told[0].upper()}{told[1:]}.") from None
+        place, told = describe_text_error(text, error)
+        raise _build_refusal(place, f"{told[0].upper()}{told[1:]}.") from None
     except (RecursionError, ValueError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else error
-        raise _refused("file", f"It cannot be read: {why}.") from None
+        raise _build_refusal("file", f"The file cannot be read: {why}.") from None
     return found
 
 
-def parse(text: str) -> Any:
-    """Return the values in `text`, which is JSON where it looks like it, else YAML."""
+def parse_json_or_yaml(text: str) -> Any:
+    """Parse as JSON if the text looks like it, else as YAML."""
     if text.lstrip().startswith("{"):
         try:
-            return json.loads(text, object_pairs_hook=once)
+            return json.loads(text, object_pairs_hook=reject_duplicate_keys)
         except json.JSONDecodeError:
-            pass  # YAML has such braces too, and tells mistakes by line
-    return yaml.load(text, Loader=Loader)  # noqa: S506  # a SafeLoader with fewer types
+            pass  # YAML has braces too, and its errors name the line
+    return yaml.load(text, Loader=AgentFileLoader)  # noqa: S506  # a SafeLoader with fewer types
 
 
-def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the JSON object; refuse a key that is there twice."""
+def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the JSON object; raise on a duplicate key."""
     shape = dict(pairs)
     if len(shape) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"{twice!r} {TWICE}")
+        raise ValueError(f"{twice!r} {DUPLICATE_KEY}")
     return shape
 
 
-def measure(value: Any, path: str, left: list[int], depth: int) -> None:
-    """Raise where there is too much, or a value that JSON or a database cannot hold."""
+def check_value_limits(value: Any, path: str, left: list[int], depth: int) -> None:
+    """Raise if there are too many values, or one that cannot be stored."""
     left[0] -= 1
     if left[0] < 0:
-        raise _refused("file", f"The file has more than {MOST_VALUES} values.")
+        raise _build_refusal(
+            "file", f"The file has more than {MAX_FILE_VALUES} values."
+        )
     if depth == 0:
-        raise _refused("file", f"The file is nested deeper than {DEEPEST} levels.")
+        raise _build_refusal(
+            "file", f"The file is nested deeper than {MAX_FILE_DEPTH} levels."
+        )
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
-                raise _refused(path, f"The key {key!r} is not a text. Quote it.")
-            measure(key, path, left, depth - 1)
-            measure(item, key if path == "file" else f"{path}.{key}", left, depth - 1)
+                raise _build_refusal(
+                    path, f"The key {key!r} is not a string. Quote it."
+                )
+            check_value_limits(key, path, left, depth - 1)
+            check_value_limits(
+                item, key if path == "file" else f"{path}.{key}", left, depth - 1
+            )
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            measure(item, f"{path}[{index}]", left, depth - 1)
-    elif (why := flaw_of_scalar(value)) is not None:
-        raise _refused(path, why)
+            check_value_limits(item, f"{path}[{index}]", left, depth - 1)
+    elif (why := find_scalar_flaw(value)) is not None:
+        raise _build_refusal(path, why)
 
 
-def spell_out(found: dict[str, Any]) -> None:
-    """Write `tools: [add]` of agents in full, in place."""
+def expand_tool_shorthand(found: dict[str, Any]) -> None:
+    """Expand `tools: [add]` of agents in place."""
     agents = found.get("agents")
     for agent in agents if isinstance(agents, list) else ():
         tools = agent.get("tools") if isinstance(agent, dict) else None
@@ -181,28 +197,29 @@ def spell_out(found: dict[str, Any]) -> None:
             ]
 
 
-def mistakes_in(error: ValidationError) -> list[FieldError]:
-    """Return each mistake with its place, as `agents[0].executor.max_iterations`."""
+def build_field_errors(error: ValidationError) -> list[FieldError]:
+    """Return each error with its path, as `agents[0].executor.max_iterations`."""
     found: dict[str, str] = {}
     for problem in error.errors(include_url=False, include_context=False):
         loc = [part for part in problem["loc"] if part not in UNION_TAGS]
-        found.setdefault(path_of(loc), sentence_of(problem["type"], problem["msg"]))
+        found.setdefault(
+            format_error_path(loc), format_field_error(problem["type"], problem["msg"])
+        )
     return [FieldError(path, message) for path, message in found.items()]
 
 
-def sentence_of(kind: str, message: str) -> str:
-    """Return what a person should read about one field of a file."""
+def format_field_error(kind: str, message: str) -> str:
+    """Return the message for one field of a file."""
     if kind == "extra_forbidden":
-        return "This field is not known."
+        return "Unknown field."
     if kind == "missing":
         return "This field is missing."
     if kind == "string_pattern_mismatch":
-        return "It must be 1 to 80 letters, digits, hyphens and underscores."
+        return "Use 1 to 80 letters, digits, hyphens and underscores."
     return message.removeprefix("Value error, ").rstrip(".") + "."
 
 
-def path_of(loc: "list[int | str]") -> str:
-    """Return the place in a file as a person writes it."""
+def format_error_path(loc: "list[int | str]") -> str:
     path = ""
     for part in loc:
         if isinstance(part, int):
@@ -212,5 +229,5 @@ def path_of(loc: "list[int | str]") -> str:
     return path or "file"
 
 
-def _refused(path: str, message: str) -> AgentFileRefused:
+def _build_refusal(path: str, message: str) -> AgentFileRefused:
     return AgentFileRefused([FieldError(path, message)])

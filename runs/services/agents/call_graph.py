@@ -1,22 +1,26 @@
-"""Agents that would call themselves: directly, or through the agents they call."""
+"""Which agents call which: an agent must not call itself."""
 
 from collections.abc import Iterable
 
+from django.contrib.auth.models import User
+
 from runs.models import Agent, AgentTool
-from runs.services.errors import AgentCircle
+from runs.models.agents import AgentQuerySet
+from runs.services.errors import AgentCycle
 
 
-def refuse_circle(agent: Agent, sub_agents: Iterable[int]) -> None:
-    """Raise `AgentCircle` where `agent` would come to call itself."""
-    names = circle_of(agent, sub_agents)
+def refuse_cycle(agent: Agent, sub_agents: Iterable[int]) -> None:
+    """Raise `AgentCycle` if `agent` would call itself."""
+    names = find_cycle(agent, sub_agents)
     if names:
-        raise AgentCircle(names)
+        raise AgentCycle(names)
 
 
-def circle_of(agent: Agent, sub_agents: Iterable[int]) -> tuple[str, ...]:
-    """Return the agents' names on the way back to `agent`; empty where there is none.
+def find_cycle(agent: Agent, sub_agents: Iterable[int]) -> tuple[str, ...]:
+    """Return the names of agents on the path back to `agent`; empty without a cycle.
 
-    `sub_agents` are what it is going to call. Denied ones count: a click allows them.
+    `sub_agents` are the agents it is going to call. Denied ones count, because one
+    click allows them.
     """
     if agent.pk is None:
         return ()
@@ -37,8 +41,8 @@ def circle_of(agent: Agent, sub_agents: Iterable[int]) -> tuple[str, ...]:
     return tuple(names[pk] for pk in reversed(way))
 
 
-def callers_of(agent: Agent) -> set[int]:
-    """Return the ids of all agents that call `agent`, at any depth, itself included."""
+def find_calling_agents(agent: Agent) -> set[int]:
+    """Return the ids of all agents that call `agent`, at any depth, and its own."""
     found = {agent.pk}
     fresh = found
     while fresh:
@@ -46,3 +50,10 @@ def callers_of(agent: Agent) -> set[int]:
         fresh = set(rows.values_list("agent_id", flat=True)) - found
         found = found | fresh
     return found
+
+
+def find_callable_agents(agent: Agent, user: User) -> AgentQuerySet:
+    """Return agents that `user` and the owner of `agent` may use, without cycles."""
+    theirs = Agent.objects.usable_by(agent.owner).values("pk")
+    mine = Agent.objects.usable_by(user).filter(pk__in=theirs)
+    return mine.exclude(pk__in=find_calling_agents(agent)).order_by("name")

@@ -1,13 +1,29 @@
-"""Copying a definition: the copy belongs to who made it, and nobody else sees it."""
+"""Archive and duplicate agents, prompts, tools and providers."""
 
 from typing import TypeVar
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils import timezone
 
 from runs.models import Agent, PromptTemplate, Provider
-from runs.services.own_prompt import is_own, own_slug
+from runs.services.spec.inline_prompt import get_inline_prompt_slug, is_inline_prompt
 from tools.ownership import Owned, Visibility
+
+
+def archive_definition(thing: Owned) -> None:
+    """Hide `thing` from lists and choices; its runs stay."""
+    _set_archived(thing, away=True)
+
+
+def unarchive_definition(thing: Owned) -> None:
+    _set_archived(thing, away=False)
+
+
+def _set_archived(thing: Owned, *, away: bool) -> None:
+    thing.archived_at = timezone.now() if away else None
+    thing.save(update_fields=["archived_at", "updated_at"])
+
 
 D = TypeVar("D", bound=Owned)
 
@@ -16,8 +32,8 @@ D = TypeVar("D", bound=Owned)
 def duplicate_definition(thing: D, *, by: User) -> D:
     """Return a private copy of `thing` that belongs to `by`.
 
-    An agent's copy has the same tools and its own instructions; secrets of a provider
-    are copied only for its owner.
+    An agent's copy has the same tools and its own instructions; secrets of a
+    provider are copied only for its owner.
     """
     copy = type(thing)._default_manager.get(pk=thing.pk)
     copy.pk, copy.slug, copy.archived_at = None, "", None
@@ -28,21 +44,21 @@ def duplicate_definition(thing: D, *, by: User) -> D:
         copy.sealed_key = copy.sealed_headers = ""  # type: ignore[attr-defined]
         copy.key_env = ""  # type: ignore[attr-defined]
     if isinstance(copy, Provider):
-        copy.forget_test()
+        copy.reset_test()
     copy.save()
     if isinstance(copy, Agent) and isinstance(thing, Agent):
-        _copy_rest(thing, copy)
+        _copy_tools_and_prompt(thing, copy)
     return copy
 
 
-def _copy_rest(agent: Agent, copy: Agent) -> None:
+def _copy_tools_and_prompt(agent: Agent, copy: Agent) -> None:
     for use in agent.uses.all():
         use.pk, use.agent = None, copy
         use._state.adding = True
         use.save()
-    if agent.prompt is not None and is_own(agent.prompt, agent):
+    if agent.prompt is not None and is_inline_prompt(agent.prompt, agent):
         own = PromptTemplate.objects.get(pk=agent.prompt.pk)
-        own.pk, own.slug = None, own_slug(copy)
+        own.pk, own.slug = None, get_inline_prompt_slug(copy)
         own._state.adding = True
         own.owner, own.name = copy.owner, f"Instructions of {copy.name}"[:120]
         own.save()

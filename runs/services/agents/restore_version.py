@@ -1,29 +1,34 @@
-"""Putting a published version back into the draft; runs go on using what they use."""
+"""Restore a published version as the draft; runs keep using what they use."""
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from runs.models import Agent, AgentTool, AgentVersion, PromptTemplate, Provider
-from runs.services.definition import Definition, Use, definition_of_version
-from runs.services.find_circle import circle_of
-from runs.services.freeze_agent import prompt_spec_of
-from runs.services.own_prompt import (
-    fields_of,
-    instructions_in,
-    own_slug,
-    prompt_with_kind,
+from runs.services.agents.call_graph import find_cycle
+from runs.services.spec.definition import (
+    AgentDefinition,
+    ToolBinding,
+    get_version_definition,
+)
+from runs.services.spec.freeze import build_prompt_spec
+from runs.services.spec.inline_prompt import (
+    build_prompt_for_kind,
+    extract_instructions,
+    get_inline_prompt_slug,
+    get_prompt_fields,
 )
 from tools.models import Tool
 
 
 @transaction.atomic
 def restore_version(version: AgentVersion, *, by: User) -> list[str]:
-    """Make the draft what `version` was; return a sentence for what could not be.
+    """Restore the draft from `version`; return a message for each failed part.
 
-    What is gone, or may not be used by `by` any more, stays as the draft has it.
+    What was deleted, or what `by` may no longer use, stays as the draft has it.
     """
     agent = Agent.objects.select_for_update().get(pk=version.agent_id)
-    old = definition_of_version(version)
+    old = get_version_definition(version)
     said = _restore_model(agent, old, by)
     agent.description, agent.kind = old.description, old.kind
     agent.parameters, agent.executor = old.parameters, old.executor
@@ -33,33 +38,38 @@ def restore_version(version: AgentVersion, *, by: User) -> list[str]:
     return said + _restore_uses(agent, old, by)
 
 
-def _restore_model(agent: Agent, old: Definition, by: User) -> list[str]:
+def _restore_model(agent: Agent, old: AgentDefinition, by: User) -> list[str]:
     known = Provider.objects.usable_by(by).filter(pk=old.provider).exists()
     if not known and old.provider != agent.provider_id:
         return [
-            f"Its provider cannot be used any more, so the model is still "
-            f"{agent.model} of {agent.provider}."
+            _(
+                "You can no longer use the provider of this version. The draft keeps "
+                "the model %(model)s of %(provider)s."
+            )
+            % {"model": agent.model, "provider": agent.provider}
         ]
     agent.provider_id, agent.model = old.provider, old.model
     return []
 
 
-def _restore_prompt(agent: Agent, old: Definition, version: AgentVersion) -> list[str]:
+def _restore_prompt(
+    agent: Agent, old: AgentDefinition, version: AgentVersion
+) -> list[str]:
     if old.words is None:
         agent.prompt = None
         return []
     if old.source == "library":
         row = PromptTemplate.objects.filter(pk=old.prompt or 0).first()
-        if row is not None and prompt_spec_of(row) == old.words:
+        if row is not None and build_prompt_spec(row) == old.words:
             agent.prompt = row
             return []
-    fields = fields_of(old.words)
+    fields = get_prompt_fields(old.words)
     kept = PromptTemplate(kind=old.prompt_kind or old.kind, **fields)
-    if prompt_with_kind(kept.kind, instructions_in(kept)) == old.words:
+    if build_prompt_for_kind(kept.kind, extract_instructions(kept)) == old.words:
         shared = {"owner": agent.owner, "visibility": agent.visibility}
         name = f"Instructions of {agent.name}"[:120]
-        agent.prompt, _ = PromptTemplate.objects.update_or_create(
-            slug=own_slug(agent),
+        agent.prompt, _created = PromptTemplate.objects.update_or_create(
+            slug=get_inline_prompt_slug(agent),
             defaults={**shared, "name": name, "kind": kept.kind, **fields},
         )
         return []
@@ -67,14 +77,20 @@ def _restore_prompt(agent: Agent, old: Definition, version: AgentVersion) -> lis
     kept.name = f"{agent.name}, version {version.number}"[-120:]
     kept.save()
     agent.prompt = kept
-    return [f"Its prompt has changed since, so its words are now {kept.name!r}."]
+    return [
+        _(
+            "The prompt has changed since this version was published. Its old text is "
+            'now the prompt "%(name)s".'
+        )
+        % {"name": kept.name}
+    ]
 
 
-def _restore_uses(agent: Agent, old: Definition, by: User) -> list[str]:
+def _restore_uses(agent: Agent, old: AgentDefinition, by: User) -> list[str]:
     there = {(use.tool_id, use.sub_agent_id) for use in agent.uses.all()}
     may = [use for use in old.uses if _may_use(use, agent, by, there)]
     agent.uses.all().delete()
-    for place, use in enumerate(may):  # one by one, for the audit log follows each
+    for place, use in enumerate(may):  # one by one: the audit log records each
         AgentTool.objects.create(
             agent=agent,
             tool_id=use.tool,
@@ -84,14 +100,14 @@ def _restore_uses(agent: Agent, old: Definition, by: User) -> list[str]:
             overrides=use.overrides,
         )
     return [
-        f"{use.name} cannot be used any more and is left out."
+        _("You can no longer use %(name)s, so it was left out.") % {"name": use.name}
         for use in old.uses
         if use not in may
     ]
 
 
 def _may_use(
-    use: Use, agent: Agent, by: User, there: set[tuple[int | None, int | None]]
+    use: ToolBinding, agent: Agent, by: User, there: set[tuple[int | None, int | None]]
 ) -> bool:
     if (use.tool, use.sub_agent) in there:
         return True
@@ -99,4 +115,4 @@ def _may_use(
         return Tool.objects.usable_by(by).filter(pk=use.tool).exists()
     others = Agent.objects.usable_by(by).exclude(pk=agent.pk)
     known = others.filter(pk=use.sub_agent or 0).exists()
-    return known and not circle_of(agent, [use.sub_agent or 0])
+    return known and not find_cycle(agent, [use.sub_agent or 0])

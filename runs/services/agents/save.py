@@ -1,4 +1,4 @@
-"""Saving an agent with its tools and instructions: all of it, or nothing."""
+"""Save an agent with its tools and instructions in one transaction."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -6,24 +6,28 @@ from typing import NamedTuple
 from django.db import transaction
 from django.db.models import Q
 
-from runs.engine.kinds.registry import KINDS
+from runs.engine.kinds.registry import AGENT_KINDS
 from runs.models import Agent, AgentTool, PromptTemplate
-from runs.services.editing_spell import editing
-from runs.services.errors import DraftMoved
-from runs.services.find_circle import refuse_circle
-from runs.services.own_prompt import fields_of, own_slug, prompt_with
+from runs.services.agents.call_graph import refuse_cycle
+from runs.services.agents.edit_sessions import edit_session
+from runs.services.errors import DraftConflict
+from runs.services.spec.inline_prompt import (
+    build_prompt_with_instructions,
+    get_inline_prompt_slug,
+    get_prompt_fields,
+)
 
 
-class ToolUse(NamedTuple):
-    """A tool, or another agent, in the hands of an agent: exactly one of the two."""
+class ToolAssignment(NamedTuple):
+    """A tool or another agent that an agent uses: exactly one of the two."""
 
     tool_id: int | None
     policy: str
     sub_agent_id: int | None = None
 
 
-def token_of(agent: Agent) -> str:
-    """Return what names this state of the draft; each save makes another."""
+def get_draft_token(agent: Agent) -> str:
+    """Return a token for this state of the draft; each save changes it."""
     return agent.updated_at.isoformat() if agent.pk else ""
 
 
@@ -31,50 +35,51 @@ def token_of(agent: Agent) -> str:
 def save_agent(
     agent: Agent,
     *,
-    uses: Sequence[ToolUse],
+    uses: Sequence[ToolAssignment],
     instructions: str | None,
     seen: str | None = None,
 ) -> Agent:
-    """Store `agent`; `instructions` None keeps the template it was given.
+    """Store `agent`; `instructions` None keeps its prompt.
 
-    With `seen`, the token of the draft that was edited, a later one is never
-    overwritten: raises `DraftMoved`. Raises `AgentCircle` where it would come to call
-    itself.
+    With `seen`, the token of the edited draft, a later draft is never overwritten:
+    raises `DraftConflict`. Raises `AgentCycle` if it would call itself.
     """
-    refuse_circle(agent, [use.sub_agent_id for use in uses if use.sub_agent_id])
+    refuse_cycle(agent, [use.sub_agent_id for use in uses if use.sub_agent_id])
     if agent.pk:
         stored = Agent.objects.select_for_update().get(pk=agent.pk)
-        if seen is not None and token_of(stored) != seen:
-            raise DraftMoved
-    with editing(agent):
+        if seen is not None and get_draft_token(stored) != seen:
+            raise DraftConflict
+    with edit_session(agent):
         if instructions is not None:
-            if not agent.pk:  # its own prompt is named by its number
+            if not agent.pk:  # its own prompt is named after its id
                 agent.prompt = None
                 agent.save()
-            agent.prompt = _own_prompt(agent, instructions)
+            agent.prompt = _save_inline_prompt(agent, instructions)
         agent.save()
     _save_uses(agent, uses)
     return agent
 
 
-def _own_prompt(agent: Agent, instructions: str) -> PromptTemplate | None:
-    """Write the agent's own prompt; none where the kind's is meant."""
+def _save_inline_prompt(agent: Agent, instructions: str) -> PromptTemplate | None:
+    """Save the agent's own prompt; None if it uses the prompt of its kind."""
     if not instructions.strip():
         return None
     prompt, _ = PromptTemplate.objects.update_or_create(
-        slug=own_slug(agent),
+        slug=get_inline_prompt_slug(agent),
         defaults={
             "owner": agent.owner,
             "visibility": agent.visibility,
             "name": f"Instructions of {agent.name}"[:120],
             "kind": agent.kind,
-            **fields_of(prompt_with(KINDS[agent.kind], instructions)),
+            **get_prompt_fields(
+                build_prompt_with_instructions(AGENT_KINDS[agent.kind], instructions)
+            ),
         },
     )
     return prompt
 
 
-def _save_uses(agent: Agent, uses: Sequence[ToolUse]) -> None:
+def _save_uses(agent: Agent, uses: Sequence[ToolAssignment]) -> None:
     tools = [use.tool_id for use in uses if use.tool_id]
     agents = [use.sub_agent_id for use in uses if use.sub_agent_id]
     agent.uses.exclude(Q(tool__in=tools) | Q(sub_agent__in=agents)).delete()

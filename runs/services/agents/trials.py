@@ -1,4 +1,4 @@
-"""Starting tests of an agent: a turn of a test chat, or several runs side by side."""
+"""Start test runs of an agent: a test chat, or several runs side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,29 +8,28 @@ from django.db import transaction
 
 from runs.engine.types import AgentSpec
 from runs.models import Agent, AgentVersion, Conversation, Provider, Run
-from runs.services.freeze_agent import (
+from runs.services.runs.start import FrozenAgent, start_run
+from runs.services.spec.freeze import (
     freeze_agent,
-    refuse_flaws,
-    spec_of,
-    spec_row,
+    get_model_prices,
+    validate_spec,
     variables_of_spec,
 )
-from runs.services.prices_of import prices_of
-from runs.services.start_run import Frozen, start_run
+from runs.store.specs import get_or_create_spec, load_spec
 
 
 @dataclass(frozen=True)
-class Contender:
-    """One column: the draft or a version, with its own model or another one."""
+class TrialVariant:
+    """One column: the draft or a version, perhaps with another model."""
 
     version: AgentVersion | None = None
     provider: Provider | None = None
-    """With `model`; None for the model it has."""
+    """Set together with `model`; None keeps the agent's model."""
     model: str = ""
 
 
 @transaction.atomic
-def start_test_turn(
+def start_test_chat_run(
     agent: Agent, *, by: User, inputs: dict[str, str], talk: Conversation | None
 ) -> Run:
     """Return a test run of the draft in `talk`, or in a new test chat.
@@ -45,38 +44,42 @@ def start_test_turn(
 
 
 @transaction.atomic
-def start_side_by_side(
-    agent: Agent, *, by: User, inputs: dict[str, str], contenders: Sequence[Contender]
+def start_comparison(
+    agent: Agent,
+    *,
+    by: User,
+    inputs: dict[str, str],
+    contenders: Sequence[TrialVariant],
 ) -> list[Run]:
-    """Return a test run of each contender with the same inputs; all of them, or none.
+    """Return a test run of each variant with the same inputs; all of them, or none.
 
-    Each gets the inputs that its prompt asks for. Raises what `start_run` raises.
+    Each gets the inputs that its prompt has. Raises what `start_run` raises.
     """
     runs = []
     for one in contenders:
-        frozen = freeze_contender(agent, one)
+        frozen = freeze_variant(agent, one)
         names = variables_of_spec(frozen.spec)
         given = {name: inputs[name] for name in names if name in inputs}
         runs.append(start_run(agent, by=by, inputs=given, is_test=True, frozen=frozen))
     return runs
 
 
-def freeze_contender(agent: Agent, one: Contender) -> Frozen:
-    """Return what a run of `one` is made of; raise `SpecRefused` where it cannot run.
+def freeze_variant(agent: Agent, one: TrialVariant) -> FrozenAgent:
+    """Return what a run of `one` runs; raise `SpecRefused` if it cannot run.
 
-    With another model it is no run of the version any more, but of a draft of it.
+    With another model it is no longer a run of the version, but of a draft of it.
     """
     if one.version is not None and one.provider is None:
-        return Frozen(spec_of(one.version.spec), one.version.spec, one.version)
-    spec = spec_of(one.version.spec) if one.version else freeze_agent(agent)
+        return FrozenAgent(load_spec(one.version.spec), one.version.spec, one.version)
+    spec = load_spec(one.version.spec) if one.version else freeze_agent(agent)
     if one.provider is not None:
-        spec = with_model(spec, one.provider, one.model)
-    refuse_flaws(spec)
-    return Frozen(spec, spec_row(spec), None)
+        spec = replace_model(spec, one.provider, one.model)
+    validate_spec(spec)
+    return FrozenAgent(spec, get_or_create_spec(spec), None)
 
 
-def with_model(spec: AgentSpec, provider: Provider, model: str) -> AgentSpec:
-    """Return `spec` with another model, its parameters kept."""
+def replace_model(spec: AgentSpec, provider: Provider, model: str) -> AgentSpec:
+    """Return `spec` with another model and the same parameters."""
     settings = spec.model.model_copy(
         update={
             "model": model,
@@ -85,4 +88,6 @@ def with_model(spec: AgentSpec, provider: Provider, model: str) -> AgentSpec:
             "stream": provider.stream,
         }
     )
-    return spec.model_copy(update={"model": settings, "prices": prices_of(settings)})
+    return spec.model_copy(
+        update={"model": settings, "prices": get_model_prices(settings)}
+    )

@@ -1,55 +1,55 @@
-"""Doing what was announced for the case that nobody answers in time."""
+"""Expire approvals that nobody answered in time."""
 
 from django.db import transaction
 from django.db.models.functions import Now
 
 from runs.models import AgentStep, Decision, Run
-from runs.services.close_question import close_question, go_on, lock_run
-from runs.services.end_run import close_steps
+from runs.services.approvals.answer import apply_decision, close_decision, lock_run
 from runs.services.errors import AlreadyDecided
-from runs.services.move import move
+from runs.services.runs.end import close_open_steps
+from runs.store.transitions import transition
 
-EXPIRED = "Nobody answered in time whether this call may run, so it was not run."
-AT_ONCE = 100
+EXPIRED_OBSERVATION = "Nobody approved this call in time, so it was not made."
+APPROVALS_PER_SWEEP = 100
 
 
-def expire_questions() -> int:
-    """Close the questions whose time is over; return how many."""
+def expire_approvals() -> int:
+    """Close the decisions that are past due; return how many."""
     due = Decision.objects.open().filter(expires_at__lte=Now())
-    rows = due.select_related("step__run").order_by("expires_at")[:AT_ONCE]
-    return sum(expire_question(decision) for decision in rows)
+    rows = due.select_related("step__run").order_by("expires_at")[:APPROVALS_PER_SWEEP]
+    return sum(expire_approval(decision) for decision in rows)
 
 
-REJECTED = {
+EXPIRED_STEP_COLUMNS = {
     "status": AgentStep.Status.REJECTED,
-    "observation": EXPIRED,
+    "observation": EXPIRED_OBSERVATION,
     "elapsed": 0.0,
 }
 
 
-def expire_question(decision: Decision) -> bool:
-    """Do what was announced for the case that nobody answers; False if somebody did."""
+def expire_approval(decision: Decision) -> bool:
+    """Apply the configured default; False if somebody answered meanwhile."""
     try:
         with transaction.atomic():
             lock_run(decision.step.run)
             if decision.at_expiry == Decision.AtExpiry.STOP:
-                _stop(decision)
+                _stop_expired_run(decision)
             else:
-                close_question(decision, Decision.Answer.EXPIRED, by=None, reason="")
-                go_on(decision, REJECTED)
+                close_decision(decision, Decision.Answer.EXPIRED, by=None, reason="")
+                apply_decision(decision, EXPIRED_STEP_COLUMNS)
     except AlreadyDecided:
         return False
     return True
 
 
-def _stop(decision: Decision) -> None:
+def _stop_expired_run(decision: Decision) -> None:
     run = decision.step.run
-    close_question(decision, Decision.Answer.EXPIRED, by=None, reason="")
-    moved = move(
+    close_decision(decision, Decision.Answer.EXPIRED, by=None, reason="")
+    moved = transition(
         run,
-        to=Run.Status.STOPPED,
+        to=Run.Status.LIMIT_REACHED,
         only_from=(Run.Status.AWAITING_APPROVAL,),
         stop_reason=Run.StopReason.EXPIRED,
     )
     if moved:
-        close_steps(run)
+        close_open_steps(run)

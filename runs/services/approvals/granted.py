@@ -1,4 +1,4 @@
-"""Whether a call may run: a yes there is, and that it is for just this call."""
+"""Whether a call may run: it has an approval, and for exactly this call."""
 
 import json
 from collections.abc import Sequence
@@ -7,39 +7,41 @@ from typing import NamedTuple
 from django.db.models.functions import Now
 
 from runs.models import AgentStep, Allowance, Decision, Run
-from runs.services.ask_person import (
-    Asking,
-    approvers_of,
-    call_of,
+from runs.services.approvals.request import (
+    PendingCall,
+    describe_call,
     digest_of_call,
-    read_inputs,
+    find_approvers_by_tool,
+    reload_tool_inputs,
 )
-from runs.services.commits import raise_seq
-from runs.services.held import Held
-from runs.services.move import announce
+from runs.store.claims import ClaimedRun
+from runs.store.commits import increment_seq
+from runs.store.transitions import notify_run_changed
 
 Status, Answer = AgentStep.Status, Decision.Answer
 
-NOT_WHAT_WAS_APPROVED = (
-    "The call that would run is not the one a person approved, so it was not run."
+APPROVED_CALL_CHANGED = (
+    "The call differs from the one a person approved, so it was not made."
 )
 
 
-class Yes(NamedTuple):
-    """A person's yes to one step."""
+class GrantedApproval(NamedTuple):
+    """A person's approval of one step."""
 
-    is_for_this_call: bool
-    edited: str = ""
-    """What the model is told where the person changed the arguments."""
+    matches_approved_call: bool
+    edit_note: str = ""
+    """What the model reads if a person edited the arguments."""
 
 
-def allow_alike(run: Run, held: Held, asking: Sequence[Asking]) -> None:
-    """Approve those steps whose tool a person has allowed for the whole run.
+def apply_allowances(
+    run: Run, claim: ClaimedRun, asking: Sequence[PendingCall]
+) -> None:
+    """Approve the steps whose tool a person has allowed for the whole run.
 
     Each gets an answered decision that names the allowance. In a transaction of the
-    caller, which also holds off whoever takes the allowance back at this moment.
+    caller, which also blocks a concurrent revocation.
     """
-    seq = raise_seq(held)
+    seq = increment_seq(claim)
     allowed = {
         row.tool: row for row in Allowance.objects.filter(run=run, revoked_at=None)
     }
@@ -47,11 +49,11 @@ def allow_alike(run: Run, held: Held, asking: Sequence[Asking]) -> None:
     asked = Decision.objects.open().filter(step__in=[one.step.pk for one in steps])
     has_question = set(asked.values_list("step_id", flat=True))
     steps = [one for one in steps if one.step.pk not in has_question]
-    approvers = approvers_of(steps)
-    read_inputs(steps)
+    approvers = find_approvers_by_tool(steps)
+    reload_tool_inputs(steps)
     for one in steps:
         allowance = allowed[one.step.tool]
-        shown = call_of(one.step.tool, one.step.tool_input, one.spec)
+        shown = describe_call(one.step.tool, one.step.tool_input, one.spec)
         digest = digest_of_call(shown)
         Decision.objects.create(
             step=one.step,
@@ -69,11 +71,11 @@ def allow_alike(run: Run, held: Held, asking: Sequence[Asking]) -> None:
         one.step.status, one.step.changed_seq = Status.PLANNED, seq
         one.step.save(update_fields=["status", "changed_seq"])
     if steps:
-        announce(run.pk)
+        notify_run_changed(run.pk)
 
 
-def yes_to(asking: Sequence[Asking]) -> dict[int, Yes]:
-    """Return the yes to each step that has one, by the step's key."""
+def find_granted_approvals(asking: Sequence[PendingCall]) -> dict[int, GrantedApproval]:
+    """Return the approval of each approved step, by the step's key."""
     rows = Decision.objects.filter(
         step__in=[one.step.pk for one in asking],
         question=Decision.Question.APPROVAL,
@@ -81,19 +83,19 @@ def yes_to(asking: Sequence[Asking]) -> dict[int, Yes]:
     )
     newest = {row.step_id: row for row in rows.order_by("pk")}
     return {
-        one.step.pk: _yes(one, newest[one.step.pk])
+        one.step.pk: _build_granted_approval(one, newest[one.step.pk])
         for one in asking
         if one.step.pk in newest
     }
 
 
-def _yes(one: Asking, decision: Decision) -> Yes:
-    call = call_of(one.step.tool, one.step.tool_input, one.spec)
+def _build_granted_approval(one: PendingCall, decision: Decision) -> GrantedApproval:
+    call = describe_call(one.step.tool, one.step.tool_input, one.spec)
     is_same = digest_of_call(call) == decision.runs_digest
     if decision.edited_input is None:
-        return Yes(is_same)
+        return GrantedApproval(is_same)
     ran = json.dumps(one.step.tool_input, ensure_ascii=False)
     told = f"A person changed the arguments of this call. It ran with {ran}."
     if decision.reason:
         told = f"{told} Their note: {decision.reason}"
-    return Yes(is_same, told)
+    return GrantedApproval(is_same, told)

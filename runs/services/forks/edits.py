@@ -1,10 +1,12 @@
-"""What a person changes where a fork parts from its run, and the spec it makes."""
+"""What a fork changes of its run, and the spec that results."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from runs.engine.kinds.registry import KINDS
-from runs.engine.prompts import input_variables_of
+from django.utils.translation import gettext as _
+
+from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.prompts import input_variables_of_prompt
 from runs.engine.types import (
     AgentSpec,
     ExecutorOptions,
@@ -14,10 +16,10 @@ from runs.engine.types import (
 )
 from runs.models import Run
 from runs.services.errors import FieldError, SpecRefused
-from runs.services.freeze_agent import refuse_flaws, variables_of_spec
-from runs.services.start_run import checked_inputs
+from runs.services.runs.start import validate_inputs
+from runs.services.spec.freeze import validate_spec, variables_of_spec
+from tools.definition.freeze import is_approval_enforced
 from tools.models import Tool
-from tools.services.tool_spec_of import must_ask
 from tools.spec import ToolSpec
 
 
@@ -26,25 +28,25 @@ class ForkEdits:
     """Each field that is None stays as it was in the run."""
 
     inputs: dict[str, str] | None = None
-    """Values of variables that are new; the others stay."""
+    """New values of variables; the others stay."""
     prompt: PromptSpec | None = None
     model: ModelSettings | None = None
     tools: tuple[ToolSpec, ...] | None = None
     limits: dict[str, Any] = field(default_factory=dict)
-    """Fields of `ExecutorOptions` that are new."""
+    """New values of fields of `ExecutorOptions`."""
     reply_text: str | None = None
     """With `reply_calls`, the reply in place of the model's."""
     reply_calls: tuple[ToolCall, ...] = ()
     observation: str | None = None
-    """What the model is told in place of the tool's result."""
+    """What the model reads in place of the tool's result."""
     has_failed: bool = False
     """Whether that observation counts as an error."""
     calls_again: bool = False
     """Whether the tool is called again instead of reusing its result."""
 
     @property
-    def words(self) -> list[str]:
-        """What was changed, for the record."""
+    def changed_fields(self) -> list[str]:
+        """Names of the edits, for the run's row."""
         changed = {
             "inputs": self.inputs is not None,
             "prompt": self.prompt is not None,
@@ -58,59 +60,65 @@ class ForkEdits:
         return [word for word, is_so in changed.items() if is_so]
 
     @property
-    def need_the_agent(self) -> bool:
-        """Whether only who may change the agent may do this."""
-        return bool({"prompt", "model", "tools", "reply"} & set(self.words))
+    def needs_edit_permission(self) -> bool:
+        """Whether only users who can edit the agent may do this."""
+        return bool({"prompt", "model", "tools", "reply"} & set(self.changed_fields))
 
 
-def edited_spec(spec: AgentSpec, edits: ForkEdits, *, run: Run) -> AgentSpec:
-    """Return `spec` with the edits; raise `SpecRefused`, each flaw at its field."""
+def build_edited_spec(spec: AgentSpec, edits: ForkEdits, *, run: Run) -> AgentSpec:
+    """Return `spec` with the edits; raise `SpecRefused`, each problem at its field."""
     changed: dict[str, Any] = {
         name: value
         for name in ("prompt", "model", "tools")
         if (value := getattr(edits, name)) is not None
     }
-    if edits.model is not None and differs(spec.model, edits.model):
+    if edits.model is not None and is_different_model(spec.model, edits.model):
         changed["prices"] = None
     if edits.limits:
         changed["executor"] = with_limits(spec.executor, edits.limits)
     new = spec.model_copy(update=changed)
-    refuse_flaws(new)
-    refuse_lifted_questions(edits)
-    prompt = new.prompt or KINDS[new.kind].prompt
+    validate_spec(new)
+    refuse_removed_approvals(edits)
+    prompt = new.prompt or AGENT_KINDS[new.kind].prompt
     given = {**run.inputs, **(edits.inputs or {})}
-    missing = [name for name in input_variables_of(prompt) if name not in given]
+    missing = [name for name in input_variables_of_prompt(prompt) if name not in given]
     if missing:
-        told = f"The run has no value for {{{missing[0]}}}. Give it one as an input."
+        told = _("The run has no value for {%(name)s}. Enter one under Inputs.") % {
+            "name": missing[0]
+        }
         raise SpecRefused([FieldError("prompt", told)])
     return new
 
 
-def refuse_lifted_questions(edits: ForkEdits) -> None:
-    """Raise `SpecRefused` for a tool that may run although it insists on a yes."""
+def refuse_removed_approvals(edits: ForkEdits) -> None:
+    """Raise `SpecRefused` if a tool that requires approval would run without."""
     allowed = {
         one.tool_id: one for one in edits.tools or () if one.tool_id and not one.asks
     }
     for tool in Tool.objects.filter(pk__in=allowed):
         one = allowed[tool.pk]
-        if must_ask(tool, effect=one.effect):
-            told = f"{one.name!r} must ask a person before each call: choose ask."
+        if is_approval_enforced(tool, effect=one.effect):
+            told = _('"%(tool)s" requires approval. Select "Ask" for this tool.') % {
+                "tool": one.name
+            }
             raise SpecRefused([FieldError("tools", told)])
 
 
-def edited_inputs(spec: AgentSpec, edits: ForkEdits, *, run: Run) -> dict[str, Any]:
-    """Return the inputs of the fork; raise `InputsRefused`, each flaw at its name."""
+def build_edited_inputs(
+    spec: AgentSpec, edits: ForkEdits, *, run: Run
+) -> dict[str, Any]:
+    """Return the inputs of the fork; raise `InputsRefused`, each problem by name."""
     old: dict[str, Any] = run.inputs
     if edits.inputs is None:
         return old
     given = {**old, **edits.inputs}
     names = {*variables_of_spec(spec), *edits.inputs}
     wanted = {name: value for name, value in given.items() if name in names}
-    return {**old, **checked_inputs(spec, wanted)}
+    return {**old, **validate_inputs(spec, wanted)}
 
 
-def differs(one: ModelSettings, other: ModelSettings) -> bool:
-    """Whether another model answers, so that other prices count."""
+def is_different_model(one: ModelSettings, other: ModelSettings) -> bool:
+    """Whether another model is used, so that other prices apply."""
     return (one.model, one.provider_id) != (other.model, other.provider_id)
 
 
@@ -119,5 +127,5 @@ def with_limits(options: ExecutorOptions, limits: dict[str, Any]) -> ExecutorOpt
     try:
         return ExecutorOptions.model_validate({**options.model_dump(), **limits})
     except ValueError as error:
-        told = f"A limit has a wrong value: {error}"
+        told = _("A limit is not valid: %(error)s") % {"error": error}
         raise SpecRefused([FieldError("executor", told)]) from None

@@ -1,28 +1,29 @@
-"""Where a fork parts from its run: what is kept before, and what may be changed."""
+"""Where a run is forked: what is kept before it, and what may be edited."""
 
 from dataclasses import dataclass
 
 from django.db.models import F
+from django.utils.translation import gettext as _
 
 from runs.models import AgentStep, ModelCall, Run
 from runs.services.errors import CannotFork
 
-MOST_ROWS = 2_000_000_000
+MAX_ROW = 2_000_000_000
 
 
 @dataclass(frozen=True)
 class ForkPoint:
-    """One row of a run, as the place to go on from."""
+    """One row of a run from which a fork continues."""
 
     run: Run
     row: int
     """The row's number on the run page, from 1."""
     number: int
-    """Number of the model call that is asked again, or whose step it is."""
+    """Number of the model call to repeat, or of the step's call."""
     at_index: int
     """How many steps there were when that call was made."""
     call: ModelCall | None = None
-    """None where the run ended before the model replied."""
+    """None if the run ended before the model replied."""
     step: AgentStep | None = None
 
     @property
@@ -32,7 +33,7 @@ class ForkPoint:
 
     @property
     def siblings(self) -> list[AgentStep]:
-        """All steps of the reply, where the row is one of them."""
+        """All steps of the reply, if the row is one of them."""
         if self.step is None:
             return []
         rows = AgentStep.objects.filter(run=self.run, model_call=self.call)
@@ -40,7 +41,7 @@ class ForkPoint:
 
     @property
     def open_siblings(self) -> list[AgentStep]:
-        """Other calls of the same reply that have no result; a fork runs them."""
+        """Other calls of the same reply without a result; a fork runs them."""
         return [
             row
             for row in self.siblings
@@ -48,10 +49,13 @@ class ForkPoint:
         ]
 
 
-def fork_point(run: Run, row: int) -> ForkPoint:
-    """Return the point at the row `row`; raise `CannotFork` where there is none."""
-    if not 0 < row < MOST_ROWS:
-        raise CannotFork(f"Run {run.pk} has no step {row} to fork at.")
+def load_fork_point(run: Run, row: int) -> ForkPoint:
+    """Return the point at the row `row`; raise `CannotFork` if there is none."""
+    if not 0 < row < MAX_ROW:
+        raise CannotFork(
+            _("Run %(run)s has no step %(step)s to fork from.")
+            % {"run": run.pk, "step": row}
+        )
     calls = ModelCall.objects.filter(run=run)
     call = calls.filter(number=row - 1 - F("at_index")).first()
     if call is not None:
@@ -64,26 +68,29 @@ def fork_point(run: Run, row: int) -> ForkPoint:
     if step is not None:
         asked = step.model_call
         return ForkPoint(run, row, asked.number, asked.at_index, asked, step)
-    if row == end_row(run) and may_go_on(run):
-        number = number_at_end(run)
+    if row == get_end_row(run) and can_fork_at_end(run):
+        number = get_end_call_number(run)
         return ForkPoint(run, row, number, run.next_index)
-    raise CannotFork(f"Run {run.pk} has no step {row} to fork at.")
+    raise CannotFork(
+        _("Run %(run)s has no step %(step)s to fork from.")
+        % {"run": run.pk, "step": row}
+    )
 
 
-def end_row(run: Run) -> int:
+def get_end_row(run: Run) -> int:
     """Return the number of the row after the last one."""
     return run.next_number + run.next_index + 1
 
 
-def may_go_on(run: Run) -> bool:
-    """Whether a fork can go on after the last row: the run ended without an answer."""
+def can_fork_at_end(run: Run) -> bool:
+    """Whether a fork can continue after the last row: the run has no answer."""
     return run.is_over and run.status != Run.Status.SUCCEEDED
 
 
-def number_at_end(run: Run) -> int:
-    """Return the number of the call to ask after the last step.
+def get_end_call_number(run: Run) -> int:
+    """Return the number of the call to make after the last step.
 
-    A last reply that led to no step led to the end, and is asked for anew.
+    A last reply without a step led to the end, and is requested again.
     """
     last = ModelCall.objects.filter(run=run).order_by("-number").first()
     led_nowhere = (

@@ -1,18 +1,18 @@
-"""What must hold of deliveries; `check_invariants` asks it with the rest."""
+"""Invariants of deliveries; `check_invariants` includes them."""
 
 from collections.abc import Iterator
 
 from django.db.models import F, Q
 
-from runs.models import Delivery, Event
+from runs.models import Delivery, WebhookEvent
 
 
-def deliveries_tell_what_happened() -> Iterator[str]:
-    """Tests are not told, and of the runs of other runs only that they need somebody.
+def deliveries_match_their_runs() -> Iterator[str]:
+    """Test runs have no deliveries; child runs only those that need a person.
 
-    What counts as delivered was taken by an answer that says so.
+    A delivered delivery had a successful response.
     """
-    needs = [Event.NEEDS_APPROVAL, Event.NEEDS_DECISION]
+    needs = [WebhookEvent.NEEDS_APPROVAL, WebhookEvent.NEEDS_DECISION]
     silent = Q(run__is_test=True) | Q(run__parent_step__isnull=False) & ~Q(
         event__in=needs
     )
@@ -22,7 +22,9 @@ def deliveries_tell_what_happened() -> Iterator[str]:
     early = Delivery.objects.filter(seq__gt=F("run__seq"))
     for pk, seq, run_id in early.values_list("pk", "seq", "run_id"):
         yield f"delivery {pk} tells of the seq {seq}, which run {run_id} has not yet"
-    taken = Q(answered__gte=200, answered__lt=300, attempts__gt=0, error="")
+    taken = Q(
+        response_status__gte=200, response_status__lt=300, attempts__gt=0, error=""
+    )
     odd = Delivery.objects.filter(~taken, status=Delivery.Status.DELIVERED)
-    for pk, answered in odd.values_list("pk", "answered"):
+    for pk, answered in odd.values_list("pk", "response_status"):
         yield f"delivery {pk} is delivered, but was answered {answered}"

@@ -1,4 +1,4 @@
-"""What must hold of schedules and their runs at every moment."""
+"""Invariants of schedules and their runs."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from runs.models import Run, Schedule
 
 
 def runs_fit_their_schedules() -> Iterator[str]:
-    """A run of a schedule is its owner's and its agent's, and was started by it."""
+    """A run of a schedule has its owner and its agent, and was started by it."""
     runs = Run.objects.filter(schedule__isnull=False).exclude(
         owner=F("schedule__owner"), agent=F("schedule__agent"), source="schedule"
     )

@@ -1,7 +1,7 @@
-"""What must hold of the rows of all runs at every moment, and what does not.
+"""Invariants of the rows of all runs, and violations of them.
 
-Each rule is one statement, so that it sees one moment also while workers write. Soak
-tests, `manage.py check_invariants` and people with doubts ask here.
+Each rule is one statement, so that it sees one moment even while workers write. Used by
+soak tests and `manage.py check_invariants`.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,32 +24,31 @@ from django.db.models import (
 from django.db.models.functions import Coalesce
 
 from runs.models import AgentStep, Decision, IdempotencyKey, ModelCall, Run
-from runs.models.runs import OVER, UNFINISHED
-from runs.services.check_deliveries import deliveries_tell_what_happened
-from runs.services.check_schedules import runs_fit_their_schedules
+from runs.models.runs import FINISHED_STATUSES, UNFINISHED_STATUSES
+from runs.services.health.check_deliveries import deliveries_match_their_runs
+from runs.services.health.check_schedules import runs_fit_their_schedules
 
 Step = AgentStep.Status
-PARKED = (Run.Status.AWAITING_APPROVAL, Run.Status.AWAITING_DECISION)
+AWAITING_PERSON_STATUSES = (Run.Status.AWAITING_APPROVAL, Run.Status.AWAITING_DECISION)
 
-TOLERANCE = Decimal("0.0001")
-"""Of sums of costs: SQLite adds floats."""
+COST_TOLERANCE = Decimal("0.0001")
+"""Tolerance of sums of costs: SQLite adds floats."""
 
 
 class Violation(NamedTuple):
     """A row that breaks a rule."""
 
     rule: str
-    what: str
+    message: str
 
     def __str__(self) -> str:
-        return f"{self.rule}: {self.what}"
+        return f"{self.rule}: {self.message}"
 
 
 Rule = Callable[[], Iterator[str]]
 
 
 def check_invariants() -> Iterator[Violation]:
-    """Yield every violation of every rule."""
     for rule in RULES:
         for what in rule():
             yield Violation(rule.__name__, what)
@@ -78,9 +77,9 @@ def calls_are_contiguous() -> Iterator[str]:
 
 def runs_that_are_over_have_no_open_steps() -> Iterator[str]:
     """When a run ends, each of its steps has ended."""
-    yield from steps_of(
+    yield from format_step_violations(
         AgentStep.objects.filter(
-            run__status__in=OVER,
+            run__status__in=FINISHED_STATUSES,
             status__in=[Step.PLANNED, Step.AWAITING_APPROVAL, Step.STARTED],
         ),
         "is {status}, but its run is {run__status}",
@@ -90,7 +89,7 @@ def runs_that_are_over_have_no_open_steps() -> Iterator[str]:
 
 def leases_are_of_running_runs_only() -> Iterator[str]:
     """A run has a lease exactly while it is running."""
-    yield from runs_of(
+    yield from format_run_violations(
         Run.objects.filter(
             Q(status="running", lease_until=None)
             | ~Q(status="running") & Q(lease_until__isnull=False)
@@ -101,8 +100,8 @@ def leases_are_of_running_runs_only() -> Iterator[str]:
 
 
 def running_runs_were_claimed() -> Iterator[str]:
-    """Who runs has been claimed: fence and start are set."""
-    yield from runs_of(
+    """A running run has been claimed: fence and start are set."""
+    yield from format_run_violations(
         Run.objects.filter(Q(fence=0) | Q(started_at=None), status="running"),
         "is running with the fence {fence}, started at {started_at}",
         "fence",
@@ -111,18 +110,18 @@ def running_runs_were_claimed() -> Iterator[str]:
 
 
 def answered_steps_have_an_outcome() -> Iterator[str]:
-    """The model gets an observation for each answered step, and only for those.
+    """Exactly the answered steps have an observation.
 
-    A tool may answer with an empty text; a refusal always has words.
+    The result of a tool may be empty; a refusal always has text.
     """
-    yield from steps_of(
+    yield from format_step_violations(
         AgentStep.objects.filter(
             Q(status__in=AgentStep.ANSWERED, elapsed=None)
             | Q(status__in=[Step.REJECTED, Step.SKIPPED], observation="")
         ),
         "is {status} without an outcome",
     )
-    yield from steps_of(
+    yield from format_step_violations(
         AgentStep.objects.exclude(status__in=AgentStep.ANSWERED).exclude(
             observation=""
         ),
@@ -131,8 +130,8 @@ def answered_steps_have_an_outcome() -> Iterator[str]:
 
 
 def started_steps_were_counted() -> Iterator[str]:
-    """A step that runs, or ran, has its attempt and its start on record."""
-    yield from steps_of(
+    """A step that runs, or ran, has an attempt and a start time."""
+    yield from format_step_violations(
         AgentStep.objects.filter(
             Q(attempts=0) | Q(started_at=None), status=Step.STARTED
         ),
@@ -142,12 +141,12 @@ def started_steps_were_counted() -> Iterator[str]:
     )
 
 
-def side_effects_run_again_only_when_told() -> Iterator[str]:
-    """A call with a side effect is made once, and once more for each person's retry."""
+def side_effects_repeat_only_on_retry() -> Iterator[str]:
+    """A side effect is called once, plus once for each retry by a person."""
     rows = AgentStep.objects.filter(effect="side_effect", attempts__gt=1).annotate(
         retries=Count("decisions", filter=Q(decisions__answer=Decision.Answer.RETRY))
     )
-    yield from steps_of(
+    yield from format_step_violations(
         rows.filter(attempts__gt=F("retries") + 1),
         "was made {attempts} times, {retries} of them by a person's retry",
         "attempts",
@@ -156,8 +155,8 @@ def side_effects_run_again_only_when_told() -> Iterator[str]:
 
 
 def steps_belong_to_the_call_that_asked() -> Iterator[str]:
-    """A step and its model call are of one run and one round."""
-    yield from steps_of(
+    """A step and its model call belong to one run and one round."""
+    yield from format_step_violations(
         AgentStep.objects.exclude(
             model_call__run=F("run"),
             model_call__round=F("round"),
@@ -169,9 +168,9 @@ def steps_belong_to_the_call_that_asked() -> Iterator[str]:
 
 
 def seq_is_the_highest_number() -> Iterator[str]:
-    """No row of a run is stamped later than the run itself."""
+    """No row of a run has a higher seq than the run."""
     for name in ("steps__changed_seq", "calls__changed_seq", "attempts__created_seq"):
-        yield from runs_of(
+        yield from format_run_violations(
             Run.objects.annotate(top=Max(name)).filter(top__gt=F("seq")),
             f"has the seq {{seq}}, but {name} goes up to {{top}}",
             "seq",
@@ -185,19 +184,19 @@ def seq_is_the_highest_number() -> Iterator[str]:
 
 
 def usage_adds_up() -> Iterator[str]:
-    """A run's counters are the sums of its calls and of its children that are over.
+    """A run's counters are the sums of its calls and its ended children.
 
-    Forks did not pay for copies.
+    Forks do not pay for copies.
     """
     own = Q(calls__is_copied=False)
     rows = Run.objects.annotate(
-        n=Count("calls", filter=own) + Coalesce(of_children("model_calls"), 0),
+        n=Count("calls", filter=own) + Coalesce(sum_over_children("model_calls"), 0),
         went_in=Coalesce(Sum("calls__input_tokens", filter=own), 0)
-        + Coalesce(of_children("input_tokens"), 0),
+        + Coalesce(sum_over_children("input_tokens"), 0),
         came_out=Coalesce(Sum("calls__output_tokens", filter=own), 0)
-        + Coalesce(of_children("output_tokens"), 0),
+        + Coalesce(sum_over_children("output_tokens"), 0),
     )
-    yield from runs_of(
+    yield from format_run_violations(
         rows.exclude(
             model_calls=F("n"), input_tokens=F("went_in"), output_tokens=F("came_out")
         ),
@@ -208,11 +207,13 @@ def usage_adds_up() -> Iterator[str]:
     )
     zero = Value(Decimal(0), output_field=DecimalField())
     paid = Run.objects.annotate(
-        paid=Coalesce(Sum("calls__cost"), zero) + Coalesce(of_children("cost"), zero)
+        paid=Coalesce(Sum("calls__cost"), zero)
+        + Coalesce(sum_over_children("cost"), zero)
     )
-    yield from runs_of(
+    yield from format_run_violations(
         paid.filter(
-            Q(paid__gt=F("cost") + TOLERANCE) | Q(paid__lt=F("cost") - TOLERANCE)
+            Q(paid__gt=F("cost") + COST_TOLERANCE)
+            | Q(paid__lt=F("cost") - COST_TOLERANCE)
         ),
         "cost {cost}, its model calls and children {paid}",
         "cost",
@@ -220,28 +221,34 @@ def usage_adds_up() -> Iterator[str]:
     )
 
 
-def of_children(name: str) -> Subquery:
-    """Return the sum of a counter over a run's children that are over."""
-    rows = Run.objects.filter(parent_step__run=OuterRef("pk"), status__in=OVER)
+def sum_over_children(name: str) -> Subquery:
+    """Return the sum of a counter over a run's ended children."""
+    rows = Run.objects.filter(
+        parent_step__run=OuterRef("pk"), status__in=FINISHED_STATUSES
+    )
     sums = rows.order_by().values("parent_step__run").annotate(sum=Sum(name))
     return Subquery(sums.values("sum"))
 
 
-def parked_runs_ask_something() -> Iterator[str]:
-    """Who waits for a person has an open question of that kind."""
-    for status, question in zip(PARKED, Decision.Question, strict=True):
+def awaiting_runs_have_an_open_decision() -> Iterator[str]:
+    """A run that waits for a person has an open decision of that kind."""
+    for status, question in zip(
+        AWAITING_PERSON_STATUSES, Decision.Question, strict=True
+    ):
         asked = Decision.objects.filter(
             step__run=OuterRef("pk"), question=question, answer=""
         )
-        yield from runs_of(
+        yield from format_run_violations(
             Run.objects.filter(~Exists(asked), status=status),
             "is {status}, but asks nothing",
         )
 
 
-def open_questions_are_of_parked_runs() -> Iterator[str]:
-    """Nobody is asked about a run that does not wait for the answer."""
-    rows = Decision.objects.filter(answer="").exclude(step__run__status__in=PARKED)
+def open_decisions_belong_to_awaiting_runs() -> Iterator[str]:
+    """An open decision belongs to a run that waits for it."""
+    rows = Decision.objects.filter(answer="").exclude(
+        step__run__status__in=AWAITING_PERSON_STATUSES
+    )
     for pk, run_id, status in rows.values_list(
         "pk", "step__run_id", "step__run__status"
     ):
@@ -258,69 +265,75 @@ def answers_have_a_time() -> Iterator[str]:
 
 
 def waiting_runs_wait_for_something() -> Iterator[str]:
-    """Who waits has a time to go on, or a child that is not over."""
-    child = Run.objects.filter(parent_step__run=OuterRef("pk"), status__in=UNFINISHED)
-    yield from runs_of(
-        Run.objects.filter(~Exists(child), status="waiting", not_before=None),
+    """A waiting run has a retry time or an unfinished child."""
+    child = Run.objects.filter(
+        parent_step__run=OuterRef("pk"), status__in=UNFINISHED_STATUSES
+    )
+    yield from format_run_violations(
+        Run.objects.filter(~Exists(child), status="waiting", available_at=None),
         "is waiting for nothing",
     )
 
 
 def children_belong_to_their_steps() -> Iterator[str]:
-    """A step waits for its child, which is the parent's owner's and came after it.
+    """A step waits for its child, which has the parent's owner and came after it.
 
-    So no run can be above itself, and nothing was answered before its child was over.
+    So no run is its own ancestor, and no step is answered before its child has
+    ended.
     """
-    yield from runs_of(
+    yield from format_run_violations(
         Run.objects.filter(parent_step__isnull=False).exclude(
             owner=F("parent_step__run__owner"), pk__gt=F("parent_step__run")
         ),
         "is a child of run {parent_step__run}, of another owner or younger",
         "parent_step__run",
     )
-    yield from runs_of(
+    yield from format_run_violations(
         Run.objects.filter(
-            parent_step__status__in=AgentStep.ANSWERED, status__in=UNFINISHED
+            parent_step__status__in=AgentStep.ANSWERED, status__in=UNFINISHED_STATUSES
         ),
         "is {status}, but the step that asked for it is answered",
     )
-    yield from steps_of(
+    yield from format_step_violations(
         AgentStep.objects.filter(
-            run__status="waiting", run__not_before=None, status=Step.STARTED, child=None
+            run__status="waiting",
+            run__available_at=None,
+            status=Step.STARTED,
+            child=None,
         ),
         "is {status} without a child, and its run waits for children",
     )
 
 
 def children_end_with_their_parents() -> Iterator[str]:
-    """When a run is over, its children are, or have been told to."""
-    yield from runs_of(
+    """When a run has ended, its children have ended or were asked to."""
+    yield from format_run_violations(
         Run.objects.filter(
-            status__in=UNFINISHED,
-            parent_step__run__status__in=OVER,
+            status__in=UNFINISHED_STATUSES,
+            parent_step__run__status__in=FINISHED_STATUSES,
             cancel_requested_at=None,
         ),
         "is {status}, but its parent is {parent_step__run__status}",
         "parent_step__run__status",
     )
-    yield from runs_of(
+    yield from format_run_violations(
         Run.objects.filter(parent_step__isnull=False).exclude(source="parent"),
         "has a parent, but was started {source}",
         "source",
     )
 
 
-def ends_say_why() -> Iterator[str]:
-    """Stopped runs have a reason, failed ones an error, and no others have."""
-    yield from runs_of(
+def ended_runs_have_a_reason() -> Iterator[str]:
+    """Runs at a limit have a reason, failed ones an error, and no others do."""
+    yield from format_run_violations(
         Run.objects.filter(
-            Q(status="stopped", stop_reason="")
-            | ~Q(status="stopped") & ~Q(stop_reason="")
+            Q(status="limit_reached", stop_reason="")
+            | ~Q(status="limit_reached") & ~Q(stop_reason="")
         ),
         "is {status} with the reason {stop_reason!r}",
         "stop_reason",
     )
-    yield from runs_of(
+    yield from format_run_violations(
         Run.objects.filter(
             Q(status="failed") & (Q(error_code="") | Q(error_message=""))
             | ~Q(status="failed") & ~Q(error_code="")
@@ -328,18 +341,18 @@ def ends_say_why() -> Iterator[str]:
         "is {status} with the error {error_code!r}",
         "error_code",
     )
-    yield from runs_of(
-        Run.objects.filter(status="cancelled", cancel_requested_at=None),
-        "is cancelled, but nobody asked for it",
+    yield from format_run_violations(
+        Run.objects.filter(status="canceled", cancel_requested_at=None),
+        "is canceled, but nobody asked for it",
     )
 
 
 def ends_come_after_starts() -> Iterator[str]:
-    """A run is over exactly when it has an end, which is not before its start."""
-    yield from runs_of(
+    """Exactly the ended runs have an end, which is not before their start."""
+    yield from format_run_violations(
         Run.objects.filter(
-            Q(status__in=OVER, ended_at=None)
-            | Q(status__in=UNFINISHED, ended_at__isnull=False)
+            Q(status__in=FINISHED_STATUSES, ended_at=None)
+            | Q(status__in=UNFINISHED_STATUSES, ended_at__isnull=False)
             | Q(ended_at__lt=F("started_at"))
         ),
         "is {status}, started at {started_at}, ended at {ended_at}",
@@ -349,8 +362,8 @@ def ends_come_after_starts() -> Iterator[str]:
 
 
 def runs_fit_their_agents() -> Iterator[str]:
-    """Version and conversation of a run are those of its agent."""
-    yield from runs_of(
+    """Version and conversation of a run belong to its agent."""
+    yield from format_run_violations(
         Run.objects.filter(
             ~Q(version=None) & ~Q(version__agent=F("agent"))
             | ~Q(conversation=None) & ~Q(conversation__agent=F("agent"))
@@ -364,14 +377,18 @@ def runs_fit_their_agents() -> Iterator[str]:
         yield f"idempotency key {pk} is of another user than its run {run_id}"
 
 
-def runs_of(rows: "QuerySet[Run]", what: str, *names: str) -> Iterator[str]:
-    """Yield a sentence for each run, `what` being filled in with its columns."""
+def format_run_violations(
+    rows: "QuerySet[Run]", what: str, *names: str
+) -> Iterator[str]:
+    """Yield a message for each run: `what` with its columns filled in."""
     for row in rows.values("pk", "status", *names).order_by("pk"):
         yield f"run {row['pk']} {what.format(**row)}"
 
 
-def steps_of(rows: "QuerySet[AgentStep]", what: str, *names: str) -> Iterator[str]:
-    """Yield a sentence for each step, `what` being filled in with its columns."""
+def format_step_violations(
+    rows: "QuerySet[AgentStep]", what: str, *names: str
+) -> Iterator[str]:
+    """Yield a message for each step: `what` with its columns filled in."""
     for row in rows.values("run_id", "index", "status", *names).order_by(
         "run", "index"
     ):
@@ -386,19 +403,19 @@ RULES: tuple[Rule, ...] = (
     running_runs_were_claimed,
     answered_steps_have_an_outcome,
     started_steps_were_counted,
-    side_effects_run_again_only_when_told,
+    side_effects_repeat_only_on_retry,
     steps_belong_to_the_call_that_asked,
     seq_is_the_highest_number,
     usage_adds_up,
-    parked_runs_ask_something,
-    open_questions_are_of_parked_runs,
+    awaiting_runs_have_an_open_decision,
+    open_decisions_belong_to_awaiting_runs,
     answers_have_a_time,
     waiting_runs_wait_for_something,
     children_belong_to_their_steps,
     children_end_with_their_parents,
-    ends_say_why,
+    ended_runs_have_a_reason,
     ends_come_after_starts,
     runs_fit_their_agents,
-    deliveries_tell_what_happened,
+    deliveries_match_their_runs,
     runs_fit_their_schedules,
 )

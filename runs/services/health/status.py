@@ -1,4 +1,4 @@
-"""What works here: the database takes writes, the broker answers, workers live."""
+"""System health: the database accepts writes, the broker responds, workers run."""
 
 import logging
 import time
@@ -14,23 +14,23 @@ from redis.retry import Retry
 
 from runs.models import Worker
 
-LONGEST_MS = 400
-"""What each of the checks may take; all of them together stay below a second."""
+CHECK_TIMEOUT_MS = 400
+"""Timeout of each check; all of them together stay below a second."""
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Part:
-    """Whether one part works, and how fast it answered, in milliseconds."""
+class ComponentHealth:
+    """Whether one component works, and its response time in milliseconds."""
 
     ok: bool
     ms: float
 
 
 @dataclass(frozen=True)
-class WorkerAge:
-    """One worker process and the seconds since its last sign of life."""
+class LiveWorker:
+    """One worker process and the seconds since its last heartbeat."""
 
     age: float
     running: int
@@ -38,22 +38,22 @@ class WorkerAge:
 
 
 @dataclass(frozen=True)
-class Health:
-    """All parts at one moment."""
+class SystemHealth:
+    """All components at one moment."""
 
-    database: Part
-    broker: Part
-    workers: tuple[WorkerAge, ...]
-    """Those that live; a worker that stopped or fell silent is not among them."""
+    database: ComponentHealth
+    broker: ComponentHealth
+    workers: tuple[LiveWorker, ...]
+    """Live workers only."""
 
     @property
     def degraded(self) -> list[str]:
-        """What is missing though pages work and runs are accepted."""
+        """What is missing although pages work and runs are accepted."""
         missing = [] if self.broker.ok else ["broker"]
         return missing if self.workers else [*missing, "worker"]
 
-    def shape(self) -> dict[str, Any]:
-        """Return what `/healthz` says; no names or addresses, it is public."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the body of `/healthz`; public, so without names or addresses."""
         status = "degraded" if self.degraded else "ok"
         return {
             "status": status if self.database.ok else "down",
@@ -67,35 +67,35 @@ class Health:
         }
 
 
-def check_health() -> Health:
-    """Look at every part once; never raise."""
+def check_health() -> SystemHealth:
+    """Check every component once; never raise."""
     database = check_database()
-    workers = live_workers() if database.ok else ()
-    return Health(database=database, broker=check_broker(), workers=workers)
+    workers = find_live_workers() if database.ok else ()
+    return SystemHealth(database=database, broker=check_broker(), workers=workers)
 
 
-def check_database() -> Part:
-    """Take the way of a write that changes nothing."""
+def check_database() -> ComponentHealth:
+    """Execute a write that changes nothing."""
     started = time.monotonic()
     try:
         with transaction.atomic():
             if connection.vendor == "postgresql":
                 with connection.cursor() as cursor:
-                    cursor.execute(f"SET LOCAL statement_timeout = {LONGEST_MS}")
-            # Refused by a read-only server or file, though no row is that one.
+                    cursor.execute(f"SET LOCAL statement_timeout = {CHECK_TIMEOUT_MS}")
+            # Refused by a read-only server or file, although no row matches.
             Worker.objects.filter(pk=-1).update(running=0)
     except DatabaseError as error:
-        logger.warning("The database takes no writes: %s", error)
-        return Part(False, milliseconds_since(started))
-    return Part(True, milliseconds_since(started))
+        logger.warning("The database does not accept writes: %s", error)
+        return ComponentHealth(False, milliseconds_since(started))
+    return ComponentHealth(True, milliseconds_since(started))
 
 
-def live_workers() -> tuple[WorkerAge, ...]:
+def find_live_workers() -> tuple[LiveWorker, ...]:
     """Return the workers with a heartbeat within one lease, by the database's clock."""
     rows = Worker.objects.filter(stopped_at=None).annotate(now=Now())
     try:
         found = [
-            WorkerAge(
+            LiveWorker(
                 age=round((row.now - row.last_heartbeat).total_seconds(), 1),
                 running=row.running,
                 threads=row.threads,
@@ -108,22 +108,22 @@ def live_workers() -> tuple[WorkerAge, ...]:
     return tuple(one for one in found if one.age <= settings.LEASE_SECONDS)
 
 
-def check_broker() -> Part:
-    """Ask Redis for a sign of life."""
+def check_broker() -> ComponentHealth:
+    """Ping Redis."""
     started = time.monotonic()
     client = redis.Redis.from_url(
         settings.REDIS_URL,
-        socket_timeout=LONGEST_MS / 2000,
-        socket_connect_timeout=LONGEST_MS / 2000,
+        socket_timeout=CHECK_TIMEOUT_MS / 2000,
+        socket_connect_timeout=CHECK_TIMEOUT_MS / 2000,
         retry=Retry(NoBackoff(), 0),
     )
     try:
         with client:
             client.ping()
     except (redis.RedisError, OSError) as error:
-        logger.warning("The broker does not answer: %s", error)
-        return Part(False, milliseconds_since(started))
-    return Part(True, milliseconds_since(started))
+        logger.warning("The broker does not respond: %s", error)
+        return ComponentHealth(False, milliseconds_since(started))
+    return ComponentHealth(True, milliseconds_since(started))
 
 
 def milliseconds_since(started: float) -> float:

@@ -1,4 +1,4 @@
-"""Whether anybody works: what every page says at its top."""
+"""Whether workers are running: the banner of every page."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,24 +12,24 @@ from runs.models import Run, Worker
 
 @dataclass(frozen=True)
 class WorkerHealth:
-    """Workers alive now, and what waits for them."""
+    """Live workers, and the runs that wait for them."""
 
     workers: int
     running: int
     queued: int
     oldest_wait: float | None
     """Seconds the oldest queued run has waited."""
-    last_seen: datetime | None
+    last_heartbeat_at: datetime | None
     """The newest heartbeat of any worker, dead ones included."""
 
     @property
     def alive(self) -> bool:
-        """Whether any worker shows signs of life."""
+        """Whether any worker has a recent heartbeat."""
         return self.workers > 0
 
 
-def worker_health() -> WorkerHealth:
-    """Return the state of the workers, from two small queries."""
+def get_worker_health() -> WorkerHealth:
+    """Return the state of the workers, with two small queries."""
     now = timezone.now()
     limit = now - timedelta(seconds=settings.LEASE_SECONDS)
     newest = Worker.objects.values_list("last_heartbeat", "stopped_at")[:100]
@@ -47,5 +47,5 @@ def worker_health() -> WorkerHealth:
         running=counts["running"],
         queued=counts["queued"],
         oldest_wait=(now - oldest).total_seconds() if oldest else None,
-        last_seen=beats[0][0] if beats else None,
+        last_heartbeat_at=beats[0][0] if beats else None,
     )

@@ -1,7 +1,7 @@
-"""Trying prompts alone: each column is a run of a bare agent, in the background.
+"""Try prompts in the playground: each column is a run of a bare agent.
 
-So a call of the playground goes through the same code as any other, has its limits and
-its record, survives a restart, and never holds a thread of the web server.
+So a playground call uses the same code as any other, has its limits and its record,
+survives a restart, and never blocks a thread of the web server.
 """
 
 from collections.abc import Sequence
@@ -19,19 +19,19 @@ from runs.engine.types import (
     PromptSpec,
 )
 from runs.models import Agent, Provider, Run
-from runs.services.freeze_agent import refuse_flaws, spec_row, variables_of_spec
-from runs.services.prices_of import prices_of
-from runs.services.start_run import Frozen, start_run
+from runs.services.runs.start import FrozenAgent, start_run
+from runs.services.spec.freeze import get_model_prices, validate_spec, variables_of_spec
+from runs.store.specs import get_or_create_spec
 
-SECONDS = 300.0
-"""After which a call is cut off."""
+TIMEOUT_SECONDS = 300.0
+"""Timeout of a call."""
 KIND = "tool-calling"
-"""Without tools it adds nothing to the messages, and takes the reply as it is."""
+"""Without tools it adds nothing to the messages and returns the reply unchanged."""
 
 
 @dataclass(frozen=True)
-class PromptTry:
-    """One column: messages with variables, and the model that gets them."""
+class PromptTrial:
+    """One column: messages with variables, and the model that receives them."""
 
     messages: tuple[PromptMessage, ...]
     provider: Provider
@@ -40,27 +40,27 @@ class PromptTry:
 
 
 @transaction.atomic
-def try_prompts(
-    tries: Sequence[PromptTry], *, by: User, inputs: dict[str, str]
+def start_prompt_trials(
+    tries: Sequence[PromptTrial], *, by: User, inputs: dict[str, str]
 ) -> list[Run]:
     """Return a test run for each column; all of them, or none.
 
-    Each gets the values of the variables it has. Raises what `start_run` raises.
+    Each gets the values of its variables. Raises what `start_run` raises.
     """
     runs = []
     for one in tries:
-        agent = playground_of(by, one.provider)
-        spec = spec_of_try(one)
-        refuse_flaws(spec)
+        agent = get_playground_agent(by, one.provider)
+        spec = build_trial_spec(one)
+        validate_spec(spec)
         names = variables_of_spec(spec)
         given = {name: inputs[name] for name in names if name in inputs}
-        frozen = Frozen(spec, spec_row(spec), None)
+        frozen = FrozenAgent(spec, get_or_create_spec(spec), None)
         runs.append(start_run(agent, by=by, inputs=given, is_test=True, frozen=frozen))
     return runs
 
 
-def spec_of_try(one: PromptTry) -> AgentSpec:
-    """Return what a run of one column is made of: one round, without tools."""
+def build_trial_spec(one: PromptTrial) -> AgentSpec:
+    """Return the spec of one column: one round, without tools."""
     model = ModelSettings(
         model=one.model,
         provider=one.provider.slug,
@@ -74,21 +74,23 @@ def spec_of_try(one: PromptTry) -> AgentSpec:
         prompt=PromptSpec(messages=one.messages),
         model=model,
         executor=ExecutorOptions(
-            max_iterations=1, max_execution_time=SECONDS, handle_parsing_errors=False
+            max_iterations=1,
+            max_execution_time=TIMEOUT_SECONDS,
+            handle_parsing_errors=False,
         ),
-        prices=prices_of(model),
+        prices=get_model_prices(model),
     )
 
 
-def playground_of(user: User, provider: Provider) -> Agent:
-    """Return the bare agent of a person; it only lends its name to the runs."""
+def get_playground_agent(user: User, provider: Provider) -> Agent:
+    """Return the bare agent of a user, to which the runs belong."""
     found = Agent.objects.filter(owner=user, is_playground=True).order_by("pk").first()
     if found is not None:
         return found
     return Agent.objects.create(
         owner=user,
         name="Playground",
-        description="Prompts tried alone.",
+        description="Runs prompts of the playground.",
         is_playground=True,
         provider=provider,
         model=provider.default_model,

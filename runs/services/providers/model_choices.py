@@ -1,4 +1,4 @@
-"""All models one may use, of all providers, for a choice in one field."""
+"""The models of all providers a user may use, for one select field."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 
 from runs.models import Provider, ProviderModel
 
-MOST = 300
+MAX_CHOICES = 300
 
 
 class ModelChoice(NamedTuple):
@@ -18,24 +18,23 @@ class ModelChoice(NamedTuple):
 
     @property
     def key(self) -> str:
-        """What a form sends: the provider's number and the model's name."""
+        """The value in a form: the provider's id and the model's name."""
         return f"{self.provider.pk}:{self.model}"
 
     @property
     def title(self) -> str:
-        """How the choice reads."""
         return f"{self.provider} · {self.model}"
 
 
-def model_choices(user: User) -> list[ModelChoice]:
-    """Return the known models of every provider one may use, the default one first."""
+def list_model_choices(user: User) -> list[ModelChoice]:
+    """Return the known models of every usable provider, default models first."""
     providers = list(Provider.objects.usable_by(user).order_by("name"))
     rows = ProviderModel.objects.filter(provider__in=providers).order_by("name")
     known: dict[int, list[str]] = {
         provider.pk: [provider.default_model] if provider.default_model else []
         for provider in providers
     }
-    for pk, name in rows.values_list("provider", "name")[:MOST]:
+    for pk, name in rows.values_list("provider", "name")[:MAX_CHOICES]:
         known[pk].append(name)
     return [
         ModelChoice(provider, name)
@@ -44,6 +43,5 @@ def model_choices(user: User) -> list[ModelChoice]:
     ]
 
 
-def model_of(choices: Iterable[ModelChoice], key: str) -> ModelChoice | None:
-    """Return the choice of that key."""
+def find_model_choice(choices: Iterable[ModelChoice], key: str) -> ModelChoice | None:
     return next((one for one in choices if one.key == key), None)

@@ -1,4 +1,4 @@
-"""What a provider's server tells of its models, kept for forms, costs and limits."""
+"""Store what a provider reports about its models, for forms, costs and limits."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,19 +6,19 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from runs.engine.clean import clean_text
+from runs.engine.parsing.clean import clean_text
 from runs.llm.base import ModelCard
 from runs.models import Provider, ProviderModel
 
-TOLD = ("functions", "stop_words", "streaming", "context_tokens")
-"""Fields that a server may tell."""
+REPORTED_FIELDS = ("functions", "stop_words", "streaming", "context_tokens")
+"""Fields that a server may report."""
 
 
 @transaction.atomic
 def refresh_models(provider: Provider, cards: Iterable[ModelCard]) -> None:
-    """Store what `cards` tell; what a person has set stays, and so does the unsaid."""
+    """Store what `cards` report; values set by a person, or not reported, stay."""
     now = timezone.now()
-    told = {clean_text(card.name)[:200]: facts_of(card) for card in cards}
+    told = {clean_text(card.name)[:200]: get_reported_fields(card) for card in cards}
     told.pop("", None)
     known = {row.name: row for row in provider.models.filter(name__in=told)}
     for name, row in known.items():
@@ -27,7 +27,7 @@ def refresh_models(provider: Provider, cards: Iterable[ModelCard]) -> None:
                 setattr(row, field, value)
         row.seen_at = now
     ProviderModel.objects.bulk_update(
-        known.values(), [*TOLD, "seen_at"], batch_size=100
+        known.values(), [*REPORTED_FIELDS, "seen_at"], batch_size=100
     )
     ProviderModel.objects.bulk_create(
         [
@@ -39,10 +39,10 @@ def refresh_models(provider: Provider, cards: Iterable[ModelCard]) -> None:
     )
 
 
-def facts_of(card: ModelCard) -> dict[str, Any]:
-    """Return the fields that the server says something of."""
-    told = {name: getattr(card, name) for name in TOLD}
+def get_reported_fields(card: ModelCard) -> dict[str, Any]:
+    """Return the fields that the server reports."""
+    told = {name: getattr(card, name) for name in REPORTED_FIELDS}
     tokens = card.context_tokens
-    if tokens is not None and not 0 < tokens < 2**31:  # nonsense, and no column for it
+    if tokens is not None and not 0 < tokens < 2**31:  # the column cannot hold it
         told["context_tokens"] = None
     return {name: value for name, value in told.items() if value is not None}

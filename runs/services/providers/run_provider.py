@@ -1,4 +1,4 @@
-"""Opening the provider a run was frozen with, if its agent's owner still may use it."""
+"""Open the provider of a run, if its agent's owner may still use it."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,8 @@ from runs.engine.types import AgentSpec
 from runs.llm.base import LLM
 from runs.models import Provider, Run
 from runs.services.errors import RunsError
-from runs.services.open_provider import open_llm_of, secrets_of
-from runs.services.prepared import Prepared
+from runs.services.providers.client import get_provider_secrets, open_provider_llm
 from tools.secrets import SecretUnreadable
-
-BY_ID = Prepared(lambda pk: Provider.objects.filter(pk=pk), int)
 
 
 class ProviderRefused(RunsError):
@@ -24,48 +21,50 @@ class ProviderRefused(RunsError):
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A connection, and the secrets that must not be stored with what comes of it."""
+class ProviderConnection:
+    """A connection, and the secrets that must not be stored with replies."""
 
     llm: LLM
     secrets: tuple[str, ...]
 
 
-def open_provider_of(run: Run, spec: AgentSpec) -> Opened:
+def open_run_provider(run: Run, spec: AgentSpec) -> ProviderConnection:
     """Return a connection to the run's provider; raise `ProviderRefused`."""
-    provider = usable_provider(spec, owner=run.agent.owner)
+    provider = get_usable_provider(spec, owner=run.agent.owner)
     try:
-        return Opened(llm=open_llm_of(provider), secrets=secrets_of(provider))
+        return ProviderConnection(
+            llm=open_provider_llm(provider), secrets=get_provider_secrets(provider)
+        )
     except SecretUnreadable as unreadable:
         raise ProviderRefused("secret_unreadable", str(unreadable)) from None
 
 
-def usable_provider(spec: AgentSpec, *, owner: User) -> Provider:
+def get_usable_provider(spec: AgentSpec, *, owner: User) -> Provider:
     """Return the provider of `spec`; raise `ProviderRefused`.
 
-    `owner` is the agent's, by whose rights it is used.
+    `owner` is the owner of the agent, whose permissions apply.
     """
     slug = spec.model.provider
-    provider = BY_ID.first(spec.model.provider_id or 0)
+    provider = Provider.objects.filter(pk=spec.model.provider_id or 0).first()
     if provider is None:
-        raise ProviderRefused("provider_gone", f"The provider {slug!r} is gone.")
+        raise ProviderRefused("provider_gone", f"The provider {slug!r} was deleted.")
     if provider.archived_at is not None:
         raise ProviderRefused(
             "provider_archived",
-            f"The provider {slug!r} is archived. Take it out of the archive, or give "
-            "the agent another one.",
+            f"The provider {slug!r} is archived. Unarchive it, or select another "
+            "provider for the agent.",
         )
-    if not may_use(owner, provider):
+    if not may_use_provider(owner, provider):
         raise ProviderRefused(
             "not_allowed",
-            f"{owner.get_username()}, who owns the agent, may not use the provider "
-            f"{slug!r} any more.",
+            f"{owner.get_username()}, who owns the agent, can no longer use the "
+            f"provider {slug!r}.",
         )
     return provider
 
 
-def may_use(owner: User, provider: Provider) -> bool:
-    """Whether `owner` may use the provider; one's own needs no look at groups."""
+def may_use_provider(owner: User, provider: Provider) -> bool:
+    """Whether `owner` may use the provider; one's own needs no query."""
     if owner.is_superuser or provider.owner_id == owner.pk:
         return True
     return Provider.objects.usable_by(owner).filter(pk=provider.pk).exists()

@@ -1,18 +1,18 @@
-"""The runs of a conversation, those before the place where it branched off included."""
+"""The runs of a conversation, including those before it branched off."""
 
 from django.db.models import Q, QuerySet
 
 from runs.models import Conversation, Run
 
-DEEPEST = 30
-"""Branches of branches that are followed."""
+MAX_BRANCH_DEPTH = 30
+"""Levels of branches that are followed."""
 
 
-def turns_of_talk(talk: Conversation) -> QuerySet[Run]:
-    """Return its runs, in no order; of another person's branches nothing."""
+def get_conversation_turns(talk: Conversation) -> QuerySet[Run]:
+    """Return its runs, unordered, without branches of other users."""
     found, before = Q(conversation=talk), None
     one: Conversation | None = talk
-    for _ in range(DEEPEST):
+    for _ in range(MAX_BRANCH_DEPTH):
         if one is None or one.branch_at is None or one.branch_of is None:
             break
         before = min(before or one.branch_at, one.branch_at)

@@ -1,4 +1,4 @@
-"""Start a run once, however often a client asks under one key."""
+"""Start a run once, however often a client repeats a request with one key."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,35 +10,35 @@ from runs.models import IdempotencyKey, Run
 from runs.services.errors import RunsError
 
 
-class AnotherBody(RunsError):
+class IdempotencyKeyReused(RunsError):
     """The key was used for a different request."""
 
     def __init__(self, key: str) -> None:
         super().__init__(
-            f"The key {key!r} was used for a request with another body. "
+            f"The key {key!r} was already used for a request with another body. "
             "Use a new key for a new run."
         )
 
 
-class Started(NamedTuple):
+class StartResult(NamedTuple):
     """The run, and whether this call started it."""
 
     run: Run
     is_new: bool
 
 
-def start_once(
+def start_run_once(
     start: Callable[[], Run], *, user: User, key: str | None, body_digest: str
-) -> Started:
-    """Call `start` unless `user` has used `key`; raise `AnotherBody`.
+) -> StartResult:
+    """Call `start` unless `user` has used `key`; raise `IdempotencyKeyReused`.
 
-    Of two calls at the same time the second one's run is rolled back with its bell:
-    the key's row decides, in the transaction that makes the run.
+    Of two concurrent calls the second one's run is rolled back: the unique row of
+    the key, in the transaction that creates the run, decides.
     """
     if key is None:
-        return Started(start(), True)
-    if (found := earlier_run(user, key, body_digest)) is not None:
-        return Started(found, False)
+        return StartResult(start(), True)
+    if (found := find_run_by_key(user, key, body_digest)) is not None:
+        return StartResult(found, False)
     try:
         with transaction.atomic():
             run = start()
@@ -46,19 +46,19 @@ def start_once(
                 user=user, key=key, body_digest=body_digest, run=run
             )
     except IntegrityError:
-        found = earlier_run(user, key, body_digest)
+        found = find_run_by_key(user, key, body_digest)
         if found is None:
             raise
-        return Started(found, False)
-    return Started(run, True)
+        return StartResult(found, False)
+    return StartResult(run, True)
 
 
-def earlier_run(user: User, key: str, body_digest: str) -> Run | None:
-    """Return the run started under `key`; raise `AnotherBody`."""
+def find_run_by_key(user: User, key: str, body_digest: str) -> Run | None:
+    """Return the run started under `key`; raise `IdempotencyKeyReused`."""
     keys = IdempotencyKey.objects.filter(user=user, key=key)
     row = keys.select_related("run__agent", "run__version").first()
     if row is None:
         return None
     if row.body_digest != body_digest:
-        raise AnotherBody(key)
+        raise IdempotencyKeyReused(key)
     return row.run

@@ -1,7 +1,7 @@
-"""What leaves the site with a run: its texts without anything that looks secret.
+"""Mask secrets in the texts of a run that leaves the site.
 
-Stored text has lost the secrets of its own provider already. Here every secret that
-the site knows goes, and whatever has the shape of one.
+Stored text is free of the secrets of its own provider. Here every secret of the site is
+removed, and whatever looks like one.
 """
 
 import json
@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 from runs.models import Provider, Run
-from runs.services.redact import HIDDEN, Choke
+from runs.store.sanitizer import HIDDEN, Sanitizer
 from tools.models import Credential
 from tools.secrets import SecretUnreadable, unseal
 
@@ -18,8 +18,8 @@ SECRET_NAME = re.compile(
     r"(?i)^(.*[-_])?(password|passwd|passphrase|secret|token|api[-_]?key|access[-_]?key"
     r"|private[-_]?key|authorization|cookie|credentials?|signature)$"
 )
-# Every repetition that something must follow has a bound: the texts are hostile.
-SHAPES = re.compile(
+# Every repetition before another pattern is bounded: the texts are untrusted.
+SECRET_PATTERNS = re.compile(
     r"""
     -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|\Z)
     | \b(?:sk|pk|rk)[-_][A-Za-z0-9_-]{16,}
@@ -31,33 +31,32 @@ SHAPES = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-AFTER_WORD = re.compile(r"(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{12,}")
-ASSIGNED = re.compile(
+AUTH_HEADER_SECRET = re.compile(r"(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{12,}")
+ASSIGNED_SECRET = re.compile(
     r"(?i)\b((?:[a-z0-9]{1,30}[-_]){0,4}(?:password|passwd|passphrase|secret|token|api[-_]?key"
     r"|access[-_]?key|private[-_]?key|authorization)[\"'\\]*\s*[:=]\s*[\"'\\]*)"
     r"(?!bearer\b|basic\b)([^\s\"'\\,;&<>(){}\[\]]{4,})"
 )
-IN_ADDRESS = re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)")
+URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)")
 
 
-class Mask:
-    """Takes secrets out of the texts of one run."""
+class SecretMask:
+    """Removes secrets from the texts of one run."""
 
     def __init__(self, run: Run) -> None:
         people = (run.owner.email, run.agent.owner.email)
-        self.choke = Choke([*known_secrets(), *filter(None, people)])
-        self.keys: dict[str, str] = {}
-        """Names of fields, masked once: they repeat."""
+        self.sanitizer = Sanitizer([*load_known_secrets(), *filter(None, people)])
+        self.masked_names: dict[str, str] = {}
+        """Cache of masked field names."""
 
     def text(self, text: str) -> str:
-        """Return `text` without secrets."""
-        text = SHAPES.sub(HIDDEN, self.choke.text(text))
-        text = IN_ADDRESS.sub(HIDDEN, text)
-        text = AFTER_WORD.sub(rf"\1\2{HIDDEN}", text)
-        return ASSIGNED.sub(rf"\1{HIDDEN}", text)
+        text = SECRET_PATTERNS.sub(HIDDEN, self.sanitizer.text(text))
+        text = URL_CREDENTIALS.sub(HIDDEN, text)
+        text = AUTH_HEADER_SECRET.sub(rf"\1\2{HIDDEN}", text)
+        return ASSIGNED_SECRET.sub(rf"\1{HIDDEN}", text)
 
     def json(self, value: Any, *, name: str = "") -> Any:
-        """Return a JSON value without secrets, by name and by shape."""
+        """Return a JSON value without secrets, by field name and by pattern."""
         if isinstance(value, dict):
             return {
                 self._key(str(key)): self.json(one, name=str(key))
@@ -70,14 +69,14 @@ class Mask:
         return self.text(value) if isinstance(value, str) else value
 
     def _key(self, name: str) -> str:
-        if name not in self.keys:
-            self.keys[name] = self.text(name)
-        return self.keys[name]
+        if name not in self.masked_names:
+            self.masked_names[name] = self.text(name)
+        return self.masked_names[name]
 
-    def either(self, text: str) -> str:
-        """Return a text that may be JSON, masked by the names in it as well."""
+    def mask_text_or_json(self, text: str) -> str:
+        """Return a text without secrets; JSON is also masked by field name."""
         if text.lstrip()[:1] in {"{", "["}:
-            with suppress(ValueError, RecursionError):  # no JSON after all
+            with suppress(ValueError, RecursionError):  # not JSON
                 value = json.loads(text)
                 masked = self.json(value)
                 if masked != value:
@@ -85,8 +84,8 @@ class Mask:
         return self.text(text)
 
 
-def known_secrets() -> list[str]:
-    """Return every secret that this site keeps and can open."""
+def load_known_secrets() -> list[str]:
+    """Return every secret that this site stores and can decrypt."""
     found: list[str] = []
     for sealed in Credential.objects.exclude(sealed="").values_list(
         "sealed", flat=True

@@ -1,28 +1,29 @@
-"""Driving the engine through what is on record, without asking anybody."""
+"""Replay a run: drive the engine with recorded outcomes only."""
 
 from collections.abc import Callable
 
-from runs.engine.effects import CallModel, CallTools, Effect, ToolsAnswered
-from runs.engine.executor import execute
+from runs.engine.effects import CallModel, CallTools, Effect, ToolsFinished
+from runs.engine.executor import run_agent_loop
 from runs.models import Run
-from runs.services.record import Record, result_of
+from runs.store.history import RunHistory, build_tool_result
 
 
-def replay(
-    run: Run, record: Record, *, passed: Callable[[CallModel], object] | None = None
+def replay_history(
+    run: Run, record: RunHistory, *, passed: Callable[[CallModel], object] | None = None
 ) -> Effect | None:
-    """Return the first effect that `record` has no outcome for; None if it all ends.
+    """Return the first effect without a recorded outcome; None at the run's end.
 
-    The record is used up on the way; `passed` is told each model call that it answers.
+    The history is consumed; `passed` is called with each model call that it
+    answers.
     """
-    loop = execute(
+    loop = run_agent_loop(
         record.spec, record.inputs, turns=record.turns, resumes=record.resumes
     )
     try:
         effect = next(loop)
         while True:
             if isinstance(effect, CallModel):
-                answered = record.take_reply(effect)
+                answered = record.next_reply(effect)
                 if answered is None:
                     return effect
                 if passed is not None:
@@ -31,11 +32,11 @@ def replay(
             elif any(step.index not in record.steps for step in effect.steps):
                 return effect
             else:
-                effect = loop.send(_answers(effect, record))
+                effect = loop.send(_build_tools_answered(effect, record))
     except StopIteration:
         return None
 
 
-def _answers(effect: CallTools, record: Record) -> ToolsAnswered:
+def _build_tools_answered(effect: CallTools, record: RunHistory) -> ToolsFinished:
     rows = (record.steps[step.index] for step in effect.steps)
-    return ToolsAnswered(tuple(result_of(row) for row in rows))
+    return ToolsFinished(tuple(build_tool_result(row) for row in rows))

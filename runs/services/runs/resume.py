@@ -1,19 +1,21 @@
-"""Continuing a stopped or failed run from its last step, with new limits."""
+"""Resume a run that failed or reached a limit, with new limits."""
 
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from runs.engine.check import problems_of
+from runs.engine.spec_validation import find_spec_problems
 from runs.engine.types import ExecutorOptions
 from runs.models import AgentStep, Resume, Run
 from runs.services.errors import CannotResume
-from runs.services.freeze_agent import spec_of
-from runs.services.move import move
+from runs.store.specs import load_spec
+from runs.store.transitions import transition
 from tools.audit.write import write_entry
 
-LIMITS = frozenset(
+RESUMABLE_LIMITS = frozenset(
     {
         "max_iterations",
         "max_execution_time",
@@ -29,26 +31,28 @@ LIMITS = frozenset(
 def resume_run(
     run: Run, *, by: User | None, limits: dict[str, Any] | None = None
 ) -> None:
-    """Put `run` back into the queue; its steps are kept and cost nothing again.
+    """Queue `run` again; its steps are kept and cost nothing again.
 
-    `limits` are fields of `ExecutorOptions` that count from here. Raises
-    `CannotResume` where the run is not stopped or failed, or a limit makes no sense.
+    `limits` are fields of `ExecutorOptions` that apply from here. Raises
+    `CannotResume` if the run cannot be resumed, or a limit is not valid.
     """
     limits = limits or {}
-    _refuse_wrong(run, limits)
+    _validate_resume(run, limits)
     with transaction.atomic():
-        resumed = move(
+        resumed = transition(
             run,
             to=Run.Status.QUEUED,
-            only_from=(Run.Status.STOPPED, Run.Status.FAILED),
-            rescues=0,
+            only_from=(Run.Status.LIMIT_REACHED, Run.Status.FAILED),
+            recoveries=0,
             output=None,
             output_log="",
             cancel_requested_at=None,
-            filed=False,
+            indexed=False,
         )
         if not resumed:
-            raise CannotResume("Only a stopped or failed run can be resumed.")
+            raise CannotResume(
+                _("Only a run that failed or reached a limit can be resumed.")
+            )
         run.refresh_from_db()
         _reopen_steps(run)
         Resume.objects.create(
@@ -68,24 +72,32 @@ def resume_run(
         )
 
 
-def _refuse_wrong(run: Run, limits: dict[str, Any]) -> None:
-    if run.status not in (Run.Status.STOPPED, Run.Status.FAILED):
-        raise CannotResume("Only a stopped or failed run can be resumed.")
+def _validate_resume(run: Run, limits: dict[str, Any]) -> None:
+    if run.status not in (Run.Status.LIMIT_REACHED, Run.Status.FAILED):
+        raise CannotResume(
+            _("Only a run that failed or reached a limit can be resumed.")
+        )
     if run.parent_step_id is not None:
         raise CannotResume(
-            "The run that asked for this one has got its answer already. Run it "
-            "again instead."
+            _(
+                "The parent run already has the result of this run. Run the agent "
+                "again instead."
+            )
         )
-    unknown = sorted(set(limits) - LIMITS)
+    unknown = sorted(set(limits) - RESUMABLE_LIMITS)
     if unknown:
-        raise CannotResume(f"{unknown[0]!r} is no limit that a resume can change.")
-    spec = spec_of(run.spec)
+        raise CannotResume(
+            _('A resume cannot change "%(name)s".') % {"name": unknown[0]}
+        )
+    spec = load_spec(run.spec)
     merged = spec.executor.model_dump() | limits
     try:
         options = ExecutorOptions.model_validate(merged)
     except ValueError as error:
-        raise CannotResume(f"A limit has a wrong value: {error}") from None
-    problems = problems_of(spec.model_copy(update={"executor": options}))
+        raise CannotResume(
+            _("A limit is not valid: %(error)s") % {"error": error}
+        ) from None
+    problems = find_spec_problems(spec.model_copy(update={"executor": options}))
     if problems:
         raise CannotResume(problems[0].message)
     rounds = options.max_iterations
@@ -93,16 +105,20 @@ def _refuse_wrong(run: Run, limits: dict[str, Any]) -> None:
         rounds is not None and rounds <= run.rounds
     ):
         raise CannotResume(
-            f"The run has used {run.rounds} round{'s' * (run.rounds != 1)}. "
-            "Give it a limit above that."
+            ngettext(
+                "The run has used %(count)s round. Enter a higher limit.",
+                "The run has used %(count)s rounds. Enter a higher limit.",
+                run.rounds,
+            )
+            % {"count": run.rounds}
         )
 
 
 def _reopen_steps(run: Run) -> None:
-    """Plan again, or ask again for, the calls that the run's end had cancelled."""
-    asking = [tool.name for tool in spec_of(run.spec).tools if tool.asks]
-    cancelled = AgentStep.objects.filter(run=run, status=AgentStep.Status.CANCELLED)
-    cancelled.filter(tool__in=asking).update(
+    """Plan, or request approval for, the calls that the run's end canceled."""
+    asking = [tool.name for tool in load_spec(run.spec).tools if tool.asks]
+    canceled = AgentStep.objects.filter(run=run, status=AgentStep.Status.CANCELED)
+    canceled.filter(tool__in=asking).update(
         status=AgentStep.Status.AWAITING_APPROVAL, changed_seq=run.seq
     )
-    cancelled.update(status=AgentStep.Status.PLANNED, changed_seq=run.seq)
+    canceled.update(status=AgentStep.Status.PLANNED, changed_seq=run.seq)

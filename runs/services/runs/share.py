@@ -1,4 +1,4 @@
-"""Links to one run: made, opened, taken back."""
+"""Share links of a run: create, open, revoke."""
 
 import secrets
 from datetime import timedelta
@@ -8,32 +8,36 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, QuerySet
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from runs.models import Run, RunShare
-from runs.services.api_token import digest_of
+from runs.services.accounts.tokens import hash_token
 from runs.services.errors import CannotShare
 from tools.audit.write import write_entry
 
-MOST_LINKS = 50
-LONGEST_HOURS = 24 * 365
+MAX_LINKS = 50
+MAX_HOURS = 24 * 365
 
 
 def share_run(run: Run, *, by: User, hours: int) -> str:
     """Return the token of a new link to `run`; only its hash is stored.
 
-    Raises `CannotShare` where the run has many links already, or `hours` is no time.
+    Raises `CannotShare` if the run has too many links or `hours` is out of range.
     """
-    if not 0 < hours <= LONGEST_HOURS:
-        raise CannotShare("A link lasts from one hour to one year.")
+    if not 0 < hours <= MAX_HOURS:
+        raise CannotShare(_("Enter a lifetime from one hour to one year."))
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
         RunShare.objects.filter(run=run, expires_at__lt=Now()).delete()
-        if live_shares(run).count() >= MOST_LINKS:
-            raise CannotShare(f"A run has at most {MOST_LINKS} links. Revoke some.")
+        if get_active_shares(run).count() >= MAX_LINKS:
+            raise CannotShare(
+                _("A run can have at most %(limit)s links. Revoke one first.")
+                % {"limit": MAX_LINKS}
+            )
         RunShare.objects.create(
             run=run,
             by=by,
-            digest=digest_of(token),
+            digest=hash_token(token),
             expires_at=Now() + timedelta(hours=hours),
         )
         write_entry(
@@ -42,21 +46,21 @@ def share_run(run: Run, *, by: User, hours: int) -> str:
     return token
 
 
-def live_shares(run: Run) -> QuerySet[RunShare]:
-    """Return the links that open the run now, the newest first."""
+def get_active_shares(run: Run) -> QuerySet[RunShare]:
+    """Return the valid links of the run, newest first."""
     return RunShare.objects.filter(
         run=run, revoked_at=None, expires_at__gt=Now()
     ).select_related("by")
 
 
 def open_share(token: str) -> Run | None:
-    """Return the run behind a link; None where it is unknown, over or revoked.
+    """Return the run of a link; None if it is unknown, expired or revoked.
 
-    A link opens nothing that who made it may not see any more.
+    A link stops working when its creator may no longer see the run.
     """
     share = (
         RunShare.objects.filter(
-            digest=digest_of(token),
+            digest=hash_token(token),
             revoked_at=None,
             expires_at__gt=Now(),
             by__is_active=True,
@@ -64,19 +68,20 @@ def open_share(token: str) -> Run | None:
         .select_related("by", "run__agent__owner", "run__spec", "run__version")
         .first()
     )
-    if share is None or not may_see(share.by, share.run):
+    if share is None or not may_view_run(share.by, share.run):
         return None
-    RunShare.objects.filter(pk=share.pk).update(seen=F("seen") + 1, seen_at=Now())
+    RunShare.objects.filter(pk=share.pk).update(
+        open_count=F("open_count") + 1, seen_at=Now()
+    )
     return share.run
 
 
-def may_see(user: User, run: Run) -> bool:
-    """Whether `user` may see the run now."""
+def may_view_run(user: User, run: Run) -> bool:
     return Run.objects.visible_to(user).filter(pk=run.pk).exists()
 
 
 def revoke_share(share: RunShare, *, by: User) -> bool:
-    """End a link at once; False where it had ended already."""
+    """Revoke a link; False if it was revoked before."""
     with transaction.atomic():
         rows = RunShare.objects.filter(pk=share.pk, revoked_at=None)
         revoked = rows.update(revoked_at=Now())
@@ -86,6 +91,5 @@ def revoke_share(share: RunShare, *, by: User) -> bool:
         return bool(revoked)
 
 
-def address_of_share(token: str) -> str:
-    """Return the URL to give away."""
+def build_share_url(token: str) -> str:
     return f"{settings.PUBLIC_URL}/shared/{token}/"

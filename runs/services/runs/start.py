@@ -1,4 +1,4 @@
-"""Starting a run: inputs checked, the agent frozen, one row, one bell."""
+"""Start a run: validate inputs, freeze the agent, insert one row, enqueue it."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -7,41 +7,27 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
-from runs import bell
-from runs.engine.clean import clean_text
+from runs import wakeup as bell
+from runs.engine.parsing.clean import clean_text
 from runs.engine.types import AgentSpec
 from runs.models import Agent, AgentVersion, Conversation, Run, Schedule, Spec
-from runs.services.choose_turns import choose_turns
-from runs.services.definition import remembers
 from runs.services.errors import FieldError, InputsRefused, NotAllowed
-from runs.services.freeze_agent import (
-    freeze_agent,
-    refuse_flaws,
-    spec_of,
-    spec_row,
-    variables_of_spec,
-)
-from runs.services.move import announce
-from runs.services.prepared import Prepared
-from runs.services.record import question_of
-from runs.services.rows import insert
+from runs.services.runs.select_turns import select_turns
+from runs.services.spec.definition import uses_memory
+from runs.services.spec.freeze import freeze_agent, validate_spec, variables_of_spec
+from runs.store.fast_insert import insert_row
+from runs.store.history import extract_question
+from runs.store.specs import get_or_create_spec, load_spec
+from runs.store.transitions import notify_run_changed
 
-LONGEST_INPUT = 1_000_000
-
-NEWEST = Prepared(
-    lambda agent: (
-        AgentVersion.objects.select_related("spec")
-        .filter(agent=agent)
-        .order_by("-number")[:1]
-    ),
-    int,
-)
+MAX_INPUT_LENGTH = 1_000_000
 
 
 @dataclass(frozen=True)
-class Frozen:
-    """What a run is made of."""
+class FrozenAgent:
+    """What a run runs."""
 
     spec: AgentSpec
     row: Spec
@@ -58,29 +44,28 @@ def start_run(
     schedule: Schedule | None = None,
     draft: bool = False,
     is_test: bool = False,
-    frozen: Frozen | None = None,
+    frozen: FrozenAgent | None = None,
 ) -> Run:
     """Return a new queued run.
 
-    The newest published version runs; the draft where there is none, or if asked for;
-    or just what is `frozen` already.
-    A run of an agent with memory belongs to a conversation: to a new one, if none is
-    given.
-    Raises `InputsRefused`, `SpecRefused` or `NotAllowed`; nothing is stored then.
+    It runs the newest published version; the draft if there is none or if `draft`
+    is set; or `frozen`. A run of an agent with memory belongs to a conversation, a
+    new one by default. Raises `InputsRefused`, `SpecRefused` or `NotAllowed`;
+    nothing is stored then.
     """
     if agent.archived_at is not None:
-        raise NotAllowed("The agent is archived. Take it out of the archive to run it.")
-    refuse_stranger(agent, by=by)
-    frozen = frozen or freeze_newest(agent, draft=draft)
-    has_memory = remembers(agent, frozen.version)
-    inputs = checked_inputs(frozen.spec, inputs)
-    _refuse_another(conversation, agent=agent, by=by)
+        raise NotAllowed(_("The agent is archived. Unarchive it to run it."))
+    require_agent_access(agent, by=by)
+    frozen = frozen or freeze_newest_version(agent, draft=draft)
+    has_memory = uses_memory(agent, frozen.version)
+    inputs = validate_inputs(frozen.spec, inputs)
+    _require_own_conversation(conversation, agent=agent, by=by)
     turn_ids = (
-        choose_turns(frozen.spec, conversation)
+        select_turns(frozen.spec, conversation)
         if conversation is not None and has_memory
         else []
     )
-    title = title_of(inputs)
+    title = build_run_title(inputs)
     is_first = conversation is None and has_memory and source != Run.Source.PARENT
     with transaction.atomic() if is_first else nullcontext():
         if is_first:
@@ -101,78 +86,92 @@ def start_run(
             turn_ids=turn_ids,
             created_at=timezone.now(),
         )
-        insert(run, now=("queued_at", "rung_at"))  # one statement, one transaction
-        bell.ring(run.pk)
-        announce(run.pk)
+        insert_row(
+            run, now=("queued_at", "enqueued_at")
+        )  # one statement, one transaction
+        bell.enqueue_run(run.pk)
+        notify_run_changed(run.pk)
     return run
 
 
-def refuse_stranger(agent: Agent, *, by: User) -> None:
-    """Raise `NotAllowed` where `by` may not use the agent, or no longer."""
+def require_agent_access(agent: Agent, *, by: User) -> None:
+    """Raise `NotAllowed` if `by` may not use the agent."""
     if by.is_superuser or agent.owner_id == by.pk:
         return
     if not Agent.objects.visible_to(by).filter(pk=agent.pk).exists():
         raise NotAllowed(
-            f"You may not use the agent {agent.name!r}. Its owner can share it with "
-            "you."
+            _(
+                'You cannot use the agent "%(name)s". Ask its owner to share it with '
+                "you."
+            )
+            % {"name": agent.name}
         )
 
 
-def frozen_of(run: Run) -> Frozen:
-    """Return what `run` is made of; raise `SpecRefused` where that runs no more."""
-    spec = spec_of(run.spec)
-    refuse_flaws(spec)
-    return Frozen(spec, run.spec, run.version)
+def load_frozen_agent(run: Run) -> FrozenAgent:
+    """Return what `run` runs; raise `SpecRefused` if it is no longer valid."""
+    spec = load_spec(run.spec)
+    validate_spec(spec)
+    return FrozenAgent(spec, run.spec, run.version)
 
 
-def freeze_newest(agent: Agent, *, draft: bool = False) -> Frozen:
-    """Return the newest published version; the draft if there is none, or asked for."""
-    version = None if draft else NEWEST.first(agent.pk)
+def freeze_newest_version(agent: Agent, *, draft: bool = False) -> FrozenAgent:
+    """Return the newest published version; the draft if none or if `draft` is set."""
+    version = None if draft else _get_newest_version(agent)
     if version is not None:
-        return Frozen(spec_of(version.spec), version.spec, version)
+        return FrozenAgent(load_spec(version.spec), version.spec, version)
     spec = freeze_agent(agent)
-    refuse_flaws(spec)
-    return Frozen(spec, spec_row(spec), None)
+    validate_spec(spec)
+    return FrozenAgent(spec, get_or_create_spec(spec), None)
 
 
-def checked_inputs(spec: AgentSpec, inputs: dict[str, Any]) -> dict[str, str]:
-    """Return the inputs as texts; raise `InputsRefused` naming every wrong one."""
+def _get_newest_version(agent: Agent) -> AgentVersion | None:
+    versions = AgentVersion.objects.select_related("spec").filter(agent=agent)
+    return versions.order_by("-number").first()
+
+
+def validate_inputs(spec: AgentSpec, inputs: dict[str, Any]) -> dict[str, str]:
+    """Return the inputs as text; raise `InputsRefused` with every error."""
     names = variables_of_spec(spec)
     errors = [
-        FieldError(name, f"The agent takes no input {name!r}.")
+        FieldError(
+            name, _('The agent does not have the input "%(name)s".') % {"name": name}
+        )
         for name in inputs
         if name not in names
     ]
     for name in names:
         value = inputs.get(name)
         if value is None:
-            errors.append(FieldError(name, f"The input {name!r} is missing."))
+            message = _('The input "%(name)s" is missing.') % {"name": name}
         elif not isinstance(value, str | int | float):
-            errors.append(FieldError(name, f"The input {name!r} must be a text."))
+            message = _('The input "%(name)s" must be text.') % {"name": name}
         elif name == "input" and not str(value).strip():
-            errors.append(FieldError(name, "Ask or tell it something: it is empty."))
-        elif len(str(value)) > LONGEST_INPUT:
-            errors.append(
-                FieldError(
-                    name,
-                    f"The input {name!r} has more than {LONGEST_INPUT} characters.",
-                )
-            )
+            message = _("Enter a message.")
+        elif len(str(value)) > MAX_INPUT_LENGTH:
+            message = _(
+                'The input "%(name)s" is too long. Enter at most %(limit)s characters.'
+            ) % {"name": name, "limit": MAX_INPUT_LENGTH}
+        else:
+            continue
+        errors.append(FieldError(name, message))
     if errors:
         raise InputsRefused(errors)
     return {name: clean_text(str(inputs[name])) for name in names}
 
 
-def title_of(inputs: dict[str, str]) -> str:
-    """Return the first line of the question, for lists."""
-    lines = question_of(dict(inputs)).strip().splitlines()
+def build_run_title(inputs: dict[str, str]) -> str:
+    """Return the first line of the message, for lists."""
+    lines = extract_question(dict(inputs)).strip().splitlines()
     return lines[0][:200] if lines else ""
 
 
-def _refuse_another(
+def _require_own_conversation(
     conversation: Conversation | None, *, agent: Agent, by: User
 ) -> None:
     if conversation is None:
         return
     if (conversation.agent_id, conversation.owner_id) != (agent.pk, by.pk):
-        raise NotAllowed("The conversation is somebody else's, or another agent's.")
+        raise NotAllowed(
+            _("The conversation belongs to another user or another agent.")
+        )

@@ -1,7 +1,7 @@
-"""Starting what is due: the sweepers do it, with the database as the only truth.
+"""Fire due schedules: sweepers do it, and the database decides races.
 
-One transaction moves a schedule to its next time, if it still stands at the time that
-was read, and inserts the run. So each time has one run, whoever dies or comes second.
+One transaction moves a schedule to its next time, if it still has the time that was
+read, and inserts the run. So each time has one run, even if workers die or race.
 """
 
 import logging
@@ -14,60 +14,67 @@ from django.db.models import F
 from django.db.models.functions import Now
 
 from runs.models import Run, Schedule
-from runs.services.cron import count_times, next_time, zone_of
 from runs.services.errors import (
     NotPublished,
-    OwnerAway,
+    OwnerDisabled,
+    PreviousRunActive,
     RunsError,
-    StillAtWork,
 )
-from runs.services.provider_of_run import usable_provider
-from runs.services.start_run import freeze_newest, refuse_stranger, start_run
+from runs.services.providers.run_provider import get_usable_provider
+from runs.services.runs.start import (
+    freeze_newest_version,
+    require_agent_access,
+    start_run,
+)
+from runs.services.schedules.cron import (
+    count_due_times,
+    find_next_due_time,
+    get_time_zone,
+)
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE = 500
-SECONDS = 2.0
-"""How long one sweep starts schedules; it has more to do, and comes again soon."""
+BATCH_SIZE = 500
+MAX_SWEEP_SECONDS = 2.0
+"""Maximum time one sweep spends on schedules."""
 
-BROKEN = (
-    "The run could not be started; the server's log says why. The next time is tried "
-    "as usual."
+START_FAILED = (
+    "The run could not be started. See the server log. The schedule stays active."
 )
-NO_TIMES = "No next time could be found for it, so it is paused."
+NO_NEXT_TIME = "The schedule has no further time and is paused."
 
 
-class Coming(NamedTuple):
-    """What a schedule is moved to when a time has come."""
+class NextFire(NamedTuple):
+    """The next state of a schedule whose time has come."""
 
     next_at: datetime | None
     missed: int
-    """Further times that have passed already."""
+    """Number of other times that have passed already."""
 
 
-def start_due() -> int:
-    """Deal with the times that have come, the longest due first; return how many.
+def fire_due_schedules() -> int:
+    """Fire the due schedules, the oldest first; return how many.
 
-    Times missed while nothing ran are made up for by one run.
+    Times missed during an outage are caught up by one run.
     """
-    ends = time.monotonic() + SECONDS
+    ends = time.monotonic() + MAX_SWEEP_SECONDS
     due = Schedule.objects.filter(next_at__lte=Now()).order_by("next_at")
     done = 0
-    for pk in list(due.values_list("pk", flat=True)[:AT_ONCE]):
+    for pk in list(due.values_list("pk", flat=True)[:BATCH_SIZE]):
         if time.monotonic() > ends:
             break
         rows = due.filter(pk=pk).select_related("agent__owner", "owner")
         schedule: Any = rows.annotate(now=Now()).first()
-        done += schedule is not None and start_on_time(schedule, now=schedule.now)
+        done += schedule is not None and fire_schedule(schedule, now=schedule.now)
     return done
 
 
-def start_on_time(schedule: Schedule, *, now: datetime) -> bool:
-    """Start the run of the time that has come; False where another was first.
+def fire_schedule(schedule: Schedule, *, now: datetime) -> bool:
+    """Start the run of the due time; False if another sweep was first.
 
-    What refuses the start is written on the schedule; its next time is tried as usual.
+    An error is stored on the schedule; its next time is tried as usual.
     """
-    coming = coming_of(schedule, now=now)
+    coming = compute_next_fire(schedule, now=now)
     with transaction.atomic():
         rows = Schedule.objects.filter(
             pk=schedule.pk, next_at=schedule.next_at, updated_at=schedule.updated_at
@@ -75,12 +82,14 @@ def start_on_time(schedule: Schedule, *, now: datetime) -> bool:
         if not rows.update(next_at=coming.next_at, last_at=schedule.next_at):
             return False
         mine = Schedule.objects.filter(pk=schedule.pk)
-        if schedule.overlap == Schedule.Overlap.SKIP and at_work(schedule):
+        if schedule.overlap == Schedule.Overlap.SKIP and find_unfinished_run_id(
+            schedule
+        ):
             mine.update(skipped=F("skipped") + 1 + coming.missed)
             return True
-        run, problem = _try(schedule)
+        run, problem = _try_start(schedule)
         if coming.next_at is None:
-            problem = problem or NO_TIMES
+            problem = problem or NO_NEXT_TIME
         mine.update(
             skipped=0,
             missed=coming.missed,
@@ -91,33 +100,33 @@ def start_on_time(schedule: Schedule, *, now: datetime) -> bool:
     return True
 
 
-def _try(schedule: Schedule) -> tuple[Run | None, str]:
-    """Return the new run, or why there is none; a flaw of ours stops no sweep."""
+def _try_start(schedule: Schedule) -> tuple[Run | None, str]:
+    """Return the new run, or the error; an internal error does not end the sweep."""
     try:
         with transaction.atomic():
-            return start_scheduled(schedule), ""
+            return start_scheduled_run(schedule), ""
     except RunsError as refused:
         return None, str(refused)
     except (OperationalError, InterfaceError):
-        raise  # the database is away: nothing has happened, it stays due
-    except Exception:  # at a border: one schedule must not stop the others
+        raise  # database not available: nothing has changed, it stays due
+    except Exception:  # one schedule must not stop the others
         logger.exception("schedule %s could not start a run", schedule.pk)
-        return None, BROKEN
+        return None, START_FAILED
 
 
-def start_scheduled(schedule: Schedule) -> Run:
-    """Return a new run of the published version, with the rights of the owner.
+def start_scheduled_run(schedule: Schedule) -> Run:
+    """Return a new run of the published version, with the owner's permissions.
 
-    Raises `RunsError` where that is refused; nothing is stored then.
+    Raises `RunsError` if that is refused; nothing is stored then.
     """
     agent, owner = schedule.agent, schedule.owner
     if not owner.is_active:
-        raise OwnerAway(owner.get_full_name() or owner.get_username())
-    refuse_stranger(agent, by=owner)
+        raise OwnerDisabled(owner.get_full_name() or owner.get_username())
+    require_agent_access(agent, by=owner)
     if not agent.versions.exists():
         raise NotPublished(agent.name)
-    frozen = freeze_newest(agent)
-    usable_provider(frozen.spec, owner=agent.owner)
+    frozen = freeze_newest_version(agent)
+    get_usable_provider(frozen.spec, owner=agent.owner)
     return start_run(
         agent,
         by=owner,
@@ -128,40 +137,40 @@ def start_scheduled(schedule: Schedule) -> Run:
     )
 
 
-def run_now(schedule: Schedule) -> Run:
-    """Return a run as its next time would start it; that time stays as it is.
+def run_schedule_now(schedule: Schedule) -> Run:
+    """Start a run now; the next time of the schedule stays as it is.
 
-    Raises `StillAtWork` where the schedule starts none beside another; else as
-    `start_scheduled`; `Schedule.DoesNotExist` where it was deleted meanwhile. A second
-    click waits for the first, and finds its run.
+    Raises `PreviousRunActive` if the schedule skips overlapping runs and one has
+    not ended; `Schedule.DoesNotExist` if it was deleted meanwhile; else as
+    `start_scheduled_run`. A second click waits for the first and finds its run.
     """
     with transaction.atomic():
         locked = Schedule.objects.select_for_update(of=("self",)).get(pk=schedule.pk)
-        found = at_work(locked)
+        found = find_unfinished_run_id(locked)
         if found is not None and locked.overlap == Schedule.Overlap.SKIP:
-            raise StillAtWork(found)
-        run = start_scheduled(locked)
+            raise PreviousRunActive(found)
+        run = start_scheduled_run(locked)
         Schedule.objects.filter(pk=locked.pk).update(
             last_run=run, problem="", problem_at=None
         )
         return run
 
 
-def at_work(schedule: Schedule) -> int | None:
-    """Return the number of the newest run of the schedule that is not over.
+def find_unfinished_run_id(schedule: Schedule) -> int | None:
+    """Return the id of the newest unfinished run of the schedule.
 
-    No end says that as its status does, and an index knows those without an end.
+    It tests for a missing end, which has an index.
     """
     rows = Run.objects.filter(schedule=schedule, ended_at=None)
     return max(rows.values_list("pk", flat=True), default=None)
 
 
-def coming_of(schedule: Schedule, *, now: datetime) -> Coming:
-    """Return what follows the time that has come, seen from `now`."""
+def compute_next_fire(schedule: Schedule, *, now: datetime) -> NextFire:
+    """Return what follows the due time, as of `now`."""
     assert schedule.next_at is not None
     try:
-        zone = zone_of(schedule.time_zone)
+        zone = get_time_zone(schedule.time_zone)
     except KeyError:
-        return Coming(None, 0)
-    missed = count_times(schedule.cron, zone, after=schedule.next_at, until=now)
-    return Coming(next_time(schedule.cron, zone, after=now), missed)
+        return NextFire(None, 0)
+    missed = count_due_times(schedule.cron, zone, after=schedule.next_at, until=now)
+    return NextFire(find_next_due_time(schedule.cron, zone, after=now), missed)

@@ -1,4 +1,4 @@
-"""Writing schedules as people ask for it: made, changed, paused, going on, deleted."""
+"""Create, change, pause, resume and delete schedules."""
 
 from datetime import datetime
 
@@ -6,83 +6,96 @@ from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
 from runs.models import Agent, Schedule
-from runs.services.cron import next_time, zone_of
-from runs.services.errors import NameTaken, NeverDue, ScheduleMoved
+from runs.services.errors import NeverDue, ScheduleConflict, ScheduleNameInUse
+from runs.services.schedules.cron import find_next_due_time, get_time_zone
 from tools.audit.write import write_entry
 
-TYPED = ("name", "inputs", "cron", "time_zone", "overlap")
-"""What a person writes; everything else is the sweeper's."""
+EDITABLE_FIELDS = ("name", "inputs", "cron", "time_zone", "overlap")
+"""Columns that people edit; the sweeper writes the others."""
 
 
-def make_schedule(schedule: Schedule) -> Schedule:
-    """Store a new schedule that is on; return it, or its twin that is there already.
+def create_schedule(schedule: Schedule) -> Schedule:
+    """Return a new enabled schedule, or an existing equal one.
 
-    A form that is sent twice makes one. Raises `NameTaken` where another schedule of
-    the owner has the name, and `NeverDue`.
+    So a form sent twice creates one. Raises `ScheduleNameInUse` and `NeverDue`.
     """
-    schedule.next_at = _next(schedule)
+    schedule.next_at = _compute_next_time(schedule)
     try:
         with transaction.atomic():
             schedule.save()
     except IntegrityError:
-        same = {name: getattr(schedule, name) for name in (*TYPED, "agent", "owner")}
+        same = {
+            name: getattr(schedule, name)
+            for name in (*EDITABLE_FIELDS, "agent", "owner")
+        }
         twin = Schedule.objects.filter(**same).first()
         if twin is None:
-            raise NameTaken(schedule.name) from None
+            raise ScheduleNameInUse(schedule.name) from None
         return twin
     return schedule
 
 
-def change_schedule(schedule: Schedule, *, seen: str) -> None:
-    """Store what was typed; `seen` is the token of the state that was edited.
+def update_schedule(schedule: Schedule, *, seen: str) -> None:
+    """Save the edits; `seen` is the token of the edited state.
 
-    Raises `ScheduleMoved` where somebody changed it since, `NameTaken` and `NeverDue`.
+    Raises `ScheduleConflict` if it was changed since, `ScheduleNameInUse` and
+    `NeverDue`.
     """
     try:
         with transaction.atomic():
             rows = Schedule.objects.select_for_update(of=("self",))
             stored = rows.get(pk=schedule.pk)
-            if token_of(stored) != seen:
-                raise ScheduleMoved
+            if get_schedule_token(stored) != seen:
+                raise ScheduleConflict
             times = (stored.cron, stored.time_zone)
             if stored.is_on and times != (schedule.cron, schedule.time_zone):
-                schedule.next_at = _next(schedule)
+                schedule.next_at = _compute_next_time(schedule)
             else:
                 schedule.next_at = stored.next_at
             schedule.problem, schedule.problem_at = "", None
-            written = (*TYPED, "next_at", "problem", "problem_at", "updated_at")
+            written = (
+                *EDITABLE_FIELDS,
+                "next_at",
+                "problem",
+                "problem_at",
+                "updated_at",
+            )
             schedule.save(update_fields=written)
     except IntegrityError:
-        raise NameTaken(schedule.name) from None
+        raise ScheduleNameInUse(schedule.name) from None
 
 
 def pause_schedule(schedule: Schedule) -> bool:
-    """Start nothing any more; False where it was paused already."""
-    return _switch(schedule, next_at=None, action="paused")
+    """Start no more runs; False if it was paused already."""
+    return _set_next_time(schedule, next_at=None, action="paused")
 
 
 def resume_schedule(schedule: Schedule) -> bool:
-    """Start runs again from its next time on; False where it is on already.
+    """Start runs again from the next time; False if it is enabled already.
 
-    What was due meanwhile is not made up for. Raises `NeverDue`.
+    Times during the pause are not caught up. Raises `NeverDue`.
     """
-    return _switch(schedule, next_at=_next(schedule), action="resumed")
+    return _set_next_time(
+        schedule, next_at=_compute_next_time(schedule), action="resumed"
+    )
 
 
 def delete_schedule(schedule: Schedule) -> None:
-    """Delete it; its runs stay. One that starts a run right now does so first."""
+    """Delete it; its runs stay. Waits for a run that is being started."""
     with transaction.atomic():
         rows = Schedule.objects.select_for_update(of=("self",)).filter(pk=schedule.pk)
         for locked in rows:
             locked.delete()
 
 
-def token_of(schedule: Schedule) -> str:
-    """Return what names this state of a schedule; each change makes another."""
+def get_schedule_token(schedule: Schedule) -> str:
+    """Return a token for this state of a schedule; each change alters it."""
     return schedule.updated_at.isoformat()
 
 
-def _switch(schedule: Schedule, *, next_at: datetime | None, action: str) -> bool:
+def _set_next_time(
+    schedule: Schedule, *, next_at: datetime | None, action: str
+) -> bool:
     with transaction.atomic():
         rows = Schedule.objects.filter(pk=schedule.pk)
         rows = rows.filter(next_at__isnull=next_at is not None)
@@ -92,11 +105,11 @@ def _switch(schedule: Schedule, *, next_at: datetime | None, action: str) -> boo
         return True
 
 
-def _next(schedule: Schedule) -> datetime:
+def _compute_next_time(schedule: Schedule) -> datetime:
     """Return the first time after now, by the database's clock."""
     rows = Agent.objects.filter(pk=schedule.agent_id).annotate(now=Now())
     now: datetime = rows.values_list("now", flat=True).get()
-    at = next_time(schedule.cron, zone_of(schedule.time_zone), after=now)
+    at = find_next_due_time(schedule.cron, get_time_zone(schedule.time_zone), after=now)
     if at is None:
         raise NeverDue
     return at

@@ -1,4 +1,4 @@
-"""Counting ended runs by day, agent, person and outcome, for the charts."""
+"""Count ended runs by day, agent, user and outcome, for the charts."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from django.db.models import F
 
-from runs.models import RunCard, RunTally
+from runs.models import DailyRunStats, RunSearchRow
 
 
-class Place(NamedTuple):
-    """The row of the tally that a run is counted in."""
+class DailyStatsKey(NamedTuple):
+    """The row in which a run is counted."""
 
     day: date
     agent_id: int
@@ -20,45 +20,46 @@ class Place(NamedTuple):
     status: str
 
 
-class Sums(NamedTuple):
+class DailyStatsDelta(NamedTuple):
     """What is added to a row."""
 
     runs: int = 0
     tokens: int = 0
     cost: Decimal = Decimal(0)
 
-    def plus(self, card: RunCard, sign: int) -> "Sums":
-        """Return the sums with a card counted in, or out where `sign` is -1."""
-        return Sums(
+    def add_row(self, card: RunSearchRow, sign: int) -> "DailyStatsDelta":
+        """Return the sums with a row added, or subtracted if `sign` is -1."""
+        return DailyStatsDelta(
             self.runs + sign,
             self.tokens + sign * card.tokens,
             self.cost + sign * Decimal(card.cost),
         )
 
 
-def tally_cards(added: Iterable[RunCard], *, removed: Iterable[RunCard] = ()) -> None:
-    """Count cards in and others out; within a transaction, so that none counts twice.
+def update_daily_stats(
+    added: Iterable[RunSearchRow], *, removed: Iterable[RunSearchRow] = ()
+) -> None:
+    """Add rows and subtract others, in a transaction, so that none counts twice.
 
-    Each card comes with its `run`. Rows are changed in one order, so that two workers
-    never wait for each other in a circle.
+    Each row comes with its `run`. Counters are updated in one order to prevent
+    deadlocks.
     """
-    changes: dict[Place, Sums] = defaultdict(Sums)
+    changes: dict[DailyStatsKey, DailyStatsDelta] = defaultdict(DailyStatsDelta)
     for sign, cards in ((1, added), (-1, removed)):
         for card in cards:
-            place = place_of(card)
-            changes[place] = changes[place].plus(card, sign)
-    rows = [RunTally(**place._asdict()) for place in sorted(changes)]
-    RunTally.objects.bulk_create(rows, ignore_conflicts=True)
+            place = get_daily_stats_key(card)
+            changes[place] = changes[place].add_row(card, sign)
+    rows = [DailyRunStats(**place._asdict()) for place in sorted(changes)]
+    DailyRunStats.objects.bulk_create(rows, ignore_conflicts=True)
     for place in sorted(changes):
         sums = changes[place]
-        RunTally.objects.filter(**place._asdict()).update(
+        DailyRunStats.objects.filter(**place._asdict()).update(
             runs=F("runs") + sums.runs,
             tokens=F("tokens") + sums.tokens,
             cost=F("cost") + sums.cost,
         )
 
 
-def place_of(card: RunCard) -> Place:
-    """Return where a card is counted."""
+def get_daily_stats_key(card: RunSearchRow) -> DailyStatsKey:
     day = card.ended_at.astimezone(UTC).date()
-    return Place(day, card.run.agent_id, card.run.owner_id, card.status)
+    return DailyStatsKey(day, card.run.agent_id, card.run.owner_id, card.status)

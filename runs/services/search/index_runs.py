@@ -1,4 +1,4 @@
-"""Filing runs that are over, so that lists of a million find, filter and sort them."""
+"""Index ended runs, so that lists of a million can be searched and sorted."""
 
 import json
 from collections import defaultdict
@@ -6,47 +6,49 @@ from collections.abc import Iterable
 
 from django.db import transaction
 
-from runs.models import AgentStep, Run, RunCard, RunTool
-from runs.models.runs import OVER
-from runs.services.tally_runs import tally_cards
+from runs.models import AgentStep, Run, RunSearchRow, RunTool
+from runs.models.runs import FINISHED_STATUSES
+from runs.services.search.daily_stats import update_daily_stats
 
-AT_ONCE = 200
-FIELDS = ["text", "status", "ended_at", "seconds", "rounds", "tokens", "cost"]
-LONGEST = 8_000
-"""Characters of the inputs, and as many of the output, that can be searched."""
+BATCH_SIZE = 200
+UPDATED_FIELDS = ["text", "status", "ended_at", "seconds", "rounds", "tokens", "cost"]
+MAX_TEXT_LENGTH = 8_000
+"""Characters of the inputs, and of the output, that can be searched."""
 
 
-def file_runs(at_once: int = AT_ONCE) -> int:
-    """File at most `at_once` runs that ended since; return how many.
+def index_runs(at_once: int = BATCH_SIZE) -> int:
+    """Index at most `at_once` ended runs; return how many.
 
-    Two workers never file the same rows at a time. A resumed run is filed again.
+    Two workers never index the same rows at once. A resumed run is indexed again.
     """
     with transaction.atomic():
-        rows = Run.objects.filter(filed=False, status__in=OVER).order_by("pk")
+        rows = Run.objects.filter(indexed=False, status__in=FINISHED_STATUSES).order_by(
+            "pk"
+        )
         runs = list(rows.select_for_update(skip_locked=True, of=("self",))[:at_once])
         if not runs:
             return 0
-        cards = [card_of(run) for run in runs]
-        earlier = RunCard.objects.filter(run__in=runs).select_related("run")
-        tally_cards(cards, removed=list(earlier))
-        RunCard.objects.bulk_create(
+        cards = [build_search_row(run) for run in runs]
+        earlier = RunSearchRow.objects.filter(run__in=runs).select_related("run")
+        update_daily_stats(cards, removed=list(earlier))
+        RunSearchRow.objects.bulk_create(
             cards,
             update_conflicts=True,
             unique_fields=["run"],
-            update_fields=FIELDS,
+            update_fields=UPDATED_FIELDS,
         )
-        RunTool.objects.bulk_create(_tools_of(runs), ignore_conflicts=True)
-        Run.objects.filter(pk__in=[run.pk for run in runs]).update(filed=True)
+        RunTool.objects.bulk_create(_build_tool_rows(runs), ignore_conflicts=True)
+        Run.objects.filter(pk__in=[run.pk for run in runs]).update(indexed=True)
     return len(runs)
 
 
-def card_of(run: Run) -> RunCard:
-    """Return what lists ask about a run that is over."""
+def build_search_row(run: Run) -> RunSearchRow:
+    """Return the columns that lists use of an ended run."""
     begun, ended = run.started_at, run.ended_at
     assert ended is not None
-    return RunCard(
+    return RunSearchRow(
         run=run,
-        text=text_of(run),
+        text=build_search_text(run),
         status=run.status,
         ended_at=ended,
         seconds=(ended - begun).total_seconds() if begun else 0.0,
@@ -56,20 +58,24 @@ def card_of(run: Run) -> RunCard:
     )
 
 
-def text_of(run: Run) -> str:
-    """Return what can be searched, in lower case."""
+def build_search_text(run: Run) -> str:
+    """Return the searchable text in lower case."""
     asked = "\n".join(str(value) for value in run.inputs.values())
-    told = run.output if isinstance(run.output, str) else _json(run.output)
-    parts = (asked[:LONGEST], told[:LONGEST], run.error_message[:LONGEST])
+    told = run.output if isinstance(run.output, str) else _dump_output(run.output)
+    parts = (
+        asked[:MAX_TEXT_LENGTH],
+        told[:MAX_TEXT_LENGTH],
+        run.error_message[:MAX_TEXT_LENGTH],
+    )
     return "\n".join(part for part in parts if part).lower()
 
 
-def _json(value: object) -> str:
+def _dump_output(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _tools_of(runs: Iterable[Run]) -> list[RunTool]:
-    """Return a row for each run and tool; parse errors are no tools."""
+def _build_tool_rows(runs: Iterable[Run]) -> list[RunTool]:
+    """Return a row for each run and tool; parse errors are not tools."""
     steps = AgentStep.objects.filter(run__in=runs).exclude(tool__startswith="_")
     found: dict[int, set[str]] = defaultdict(set)
     for run_id, name in steps.order_by().values_list("run_id", "tool").distinct():

@@ -1,26 +1,27 @@
-"""The definition of an agent as a value: what a version keeps so as to be restored."""
+"""The definition of an agent as a value: what a version keeps to be restored."""
 
 from typing import Any, Literal
 
-from runs.engine.types import AgentSpec, Frozen, PromptSpec
+from runs.engine.types import AgentSpec, FrozenModel, PromptSpec
 from runs.models import Agent, AgentTool, AgentVersion
-from runs.services.freeze_agent import prompt_spec_of, spec_of
-from runs.services.own_prompt import is_own
+from runs.services.spec.freeze import build_prompt_spec
+from runs.services.spec.inline_prompt import is_inline_prompt
+from runs.store.specs import load_spec
 
 
-class Use(Frozen):
-    """A tool or agent in the hands of the agent; exactly one of the two is given."""
+class ToolBinding(FrozenModel):
+    """A tool or agent that the agent uses; exactly one of the two is set."""
 
     tool: int | None = None
     sub_agent: int | None = None
     name: str = ""
-    """What it was called, for people."""
+    """Its name at that time."""
     policy: str = "default"
     overrides: dict[str, Any] = {}
 
 
-class Definition(Frozen):
-    """All columns of an agent that shape its runs, with its tools and its prompt."""
+class AgentDefinition(FrozenModel):
+    """All columns of an agent that affect its runs, with tools and prompt."""
 
     description: str = ""
     kind: str
@@ -30,21 +31,20 @@ class Definition(Frozen):
     executor: dict[str, Any] = {}
     memory: bool = False
     source: Literal["kind", "own", "library"] = "kind"
-    """Where the prompt is from: the kind's own, the agent's page, or the prompts."""
+    """Where the prompt is from: the kind, the agent's page, or the library."""
     prompt: int | None = None
-    """The row, where it is from the prompts."""
+    """The row, if it is from the library."""
     prompt_kind: str = ""
     words: PromptSpec | None = None
-    """The prompt as it was; a row may have changed since."""
-    uses: tuple[Use, ...] = ()
+    """The prompt at that time; its row may have changed since."""
+    uses: tuple[ToolBinding, ...] = ()
 
 
-def definition_of(agent: Agent) -> Definition:
-    """Return the draft of `agent` as it is now."""
+def build_agent_definition(agent: Agent) -> AgentDefinition:
     prompt = agent.prompt
-    own = prompt is not None and is_own(prompt, agent)
+    own = prompt is not None and is_inline_prompt(prompt, agent)
     uses = AgentTool.objects.filter(agent=agent).select_related("tool", "sub_agent")
-    return Definition(
+    return AgentDefinition(
         description=agent.description,
         kind=agent.kind,
         provider=agent.provider_id,
@@ -55,9 +55,9 @@ def definition_of(agent: Agent) -> Definition:
         source="kind" if prompt is None else "own" if own else "library",
         prompt=None if own else agent.prompt_id,
         prompt_kind=prompt.kind if prompt else "",
-        words=prompt_spec_of(prompt) if prompt else None,
+        words=build_prompt_spec(prompt) if prompt else None,
         uses=tuple(
-            Use(
+            ToolBinding(
                 tool=use.tool_id,
                 sub_agent=use.sub_agent_id,
                 name=str(use.tool or use.sub_agent),
@@ -69,30 +69,30 @@ def definition_of(agent: Agent) -> Definition:
     )
 
 
-def definition_of_version(version: AgentVersion) -> Definition:
-    """Return what `version` was made from; of an old one, what its spec tells."""
+def get_version_definition(version: AgentVersion) -> AgentDefinition:
+    """Return the definition of `version`; for an old one, from its spec."""
     if version.definition is not None:
-        return Definition.model_validate(version.definition)
-    return _from_spec(spec_of(version.spec), version.agent)
+        return AgentDefinition.model_validate(version.definition)
+    return _build_definition_from_spec(load_spec(version.spec), version.agent)
 
 
-def remembers(agent: Agent, version: AgentVersion | None) -> bool:
-    """Whether earlier turns reach the model: as published, or as the draft says."""
+def uses_memory(agent: Agent, version: AgentVersion | None) -> bool:
+    """Whether earlier turns reach the model: as published, or as in the draft."""
     if version is None or version.definition is None:
         return agent.memory
     return bool(version.definition.get("memory", False))
 
 
-def described_as(agent: Agent, version: AgentVersion | None) -> str:
-    """Return what the agent says it does: as published, or as the draft says."""
+def get_agent_description(agent: Agent, version: AgentVersion | None) -> str:
+    """Return the description: as published, or as in the draft."""
     if version is None or version.definition is None:
         return agent.description
     return str(version.definition.get("description", ""))
 
 
-def _from_spec(spec: AgentSpec, agent: Agent) -> Definition:
-    """Read a version that was published before definitions were kept."""
-    return Definition(
+def _build_definition_from_spec(spec: AgentSpec, agent: Agent) -> AgentDefinition:
+    """Convert a version published before definitions were stored."""
+    return AgentDefinition(
         description=agent.description,
         kind=spec.kind,
         provider=spec.model.provider_id or agent.provider_id,
@@ -104,7 +104,7 @@ def _from_spec(spec: AgentSpec, agent: Agent) -> Definition:
         prompt_kind=spec.kind,
         words=spec.prompt,
         uses=tuple(
-            Use(
+            ToolBinding(
                 tool=tool.tool_id,
                 name=tool.name,
                 policy="ask" if tool.asks else "allow",

@@ -1,28 +1,27 @@
-"""Instructions written on an agent's own page: kept as a prompt of that agent alone."""
+"""Instructions written on an agent's page: a prompt of that agent alone."""
 
 from typing import Any
 
-from runs.engine.kinds.kind import Kind
-from runs.engine.kinds.registry import KINDS
+from runs.engine.kinds.kind import AgentKind
+from runs.engine.kinds.registry import AGENT_KINDS
 from runs.engine.types import PromptMessage, PromptSpec
 from runs.models import Agent, PromptTemplate
 
 
-def own_slug(agent: Agent) -> str:
-    """Return the slug by which an agent's own prompt is known."""
+def get_inline_prompt_slug(agent: Agent) -> str:
     return f"instructions-{agent.pk}"
 
 
-def is_own(prompt: PromptTemplate, agent: Agent) -> bool:
-    """Whether `prompt` was written on the page of `agent`, and is its alone."""
-    return prompt.slug == own_slug(agent)
+def is_inline_prompt(prompt: PromptTemplate, agent: Agent) -> bool:
+    """Whether `prompt` was written on the page of `agent`."""
+    return prompt.slug == get_inline_prompt_slug(agent)
 
 
-def prompt_with(kind: Kind, instructions: str) -> PromptSpec:
+def build_prompt_with_instructions(kind: AgentKind, instructions: str) -> PromptSpec:
     """Return the kind's own prompt with `instructions`.
 
-    They take the place of the system message where the model calls functions; the
-    other kinds explain their format there, so instructions stand before it.
+    They replace the system message if the model calls functions; other kinds
+    explain their format there, so instructions come before it.
     """
     own = kind.prompt
     if not instructions.strip():
@@ -38,15 +37,15 @@ def prompt_with(kind: Kind, instructions: str) -> PromptSpec:
     return PromptSpec(messages=(PromptMessage(role="system", template=text), *rest))
 
 
-def prompt_with_kind(kind: str, instructions: str) -> PromptSpec | None:
-    """Return the prompt of the kind by that name; None where there is none."""
-    found = KINDS.get(kind)
-    return prompt_with(found, instructions) if found else None
+def build_prompt_for_kind(kind: str, instructions: str) -> PromptSpec | None:
+    """Return the prompt of a kind with instructions; None for an unknown kind."""
+    found = AGENT_KINDS.get(kind)
+    return build_prompt_with_instructions(found, instructions) if found else None
 
 
-def instructions_in(prompt: PromptTemplate) -> str:
-    """Return the instructions that `prompt_with` put into an own prompt."""
-    kind = KINDS.get(prompt.kind)
+def extract_instructions(prompt: PromptTemplate) -> str:
+    """Return the instructions in a prompt of `build_prompt_with_instructions`."""
+    kind = AGENT_KINDS.get(prompt.kind)
     if kind is None:
         return prompt.template
     if prompt.messages:
@@ -59,7 +58,7 @@ def instructions_in(prompt: PromptTemplate) -> str:
     return prompt.template.removesuffix(kind.prompt.template or "").rstrip("\n")
 
 
-def fields_of(prompt: PromptSpec) -> dict[str, Any]:
+def get_prompt_fields(prompt: PromptSpec) -> dict[str, Any]:
     """Return the columns of a `PromptTemplate` that hold `prompt`."""
     messages = prompt.messages
     return {

@@ -1,4 +1,4 @@
-"""What a webhook is sent: where to look, and no text of the run itself."""
+"""The payload of a webhook: a link to the run, and none of its text."""
 
 import json
 from datetime import UTC
@@ -6,54 +6,69 @@ from typing import Any
 
 from django.conf import settings
 
-from runs.models import Delivery, Event, Webhook
-from runs.services.outbox import EVENTS
+from runs.models import Delivery, Webhook, WebhookEvent
+from runs.store.outbox import EVENT_BY_STATUS
 
-LONGEST = 500
-"""Characters of an error's message."""
-NO_COMMANDS = str.maketrans("<>", "‹›")
-"""In a chat `<!channel>` would wake everybody."""
+MAX_ERROR_CHARS = 500
+"""Maximum length of an error message."""
+CHAT_ESCAPES = str.maketrans("<>", "‹›")
+"""In a chat `<!channel>` would notify everybody."""
 
-STATUSES = {str(event): status for status, event in EVENTS.items()}
-"""The status of a run by the event that tells of it."""
+STATUS_BY_EVENT = {str(event): status for status, event in EVENT_BY_STATUS.items()}
+"""The status of a run by its event."""
+
+EVENT_VERBS: dict[str, str] = {
+    WebhookEvent.NEEDS_APPROVAL: "awaits an approval",
+    WebhookEvent.NEEDS_DECISION: "awaits a decision",
+    WebhookEvent.SUCCEEDED: "succeeded",
+    WebhookEvent.LIMIT_REACHED: "reached a limit",
+    WebhookEvent.FAILED: "failed",
+    WebhookEvent.CANCELED: "was canceled",
+}
+"""For text messages, which are always in English: `run 7 succeeded`."""
 
 
-def id_of(delivery: Delivery) -> str:
-    """Return the name of a message: the same at each attempt, and of no other one."""
+def get_message_id(delivery: Delivery) -> str:
+    """Return the id of a message: unique, and the same at each attempt."""
     return f"msg_{delivery.pk}_{int(delivery.created_at.timestamp())}"
 
 
-def body_of(delivery: Delivery) -> bytes:
+def build_delivery_body(delivery: Delivery) -> bytes:
     """Return the body, the same at each attempt."""
     is_text = delivery.webhook.shape == Webhook.Shape.TEXT
-    made = {"text": line_of(delivery)} if is_text else event_of(delivery)
+    made = (
+        {"text": format_delivery_text(delivery)}
+        if is_text
+        else build_event_json(delivery)
+    )
     return json.dumps(made, ensure_ascii=False).encode()
 
 
-def event_of(delivery: Delivery) -> dict[str, Any]:
-    """Return the event as a program reads it."""
+def build_event_json(delivery: Delivery) -> dict[str, Any]:
     at = delivery.created_at.astimezone(UTC)
     return {
         "type": delivery.event,
         "timestamp": f"{at:%Y-%m-%dT%H:%M:%S.%f}Z",
-        "data": data_of(delivery),
+        "data": build_event_data(delivery),
     }
 
 
-def data_of(delivery: Delivery) -> dict[str, Any]:
-    """Return what the event is about."""
+def build_event_data(delivery: Delivery) -> dict[str, Any]:
     run, facts = delivery.run, delivery.facts
     if run is None:
-        return {"webhook": delivery.webhook.name, "url": page_of(delivery)}
+        return {
+            "webhook": delivery.webhook.name,
+            "url": get_delivery_page_url(delivery),
+        }
     failed = facts["error_code"] or facts["error_message"]
     return {
         "id": run.pk,
-        "url": page_of(delivery),
-        "status": STATUSES[delivery.event],
+        "url": get_delivery_page_url(delivery),
+        "status": STATUS_BY_EVENT[delivery.event],
         "stop_reason": facts["stop_reason"] or None,
         "error": {
             "code": facts["error_code"],
-            "message": facts["error_message"][:LONGEST],
+            "message": facts["error_message"][:MAX_ERROR_CHARS],
         }
         if failed
         else None,
@@ -69,20 +84,19 @@ def data_of(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def line_of(delivery: Delivery) -> str:
-    """Return the event as a person reads it."""
+def format_delivery_text(delivery: Delivery) -> str:
+    """Return the event as one sentence, for chats."""
     run = delivery.run
     if run is None:
-        said = f"A test of the webhook {delivery.webhook.name}."
+        said = f"Test of the webhook {delivery.webhook.name}."
     else:
-        said = f"{run.agent.name}: run {run.pk} {Event(delivery.event).label}"
-        why = delivery.facts["error_message"][:LONGEST]
+        said = f"{run.agent.name}: run {run.pk} {EVENT_VERBS[delivery.event]}"
+        why = delivery.facts["error_message"][:MAX_ERROR_CHARS]
         said += f". {why}" if why else "."
-    return f"{said} {page_of(delivery)}".translate(NO_COMMANDS)
+    return f"{said} {get_delivery_page_url(delivery)}".translate(CHAT_ESCAPES)
 
 
-def page_of(delivery: Delivery) -> str:
-    """Return the address of the page to look at."""
+def get_delivery_page_url(delivery: Delivery) -> str:
     if delivery.run_id is None:
         return f"{settings.PUBLIC_URL}/webhooks/{delivery.webhook_id}/"
     return f"{settings.PUBLIC_URL}/runs/{delivery.run_id}/"

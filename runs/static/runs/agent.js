@@ -1,4 +1,4 @@
-// The agent page: the draft is saved as one types, and mistakes stand at their fields.
+// The agent page: saves the draft while typing and shows errors at their fields.
 (() => {
   "use strict";
   const PAUSE = 800;
@@ -28,7 +28,7 @@
     timer = setTimeout(store, PAUSE);
   }
 
-  // One save at a time, so that each brings what the one before was answered.
+  // One save at a time: each sends the revision that the previous one returned.
   async function store() {
     clearTimeout(timer);
     if (!save) return true;
@@ -45,17 +45,33 @@
 
   async function send() {
     const upto = changes;
-    say("saving");
+    say(gettext("Saving"));
     let html = "";
     try {
-      const answer = await fetch(save, { method: "POST", body: new FormData(form), headers: { "HX-Request": "true" } });
-      if (answer.redirected) throw new Error("sign in again in another tab. Trying again");
-      if (!answer.ok) throw new Error(`the server refuses (${answer.status}). Trying again`);
+      const answer = await fetch(save, {
+        method: "POST",
+        body: new FormData(form),
+        headers: { "HX-Request": "true" },
+      });
+      if (answer.redirected)
+        throw new Error(gettext("Not saved: sign in again in another tab. Retrying"));
+      if (!answer.ok)
+        throw new Error(
+          interpolate(
+            gettext("Not saved: the server answered with status %(status)s. Retrying"),
+            { status: answer.status },
+            true,
+          ),
+        );
       html = await answer.text();
       failed = false;
     } catch (error) {
       failed = true;
-      say(`not saved: ${error instanceof TypeError ? "the server does not answer. Trying again" : error.message}`);
+      say(
+        error instanceof TypeError
+          ? gettext("Not saved: the server does not respond. Retrying")
+          : error.message,
+      );
       clearTimeout(timer);
       timer = setTimeout(store, AGAIN);
       return false;
@@ -72,7 +88,7 @@
     return !after.querySelector("[name=over]");
   }
 
-  // Put each sentence of the state at its field, and take away those of before.
+  // Show each error of the state at its field, and remove the previous ones.
   function mark() {
     const told = new Map();
     for (const one of state()?.querySelectorAll("[data-mistake]") ?? []) {
@@ -101,15 +117,21 @@
     whole.querySelector("span").textContent = rest.join(" ");
   }
 
-  // The chat asks for what the draft asks for now; what is typed there stays.
+  // Reload the test chat when the inputs of the draft change; typed text is kept.
   let typed = null;
   function ask() {
     const chat = document.getElementById("agent-test-form");
     const wanted = state()?.dataset.variables;
     if (!chat || wanted === undefined || chat.dataset.variables === wanted) return;
-    typed = { values: new FormData(chat), name: document.activeElement?.form === chat ? document.activeElement.name : "" };
+    typed = {
+      values: new FormData(chat),
+      name: document.activeElement?.form === chat ? document.activeElement.name : "",
+    };
     const talk = chat.elements.talk.value;
-    htmx.ajax("GET", `?try=chat&talk=${encodeURIComponent(talk)}`, { target: "#agent-try", swap: "outerHTML" });
+    htmx.ajax("GET", `?try=chat&talk=${encodeURIComponent(talk)}`, {
+      target: "#agent-try",
+      swap: "outerHTML",
+    });
   }
   function retype() {
     const chat = document.getElementById("agent-test-form");
@@ -124,7 +146,7 @@
 
   form.addEventListener("input", changed);
   form.addEventListener("change", changed);
-  // Enter saves, as a pause does; only the button that says so overwrites a later draft.
+  // Enter saves like a pause; only the explicit button overwrites a newer draft.
   form.addEventListener("submit", (event) => {
     const button = event.submitter;
     if (save && button?.name !== "over" && !button?.hasAttribute("formaction")) {
@@ -136,7 +158,7 @@
     stored = changes;
   });
 
-  // A draft with a mistake is not published: what is stored would be another one.
+  // A draft with errors is not published: the stored draft differs from the form.
   function wrong() {
     const first = form.querySelector("[aria-invalid=true], .field-error");
     if (!state()?.querySelector("[data-mistake]")) return false;
@@ -146,43 +168,69 @@
     return true;
   }
 
-  // Whoever runs or publishes the draft means what is on the page.
-  document.addEventListener("submit", async (event) => {
-    const waiting = event.target.closest("[data-after-save]");
-    if (!waiting || waiting.dataset.saved === "yes") return;
-    if (stored === changes && !(waiting.id === "agent-publish" && wrong())) return;
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    const button = event.submitter;
-    if (!(await store()) || (waiting.id === "agent-publish" && wrong())) return;
-    waiting.dataset.saved = "yes";
-    waiting.requestSubmit(button);
-    delete waiting.dataset.saved;
-  }, true);
-  document.addEventListener("visibilitychange", () => { if (document.hidden) store(); });
+  // Running or publishing uses what is on the page, so save first.
+  document.addEventListener(
+    "submit",
+    async (event) => {
+      const waiting = event.target.closest("[data-after-save]");
+      if (!waiting || waiting.dataset.saved === "yes") return;
+      if (stored === changes && !(waiting.id === "agent-publish" && wrong())) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      const button = event.submitter;
+      if (!(await store()) || (waiting.id === "agent-publish" && wrong())) return;
+      waiting.dataset.saved = "yes";
+      waiting.requestSubmit(button);
+      delete waiting.dataset.saved;
+    },
+    true,
+  );
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) store();
+  });
   addEventListener("beforeunload", (event) => {
     if (!save || stored === changes) return;
     const body = new FormData(form);
-    const size = [...body].reduce((sum, [name, value]) => sum + name.length + String(value).length * 3 + 100, 0);
+    const size = [...body].reduce(
+      (sum, [name, value]) => sum + name.length + String(value).length * 3 + 100,
+      0,
+    );
     if (running || failed || size > KEPT_ALIVE) event.preventDefault();
-    else fetch(save, { method: "POST", body, headers: { "HX-Request": "true" }, keepalive: true });
+    else
+      fetch(save, {
+        method: "POST",
+        body,
+        headers: { "HX-Request": "true" },
+        keepalive: true,
+      });
   });
 
-  // The kind that suits the model, as long as nobody has chosen one.
+  // Preselect the kind that suits the model until the user selects one.
   let touched = Boolean(save);
-  form.addEventListener("change", (event) => { if (event.target.name === "kind") touched = true; });
+  form.addEventListener("change", (event) => {
+    if (event.target.name === "kind") touched = true;
+  });
   function suit() {
     const kind = form.querySelector("[data-suits]")?.dataset.suits;
-    const radio = kind && form.querySelector(`input[name=kind][value="${CSS.escape(kind)}"]`);
-    if (!touched && radio && !radio.checked) { radio.checked = true; form.dispatchEvent(new Event("input", { bubbles: true })); }
+    const radio =
+      kind && form.querySelector(`input[name=kind][value="${CSS.escape(kind)}"]`);
+    if (!touched && radio && !radio.checked) {
+      radio.checked = true;
+      form.dispatchEvent(new Event("input", { bubbles: true }));
+    }
   }
 
-  // What another provider does not know gives way to its usual model.
+  // A model that the new provider does not have is replaced by its default model.
   let moved = false;
-  form.addEventListener("change", (event) => { moved = moved || event.target.name === "provider"; });
+  form.addEventListener("change", (event) => {
+    moved = moved || event.target.name === "provider";
+  });
   function takeUsual() {
-    const model = form.elements.model, { usual } = form.querySelector("[data-suits]").dataset;
-    const known = [...model.list.options].some((option) => option.value === model.value);
+    const model = form.elements.model,
+      { usual } = form.querySelector("[data-suits]").dataset;
+    const known = [...model.list.options].some(
+      (option) => option.value === model.value,
+    );
     if (moved && !known && usual) {
       model.value = usual;
       model.dispatchEvent(new Event("change", { bubbles: true }));
@@ -190,10 +238,12 @@
     moved = false;
   }
 
-  // A tool that is given to the agent moves up to the others it has.
+  // A tool added to the agent moves up to its other tools.
   form.addEventListener("change", (event) => {
     const count = form.querySelector("[data-on-count]");
-    count.textContent = form.querySelectorAll(".tools input:checked:not([value=off])").length;
+    count.textContent = form.querySelectorAll(
+      ".tools input:checked:not([value=off])",
+    ).length;
     const row = event.target.closest("#agent-library-table tr");
     if (!row || event.target.value === "off") return;
     document.querySelector("#agent-tool-table tbody").append(row);
@@ -227,13 +277,13 @@
   if (new URLSearchParams(location.search).has("try")) show("2");
   else show("1");
 
-  // Back and Forward change the right pane alone: the form keeps what is typed.
+  // Back and Forward change only the right pane: the form keeps its unsaved text.
   document.addEventListener("htmx:before:history:restore", (event) => {
     event.preventDefault();
     htmx.ajax("GET", event.detail.path, { target: "#agent-try", swap: "outerHTML" });
   });
 
-  // The chat: Ctrl+Enter sends, the newest stays in sight, the cursor stays in the field.
+  // The test chat: Ctrl+Enter sends, the newest message stays visible, the field keeps the focus.
   let wrote = false;
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
@@ -242,12 +292,19 @@
     event.preventDefault();
     asked.requestSubmit();
   });
-  document.addEventListener("htmx:before:request", (event) => { wrote = wrote || event.target.id === "agent-test-form"; });
+  document.addEventListener("htmx:before:request", (event) => {
+    wrote = wrote || event.target.id === "agent-test-form";
+  });
   const atEnd = new WeakMap();
-  document.addEventListener("scroll", (event) => {
-    const box = event.target;
-    if (box.matches?.("[data-follow]")) atEnd.set(box, box.scrollHeight - box.scrollTop - box.clientHeight < 60);
-  }, true);
+  document.addEventListener(
+    "scroll",
+    (event) => {
+      const box = event.target;
+      if (box.matches?.("[data-follow]"))
+        atEnd.set(box, box.scrollHeight - box.scrollTop - box.clientHeight < 60);
+    },
+    true,
+  );
   function follow() {
     const box = document.querySelector("#agent-try [data-follow]");
     if (box && atEnd.get(box) !== false) box.scrollTop = box.scrollHeight;
@@ -258,7 +315,10 @@
     retype();
     follow();
     const field = document.querySelector("#agent-test-form textarea[name=input]");
-    if (wrote && field) { wrote = false; field.focus(); }
+    if (wrote && field) {
+      wrote = false;
+      field.focus();
+    }
   });
   follow();
 })();

@@ -1,4 +1,4 @@
-// The chat: Enter sends, the end of the talk stays in sight, and over is over.
+// The chat: Enter sends, the end of the conversation stays visible.
 (() => {
   "use strict";
   document.documentElement.classList.add("scripted");
@@ -6,32 +6,50 @@
   const form = document.getElementById("chat-form");
   let atEnd = true;
 
-  const end = () => { box.scrollTop = box.scrollHeight; };
+  const end = () => {
+    box.scrollTop = box.scrollHeight;
+  };
   if (box) {
     end();
-    box.addEventListener("scroll", () => { atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 60; });
-    new MutationObserver(() => { if (atEnd) end(); }).observe(box, { childList: true, subtree: true, characterData: true });
-    if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+    box.addEventListener("scroll", () => {
+      atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 60;
+    });
+    new MutationObserver(() => {
+      if (atEnd) end();
+    }).observe(box, { childList: true, subtree: true, characterData: true });
+    if (location.hash)
+      document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }
 
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || !event.target.matches("#chat-form [name=input], .edit-turn textarea")) return;
+    if (
+      event.key !== "Enter" ||
+      event.shiftKey ||
+      event.isComposing ||
+      !event.target.matches("#chat-form [name=input], .edit-turn textarea")
+    )
+      return;
     event.preventDefault();
     if (event.target.value.trim()) event.target.form.requestSubmit();
   });
 
-  // One message is sent once, however often Enter is pressed until its page is there.
+  // Send a message once, even if Enter is pressed again before the next page.
   form?.addEventListener("submit", (event) => {
     if (form.dataset.sent) event.preventDefault();
     form.dataset.sent = "1";
   });
-  addEventListener("pageshow", () => { if (form) delete form.dataset.sent; });
+  addEventListener("pageshow", () => {
+    if (form) delete form.dataset.sent;
+  });
 
-  // When the stream has ended, what the answer allows (rate, again) comes with a fresh page,
-  // where something is being written the turns alone are fresh, and where this page is
-  // itself an answer to a form nothing is.
-  const isKept = () => location.pathname.endsWith("/say/") || document.querySelector(".edit-turn[open]")
-    || [...document.querySelectorAll("textarea, input:not([type=hidden])")].some((one) => one.value !== one.defaultValue);
+  // After the stream has ended, reload the page for the buttons of the answer. If the user
+  // is typing, replace only the turns; on a page that answers a form, replace nothing.
+  const isKept = () =>
+    location.pathname.endsWith("/say/") ||
+    document.querySelector(".edit-turn[open]") ||
+    [...document.querySelectorAll("textarea, input:not([type=hidden])")].some(
+      (one) => one.value !== one.defaultValue,
+    );
   async function renewTurns() {
     document.querySelector("button[form=chat-stop-form]")?.remove();
     if (location.pathname.endsWith("/say/")) return;
@@ -43,9 +61,11 @@
       if (old && !old.querySelector(".edit-turn[open]")) old.replaceWith(turn);
     }
   }
-  // Who is on the way to another page is not called back.
+  // Do not reload while the user leaves the page.
   let leaves = false;
-  addEventListener("beforeunload", () => { leaves = true; });
+  addEventListener("beforeunload", () => {
+    leaves = true;
+  });
   const live = () => document.querySelector("[id^=turn-live-][hx-sse\\:connect]");
   if (live()) {
     const timer = setInterval(() => {

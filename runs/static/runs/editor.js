@@ -1,101 +1,229 @@
-// The editor of instructions: variables are coloured, completed and checked.
-// It stands in a shadow root, where its styles need no exception from the page's policy.
+// The editor of instructions: colors, completes and checks variables.
+// In a shadow root its styles need no exception from the page's security policy.
 import {
-  Decoration, EditorState, EditorView, MatchDecorator, ViewPlugin, acceptCompletion, autocompletion,
-  closeBrackets, closeBracketsKeymap, completionKeymap, defaultKeymap, drawSelection, highlightSpecialChars,
-  history, historyKeymap, keymap, lineNumbers, lintKeymap, linter,
+  Decoration,
+  EditorState,
+  EditorView,
+  MatchDecorator,
+  ViewPlugin,
+  acceptCompletion,
+  autocompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+  defaultKeymap,
+  drawSelection,
+  highlightSpecialChars,
+  history,
+  historyKeymap,
+  keymap,
+  lineNumbers,
+  lintKeymap,
+  linter,
 } from "./vendor/codemirror.min.js";
 
 const ENGINE = {
-  input: "the question of the run",
-  tools: "names and descriptions of the tools, filled in",
-  tool_names: "names of the tools, filled in",
-  agent_scratchpad: "the steps so far, filled in",
-  chat_history: "earlier turns of the conversation, filled in",
+  input: gettext("the question of the run"),
+  tools: gettext("names and descriptions of the tools, filled in by the engine"),
+  tool_names: gettext("names of the tools, filled in by the engine"),
+  agent_scratchpad: gettext("the steps so far, filled in by the engine"),
+  chat_history: gettext(
+    "earlier messages of the conversation, filled in by the engine",
+  ),
 };
 const PIECE = /\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}|[{}]/g;
 const CHARACTERS_A_TOKEN = 4;
 
 const variable = new MatchDecorator({
   regexp: /\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}/g,
-  decoration: (match) => match[1] === undefined ? null : Decoration.mark({ class: "v" }),
+  decoration: (match) =>
+    match[1] === undefined ? null : Decoration.mark({ class: "v" }),
 });
-const variables = ViewPlugin.fromClass(class {
-  constructor(view) { this.decorations = variable.createDeco(view); }
-  update(change) { this.decorations = variable.updateDeco(change, this.decorations); }
-}, { decorations: (plugin) => plugin.decorations });
+const variables = ViewPlugin.fromClass(
+  class {
+    constructor(view) {
+      this.decorations = variable.createDeco(view);
+    }
+    update(change) {
+      this.decorations = variable.updateDeco(change, this.decorations);
+    }
+  },
+  { decorations: (plugin) => plugin.decorations },
+);
 
 // As runs/engine/prompts.py reads it.
 function names(text) {
-  return [...new Set([...text.matchAll(PIECE)].map((match) => match[1]).filter(Boolean))];
+  return [
+    ...new Set([...text.matchAll(PIECE)].map((match) => match[1]).filter(Boolean)),
+  ];
 }
 
 function distance(a, b) {
   let row = Array.from({ length: b.length + 1 }, (_, n) => n);
   for (let i = 1; i <= a.length; i += 1) {
     const next = [i];
-    for (let j = 1; j <= b.length; j += 1) next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1));
+    for (let j = 1; j <= b.length; j += 1)
+      next[j] = Math.min(
+        row[j] + 1,
+        next[j - 1] + 1,
+        row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1),
+      );
     row = next;
   }
   return row[b.length];
 }
 
-const check = linter((view) => {
-  const text = view.state.doc.toString();
-  const found = [];
-  let open = false;
-  for (const match of text.matchAll(PIECE)) {
-    const from = match.index;
-    const to = from + match[0].length;
-    if (match[1]) {
-      const near = !(match[1] in ENGINE) && Object.keys(ENGINE).find((one) => distance(one, match[1].toLowerCase()) <= (one.length > 6 ? 2 : 1) + 1 && one[0] === match[1][0].toLowerCase() && Math.abs(one.length - match[1].length) <= 2);
-      if (near) found.push({ from, to, severity: "warning", message: `Did you mean {${near}}? As it is, each run is asked for ${match[1]}.` });
-      continue;
+const check = linter(
+  (view) => {
+    const text = view.state.doc.toString();
+    const found = [];
+    let open = false;
+    for (const match of text.matchAll(PIECE)) {
+      const from = match.index;
+      const to = from + match[0].length;
+      if (match[1]) {
+        const near =
+          !(match[1] in ENGINE) &&
+          Object.keys(ENGINE).find(
+            (one) =>
+              distance(one, match[1].toLowerCase()) <= (one.length > 6 ? 2 : 1) + 1 &&
+              one[0] === match[1][0].toLowerCase() &&
+              Math.abs(one.length - match[1].length) <= 2,
+          );
+        if (near)
+          found.push({
+            from,
+            to,
+            severity: "warning",
+            message: interpolate(
+              gettext(
+                "Did you mean {%(near)s}? Otherwise %(name)s is an input of each run.",
+              ),
+              { near, name: match[1] },
+              true,
+            ),
+          });
+        continue;
+      }
+      if (open && match[0] === "}") {
+        open = false;
+        continue;
+      }
+      if (match[0] === "{" || match[0] === "}") {
+        open = match[0] === "{";
+        found.push({
+          from,
+          to,
+          severity: "error",
+          message: gettext(
+            "Unbalanced brace. Write {name} for a variable, {{ and }} for literal braces.",
+          ),
+        });
+      }
     }
-    if (open && match[0] === "}") { open = false; continue; }
-    if (match[0] === "{" || match[0] === "}") {
-      open = match[0] === "{";
-      found.push({ from, to, severity: "error", message: "A single brace. Write {name} for a variable, {{ and }} for braces as text." });
-    }
-  }
-  return found;
-}, { delay: 400 });
+    return found;
+  },
+  { delay: 400 },
+);
 
 function complete(context) {
   const word = context.matchBefore(/\{[A-Za-z0-9_]*/);
-  if (!word || (word.from > 0 && context.state.sliceDoc(word.from - 1, word.from) === "{")) return null;
+  if (
+    !word ||
+    (word.from > 0 && context.state.sliceDoc(word.from - 1, word.from) === "{")
+  )
+    return null;
   const mine = names(context.state.doc.toString()).filter((name) => !(name in ENGINE));
   const after = context.state.sliceDoc(context.pos, context.pos + 1) === "}" ? "" : "}";
-  const option = (label, detail, boost) => ({ label, detail, boost, type: "variable", apply: (view, _option, from, to) => {
-    const end = after ? to : to + 1;
-    view.dispatch({ changes: { from, to: end, insert: `${label}}` }, selection: { anchor: from + label.length + 1 } });
-  } });
+  const option = (label, detail, boost) => ({
+    label,
+    detail,
+    boost,
+    type: "variable",
+    apply: (view, _option, from, to) => {
+      const end = after ? to : to + 1;
+      view.dispatch({
+        changes: { from, to: end, insert: `${label}}` },
+        selection: { anchor: from + label.length + 1 },
+      });
+    },
+  });
   return {
     from: word.from + 1,
-    options: [...mine.map((name) => option(name, "asked for at each run", 2)), ...Object.entries(ENGINE).map(([name, why]) => option(name, why, name === "input" ? 1 : 0))],
+    options: [
+      ...mine.map((name) => option(name, gettext("input of each run"), 2)),
+      ...Object.entries(ENGINE).map(([name, why]) =>
+        option(name, why, name === "input" ? 1 : 0),
+      ),
+    ],
     validFor: /^[A-Za-z0-9_]*$/,
   };
 }
 
 const look = EditorView.theme({
-  "&": { fontSize: ".75rem", color: "var(--ink)", backgroundColor: "var(--surface)", borderRadius: "5px" },
+  "&": {
+    fontSize: ".75rem",
+    color: "var(--ink)",
+    backgroundColor: "var(--surface)",
+    borderRadius: "5px",
+  },
   "&.cm-focused": { outline: "none" },
-  ".cm-scroller": { font: "400 .75rem/1.65 var(--mono)", minHeight: "9rem", maxHeight: "28rem", overflow: "auto" },
+  ".cm-scroller": {
+    font: "400 .75rem/1.65 var(--mono)",
+    minHeight: "9rem",
+    maxHeight: "28rem",
+    overflow: "auto",
+  },
   ".cm-content": { padding: ".5rem 0", caretColor: "var(--ink)" },
   ".cm-line": { padding: "0 .75rem 0 .375rem" },
-  ".cm-gutters": { backgroundColor: "transparent", color: "var(--ink-3)", border: "0", paddingInlineStart: ".25rem" },
+  ".cm-gutters": {
+    backgroundColor: "transparent",
+    color: "var(--ink-3)",
+    border: "0",
+    paddingInlineStart: ".25rem",
+  },
   ".cm-cursor": { borderLeftColor: "var(--ink)" },
-  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--live-line)" },
-  ".v": { color: "var(--live)", backgroundColor: "var(--live-soft)", borderRadius: "3px" },
-  ".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--ink)", border: "1px solid var(--line-2)", borderRadius: "6px", boxShadow: "var(--pop)" },
-  ".cm-tooltip-autocomplete > ul": { font: "400 .75rem/1.6 var(--mono)", maxHeight: "12rem" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground":
+    { backgroundColor: "var(--live-line)" },
+  ".v": {
+    color: "var(--live)",
+    backgroundColor: "var(--live-soft)",
+    borderRadius: "3px",
+  },
+  ".cm-tooltip": {
+    backgroundColor: "var(--raised)",
+    color: "var(--ink)",
+    border: "1px solid var(--line-2)",
+    borderRadius: "6px",
+    boxShadow: "var(--pop)",
+  },
+  ".cm-tooltip-autocomplete > ul": {
+    font: "400 .75rem/1.6 var(--mono)",
+    maxHeight: "12rem",
+  },
   ".cm-tooltip-autocomplete > ul > li": { padding: ".125rem .5rem" },
-  ".cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--live-soft)", color: "var(--ink)" },
+  ".cm-tooltip-autocomplete > ul > li[aria-selected]": {
+    backgroundColor: "var(--live-soft)",
+    color: "var(--ink)",
+  },
   ".cm-completionIcon": { display: "none" },
-  ".cm-completionDetail": { fontFamily: "var(--sans)", fontStyle: "normal", color: "var(--ink-3)", marginLeft: "1rem" },
+  ".cm-completionDetail": {
+    fontFamily: "var(--sans)",
+    fontStyle: "normal",
+    color: "var(--ink-3)",
+    marginLeft: "1rem",
+  },
   ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "600" },
-  ".cm-diagnostic": { padding: ".25rem .5rem", font: "400 .75rem/1.5 var(--sans)", borderLeft: "0" },
-  ".cm-lintRange-error, .cm-lintRange-warning": { backgroundImage: "none", textDecoration: "underline wavy var(--bad-fill)", textUnderlineOffset: "3px" },
+  ".cm-diagnostic": {
+    padding: ".25rem .5rem",
+    font: "400 .75rem/1.5 var(--sans)",
+    borderLeft: "0",
+  },
+  ".cm-lintRange-error, .cm-lintRange-warning": {
+    backgroundImage: "none",
+    textDecoration: "underline wavy var(--bad-fill)",
+    textUnderlineOffset: "3px",
+  },
   ".cm-lintRange-warning": { textDecorationColor: "var(--need-fill)" },
 });
 
@@ -106,33 +234,52 @@ function foot(frame, text) {
   const asked = all.filter((name) => !(name in ENGINE) || name === "input");
   const words = frame.querySelector("[data-words]");
   words.replaceChildren();
-  words.append(all.length === 0 ? (text.trim() ? "No variables. Type { for one" : frame.dataset.empty) : `${all.length} variable${all.length === 1 ? "" : "s"}: `);
+  const counted = interpolate(
+    ngettext("%(count)s variable:", "%(count)s variables:", all.length),
+    { count: all.length },
+    true,
+  );
+  words.append(
+    all.length === 0
+      ? text.trim()
+        ? gettext("No variables. Type { to add one")
+        : frame.dataset.empty
+      : `${counted} `,
+  );
   for (const name of all) {
     const one = document.createElement("b");
     one.className = "mono";
     one.textContent = name;
-    one.title = asked.includes(name) ? "asked for at each run" : ENGINE[name];
+    one.title = asked.includes(name) ? gettext("input of each run") : ENGINE[name];
     words.append(one, " ");
   }
   const wide = [...text].filter((letter) => letter > "\u2e80").length;
   const tokens = Math.ceil((text.length - wide) / CHARACTERS_A_TOKEN) + wide;
-  frame.querySelector("[data-tokens]").textContent = tokens ? `about ${tokens.toLocaleString("en")} tokens` : "";
+  frame.querySelector("[data-tokens]").textContent = tokens
+    ? interpolate(
+        ngettext("about %(count)s token", "about %(count)s tokens", tokens),
+        { count: tokens.toLocaleString(document.documentElement.lang) },
+        true,
+      )
+    : "";
 }
 
 function mount(area) {
   const frame = document.createElement("div");
   frame.className = "editor";
-  frame.dataset.empty = area.dataset.empty || "Empty: the kind's own words are used";
+  frame.dataset.empty =
+    area.dataset.empty || gettext("Leave empty to use the default prompt of the kind");
   const small = area.closest("[data-editor]").dataset.editor === "small";
   if (small) frame.classList.add("small");
   const host = document.createElement("div");
   host.className = "editor-host";
   const footer = document.createElement("footer");
-  footer.innerHTML = "<span data-words></span><span class=\"end num\" data-tokens></span>";
+  footer.innerHTML =
+    '<span data-words></span><span class="end num" data-tokens></span>';
   frame.append(host, footer);
   area.before(frame);
   area.hidden = true;
-  const label = area.labels?.[0]?.textContent.trim() || "Instructions";
+  const label = area.labels?.[0]?.textContent.trim() || gettext("Instructions");
   let mine = false;
   const view = new EditorView({
     parent: host.attachShadow({ mode: "open" }),
@@ -140,10 +287,30 @@ function mount(area) {
     state: EditorState.create({
       doc: area.value,
       extensions: [
-        lineNumbers(), history(), drawSelection(), highlightSpecialChars(), closeBrackets(), EditorView.lineWrapping,
-        autocompletion({ override: [complete], icons: false, interactionDelay: 0 }), check, variables, ...(small ? [low] : []), look,
-        EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "true", autocorrect: "on" }),
-        keymap.of([{ key: "Tab", run: acceptCompletion }, ...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
+        lineNumbers(),
+        history(),
+        drawSelection(),
+        highlightSpecialChars(),
+        closeBrackets(),
+        EditorView.lineWrapping,
+        autocompletion({ override: [complete], icons: false, interactionDelay: 0 }),
+        check,
+        variables,
+        ...(small ? [low] : []),
+        look,
+        EditorView.contentAttributes.of({
+          "aria-label": label,
+          spellcheck: "true",
+          autocorrect: "on",
+        }),
+        keymap.of([
+          { key: "Tab", run: acceptCompletion },
+          ...closeBracketsKeymap,
+          ...defaultKeymap,
+          ...historyKeymap,
+          ...completionKeymap,
+          ...lintKeymap,
+        ]),
         EditorView.updateListener.of((update) => {
           if (!update.docChanged) return;
           area.value = update.state.doc.toString();
@@ -155,15 +322,20 @@ function mount(area) {
     }),
   });
   foot(frame, area.value);
-  // Keys typed here belong to the editor, not to the page's own keys.
+  // Keep keys typed here away from the shortcuts of the page.
   host.addEventListener("keydown", (event) => event.stopPropagation());
   area.addEventListener("editor:replace", () => {
     mine = true;
-    view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: area.value } });
+    view.dispatch({
+      changes: { from: 0, to: view.state.doc.length, insert: area.value },
+    });
     mine = false;
     view.focus();
   });
-  area.labels?.[0]?.addEventListener("click", (event) => { event.preventDefault(); view.focus(); });
+  area.labels?.[0]?.addEventListener("click", (event) => {
+    event.preventDefault();
+    view.focus();
+  });
 }
 
 document.querySelectorAll("[data-editor] textarea").forEach(mount);

@@ -1,23 +1,35 @@
-// The run page: keys, following the newest step, and clocks that count on. Without it
+// The run page: keys, following the newest step, running clocks. Without this script
 // every step, filter and search is a link or a form.
 (() => {
   "use strict";
   const find = (selector) => document.querySelector(selector);
-  const rows = () => [...document.querySelectorAll("#run-steps-pane .step:not(.nested .step)")].filter((row) => row.checkVisibility());
+  const rows = () =>
+    [...document.querySelectorAll("#run-steps-pane .step:not(.nested .step)")].filter(
+      (row) => row.checkVisibility(),
+    );
   const asked = () => new URLSearchParams(location.search);
-  const chosen = () => asked().get("step") ?? find("#run-detail")?.dataset.step ?? (find("#run-answer") && !find("#run-follow") ? "0" : null);
-  const stepOf = (row) => new URLSearchParams(row.getAttribute("href").slice(1)).get("step");
+  const chosen = () =>
+    asked().get("step") ??
+    find("#run-detail")?.dataset.step ??
+    (find("#run-answer") && !find("#run-follow") ? "0" : null);
+  const stepOf = (row) =>
+    new URLSearchParams(row.getAttribute("href").slice(1)).get("step");
   const isLive = () => Boolean(find("#run-live")?.hasAttribute("hx-sse:connect"));
-  const MOST_ROWS = 300, KEPT_ROWS = 200, NEAR = 48;
+  const MOST_ROWS = 300,
+    KEPT_ROWS = 200,
+    NEAR = 48;
 
-  // Addresses: what filters the rows stays in the address when a step is chosen.
+  // Addresses: the filters of the rows stay in the address when a step is selected.
   document.addEventListener("htmx:config:request", (event) => {
-    const source = event.target, request = event.detail.ctx.request;
+    const source = event.target,
+      request = event.detail.ctx.request;
     const where = new URL(request.action, location.href);
-    if (source.closest("#run-earlier")) where.searchParams.set("before", numbers()[0] ?? 1);
+    if (source.closest("#run-earlier"))
+      where.searchParams.set("before", numbers()[0] ?? 1);
     else if (source.closest("#run-filters")) {
       const step = asked().get("step") ?? find("#run-detail")?.dataset.step ?? "0";
-      if ((step !== "0" || asked().has("step")) && !where.searchParams.has("step")) where.searchParams.set("step", step);
+      if ((step !== "0" || asked().has("step")) && !where.searchParams.has("step"))
+        where.searchParams.set("step", step);
       request.action = where.pathname + where.search;
       return;
     } else if (!source.closest(".step, #run-detail .tabs, #run-follow-link")) return;
@@ -28,30 +40,39 @@
     request.action = where.pathname + where.search;
   });
 
-  // Rows: which is chosen, how many there are, which of them a search leaves.
+  // Rows: the selected one, how many there are, which of them match a search.
   const lines = () => [...document.querySelectorAll("#run-steps > li")];
-  const numberOf = (line) => Number(line.id.slice("run-step-".length).split("-")[0]) || 0;
+  const numberOf = (line) =>
+    Number(line.id.slice("run-step-".length).split("-")[0]) || 0;
   const numbers = () => lines().map(numberOf);
   let known = Math.max(0, ...numbers());
   let following = isLive() && asked().get("step") === null;
   let below = 0;
   let jumps = false;
-  const leftAt = new Map(); // addresses that were left from the list of steps, on a phone
-  let wanted = null; // the step a person has gone on to, while an earlier one arrives
+  const leftAt = new Map(); // addresses left from the list of steps, on a phone
+  let wanted = null; // the step selected last, while an earlier one still loads
 
   function mark() {
-    const title = find("#run-detail h2")?.textContent, link = find("#run-views a:nth-child(2)");
+    const title = find("#run-detail h2")?.textContent,
+      link = find("#run-views a:nth-child(2)");
     if (title && link && link.textContent !== title) link.textContent = title;
     if (find("#run-detail")?.dataset.step === wanted) wanted = null;
-    const step = wanted ?? chosen(), followed = step === null ? rowFollowed() : null;
+    const step = wanted ?? chosen(),
+      followed = step === null ? rowFollowed() : null;
     for (const row of document.querySelectorAll("#run-steps-pane .step")) {
-      if (row === followed || (step !== null && (stepOf(row) ?? row.dataset.number) === step)) row.setAttribute("aria-current", "true");
+      if (
+        row === followed ||
+        (step !== null && (stepOf(row) ?? row.dataset.number) === step)
+      )
+        row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
     }
   }
 
   function rowFollowed() {
-    return find(`#run-step-${find("#run-follow")?.dataset.step} > .step, #run-now .step`);
+    return find(
+      `#run-step-${find("#run-follow")?.dataset.step} > .step, #run-now .step`,
+    );
   }
 
   function last() {
@@ -63,7 +84,9 @@
     const row = last();
     if (!row) return true;
     const box = find("#run-scroll").getBoundingClientRect();
-    return row.getBoundingClientRect().bottom <= Math.min(box.bottom, innerHeight) + NEAR;
+    return (
+      row.getBoundingClientRect().bottom <= Math.min(box.bottom, innerHeight) + NEAR
+    );
   }
 
   function scrollsItself() {
@@ -81,7 +104,11 @@
     const pill = find("#run-below");
     if (!pill) return;
     pill.hidden = below === 0;
-    pill.querySelector("[data-word]").textContent = below === 1 ? "1 new step below" : `${below} new steps below`;
+    pill.querySelector("[data-word]").textContent = interpolate(
+      ngettext("%(count)s new step below", "%(count)s new steps below", below),
+      { count: below },
+      true,
+    );
   }
 
   function arrived() {
@@ -90,33 +117,41 @@
     const fresh = lines().filter((line) => numberOf(line) > known);
     const word = list.dataset.search?.toLowerCase();
     if (word) {
-      for (const line of fresh) line.hidden = !line.textContent.toLowerCase().includes(word);
+      for (const line of fresh)
+        line.hidden = !line.textContent.toLowerCase().includes(word);
       searchAgain();
     }
     known = Math.max(known, ...fresh.map(numberOf));
     if (following) {
       trim();
       toEnd();
-    } else if (fresh.length && !atEnd()) tellBelow(below + fresh.filter((line) => line.checkVisibility()).length);
+    } else if (fresh.length && !atEnd())
+      tellBelow(below + fresh.filter((line) => line.checkVisibility()).length);
     const link = find("#run-next-error");
     if (link) link.hidden = find("#run-count-errors")?.textContent === "0";
     mark();
   }
 
-  // What a search leaves of rows that have come or changed, and where, the server says.
+  // The server decides which new or changed rows match the search.
   let searching = 0;
   function searchAgain() {
     searching ||= setTimeout(async () => {
       const isTyping = find("#run-search")?.value !== (asked().get("q") ?? "");
       try {
-        if (!isTyping) await window.htmx.ajax("GET", location.pathname + location.search, { source: "#run-steps-pane", target: "#run-steps-pane", swap: "outerMorph", headers: { "HX-Target": "section#run-steps-pane" } });
+        if (!isTyping)
+          await window.htmx.ajax("GET", location.pathname + location.search, {
+            source: "#run-steps-pane",
+            target: "#run-steps-pane",
+            swap: "outerMorph",
+            headers: { "HX-Target": "section#run-steps-pane" },
+          });
       } finally {
         searching = 0;
       }
     }, 700);
   }
 
-  // A run may go on for thousands of steps: who follows keeps the newest, and a link.
+  // A run may have thousands of steps: a following page keeps the newest ones and a link.
   function trim() {
     const all = lines();
     if (all.length <= MOST_ROWS) return;
@@ -125,10 +160,17 @@
     if (!earlier) return;
     earlier.hidden = false;
     const word = earlier.querySelector("[data-word]");
-    if (word) word.textContent = `${(numbers()[0] - 1).toLocaleString("en-GB")} earlier steps`;
+    const count = numbers()[0] - 1,
+      shown = count.toLocaleString(document.documentElement.lang);
+    if (word)
+      word.textContent = interpolate(
+        ngettext("%(count)s earlier step", "%(count)s earlier steps", count),
+        { count: shown },
+        true,
+      );
   }
 
-  // What the model writes: its end stays in sight, until the person scrolls up in it.
+  // Streamed text: its end stays visible until the user scrolls up.
   let readsEnd = true;
   function toDraftEnd() {
     const pane = find("#run-detail-scroll");
@@ -138,37 +180,53 @@
 
   function onScroll(event) {
     const box = event.target;
-    if (box.id === "run-detail-scroll") readsEnd = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
+    if (box.id === "run-detail-scroll")
+      readsEnd = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
     if (!isLive()) return;
     following = atEnd() && asked().get("step") === null;
     if (atEnd()) tellBelow(0);
   }
 
-  // The chosen step: fetched anew when the stream says that it changed.
+  // Reload the selected step when the stream says that it changed.
   let due = 0;
   function refresh() {
     clearTimeout(due);
-    due = setTimeout(() => window.htmx.ajax("GET", location.pathname + location.search, { source: "#run-detail", target: "#run-detail", swap: "outerMorph" }), 250);
+    due = setTimeout(
+      () =>
+        window.htmx.ajax("GET", location.pathname + location.search, {
+          source: "#run-detail",
+          target: "#run-detail",
+          swap: "outerMorph",
+        }),
+      250,
+    );
   }
-  // What was asked for at another address does not belong here.
+  // Drop answers that were requested at another address.
   document.addEventListener("htmx:before:swap", (event) => {
-    const ctx = event.detail.ctx, isOwn = ctx.sourceElement?.matches("#run-detail, #run-steps-pane");
-    if (isOwn && ctx.request.action !== location.pathname + location.search) event.preventDefault();
+    const ctx = event.detail.ctx,
+      isOwn = ctx.sourceElement?.matches("#run-detail, #run-steps-pane");
+    if (isOwn && ctx.request.action !== location.pathname + location.search)
+      event.preventDefault();
   });
 
   document.addEventListener("htmx:after:swap", (event) => {
-    const ctx = event.detail.ctx, source = ctx.sourceElement ?? event.target;
+    const ctx = event.detail.ctx,
+      source = ctx.sourceElement ?? event.target;
     if (source.id === "run-live" || ctx.text?.includes('id="run-live"')) {
       const step = chosen();
       const isOver = ctx.text?.includes('<div id="run-live" hidden></div>');
-      if (step !== null && (ctx.text?.includes(`id="run-step-${step}"`) || (isOver && step === "0"))) refresh();
+      if (
+        step !== null &&
+        (ctx.text?.includes(`id="run-step-${step}"`) || (isOver && step === "0"))
+      )
+        refresh();
       if (isOver) following = false;
       arrived();
       toDraftEnd();
       return;
     }
     if (ctx.target?.id === "run-steps-pane") {
-      if (chosen() !== null && !searching) refresh(); // what is searched for is marked in it
+      if (chosen() !== null && !searching) refresh(); // it marks the search text
       known = Math.max(0, ...numbers());
       tellBelow(0);
     }
@@ -176,24 +234,45 @@
     mark();
     if (ctx.target?.id === "run-detail") arriveAtHit();
     if (!jumps || source.closest?.("#run-live")) return;
-    jumps = false; // where the panes stand one below the other
+    jumps = false; // when the panes are stacked
     find("#run-detail")?.scrollIntoView();
   });
 
-  // Clocks and growing bars, between two messages of the stream.
+  // Clocks and growing bars between two messages of the stream.
   const began = new WeakMap();
   const two = (value) => String(value).padStart(2, "0");
   function asClock(all) {
-    const [hours, minutes, seconds] = [Math.floor(all / 3600), Math.floor(all / 60) % 60, all % 60];
-    return hours ? `${hours}:${two(minutes)}:${two(seconds)}` : `${minutes}:${two(seconds)}`;
+    const [hours, minutes, seconds] = [
+      Math.floor(all / 3600),
+      Math.floor(all / 60) % 60,
+      all % 60,
+    ];
+    return hours
+      ? `${hours}:${two(minutes)}:${two(seconds)}`
+      : `${minutes}:${two(seconds)}`;
   }
-  // As the filter `duration` in look.py, so that nothing changes when a run ends.
+  // As `duration` of the server, so that nothing changes when a run ends.
+  const text = (message, value) => interpolate(message, { value }, true);
+  const tenths = new Intl.NumberFormat(document.documentElement.lang, {
+    minimumFractionDigits: 1,
+    maximumFractionDigits: 1,
+  });
   function asDuration(seconds) {
-    const rounded = (number) => Math.floor(number + 0.5), whole = rounded(seconds), minutes = rounded(seconds / 60);
-    if (rounded(seconds * 1000) < 100) return `${rounded(seconds * 1000)} ms`;
-    if (rounded(seconds * 10) < 100) return `${(rounded(seconds * 10) / 10).toFixed(1)} s`;
-    if (whole < 60) return `${whole} s`;
-    return whole < 3600 ? `${asClock(whole)} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+    const rounded = (number) => Math.floor(number + 0.5),
+      whole = rounded(seconds),
+      minutes = rounded(seconds / 60);
+    if (rounded(seconds * 1000) < 100)
+      return text(gettext("%(value)s ms"), rounded(seconds * 1000));
+    if (rounded(seconds * 10) < 100)
+      return text(gettext("%(value)s s"), tenths.format(rounded(seconds * 10) / 10));
+    if (whole < 60) return text(gettext("%(value)s s"), whole);
+    if (whole < 3600)
+      return interpolate(gettext("%(clock)s min"), { clock: asClock(whole) }, true);
+    return interpolate(
+      gettext("%(hours)s h %(minutes)s min"),
+      { hours: Math.floor(minutes / 60), minutes: minutes % 60 },
+      true,
+    );
   }
   function passed(element) {
     if (!began.has(element)) began.set(element, performance.now());
@@ -202,8 +281,8 @@
   function clock() {
     for (const element of document.querySelectorAll("[data-clock]")) {
       const all = Number(element.dataset.clock) + passed(element);
-      const text = asDuration(all);
-      if (element.textContent !== text) element.textContent = text;
+      const words = asDuration(all);
+      if (element.textContent !== words) element.textContent = words;
     }
     for (const bar of document.querySelectorAll("[data-grows]")) {
       const all = Number(bar.dataset.grows) + passed(bar);
@@ -211,8 +290,11 @@
       if (bar.closest("#run-whole")) widen(all);
     }
   }
-  // Seconds between two lines of the axis, by scale, as in timeline.py.
-  const QUARTERS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 259200, 864000, 2592000];
+  // Seconds between two lines of the axis, by scale, as in time_scale.py.
+  const QUARTERS = [
+    0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600,
+    7200, 21600, 43200, 86400, 259200, 864000, 2592000,
+  ];
   function widen(seconds) {
     const head = find("#run-steps-head");
     if (!head) return;
@@ -220,11 +302,13 @@
     const scale = fits < 0 ? QUARTERS.length - 1 : fits;
     if (scale <= Number(head.dataset.scale.slice(1))) return;
     head.dataset.scale = `s${scale}`;
-    [...head.querySelectorAll(".axis span")].forEach((tick, n) => { tick.textContent = n ? asTick(QUARTERS[scale] * n) : "0"; });
+    [...head.querySelectorAll(".axis span")].forEach((tick, n) => {
+      tick.textContent = n ? asTick(QUARTERS[scale] * n) : "0";
+    });
   }
   function asTick(seconds) {
-    if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
-    return seconds < 60 ? `${seconds} s` : asClock(seconds);
+    if (seconds < 1) return text(gettext("%(value)s ms"), Math.round(seconds * 1000));
+    return seconds < 60 ? text(gettext("%(value)s s"), seconds) : asClock(seconds);
   }
 
   // Keys.
@@ -239,16 +323,20 @@
     opening = setTimeout(() => row.click(), 70); // a held key passes many rows
   }
   function move(by) {
-    const all = rows(), at = all.findIndex((row) => row.matches("[aria-current]"));
-    const now = at < 0 && following ? all.length - 1 : at; // who follows looks at the newest
+    const all = rows(),
+      at = all.findIndex((row) => row.matches("[aria-current]"));
+    const now = at < 0 && following ? all.length - 1 : at; // a following page is at the newest
     const next = all[now + by];
     if (next) choose(next);
     else if (by > 0) find("#run-later:not([hidden]) a")?.click();
     else find("#run-earlier:not([hidden]) a")?.click();
   }
   function nextError() {
-    const all = rows(), now = all.findIndex((row) => row.matches("[aria-current]"));
-    const next = all.slice(now + 1).find((row) => row.matches("[data-state=error], [data-state=failed]"));
+    const all = rows(),
+      now = all.findIndex((row) => row.matches("[aria-current]"));
+    const next = all
+      .slice(now + 1)
+      .find((row) => row.matches("[data-state=error], [data-state=failed]"));
     if (next) return choose(next);
     const link = find("#run-next-error");
     if (!link) return;
@@ -256,26 +344,36 @@
     where.searchParams.set("after", chosen() ?? 0);
     location.assign(where);
   }
-  // Hits of the search: those of the open step, then those of the next row.
-  let entering = 0; // from which side the step is entered that is on its way
-  const hits = () => [...document.querySelectorAll("#run-detail mark:not([data-goes-on])")];
+  // Matches of the search: those of the open step, then those of the next row.
+  let entering = 0; // from which side the loading step is entered
+  const hits = () => [
+    ...document.querySelectorAll("#run-detail mark:not([data-goes-on])"),
+  ];
   function goTo(hit) {
-    for (const one of document.querySelectorAll("mark[data-now]")) delete one.dataset.now;
-    for (let fold = hit.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    for (const one of document.querySelectorAll("mark[data-now]"))
+      delete one.dataset.now;
+    for (
+      let fold = hit.closest("details");
+      fold;
+      fold = fold.parentElement.closest("details")
+    )
+      fold.open = true;
     hit.dataset.now = "";
     show("2");
     hit.scrollIntoView({ block: "center" });
   }
   function moveHit(by) {
     if (!asked().get("q")) return find("#run-search")?.focus();
-    const all = hits(), now = all.findIndex((hit) => "now" in hit.dataset);
+    const all = hits(),
+      now = all.findIndex((hit) => "now" in hit.dataset);
     const next = now < 0 && by < 0 ? null : all[now + by];
     if (next) return goTo(next);
     entering = by;
     move(by);
   }
   function arriveAtHit() {
-    const all = hits(), by = entering;
+    const all = hits(),
+      by = entering;
     entering = 0;
     if (by && all.length) goTo(by > 0 ? all[0] : all[all.length - 1]);
   }
@@ -286,8 +384,12 @@
     j: () => move(1),
     k: () => move(-1),
     e: nextError,
-    f: () => (find("[data-key=f]") ?? find("#run-actions a[href*='/fork/'], #run-need a[href*='/fork/']"))?.click(),
-    n: () => (isLive() ? find("#run-follow-link")?.click() ?? follow() : null),
+    f: () =>
+      (
+        find("[data-key=f]") ??
+        find("#run-actions a[href*='/fork/'], #run-need a[href*='/fork/']")
+      )?.click(),
+    n: () => (isLive() ? (find("#run-follow-link")?.click() ?? follow()) : null),
     a: () => (find("#run-need .btn.primary") ?? find("#run-need"))?.focus(),
     t: () => find("#run-filters .seg a:not([aria-current])")?.click(),
     "?": () => find("#run-keys").showModal(),
@@ -295,7 +397,9 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || find("dialog[open]")) return;
     if (event.target.closest("input, textarea, select, [contenteditable]")) return;
-    const tab = /^[1-6]$/.test(event.key) ? document.querySelectorAll("#run-detail .tabs a")[event.key - 1] : null;
+    const tab = /^[1-6]$/.test(event.key)
+      ? document.querySelectorAll("#run-detail .tabs a")[event.key - 1]
+      : null;
     const act = tab ? () => tab.click() : KEYS[event.key];
     if (!act) return;
     event.preventDefault();
@@ -326,8 +430,10 @@
     else if (target.closest("#run-next-error")) {
       event.preventDefault();
       nextError();
-    } else if (target.closest("[data-open]")) find(target.closest("[data-open]").dataset.open).showModal();
-    else if (target.closest("[data-copy-link]")) copyLink(target.closest("[data-copy-link]"));
+    } else if (target.closest("[data-open]"))
+      find(target.closest("[data-open]").dataset.open).showModal();
+    else if (target.closest("[data-copy-link]"))
+      copyLink(target.closest("[data-copy-link]"));
     else if (target.closest("#run-views a")) {
       event.preventDefault();
       show(String([...find("#run-views").children].indexOf(target.closest("a")) + 1));
@@ -345,21 +451,24 @@
     const address = `${location.origin}${location.pathname}?step=${chosen()}`;
     try {
       await navigator.clipboard.writeText(address);
-      button.title = "Copied";
+      button.title = gettext("Copied");
       button.dataset.done = "";
     } catch {
-      window.prompt("The address of this step", address);
+      window.prompt(gettext("Address of this step"), address);
     }
-    setTimeout(() => { delete button.dataset.done; }, 1600);
+    setTimeout(() => {
+      delete button.dataset.done;
+    }, 1600);
   }
 
-  // The stream: away for a while, or closed to who is signed out.
+  // The stream: interrupted, or closed after sign-out.
   let failures = 0;
   function tellLost(when) {
     const note = find("#run-lost");
     if (!note) return;
     note.hidden = !when;
-    for (const text of note.querySelectorAll("[data-when]")) text.hidden = text.dataset.when !== when;
+    for (const text of note.querySelectorAll("[data-when]"))
+      text.hidden = text.dataset.when !== when;
   }
   document.addEventListener("htmx:sse:error", (event) => {
     failures += 1;
@@ -393,7 +502,8 @@
   document.addEventListener("scroll", onScroll, { capture: true, passive: true });
   setInterval(clock, 250);
   clock();
-  if (!scrollsItself()) following &&= atEnd(); // where the window scrolls, the header comes first
+  if (!scrollsItself())
+    following &&= atEnd(); // where the window scrolls, the header comes first
   else if (following) toEnd();
   else find("#run-steps .step[aria-current]")?.scrollIntoView({ block: "center" });
 })();

@@ -1,9 +1,11 @@
-// A first schedule begins in the zone of who makes it, as far as the browser tells.
+// A first schedule starts with the browser's time zone.
 (() => {
   "use strict";
   const zone = document.querySelector("[data-own-zone] select");
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   if (!zone || ![...zone.options].some((option) => option.value === own)) return;
   zone.value = own;
-  document.addEventListener("DOMContentLoaded", () => zone.dispatchEvent(new Event("change", { bubbles: true })));
+  document.addEventListener("DOMContentLoaded", () =>
+    zone.dispatchEvent(new Event("change", { bubbles: true })),
+  );
 })();

@@ -1,4 +1,4 @@
-"""Agents: the list, one agent with its run form, publishing."""
+"""The list of agents, the page of an agent with its run form, and publishing."""
 
 from typing import Any
 
@@ -6,26 +6,29 @@ from django.contrib import messages
 from django.db.models import Count, Max, Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
 from django.views.decorators.http import require_GET, require_POST
 
-from runs.engine.kinds.registry import KINDS
 from runs.engine.types import ExecutorOptions
-from runs.forms.run import RunForm
-from runs.htmx import HtmxRequest, page_or_part
+from runs.forms.runs.inputs import RunForm
+from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Agent, Run
+from runs.services.agents.publish import get_latest_version, is_published, publish_draft
 from runs.services.errors import InputsRefused, RunsError
-from runs.services.own_prompt import is_own
-from runs.services.publish_agent import is_published, newest_of, publish_draft
-from runs.services.start_run import start_run
-from runs.views.list_rows import rows_of, with_doing
-from runs.views.schedules import of_agent
+from runs.services.runs.start import start_run
+from runs.services.spec.inline_prompt import is_inline_prompt
+from runs.ui.kind_labels import get_kind_label, list_kind_choices
+from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
+from runs.views.schedules.page import list_agent_schedules
 
-RECENT = 10
+MAX_RECENT_RUNS = 10
 
 
 @require_GET
 def agent_list(request: HtmxRequest) -> HttpResponse:
-    """Show the agents one may use."""
+    """Show the agents visible to the user."""
     away = request.GET.get("archived") == "1"
     query = request.GET.get("q", "").replace("\0", "").strip()
     mine = Q(runs__in=Run.objects.visible_to(request.user))
@@ -45,23 +48,29 @@ def agent_list(request: HtmxRequest) -> HttpResponse:
         agents = agents.filter(
             Q(name__icontains=query) | Q(description__icontains=query)
         )
-    titles = {kind.name: kind.title for kind in KINDS.values()}
+    titles = dict(list_kind_choices())
     context = {"agents": agents, "away": away, "q": query, "titles": titles}
-    return page_or_part(request, "agents/list.html", "agents/_list.html", context)
+    return render_page_or_part(
+        request, "agents/list.html", "agents/_list.html", context
+    )
 
 
 @require_GET
 def agent_detail(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Show one agent: a form to run it, what it is made of, its last runs."""
+    """Show one agent: a form to run it, its configuration, its recent runs."""
     agent = get_object_or_404(Agent.objects.visible_to(request.user), pk=pk)
     if agent.is_playground:
         return redirect("playground")
-    return render(request, "agents/detail.html", shown(request, agent, RunForm(agent)))
+    return render(
+        request,
+        "agents/detail.html",
+        build_agent_context(request, agent, RunForm(agent)),
+    )
 
 
 @require_POST
 def agent_run(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Start a run with the inputs of the form, and go to its page."""
+    """Start a run with the inputs of the form and open its page."""
     agent = get_object_or_404(Agent.objects.visible_to(request.user), pk=pk)
     form = RunForm(agent, request.POST)
     if form.is_valid():
@@ -75,17 +84,19 @@ def agent_run(request: HtmxRequest, pk: int) -> HttpResponse:
                 is_test=draft,
             )
         except InputsRefused as error:
-            form.take(error.errors)
+            form.add_field_errors(error.errors)
         except RunsError as error:
             form.add_error(None, str(error))
         else:
             return redirect("run-detail", pk=run.pk)
-    return render(request, "agents/detail.html", shown(request, agent, form))
+    return render(
+        request, "agents/detail.html", build_agent_context(request, agent, form)
+    )
 
 
 @require_POST
 def agent_publish(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Make the agent as it is a numbered version, which runs use from now on."""
+    """Publish the draft as a new version, which runs use from now on."""
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
     note = request.POST.get("note", "").replace("\0", "").strip()
     seen = request.POST.get("seen") or None
@@ -94,45 +105,63 @@ def agent_publish(request: HtmxRequest, pk: int) -> HttpResponse:
     except RunsError as error:
         messages.error(request, str(error))
         return redirect("agent-edit", pk=pk)
-    told = f"Version {version.number} is published: runs use it from now on."
-    same = f"Nothing has changed since version {version.number}."
-    messages.success(request, told if is_new else same)
+    done = (
+        _("Version %(number)s published. Runs use it from now on.")
+        if is_new
+        else _("Not published: nothing has changed since version %(number)s.")
+    )
+    messages.success(request, done % {"number": version.number})
     return redirect("agent-detail", pk=pk)
 
 
-def shown(request: HtmxRequest, agent: Agent, form: RunForm) -> dict[str, Any]:
-    """Return what the page of an agent shows."""
-    kind = KINDS.get(agent.kind)
+def build_agent_context(
+    request: HtmxRequest, agent: Agent, form: RunForm
+) -> dict[str, Any]:
+    """Return the context of an agent's page."""
     runs = Run.objects.visible_to(request.user).filter(agent=agent)
-    newest = newest_of(agent)
+    newest = get_latest_version(agent)
     uses = agent.uses.select_related("tool", "sub_agent")
     return {
         "agent": agent,
         "form": form,
-        "kind": kind,
+        "kind": get_kind_label(agent.kind),
         "uses": uses,
-        "rows": rows_of(with_doing(runs).order_by("-pk")[:RECENT]),
+        "rows": build_run_rows(
+            annotate_current_tool(runs).order_by("-pk")[:MAX_RECENT_RUNS]
+        ),
         "run_count": runs.count(),
-        "schedules": of_agent(agent, user=request.user),
+        "schedules": list_agent_schedules(agent, user=request.user),
         "may_edit": Agent.objects.editable_by(request.user)
         .filter(pk=agent.pk)
         .exists(),
         "newest": newest,
         "versions": agent.versions.select_related("by")[:10],
         "has_changed": newest is not None and not is_published(agent),
-        "limit_words": limit_words(ExecutorOptions.model_validate(agent.executor)),
-        "own_prompt": agent.prompt is not None and is_own(agent.prompt, agent),
+        "limit_words": describe_executor_limits(
+            ExecutorOptions.model_validate(agent.executor)
+        ),
+        "own_prompt": agent.prompt is not None
+        and is_inline_prompt(agent.prompt, agent),
     }
 
 
-def limit_words(options: ExecutorOptions) -> str:
-    """Say where a run of the agent stops."""
+def describe_executor_limits(options: ExecutorOptions) -> str:
+    """List the limits of a run of the agent."""
     budget = options.budget
-    rounds, seconds = options.max_iterations, options.max_execution_time
-    words = [
-        f"{rounds} round{'' if rounds == 1 else 's'}" if rounds is not None else "",
-        f"{seconds:g} s of work" if seconds is not None else "",
-        f"{budget.tokens:,} tokens" if budget and budget.tokens is not None else "",
-        f"${budget.cost:g}" if budget and budget.cost is not None else "",
-    ]
-    return ", ".join(filter(None, words)) or "none"
+    limits = []
+    if (rounds := options.max_iterations) is not None:
+        limits.append(
+            ngettext("%(count)s round", "%(count)s rounds", rounds) % {"count": rounds}
+        )
+    if (seconds := options.max_execution_time) is not None:
+        limits.append(
+            _("%(seconds)s s working time") % {"seconds": number_format(f"{seconds:g}")}
+        )
+    if budget and (tokens := budget.tokens) is not None:
+        count = number_format(tokens, use_l10n=True, force_grouping=True)
+        limits.append(
+            ngettext("%(count)s token", "%(count)s tokens", tokens) % {"count": count}
+        )
+    if budget and budget.cost is not None:
+        limits.append(f"${number_format(f'{budget.cost:g}')}")
+    return pgettext("between items of a list", ", ").join(limits) or _("None")

@@ -1,19 +1,19 @@
-"""Tools as files: taking some along, and making drafts of what came from elsewhere."""
+"""Export of tools as a file, and import of tools as drafts."""
 
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
-from runs.forms.agent_import import AgentImportForm
+from runs.forms.agents.import_file import AgentImportForm
 from runs.htmx import HtmxRequest
-from runs.services.export_agentfile import export_tools
-from runs.views.agent_import import imported
+from runs.services.agentfile.export import export_tools
+from runs.views.agents.import_file import import_uploaded_file
 from tools.models import Tool
 
 
 @require_GET
 def tool_export(request: HtmxRequest) -> HttpResponse:
-    """Return the tools named by `slug` as a file; one's own, all for superusers."""
+    """Export the tools named by `slug`, as far as the user may edit them."""
     slugs = request.GET.getlist("slug")[:500]
     tools = Tool.objects.editable_by(request.user).filter(slug__in=slugs)
     if not tools:
@@ -29,9 +29,9 @@ def tool_export(request: HtmxRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def tool_import(request: HtmxRequest) -> HttpResponse:
-    """Ask for a file with tools; make drafts that are switched off, or nothing."""
+    """Import tools as disabled drafts, all of them or nothing."""
     form = AgentImportForm(request.POST or None, request.FILES or None)
-    if imported(request, form):
+    if import_uploaded_file(request, form):
         return redirect("tool-list")
     user = request.user
     may_manage = user.is_staff and user.has_perm("tools.view_tool")

@@ -8,46 +8,52 @@ from statistics import median
 from typing import NamedTuple
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from runs.models import Run
-from runs.templatetags.look import duration
-from runs.views.charts import BASE, STEP, TOP, Chart, Label, day_labels, week
+from runs.ui.format import duration, format_day, format_round_duration
+from runs.views.charts.chart import (
+    BASE,
+    STEP,
+    TOP,
+    AxisLabel,
+    Chart,
+    build_day_labels,
+    get_chart_days,
+)
 
-RUNGS = [
-    *((0.1, "0.1 s"), (1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min")),
-    *((3600, "1 h"), (36_000, "10 h"), (360_000, "100 h")),
-]
+AXIS_BOUNDS = [0.1, 1, 10, 60, 600, 3600, 36_000, 360_000]
 """Seconds at which the axis can begin, end, and have the tick between."""
-SAMPLE = 3000
+MAX_SAMPLED_RUNS = 3000
 """Durations are taken from this many of the newest runs at most."""
 
 
-class Dot(NamedTuple):
+class ChartPoint(NamedTuple):
     """One day of a line."""
 
-    look: str
+    css_class: str
     x: str
     y: str
     words: str
 
 
-class Durations(NamedTuple):
+class DurationStats(NamedTuple):
     """How long runs took, in seconds."""
 
     chart: Chart
-    dots: list[Dot]
-    middle: float
-    most: float
+    dots: list[ChartPoint]
+    median: float
+    p95: float
     """95 of 100 runs took at most this long."""
 
 
-def durations_of(runs: QuerySet[Run]) -> Durations | None:
+def summarize_durations(runs: QuerySet[Run]) -> DurationStats | None:
     """Return median and 95th percentile by day; None where nothing ended."""
-    days = week()
+    days = get_chart_days()
     spans = (
         runs.filter(ended_at__isnull=False, started_at__isnull=False)
         .order_by("-pk")
-        .values_list("started_at", "ended_at")[:SAMPLE]
+        .values_list("started_at", "ended_at")[:MAX_SAMPLED_RUNS]
     )
     by_day: dict[date, list[float]] = defaultdict(list)
     for started, ended in spans:
@@ -56,74 +62,80 @@ def durations_of(runs: QuerySet[Run]) -> Durations | None:
     every = sorted(s for seconds in by_day.values() for s in seconds)
     if not every:
         return None
-    slow = {day: share(sorted(seconds), 0.95) for day, seconds in by_day.items()}
+    slow = {
+        day: get_percentile(sorted(seconds), 0.95) for day, seconds in by_day.items()
+    }
     usual = {day: median(seconds) for day, seconds in by_day.items()}
-    scale = scale_of([*slow.values(), *usual.values()])
+    scale = fit_log_scale([*slow.values(), *usual.values()])
     lines = {
-        "mute": dots_of("d-mute", "95 % within", slow, scale),
-        "ink": dots_of("d-ink", "median", usual, scale),
+        "mute": build_chart_points(
+            "d-mute", _("%(day)s: 95%% within %(duration)s"), slow, scale
+        ),
+        "ink": build_chart_points(
+            "d-ink", _("%(day)s: median %(duration)s"), usual, scale
+        ),
     }
     points = {
         f"l-{look}": " ".join(f"{dot.x},{dot.y}" for dot in dots)
         for look, dots in lines.items()
     }
-    return Durations(
-        Chart([], day_labels(days), scale.ticks(), points),
+    return DurationStats(
+        Chart([], build_day_labels(days), scale.ticks(), points),
         [dot for dots in lines.values() for dot in dots],
-        middle=median(every),
-        most=share(every, 0.95),
+        median=median(every),
+        p95=get_percentile(every, 0.95),
     )
 
 
-class Scale(NamedTuple):
+class LogScale(NamedTuple):
     """An axis on which ten times as long is always as much higher.
 
     The slowest run of a week may take a thousand times as long as the usual one.
     """
 
-    rungs: list[tuple[float, str]]
+    bounds: list[float]
 
-    def height_of(self, seconds: float) -> float:
+    def get_y(self, seconds: float) -> float:
         """Return how far down `seconds` stand."""
-        low, high = self.rungs[0][0], self.rungs[-1][0]
+        low, high = self.bounds[0], self.bounds[-1]
         part = log(max(seconds, low) / low) / log(high / low)
         return BASE - (BASE - TOP) * min(part, 1)
 
-    def ticks(self) -> list[Label]:
+    def ticks(self) -> list[AxisLabel]:
         """Return the ends of the axis, and a rung between where there is one."""
-        between = self.rungs[1:-1]
+        between = self.bounds[1:-1]
         middle = between[len(between) // 2 :][:1]
         return [
-            Label(f"{self.height_of(seconds):.1f}", word)
-            for seconds, word in (self.rungs[0], *middle, self.rungs[-1])
+            AxisLabel(f"{self.get_y(seconds):.1f}", format_round_duration(seconds))
+            for seconds in (self.bounds[0], *middle, self.bounds[-1])
         ]
 
 
-def scale_of(seconds: Sequence[float]) -> Scale:
+def fit_log_scale(seconds: Sequence[float]) -> LogScale:
     """Return the axis that begins and ends at the rungs around `seconds`."""
-    below = [n for n, (rung, _) in enumerate(RUNGS[:-1]) if rung <= min(seconds)]
+    below = [n for n, rung in enumerate(AXIS_BOUNDS[:-1]) if rung <= min(seconds)]
     first = max(below, default=0)
-    above = [n for n, (rung, _) in enumerate(RUNGS) if rung >= max(seconds)]
-    last = min((n for n in above if n > first), default=len(RUNGS) - 1)
-    return Scale(RUNGS[first : last + 1])
+    above = [n for n, rung in enumerate(AXIS_BOUNDS) if rung >= max(seconds)]
+    last = min((n for n in above if n > first), default=len(AXIS_BOUNDS) - 1)
+    return LogScale(AXIS_BOUNDS[first : last + 1])
 
 
-def dots_of(
-    look: str, words: str, values: dict[date, float], scale: Scale
-) -> list[Dot]:
-    """Return the points of a line; a day without runs is left out."""
+def build_chart_points(
+    look: str, text: str, values: dict[date, float], scale: LogScale
+) -> list[ChartPoint]:
+    """Return the points of a line, titled by `text`; days without runs are omitted."""
     return [
-        Dot(
+        ChartPoint(
             look,
             f"{STEP * (place + 0.5):.2f}",
-            f"{scale.height_of(values[day]):.1f}",
-            f"{day:%d %b}: {words} {duration(values[day])}",
+            f"{scale.get_y(values[day]):.1f}",
+            text % {"day": format_day(day), "duration": duration(values[day])},
         )
-        for place, day in enumerate(week())
+        for place, day in enumerate(get_chart_days())
         if day in values
     ]
 
 
-def share(ordered: Sequence[float], part: float) -> float:
+def get_percentile(ordered: Sequence[float], part: float) -> float:
     """Return the value that `part` of the ordered values do not pass."""
     return ordered[min(len(ordered) - 1, int(len(ordered) * part))]

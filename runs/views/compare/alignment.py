@@ -1,23 +1,23 @@
-"""Which row of one run stands beside which row of another."""
+"""Alignment of the rows of two runs."""
 
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from runs.views.text_difference import shared_ends
+from tools.ui.diff import count_shared_ends
 
-MOST_AT_ONCE = 10_000
-"""Product of the lengths of two stretches that are fitted exactly."""
+MAX_EXACT_PRODUCT = 10_000
+"""Product of the lengths of two stretches that are aligned optimally."""
 LOOK_AHEAD = 40
-"""How far a longer stretch is searched for the next row that fits."""
+"""Rows of a longer stretch that are searched for a match."""
 
-EXACT, ALIKE = 5, 2
-"""What it is worth to put equal rows, or rows of the same kind, side by side."""
+EXACT_SCORE, SIMILAR_SCORE = 5, 2
+"""Scores of equal rows, and of rows of the same kind, side by side."""
 
 
-class Token(NamedTuple):
-    """What a row did, short enough to compare thousands."""
+class RowToken(NamedTuple):
+    """What a row did, short enough to compare thousands of rows."""
 
     name: str
     """The tool; empty for the model."""
@@ -25,22 +25,24 @@ class Token(NamedTuple):
     """Tool and input, or the reply, as a digest."""
 
 
-class Pair(NamedTuple):
-    """Places in both runs; None where a run has no such row."""
+class AlignedPair(NamedTuple):
+    """Positions in both runs; None if a run has no such row."""
 
     a: int | None
     b: int | None
 
 
-def align(one: Sequence[Token], other: Sequence[Token]) -> list[Pair]:
+def align_rows(one: Sequence[RowToken], other: Sequence[RowToken]) -> list[AlignedPair]:
     """Return every row of both, in order, equal and similar ones side by side.
 
     Takes time in proportion to the length, however different the runs are.
     """
-    start, end = shared_ends(one, other)
-    inner = aligned(one[start : len(one) - end], other[start : len(other) - end])
+    start, end = count_shared_ends(one, other)
+    inner = align_between_anchors(
+        one[start : len(one) - end], other[start : len(other) - end]
+    )
     middle = [
-        Pair(
+        AlignedPair(
             None if pair.a is None else pair.a + start,
             None if pair.b is None else pair.b + start,
         )
@@ -48,29 +50,33 @@ def align(one: Sequence[Token], other: Sequence[Token]) -> list[Pair]:
     ]
     tail = range(end, 0, -1)
     return [
-        *(Pair(place, place) for place in range(start)),
+        *(AlignedPair(place, place) for place in range(start)),
         *middle,
-        *(Pair(len(one) - place, len(other) - place) for place in tail),
+        *(AlignedPair(len(one) - place, len(other) - place) for place in tail),
     ]
 
 
-def aligned(one: Sequence[Token], other: Sequence[Token]) -> list[Pair]:
+def align_between_anchors(
+    one: Sequence[RowToken], other: Sequence[RowToken]
+) -> list[AlignedPair]:
     """Align between the rows that both runs have exactly once."""
-    pairs: list[Pair] = []
+    pairs: list[AlignedPair] = []
     i = j = 0
-    for a, b in [*anchors(one, other), (len(one), len(other))]:
-        for pair in fitted(one[i:a], other[j:b]):
+    for a, b in [*find_anchors(one, other), (len(one), len(other))]:
+        for pair in align_stretch(one[i:a], other[j:b]):
             x = None if pair.a is None else pair.a + i
             y = None if pair.b is None else pair.b + j
-            pairs.append(Pair(x, y))
+            pairs.append(AlignedPair(x, y))
         if a < len(one):
-            pairs.append(Pair(a, b))
+            pairs.append(AlignedPair(a, b))
         i, j = a + 1, b + 1
     return pairs
 
 
-def anchors(one: Sequence[Token], other: Sequence[Token]) -> list[tuple[int, int]]:
-    """Return places of rows that are unique in both, as many as stay in order."""
+def find_anchors(
+    one: Sequence[RowToken], other: Sequence[RowToken]
+) -> list[tuple[int, int]]:
+    """Return positions of rows that are unique in both, as many as are in order."""
     mine, theirs = Counter(one), Counter(other)
     places = {token: place for place, token in enumerate(other) if theirs[token] == 1}
     found = [
@@ -78,11 +84,11 @@ def anchors(one: Sequence[Token], other: Sequence[Token]) -> list[tuple[int, int
         for place, token in enumerate(one)
         if mine[token] == 1 and token in places
     ]
-    return longest_rising(found)
+    return find_longest_increasing(found)
 
 
-def longest_rising(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the longest part whose second places rise."""
+def find_longest_increasing(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the longest part whose second positions increase."""
     tops: list[int] = []
     ends: list[int] = []
     before: list[int] = []
@@ -102,54 +108,60 @@ def longest_rising(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return chain[::-1]
 
 
-def worth(one: Token, other: Token) -> int:
-    """Return how well two rows stand side by side."""
+def score_tokens(one: RowToken, other: RowToken) -> int:
+    """Return the score of two rows side by side."""
     if one == other:
-        return EXACT
-    return ALIKE if one.name == other.name else 0
+        return EXACT_SCORE
+    return SIMILAR_SCORE if one.name == other.name else 0
 
 
-def fitted(one: Sequence[Token], other: Sequence[Token]) -> list[Pair]:
-    """Align two stretches: the best way where they are short, else a quick one."""
+def align_stretch(
+    one: Sequence[RowToken], other: Sequence[RowToken]
+) -> list[AlignedPair]:
+    """Align two stretches, optimally if they are short, else greedily."""
     if not one or not other:
         return [
-            *(Pair(place, None) for place in range(len(one))),
-            *(Pair(None, place) for place in range(len(other))),
+            *(AlignedPair(place, None) for place in range(len(one))),
+            *(AlignedPair(None, place) for place in range(len(other))),
         ]
-    if len(one) * len(other) > MOST_AT_ONCE:
-        return quickly(one, other)
-    return best(one, other)
+    if len(one) * len(other) > MAX_EXACT_PRODUCT:
+        return align_greedily(one, other)
+    return align_optimally(one, other)
 
 
-def best(one: Sequence[Token], other: Sequence[Token]) -> list[Pair]:
-    """Return the alignment of the highest worth."""
+def align_optimally(
+    one: Sequence[RowToken], other: Sequence[RowToken]
+) -> list[AlignedPair]:
+    """Return the alignment with the highest score."""
     n, m = len(one), len(other)
     table = [[0] * (m + 1) for _ in range(n + 1)]
     for i in range(n - 1, -1, -1):
         for j in range(m - 1, -1, -1):
-            both = worth(one[i], other[j])
+            both = score_tokens(one[i], other[j])
             with_both = table[i + 1][j + 1] + both if both else 0
             table[i][j] = max(with_both, table[i + 1][j], table[i][j + 1])
-    pairs: list[Pair] = []
+    pairs: list[AlignedPair] = []
     i = j = 0
     while i < n and j < m:
-        both = worth(one[i], other[j])
+        both = score_tokens(one[i], other[j])
         if both and table[i][j] == table[i + 1][j + 1] + both:
-            pairs.append(Pair(i, j))
+            pairs.append(AlignedPair(i, j))
             i, j = i + 1, j + 1
         elif table[i][j] == table[i + 1][j]:
-            pairs.append(Pair(i, None))
+            pairs.append(AlignedPair(i, None))
             i += 1
         else:
-            pairs.append(Pair(None, j))
+            pairs.append(AlignedPair(None, j))
             j += 1
-    pairs += [Pair(place, None) for place in range(i, n)]
-    return pairs + [Pair(None, place) for place in range(j, m)]
+    pairs += [AlignedPair(place, None) for place in range(i, n)]
+    return pairs + [AlignedPair(None, place) for place in range(j, m)]
 
 
-def quickly(one: Sequence[Token], other: Sequence[Token]) -> list[Pair]:
-    """Return a fair alignment: each row goes to the next one that fits nearby."""
-    pairs: list[Pair] = []
+def align_greedily(
+    one: Sequence[RowToken], other: Sequence[RowToken]
+) -> list[AlignedPair]:
+    """Return an alignment of each row with the next nearby match."""
+    pairs: list[AlignedPair] = []
     j = 0
     for i, token in enumerate(one):
         near = other[j : j + LOOK_AHEAD]
@@ -157,9 +169,9 @@ def quickly(one: Sequence[Token], other: Sequence[Token]) -> list[Pair]:
         if fit is None and near and near[0].name == token.name:
             fit = 0
         if fit is None:
-            pairs.append(Pair(i, None))
+            pairs.append(AlignedPair(i, None))
             continue
-        pairs += [Pair(None, place) for place in range(j, j + fit)]
-        pairs.append(Pair(i, j + fit))
+        pairs += [AlignedPair(None, place) for place in range(j, j + fit)]
+        pairs.append(AlignedPair(i, j + fit))
         j += fit + 1
-    return pairs + [Pair(None, place) for place in range(j, len(other))]
+    return pairs + [AlignedPair(None, place) for place in range(j, len(other))]

@@ -1,6 +1,6 @@
-"""The rows of two runs side by side: aligned, what differs named, folded where equal.
+"""The rows of two runs side by side, aligned, with equal rows folded.
 
-All rows are read as digests; texts only of those that a page shows.
+All rows are read as digests, texts only for those on the page.
 """
 
 import hashlib
@@ -11,26 +11,27 @@ from typing import NamedTuple
 from django.db.models import F, TextField
 from django.db.models.fields.json import KT
 from django.db.models.functions import MD5, Cast, Coalesce
+from django.utils.translation import gettext as _
 
 from runs.models import AgentStep, ModelCall, Run
-from runs.templatetags.look import duration
-from runs.views.plain_words import words_of_input, words_of_reply, words_of_result
-from runs.views.run_alignment import Token, align
-from runs.views.run_detail import indented
-from runs.views.text_difference import Effort, Line, Piece, difference
+from runs.ui.format import duration
+from runs.ui.summaries import summarize_input, summarize_reply, summarize_result
+from runs.views.compare.alignment import RowToken, align_rows
+from runs.views.run.step_detail import indent_json
+from tools.ui.diff import DiffBudget, DiffLine, build_plain_line, diff_texts
 
 WINDOW = 100
 """Lines of the comparison on one page."""
-SHOWN = 40_000
+MAX_COMPARED_CHARACTERS = 40_000
 """Characters of a text that are compared."""
 
 
-class Mark(NamedTuple):
-    """One row of a run, as short as comparing needs it."""
+class RowDigest(NamedTuple):
+    """One row of a run, reduced for comparison."""
 
     number: int
     pk: int
-    token: Token
+    token: RowToken
     outcome: str
     """Digest of the observation with its status; empty for model calls."""
     seconds: float
@@ -39,15 +40,15 @@ class Mark(NamedTuple):
 
     @property
     def is_call(self) -> bool:
-        """Whether the model was asked."""
+        """Whether it is a model call."""
         return not self.token.name
 
 
-class Couple(NamedTuple):
-    """Two rows that stand side by side; one of them may be missing."""
+class RowPair(NamedTuple):
+    """Two rows side by side; one of them may be missing."""
 
-    a: Mark | None
-    b: Mark | None
+    a: RowDigest | None
+    b: RowDigest | None
 
     @property
     def is_same(self) -> bool:
@@ -59,8 +60,8 @@ class Couple(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Side:
-    """One row as the page shows it."""
+class ComparedSide:
+    """One row on the page."""
 
     number: int
     icon: str
@@ -69,21 +70,21 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """One line of the comparison: a couple of rows, or equal ones folded."""
+class ComparisonLine:
+    """One line of the comparison: a pair of rows, or folded equal ones."""
 
-    a: Side | None = None
-    b: Side | None = None
-    mid: str = ""
+    a: ComparedSide | None = None
+    b: ComparedSide | None = None
+    difference_text: str = ""
     fold: str = ""
-    """What a folded line says."""
+    """Text of a folded line."""
     fold_from: int = 0
     is_reused: bool = False
-    lines: tuple[Line, ...] = ()
+    lines: tuple[DiffLine, ...] = ()
 
 
-class Totals(NamedTuple):
-    """How many rows are equal, differ, or are in one run only."""
+class ComparisonTotals(NamedTuple):
+    """How many rows are equal, different, or only in one run."""
 
     same: int
     differ: int
@@ -91,30 +92,30 @@ class Totals(NamedTuple):
     only_b: int
 
 
-class Fold(NamedTuple):
-    """Equal couples that are shown as one line."""
+class FoldedPairs(NamedTuple):
+    """Equal pairs that are shown as one line."""
 
-    couples: list[Couple]
+    couples: list[RowPair]
     start: int
-    """Place of the first among all couples."""
+    """Position of the first among all pairs."""
 
 
 @dataclass
-class Texts:
-    """The rows that a page shows, read at once."""
+class RowTexts:
+    """The rows on the page, read at once."""
 
     calls: dict[int, ModelCall] = field(default_factory=dict)
     steps: dict[int, AgentStep] = field(default_factory=dict)
-    asked: dict[int, list[AgentStep]] = field(default_factory=dict)
-    """Steps by the model call that asked for them."""
+    steps_by_call: dict[int, list[AgentStep]] = field(default_factory=dict)
+    """Steps by the model call that requested them."""
 
 
-def couples_of(one: Run, other: Run) -> list[Couple]:
+def pair_rows(one: Run, other: Run) -> list[RowPair]:
     """Return all rows of both runs, aligned."""
-    mine, theirs = marks_of(one), marks_of(other)
-    pairs = align([row.token for row in mine], [row.token for row in theirs])
+    mine, theirs = load_row_digests(one), load_row_digests(other)
+    pairs = align_rows([row.token for row in mine], [row.token for row in theirs])
     return [
-        Couple(
+        RowPair(
             None if a is None else mine[a],
             None if b is None else theirs[b],
         )
@@ -122,14 +123,14 @@ def couples_of(one: Run, other: Run) -> list[Couple]:
     ]
 
 
-def marks_of(run: Run) -> list[Mark]:
+def load_row_digests(run: Run) -> list[RowDigest]:
     """Return the rows of a run in order."""
     steps = AgentStep.objects.filter(run=run).annotate(
         row=F("index") + F("model_call__number") + 2,
         asked=MD5(Cast("tool_input", TextField())),
         told=MD5("observation"),
     )
-    marks: list[Mark] = []
+    marks: list[RowDigest] = []
     wanted: dict[int, list[str]] = {}
     for row in steps.order_by("index").values_list(
         *("row", "pk", "tool", "asked", "told", "status", "duration"),
@@ -139,10 +140,10 @@ def marks_of(run: Run) -> list[Mark]:
         wanted.setdefault(call, []).append(f"{tool}{asked}")
         took = 0.0 if copied else seconds or 0.0
         marks.append(
-            Mark(
+            RowDigest(
                 number,
                 pk,
-                Token(tool, asked or ""),
+                RowToken(tool, asked or ""),
                 f"{told}{status}",
                 took,
                 copied,
@@ -160,12 +161,14 @@ def marks_of(run: Run) -> list[Mark]:
         whole = "\n".join([purpose, said or "", *wanted.get(pk, [])])
         exact = hashlib.sha256(whole.encode()).hexdigest()
         took = 0.0 if copied else seconds
-        marks.append(Mark(number, pk, Token("", exact), "", took, copied, edited))
+        marks.append(
+            RowDigest(number, pk, RowToken("", exact), "", took, copied, edited)
+        )
     return sorted(marks, key=lambda mark: mark.number)
 
 
-def totals_of(couples: Iterable[Couple]) -> Totals:
-    """Count what the comparison found."""
+def count_pairs(couples: Iterable[RowPair]) -> ComparisonTotals:
+    """Count equal and different rows."""
     same = differ = only_a = only_b = 0
     for couple in couples:
         if couple.is_same:
@@ -176,143 +179,159 @@ def totals_of(couples: Iterable[Couple]) -> Totals:
             only_b += 1
         else:
             differ += 1
-    return Totals(same, differ, only_a, only_b)
+    return ComparisonTotals(same, differ, only_a, only_b)
 
 
-def folded(couples: Sequence[Couple]) -> list[Couple | Fold]:
-    """Return the couples with each stretch of equal ones as one."""
-    found: list[Couple | Fold] = []
+def fold_equal_pairs(couples: Sequence[RowPair]) -> list[RowPair | FoldedPairs]:
+    """Return the pairs with each stretch of equal ones as one."""
+    found: list[RowPair | FoldedPairs] = []
     for place, couple in enumerate(couples):
         if not couple.is_same:
             found.append(couple)
-        elif found and isinstance(found[-1], Fold):
+        elif found and isinstance(found[-1], FoldedPairs):
             found[-1].couples.append(couple)
         else:
-            found.append(Fold([couple], place))
+            found.append(FoldedPairs([couple], place))
     return found
 
 
-def entries_of(shown: Sequence[Couple | Fold]) -> list[Entry]:
+def build_comparison_lines(
+    shown: Sequence[RowPair | FoldedPairs],
+) -> list[ComparisonLine]:
     """Return the lines of one page, with the differences of their texts."""
     texts, effort = (
-        texts_of([one for one in shown if isinstance(one, Couple)]),
-        Effort(),
+        load_row_texts([one for one in shown if isinstance(one, RowPair)]),
+        DiffBudget(),
     )
     return [
-        fold_entry(one) if isinstance(one, Fold) else entry_of(one, texts, effort)
+        build_folded_line(one)
+        if isinstance(one, FoldedPairs)
+        else build_comparison_line(one, texts, effort)
         for one in shown
     ]
 
 
-def fold_entry(fold: Fold) -> Entry:
+def build_folded_line(fold: FoldedPairs) -> ComparisonLine:
     """Return the line that stands for equal rows."""
-    mine = numbers([one.a.number for one in fold.couples if one.a])
-    theirs = numbers([one.b.number for one in fold.couples if one.b])
-    what = f"{mine} of both" if mine == theirs else f"{mine} of A and {theirs} of B"
-    verb = "is" if len(fold.couples) == 1 else "are"
-    return Entry(
-        fold=f"{what} {verb} the same",
+    mine = format_step_numbers([one.a.number for one in fold.couples if one.a])
+    theirs = format_step_numbers([one.b.number for one in fold.couples if one.b])
+    if mine == theirs:
+        text = _("%(steps)s of both runs: the same") % {"steps": mine}
+    else:
+        values = {"a": mine, "b": theirs}
+        text = _("%(a)s of A and %(b)s of B: the same") % values
+    return ComparisonLine(
+        fold=text,
         fold_from=fold.start,
         is_reused=all(one.b is not None and one.b.is_copied for one in fold.couples),
     )
 
 
-def numbers(places: list[int]) -> str:
-    """Name one step or several that follow each other."""
-    first, last = places[0], places[-1]
-    return f"Step {first}" if first == last else f"Steps {first} to {last}"
+def format_step_numbers(places: list[int]) -> str:
+    """Return one step number or the range of several."""
+    if len(places) == 1:
+        return _("Step %(number)s") % {"number": places[0]}
+    values = {"first": places[0], "last": places[-1]}
+    return _("Steps %(first)s to %(last)s") % values
 
 
-def texts_of(couples: Iterable[Couple]) -> Texts:
-    """Read the rows of these couples."""
+def load_row_texts(couples: Iterable[RowPair]) -> RowTexts:
+    """Load the rows of these pairs."""
     marks = [mark for couple in couples for mark in couple if mark is not None]
     calls = [mark.pk for mark in marks if mark.is_call]
     steps = AgentStep.objects.defer("value", "log")
-    found = Texts(
+    found = RowTexts(
         calls=ModelCall.objects.in_bulk(calls),
         steps=steps.in_bulk([mark.pk for mark in marks if not mark.is_call]),
     )
     rows = steps.defer("observation").filter(model_call__in=calls)
     for step in rows.order_by("index"):
-        found.asked.setdefault(step.model_call_id, []).append(step)
+        found.steps_by_call.setdefault(step.model_call_id, []).append(step)
     return found
 
 
-def entry_of(couple: Couple, texts: Texts, effort: Effort) -> Entry:
+def build_comparison_line(
+    couple: RowPair, texts: RowTexts, effort: DiffBudget
+) -> ComparisonLine:
     """Return one line with both sides."""
     a, b = couple
-    lines: list[Line] = []
+    lines: list[DiffLine] = []
     if a is not None and b is not None and not couple.is_same:
         found = [
-            difference(one[:SHOWN], other[:SHOWN], effort)
+            diff_texts(
+                one[:MAX_COMPARED_CHARACTERS], other[:MAX_COMPARED_CHARACTERS], effort
+            )
             for one, other in zip(
-                contents_of(a, texts), contents_of(b, texts), strict=True
+                get_row_contents(a, texts), get_row_contents(b, texts), strict=True
             )
         ]
-        words = ("Reply", "Calls") if a.is_call else ("Arguments", "Result")
+        words = (_("Reply"), _("Calls")) if a.is_call else (_("Arguments"), _("Result"))
         for word, part in zip(words, found, strict=True):
-            lines += [Line("gap", (Piece(word),)), *part] if part else []
-    return Entry(
-        a=side_of(a, texts) if a else None,
-        b=side_of(b, texts) if b else None,
-        mid=mid_of(couple),
+            lines += [build_plain_line("gap", word), *part] if part else []
+    return ComparisonLine(
+        a=build_compared_side(a, texts) if a else None,
+        b=build_compared_side(b, texts) if b else None,
+        difference_text=describe_pair_difference(couple),
         lines=tuple(lines),
     )
 
 
-def contents_of(mark: Mark, texts: Texts) -> tuple[str, str]:
-    """Return the two texts of a row: input and result, or words and calls."""
+def get_row_contents(mark: RowDigest, texts: RowTexts) -> tuple[str, str]:
+    """Return the two texts of a row: input and result, or reply and calls."""
     if mark.is_call:
         call = texts.calls[mark.pk]
         asked = [
-            f"{step.tool} {one_line(step)}" for step in texts.asked.get(mark.pk, [])
+            f"{step.tool} {format_arguments_line(step)}"
+            for step in texts.steps_by_call.get(mark.pk, [])
         ]
         return call.reply.get("text", ""), "\n".join(asked)
     step = texts.steps[mark.pk]
     told = step.tool_input
-    return told if isinstance(told, str) else indented(told), step.observation
+    return told if isinstance(told, str) else indent_json(told), step.observation
 
 
-def one_line(step: AgentStep) -> str:
+def format_arguments_line(step: AgentStep) -> str:
     """Return a call's arguments in one line."""
-    return " ".join(indented(step.tool_input).split())
+    return " ".join(indent_json(step.tool_input).split())
 
 
-def side_of(mark: Mark, texts: Texts) -> Side:
-    """Return a row in plain words."""
+def build_compared_side(mark: RowDigest, texts: RowTexts) -> ComparedSide:
+    """Return a row as the page shows it."""
     if mark.is_call:
         call = texts.calls[mark.pk]
-        words = words_of_reply(call.reply, purpose=call.purpose)
+        words = summarize_reply(call.reply, purpose=call.purpose)
         icon = "edit" if mark.is_edited else "model"
-        return Side(mark.number, icon, "", words)
+        return ComparedSide(mark.number, icon, "", words)
     step = texts.steps[mark.pk]
     is_error = step.tool == "_Exception"
-    result = words_of_result(step.observation)
-    asked = "" if is_error else words_of_input(step.tool_input)
+    result = summarize_result(step.observation)
+    asked = "" if is_error else summarize_input(step.tool_input)
     icon = "alert" if step.status == "failed" else "tool"
     words = " → ".join(part for part in (asked, result) if part)
     name = "" if is_error else step.tool
-    return Side(mark.number, "edit" if mark.is_edited else icon, name, words)
+    return ComparedSide(mark.number, "edit" if mark.is_edited else icon, name, words)
 
 
-def mid_of(couple: Couple) -> str:
-    """Say in a word how the two differ, and by how much time."""
+def describe_pair_difference(couple: RowPair) -> str:
+    """Return how two rows differ, and by how much time."""
     a, b = couple
     if a is None or b is None:
-        side = "only B" if a is None else "only A"
+        side = _("only B") if a is None else _("only A")
         seconds = (b.seconds if b else 0.0) - (a.seconds if a else 0.0)
-        return ", ".join(filter(None, [side, by(seconds)]))
+        return ", ".join(filter(None, [side, format_time_difference(seconds)]))
     if couple.is_same:
-        return by(0.0 if b.is_copied or a.is_copied else b.seconds - a.seconds)
+        return format_time_difference(
+            0.0 if b.is_copied or a.is_copied else b.seconds - a.seconds
+        )
     if a.is_edited or b.is_edited:
-        return "edited"
+        return _("edited")
     if a.is_call:
-        return "other reply"
-    return "other result" if a.token == b.token else "other input"
+        return _("different reply")
+    return _("different result") if a.token == b.token else _("different input")
 
 
-def by(seconds: float) -> str:
-    """Write a difference in time; nothing for one that nobody would feel."""
+def format_time_difference(seconds: float) -> str:
+    """Write a difference in time; empty for less than 0.05 s."""
     if abs(seconds) < 0.05:
         return ""
     return f"{'+' if seconds > 0 else '−'}{duration(abs(seconds))}"

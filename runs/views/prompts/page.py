@@ -1,4 +1,4 @@
-"""Prompts: the list, the form, and the preview of what a model would get."""
+"""The list of prompts, the form, and the preview of the first request."""
 
 from typing import Any
 
@@ -6,17 +6,27 @@ from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from runs.engine.kinds.kind import Kind
-from runs.engine.kinds.registry import KINDS
+from runs.engine.kinds.kind import AgentKind
+from runs.engine.kinds.registry import AGENT_KINDS
 from runs.engine.types import AgentSpec, PromptSpec
-from runs.forms.prompt import PromptForm, asked_for, filled_in, prompt_mistakes
-from runs.htmx import HtmxRequest, page_or_part
+from runs.forms.prompt import (
+    PromptForm,
+    engine_variables,
+    list_prompt_errors,
+    required_variables,
+)
+from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import PromptTemplate
-from runs.services.own_prompt import fields_of
-from runs.services.starting_prompts import starting_prompt, starting_prompts
-from runs.views.preview import Preview, first_request
+from runs.services.spec.inline_prompt import get_prompt_fields
+from runs.services.spec.starting_prompts import (
+    get_starting_prompt,
+    list_starting_prompts,
+)
+from runs.ui.kind_labels import get_kind_label, list_kind_choices
+from runs.views.prompts.preview import RequestPreview, build_first_request
 from tools.spec import ToolSpec
 
 SAMPLE_TOOLS = (
@@ -31,12 +41,12 @@ SAMPLE_TOOLS = (
     ),
     ToolSpec(name="calculator", description="Arithmetic."),
 )
-"""Tools that stand in for those of an agent."""
+"""Sample tools for the preview."""
 
 
 @require_GET
 def prompt_list(request: HtmxRequest) -> HttpResponse:
-    """Show the prompts one may use; those of a single agent are on its page."""
+    """Show the prompts visible to the user, except inline prompts of agents."""
     away = request.GET.get("archived") == "1"
     prompts = (
         PromptTemplate.objects.visible_to(request.user)
@@ -50,30 +60,32 @@ def prompt_list(request: HtmxRequest) -> HttpResponse:
         )
         .order_by("name")
     )
-    titles = {kind.name: kind.title for kind in KINDS.values()}
+    titles = dict(list_kind_choices())
     context = {"prompts": prompts, "away": away, "titles": titles}
     return render(request, "prompts/list.html", context)
 
 
 @require_http_methods(["GET", "POST"])
 def prompt_create(request: HtmxRequest) -> HttpResponse:
-    """Ask for a new prompt, beginning with the own one of a kind."""
+    """Create a prompt, starting from the built-in prompt of a kind."""
     blank = PromptTemplate(owner=request.user)
-    form = PromptForm(request.POST or None, instance=blank, initial=start(request.GET))
+    form = PromptForm(
+        request.POST or None, instance=blank, initial=get_prompt_initial(request.GET)
+    )
     if form.is_valid():
         prompt = form.save()
-        messages.success(request, f"{prompt} is saved.")
+        messages.success(request, _("Prompt %(name)s created.") % {"name": prompt})
         return redirect("prompt-detail", pk=prompt.pk)
     context = {
         "form": form,
         "prompt": None,
-        "kinds": KINDS.values(),
+        "kinds": [get_kind_label(name) for name in AGENT_KINDS],
         "chosen": form["kind"].value(),
-        "beginnings": starting_prompts(kind_in(request.GET)),
-        "begun": starting_prompt(
-            kind_in(request.GET).name, request.GET.get("start", "")
+        "beginnings": list_starting_prompts(get_selected_kind(request.GET)),
+        "begun": get_starting_prompt(
+            get_selected_kind(request.GET).name, request.GET.get("start", "")
         ).name,
-        "preview": preview_of(form),
+        "preview": build_prompt_preview(form),
     }
     return render(request, "prompts/form.html", context)
 
@@ -86,14 +98,14 @@ def prompt_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     form = PromptForm((request.POST or None) if may else None, instance=prompt)
     if form.is_valid():
         form.save()
-        messages.success(request, f"{prompt} is saved.")
+        messages.success(request, _("Prompt %(name)s saved.") % {"name": prompt})
         return redirect("prompt-detail", pk=pk)
     context = {
         "form": form,
         "prompt": PromptTemplate.objects.get(pk=pk) if form.errors else prompt,
         "may_edit": may,
         "agents": prompt.agents.filter(archived_at=None).order_by("name")[:20],
-        "preview": preview_of(form),
+        "preview": build_prompt_preview(form),
     }
     name = "prompts/form.html" if may else "prompts/detail.html"
     return render(request, name, context)
@@ -101,43 +113,49 @@ def prompt_detail(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def prompt_preview(request: HtmxRequest) -> HttpResponse:
-    """Show what a model would get of the prompt as it is typed; nothing is saved."""
+    """Preview the first request with the unsaved prompt."""
     form = PromptForm(request.POST, instance=PromptTemplate(owner=request.user))
     form.is_valid()
-    context = {"form": form, "preview": preview_of(form)}
-    return page_or_part(
+    context = {"form": form, "preview": build_prompt_preview(form)}
+    return render_page_or_part(
         request, "prompts/preview.html", "prompts/_preview.html", context
     )
 
 
-def kind_in(query: QueryDict) -> Kind:
-    """Return the kind that was chosen to begin with."""
-    return KINDS.get(query.get("kind", ""), KINDS["tool-calling"])
+def get_selected_kind(query: QueryDict) -> AgentKind:
+    """Return the kind selected to start from."""
+    return AGENT_KINDS.get(query.get("kind", ""), AGENT_KINDS["tool-calling"])
 
 
-def start(query: QueryDict) -> dict[str, Any]:
-    """Return the fields of a new prompt: the beginning that was chosen, of its kind."""
-    kind = kind_in(query)
-    fields = fields_of(starting_prompt(kind.name, query.get("start", "")).prompt)
+def get_prompt_initial(query: QueryDict) -> dict[str, Any]:
+    """Return the initial values of a new prompt: the selected starting prompt."""
+    kind = get_selected_kind(query)
+    fields = get_prompt_fields(
+        get_starting_prompt(kind.name, query.get("start", "")).prompt
+    )
     shape = "messages" if fields["messages"] else "text"
     return {"kind": kind.name, "shape": shape, **fields}
 
 
-def preview_of(form: PromptForm) -> Preview:
-    """Return the request that an agent with two sample tools would send first."""
+def build_prompt_preview(form: PromptForm) -> RequestPreview:
+    """Return the first request of an agent with two sample tools."""
     given = getattr(form, "cleaned_data", {})
     kind = str(given.get("kind") or form["kind"].value())
     prompt = form.prompt_spec()
-    return preview_prompt(kind, prompt)
+    return build_kind_preview(kind, prompt)
 
 
-def preview_prompt(kind: str, prompt: PromptSpec) -> Preview:
-    """Return what `kind` makes of `prompt`, or what is wrong with it."""
-    if kind not in KINDS:
-        return Preview(mistakes=[f"There is no kind {kind!r}."])
-    return Preview(
-        mistakes=prompt_mistakes(kind, prompt),
-        asked=asked_for(prompt),
-        filled=filled_in(prompt),
-        request=first_request(AgentSpec(kind=kind, prompt=prompt, tools=SAMPLE_TOOLS)),
+def build_kind_preview(kind: str, prompt: PromptSpec) -> RequestPreview:
+    """Return the first request of an agent of `kind`, or the errors of the prompt."""
+    if kind not in AGENT_KINDS:
+        return RequestPreview(
+            mistakes=[_("Agent kind %(name)s not found.") % {"name": kind}]
+        )
+    return RequestPreview(
+        mistakes=list_prompt_errors(kind, prompt),
+        input_variables=required_variables(prompt),
+        engine_variables=engine_variables(prompt),
+        request=build_first_request(
+            AgentSpec(kind=kind, prompt=prompt, tools=SAMPLE_TOOLS)
+        ),
     )

@@ -1,42 +1,44 @@
-"""The first request of a run that has not been started: the prompt, rendered."""
+"""The first request of a run before it starts: the rendered prompt."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from runs.engine.effects import CallModel
-from runs.engine.executor import execute
-from runs.engine.kinds.registry import KINDS
-from runs.engine.prompts import input_variables_of
+from runs.engine.executor import run_agent_loop
+from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.prompts import input_variables_of_prompt
 from runs.engine.types import AgentSpec, ModelRequest
-from runs.views.run_prompt import tokens_in
+from runs.views.run.prompt import estimate_text_tokens
 
 
 @dataclass(frozen=True)
-class Preview:
-    """What a page shows beside a form."""
+class RequestPreview:
+    """The preview that a page shows beside a form."""
 
     mistakes: list[str] = field(default_factory=list)
-    asked: tuple[str, ...] = ()
-    """Variables a run is asked for."""
-    filled: tuple[str, ...] = ()
-    """Variables the engine fills in."""
+    input_variables: tuple[str, ...] = ()
+    """Variables that a run requires."""
+    engine_variables: tuple[str, ...] = ()
+    """Variables that the engine fills in."""
     request: ModelRequest | None = None
-    """None where a run would end before its first call."""
+    """None if a run would end before its first call."""
 
     @property
     def tokens(self) -> int:
         """Estimated tokens of the request."""
         if self.request is None:
             return 0
-        return sum(tokens_in(message.text) for message in self.request.messages)
+        return sum(
+            estimate_text_tokens(message.text) for message in self.request.messages
+        )
 
 
-def first_request(
+def build_first_request(
     spec: AgentSpec, inputs: Mapping[str, Any] | None = None
 ) -> ModelRequest | None:
-    """Return what the engine itself would send first; missing inputs stay `{name}`."""
-    names = input_variables_of(spec.prompt or KINDS[spec.kind].prompt)
+    """Return the first request of the engine; missing inputs stay `{name}`."""
+    names = input_variables_of_prompt(spec.prompt or AGENT_KINDS[spec.kind].prompt)
     values = {name: f"{{{name}}}" for name in names} | dict(inputs or {})
-    effect = next(execute(spec, values), None)
+    effect = next(run_agent_loop(spec, values), None)
     return effect.request if isinstance(effect, CallModel) else None

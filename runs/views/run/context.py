@@ -1,4 +1,4 @@
-"""What the templates of the run page get: the whole page, a pane, a window of rows."""
+"""Template contexts of the run page: the page, a pane, a window of rows."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,54 +7,68 @@ from typing import Any, NamedTuple
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from runs.models import Run
-from runs.views.plain_words import cut
-from runs.views.run_banner import banner_of
-from runs.views.run_children import above_of
-from runs.views.run_choice import Choice, choice_of
-from runs.views.run_detail import (
-    Chosen,
-    Place,
-    Tab,
-    answer_of,
-    in_bytes,
-    newest_place,
-    place_of,
-    raw_request,
-    raw_response,
-    readable,
-    tool_tab,
+from runs.ui.summaries import truncate_line
+from runs.ui.time_scale import Timeline, format_percent
+from runs.views.run.banner import build_banner
+from runs.views.run.children import list_ancestors
+from runs.views.run.conversation import list_earlier_turns
+from runs.views.run.params import RunPageParams, parse_run_page_params
+from runs.views.run.prompt import prompt_tab_context
+from runs.views.run.rows import (
+    NO_HEARTBEAT_TAG,
+    RowTag,
+    TimelineBar,
+    build_attempt_bars,
+    get_next_row_number,
+    render_bars,
 )
-from runs.views.run_prompt import prompt_tab
-from runs.views.run_rows import NO_SIGN, Bar, Tag, attempt_bars, drawn, next_number
-from runs.views.run_state import RunState, context_of, state_of
-from runs.views.run_times import timeline_of
-from runs.views.run_turns import earlier_turns
-from runs.views.run_window import count_found, counts_of, has_failed_call, window_of
-from runs.views.timeline import Timeline, percent
+from runs.views.run.state import RunState, load_run_state, run_state_context
+from runs.views.run.step_detail import (
+    ReadableTab,
+    RowRecord,
+    Tab,
+    build_raw_request,
+    build_raw_response,
+    build_readable_tab,
+    final_answer_context,
+    find_newest_record,
+    find_row_record,
+    format_byte_size,
+    format_more_characters,
+    tool_tab_context,
+)
+from runs.views.run.timeline import load_timeline
+from runs.views.run.window import (
+    count_matching_rows,
+    count_rows,
+    has_failed_call,
+    load_row_window,
+)
 
 
-class NowRow(NamedTuple):
-    """The line of the model call that has no record yet."""
+class PendingCallRow(NamedTuple):
+    """The row of the model call that has no record yet."""
 
     number: int
-    bar: Bar | None
-    words: str = "The model is asked"
-    failed: tuple[Bar, ...] = ()
-    """Attempts that failed, and the waits after them."""
+    bar: TimelineBar | None
+    words: str
+    failed: tuple[TimelineBar, ...] = ()
+    """Bars of failed attempts and the waits after them."""
     seconds: float | None = None
-    """Since the work before it, or what its attempts took."""
-    tag: Tag | None = None
+    """Since the end of the work before it, or the duration of its attempts."""
+    tag: RowTag | None = None
 
     @property
     def drawing(self) -> SafeString:
-        """The bars of what failed before."""
-        return drawn(self.failed)
+        """The bars of failed attempts as SVG."""
+        return render_bars(self.failed)
 
 
 class Pane(NamedTuple):
-    """The right side: its head, its tabs, and the part that fills it."""
+    """The right pane: its title, its tabs, and the template that fills it."""
 
     title: str
     icon: str
@@ -63,13 +77,13 @@ class Pane(NamedTuple):
     tab: str = ""
     is_answer: bool = False
     can_play: bool = False
-    """Whether it is a model call, which a playground can repeat."""
+    """Whether it is a model call, which the playground can repeat."""
 
 
 RAW_SHOWN = 60_000
-"""Characters of raw JSON on a page; the rest is in the file."""
+"""Characters of raw JSON on a page; the download has all of them."""
 
-PARTS = {
+TAB_TEMPLATES = {
     "readable": "runs/_readable.html",
     "prompt": "runs/_prompt.html",
     "request": "runs/_raw.html",
@@ -79,15 +93,15 @@ PARTS = {
 }
 
 
-def loaded(runs: "QuerySet[Run]") -> "QuerySet[Run]":
-    """Return runs with the rows their page shows."""
+def select_page_relations(runs: "QuerySet[Run]") -> "QuerySet[Run]":
+    """Return runs with the related rows that their page shows."""
     return runs.select_related(
         "agent",
         "version",
         "worker",
         "owner",
         "spec",
-        "cancelled_by",
+        "canceled_by",
         "conversation",
         "parent_step__model_call",
         "schedule",
@@ -95,31 +109,34 @@ def loaded(runs: "QuerySet[Run]") -> "QuerySet[Run]":
 
 
 def page_context(run: Run, asked: Mapping[str, str]) -> dict[str, Any]:
-    """Return everything on the page."""
-    timeline, choice = timeline_of(run), opened(run, choice_of(asked))
-    state = state_of(run, timeline)
+    """Return the context of the whole page."""
+    timeline, choice = (
+        load_timeline(run),
+        open_failed_step(run, parse_run_page_params(asked)),
+    )
+    state = load_run_state(run, timeline)
     context = {
         **steps_context(state, choice),
         **detail_context(state, choice, asked),
-        "banner": banner_of(state),
-        "above": above_of(run),
+        "banner": build_banner(state),
+        "above": list_ancestors(run),
     }
-    context["view"] = 1 if shows_steps(state, asked) else 2
+    context["view"] = 1 if shows_steps_pane(state, asked) else 2
     return context
 
 
-def opened(run: Run, choice: Choice) -> Choice:
-    """Open the step that failed, where a failed run's page asks for none."""
+def open_failed_step(run: Run, choice: RunPageParams) -> RunPageParams:
+    """Open the failed step of a failed run, unless another one is selected."""
     is_asked = choice.step is not None or choice.before or choice.after
     if run.status != Run.Status.FAILED or is_asked or choice.is_filtered:
         return choice
     if has_failed_call(run):
-        return replace(choice, step=next_number(run))
-    return replace(choice, step=next_number(run) - 1 or None)
+        return replace(choice, step=get_next_row_number(run))
+    return replace(choice, step=get_next_row_number(run) - 1 or None)
 
 
-def shows_steps(state: RunState, asked: Mapping[str, str]) -> bool:
-    """Whether a phone, which shows one pane, shows the steps."""
+def shows_steps_pane(state: RunState, asked: Mapping[str, str]) -> bool:
+    """Whether a phone, which shows one pane at a time, shows the steps."""
     if "view" in asked:
         return asked["view"] == "steps"
     if any(asked.get(name) for name in ("show", "q", "as", "before", "after")):
@@ -128,44 +145,50 @@ def shows_steps(state: RunState, asked: Mapping[str, str]) -> bool:
 
 
 def pane_context(run: Run, asked: Mapping[str, str]) -> dict[str, Any]:
-    """Return the right side alone."""
-    state, choice = state_of(run, Timeline(run.started_at)), choice_of(asked)
-    kept = {"kept": choice.kept, "search": choice.search}
+    """Return the context of the right pane."""
+    state, choice = (
+        load_run_state(run, Timeline(run.started_at)),
+        parse_run_page_params(asked),
+    )
+    kept = {"kept": choice.row_query, "search": choice.search}
     return {**kept, **detail_context(state, choice, asked)}
 
 
 def list_context(run: Run, asked: Mapping[str, str]) -> dict[str, Any]:
-    """Return the left side alone: other filters, another search."""
-    state, choice = state_of(run, timeline_of(run)), choice_of(asked)
+    """Return the context of the left pane after a filter or search."""
+    state, choice = (
+        load_run_state(run, load_timeline(run)),
+        parse_run_page_params(asked),
+    )
     is_following = choice.step is None and not run.is_over
     return steps_context(state, choice) | {
-        "chosen_number": choice.step,
+        "selected_number": choice.step,
         "following": is_following,
     }
 
 
-def steps_context(state: RunState, choice: Choice) -> dict[str, Any]:
-    """Return what the left side shows."""
+def steps_context(state: RunState, choice: RunPageParams) -> dict[str, Any]:
+    """Return what the left pane shows."""
     run, timeline = state.run, state.timeline
-    counts = counts_of(run)
+    counts = count_rows(run)
     return {
-        **context_of(state),
+        **run_state_context(state),
         **rows_context(run, timeline, choice),
         "chips": choice.chips(counts),
-        "found": count_found(run, timeline, choice) if choice.search else None,
+        "found": count_matching_rows(run, timeline, choice) if choice.search else None,
         "has_errors": counts.errors > 0,
-        "total": counts.of(""),
-        "now_row": now_row(state),
+        "total": counts.count_for(""),
+        "pending_row": pending_row(state),
     }
 
 
-def rows_context(run: Run, timeline: Timeline, choice: Choice) -> dict[str, Any]:
-    """Return a window of rows, and how it is gone on from."""
-    window = window_of(run, timeline, choice)
+def rows_context(run: Run, timeline: Timeline, choice: RunPageParams) -> dict[str, Any]:
+    """Return a window of rows, and where the next ones begin."""
+    window = load_row_window(run, timeline, choice)
     return {
         "run": run,
         "choice": choice,
-        "kept": choice.kept,
+        "kept": choice.row_query,
         "search": choice.search,
         "as_list": choice.query(**{"as": ""}),
         "as_time": choice.query(**{"as": "time"}),
@@ -178,15 +201,15 @@ def rows_context(run: Run, timeline: Timeline, choice: Choice) -> dict[str, Any]
 
 
 def detail_context(
-    state: RunState, choice: Choice, asked: Mapping[str, str]
+    state: RunState, choice: RunPageParams, asked: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return the chosen step in its tab, or the newest, or the answer."""
+    """Return the selected step in its tab, the newest step, or the answer."""
     run = state.run
-    place = place_of(run, choice.step) if choice.step else None
+    place = find_row_record(run, choice.step) if choice.step else None
     if place is not None:
         is_whole, tab = "all" in asked, asked.get("tab", "")
         step = step_context(run, place, tab, is_whole=is_whole)
-        return {**context_of(state), **step}
+        return {**run_state_context(state), **step}
     if choice.step == 0 or run.is_over:
         return answer_context(state)
     return follow_context(state)
@@ -195,13 +218,13 @@ def detail_context(
 def answer_context(state: RunState) -> dict[str, Any]:
     """Return the pane of the answer."""
     run = state.run
-    title = "Answer" if run.is_over else "Whole run"
+    title = _("Answer") if run.is_over else _("Whole run")
     return {
-        **context_of(state),
-        "chosen_number": 0,
+        **run_state_context(state),
+        "selected_number": 0,
         "following": False,
-        "answer": answer_of(run),
-        "turns": earlier_turns(run),
+        "answer": final_answer_context(run),
+        "turns": list_earlier_turns(run),
         "pane": Pane(title, "answer", is_answer=True),
     }
 
@@ -210,40 +233,40 @@ def follow_context(state: RunState) -> dict[str, Any]:
     """Return the pane that follows the newest step."""
     run = state.run
     context: dict[str, Any] = {
-        **context_of(state),
-        "chosen_number": None,
-        "followed_number": next_number(run),
+        **run_state_context(state),
+        "selected_number": None,
+        "followed_number": get_next_row_number(run),
         "following": True,
-        "now_row": now_row(state),
+        "pending_row": pending_row(state),
     }
     if state.has_open_call:
-        title = f"Step {next_number(run)} · model call"
+        title = _("Step %(number)s · model call") % {"number": get_next_row_number(run)}
         return context | {"pane": Pane(title, "model")}
-    place = newest_place(run)
+    place = find_newest_record(run)
     if place is None:
-        return context | {"pane": Pane("Newest step", "model")}
+        return context | {"pane": Pane(_("Latest step"), "model")}
     return context | {
         "followed_number": place.number,
         "pane": Pane(place.title, place.icon),
-        "chosen": readable(run, place),
+        "chosen": build_readable_tab(run, place),
     }
 
 
 def step_context(
-    run: Run, place: Place, tab: str, *, is_whole: bool = False
+    run: Run, place: RowRecord, tab: str, *, is_whole: bool = False
 ) -> dict[str, Any]:
-    """Return the pane of a chosen row."""
+    """Return the pane of a selected row."""
     tabs = place.tabs
     names = [one.name for one in tabs]
     tab = tab if tab in names else names[0]
     return {
         "run": run,
-        "chosen_number": place.number,
+        "selected_number": place.number,
         "following": False,
         "pane": Pane(
             place.title,
             place.icon,
-            PARTS[tab],
+            TAB_TEMPLATES[tab],
             tuple(tabs),
             tab,
             can_play=place.step is None and place.call is not None,
@@ -252,30 +275,32 @@ def step_context(
     }
 
 
-def tab_context(run: Run, place: Place, tab: str, *, is_whole: bool) -> dict[str, Any]:
+def tab_context(
+    run: Run, place: RowRecord, tab: str, *, is_whole: bool
+) -> dict[str, Any]:
     """Return what one tab shows."""
     match tab:
         case "prompt":
-            return {"prompt": prompt_tab(run, place, is_whole=is_whole)}
+            return {"prompt": prompt_tab_context(run, place, is_whole=is_whole)}
         case "request" | "response":
-            return {"raw": raw_tab(run, place, tab)}
+            return {"raw": raw_tab_context(run, place, tab)}
         case "tool":
-            return {"tool": tool_tab(run, place)}
+            return {"tool": tool_tab_context(run, place)}
         case "attempts":
             return {"attempts": place.attempts}
         case _:
-            chosen: Chosen = readable(run, place)
+            chosen: ReadableTab = build_readable_tab(run, place)
             return {"chosen": chosen}
 
 
-def raw_tab(run: Run, place: Place, tab: str) -> dict[str, Any]:
-    """Return a request or a reply as JSON, its beginning where it is long."""
+def raw_tab_context(run: Run, place: RowRecord, tab: str) -> dict[str, Any]:
+    """Return a request or a reply as JSON, cut if it is long."""
     if tab == "request":
-        text, note, size = raw_request(run, place, most=RAW_SHOWN + 1)
-        rest = f"The whole body has {in_bytes(size)}."
+        text, note, size = build_raw_request(run, place, most=RAW_SHOWN + 1)
+        rest = _("The whole body has %(size)s.") % {"size": format_byte_size(size)}
     else:
-        text, note = raw_response(place)
-        rest = f"{len(text) - RAW_SHOWN:,} more characters."
+        text, note = build_raw_response(place)
+        rest = format_more_characters(len(text) - RAW_SHOWN)
     return {
         "text": text[:RAW_SHOWN],
         "note": note,
@@ -285,8 +310,8 @@ def raw_tab(run: Run, place: Place, tab: str) -> dict[str, Any]:
     }
 
 
-def now_row(state: RunState) -> NowRow:
-    """Return the line of what happens now."""
+def pending_row(state: RunState) -> PendingCallRow:
+    """Return the row of the current model call."""
     timeline = state.timeline
     last = timeline.last or timeline.began
     bar, length = None, None
@@ -297,20 +322,25 @@ def now_row(state: RunState) -> NowRow:
         start = timeline.at(last)
         length = max(state.seconds - start, 0)
         tone = "cut" if state.is_lost else "live"
-        bar = Bar(tone, percent(start), percent(length))
-    number, words = next_number(state.run), state.asking
-    words = f"{words[0].upper()}{words[1:]}"
+        bar = TimelineBar(tone, format_percent(start), format_percent(length))
+    number, words = get_next_row_number(state.run), state.call_progress_text
     if not state.failed:
-        return NowRow(number, bar, words, seconds=length, tag=tag_of(state))
-    words = cut(f"{words}. The last one: {state.failed[-1].message}")
-    failed = tuple(attempt_bars(state.failed, timeline))
-    return NowRow(number, bar, words, failed, length, tag_of(state))
+        return PendingCallRow(
+            number, bar, words, seconds=length, tag=get_pending_tag(state)
+        )
+    if not state.is_writing:
+        values = {"progress": words, "error": state.failed[-1].message}
+        words = truncate_line(_("%(progress)s. Last error: %(error)s") % values)
+    failed = tuple(build_attempt_bars(state.failed, timeline))
+    return PendingCallRow(number, bar, words, failed, length, get_pending_tag(state))
 
 
-def tag_of(state: RunState) -> Tag:
-    """Say beside the model call without a record whether anyone is on it."""
+def get_pending_tag(state: RunState) -> RowTag:
+    """Return whether a worker waits for the model call without a record."""
     if state.is_lost:
-        return Tag(*NO_SIGN)
+        text, tone = NO_HEARTBEAT_TAG
+        return RowTag(str(text), tone)
     if state.is_working:
-        return Tag("live", "live")
-    return Tag("queued" if state.run.status == Run.Status.QUEUED else "waits")
+        return RowTag(_("live"), "live")
+    is_queued = state.run.status == Run.Status.QUEUED
+    return RowTag(_("queued") if is_queued else _("waiting"))

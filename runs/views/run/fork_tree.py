@@ -1,28 +1,30 @@
-"""A run among its forks: the tree they make, as one may see it."""
+"""The tree of forks that a run is part of."""
 
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser, User
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from runs.models import Run
 
-MOST_LEVELS = 50
-MOST_RUNS = 100
+MAX_LEVELS = 50
+MAX_TREE_RUNS = 100
 
-EDIT_WORDS = {
-    "inputs": "other inputs",
-    "prompt": "other prompt",
-    "model": "other model",
-    "tools": "other tools",
-    "limits": "other limits",
-    "reply": "edited reply",
-    "observation": "edited result",
-    "call": "called again",
+EDIT_LABELS = {
+    "inputs": gettext_lazy("other inputs"),
+    "prompt": gettext_lazy("other prompt"),
+    "model": gettext_lazy("other model"),
+    "tools": gettext_lazy("other tools"),
+    "limits": gettext_lazy("other limits"),
+    "reply": gettext_lazy("edited reply"),
+    "observation": gettext_lazy("edited result"),
+    "call": gettext_lazy("tool called again"),
 }
 
 
 @dataclass(frozen=True)
-class Relative:
+class ForkNode:
     """One run of the tree."""
 
     run: Run
@@ -31,41 +33,42 @@ class Relative:
 
     @property
     def words(self) -> str:
-        """Where it parts from its parent, and how."""
-        return words_of_fork(self.run)
+        """Where it branches off, and what was changed."""
+        return describe_fork(self.run)
 
     @property
-    def place(self) -> int:
-        """How far it is set in; deep trees stop somewhere."""
+    def indent(self) -> int:
+        """Levels of indentation, at most eight."""
         return min(self.depth, 8)
 
 
 @dataclass(frozen=True)
-class Family:
-    """All relatives of a run in the order of the tree; alone there are none."""
+class ForkTree:
+    """All runs of the tree in order; empty for a run without forks."""
 
-    relatives: tuple[Relative, ...] = ()
+    nodes: tuple[ForkNode, ...] = ()
     parent: Run | None = None
-    """The run it was forked from, if one may see it."""
+    """The run it was forked from, if visible."""
 
     @property
     def forks(self) -> int:
         """How many forks the whole tree has."""
-        return len(self.relatives) - 1
+        return len(self.nodes) - 1
 
 
-def words_of_fork(run: Run) -> str:
-    """Say at which step a run parts from its parent, and what was changed there."""
+def describe_fork(run: Run) -> str:
+    """Return at which step a run was forked, and what was changed there."""
     if run.fork_index is None:
-        return "first run"
-    edits = [EDIT_WORDS.get(word, word) for word in run.fork_edits]
-    return ", ".join([f"fork at step {run.fork_row}", *edits])
+        return _("original run")
+    fork = _("fork at step %(number)s") % {"number": run.fork_row}
+    edits = [str(EDIT_LABELS.get(word, word)) for word in run.fork_edits]
+    return ", ".join([fork, *edits])
 
 
-def family_of(run: Run, user: User | AnonymousUser) -> Family:
-    """Return the tree of forks that `run` is part of, without what `user` may not see.
+def build_fork_tree(run: Run, user: User | AnonymousUser) -> ForkTree:
+    """Return the tree of forks that `run` is part of, as far as `user` may see it.
 
-    A deleted or hidden run cuts the tree: its forks begin trees of their own.
+    A deleted or hidden run cuts the tree: its forks are roots of their own trees.
     """
     visible = Run.objects.visible_to(user).only(
         "pk",
@@ -78,31 +81,35 @@ def family_of(run: Run, user: User | AnonymousUser) -> Family:
         "created_at",
     )
     root, parent = run, None
-    for _ in range(MOST_LEVELS):
+    for _level in range(MAX_LEVELS):
         above = visible.filter(pk=root.forked_from_id or 0).first()
         if above is None:
             break
         parent = parent or above
         root = above
     level, children, count = [root.pk], dict[int, list[Run]](), 1
-    for _ in range(MOST_LEVELS):
-        below = list(visible.filter(forked_from__in=level).order_by("pk")[:MOST_RUNS])
-        if not below or count >= MOST_RUNS:
+    for _level in range(MAX_LEVELS):
+        below = list(
+            visible.filter(forked_from__in=level).order_by("pk")[:MAX_TREE_RUNS]
+        )
+        if not below or count >= MAX_TREE_RUNS:
             break
         for one in below:
             children.setdefault(one.forked_from_id or 0, []).append(one)
         level, count = [one.pk for one in below], count + len(below)
     if not children:
-        return Family()
-    return Family(tuple(walked(root, children, run)), parent)
+        return ForkTree()
+    return ForkTree(tuple(flatten_fork_tree(root, children, run)), parent)
 
 
-def walked(root: Run, children: dict[int, list[Run]], here: Run) -> list[Relative]:
-    """Return the tree from the top down, each run before its forks."""
+def flatten_fork_tree(
+    root: Run, children: dict[int, list[Run]], here: Run
+) -> list[ForkNode]:
+    """Return the nodes of the tree, each run before its forks."""
     found, waiting = [], [(root, 0)]
     while waiting:
         run, depth = waiting.pop()
-        found.append(Relative(run, depth, run.pk == here.pk))
+        found.append(ForkNode(run, depth, run.pk == here.pk))
         below = children.get(run.pk, [])
         waiting += [(one, depth + 1) for one in reversed(below)]
     return found

@@ -1,20 +1,27 @@
-"""What a person has chosen to see of a run's rows; all of it stands in the address."""
+"""Filter, search and selection of a run's rows, all in the URL."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 from urllib.parse import urlencode
 
-from runs.whole_number import whole_number
+from django.utils.translation import gettext_lazy as _
 
-Show = Literal["", "model", "tools", "errors"]
-SHOWS: tuple[Show, ...] = ("", "model", "tools", "errors")
-WORDS = {"": "All", "model": "Model", "tools": "Tools", "errors": "Errors"}
-LONGEST_SEARCH = 200
+from runs.whole_number import parse_whole_number
+
+RowFilter = Literal["", "model", "tools", "errors"]
+ROW_FILTERS: tuple[RowFilter, ...] = ("", "model", "tools", "errors")
+ROW_FILTER_LABELS = {
+    "": _("All"),
+    "model": _("Model"),
+    "tools": _("Tools"),
+    "errors": _("Errors"),
+}
+MAX_SEARCH_CHARACTERS = 200
 
 
-class Chip(NamedTuple):
-    """A filter: its word, how many rows it leaves, and its address."""
+class FilterChip(NamedTuple):
+    """A filter: its label, the number of matching rows, and its URL."""
 
     name: str
     word: str
@@ -24,10 +31,10 @@ class Chip(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Choice:
-    """Filter, search, form, and the row that is open."""
+class RunPageParams:
+    """Filter, search, list or timeline, and the selected row."""
 
-    show: Show = ""
+    show: RowFilter = ""
     search: str = ""
     is_timeline: bool = False
     step: int | None = None
@@ -36,17 +43,17 @@ class Choice:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether rows are left out."""
+        """Whether rows are filtered out."""
         return bool(self.show or self.search)
 
     @property
-    def kept(self) -> str:
-        """The query that links to other rows repeat, with `&` after it, or empty."""
+    def row_query(self) -> str:
+        """The query that links to other rows keep, with `&` after it, or empty."""
         query = self.query(step=None)
         return f"{query}&" if query else ""
 
     def query(self, **changes: object) -> str:
-        """Return the address' query, without `?`, with some of it changed."""
+        """Return the query string, without `?`, with `changes`."""
         now: dict[str, object] = {
             "show": self.show,
             "q": self.search,
@@ -56,29 +63,29 @@ class Choice:
         now |= changes
         return urlencode({k: v for k, v in now.items() if v is not None and v != ""})
 
-    def chips(self, counts: "Counts") -> list[Chip]:
+    def chips(self, counts: "RowCounts") -> list[FilterChip]:
         """Return the filters with their counts."""
         return [
-            Chip(
+            FilterChip(
                 name or "all",
-                WORDS[name],
-                counts.of(name),
+                str(ROW_FILTER_LABELS[name]),
+                counts.count_for(name),
                 f"?{self.query(show=name)}",
                 name == self.show,
             )
-            for name in SHOWS
+            for name in ROW_FILTERS
         ]
 
 
-class Counts(NamedTuple):
+class RowCounts(NamedTuple):
     """How many rows of each kind a run has."""
 
     model: int
     tools: int
     errors: int
 
-    def of(self, show: str) -> int:
-        """Return how many rows a filter leaves."""
+    def count_for(self, show: str) -> int:
+        """Return how many rows match a filter."""
         return {
             "model": self.model,
             "tools": self.tools,
@@ -86,14 +93,16 @@ class Counts(NamedTuple):
         }.get(show, self.model + self.tools)
 
 
-def choice_of(asked: Mapping[str, str]) -> Choice:
-    """Read the choice from an address; what it does not know counts as not said."""
-    shown: Show = next((one for one in SHOWS if one == asked.get("show")), "")
-    return Choice(
+def parse_run_page_params(asked: Mapping[str, str]) -> RunPageParams:
+    """Read the parameters of a URL; unknown values count as not given."""
+    shown: RowFilter = next(
+        (one for one in ROW_FILTERS if one == asked.get("show")), ""
+    )
+    return RunPageParams(
         show=shown,
-        search=asked.get("q", "").strip()[:LONGEST_SEARCH],
+        search=asked.get("q", "").strip()[:MAX_SEARCH_CHARACTERS],
         is_timeline=asked.get("as") == "time",
-        step=whole_number(asked.get("step", "")),
-        before=whole_number(asked.get("before", "")),
-        after=whole_number(asked.get("after", "")),
+        step=parse_whole_number(asked.get("step", "")),
+        before=parse_whole_number(asked.get("before", "")),
+        after=parse_whole_number(asked.get("after", "")),
     )

@@ -15,92 +15,99 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Substr
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from runs.models import AgentStep, ModelAttempt, ModelCall, Run
-from runs.templatetags.look import duration
-from runs.views.plain_words import (
-    cut,
-    words_of_input,
-    words_of_reply,
-    words_of_result,
+from runs.ui.format import duration
+from runs.ui.summaries import (
+    is_answer,
+    summarize_input,
+    summarize_reply,
+    summarize_result,
+    truncate_line,
 )
-from runs.views.timeline import Timeline, percent
+from runs.ui.time_scale import Timeline, format_percent
 
-SHORTEST_WAIT = 0.3
-"""Seconds between a reply and a call of it that are worth a bar."""
-LABELS = {"model": "Model call", "tool": "Tool call", "run": "Child run"}
-CUT_OFF = "cancelled"
-"""Code of an attempt that a person ended."""
+MIN_SHOWN_WAIT = 0.3
+"""Seconds between a reply and its call from which the wait gets a bar."""
+ROW_LABELS = {
+    "model": gettext_lazy("Model call"),
+    "tool": gettext_lazy("Tool call"),
+    "run": gettext_lazy("Sub-agent run"),
+}
+CUT_OFF_CODE = "canceled"
+"""Error code of an attempt that ended because the run was canceled."""
 
 TOOL_ICONS = {"awaiting_approval": "hand", "unknown": "help"}
 CHILD_TAGS = {
-    "queued": ("queued", ""),
-    "running": ("running", "live"),
-    "awaiting_approval": ("needs a yes", "need"),
-    "awaiting_decision": ("needs a decision", "need"),
-    "waiting": ("waits", ""),
+    "queued": (gettext_lazy("queued"), ""),
+    "running": (gettext_lazy("running"), "live"),
+    "awaiting_approval": (gettext_lazy("awaiting approval"), "need"),
+    "awaiting_decision": (gettext_lazy("awaiting decision"), "need"),
+    "waiting": (gettext_lazy("waiting"), ""),
 }
 STEP_TAGS = {
-    "planned": ("planned", ""),
-    "awaiting_approval": ("needs a yes", "need"),
-    "started": ("running", "live"),
-    "rejected": ("rejected", ""),
-    "unknown": ("outcome unknown", "need"),
-    "skipped": ("skipped", ""),
-    "cancelled": ("cancelled", ""),
+    "planned": (gettext_lazy("planned"), ""),
+    "awaiting_approval": (gettext_lazy("awaiting approval"), "need"),
+    "started": (gettext_lazy("running"), "live"),
+    "rejected": (gettext_lazy("rejected"), ""),
+    "unknown": (gettext_lazy("unknown outcome"), "need"),
+    "skipped": (gettext_lazy("skipped"), ""),
+    "canceled": (gettext_lazy("canceled"), ""),
 }
-NO_SIGN = ("no sign of life", "need")
-"""On a call that a lost run has begun."""
+NO_HEARTBEAT_TAG = (gettext_lazy("no heartbeat"), "need")
+"""On an unfinished call of a run whose worker is gone."""
 
 
-class Bar(NamedTuple):
-    """A piece of a row's line on the time scale; places in percent at scale 0."""
+class TimelineBar(NamedTuple):
+    """A bar of a row on the time scale; positions in percent at scale 0."""
 
     tone: str
     x: str
     width: str
 
 
-RECT = '<rect class="w-{}" x="{}" y="11" width="{}" height="12"/>'
-LINE = '<line class="w-wait" x1="{}" x2="{}" y1="17" y2="17"/>'
-"""A wait is a dashed line, for dashes keep their size at every time scale."""
+BAR_SVG = '<rect class="w-{}" x="{}" y="11" width="{}" height="12"/>'
+WAIT_SVG = '<line class="w-wait" x1="{}" x2="{}" y1="17" y2="17"/>'
+"""A dashed line: its dashes keep their size at every time scale."""
 
 
-def drawn(bars: Iterable[Bar]) -> SafeString:
-    """Return bars as shapes; made here, for a page shows hundreds of rows."""
-    return SafeString("".join(_shape(bar) for bar in bars))
+def render_bars(bars: Iterable[TimelineBar]) -> SafeString:
+    """Return bars as SVG; not by a template, since a page has hundreds of rows."""
+    return SafeString("".join(_render_bar(bar) for bar in bars))
 
 
-def _shape(bar: Bar) -> str:
+def _render_bar(bar: TimelineBar) -> str:
     if bar.tone != "wait":
-        return format_html(RECT, *bar)
+        return format_html(BAR_SVG, *bar)
     end = float(bar.x[:-1]) + float(bar.width[:-1])
-    return format_html(LINE, bar.x, f"{end:.3f}%")
+    return format_html(WAIT_SVG, bar.x, f"{end:.3f}%")
 
 
 @dataclass(frozen=True)
-class Tag:
-    """A fact beside the words."""
+class RowTag:
+    """A short fact beside the text of a row."""
 
     text: str
     tone: str = ""
 
 
 @dataclass(frozen=True)
-class Row:
+class TimelineRow:
     """One line of the list of steps."""
 
     number: int
     kind: str
-    """model, tool, or run where the tool is another agent."""
+    """model, tool, or run if the tool is another agent."""
     icon: str
     words: str
     name: str = ""
-    """The tool's, set in mono."""
+    """Of the tool, set in a monospaced font."""
     state: str = ""
     """error, failed or need."""
-    tags: tuple[Tag, ...] = ()
-    bars: tuple[Bar, ...] = ()
+    tags: tuple[RowTag, ...] = ()
+    bars: tuple[TimelineBar, ...] = ()
     seconds: float | None = None
     tokens: int | None = None
     cost: Decimal | float | None = None
@@ -108,49 +115,49 @@ class Row:
     created_seq: int = 0
     changed_seq: int = 0
     child: int | None = None
-    """The run of another agent that it started."""
-    hit: str = ""
-    """A line of its texts that holds what is searched for, where `words` does not."""
+    """The run of another agent that the call started."""
+    matching_line: str = ""
+    """An excerpt that matches the search, if `words` does not."""
 
     @property
     def drawing(self) -> SafeString:
-        """The bars as shapes."""
-        return drawn(self.bars)
+        """The bars as SVG."""
+        return render_bars(self.bars)
 
     @property
     def depth(self) -> int:
-        """How far it is indented: calls of tools belong to the reply above."""
+        """Levels of indentation: tool calls belong to the reply above."""
         return int(self.kind != "model")
 
     @property
     def label(self) -> str:
-        """What it is, for screen readers."""
-        return LABELS[self.kind]
+        """The kind of row, for screen readers."""
+        return str(ROW_LABELS[self.kind])
 
 
-def number_of_call(call: ModelCall) -> int:
+def get_call_row_number(call: ModelCall) -> int:
     """Return the call's place among all rows, from 1."""
     return call.number + call.at_index + 1
 
 
-def number_of_step(step: AgentStep) -> int:
+def get_step_row_number(step: AgentStep) -> int:
     """Return the step's place; `step.call_number` is the number of its call."""
-    return step.index + step.call_number + 2  # type: ignore[attr-defined, no-any-return]  # annotated by `steps_of`
+    return step.index + step.call_number + 2  # type: ignore[attr-defined, no-any-return]  # annotated by `query_agent_steps`
 
 
-def next_number(run: Run) -> int:
+def get_next_row_number(run: Run) -> int:
     """Return the number that the next row will have."""
     return run.next_number + run.next_index + 1
 
 
-def calls_of(run_ids: Iterable[int]) -> QuerySet[ModelCall]:
+def query_model_calls(run_ids: Iterable[int]) -> QuerySet[ModelCall]:
     """Return model calls with their row numbers."""
     return ModelCall.objects.filter(run_id__in=run_ids).annotate(
         row=F("number") + F("at_index") + 1
     )
 
 
-def steps_of(run_ids: Iterable[int]) -> QuerySet[AgentStep]:
+def query_agent_steps(run_ids: Iterable[int]) -> QuerySet[AgentStep]:
     """Return steps with their row numbers and the beginning of what they observed."""
     return (
         AgentStep.objects.filter(run_id__in=run_ids)
@@ -167,7 +174,9 @@ def steps_of(run_ids: Iterable[int]) -> QuerySet[AgentStep]:
     )
 
 
-def attempts_of(run: Run, calls: list[ModelCall]) -> dict[int, list[ModelAttempt]]:
+def load_failed_attempts(
+    run: Run, calls: list[ModelCall]
+) -> dict[int, list[ModelAttempt]]:
     """Return the failed attempts of these calls, by the call's number."""
     found: dict[int, list[ModelAttempt]] = {}
     if calls:
@@ -177,28 +186,33 @@ def attempts_of(run: Run, calls: list[ModelCall]) -> dict[int, list[ModelAttempt
     return found
 
 
-def call_row(
+def build_call_row(
     call: ModelCall,
     timeline: Timeline,
     failed: list[ModelAttempt],
     *,
     is_old: bool = False,
-) -> Row:
-    """Return the line of a model call; `is_old`: a resume has set it aside."""
-    words = words_of_reply(call.reply, purpose=call.purpose)
+) -> TimelineRow:
+    """Return the row of a model call; `is_old` if a resume has replaced it."""
+    words = summarize_reply(call.reply, purpose=call.purpose)
     tags = []
     if failed:
-        tags.append(Tag(attempts_words(failed), "bad"))
+        tags.append(RowTag(format_attempt_count(failed), "bad"))
     if is_old:
-        tags.append(Tag("set aside"))
-    tags += reuse_tags(call)
-    return Row(
-        number=number_of_call(call),
+        tags.append(RowTag(_("superseded")))
+    tags += list_reuse_tags(call)
+    return TimelineRow(
+        number=get_call_row_number(call),
         kind="model",
-        icon="answer" if words == "Answers" else "model",
+        icon="answer"
+        if call.purpose == ModelCall.Purpose.PLAN and is_answer(call.reply)
+        else "model",
         words=words,
         tags=tuple(tags),
-        bars=(*call_bars(call, timeline, failed), *attempt_bars(failed, timeline)),
+        bars=(
+            *build_call_bars(call, timeline, failed),
+            *build_attempt_bars(failed, timeline),
+        ),
         seconds=None if call.is_copied else call.elapsed,
         tokens=None
         if call.is_copied
@@ -210,116 +224,139 @@ def call_row(
     )
 
 
-def reuse_tags(row: ModelCall | AgentStep) -> list[Tag]:
-    """Say that a fork has reused a row, or that a person wrote it."""
+def list_reuse_tags(row: ModelCall | AgentStep) -> list[RowTag]:
+    """Return whether a row was reused by a fork, or edited."""
     if row.is_edited:
-        return [Tag("edited", "live")]
-    return [Tag("reused")] if row.is_copied else []
+        return [RowTag(_("edited"), "live")]
+    return [RowTag(_("reused"))] if row.is_copied else []
 
 
-def attempts_words(failed: list[ModelAttempt]) -> str:
-    """Say how many attempts failed."""
-    return "1 failed attempt" if len(failed) == 1 else f"{len(failed)} failed attempts"
+def format_attempt_count(failed: list[ModelAttempt]) -> str:
+    """Return how many attempts failed."""
+    text = ngettext(
+        "%(count)s failed attempt", "%(count)s failed attempts", len(failed)
+    )
+    return text % {"count": len(failed)}
 
 
-def own_seconds(call: ModelCall, failed: list[ModelAttempt]) -> float:
-    """Return how long the attempt took that got the reply, without those before it."""
+def get_own_seconds(call: ModelCall, failed: list[ModelAttempt]) -> float:
+    """Return how long the successful attempt took, without those before it."""
     before = sum(attempt.elapsed + (attempt.retry_in or 0) for attempt in failed)
     return (
         max(call.elapsed - before, call.first_token or 0.0) if before else call.elapsed
     )
 
 
-def call_bars(
+def build_call_bars(
     call: ModelCall, timeline: Timeline, failed: list[ModelAttempt]
-) -> list[Bar]:
-    """Return pale until the first text, then full until the end."""
+) -> list[TimelineBar]:
+    """Return a pale bar until the first token and a full one until the end."""
     if call.is_copied:
         return []
-    start, took = timeline.at(call.started_at), own_seconds(call, failed)
+    start, took = timeline.at(call.started_at), get_own_seconds(call, failed)
     first = min(call.first_token or 0.0, took)
-    bars = [Bar("model", percent(start + first), percent(took - first))]
+    bars = [
+        TimelineBar(
+            "model", format_percent(start + first), format_percent(took - first)
+        )
+    ]
     if first:
-        bars.insert(0, Bar("first", percent(start), percent(first)))
+        bars.insert(
+            0, TimelineBar("first", format_percent(start), format_percent(first))
+        )
     return bars
 
 
-def attempt_bars(failed: list[ModelAttempt], timeline: Timeline) -> list[Bar]:
+def build_attempt_bars(
+    failed: list[ModelAttempt], timeline: Timeline
+) -> list[TimelineBar]:
     """Return each failed attempt, and the wait after it."""
     bars = []
     for attempt in failed:
         start = timeline.at(attempt.started_at)
-        bars.append(Bar("bad", percent(start), percent(attempt.elapsed)))
+        bars.append(
+            TimelineBar("bad", format_percent(start), format_percent(attempt.elapsed))
+        )
         if attempt.retry_in:
             end = start + attempt.elapsed
-            bars.append(Bar("wait", percent(end), percent(attempt.retry_in)))
+            bars.append(
+                TimelineBar(
+                    "wait", format_percent(end), format_percent(attempt.retry_in)
+                )
+            )
     return bars
 
 
-def failed_row(run: Run, timeline: Timeline) -> Row | None:
-    """Return the line of a model call that never got a reply; None where all did.
+def build_failed_row(run: Run, timeline: Timeline) -> TimelineRow | None:
+    """Return the row of a model call without a reply; None if there is none.
 
-    It comes into being with the run's end, for those too who saw the attempts live.
+    The row exists from the end of the run on.
     """
     if not run.is_over:
         return None
     failed = list(ModelAttempt.objects.filter(run=run, number=run.next_number))
     if not failed:
         return None
-    if failed[-1].code == CUT_OFF:
-        return cut_off_row(run, failed, timeline)
-    return Row(
-        number=next_number(run),
+    if failed[-1].code == CUT_OFF_CODE:
+        return build_cut_off_row(run, failed, timeline)
+    return TimelineRow(
+        number=get_next_row_number(run),
         kind="model",
         icon="alert",
-        words=cut(failed[-1].message),
+        words=truncate_line(failed[-1].message),
         state="failed",
-        tags=(Tag(attempts_words(failed), "bad"),),
-        bars=tuple(attempt_bars(failed, timeline)),
+        tags=(RowTag(format_attempt_count(failed), "bad"),),
+        bars=tuple(build_attempt_bars(failed, timeline)),
         seconds=sum(attempt.elapsed + (attempt.retry_in or 0) for attempt in failed),
         created_seq=run.seq,
         changed_seq=run.seq,
     )
 
 
-def cut_off_row(run: Run, attempts: list[ModelAttempt], timeline: Timeline) -> Row:
-    """Return the line of a model call during which a person stopped the run."""
+def build_cut_off_row(
+    run: Run, attempts: list[ModelAttempt], timeline: Timeline
+) -> TimelineRow:
+    """Return the row of a model call during which the run was canceled."""
     *failed, last = attempts
     start = timeline.at(last.started_at)
-    bar = Bar("cut", percent(start), percent(last.elapsed))
-    tags = [Tag("cut off")]
+    bar = TimelineBar("cut", format_percent(start), format_percent(last.elapsed))
+    tags = [RowTag(_("interrupted"))]
     if failed:
-        tags.append(Tag(attempts_words(failed), "bad"))
-    return Row(
-        number=next_number(run),
+        tags.append(RowTag(format_attempt_count(failed), "bad"))
+    return TimelineRow(
+        number=get_next_row_number(run),
         kind="model",
         icon="stop",
-        words=f"The model was asked, stopped after {duration(last.elapsed)}",
+        words=_("Stopped after %(duration)s") % {"duration": duration(last.elapsed)},
         tags=tuple(tags),
-        bars=(*attempt_bars(failed, timeline), bar),
+        bars=(*build_attempt_bars(failed, timeline), bar),
         seconds=sum(one.elapsed + (one.retry_in or 0) for one in attempts),
         created_seq=run.seq,
         changed_seq=run.seq,
     )
 
 
-def step_row(step: AgentStep, timeline: Timeline, *, is_lost: bool = False) -> Row:
-    """Return the line of a tool call, or of a reply that could not be read.
+def build_step_row(
+    step: AgentStep, timeline: Timeline, *, is_lost: bool = False
+) -> TimelineRow:
+    """Return the row of a tool call, or of a reply that could not be parsed.
 
-    `is_lost`: nobody is known to be on a call that has begun.
+    `is_lost` if the worker of a started call has no heartbeat.
     """
     is_error = step.tool == "_Exception"
-    child: int | None = step.child_pk  # type: ignore[attr-defined]  # annotated by `steps_of`
-    tag, tone = STEP_TAGS.get(step.status, ("", ""))
+    child: int | None = step.child_pk  # type: ignore[attr-defined]  # annotated by `query_agent_steps`
+    found = STEP_TAGS.get(step.status)
     if child and step.status == "started":
-        tag, tone = CHILD_TAGS.get(step.child_status, ("", ""))  # type: ignore[attr-defined]  # likewise
-    is_lost = is_lost and tone == "live"
+        found = CHILD_TAGS.get(step.child_status)  # type: ignore[attr-defined]  # likewise
+    is_lost = is_lost and found is not None and found[1] == "live"
     if is_lost:
-        tag, tone = NO_SIGN
-    result = words_of_result(step.shown)  # type: ignore[attr-defined]  # annotated by `steps_of`
-    asked = "" if is_error else words_of_input(step.tool_input)
+        found = NO_HEARTBEAT_TAG
+    tag, tone = (str(found[0]), found[1]) if found else ("", "")
+    result = summarize_result(step.shown)  # type: ignore[attr-defined]  # annotated by `query_agent_steps`
+    asked = "" if is_error else summarize_input(step.tool_input)
     if child:
-        asked = f"run {child}: {asked}" if asked else f"run {child}"
+        text = _("run %(run)s: %(input)s") if asked else _("run %(run)s")
+        asked = text % {"run": child, "input": asked}
     words = " → ".join(part for part in (asked, result) if part)
     state = "error" if step.status == "failed" else ""
     if tone == "need" and not is_lost:
@@ -327,19 +364,22 @@ def step_row(step: AgentStep, timeline: Timeline, *, is_lost: bool = False) -> R
     plain = "child" if child else TOOL_ICONS.get(step.status, "tool")
     icon = "alert" if state == "error" else plain
     used = {} if step.is_copied else step.usage or {}
-    tags = [Tag(tag, tone)] if tag else []
+    tags = [RowTag(tag, tone)] if tag else []
     if step.attempts > 1:
-        tags.append(Tag(f"{step.attempts} attempts", "bad"))
-    tags += reuse_tags(step)
-    return Row(
-        number=number_of_step(step),
+        text = ngettext("%(count)s attempt", "%(count)s attempts", step.attempts)
+        tags.append(RowTag(text % {"count": step.attempts}, "bad"))
+    tags += list_reuse_tags(step)
+    return TimelineRow(
+        number=get_step_row_number(step),
         kind="run" if child else "tool",
         icon=icon,
         name="" if is_error else step.tool,
-        words=f"The reply could not be read: {words}" if is_error else words,
+        words=_("The reply could not be parsed: %(reason)s") % {"reason": words}
+        if is_error
+        else words,
         state=state,
         tags=tuple(tags),
-        bars=tuple(step_bars(step, timeline, is_lost=is_lost)),
+        bars=tuple(build_step_bars(step, timeline, is_lost=is_lost)),
         seconds=None if step.is_copied else step.duration,
         tokens=used.get("tokens"),
         cost=used.get("cost"),
@@ -350,26 +390,32 @@ def step_row(step: AgentStep, timeline: Timeline, *, is_lost: bool = False) -> R
     )
 
 
-def step_bars(step: AgentStep, timeline: Timeline, *, is_lost: bool) -> list[Bar]:
-    """Return one bar where the call ran or runs, after the wait for its turn."""
+def build_step_bars(
+    step: AgentStep, timeline: Timeline, *, is_lost: bool
+) -> list[TimelineBar]:
+    """Return a bar for the call, after one for its wait."""
     if step.started_at is None or step.is_copied:
         return []
     start = timeline.at(step.started_at)
-    asked = call_end(step)
+    asked = get_call_end(step)
     waited = start - timeline.at(asked)
     wait = []
-    if waited > SHORTEST_WAIT:
-        wait = [Bar("wait", percent(timeline.at(asked)), percent(waited))]
-    done = "run" if step.child_pk else "tool"  # type: ignore[attr-defined]  # annotated by `steps_of`
+    if waited > MIN_SHOWN_WAIT:
+        wait = [
+            TimelineBar(
+                "wait", format_percent(timeline.at(asked)), format_percent(waited)
+            )
+        ]
+    done = "run" if step.child_pk else "tool"  # type: ignore[attr-defined]  # annotated by `query_agent_steps`
     tone = "bad" if step.status in ("failed", "unknown") else done
     seconds = step.duration
     if seconds is None:
         tone, seconds = "cut" if is_lost else "live", 0.0
-    return [*wait, Bar(tone, percent(start), percent(seconds))]
+    return [*wait, TimelineBar(tone, format_percent(start), format_percent(seconds))]
 
 
-def call_end(step: AgentStep) -> datetime:
-    """Return when the reply was there that asked for the step; it waited since then."""
-    began: datetime = step.call_began  # type: ignore[attr-defined]  # annotated by `steps_of`
+def get_call_end(step: AgentStep) -> datetime:
+    """Return when the reply that requested the step was complete."""
+    began: datetime = step.call_began  # type: ignore[attr-defined]  # annotated by `query_agent_steps`
     took: float = step.call_took  # type: ignore[attr-defined]  # likewise
     return began + timedelta(seconds=took)

@@ -1,4 +1,4 @@
-"""The state of a run in words and numbers, for its header."""
+"""The state of a run as text and numbers, for its header."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,58 +10,77 @@ from django.conf import settings
 from django.db.models import F
 from django.urls import NoReverseMatch, reverse
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from runs.engine.types import Budget, ExecutorOptions
 from runs.llm.retry import MAX_ATTEMPTS
 from runs.models import AgentStep, Decision, ModelAttempt, Resume, Run, Worker
-from runs.templatetags.look import duration
-from runs.views.timeline import Scale, Timeline
+from runs.ui.format import duration, money, number
+from runs.ui.time_scale import Timeline, TimeScale
 
-PLACES_COUNTED = 1_000
-SHORTEST_SHARE = 0.05
-"""Seconds of a kind of time that are worth naming."""
-LONG_WAIT = 120
+MAX_QUEUE_PLACES = 1_000
+MIN_SHOWN_SECONDS = 0.05
+"""Seconds from which a kind of time is shown."""
+LONG_WAIT_SECONDS = 120
 """Seconds from which a wait is written in minutes or hours."""
-NEAR, USED_UP = 20, 5
+NEAR_LIMIT_PERCENT, USED_UP_PERCENT = 20, 5
 """Percent left from which a limit is shown as near, and as used up."""
 
-LIMIT_WORDS = {
-    "iterations": "its limit of rounds",
-    "time": "its limit of working time",
-    "tokens": "its budget of tokens",
-    "cost": "its budget of money",
-    "loop": "a loop: the same calls gave the same results again and again",
-    "expired": "the end of the time in which a person could have approved",
+LIMIT_DESCRIPTIONS = {
+    "iterations": gettext_lazy("Round limit reached"),
+    "time": gettext_lazy("Working time limit reached"),
+    "tokens": gettext_lazy("Token budget reached"),
+    "cost": gettext_lazy("Cost budget reached"),
+    "loop": gettext_lazy("Loop detected: the same calls returned the same results"),
+    "expired": gettext_lazy("Approval expired"),
 }
 
 
 @dataclass(frozen=True)
 class Meter:
-    """One figure of the header; `left` in percent where there is a limit."""
+    """One figure of the header; `left` in percent if there is a limit."""
 
     label: str
     value: str
     of: str = ""
     left: int | None = None
     ticks_from: float | None = None
-    """Seconds, where the page's script counts on."""
+    """Seconds from which the page's script counts on."""
+    is_over: bool = False
+    """Whether the run has ended, so that what was used is shown."""
+
+    @property
+    def share(self) -> int:
+        """The percentage that the bar fills: what `share_text` says."""
+        left = self.left or 0
+        return 100 - left if self.is_over else left
+
+    @property
+    def share_text(self) -> str:
+        """The percentage of the limit that is left, or that was used in the end."""
+        if self.left is None:
+            return ""
+        if self.is_over:
+            return _("%(percent)s%% used") % {"percent": self.share}
+        return _("%(percent)s%% left") % {"percent": self.left}
 
     @property
     def tone(self) -> str:
         """How near the limit is."""
-        if self.left is None or self.left >= NEAR:
+        if self.left is None or self.left >= NEAR_LIMIT_PERCENT:
             return ""
-        return "bad" if self.left <= USED_UP else "need"
+        return "bad" if self.left <= USED_UP_PERCENT else "need"
 
 
-class Parent(NamedTuple):
-    """The run whose step waits for this one, and the number of that step."""
+class ParentStep(NamedTuple):
+    """The run that started this one, and the number of the step."""
 
     run: int
     step: int
 
 
-class Share(NamedTuple):
+class TimeShare(NamedTuple):
     """A part of a run's time; places in percent."""
 
     tone: str
@@ -72,15 +91,15 @@ class Share(NamedTuple):
     percent: int
 
 
-def shares_of(spans: list[tuple[str, str, float]]) -> list[Share]:
+def build_time_shares(spans: list[tuple[str, str, float]]) -> list[TimeShare]:
     """Return spans of time as parts of a whole, one after another."""
     whole, at, shares = sum(seconds for *_, seconds in spans) or 1.0, 0.0, []
     for tone, word, seconds in spans:
-        if seconds < SHORTEST_SHARE:
+        if seconds < MIN_SHOWN_SECONDS:
             continue
         part = seconds / whole * 100
         shares.append(
-            Share(tone, word, seconds, f"{at:.2f}%", f"{part:.2f}%", round(part))
+            TimeShare(tone, word, seconds, f"{at:.2f}%", f"{part:.2f}%", round(part))
         )
         at += part
     return shares
@@ -88,62 +107,74 @@ def shares_of(spans: list[tuple[str, str, float]]) -> list[Share]:
 
 @dataclass
 class RunState:
-    """A run, and what its header says that is not in its row."""
+    """A run, and what its header shows beside its row."""
 
     run: Run
     timeline: Timeline
     limits: ExecutorOptions
-    doing: list[str] = field(default_factory=list)
+    open_tools: list[str] = field(default_factory=list)
     """Tools of calls that are planned or running."""
     place: int | None = None
     """In the queue, from 1."""
     has_worker: bool = True
+    is_writing: bool = False
+    """Whether the text of the model call is being streamed, as the live hub knows."""
     now: datetime = field(default_factory=timezone.now)
 
     @property
     def is_asking(self) -> bool:
         """Whether the model is being asked."""
-        return self.run.status == Run.Status.RUNNING and not self.doing
+        return self.run.status == Run.Status.RUNNING and not self.open_tools
 
     @property
     def has_open_call(self) -> bool:
-        """Whether a model call has no reply yet, though it may rest before a retry."""
+        """Whether a model call has no reply yet; it may wait for a retry."""
         return self.is_asking or bool(self.failed)
 
     @property
     def is_working(self) -> bool:
-        """Whether a worker is on it, as far as its signs of life tell."""
+        """Whether a worker executes it, as far as its heartbeats show."""
         return self.run.status == Run.Status.RUNNING and not self.is_lost
 
     @cached_property
     def failed(self) -> list[ModelAttempt]:
-        """Attempts of the model call under way that have failed."""
-        if self.run.is_over or self.doing:
+        """Failed attempts of the current model call."""
+        if self.run.is_over or self.open_tools:
             return []
         run = self.run
         return list(ModelAttempt.objects.filter(run=run, number=run.next_number))
 
     @property
     def retry_at(self) -> datetime | None:
-        """When the model is asked again after a failed attempt; perhaps past."""
+        """When the model call is retried; may be past."""
         last = self.failed[-1] if self.failed else None
         if last is None or last.retry_in is None:
             return None
         return last.started_at + timedelta(seconds=last.elapsed + last.retry_in)
 
     @property
-    def asking(self) -> str:
-        """How far asking the model is, in words."""
+    def call_progress_text(self) -> str:
+        """What the current model call is doing."""
+        if self.is_writing:
+            return _("The model is writing")
         if not self.failed:
-            return f"the model {self._is_or_was} asked"
-        number = self.failed[-1].attempt + 1
-        of = f" of {MAX_ATTEMPTS}" if number <= MAX_ATTEMPTS else ""
+            if self.is_lost:
+                return _("Model call interrupted")
+            return _("Waiting for the model")
         due = self.retry_at
         wait = (due - self.now).total_seconds() if due else 0
-        return f"attempt {number}{of}" + (f" in {_wait(wait)}" if wait >= 1 else "")
+        attempt = self.failed[-1].attempt + 1
+        values = {"attempt": attempt, "most": MAX_ATTEMPTS, "wait": _format_wait(wait)}
+        if attempt > MAX_ATTEMPTS:
+            if wait >= 1:
+                return _("Attempt %(attempt)s in %(wait)s") % values
+            return _("Attempt %(attempt)s") % values
+        if wait >= 1:
+            return _("Attempt %(attempt)s of %(most)s in %(wait)s") % values
+        return _("Attempt %(attempt)s of %(most)s") % values
 
     @property
-    def beat(self) -> datetime | None:
+    def last_heartbeat(self) -> datetime | None:
         """When the worker last renewed its lease."""
         if self.run.lease_until is None:
             return None
@@ -152,38 +183,38 @@ class RunState:
     @property
     def is_lost(self) -> bool:
         """Whether the lease has run out, so that another worker picks the run up."""
-        return is_lost(self.run.status, self.run.lease_until, now=self.now)
-
-    @property
-    def _is_or_was(self) -> str:
-        return "was" if self.is_lost else "is"
+        return is_lease_expired(self.run.status, self.run.lease_until, now=self.now)
 
     @property
     def round(self) -> int:
         """The round that a running run is in."""
-        return self.run.rounds if self.doing else self.run.rounds + 1
+        return self.run.rounds if self.open_tools else self.run.rounds + 1
 
     @property
     def activity(self) -> str:
-        """What a running run does in that round, in words."""
-        if self.doing and self.is_lost:
-            return f"{names_of(self.doing)} had begun"
-        return running(self.doing) if self.doing else self.asking
+        """What a running run does in that round."""
+        if not self.open_tools:
+            return self.call_progress_text
+        if self.is_lost:
+            return _("%(tools)s interrupted") % {
+                "tools": format_name_list(self.open_tools)
+            }
+        return describe_running_tools(self.open_tools)
 
     @property
-    def stop_words(self) -> str:
-        """Why a stopped run stopped."""
-        return stop_words(self.run, self.limits)
+    def limit_reached_text(self) -> str:
+        """Which limit ended the run."""
+        return describe_limit_reached(self.run, self.limits)
 
     @property
-    def took(self) -> float | None:
+    def duration_seconds(self) -> float | None:
         """Seconds from the first claim to the end."""
         if self.run.started_at is None or self.run.ended_at is None:
             return None
         return (self.run.ended_at - self.run.started_at).total_seconds()
 
     @property
-    def queue_wait(self) -> float | None:
+    def queued_seconds(self) -> float | None:
         """Seconds before a worker first took it."""
         if self.run.started_at is None:
             return None
@@ -191,15 +222,15 @@ class RunState:
         return max(waited, 0.0)
 
     @property
-    def stop_wait(self) -> float | None:
-        """Seconds from the wish to stop to the end."""
+    def cancel_seconds(self) -> float | None:
+        """Seconds from the request to stop to the end."""
         asked, ended = self.run.cancel_requested_at, self.run.ended_at
         return (ended - asked).total_seconds() if asked and ended else None
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> TimeScale:
         """The width of the time axis."""
-        return Scale.fitting(self.seconds)
+        return TimeScale.fitting(self.seconds)
 
     @property
     def ticks(self) -> list[float]:
@@ -208,57 +239,59 @@ class RunState:
 
     @property
     def seconds(self) -> float:
-        """Seconds on the time scale: up to now, or to the last sign of life."""
-        if self.was_cut_off:
+        """Seconds on the time scale: up to now, or to the last heartbeat."""
+        if self.was_canceled_while_working:
             return self.timeline.end(self.run.ended_at)
         if self.is_lost:
-            return self.timeline.end(self.beat)
+            return self.timeline.end(self.last_heartbeat)
         return self.timeline.end(self.now if self.is_working else None)
 
     @property
-    def lasting(self) -> float:
-        """Seconds of the work under way, which has no record yet, or was cut off."""
-        is_counted = self.run.status == Run.Status.RUNNING or self.was_cut_off
+    def unrecorded_seconds(self) -> float:
+        """Seconds of work without a record: in progress, or interrupted."""
+        is_counted = (
+            self.run.status == Run.Status.RUNNING or self.was_canceled_while_working
+        )
         return max(self.seconds - self.timeline.end(), 0.0) if is_counted else 0.0
 
     @property
-    def worked(self) -> float:
-        """Seconds of its own work: without waiting, and without other agents."""
+    def working_seconds(self) -> float:
+        """Seconds of work, without waiting and without called agents."""
         busy = self.timeline.busy
-        return busy.get("model", 0.0) + busy.get("tool", 0.0) + self.lasting
+        return busy.get("model", 0.0) + busy.get("tool", 0.0) + self.unrecorded_seconds
 
     @cached_property
-    def was_cut_off(self) -> bool:
-        """Whether it was cancelled during work, not while it waited for a person."""
+    def was_canceled_while_working(self) -> bool:
+        """Whether it was canceled while working, not while awaiting a person."""
         run = self.run
-        if run.status != Run.Status.CANCELLED or run.started_at is None:
+        if run.status != Run.Status.CANCELED or run.started_at is None:
             return False
         asked = Decision.objects.filter(step__run=run)
         return not asked.filter(answer=Decision.Answer.WITHDRAWN).exists()
 
     @property
-    def parent(self) -> Parent | None:
+    def parent(self) -> ParentStep | None:
         """Where this run was called, if another run did."""
         step = self.run.parent_step
         if step is None:
             return None
-        return Parent(step.run_id, step.index + step.model_call.number + 2)
+        return ParentStep(step.run_id, step.index + step.model_call.number + 2)
 
     @property
-    def shares(self) -> list[Share]:
+    def shares(self) -> list[TimeShare]:
         """How long the model, the tools and waiting took, up to now."""
         busy = dict(self.timeline.busy)
         if self.run.status == Run.Status.RUNNING:
-            kind = "tool" if self.doing else "model"
-            busy[kind] = busy.get(kind, 0.0) + self.lasting
+            kind = "tool" if self.open_tools else "model"
+            busy[kind] = busy.get(kind, 0.0) + self.unrecorded_seconds
         model, tool = busy.get("model", 0.0), busy.get("tool", 0.0)
         spans = [
-            ("model", "Model", model),
-            ("tool", "Tools", tool),
-            ("run", "Agents", busy.get("run", 0.0)),
-            ("wait", "Waiting", self.timeline.waited),
+            ("model", _("Model"), model),
+            ("tool", _("Tools"), tool),
+            ("run", _("Agents"), busy.get("run", 0.0)),
+            ("wait", _("Waiting"), self.timeline.waited),
         ]
-        return shares_of(spans)
+        return build_time_shares(spans)
 
     @property
     def tokens(self) -> int:
@@ -267,7 +300,7 @@ class RunState:
 
     @property
     def agent_url(self) -> str:
-        """Where the agent is built; empty while there is no such page."""
+        """The URL of the agent's page."""
         for name in ("agent-detail", "agent-edit"):
             for key in (self.run.agent.pk, self.run.agent.slug):
                 try:
@@ -281,58 +314,62 @@ class RunState:
         """Time, rounds, tokens and cost, with what is left of each limit."""
         run, limits = self.run, self.limits
         budget = limits.budget or Budget()
-        seconds = self.worked
+        seconds = self.working_seconds
         ticks = seconds if self.is_working else None
         has_price = bool(run.spec.body.get("prices")) or run.cost > 0
         return [
             Meter(
-                "Working time",
-                duration(seconds) if seconds else "0 s",
+                _("Working time"),
+                duration(seconds) if seconds else _("%(value)s s") % {"value": 0},
                 duration(limits.max_execution_time),
-                left(seconds, limits.max_execution_time),
+                get_percent_left(seconds, limits.max_execution_time),
                 ticks,
+                is_over=run.is_over,
             ),
             Meter(
-                "Rounds",
-                f"{run.rounds:,}",
-                f"{limits.max_iterations:,}" if limits.max_iterations else "",
-                left(run.rounds, limits.max_iterations),
+                _("Rounds"),
+                number(run.rounds),
+                number(limits.max_iterations),
+                get_percent_left(run.rounds, limits.max_iterations),
+                is_over=run.is_over,
             ),
             Meter(
-                "Tokens",
-                f"{self.tokens:,}",
-                f"{budget.tokens:,}" if budget.tokens else "",
-                left(self.tokens, budget.tokens),
+                _("Tokens"),
+                number(self.tokens),
+                number(budget.tokens or None),
+                get_percent_left(self.tokens, budget.tokens),
+                is_over=run.is_over,
             ),
             Meter(
-                "Cost",
-                money(float(run.cost)) if has_price else "no price",
+                _("Cost"),
+                money(float(run.cost)) if has_price else _("no price"),
                 money(budget.cost) if budget.cost else "",
-                left(float(run.cost), budget.cost),
+                get_percent_left(float(run.cost), budget.cost),
+                is_over=run.is_over,
             ),
         ]
 
 
-def state_of(run: Run, timeline: Timeline) -> RunState:
+def load_run_state(run: Run, timeline: Timeline) -> RunState:
     """Return the state of one run, all of it read now."""
-    return states_of([(run, timeline)])[0]
+    return load_run_states([(run, timeline)])[0]
 
 
-def states_of(runs: Sequence[tuple[Run, Timeline]]) -> list[RunState]:
+def load_run_states(runs: Sequence[tuple[Run, Timeline]]) -> list[RunState]:
     """Return the states of runs, read with as many queries as for one."""
     ids = [run.pk for run, _ in runs]
     queued = [run.pk for run, _ in runs if run.status == Run.Status.QUEUED]
     resumes: dict[int, list[Resume]] = {}
     for resume in Resume.objects.filter(run__in=ids):
         resumes.setdefault(resume.run_id, []).append(resume)
-    doing, alive = doing_of(ids), has_worker()
-    places = places_of(queued) if queued else {}
+    doing, alive = load_open_tools(ids), has_live_worker()
+    places = load_queue_places(queued) if queued else {}
     return [
         RunState(
             run=run,
             timeline=timeline,
-            limits=limits_with(run, resumes.get(run.pk, ())),
-            doing=doing.get(run.pk, []),
+            limits=apply_resume_limits(run, resumes.get(run.pk, ())),
+            open_tools=doing.get(run.pk, []),
             place=places.get(run.pk),
             has_worker=alive,
         )
@@ -340,28 +377,32 @@ def states_of(runs: Sequence[tuple[Run, Timeline]]) -> list[RunState]:
     ]
 
 
-def stop_words(run: Run, limits: ExecutorOptions) -> str:
-    """Say what a stopped run has reached."""
-    if run.stop_reason == Run.StopReason.ITERATIONS:
-        most = limits.max_iterations
-        return f"its limit of {most} round{'' if most == 1 else 's'}"
-    return LIMIT_WORDS.get(run.stop_reason, "a limit")
+def describe_limit_reached(run: Run, limits: ExecutorOptions) -> str:
+    """Return which limit ended the run, with the number of rounds if it is that."""
+    most = limits.max_iterations
+    if run.stop_reason == Run.StopReason.ITERATIONS and most:
+        return ngettext(
+            "Round limit reached (%(count)s round)",
+            "Round limit reached (%(count)s rounds)",
+            most,
+        ) % {"count": number(most)}
+    return str(LIMIT_DESCRIPTIONS.get(run.stop_reason, _("Limit reached")))
 
 
-def limits_of(run: Run) -> ExecutorOptions:
-    """Return the limits that count now: the spec's, and those of the last resume."""
-    return limits_with(run, Resume.objects.filter(run=run))
+def get_current_limits(run: Run) -> ExecutorOptions:
+    """Return the limits in effect: the spec's, changed by the resumes."""
+    return apply_resume_limits(run, Resume.objects.filter(run=run))
 
 
-def limits_with(run: Run, resumes: Iterable[Resume]) -> ExecutorOptions:
-    """Return the limits that count after the resumes."""
+def apply_resume_limits(run: Run, resumes: Iterable[Resume]) -> ExecutorOptions:
+    """Return the limits in effect after the resumes."""
     options = dict(run.spec.body.get("executor") or {})
     for resume in resumes:
         options.update(resume.limits)
     return ExecutorOptions.model_validate(options)
 
 
-def doing_of(run_ids: Iterable[int]) -> dict[int, list[str]]:
+def load_open_tools(run_ids: Iterable[int]) -> dict[int, list[str]]:
     """Return the tools whose calls are planned or running, by run."""
     found: dict[int, list[str]] = {}
     # Only calls of the last reply can be open; a run may have thousands of steps.
@@ -375,61 +416,69 @@ def doing_of(run_ids: Iterable[int]) -> dict[int, list[str]]:
     return found
 
 
-def places_of(run_ids: Iterable[int]) -> dict[int, int]:
-    """Return the place of queued runs, from 1; far down a long one, none."""
+def load_queue_places(run_ids: Iterable[int]) -> dict[int, int]:
+    """Return the queue positions of runs, from 1; none far down a long queue."""
     wanted = set(run_ids)
     queue = Run.objects.filter(status=Run.Status.QUEUED).order_by("queued_at", "pk")
-    ids = queue.values_list("pk", flat=True)[:PLACES_COUNTED]
+    ids = queue.values_list("pk", flat=True)[:MAX_QUEUE_PLACES]
     return {pk: place for place, pk in enumerate(ids, 1) if pk in wanted}
 
 
-def is_lost(
+def is_lease_expired(
     status: str, lease: datetime | None, *, now: datetime | None = None
 ) -> bool:
-    """Whether a run is said to run, but its worker has not renewed its lease."""
+    """Whether a run is marked as running, but its worker has not renewed the lease."""
     if status != Run.Status.RUNNING or lease is None:
         return False
     return lease < (now or timezone.now())
 
 
-def has_worker() -> bool:
-    """Whether a worker lives."""
+def has_live_worker() -> bool:
+    """Whether a worker is running."""
     since = timezone.now() - timedelta(seconds=max(settings.LEASE_SECONDS, 10))
     return Worker.objects.filter(stopped_at=None, last_heartbeat__gt=since).exists()
 
 
-def _wait(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < LONG_WAIT else duration(seconds)
+def _format_wait(seconds: float) -> str:
+    if seconds < LONG_WAIT_SECONDS:
+        return _("%(value)s s") % {"value": f"{seconds:.0f}"}
+    return duration(seconds)
 
 
-def running(tools: list[str]) -> str:
-    """Say which tools run."""
-    return f"{names_of(tools)} {'are' if len(tools) > 1 else 'is'} running"
+def describe_running_tools(tools: list[str]) -> str:
+    """Return which tools are running."""
+    text = ngettext("%(tools)s is running", "%(tools)s are running", len(tools))
+    return text % {"tools": format_name_list(tools)}
 
 
-def names_of(tools: list[str]) -> str:
-    """Name tools, the first two of many."""
-    if len(tools) > 2:
-        return f"{tools[0]}, {tools[1]} and {len(tools) - 2} more"
-    return " and ".join(tools)
+def format_name_list(tools: list[str]) -> str:
+    """Return the names of one or two tools, or of two with the number of the others."""
+    if len(tools) == 1:
+        return tools[0]
+    more = len(tools) - 2
+    values = {"first": tools[0], "second": tools[1], "count": more}
+    if not more:
+        return _("%(first)s and %(second)s") % values
+    return (
+        ngettext(
+            "%(first)s, %(second)s and %(count)s more",
+            "%(first)s, %(second)s and %(count)s more",
+            more,
+        )
+        % values
+    )
 
 
-def left(used: float, limit: float | None) -> int | None:
-    """Return the percent of a limit that is left; None without a limit.
+def get_percent_left(used: float, limit: float | None) -> int | None:
+    """Return the percentage of a limit that is left; None without a limit.
 
-    All is left only where nothing is used.
+    It is 100 only if nothing was used.
     """
     if not limit:
         return None
     return max(0, min(99 if used else 100, round((1 - used / limit) * 100)))
 
 
-def money(cost: float) -> str:
-    """Write a cost with as many digits as it needs."""
-    is_whole_cents = round(cost * 100, 6).is_integer()
-    return f"${cost:,.2f}" if cost >= 1 or is_whole_cents else f"${cost:.4f}"
-
-
-def context_of(state: RunState) -> dict[str, Any]:
-    """Return what the parts of the header show."""
+def run_state_context(state: RunState) -> dict[str, Any]:
+    """Return the context of the header's parts."""
     return {"state": state, "run": state.run}

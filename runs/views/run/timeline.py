@@ -1,19 +1,19 @@
-"""The time scale of a run, worked out by the database: there may be many rows."""
+"""The time scale of a run, computed by the database: there may be many rows."""
 
 from datetime import UTC, datetime
 
 from django.db import connection
 
 from runs.models import Run
-from runs.views.timeline import LONGEST_WAIT, SHOWN_WAIT, Timeline
+from runs.ui.time_scale import LONGEST_WAIT, SHOWN_WAIT, Timeline
 
-SECONDS = {
+EPOCH_SECONDS_SQL = {
     "postgresql": "extract(epoch from {0})::float8",
     "sqlite": "((julianday({0}) - 2440587.5) * 86400.0)",
 }
-"""A moment as seconds since 1970."""
+"""A timestamp as seconds since 1970."""
 
-QUERY = """
+TIMELINE_SQL = """
 WITH failed AS (
     SELECT number, SUM(elapsed + COALESCE(retry_in, 0)) AS seconds
     FROM runs_modelattempt WHERE run_id = %s GROUP BY number
@@ -51,13 +51,13 @@ ORDER BY 2
 """
 
 
-def timeline_of(run: Run) -> Timeline:
-    """Return the time scale of everything that ran, and how long each kind took.
+def load_timeline(run: Run) -> Timeline:
+    """Return the time scale of all work, and the duration of each kind.
 
-    An instant in which several things ran counts for the one that began first.
+    Time in which several things ran counts for the one that started first.
     """
-    seconds = SECONDS[connection.vendor]
-    sql = QUERY.format(
+    seconds = EPOCH_SECONDS_SQL[connection.vendor]
+    sql = TIMELINE_SQL.format(
         call=seconds.format("c.started_at"),
         step=seconds.format("s.started_at"),
         attempt=seconds.format("a.started_at"),
@@ -73,17 +73,17 @@ def timeline_of(run: Run) -> Timeline:
         if kind == "wait":
             timeline.cuts.append((moment, length - SHOWN_WAIT))
         elif kind == "began":
-            begin(timeline, moment)
+            set_timeline_start(timeline, moment)
         else:
             timeline.last = max(timeline.last or moment, moment)
             timeline.busy[kind] = length
     if run.status == Run.Status.RUNNING:
-        timeline.go_on(run.queued_at)
+        timeline.resume_work(run.queued_at)
     return timeline
 
 
-def begin(timeline: Timeline, first: datetime) -> None:
-    """Take in when the first work began; rows of a fork are older than their run."""
+def set_timeline_start(timeline: Timeline, first: datetime) -> None:
+    """Add when the first work started; rows of a fork are older than their run."""
     began = timeline.began or first
     timeline.began = min(began, first)
     waited = (first - began).total_seconds()

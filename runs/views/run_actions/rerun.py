@@ -1,4 +1,4 @@
-"""The page that runs an agent again on the inputs of a run."""
+"""The page that re-runs an agent with the inputs of a run."""
 
 from typing import NamedTuple
 
@@ -6,38 +6,41 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods
 
-from runs.forms.again import SAME, AgainForm
+from runs.forms.runs.rerun import SAME, RerunForm
 from runs.htmx import HtmxRequest
 from runs.models import AgentVersion, Run
 from runs.services.errors import InputsRefused, RunsError
-from runs.services.freeze_agent import spec_of, variables_of_spec
-from runs.services.start_run import freeze_newest, frozen_of, start_run
-from runs.views.run_context import loaded
+from runs.services.runs.start import freeze_newest_version, load_frozen_agent, start_run
+from runs.services.spec.freeze import variables_of_spec
+from runs.store.specs import load_spec
+from runs.views.run.context import select_page_relations
 
-SETTINGS = {"prompt", "model", "tools", "limits"}
-"""Edits of a fork that a new run of the same keeps."""
+SETTING_EDITS = {"prompt", "model", "tools", "limits"}
+"""Edits of a fork that a re-run keeps."""
 
 
-class Newest(NamedTuple):
-    """What would run now, beside what ran then."""
+class NewestAgent(NamedTuple):
+    """The agent as it is now."""
 
-    names: tuple[str, ...]
+    input_names: tuple[str, ...]
     version: AgentVersion | None
     is_same: bool
-    flaw: str = ""
-    """Why it cannot run as it is."""
+    problem: str = ""
+    """Why it cannot run."""
 
 
 @require_http_methods(["GET", "POST"])
-def again(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Show the inputs to edit; POST starts the new run, with nothing sent as it was."""
-    run = get_object_or_404(loaded(Run.objects.visible_to(request.user)), pk=pk)
-    newest = newest_of(run)
-    form = AgainForm(
+def run_again(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Show the inputs; POST starts the new run, unchanged if no inputs are sent."""
+    run = get_object_or_404(
+        select_page_relations(Run.objects.visible_to(request.user)), pk=pk
+    )
+    newest = load_newest_agent(run)
+    form = RerunForm(
         run,
         request.POST if request.method == "POST" else None,
-        same=variables_of_spec(spec_of(run.spec)),
-        newest=newest.names,
+        same=variables_of_spec(load_spec(run.spec)),
+        newest=newest.input_names,
     )
     if form.is_valid():
         try:
@@ -48,10 +51,10 @@ def again(request: HtmxRequest, pk: int) -> HttpResponse:
                 conversation=run.conversation if run.owner == request.user else None,
                 draft=run.version_id is None,
                 is_test=run.is_test,
-                frozen=frozen_of(run) if form.chosen == SAME else None,
+                frozen=load_frozen_agent(run) if form.selected_agent == SAME else None,
             )
         except InputsRefused as refused:
-            form.take(refused.errors)
+            form.add_field_errors(refused.errors)
         except RunsError as refused:
             form.add_error(None, str(refused))
         else:
@@ -60,18 +63,20 @@ def again(request: HtmxRequest, pk: int) -> HttpResponse:
         "run": run,
         "form": form,
         "newest": newest,
-        "is_edited": bool(SETTINGS & set(run.fork_edits)),
+        "is_edited": bool(SETTING_EDITS & set(run.fork_edits)),
     }
     return render(request, "runs/again.html", context)
 
 
-def newest_of(run: Run) -> Newest:
-    """Return what the agent is now: its newest version, or its draft."""
-    same = spec_of(run.spec)
+def load_newest_agent(run: Run) -> NewestAgent:
+    """Return the newest version of the agent, or its draft."""
+    same = load_spec(run.spec)
     try:
-        frozen = freeze_newest(run.agent, draft=run.version_id is None)
+        frozen = freeze_newest_version(run.agent, draft=run.version_id is None)
     except RunsError as refused:
-        return Newest(variables_of_spec(same), None, is_same=False, flaw=str(refused))
-    return Newest(
+        return NewestAgent(
+            variables_of_spec(same), None, is_same=False, problem=str(refused)
+        )
+    return NewestAgent(
         variables_of_spec(frozen.spec), frozen.version, is_same=frozen.spec == same
     )

@@ -1,40 +1,43 @@
-"""The page that continues a stopped or failed run, with new limits."""
+"""The page that resumes a run with new limits."""
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from runs.forms.limits import LimitsForm
+from runs.forms.runs.limits import LimitsForm
 from runs.htmx import HtmxRequest
 from runs.models import Run
 from runs.services.errors import RunsError
-from runs.services.resume_run import resume_run
-from runs.services.start_run import refuse_stranger
-from runs.views.run_banner import ADVICE, limits_to_raise
-from runs.views.run_context import loaded
-from runs.views.run_rows import next_number
-from runs.views.run_state import RunState, state_of
-from runs.views.run_times import timeline_of
+from runs.services.runs.resume import resume_run
+from runs.services.runs.start import require_agent_access
+from runs.views.run.banner import ADVICE, list_limits_to_raise
+from runs.views.run.context import select_page_relations
+from runs.views.run.rows import get_next_row_number
+from runs.views.run.state import RunState, load_run_state
+from runs.views.run.timeline import load_timeline
 
 
 @require_http_methods(["GET", "POST"])
-def resume(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Show the limits the run would go on with; POST continues it."""
-    run = get_object_or_404(loaded(Run.objects.visible_to(request.user)), pk=pk)
+def run_resume(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Show the limits of the resumed run; POST resumes it."""
+    run = get_object_or_404(
+        select_page_relations(Run.objects.visible_to(request.user)), pk=pk
+    )
     if not run.can_resume:
-        told = "Only a stopped or failed run can be resumed."
+        text = _("Only a run that failed or reached a limit can be resumed.")
         if run.parent_step_id is not None:
-            told += " The one that has called this agent has gone on."
-        messages.error(request, told)
+            text = _("Sub-agent runs cannot be resumed: the calling run has continued.")
+        messages.error(request, text)
         return redirect("run-detail", pk)
-    state = state_of(run, timeline_of(run))
+    state = load_run_state(run, load_timeline(run))
     typed = request.POST if request.method == "POST" else None
-    form = LimitsForm(state.limits, typed, initial=proposed(state))
+    form = LimitsForm(state.limits, typed, initial=propose_resume_limits(state))
     if form.is_valid():
         try:
-            refuse_stranger(run.agent, by=request.user)
-            resume_run(run, by=request.user, limits=form.changed())
+            require_agent_access(run.agent, by=request.user)
+            resume_run(run, by=request.user, limits=form.changed_options())
         except RunsError as refused:
             form.add_error(None, str(refused))
         else:
@@ -44,11 +47,11 @@ def resume(request: HtmxRequest, pk: int) -> HttpResponse:
         "state": state,
         "form": form,
         "advice": ADVICE.get(run.error_code, ""),
-        "next_number": next_number(run),
+        "next_number": get_next_row_number(run),
     }
     return render(request, "runs/resume.html", context)
 
 
-def proposed(state: RunState) -> dict[str, float]:
-    """Return twice the limit that stopped the run."""
-    return {limit.name: limit.value for limit in limits_to_raise(state)}
+def propose_resume_limits(state: RunState) -> dict[str, float]:
+    """Return twice the limit that ended the run."""
+    return {limit.name: limit.value for limit in list_limits_to_raise(state)}

@@ -1,4 +1,4 @@
-"""The runs of a list as a file: CSV for a spreadsheet, JSON for a program."""
+"""Export of the list of runs as CSV or JSON."""
 
 import csv
 import json
@@ -14,41 +14,49 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
 from runs.models import Run, RunTag
-from runs.views.run_filters import Filters, read_filters
-from runs.views.run_pages import Place, downwards, found_runs, merged, place_of
+from runs.views.run_list.filters import RunFilters, read_filters
+from runs.views.run_list.pagination import (
+    PageCursor,
+    build_run_queries,
+    fetch_runs_after,
+    get_page_cursor,
+    merge_run_lists,
+)
 
-MOST = 100_000
+MAX_EXPORTED_RUNS = 100_000
 BATCH = 500
-"""Runs read in one go."""
+"""Runs per query."""
 COLUMNS = (
     *("id", "status", "stop_reason", "error_code", "error_message", "agent"),
     *("version", "model", "owner", "source", "is_test", "tags", "title", "inputs"),
     *("output", "created_at", "started_at", "ended_at", "seconds", "rounds"),
     *("input_tokens", "output_tokens", "cost"),
 )
-ELSEWHERE = {
+RELATED_COLUMNS = {
     "agent": "agent__slug",
     "version": "version__number",
     "model": "spec__body__model__model",
     "owner": "owner__username",
 }
-"""Columns that other tables hold."""
-TIMES = ("created_at", "started_at", "ended_at")
-KEPT = [name for name in COLUMNS if name not in {*ELSEWHERE, "tags", "seconds"}]
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""Beginnings that a spreadsheet would calculate."""
+"""Columns of related tables."""
+TIME_COLUMNS = ("created_at", "started_at", "ended_at")
+OWN_COLUMNS = [
+    name for name in COLUMNS if name not in {*RELATED_COLUMNS, "tags", "seconds"}
+]
+FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
+"""Prefixes that a spreadsheet would evaluate."""
 
 
 @require_GET
 def run_export(request: HtmxRequest) -> HttpResponse | StreamingHttpResponse:
-    """Send the runs that pass the filters, at most a hundred thousand."""
+    """Stream the runs that match the filters, at most 100,000."""
     filters, problems = read_filters(request.GET)
-    if problems:  # the list says which; a file would hold what nobody asked for
+    if problems:  # the list shows the errors; a file would have the wrong runs
         return redirect(f"{reverse('run-list')}?{request.GET.urlencode()}")
     kind = "csv" if request.GET.get("as") == "csv" else "json"
-    lines = csv_lines if kind == "csv" else json_lines
+    lines = iter_csv_lines if kind == "csv" else iter_json_lines
     answer = StreamingHttpResponse(
-        lines(exported(filters, request.user)),
+        lines(iter_exported_runs(filters, request.user)),
         content_type="text/csv; charset=utf-8"
         if kind == "csv"
         else "application/json; charset=utf-8",
@@ -57,45 +65,49 @@ def run_export(request: HtmxRequest) -> HttpResponse | StreamingHttpResponse:
     return answer
 
 
-def exported(filters: Filters, user: User) -> Iterator[dict[str, Any]]:
+def iter_exported_runs(filters: RunFilters, user: User) -> Iterator[dict[str, Any]]:
     """Yield the runs of the list from its top, a batch at a time."""
     visible = Run.objects.visible_to(user).only("pk")
-    queries = found_runs(visible, filters, user=user)
-    place: Place | None = None
-    for _ in range(0, MOST, BATCH):
-        parts = [downwards(one, place, filters.sort, most=BATCH) for one in queries]
-        page = merged(parts, sign=-1)[:BATCH]
-        yield from told([run.pk for run in page])
+    queries = build_run_queries(visible, filters, user=user)
+    place: PageCursor | None = None
+    for _ in range(0, MAX_EXPORTED_RUNS, BATCH):
+        parts = [
+            fetch_runs_after(one, place, filters.sort, most=BATCH) for one in queries
+        ]
+        page = merge_run_lists(parts, sign=-1)[:BATCH]
+        yield from iter_run_values([run.pk for run in page])
         if len(page) < BATCH:
             return
-        place = place_of(page[-1], filters.sort)
+        place = get_page_cursor(page[-1], filters.sort)
 
 
-def told(pks: list[int]) -> Iterator[dict[str, Any]]:
-    """Yield what is told of each run, in the order of `COLUMNS`.
+def iter_run_values(pks: list[int]) -> Iterator[dict[str, Any]]:
+    """Yield the values of each run, in the order of `COLUMNS`.
 
-    Rows are values and no objects: those refer to each other in circles, and wait for
-    the collector by the ten thousand.
+    Rows are values, not model instances: tens of thousands of those, in reference
+    cycles, would wait for the garbage collector.
     """
     tags = defaultdict[int, list[str]](list)
     for pk, name in RunTag.objects.filter(run__in=pks).values_list("run", "name"):
         tags[pk].append(name)
-    rows = Run.objects.filter(pk__in=pks).values(*KEPT, *ELSEWHERE.values())
+    rows = Run.objects.filter(pk__in=pks).values(
+        *OWN_COLUMNS, *RELATED_COLUMNS.values()
+    )
     found = {row["id"]: row for row in rows}
     for row in (found[pk] for pk in pks if pk in found):
         begun, ended = row["started_at"], row["ended_at"]
-        row |= {name: row[path] for name, path in ELSEWHERE.items()}
+        row |= {name: row[path] for name, path in RELATED_COLUMNS.items()}
         row["model"] = row["model"] or ""
         row["tags"] = tags[row["id"]]
         row["seconds"] = (ended - begun).total_seconds() if begun and ended else None
         row["cost"] = str(row["cost"])
-        for name in TIMES:
+        for name in TIME_COLUMNS:
             row[name] = row[name].isoformat() if row[name] else None
         yield {name: row[name] for name in COLUMNS}
 
 
-def json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """Yield one JSON list, a row a line."""
+def iter_json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    """Yield a JSON list with one row per line."""
     before = "[\n"
     for row in rows:
         yield before + json.dumps(row, ensure_ascii=False)
@@ -103,7 +115,7 @@ def json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     yield "\n]\n" if before != "[\n" else "[]\n"
 
 
-class Echo:
+class EchoWriter:
     """A file that returns what is written to it."""
 
     def write(self, line: str) -> str:
@@ -111,18 +123,18 @@ class Echo:
         return line
 
 
-def csv_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """Yield a head and a line a run; no cell is a formula."""
-    writer = csv.writer(Echo())
+def iter_csv_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    """Yield a header and one line per run; no cell is a formula."""
+    writer = csv.writer(EchoWriter())
     yield "\ufeff" + writer.writerow(COLUMNS)
     for row in rows:
-        yield writer.writerow([cell(row[name]) for name in COLUMNS])
+        yield writer.writerow([format_csv_cell(row[name]) for name in COLUMNS])
 
 
-def cell(value: Any) -> Any:
-    """Return a value as a spreadsheet should take it."""
+def format_csv_cell(value: Any) -> Any:
+    """Return a value that a spreadsheet does not evaluate."""
     if isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and value.startswith(FORMULA):
+    if isinstance(value, str) and value.startswith(FORMULA_PREFIXES):
         return f"'{value}"
     return "" if value is None else value

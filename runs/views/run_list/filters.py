@@ -1,4 +1,4 @@
-"""What the address of the list of runs asks for, and the runs that pass."""
+"""The filters of the list of runs, and the runs that match them."""
 
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, time, timedelta
@@ -11,56 +11,65 @@ from django.db.models import Q, QuerySet
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_date
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from runs.models import Agent, Run, Spec
-from runs.models.runs import UNFINISHED
-from runs.whole_number import whole_number
+from runs.models.runs import UNFINISHED_STATUSES
+from runs.whole_number import parse_whole_number
 
-GROUPS = {
-    "": ("All runs", None),
-    "unfinished": ("Unfinished", UNFINISHED),
-    "needs": ("Needs me", ["awaiting_approval", "awaiting_decision"]),
-    "succeeded": ("Succeeded", ["succeeded"]),
-    "stopped": ("Stopped", ["stopped"]),
-    "failed": ("Failed", ["failed"]),
-    "cancelled": ("Cancelled", ["cancelled"]),
+STATUS_GROUPS = {
+    "": (gettext_lazy("All runs"), None),
+    "unfinished": (gettext_lazy("Unfinished"), UNFINISHED_STATUSES),
+    "needs": (
+        gettext_lazy("Needs attention"),
+        ["awaiting_approval", "awaiting_decision"],
+    ),
+    "succeeded": (gettext_lazy("Succeeded"), ["succeeded"]),
+    "limit_reached": (gettext_lazy("Limit reached"), ["limit_reached"]),
+    "failed": (gettext_lazy("Failed"), ["failed"]),
+    "canceled": (gettext_lazy("Canceled"), ["canceled"]),
 }
-SINCE = {
-    "": "any time",
-    "1h": "last hour",
-    "1d": "last 24 hours",
-    "7d": "last 7 days",
-    "30d": "last 30 days",
+SINCE_LABELS = {
+    "": gettext_lazy("Any time"),
+    "1h": gettext_lazy("Last hour"),
+    "1d": gettext_lazy("Last 24 hours"),
+    "7d": gettext_lazy("Last 7 days"),
+    "30d": gettext_lazy("Last 30 days"),
 }
-SPANS = {
+SINCE_PERIODS = {
     "1h": timedelta(hours=1),
     "1d": timedelta(days=1),
     "7d": timedelta(days=7),
     "30d": timedelta(days=30),
 }
-TESTS = {"": "with tests", "without": "without tests", "only": "tests only"}
-ANY = "any"
-"""In the place of a schedule's number."""
-SORTS = {
-    "": "Started",
-    "seconds": "Time",
-    "rounds": "Rounds",
-    "tokens": "Tokens",
-    "cost": "Cost",
+TEST_LABELS = {
+    "": gettext_lazy("With test runs"),
+    "without": gettext_lazy("Without test runs"),
+    "only": gettext_lazy("Test runs only"),
 }
-"""The columns of the card that a list can be sorted by, largest first."""
+ANY_SCHEDULE = "any"
+"""Stands in place of the number of a schedule."""
+SORT_LABELS = {
+    "": gettext_lazy("Started"),
+    "seconds": gettext_lazy("Time"),
+    "rounds": gettext_lazy("Rounds"),
+    "tokens": gettext_lazy("Tokens"),
+    "cost": gettext_lazy("Cost"),
+}
+"""Columns of the search row that the list can be sorted by, largest first."""
 
 
-class Problem(NamedTuple):
-    """A filter that makes no sense, and why."""
+class FilterProblem(NamedTuple):
+    """An invalid filter, and why."""
 
     name: str
-    sentence: str
+    message: str
 
 
 @dataclass(frozen=True)
-class Filters:
-    """What the address asks for."""
+class RunFilters:
+    """The filters of a URL."""
 
     q: str = ""
     status: str = ""
@@ -70,7 +79,7 @@ class Filters:
     user: int | None = None
     mine: bool = False
     children: bool = False
-    """Runs that other runs have started are shown too."""
+    """Include runs that other runs started."""
     model: str = ""
     tool: str = ""
     tag: str = ""
@@ -78,22 +87,22 @@ class Filters:
     """The number of one, or `any`."""
     since: str = ""
     begin: str = ""
-    """A day, `2026-11-21`: runs started on it or later."""
+    """Runs started on this day, `2026-11-21`, or later."""
     end: str = ""
-    """A day: runs started on it or earlier."""
+    """Runs started on this day or earlier."""
     cost: str = ""
-    """Dollars at least."""
+    """Minimum in dollars."""
     seconds: str = ""
-    """Seconds at least."""
+    """Minimum in seconds."""
     tests: str = ""
     sort: str = ""
 
-    def address(self, **changes: object) -> str:
-        """Return the query string with some of it changed."""
+    def build_query(self, **changes: object) -> str:
+        """Return the query string with `changes`."""
         asked = replace(self, **changes) if changes else self  # type: ignore[arg-type]  # by name
-        return f"?{urlencode(asked.words())}"
+        return f"?{urlencode(asked.to_query_params())}"
 
-    def words(self) -> dict[str, str]:
+    def to_query_params(self) -> dict[str, str]:
         """Return the parameters that are set."""
         found: dict[str, str] = {}
         for one in fields(self):
@@ -103,33 +112,33 @@ class Filters:
         return found
 
     @property
-    def needs_card(self) -> bool:
-        """Whether only runs that are over, and filed, can pass."""
+    def needs_search_row(self) -> bool:
+        """Whether only ended and indexed runs can match."""
         return bool(self.tool or self.cost or self.seconds or self.sort)
 
     @property
-    def with_children(self) -> bool:
-        """Whether children are shown: asked for, of one agent, or in need of a person.
+    def includes_children(self) -> bool:
+        """Whether sub-agent runs are shown: on request, of one agent, or to answer.
 
-        Elsewhere they would crowd out the questions that people asked.
+        Elsewhere they would outnumber the runs that people started.
         """
         return self.children or self.agent is not None or self.status == "needs"
 
     @property
-    def any(self) -> bool:
+    def is_filtered(self) -> bool:
         """Whether anything is filtered."""
-        return bool(self.words().keys() - {"sort"})
+        return bool(self.to_query_params().keys() - {"sort"})
 
     @property
-    def more(self) -> int:
-        """Return how many of the less usual filters are set."""
+    def extra_filter_count(self) -> int:
+        """Return how many filters of "More filters" are set."""
         usual = {"q", "status", "agent", "mine", "since", "sort"}
-        return len(self.words().keys() - usual)
+        return len(self.to_query_params().keys() - usual)
 
 
-def read_filters(query: QueryDict) -> tuple[Filters, list[Problem]]:
-    """Take the filters from the address; what makes no sense is named and left out."""
-    problems: list[Problem] = []
+def read_filters(query: QueryDict) -> tuple[RunFilters, list[FilterProblem]]:
+    """Parse the filters of a URL; invalid ones are reported and left out."""
+    problems: list[FilterProblem] = []
 
     def text(name: str, longest: int = 200) -> str:
         return query.get(name, "").strip().replace("\0", "")[:longest]
@@ -141,39 +150,42 @@ def read_filters(query: QueryDict) -> tuple[Filters, list[Problem]]:
         value = text(name, 40)
         if not value or parse(value) is not None:
             return value
-        problems.append(Problem(name, sentence.format(value)))
+        problems.append(FilterProblem(name, sentence % {"value": value}))
         return ""
 
-    found = Filters(
+    day_error = _("%(value)s is not a date. Enter a date like 2026-11-21.")
+    cost_error = _("%(value)s is not an amount. Enter dollars, like 0.10.")
+    seconds_error = _("%(value)s is not a number. Enter seconds, like 30.")
+    found = RunFilters(
         q=text("q"),
-        status=among("status", GROUPS),
-        agent=whole_number(query.get("agent", "")),
-        version=whole_number(query.get("version", "")),
-        user=whole_number(query.get("user", "")),
+        status=among("status", STATUS_GROUPS),
+        agent=parse_whole_number(query.get("agent", "")),
+        version=parse_whole_number(query.get("version", "")),
+        user=parse_whole_number(query.get("user", "")),
         mine=query.get("mine") == "1",
         children=query.get("children") == "1",
         model=text("model"),
         tool=text("tool"),
         tag=text("tag", 40),
-        schedule=schedule_in(text("schedule", 20)),
-        since=among("since", SINCE),
-        begin=checked("begin", day, "{!r} is no day. Write it like 2026-11-21."),
-        end=checked("end", day, "{!r} is no day. Write it like 2026-11-21."),
-        cost=checked("cost", amount, "{!r} is no cost in dollars, like 0.10."),
-        seconds=checked("seconds", amount, "{!r} is no number of seconds, like 30."),
-        tests=among("tests", TESTS),
-        sort=among("sort", SORTS),
+        schedule=parse_schedule(text("schedule", 20)),
+        since=among("since", SINCE_LABELS),
+        begin=checked("begin", parse_day, day_error),
+        end=checked("end", parse_day, day_error),
+        cost=checked("cost", parse_amount, cost_error),
+        seconds=checked("seconds", parse_amount, seconds_error),
+        tests=among("tests", TEST_LABELS),
+        sort=among("sort", SORT_LABELS),
     )
     return found, problems
 
 
-def schedule_in(text: str) -> str:
-    """Return which schedule is meant; empty for what is none."""
-    return text if text == ANY or whole_number(text) is not None else ""
+def parse_schedule(text: str) -> str:
+    """Return the number of a schedule, `any`, or nothing if invalid."""
+    return text if text == ANY_SCHEDULE or parse_whole_number(text) is not None else ""
 
 
-def amount(text: str) -> Decimal | None:
-    """Return an amount of at most eight digits before the point; None for none."""
+def parse_amount(text: str) -> Decimal | None:
+    """Return an amount of at most eight digits before the point; None if invalid."""
     try:
         found = round(Decimal(text), 6)  # as costs are kept
     except InvalidOperation:
@@ -181,8 +193,8 @@ def amount(text: str) -> Decimal | None:
     return found if found.is_finite() and 0 <= found < 10**8 else None
 
 
-def day(text: str) -> datetime | None:
-    """Return the beginning of a day; None for what is none."""
+def parse_day(text: str) -> datetime | None:
+    """Return the beginning of a day; None if invalid."""
     try:
         found = parse_date(text)
     except ValueError:
@@ -192,9 +204,11 @@ def day(text: str) -> datetime | None:
     return datetime.combine(found, time.min, timezone.get_current_timezone())
 
 
-def passing(runs: QuerySet[Run], filters: Filters, *, user: User) -> QuerySet[Run]:
-    """Return the runs that pass all filters but the words that are searched."""
-    _, statuses = GROUPS[filters.status]
+def apply_run_filters(
+    runs: QuerySet[Run], filters: RunFilters, *, user: User
+) -> QuerySet[Run]:
+    """Return the runs that match all filters except the search."""
+    _label, statuses = STATUS_GROUPS[filters.status]
     if statuses is not None:
         runs = runs.filter(status__in=statuses)
     if filters.agent is not None:
@@ -214,52 +228,58 @@ def passing(runs: QuerySet[Run], filters: Filters, *, user: User) -> QuerySet[Ru
         runs = runs.filter(tags__name=filters.tag)
     if filters.tests:
         runs = runs.filter(is_test=filters.tests == "only")
-    return _by_card(_by_time(_by_schedule(runs, filters), filters), filters)
+    return _filter_by_search_row(
+        _filter_by_time(_filter_by_schedule(runs, filters), filters), filters
+    )
 
 
-def _by_schedule(runs: QuerySet[Run], filters: Filters) -> QuerySet[Run]:
-    if filters.schedule == ANY:
+def _filter_by_schedule(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
+    if filters.schedule == ANY_SCHEDULE:
         return runs.filter(schedule__isnull=False)
-    number = whole_number(filters.schedule)
+    number = parse_whole_number(filters.schedule)
     return runs if number is None else runs.filter(schedule=number)
 
 
-def _by_time(runs: QuerySet[Run], filters: Filters) -> QuerySet[Run]:
+def _filter_by_time(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
     if filters.since:
-        runs = runs.filter(created_at__gte=timezone.now() - SPANS[filters.since])
-    if filters.begin and (first := day(filters.begin)) is not None:
+        runs = runs.filter(
+            created_at__gte=timezone.now() - SINCE_PERIODS[filters.since]
+        )
+    if filters.begin and (first := parse_day(filters.begin)) is not None:
         runs = runs.filter(created_at__gte=first)
-    if filters.end and (last := day(filters.end)) is not None:
+    if filters.end and (last := parse_day(filters.end)) is not None:
         runs = runs.filter(created_at__lt=last + timedelta(days=1))
     return runs
 
 
-def _by_card(runs: QuerySet[Run], filters: Filters) -> QuerySet[Run]:
+def _filter_by_search_row(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
     if filters.tool:
-        runs = runs.filter(called__tool=filters.tool)
+        runs = runs.filter(called_tools__tool=filters.tool)
     if filters.cost:
-        runs = runs.filter(card__cost__gte=amount(filters.cost))
+        runs = runs.filter(search_row__cost__gte=parse_amount(filters.cost))
     if filters.seconds:
-        runs = runs.filter(card__seconds__gte=float(filters.seconds))
+        runs = runs.filter(search_row__seconds__gte=float(filters.seconds))
     return runs
 
 
-def said_in(filters: Filters) -> list[Q]:
-    """Return what matches the searched words, each a query of its own.
+def build_search_conditions(filters: RunFilters) -> list[Q]:
+    """Return the conditions of the search, each for a query of its own.
 
-    A run that is over is found by its card, any other by its title or number.
+    Ended runs are found by their search row, others by title or number.
     """
-    shown = Q() if filters.with_children else Q(parent_step=None)
+    shown = Q() if filters.includes_children else Q(parent_step=None)
     if not filters.q:
         return [shown]
-    by_card = shown & Q(filed=True, card__text__contains=filters.q.lower())
-    if filters.needs_card:
-        return [by_card]
-    found = [by_card, shown & Q(filed=False, title__icontains=filters.q)]
-    number = whole_number(filters.q)
+    by_search_row = shown & Q(
+        indexed=True, search_row__text__contains=filters.q.lower()
+    )
+    if filters.needs_search_row:
+        return [by_search_row]
+    found = [by_search_row, shown & Q(indexed=False, title__icontains=filters.q)]
+    number = parse_whole_number(filters.q)
     return found if number is None else [*found, Q(pk=number)]
 
 
-def agents_of(user: User) -> QuerySet[Agent]:
-    """Return the agents whose runs one may see."""
+def query_visible_agents(user: User) -> QuerySet[Agent]:
+    """Return the agents whose runs are visible to the user."""
     return Agent.objects.visible_to(user).order_by("name")

@@ -148,7 +148,7 @@ MOVES: dict[str, Move] = {
         path="/runs/9002/",
         buttons=[f"#run-actions summary:has-text('{word}')" for word in MENUS],
     ),
-    "run-keys": partial(press, path="/runs/9002/", buttons=["text=all keys"]),
+    "run-keys": partial(press, path="/runs/9002/", buttons=["text=all shortcuts"]),
     "agent-mistakes": partial(send, path="/agents/new/", form="#agent-form"),
     "agent-import-wrong": partial(
         send, path="/agents/import/", form="main form", text="{not: json"

@@ -1,4 +1,4 @@
-"""Commits to a run as its worker would: `python -m tests.browser.push ID WHAT [N]`."""
+"""Commits to a run as its worker would: `python -m tests.browser.driver.push`."""
 
 import os
 import sys

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import Agent, Conversation
-from runs.services.publish_agent import publish_agent
-from runs.services.save_agent import ToolUse, save_agent
+from runs.services.agents.publish import publish_agent
+from runs.services.agents.save import ToolAssignment, save_agent
 from tests.make import make_call, make_run, make_step
 
 INSTRUCTIONS = """\
@@ -34,7 +34,7 @@ def built(owner: User, agent: Agent) -> None:
     """Give `agent` instructions, versions with notes, and a test chat."""
     policies = {"weather-sample": "allow", "book_table": "ask"}
     uses = [
-        ToolUse(use.tool_id, policies.get(use.tool.name, "default"))
+        ToolAssignment(use.tool_id, policies.get(use.tool.name, "default"))
         for use in agent.uses.select_related("tool")
         if use.tool is not None
     ]

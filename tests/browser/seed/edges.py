@@ -15,12 +15,12 @@ from runs.models import (
     RunShare,
     Webhook,
 )
-from runs.services.api_token import digest_of
-from runs.services.sign_delivery import new_secret
-from runs.services.start_run import title_of
-from tests.browser.seed_runs import (
+from runs.services.accounts.tokens import hash_token
+from runs.services.runs.start import build_run_title
+from runs.services.webhooks.sign import generate_webhook_secret
+from tests.browser.seed.runs import (
     ANSWER,
-    CANCELLED,
+    CANCELED,
     PLAN,
     QUESTION,
     Round,
@@ -39,11 +39,11 @@ from tests.make import (
     make_user,
     make_webhook,
 )
-from tools.mcp.offer import Offer
-from tools.mcp.pin import McpPin
+from tools.definition.save import save_tool
+from tools.mcp_offer import Offer
+from tools.mcp_pin import McpPin
 from tools.models import Credential, McpServer
 from tools.secrets import seal
-from tools.services import save_tool
 
 CRASHED, INTERNAL, AWAY = range(8001, 8004)
 LONG = 8007
@@ -67,7 +67,7 @@ def edges(admin: User, agents: list[Agent]) -> None:
     make_user("nia", first_name="Nia", is_staff=False)
     LoginLink.objects.create(
         user=admin,
-        digest=digest_of("a-login-link"),
+        digest=hash_token("a-login-link"),
         expires_at=timezone.now() + timedelta(hours=1),
     )
     agent, triage, *_ = agents
@@ -86,17 +86,17 @@ def failures(admin: User, agent: Agent) -> None:
     played(
         *(admin, agent, CRASHED, PLAN[:2]),
         **common,
-        rescues=3,
+        recoveries=3,
         error_code="crashed_repeatedly",
-        error_message="The worker died 3 times in a row at the same place of this "
+        error_message="The worker died 3 times in a row at the same step of this "
         "run. Its steps are kept.",
     )
     played(
         *(admin, agent, INTERNAL, PLAN[:1]),
         **common,
         error_code="internal",
-        error_message="An error inside the application ended this run. Its steps are "
-        "kept. The log of the worker has the details.",
+        error_message="An internal error ended this run. Its steps are kept. See the "
+        "worker log for details.",
     )
     refused = f"No connection to {UNBROKEN}: connection refused."
     away = {"error_code": "transport", "error_message": refused}
@@ -127,7 +127,7 @@ def unfinished(admin: User, agent: Agent, triage: Agent) -> None:
     waiting = played(
         *(admin, agent, WAITING, PLAN[:1]),
         status="waiting",
-        not_before=now + timedelta(hours=2, minutes=5),
+        available_at=now + timedelta(hours=2, minutes=5),
     )
     for attempt, wait in ((1, 4.0), (2, 7500.0)):
         ModelAttempt.objects.create(
@@ -171,7 +171,7 @@ def long_words(admin: User, agent: Agent) -> None:
     RunShare.objects.create(
         run=run,
         by=admin,
-        digest=digest_of("an-old-link"),
+        digest=hash_token("an-old-link"),
         expires_at=timezone.now() - timedelta(hours=1),
     )
 
@@ -182,25 +182,30 @@ def talk(admin: User, agent: Agent) -> None:
         pk=TALK,
         owner=admin,
         agent=agent,
-        title=title_of({"input": f"Sum up {UNBROKEN}"}),
+        title=build_run_title({"input": f"Sum up {UNBROKEN}"}),
     )
     asked = "Sum up the figures of the partners"
     now = timezone.now()
     for status, more in (
         ("succeeded", {"output": ANSWER, "rating": 1}),
-        ("stopped", {"output": "Agent stopped due to iteration limit or time limit."}),
+        (
+            "limit_reached",
+            {"output": "Agent stopped due to iteration limit or time limit."},
+        ),
         ("failed", {}),
-        ("cancelled", {}),
+        ("canceled", {}),
     ):
         run = make_run(
             admin,
             agent=agent,
             status=status,
             conversation=conversation,
-            title=title_of({"input": asked}),
+            title=build_run_title({"input": asked}),
             started_at=now - timedelta(seconds=26),
             ended_at=now,
-            inputs={"input": f"{asked} {UNBROKEN if status == 'stopped' else ''}"},
+            inputs={
+                "input": f"{asked} {UNBROKEN if status == 'limit_reached' else ''}"
+            },
             **more,
         )
         make_step(
@@ -299,7 +304,7 @@ def webhooks(admin: User, agent: Agent) -> None:
         shape="text",
         events=["run.needs_approval", "run.needs_decision", "run.failed"],
         old_secret_until=now + timedelta(hours=20),
-        sealed_old_secret=seal(new_secret()),
+        sealed_old_secret=seal(generate_webhook_secret()),
     )
     given_up = Run.objects.filter(status="failed", ended_at__lt=now - TRIED_FOR)
     old = given_up.latest("ended_at")
@@ -319,23 +324,34 @@ def webhooks(admin: User, agent: Agent) -> None:
     make_delivery(chat, crashed, event="run.failed", **failed)
     make_delivery(chat, decision, event="run.needs_decision", **taken(now, "ok", 61))
     page = "<!doctype html><title>Internal Server Error</title>" * 4
-    refused = {"answered": 500, "error": "It answered 500.", "duration_ms": 34}
+    refused = {
+        "response_status": 500,
+        "error": "The server responded with 500.",
+        "duration_ms": 34,
+    }
     over = {"status": "failed", "ended_at": old.ended_at + TRIED_FOR, "attempts": 7}
     make_delivery(own, old, created_at=old.ended_at, **refused, **over)
-    cancelled = Run.objects.get(pk=CANCELLED)
+    canceled = Run.objects.get(pk=CANCELED)
     for run, event, attempts, minutes in (
         (crashed, "run.failed", 5, 156),
-        (cancelled, "run.cancelled", 4, 36),
+        (canceled, "run.canceled", 4, 36),
     ):
         made = {"event": event, "attempts": attempts, "created_at": run.ended_at}
-        made["not_before"] = run.ended_at + timedelta(minutes=minutes)
-        make_delivery(own, run, answer=page, **refused, **made)
-    silent = {"attempts": 3, "error": "No answer within 10 s.", "duration_ms": 10_004}
+        made["available_at"] = run.ended_at + timedelta(minutes=minutes)
+        make_delivery(own, run, response_text=page, **refused, **made)
+    silent = {"attempts": 3, "error": "No response within 10 s.", "duration_ms": 10_004}
     waits = now + timedelta(minutes=6)
-    make_delivery(own, decision, event="run.needs_decision", not_before=waits, **silent)
+    make_delivery(
+        own, decision, event="run.needs_decision", available_at=waits, **silent
+    )
 
 
 def taken(at: datetime, answer: str, took: int) -> dict[str, Any]:
     """Return the columns of a delivery that went well."""
-    answered = {"attempts": 1, "answered": 200, "answer": answer, "duration_ms": took}
-    return {"status": "delivered", "created_at": at, "ended_at": at, **answered}
+    columns = {
+        "attempts": 1,
+        "response_status": 200,
+        "response_text": answer,
+        "duration_ms": took,
+    }
+    return {"status": "delivered", "created_at": at, "ended_at": at, **columns}

@@ -1,4 +1,4 @@
-"""A site with an agent whose tool fails: `python -m tests.browser.seed_fork`."""
+"""A site with an agent whose tool fails: `python -m tests.browser.seed.fork`."""
 
 import os
 
@@ -10,7 +10,7 @@ django.setup()
 from django.core.management import call_command  # noqa: E402  # after the set-up
 
 from runs.models import Agent  # noqa: E402
-from runs.services.publish_agent import publish_agent  # noqa: E402
+from runs.services.agents.publish import publish_agent  # noqa: E402
 from tests.make import make_agent, make_tool, make_user  # noqa: E402
 
 

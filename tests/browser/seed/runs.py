@@ -9,16 +9,16 @@ from django.contrib.auth.models import User
 from django.db.models import F
 from django.utils import timezone
 
-from runs.engine.digest import digest_of
+from runs.engine.digest import digest_request
 from runs.engine.types import Budget, ExecutorOptions, ModelSettings, PromptSpec
 from runs.models import Agent, AgentStep, ModelAttempt, ModelCall, Run
-from runs.services.rebuild_prompt import rebuild_prompt
-from runs.services.start_run import title_of
+from runs.services.runs.rebuild_prompt import rebuild_prompt
+from runs.services.runs.start import build_run_title
 from tests.bench.big_run import make_big_run
 from tests.make import make_decision, make_run, make_spec, make_worker
 from tools.spec import ToolSpec
 
-DONE, FAILED, APPROVAL, BIG, CANCELLED, LOST, LIVE = range(9002, 9009)
+DONE, FAILED, APPROVAL, BIG, CANCELED, LOST, LIVE = range(9002, 9009)
 RUNNING, BUSY = 9030, 9033
 """As in a true list, a greater number began later."""
 OPTIONS = ExecutorOptions(
@@ -161,7 +161,7 @@ def states(admin: User, agents: list[Agent]) -> None:
     running(admin, planner, worker=worker)
     failed(admin, analyst, worker=worker)
     approval(admin, triage)
-    cancelled(admin, planner, worker=worker)
+    canceled(admin, planner, worker=worker)
     lost(admin, planner, worker=dead)
     big = {"agent": glossary, "version": glossary.versions.first()}
     make_big_run(admin, steps=3_000, pk=BIG, **big)
@@ -219,7 +219,7 @@ def played(
         agent=agent,
         pk=pk,
         spec=spec_row(rounds, fields.pop("options", OPTIONS)),
-        title=title_of({"input": question}),
+        title=build_run_title({"input": question}),
         **{"inputs": {"input": question}, **fields},
         started_at=at,
         queued_at=at,
@@ -233,7 +233,7 @@ def played(
     for call in ModelCall.objects.filter(run=run):
         rebuilt = rebuild_prompt(call)
         if rebuilt is not None:
-            call.digest = digest_of(rebuilt.request)
+            call.digest = digest_request(rebuilt.request)
             call.save()
     return run
 
@@ -420,11 +420,9 @@ def approval(admin: User, agent: Agent) -> None:
     make_decision(step, expires_at=due, shown={"tool": step.tool, "tool_input": asked})
 
 
-def cancelled(admin: User, agent: Agent, **fields: Any) -> None:
+def canceled(admin: User, agent: Agent, **fields: Any) -> None:
     """A run that a person stopped while the model wrote."""
-    run = played(
-        admin, agent, CANCELLED, PLAN[:1], status="cancelled", ago=600, **fields
-    )
+    run = played(admin, agent, CANCELED, PLAN[:1], status="canceled", ago=600, **fields)
     cut_off(run, by=admin)
 
 
@@ -435,9 +433,9 @@ def cut_off(run: Run, *, by: User) -> None:
         run=run,
         number=run.next_number,
         attempt=1,
-        code="cancelled",
-        message="A person stopped the run while the model was asked.",
-        shown=True,
+        code="canceled",
+        message="A person canceled the run during this model call.",
+        was_streamed=True,
         started_at=at,
         elapsed=5.2,
         created_seq=run.seq,
@@ -445,5 +443,5 @@ def cut_off(run: Run, *, by: User) -> None:
     ended = at + timedelta(seconds=5.2)
     asked = ended - timedelta(seconds=0.4)
     Run.objects.filter(pk=run.pk).update(
-        ended_at=ended, cancel_requested_at=asked, cancelled_by=by
+        ended_at=ended, cancel_requested_at=asked, canceled_by=by
     )

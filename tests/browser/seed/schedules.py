@@ -7,10 +7,10 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import Agent, Schedule
-from runs.services.cron import next_time
 from runs.services.errors import NotPublished
-from tests.browser.seed_runs import number_at
-from tests.browser.seed_week import finished
+from runs.services.schedules.cron import find_next_due_time
+from tests.browser.seed.runs import number_at
+from tests.browser.seed.week import finished
 from tests.make import make_schedule
 
 SHANGHAI, BERLIN = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin")
@@ -22,7 +22,7 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
     """Make five schedules, the first with a history."""
     planner, triage, _, _, payouts = agents
     now = timezone.now()
-    day = next_time("0 7 * * *", SHANGHAI, after=now)
+    day = find_next_due_time("0 7 * * *", SHANGHAI, after=now)
     assert day is not None
     morning = make_schedule(
         admin,
@@ -36,7 +36,7 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
         last_at=day - timedelta(days=1),
         missed=2,
     )
-    ends = ("succeeded", "failed", "succeeded", "stopped", "succeeded")
+    ends = ("succeeded", "failed", "succeeded", "limit_reached", "succeeded")
     for ago, status in reversed(list(zip((1, 4, 5, 6, 7), ends, strict=True))):
         begun = day - timedelta(days=ago)  # 2 and 3 days ago no worker was there
         run = finished(
@@ -56,9 +56,9 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
         inputs={"input": "Sort the tickets that came in since the last time."},
         cron="*/10 * * * *",
         time_zone="Europe/Berlin",
-        next_at=next_time("*/10 * * * *", BERLIN, after=now),
+        next_at=find_next_due_time("*/10 * * * *", BERLIN, after=now),
     )
-    due = next_time("0 6 L * *", BERLIN, after=now - timedelta(days=31))
+    due = find_next_due_time("0 6 L * *", BERLIN, after=now - timedelta(days=31))
     assert due is not None
     make_schedule(
         admin,
@@ -67,7 +67,7 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
         name="Payouts, reconciled each month before the partners ask for them",
         cron="0 6 L * *",
         time_zone="Europe/Berlin",
-        next_at=next_time("0 6 L * *", BERLIN, after=now),
+        next_at=find_next_due_time("0 6 L * *", BERLIN, after=now),
         problem=str(NotPublished(payouts.name)),
         problem_at=due,
     )
@@ -96,6 +96,6 @@ def schedules(admin: User, mara: User, agents: list[Agent]) -> None:
         },
         cron="*/20 9-17 * * MON-FRI",
         time_zone="America/New_York",
-        next_at=next_time("*/20 9-17 * * MON-FRI", NEW_YORK, after=now),
+        next_at=find_next_due_time("*/20 9-17 * * MON-FRI", NEW_YORK, after=now),
         skipped=1,
     )

@@ -1,4 +1,4 @@
-"""A lived-in site to look at: run as `python -m tests.browser.seed`."""
+"""A lived-in site to look at: run as `python -m tests.browser.seed.site`."""
 
 import os
 import random
@@ -29,14 +29,14 @@ from runs.models import (  # noqa: E402
     SavedFilter,
     Worker,
 )
-from runs.services.api_token import digest_of  # noqa: E402
-from runs.services.file_runs import file_runs  # noqa: E402
-from runs.services.freeze_agent import spec_of  # noqa: E402
-from tests.browser.seed_agent import built  # noqa: E402
-from tests.browser.seed_edges import edges  # noqa: E402
-from tests.browser.seed_runs import WORKED, states  # noqa: E402
-from tests.browser.seed_schedules import schedules  # noqa: E402
-from tests.browser.seed_week import QUESTIONS, week  # noqa: E402
+from runs.services.accounts.tokens import hash_token  # noqa: E402
+from runs.services.search.index_runs import index_runs  # noqa: E402
+from runs.store.specs import load_spec  # noqa: E402
+from tests.browser.seed.agent import built  # noqa: E402
+from tests.browser.seed.edges import edges  # noqa: E402
+from tests.browser.seed.runs import WORKED, states  # noqa: E402
+from tests.browser.seed.schedules import schedules  # noqa: E402
+from tests.browser.seed.week import QUESTIONS, week  # noqa: E402
 from tests.make import (  # noqa: E402
     make_agent,
     make_call,
@@ -51,8 +51,8 @@ from tests.make import (  # noqa: E402
     make_version,
     make_worker,
 )
+from tools.definition.save import save_tool  # noqa: E402
 from tools.models import Tool, ToolUsage  # noqa: E402
-from tools.services import save_tool  # noqa: E402
 from tools.spec import ToolSpec  # noqa: E402
 
 REACT = """\
@@ -89,7 +89,7 @@ def main() -> None:
     schedules(admin, mara, agents)
     later = timezone.now() + timedelta(hours=1)  # pictures take a while
     since = timezone.now() - WORKED
-    make_worker(name="w1", started_at=since, last_heartbeat=later, left_behind=1)
+    make_worker(name="w1", started_at=since, last_heartbeat=later, abandoned_calls=1)
     ended = timezone.now() - timedelta(minutes=50)
     make_worker(name="w0", started_at=since, last_heartbeat=ended, stopped_at=ended)
     Worker.objects.update(host="node-a", version="0.1.0")
@@ -126,7 +126,7 @@ def main() -> None:
         if not tool.revisions.exists():
             save_tool(tool, by=admin, note="Made")
         AgentStep.objects.filter(tool=tool.name).update(tool_ref=tool)
-    while file_runs():
+    while index_runs():
         pass
     hour = later.replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
     for tool in Tool.objects.filter(kind="function"):
@@ -211,7 +211,7 @@ def definitions(admin: User) -> list[Agent]:
             description=words,
             effect=effect,
             approval=approval,
-            config={"function": "tests.browser.seed_functions:answer"},
+            config={"function": "tests.browser.seed.functions:answer"},
         )
         for name, words, effect, approval in (
             ("weather-sample", "Sample forecast for a city and a day", "read", "never"),
@@ -321,7 +321,7 @@ def forked_pair(admin: User, planner: Agent) -> None:
         agent=planner,
         version=version,
         spec=spec,
-        status="stopped",
+        status="limit_reached",
         title=QUESTIONS[0],
         inputs={"input": QUESTIONS[0]},
         output="Agent stopped due to iteration limit or time limit.",
@@ -334,7 +334,7 @@ def forked_pair(admin: User, planner: Agent) -> None:
         agent=planner,
         version=version,
         spec=make_spec(
-            spec_of(spec).model_copy(
+            load_spec(spec).model_copy(
                 update={"executor": ExecutorOptions(max_iterations=8)}
             )
         ),
@@ -372,9 +372,9 @@ def forked_pair(admin: User, planner: Agent) -> None:
     RunShare.objects.create(
         run=fork,
         by=admin,
-        digest=digest_of("a-link-to-look-at"),
+        digest=hash_token("a-link-to-look-at"),
         expires_at=now + timedelta(days=6),
-        seen=3,
+        open_count=3,
         seen_at=now,
     )
     fork.refresh_from_db()
@@ -515,7 +515,7 @@ def today(admin: User, mara: User, agents: list[Agent]) -> None:
         agent=planner,
         status="waiting",
         title=QUESTIONS[5],
-        not_before=now + timedelta(minutes=2),
+        available_at=now + timedelta(minutes=2),
     )
 
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import Agent, Run
-from tests.browser.seed_runs import (
+from tests.browser.seed.runs import (
     ANSWER,
     OPTIONS,
     PLAN,
@@ -95,7 +95,7 @@ WORK = {
     "data-analyst": ((3, 4, 7), FIGURES),
 }
 """What each agent is asked, by the place of the question, and what it then does."""
-ENDS = ["succeeded"] * 17 + ["failed", "stopped", "cancelled"]
+ENDS = ["succeeded"] * 17 + ["failed", "limit_reached", "canceled"]
 FAILURES = (
     ("timeout", "The provider did not answer within 60 s.", 60.0, None),
     ("context_too_long", "The request was longer than the model takes.", 0.8, 400),
@@ -123,12 +123,12 @@ def finished(
     """Make one run that began at `begin`, as it would be after its end."""
     places, work = WORK[agent.slug]
     pace, size = 0.4 + 1.6 * random.random() ** 2, 0.5 + 4 * random.random() ** 3
-    done = {"succeeded": len(work), "cancelled": 1}.get(status, len(work) - 1)
+    done = {"succeeded": len(work), "canceled": 1}.get(status, len(work) - 1)
     rounds = tuple(slowed(one, pace, size) for one in work[:done])
     options = OPTIONS
     if status == "succeeded":
         fields["output"] = rounds[-1].text
-    elif status == "stopped":
+    elif status == "limit_reached":
         options = OPTIONS.model_copy(update={"max_iterations": done})
         fields["output"] = "Agent stopped due to iteration limit or time limit."
     elif status == "failed":
@@ -144,7 +144,7 @@ def finished(
     )
     if status == "failed":
         attempted(run, code, message, (None,), elapsed=elapsed, status=answer)
-    elif status == "cancelled":
+    elif status == "canceled":
         cut_off(run, by=owner)
     return run
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.engine.arguments import converted, fit
+from runs.engine.parsing.arguments import coerce_numbers, coerce_tool_input
 from tests.engine.make import make_tool
 
 INTEGER, NUMBER = {"type": "integer"}, {"type": "number"}
@@ -34,7 +34,7 @@ UNKNOWN = {"anyOf": [{"type": "integer"}, {"const": "x"}, True]}
     ],
 )
 def test_numbers_sent_as_text_become_the_declared_number(text, schema, value):
-    got = converted(text, schema)
+    got = coerce_numbers(text, schema)
 
     assert (got, type(got)) == (value, type(value))
 
@@ -42,7 +42,7 @@ def test_numbers_sent_as_text_become_the_declared_number(text, schema, value):
 def test_numbers_deep_inside_are_converted_too():
     schema = {"properties": {"rows": {"items": {"properties": {"n": INTEGER}}}}}
 
-    assert converted({"rows": [{"n": "1", "m": "2"}]}, schema) == {
+    assert coerce_numbers({"rows": [{"n": "1", "m": "2"}]}, schema) == {
         "rows": [{"n": 1, "m": "2"}]
     }
 
@@ -66,7 +66,7 @@ def test_numbers_are_converted_behind_references_and_choices():
         "counts": ["4"],
     }
 
-    assert converted(given, schema) == {
+    assert coerce_numbers(given, schema) == {
         "point": {"x": 1.5, "on": {"x": 2.5}},
         "shape": {"x": "1", "n": 3},
         "counts": [4],
@@ -85,7 +85,7 @@ def test_numbers_are_converted_behind_references_and_choices():
 )
 @pytest.mark.parametrize("given", ["1", {"a": "1"}, ["1"]], ids=str)
 def test_a_reference_that_says_nothing_changes_nothing(schema, given):
-    assert converted(given, schema) == given
+    assert coerce_numbers(given, schema) == given
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_a_reference_that_says_nothing_changes_nothing(schema, given):
 def test_a_schema_that_says_so_keeps_unknown_keys(extra):
     schema = {"type": "object", "properties": {"a": INTEGER}, **extra}
 
-    assert fit(make_tool(args_schema=schema), {"a": 1, "b": 2}).value == {
+    assert coerce_tool_input(make_tool(args_schema=schema), {"a": 1, "b": 2}).value == {
         "a": 1,
         "b": 2,
     }
@@ -103,7 +103,7 @@ def test_a_schema_that_says_so_keeps_unknown_keys(extra):
 def test_the_problem_names_tool_field_and_type():
     schema = {"type": "object", "properties": {"a": INTEGER}, "required": ["a"]}
 
-    fitted = fit(make_tool("add", args_schema=schema), {"a": "one"})
+    fitted = coerce_tool_input(make_tool("add", args_schema=schema), {"a": "one"})
 
     assert fitted.problem == (
         "Wrong input for 'add': a: 'one' is not of type 'integer'. "
@@ -115,4 +115,6 @@ def test_many_problems_are_counted_rather_than_listed():
     names = [f"f{number}" for number in range(8)]
     schema = {"type": "object", "properties": {"a": {}}, "required": names}
 
-    assert "; and 3 more" in fit(make_tool(args_schema=schema), {}).problem
+    assert (
+        "; and 3 more" in coerce_tool_input(make_tool(args_schema=schema), {}).problem
+    )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from runs.engine.clean import MAX_DEPTH, TOO_DEEP, clean_json, clean_text
+from runs.engine.parsing.clean import MAX_DEPTH, TOO_DEEP, clean_json, clean_text
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from runs.engine.clean import MAX_DEPTH, TOO_DEEP, clean_json, clean_text
         pytest.param("a\ud83db", "a\ufffdb", id="lone surrogate"),
     ],
 )
-def test_text_loses_what_no_store_takes(text, clean):
+def test_text_is_sanitized_for_storage(text, clean):
     assert clean_text(text) == clean
     clean_text(text).encode()
 
@@ -34,7 +34,7 @@ def test_text_loses_what_no_store_takes(text, clean):
         pytest.param(10**50, 10**50, id="large but printable"),
     ],
 )
-def test_json_loses_what_no_store_takes(value, clean):
+def test_json_is_sanitized_for_storage(value, clean):
     assert clean_json(value) == clean
 
 

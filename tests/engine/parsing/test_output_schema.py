@@ -14,7 +14,7 @@ SCHEMA = {
 @pytest.mark.parametrize(
     "answer", ['{"n": 1}', '```json\n{"n": 1}\n```', '  {"n": 1}\n'], ids=repr
 )
-def test_an_answer_of_that_shape_becomes_its_value(answer):
+def test_an_answer_that_matches_the_schema_becomes_its_value(answer):
     driven = drive(make_spec("tool-calling", output_schema=SCHEMA), [answer])
 
     assert driven.result.output == {"n": 1}
@@ -29,7 +29,7 @@ def test_an_answer_that_is_a_value_already_is_checked_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"), [("It is 1.", "no JSON"), ('{"n": "x"}', "n: 'x' is not")]
+    ("answer", "told"), [("It is 1.", "not JSON"), ('{"n": "x"}', "n: 'x' is not")]
 )
 def test_another_answer_is_fed_back_and_costs_a_round(answer, told):
     driven = drive(
@@ -76,7 +76,7 @@ def test_only_plain_replies_can_be_shaped_by_the_server():
         ("Final Answer: three", "Agent stopped due to iteration limit or time limit."),
     ],
 )
-def test_a_last_answer_must_have_the_shape_too(last, output):
+def test_a_final_answer_at_a_limit_must_match_the_schema_too(last, output):
     spec = make_spec(
         max_iterations=1, early_stopping_method="generate", output_schema=SCHEMA
     )

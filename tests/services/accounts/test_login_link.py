@@ -9,50 +9,54 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from runs.models import LoginLink
-from runs.services.login_link import is_usable, make_login_link, use_login_link
+from runs.services.accounts.login_link import (
+    create_login_link,
+    is_valid_login_link,
+    use_login_link,
+)
 
 pytestmark = pytest.mark.django_db
 
 
 def test_signs_its_user_in_once():
     ann = User.objects.create_user("ann")
-    token = make_login_link(ann)
+    token = create_login_link(ann)
 
     assert use_login_link(token) == ann
     assert use_login_link(token) is None
 
 
 def test_looking_does_not_use_it_up():
-    token = make_login_link(User.objects.create_user("ann"))
+    token = create_login_link(User.objects.create_user("ann"))
 
-    assert is_usable(token)
-    assert is_usable(token)
+    assert is_valid_login_link(token)
+    assert is_valid_login_link(token)
     assert use_login_link(token) is not None
-    assert not is_usable(token)
+    assert not is_valid_login_link(token)
 
 
 def test_is_stored_as_a_hash_only():
-    token = make_login_link(User.objects.create_user("ann"))
+    token = create_login_link(User.objects.create_user("ann"))
 
     assert token not in str(LoginLink.objects.values().get())
 
 
 def test_lives_fifteen_minutes():
-    make_login_link(User.objects.create_user("ann"))
+    create_login_link(User.objects.create_user("ann"))
 
     left = LoginLink.objects.get().expires_at - timezone.now()
     assert timedelta(minutes=14, seconds=50) < left <= timedelta(minutes=15)
 
 
 def test_an_old_one_opens_nothing():
-    token = make_login_link(User.objects.create_user("ann"))
+    token = create_login_link(User.objects.create_user("ann"))
     LoginLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
 
     assert use_login_link(token) is None
 
 
 def test_one_of_an_inactive_user_opens_nothing():
-    token = make_login_link(User.objects.create_user("ann"))
+    token = create_login_link(User.objects.create_user("ann"))
     User.objects.update(is_active=False)
 
     assert use_login_link(token) is None
@@ -60,10 +64,10 @@ def test_one_of_an_inactive_user_opens_nothing():
 
 def test_old_ones_are_cleared_away():
     ann = User.objects.create_user("ann")
-    make_login_link(ann)
+    create_login_link(ann)
     LoginLink.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
 
-    make_login_link(ann)
+    create_login_link(ann)
 
     assert LoginLink.objects.count() == 1
 

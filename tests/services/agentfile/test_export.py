@@ -6,11 +6,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from runs.models import Agent, AgentTool, PromptTemplate, Provider
-from runs.services.agentfile_text import read_agentfile
-from runs.services.export_agentfile import NoSuchAgent, export_agentfile
-from runs.services.import_agentfile import Imported, import_agentfile
+from runs.services.agentfile.export import AgentNotFound, export_agentfile
+from runs.services.agentfile.load import ImportResult, import_agentfile
+from runs.services.agentfile.text import parse_agentfile
 from tests.make import make_agent, make_prompt, make_provider, make_tool, make_user
-from tests.services.test_import_agentfile import FILE
+from tests.services.agentfile.test_load import FILE
 from tools.models import Tool
 
 pytestmark = pytest.mark.django_db
@@ -28,7 +28,7 @@ def test_what_is_exported_imports_back_to_the_same():
 
     text = export_agentfile()
 
-    assert import_agentfile(text, ann) == Imported([], [], [])
+    assert import_agentfile(text, ann) == ImportResult([], [], [])
     empty_tables()
     import_agentfile(text, ann)
     assert export_agentfile() == text
@@ -71,7 +71,7 @@ def test_every_field_of_an_agent_is_in_the_file():
     )
     AgentTool.objects.create(agent=agent, sub_agent=sub, position=0)
 
-    file = read_agentfile(export_agentfile(["full"]))
+    file = parse_agentfile(export_agentfile(["full"]))
 
     assert [a.slug for a in file.agents] == ["full", "sub"]
     entry = file.agents[0]
@@ -91,7 +91,7 @@ def test_a_tool_keeps_what_differs_from_its_function():
     import_agentfile(FILE, ann)
     Tool.objects.update(timeout=3.5, effect="side_effect", approval="always")
 
-    (entry,) = read_agentfile(export_agentfile(["adder"])).tools
+    (entry,) = parse_agentfile(export_agentfile(["adder"])).tools
 
     assert (entry.timeout, entry.effect, entry.approval) == (
         3.5,
@@ -118,7 +118,7 @@ def test_secrets_stay_here():
 def test_only_what_is_asked_for_is_exported():
     import_agentfile(FILE, make_user())
 
-    file = read_agentfile(export_agentfile(["adder"]))
+    file = parse_agentfile(export_agentfile(["adder"]))
 
     assert [agent.slug for agent in file.agents] == ["adder"]
     assert file.prompts == ()
@@ -131,7 +131,7 @@ def test_things_of_others_are_named_only():
 
     text = export_agentfile(["mine"])
 
-    assert read_agentfile(text).providers == ()
+    assert parse_agentfile(text).providers == ()
     assert import_agentfile(text, ann).updated == []
 
 
@@ -140,14 +140,14 @@ def test_archived_agents_are_left_out_unless_named():
     agent.archived_at = agent.created_at
     agent.save()
 
-    assert read_agentfile(export_agentfile()).agents == ()
-    assert len(read_agentfile(export_agentfile(["old"])).agents) == 1
+    assert parse_agentfile(export_agentfile()).agents == ()
+    assert len(parse_agentfile(export_agentfile(["old"])).agents) == 1
 
 
 def test_an_unknown_slug_is_refused():
-    with pytest.raises(NoSuchAgent, match="no agent 'nix'"):
+    with pytest.raises(AgentNotFound, match="Agent 'nix' not found"):
         export_agentfile(["nix"])
-    with pytest.raises(CommandError, match="no agent 'nix'"):
+    with pytest.raises(CommandError, match="Agent 'nix' not found"):
         call_command("export_agentfile", "nix")
 
 
@@ -159,7 +159,7 @@ def test_the_command_prints_only_the_file():
 
     call_command("export_agentfile", owner=ann.username, stdout=out)
 
-    assert [agent.slug for agent in read_agentfile(out.getvalue()).agents] == ["mine"]
+    assert [agent.slug for agent in parse_agentfile(out.getvalue()).agents] == ["mine"]
 
 
 def test_what_a_tool_does_not_leave_any_more_stays_here():
@@ -167,6 +167,6 @@ def test_what_a_tool_does_not_leave_any_more_stays_here():
     agent = make_agent(tool.owner, slug="one", tools=(tool,))
     agent.uses.update(overrides={"timeout": 50, "calls_per_run": 2})
 
-    (entry,) = read_agentfile(export_agentfile(["one"])).agents
+    (entry,) = parse_agentfile(export_agentfile(["one"])).agents
 
     assert entry.tools[0].overrides == {"calls_per_run": 2}

@@ -8,16 +8,16 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from runs.models import Agent, PromptTemplate, Provider
-from runs.services.agentfile_text import AgentFileRefused
-from runs.services.export_agentfile import export_agentfile
-from runs.services.freeze_agent import freeze_agent
-from runs.services.import_agentfile import Imported, import_agentfile
+from runs.services.agentfile.export import export_agentfile
+from runs.services.agentfile.load import ImportResult, import_agentfile
+from runs.services.agentfile.text import AgentFileRefused
+from runs.services.spec.freeze import freeze_agent
 from tests.make import make_agent, make_provider, make_tool, make_user
 from tools.models import Tool, ToolRevision
 
 pytestmark = pytest.mark.django_db
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 ADD = "tools.builtin.calculator:calculator"
 FILE = f"""
 agentfile: 1
@@ -110,7 +110,7 @@ def test_a_second_import_changes_nothing():
     import_agentfile(FILE, ann)
     before = all_rows()
 
-    assert import_agentfile(FILE, ann) == Imported([], [], [])
+    assert import_agentfile(FILE, ann) == ImportResult([], [], [])
     assert all_rows() == before
 
 
@@ -120,7 +120,7 @@ def test_a_changed_file_makes_a_new_revision_and_version():
 
     done = import_agentfile(FILE.replace("slug: sums,", "slug: sums, timeout: 7,"), ann)
 
-    assert done == Imported([], ["tool sums"], ["agent adder", "agent thinker"])
+    assert done == ImportResult([], ["tool sums"], ["agent adder", "agent thinker"])
     assert Tool.objects.get().revision == 2
     assert Agent.objects.get(slug="adder").versions.count() == 2
 
@@ -138,14 +138,14 @@ def test_tools_that_are_left_out_are_taken_away():
 def test_a_test_counts_until_a_file_changes_what_is_reached():
     ann = make_user()
     import_agentfile(FILE, ann)
-    Provider.objects.update(tested_at=timezone.now(), test_error="No connection.")
+    Provider.objects.update(tested_at=timezone.now(), test_error="Connection failed.")
 
     import_agentfile(FILE.replace("timeout: 60", "timeout: 7"), ann)
     kept = Provider.objects.get()
     import_agentfile(FILE.replace(kept.base_url, f"{kept.base_url}/new"), ann)
     changed = Provider.objects.get()
 
-    assert (kept.timeout, kept.test_error) == (7, "No connection.")
+    assert (kept.timeout, kept.test_error) == (7, "Connection failed.")
     assert (changed.tested_at, changed.test_error) == (None, "")
 
 
@@ -382,7 +382,7 @@ def test_the_same_inert_import_twice_does_no_harm():
     ann = make_user()
     import_agentfile(FILE, ann, inert=True)
 
-    assert import_agentfile(FILE, ann, inert=True) == Imported([], [], [])
+    assert import_agentfile(FILE, ann, inert=True) == ImportResult([], [], [])
 
 
 def test_the_command_takes_the_first_superuser(tmp_path):

@@ -5,14 +5,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runs.services.agentfile import AgentFile
-from runs.services.agentfile_text import (
-    LONGEST,
+from runs.services.agentfile.schema import AgentFile
+from runs.services.agentfile.text import (
+    MAX_FILE_CHARS,
+    AgentFileDumper,
     AgentFileRefused,
-    Dumper,
-    plain_values,
-    read_agentfile,
-    write_agentfile,
+    parse_agentfile,
+    parse_within_limits,
+    render_agentfile,
 )
 
 AGENT = "agentfile: 1\nagents: [{slug: a, provider: p, model: m, %s}]"
@@ -21,7 +21,7 @@ AGENT = "agentfile: 1\nagents: [{slug: a, provider: p, model: m, %s}]"
 def places(text: str) -> list[str]:
     """Return the places of the mistakes in `text`."""
     with pytest.raises(AgentFileRefused) as refused:
-        read_agentfile(text)
+        parse_agentfile(text)
     assert all(e.message.endswith(".") for e in refused.value.errors)
     return [error.field for error in refused.value.errors]
 
@@ -126,7 +126,7 @@ def test_an_unknown_field_is_named_with_its_place(text, place):
         pytest.param("a: " + "[" * 80 + "]" * 80, "file", id="deep-closed"),
         pytest.param('{"a":' * 30000, "file", id="deep-json"),
         pytest.param("a: &x [*x]", "file", id="ring"),
-        pytest.param("x" * (LONGEST + 1), "file", id="long"),
+        pytest.param("x" * (MAX_FILE_CHARS + 1), "file", id="long"),
     ],
 )
 def test_a_wrong_file_is_a_sentence(text, place):
@@ -154,7 +154,7 @@ def test_a_small_file_cannot_become_a_large_one(merge):
 def test_plain_words_stay_words():
     text = "a: [yes, no, on, 12:30, 2026-01-01, 010, 0x1f, 1_000, 'true', .5]"
 
-    assert plain_values(text) == {
+    assert parse_within_limits(text) == {
         "a": [
             *("yes", "no", "on", "12:30", "2026-01-01", "010", "0x1f", "1_000"),
             *("true", ".5"),
@@ -163,13 +163,13 @@ def test_plain_words_stay_words():
 
 
 def test_reads_json():
-    in_json = read_agentfile('{"agentfile": 1, "tools": [{"slug": "a"}]}')
+    in_json = parse_agentfile('{"agentfile": 1, "tools": [{"slug": "a"}]}')
 
-    assert in_json == read_agentfile("agentfile: 1\ntools: [{slug: a}]")
+    assert in_json == parse_agentfile("agentfile: 1\ntools: [{slug: a}]")
 
 
 def test_reads_json_with_tabs_and_pairs_of_escapes():
-    values = plain_values('{\n\t"a": "\\ud83d\\ude00"\n}')
+    values = parse_within_limits('{\n\t"a": "\\ud83d\\ude00"\n}')
 
     assert values == {"a": "😀"}
 
@@ -179,11 +179,11 @@ def test_writes_nothing_that_has_its_default():
         "agentfile: 1\nagents:\n- slug: a\n  provider: p\n  model: m\n  tools:\n  - t\n"
     )
 
-    assert write_agentfile(read_agentfile(text)) == text
+    assert render_agentfile(parse_agentfile(text)) == text
 
 
 def test_an_empty_file_is_a_file():
-    assert write_agentfile(AgentFile(agentfile=1)) == "agentfile: 1\n"
+    assert render_agentfile(AgentFile(agentfile=1)) == "agentfile: 1\n"
 
 
 plain = st.recursive(
@@ -201,6 +201,6 @@ plain = st.recursive(
 
 @given(plain)
 def test_what_is_written_reads_the_same(value):
-    text = yaml.dump({"a": value}, Dumper=Dumper, allow_unicode=True)
+    text = yaml.dump({"a": value}, Dumper=AgentFileDumper, allow_unicode=True)
 
-    assert plain_values(text) == {"a": value}
+    assert parse_within_limits(text) == {"a": value}

@@ -3,9 +3,9 @@
 import pytest
 
 from runs.models import Agent, AgentTool
-from runs.services.errors import AgentCircle
-from runs.services.find_circle import circle_of
-from runs.services.save_agent import ToolUse, save_agent
+from runs.services.agents.call_graph import find_cycle
+from runs.services.agents.save import ToolAssignment, save_agent
+from runs.services.errors import AgentCycle
 from tests.make import make_agent, make_user
 
 pytestmark = pytest.mark.django_db
@@ -23,16 +23,16 @@ def chain(*names: str) -> list[Agent]:
 def test_names_the_way_back():
     a, _, c = chain("A", "B", "C")
 
-    assert circle_of(c, [a.pk]) == ("C", "A", "B", "C")
-    assert circle_of(c, [c.pk]) == ("C", "C")
+    assert find_cycle(c, [a.pk]) == ("C", "A", "B", "C")
+    assert find_cycle(c, [c.pk]) == ("C", "C")
 
 
 def test_the_same_agent_on_two_ways_is_no_circle():
     a, b, c = chain("A", "B", "C")
     AgentTool.objects.create(agent=a, sub_agent=c)
 
-    assert circle_of(a, [b.pk, c.pk]) == ()
-    assert circle_of(Agent(), [a.pk]) == ()
+    assert find_cycle(a, [b.pk, c.pk]) == ()
+    assert find_cycle(Agent(), [a.pk]) == ()
 
 
 def test_an_old_circle_elsewhere_is_no_reason():
@@ -40,15 +40,15 @@ def test_an_old_circle_elsewhere_is_no_reason():
     AgentTool.objects.create(agent=b, sub_agent=a)
     (c,) = chain("C")
 
-    assert circle_of(c, [a.pk]) == ()
+    assert find_cycle(c, [a.pk]) == ()
 
 
 def test_saving_refuses_a_circle_and_changes_nothing():
     a, b = chain("A", "B")
     b.name = "B2"
 
-    with pytest.raises(AgentCircle, match="B → A → B"):
-        save_agent(b, uses=[ToolUse(None, "ask", a.pk)], instructions="")
+    with pytest.raises(AgentCycle, match="B → A → B"):
+        save_agent(b, uses=[ToolAssignment(None, "ask", a.pk)], instructions="")
 
     assert Agent.objects.get(pk=b.pk).name == "B"
     assert not b.uses.exists()
@@ -60,9 +60,9 @@ def test_saving_keeps_tools_and_agents_apart():
 
     save_agent(
         a,
-        uses=[ToolUse(None, "ask", c.pk), ToolUse(None, "allow", b.pk)],
+        uses=[ToolAssignment(None, "ask", c.pk), ToolAssignment(None, "allow", b.pk)],
         instructions="",
     )
-    save_agent(a, uses=[ToolUse(None, "deny", b.pk)], instructions="")
+    save_agent(a, uses=[ToolAssignment(None, "deny", b.pk)], instructions="")
 
     assert [(u.sub_agent, u.policy) for u in a.uses.all()] == [(b, "deny")]

@@ -5,14 +5,17 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from runs.models import Agent, EditingSpell, PromptTemplate
-from runs.services.archive_definition import archive_definition
-from runs.services.editing_spell import PAUSE, end_quiet_spells
-from runs.services.publish_agent import publish_agent
-from runs.services.restore_version import restore_version
-from runs.services.save_agent import ToolUse, save_agent
+from runs.models import Agent, EditSession, PromptTemplate
+from runs.services.agents.edit_sessions import (
+    SESSION_IDLE_TIMEOUT,
+    end_idle_edit_sessions,
+)
+from runs.services.agents.manage import archive_definition
+from runs.services.agents.publish import publish_agent
+from runs.services.agents.restore_version import restore_version
+from runs.services.agents.save import ToolAssignment, save_agent
 from tests.make import make_agent, make_tool, make_user
-from tools.audit.actor import acting
+from tools.audit.actor import act_as
 from tools.audit.entry import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -23,7 +26,7 @@ def save(agent, who, *, words=None, uses=(), **changes):
     agent = Agent.objects.get(pk=agent.pk)
     for name, value in changes.items():
         setattr(agent, name, value)
-    with acting(who):
+    with act_as(who):
         save_agent(agent, uses=uses, instructions=words)
 
 
@@ -35,8 +38,8 @@ def entries(action="changed"):
 
 def pause():
     """Let the last save be long ago."""
-    ago = timezone.now() - PAUSE - timedelta(seconds=1)
-    EditingSpell.objects.update(last_at=ago)
+    ago = timezone.now() - SESSION_IDLE_TIMEOUT - timedelta(seconds=1)
+    EditSession.objects.update(last_at=ago)
 
 
 def test_many_saves_are_one_entry_when_the_draft_is_published():
@@ -45,7 +48,7 @@ def test_many_saves_are_one_entry_when_the_draft_is_published():
         save(agent, agent.owner, words="Be brief"[:length], name="Plans"[:length])
     assert entries() == []
 
-    with acting(agent.owner):
+    with act_as(agent.owner):
         publish_agent(Agent.objects.get(), by=agent.owner)
 
     [entry] = entries()
@@ -60,12 +63,12 @@ def test_many_saves_are_one_entry_when_the_draft_is_published():
 def test_a_pause_ends_a_spell_and_the_sweeper_tells_it():
     agent = make_agent(model="small")
     save(agent, agent.owner, model="large")
-    end_quiet_spells()
+    end_idle_edit_sessions()
     assert entries() == []
 
     pause()
-    end_quiet_spells()
-    end_quiet_spells()
+    end_idle_edit_sessions()
+    end_idle_edit_sessions()
 
     [entry] = entries()
     assert (entry.by, entry.changes) == (
@@ -81,7 +84,7 @@ def test_a_save_after_a_pause_is_a_spell_of_its_own():
     pause()
     save(agent, agent.owner, model="c")
     pause()
-    end_quiet_spells()
+    end_idle_edit_sessions()
 
     assert [one.changes["model"] for one in entries()] == [["a", "b"], ["b", "c"]]
 
@@ -92,7 +95,7 @@ def test_each_person_answers_for_what_they_typed():
     save(agent, bob, model="c")
     save(agent, agent.owner, model="d")
     pause()
-    end_quiet_spells()
+    end_idle_edit_sessions()
 
     told = [(one.by, one.changes["model"]) for one in entries()]
     ann = str(agent.owner)
@@ -101,7 +104,9 @@ def test_each_person_answers_for_what_they_typed():
 
 def test_who_may_use_it_and_what_tools_may_is_told_at_once():
     agent, tool = make_agent(), make_tool()
-    save(agent, agent.owner, visibility="everyone", uses=[ToolUse(tool.pk, "ask")])
+    save(
+        agent, agent.owner, visibility="everyone", uses=[ToolAssignment(tool.pk, "ask")]
+    )
 
     [entry] = entries()
     assert entry.changes == {"visibility": ["private", "everyone"]}
@@ -113,7 +118,7 @@ def test_another_way_of_changing_a_draft_ends_the_spell_first():
     agent = make_agent(name="Planner")
     save(agent, agent.owner, name="Plans")
 
-    with acting(make_user("bob")):
+    with act_as(make_user("bob")):
         archive_definition(Agent.objects.get())
 
     assert [one.changes for one in entries()] == [{"name": ["Planner", "Plans"]}]
@@ -126,7 +131,7 @@ def test_a_restored_version_is_told_apart_from_what_was_typed_before():
     version = publish_agent(agent, by=agent.owner)
     save(agent, agent.owner, model="b", words="Be brief.")
 
-    with acting(make_user("bob")):
+    with act_as(make_user("bob")):
         restore_version(version, by=agent.owner)
 
     first, second = (one for one in entries() if "model" in one.changes)
@@ -140,7 +145,7 @@ def test_instructions_changed_elsewhere_are_told_under_that_name():
     save(agent, agent.owner, words="One.")
     save(agent, agent.owner, words="Two.")
 
-    with acting(make_user("bob")):
+    with act_as(make_user("bob")):
         prompt = PromptTemplate.objects.get()
         prompt.messages = [{"role": "system", "template": "Three."}]
         prompt.save()
@@ -158,17 +163,17 @@ def test_what_was_typed_and_taken_back_is_nothing():
     save(agent, agent.owner, model="b")
     save(agent, agent.owner, model="a")
     pause()
-    end_quiet_spells()
+    end_idle_edit_sessions()
 
     assert entries() == []
-    assert not EditingSpell.objects.exists()
+    assert not EditSession.objects.exists()
 
 
 def test_a_save_that_changes_nothing_begins_no_spell():
     agent = make_agent()
     save(agent, agent.owner)
 
-    assert not EditingSpell.objects.exists()
+    assert not EditSession.objects.exists()
 
 
 def test_the_person_is_named_though_gone_by_then():
@@ -177,7 +182,7 @@ def test_the_person_is_named_though_gone_by_then():
     number = bob.pk
     bob.delete()
     pause()
-    end_quiet_spells()
+    end_idle_edit_sessions()
 
     assert (entries()[0].by, entries()[0].by_number) == ("bob", number)
 
@@ -203,10 +208,10 @@ def test_a_long_text_is_kept_where_it_differs():
     agent = make_agent()
     save(agent, agent.owner, words="x" * 900)
     pause()
-    end_quiet_spells()
+    end_idle_edit_sessions()
     save(agent, agent.owner, words="x" * 900 + "!")
     pause()
-    end_quiet_spells()
+    end_idle_edit_sessions()
 
     before, after = entries()[-1].changes["instructions"]
     assert after.endswith("!")

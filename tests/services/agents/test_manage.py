@@ -3,9 +3,12 @@
 import pytest
 
 from runs.models import Agent
-from runs.services.archive_definition import archive_definition, unarchive_definition
-from runs.services.duplicate_definition import duplicate_definition
-from runs.services.save_agent import save_agent
+from runs.services.agents.manage import (
+    archive_definition,
+    duplicate_definition,
+    unarchive_definition,
+)
+from runs.services.agents.save import save_agent
 from tests.make import make_agent, make_provider, make_tool, make_user
 
 pytestmark = pytest.mark.django_db

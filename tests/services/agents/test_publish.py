@@ -3,10 +3,10 @@
 import pytest
 
 from runs.models import Agent, Run
-from runs.services.errors import DraftMoved, SpecRefused
-from runs.services.publish_agent import is_published, publish_agent, publish_draft
-from runs.services.save_agent import save_agent, token_of
-from runs.services.start_run import start_run
+from runs.services.agents.publish import is_published, publish_agent, publish_draft
+from runs.services.agents.save import get_draft_token, save_agent
+from runs.services.errors import DraftConflict, SpecRefused
+from runs.services.runs.start import start_run
 from tests.make import make_agent, make_prompt
 
 pytestmark = pytest.mark.django_db
@@ -33,10 +33,10 @@ def test_another_memory_makes_another_version():
 
 def test_a_draft_that_was_saved_meanwhile_is_not_published():
     agent = make_agent()
-    seen = token_of(agent)
+    seen = get_draft_token(agent)
     save_agent(Agent.objects.get(), uses=[], instructions="Other words.")
 
-    with pytest.raises(DraftMoved):
+    with pytest.raises(DraftConflict):
         publish_draft(agent, by=agent.owner, seen=seen)
     assert not agent.versions.exists()
 

@@ -3,11 +3,11 @@
 import pytest
 
 from runs.models import Agent, PromptTemplate
-from runs.services.definition import definition_of
-from runs.services.own_prompt import instructions_in
-from runs.services.publish_agent import publish_agent
-from runs.services.restore_version import restore_version
-from runs.services.save_agent import ToolUse, save_agent
+from runs.services.agents.publish import publish_agent
+from runs.services.agents.restore_version import restore_version
+from runs.services.agents.save import ToolAssignment, save_agent
+from runs.services.spec.definition import build_agent_definition
+from runs.services.spec.inline_prompt import extract_instructions
 from tests.make import (
     make_agent,
     make_prompt,
@@ -24,7 +24,7 @@ def published(**fields):
     """Return an agent with instructions and a tool, and its version."""
     agent = make_agent(**fields)
     tool = make_tool(agent.owner)
-    save_agent(agent, uses=[ToolUse(tool.pk, "ask")], instructions="Be brief.")
+    save_agent(agent, uses=[ToolAssignment(tool.pk, "ask")], instructions="Be brief.")
     return agent, publish_agent(agent, by=agent.owner)
 
 
@@ -38,13 +38,13 @@ def changed(agent):
 
 def test_everything_is_as_it_was():
     agent, version = published(parameters={"seed": 7}, description="Old words.")
-    before = definition_of(agent)
+    before = build_agent_definition(agent)
     changed(agent)
 
     said = restore_version(version, by=agent.owner)
 
     assert said == []
-    assert definition_of(Agent.objects.get(pk=agent.pk)) == before
+    assert build_agent_definition(Agent.objects.get(pk=agent.pk)) == before
 
 
 def test_restoring_twice_is_the_same_as_once():
@@ -57,7 +57,7 @@ def test_restoring_twice_is_the_same_as_once():
     assert agent.uses.count() == 1
     assert agent.versions.count() == 1
     restored = Agent.objects.get(pk=agent.pk)
-    assert instructions_in(restored.prompt) == "Be brief."
+    assert extract_instructions(restored.prompt) == "Be brief."
 
 
 def test_a_prompt_of_the_library_is_used_again_while_it_is_the_same():
@@ -108,10 +108,10 @@ def test_an_agent_that_would_call_itself_now_is_left_out():
     ann = make_user()
     helper = make_agent(ann, name="helper")
     agent = make_agent(ann)
-    save_agent(agent, uses=[ToolUse(None, "allow", helper.pk)], instructions="")
+    save_agent(agent, uses=[ToolAssignment(None, "allow", helper.pk)], instructions="")
     version = publish_agent(agent, by=ann)
     save_agent(agent, uses=[], instructions="")
-    save_agent(helper, uses=[ToolUse(None, "allow", agent.pk)], instructions="")
+    save_agent(helper, uses=[ToolAssignment(None, "allow", agent.pk)], instructions="")
 
     (said,) = restore_version(version, by=ann)
 

@@ -3,10 +3,14 @@
 import pytest
 from django.db import IntegrityError
 
-from runs.engine.kinds.registry import KINDS
+from runs.engine.kinds.registry import AGENT_KINDS
 from runs.models import Agent, PromptTemplate
-from runs.services.own_prompt import fields_of, instructions_in, prompt_with
-from runs.services.save_agent import ToolUse, save_agent
+from runs.services.agents.save import ToolAssignment, save_agent
+from runs.services.spec.inline_prompt import (
+    build_prompt_with_instructions,
+    extract_instructions,
+    get_prompt_fields,
+)
 from tests.make import make_agent, make_prompt, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +22,9 @@ def test_tools_are_added_changed_and_taken_away():
     agent = make_agent(ann, tools=(kept, gone))
 
     save_agent(
-        agent, uses=[ToolUse(new.pk, "ask"), ToolUse(kept.pk, "deny")], instructions=""
+        agent,
+        uses=[ToolAssignment(new.pk, "ask"), ToolAssignment(kept.pk, "deny")],
+        instructions="",
     )
 
     found = [(use.tool, use.policy) for use in agent.uses.all()]
@@ -47,7 +53,7 @@ def test_a_chosen_template_is_never_written_to():
 def test_nothing_is_saved_where_a_part_fails():
     agent, tool = make_agent(name="before"), make_tool()
     agent.name = "after"
-    no_policy = ToolUse(tool.pk, None)  # type: ignore[arg-type]  # to break it
+    no_policy = ToolAssignment(tool.pk, None)  # type: ignore[arg-type]  # to break it
 
     with pytest.raises(IntegrityError):
         save_agent(agent, uses=[no_policy], instructions="x")
@@ -56,23 +62,25 @@ def test_nothing_is_saved_where_a_part_fails():
     assert not PromptTemplate.objects.exists()
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("kind", list(AGENT_KINDS))
 def test_instructions_come_back_as_they_were_written(kind):
-    spec = prompt_with(KINDS[kind], "Answer in rhymes.\nAlways.")
-    row = PromptTemplate(kind=kind, **fields_of(spec))
+    spec = build_prompt_with_instructions(
+        AGENT_KINDS[kind], "Answer in rhymes.\nAlways."
+    )
+    row = PromptTemplate(kind=kind, **get_prompt_fields(spec))
 
-    assert instructions_in(row) == "Answer in rhymes.\nAlways."
+    assert extract_instructions(row) == "Answer in rhymes.\nAlways."
 
 
-@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.parametrize("kind", list(AGENT_KINDS))
 def test_the_format_of_a_text_kind_is_kept(kind):
-    own = KINDS[kind].prompt
+    own = AGENT_KINDS[kind].prompt
 
-    spec = prompt_with(KINDS[kind], "Be kind.")
+    spec = build_prompt_with_instructions(AGENT_KINDS[kind], "Be kind.")
 
-    assert prompt_with(KINDS[kind], "") == own
-    if not KINDS[kind].needs_functions:
+    assert build_prompt_with_instructions(AGENT_KINDS[kind], "") == own
+    if not AGENT_KINDS[kind].needs_functions:
         assert all(
-            text in "".join(str(part) for part in fields_of(spec).values())
+            text in "".join(str(part) for part in get_prompt_fields(spec).values())
             for text in ("Be kind.",)
         )

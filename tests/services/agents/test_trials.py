@@ -3,10 +3,14 @@
 import pytest
 
 from runs.models import Conversation, Provider, Run
+from runs.services.agents.publish import publish_agent
+from runs.services.agents.save import save_agent
+from runs.services.agents.trials import (
+    TrialVariant,
+    start_comparison,
+    start_test_chat_run,
+)
 from runs.services.errors import InputsRefused
-from runs.services.publish_agent import publish_agent
-from runs.services.save_agent import save_agent
-from runs.services.start_test import Contender, start_side_by_side, start_test_turn
 from tests.make import make_agent, make_provider
 
 pytestmark = pytest.mark.django_db
@@ -16,9 +20,9 @@ def test_a_chat_runs_the_draft_as_a_test():
     agent = make_agent()
     publish_agent(agent, by=agent.owner)
 
-    first = start_test_turn(agent, by=agent.owner, inputs={"input": "a"}, talk=None)
+    first = start_test_chat_run(agent, by=agent.owner, inputs={"input": "a"}, talk=None)
     talk = first.conversation
-    start_test_turn(agent, by=agent.owner, inputs={"input": "b"}, talk=talk)
+    start_test_chat_run(agent, by=agent.owner, inputs={"input": "b"}, talk=talk)
 
     assert talk.is_test
     assert talk.runs.count() == 2
@@ -30,7 +34,7 @@ def test_a_turn_that_is_refused_leaves_no_empty_chat():
     agent = make_agent()
 
     with pytest.raises(InputsRefused):
-        start_test_turn(agent, by=agent.owner, inputs={"input": " "}, talk=None)
+        start_test_chat_run(agent, by=agent.owner, inputs={"input": " "}, talk=None)
     assert not Conversation.objects.exists()
 
 
@@ -40,14 +44,14 @@ def test_versions_and_models_run_side_by_side():
     save_agent(agent, uses=[], instructions="Newer.")
     other = make_provider(agent.owner)
 
-    runs = start_side_by_side(
+    runs = start_comparison(
         agent,
         by=agent.owner,
         inputs={"input": "x"},
         contenders=[
-            Contender(),
-            Contender(version),
-            Contender(version, other, "model-z"),
+            TrialVariant(),
+            TrialVariant(version),
+            TrialVariant(version, other, "model-z"),
         ],
     )
 
@@ -63,11 +67,11 @@ def test_each_gets_the_inputs_its_prompt_asks_for():
     version = publish_agent(agent, by=agent.owner)
     save_agent(agent, uses=[], instructions="In {city}.")
 
-    draft, old = start_side_by_side(
+    draft, old = start_comparison(
         agent,
         by=agent.owner,
         inputs={"input": "x", "city": "Oslo"},
-        contenders=[Contender(), Contender(version)],
+        contenders=[TrialVariant(), TrialVariant(version)],
     )
 
     assert draft.inputs == {"input": "x", "city": "Oslo"}
@@ -80,10 +84,10 @@ def test_all_of_them_start_or_none():
     save_agent(agent, uses=[], instructions="In {city}.")
 
     with pytest.raises(InputsRefused):
-        start_side_by_side(
+        start_comparison(
             agent,
             by=agent.owner,
             inputs={"input": "x"},
-            contenders=[Contender(version), Contender()],
+            contenders=[TrialVariant(version), TrialVariant()],
         )
     assert not Run.objects.exists()

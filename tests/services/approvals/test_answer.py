@@ -9,21 +9,25 @@ import pytest
 from django.contrib.auth.models import Group
 
 from runs.models import AgentStep, Decision, Run
-from runs.services.answer_decision import approve_step, reject_step, settle_outcome
-from runs.services.approvals import NOT_WHAT_WAS_APPROVED
-from runs.services.check_invariants import check_invariants
+from runs.services.approvals.answer import (
+    approve_step,
+    reject_step,
+    revoke_allowance,
+    settle_outcome,
+)
+from runs.services.approvals.granted import APPROVED_CALL_CHANGED
 from runs.services.errors import (
     AlreadyDecided,
     ArgumentsRefused,
     NotAllowed,
-    NotShown,
+    ShownCallChanged,
 )
-from runs.services.revoke_allowance import revoke_allowance
+from runs.services.health.invariants import check_invariants
 from tests.fakes.model_server import model_server
 from tests.make import make_decision, make_run, make_step, make_user
-from tests.services import functions
-from tests.services.run_parts import agent_on, ask_before, call, calls, executed, go_on
 from tests.threads import at_once
+from tests.worker import functions
+from tests.worker.run_parts import agent_on, ask_before, call, calls, executed, go_on
 from tools.audit.entry import AuditEntry
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,7 +48,7 @@ def test_nothing_runs_before_the_yes():
     assert (run.status, functions.mails) == ("awaiting_approval", [])
     assert run.lease_until is None
     shown = run.steps.get().decisions.get().shown
-    target = "Python function tests.services.functions:send_mail"
+    target = "Python function tests.worker.functions:send_mail"
     assert shown == {
         "tool": "send_mail",
         "tool_input": {"to": "ann"},
@@ -153,7 +157,7 @@ def test_failing_the_run_closes_its_other_steps():
     settle_outcome(decision, by=run.owner, answer="fail")
     statuses = list(run.steps.values_list("status", flat=True))
     other.refresh_from_db()
-    assert statuses == ["unknown", "cancelled", "cancelled"]
+    assert statuses == ["unknown", "canceled", "canceled"]
     assert other.answer == "withdrawn"
     planned.refresh_from_db()
     run.refresh_from_db()
@@ -191,8 +195,12 @@ def test_the_model_is_told_what_really_ran():
     [
         pytest.param({}, "'to' is a required property", id="missing"),
         pytest.param({"to": 3}, "to: 3 is not of type 'string'", id="wrong type"),
-        pytest.param({"to": "b", "cc": "c"}, "cc: The tool has no such", id="unknown"),
-        pytest.param("bob", "Write one JSON object.", id="no object"),
+        pytest.param(
+            {"to": "b", "cc": "c"},
+            "cc: The tool does not have this argument",
+            id="unknown",
+        ),
+        pytest.param("bob", "Enter a JSON object.", id="no object"),
     ],
 )
 def test_changed_arguments_must_fit_the_tool(edited, said):
@@ -209,7 +217,7 @@ def test_only_what_was_shown_can_be_approved():
     run = make_run(status="awaiting_approval")
     decision = make_decision(make_step(run, status="awaiting_approval"))
 
-    with pytest.raises(NotShown):
+    with pytest.raises(ShownCallChanged):
         approve_step(decision, by=run.owner, shown="another digest")
 
 
@@ -222,7 +230,7 @@ def test_a_call_that_was_changed_after_the_yes_is_not_run():
         go_on(run)
 
     assert functions.mails == []
-    assert run.steps.get().observation == NOT_WHAT_WAS_APPROVED
+    assert run.steps.get().observation == APPROVED_CALL_CHANGED
 
 
 def test_a_planned_call_without_a_yes_asks():
@@ -291,6 +299,25 @@ def test_a_yes_for_the_whole_run_covers_calls_now_and_later():
     assert (last.answer, last.by, last.reason) == ("approved", run.owner, "all fine")
     assert last.allowance == run.allowances.get()
     assert list(check_invariants()) == []
+
+
+def test_decisions_by_an_allowance_keep_the_group_of_approvers():
+    billing = Group.objects.create(name="billing")
+    mara = make_user("mara")
+    mara.groups.add(billing)
+    script = [call("send_mail", to="a"), call("send_mail", to="b"), "Sent."]
+    with model_server(script=script) as server:
+        agent = agent_on(server, "send_mail")
+        ask_before(agent, "send_mail")
+        agent.uses.get().tool.__class__.objects.update(approvers=billing)
+        run = executed(agent)
+        approve_step(run.steps.get().decisions.get(), by=mara, alike=True)
+        go_on(run)
+
+    later = run.steps.last().decisions.get()
+    assert (later.allowance, later.by) == (run.allowances.get(), mara)
+    assert later.approvers == billing
+    assert later not in Decision.objects.answerable_by(run.owner)
 
 
 def test_a_yes_that_was_taken_back_asks_again():

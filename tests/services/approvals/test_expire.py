@@ -3,15 +3,15 @@
 import pytest
 
 from runs.models import Decision
-from runs.services.answer_decision import approve_step
-from runs.services.check_invariants import check_invariants
-from runs.services.expire_questions import EXPIRED, expire_questions
-from runs.services.resume_run import resume_run
-from runs.services.sweep import sweep
+from runs.services.approvals.answer import approve_step
+from runs.services.approvals.expire import EXPIRED_OBSERVATION, expire_approvals
+from runs.services.health.invariants import check_invariants
+from runs.services.runs.resume import resume_run
+from runs.worker.sweep import sweep
 from tests.fakes.model_server import model_server
 from tests.make import make_decision, make_run, make_step
-from tests.services import functions
-from tests.services.run_parts import agent_on, ask_before, call, executed, go_on
+from tests.worker import functions
+from tests.worker.run_parts import agent_on, ask_before, call, executed, go_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -47,14 +47,14 @@ def test_the_call_is_rejected_and_the_model_told():
     with model_server(script=[call("send_mail", to="a"), "Fine."]) as server:
         run, question = asking(server)
         Decision.objects.update(expires_at=LONG_AGO)
-        assert expire_questions() == 1
-        assert expire_questions() == 0
+        assert expire_approvals() == 1
+        assert expire_approvals() == 0
         go_on(run)
 
     question.refresh_from_db()
     assert (question.answer, question.by) == ("expired", None)
     assert (run.status, functions.mails) == ("succeeded", [])
-    assert EXPIRED in server.requests[-1].raw.decode()
+    assert EXPIRED_OBSERVATION in server.requests[-1].raw.decode()
 
 
 def test_the_run_stops_where_it_was_said_and_asks_again_when_resumed():
@@ -63,7 +63,7 @@ def test_the_run_stops_where_it_was_said_and_asks_again_when_resumed():
         Decision.objects.update(expires_at=LONG_AGO)
         sweep(free=0)
         run.refresh_from_db()
-        assert (run.status, run.stop_reason) == ("stopped", "expired")
+        assert (run.status, run.stop_reason) == ("limit_reached", "expired")
         assert list(check_invariants()) == []
 
         resume_run(run, by=run.owner)
@@ -77,7 +77,7 @@ def test_a_question_with_time_left_stays_open():
     step = make_step(make_run(status="awaiting_approval"), status="awaiting_approval")
     make_decision(step, expires_at=FAR_OFF)
 
-    assert expire_questions() == 0
+    assert expire_approvals() == 0
 
 
 def test_an_answer_comes_before_the_expiry():
@@ -87,6 +87,6 @@ def test_an_answer_comes_before_the_expiry():
     )
     approve_step(question, by=run.owner)
 
-    assert expire_questions() == 0
+    assert expire_approvals() == 0
     question.refresh_from_db()
     assert question.answer == "approved"

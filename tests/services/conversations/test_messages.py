@@ -3,15 +3,15 @@
 import pytest
 
 from runs.models import Conversation, ProviderModel
-from runs.services.choose_turns import choose_turns
 from runs.services.errors import NotAllowed
-from runs.services.freeze_agent import freeze_agent
-from runs.services.rebuild_prompt import rebuild_prompt
-from runs.services.resume_run import resume_run
-from runs.services.start_run import start_run
+from runs.services.runs.rebuild_prompt import rebuild_prompt
+from runs.services.runs.resume import resume_run
+from runs.services.runs.select_turns import select_turns
+from runs.services.runs.start import start_run
+from runs.services.spec.freeze import freeze_agent
 from tests.fakes.model_server import model_server
 from tests.make import make_agent, make_prompt, make_run, make_user
-from tests.services.run_parts import agent_on, executed, go_on
+from tests.worker.run_parts import agent_on, executed, go_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -66,7 +66,7 @@ def test_the_model_is_told_the_earlier_turns():
         ("assistant", "Ann."),
         ("user", "Where?"),
     ]
-    assert rebuild_prompt(second.calls.get()).agrees
+    assert rebuild_prompt(second.calls.get()).matches_digest
 
 
 def test_a_text_prompt_gets_them_as_chat_history():
@@ -94,7 +94,7 @@ def test_a_stopped_turn_has_no_answer_and_a_failed_one_is_no_turn():
         last = next_in(failed, "And now?")
 
     assert [run.status for run in (stopped, failed, last)] == [
-        "stopped",
+        "limit_reached",
         "failed",
         "succeeded",
     ]
@@ -114,7 +114,7 @@ def test_a_turn_that_is_resumed_later_changes_no_prompt_that_was_sent():
         go_on(stopped)
 
     assert stopped.output == "Late answer."
-    assert rebuild_prompt(later.calls.get()).agrees
+    assert rebuild_prompt(later.calls.get()).matches_digest
 
 
 def test_the_oldest_turns_go_first_where_all_do_not_fit():
@@ -123,7 +123,7 @@ def test_the_oldest_turns_go_first_where_all_do_not_fit():
         run.output = "x" * size
         run.save()
 
-    assert choose_turns(freeze_agent(talk.agent), talk) == [runs[1].pk, runs[2].pk]
+    assert select_turns(freeze_agent(talk.agent), talk) == [runs[1].pk, runs[2].pk]
 
 
 @pytest.mark.parametrize("known_by", ["the agent", "the provider"])
@@ -137,13 +137,13 @@ def test_a_small_context_leaves_less_room(known_by):
     runs[0].output = "x" * 4_000
     runs[0].save()
 
-    assert choose_turns(freeze_agent(talk.agent), talk) == [runs[1].pk]
+    assert select_turns(freeze_agent(talk.agent), talk) == [runs[1].pk]
 
 
-def test_runs_that_are_not_over_or_cancelled_are_no_turns():
-    talk, runs = in_conversation("running", "queued", "cancelled", "stopped")
+def test_runs_that_are_not_over_or_canceled_are_no_turns():
+    talk, runs = in_conversation("running", "queued", "canceled", "limit_reached")
 
-    assert choose_turns(freeze_agent(talk.agent), talk) == [runs[-1].pk]
+    assert select_turns(freeze_agent(talk.agent), talk) == [runs[-1].pk]
 
 
 def test_somebody_elses_conversation_is_refused():

@@ -8,21 +8,21 @@ from django.utils import timezone
 
 from runs.engine.types import ModelSettings, PromptMessage, PromptSpec, ToolCall
 from runs.models import Conversation, Run
-from runs.services.answer_decision import approve_step
-from runs.services.check_invariants import check_invariants
+from runs.services.approvals.answer import approve_step
 from runs.services.errors import CannotFork, InputsRefused, NotAllowed, SpecRefused
-from runs.services.fork_edits import ForkEdits
-from runs.services.fork_point import end_row, fork_point
-from runs.services.fork_run import fork_run
-from runs.services.freeze_agent import spec_of
-from runs.services.rebuild_prompt import rebuild_prompt
-from runs.services.resume_run import resume_run
-from runs.services.start_run import start_run
-from runs.services.turns_of_talk import turns_of_talk
+from runs.services.forks.edits import ForkEdits
+from runs.services.forks.fork import fork_run
+from runs.services.forks.point import get_end_row, load_fork_point
+from runs.services.health.invariants import check_invariants
+from runs.services.runs.conversation_runs import get_conversation_turns
+from runs.services.runs.rebuild_prompt import rebuild_prompt
+from runs.services.runs.resume import resume_run
+from runs.services.runs.start import start_run
+from runs.store.specs import load_spec
 from tests.fakes.model_server import model_server
 from tests.make import make_agent, make_call, make_run, make_step, make_user
-from tests.services import functions
-from tests.services.run_parts import (
+from tests.worker import functions
+from tests.worker.run_parts import (
     FAULTS,
     agent_on,
     ask_before,
@@ -39,7 +39,9 @@ THREE = [call("add", a=1, b=2), call("add", a=3, b=3), "It is 6."]
 
 
 def forked(run: Run, row: int, **edits) -> Run:
-    return fork_run(fork_point(run, row), by=run.agent.owner, edits=ForkEdits(**edits))
+    return fork_run(
+        load_fork_point(run, row), by=run.agent.owner, edits=ForkEdits(**edits)
+    )
 
 
 def sent(server, number: int = -1) -> str:
@@ -49,7 +51,9 @@ def sent(server, number: int = -1) -> str:
 
 def agreeing(run: Run) -> list[bool]:
     """Return, for each model call, whether its rebuilt prompt is what was sent."""
-    return [getattr(rebuild_prompt(one), "agrees", False) for one in run.calls.all()]
+    return [
+        getattr(rebuild_prompt(one), "matches_digest", False) for one in run.calls.all()
+    ]
 
 
 def test_an_edited_observation_reaches_the_model_and_earlier_steps_cost_nothing():
@@ -126,7 +130,7 @@ def test_a_fork_of_a_fork_keeps_what_each_call_was_sent():
 def test_another_model_answers_with_its_own_parameters():
     with model_server(script=[*THREE, "Hi."]) as server:
         parent = executed(agent_on(server, "add"))
-        old = spec_of(parent.spec).model
+        old = load_spec(parent.spec).model
         model = ModelSettings(
             **{**old.model_dump(), "model": "other", "parameters": {"seed": 7}}
         )
@@ -139,7 +143,7 @@ def test_another_model_answers_with_its_own_parameters():
 def test_a_tool_that_is_taken_away_keeps_its_earlier_results():
     with model_server(script=[*THREE, "Done."]) as server:
         parent = executed(agent_on(server, "add", "echo_back"))
-        tools = tuple(t for t in spec_of(parent.spec).tools if t.name != "add")
+        tools = tuple(t for t in load_spec(parent.spec).tools if t.name != "add")
         fork = go_on(forked(parent, 5, tools=tools))
 
         assert "There is no tool" not in sent(server)
@@ -208,7 +212,7 @@ def test_a_call_that_asks_asks_again_in_the_fork():
         parent = executed(agent)
         tools = tuple(
             tool.model_copy(update={"asks": True})
-            for tool in spec_of(parent.spec).tools
+            for tool in load_spec(parent.spec).tools
         )
         fork = go_on(forked(parent, 2, calls_again=True, tools=tools))
 
@@ -224,7 +228,7 @@ def test_a_fork_cannot_allow_what_always_asks():
         Tool.objects.filter(name="send_mail").update(approval="always")
         tools = tuple(
             tool.model_copy(update={"asks": False})
-            for tool in spec_of(parent.spec).tools
+            for tool in load_spec(parent.spec).tools
         )
         with pytest.raises(SpecRefused) as refused:
             forked(parent, 1, tools=tools)
@@ -250,8 +254,8 @@ def test_a_run_that_failed_goes_on_after_its_last_step_with_another_model():
     with model_server(script=script, faults=FAULTS) as server:
         parent = executed(agent_on(server, "add"))
         assert parent.status == "failed"
-        model = spec_of(parent.spec).model.model_copy(update={"model": "other"})
-        fork = go_on(forked(parent, end_row(parent), model=model))
+        model = load_spec(parent.spec).model.model_copy(update={"model": "other"})
+        fork = go_on(forked(parent, get_end_row(parent), model=model))
 
     assert (fork.status, fork.output) == ("succeeded", "It is 3.")
     assert fork.model_calls == 1
@@ -264,7 +268,7 @@ def test_a_stopped_run_goes_on_with_other_limits_and_full_budgets():
         agent = agent_on(server, "add", executor={"budget": budget})
         parent = executed(agent)
         assert parent.stop_reason == "tokens"
-        fork = go_on(forked(parent, end_row(parent)))
+        fork = go_on(forked(parent, get_end_row(parent)))
 
     assert fork.stop_reason == "tokens"
     assert fork.model_calls == 1
@@ -281,8 +285,27 @@ def test_a_fork_after_a_resume_keeps_its_limits_and_prompts():
         fork = go_on(forked(parent, 5))
 
     assert fork.output == "Again."
-    assert spec_of(fork.spec).executor.max_iterations == 9
+    assert load_spec(fork.spec).executor.max_iterations == 9
     assert agreeing(fork) == [True, True, True]
+
+
+def test_a_fork_of_a_resumed_run_keeps_its_resumes():
+    limits = {"max_iterations": 1, "early_stopping_method": "generate"}
+    with model_server(script=[THREE[0], "3?", *THREE[1:], "Again."]) as server:
+        agent = agent_on(server, "add", executor=limits)
+        parent = executed(agent)
+        assert parent.status == "limit_reached"
+        resume_run(parent, by=agent.owner, limits={"max_iterations": 9})
+        parent = go_on(parent)
+        fork = go_on(forked(parent, 6))
+
+    resumes = [
+        list(run.resumes.values_list("at_index", "at_number", "by"))
+        for run in (parent, fork)
+    ]
+    assert resumes == [[(1, 2, agent.owner.pk)]] * 2
+    assert (fork.status, fork.output) == ("succeeded", "Again.")
+    assert agreeing(fork) == [True] * 4
 
 
 def test_a_fork_of_a_turn_knows_the_same_earlier_turns():
@@ -306,7 +329,7 @@ def test_a_fork_of_a_turn_knows_the_same_earlier_turns():
 
 def test_turns_are_seen_as_the_parent_saw_them():
     run = make_run(status="failed", started_at=timezone.now() - timedelta(hours=1))
-    fork = forked(run, end_row(run))
+    fork = forked(run, get_end_row(run))
 
     assert fork.turns_seen_at == run.started_at
 
@@ -327,7 +350,7 @@ def test_a_step_of_a_child_run_is_copied_without_the_child():
     step = make_step(run, elapsed=0.1)
     make_run(run.owner, parent_step=step, source="parent", status="succeeded")
     make_call(run, at_index=1)
-    fork = fork_run(fork_point(run, 3), by=run.agent.owner, edits=ForkEdits())
+    fork = fork_run(load_fork_point(run, 3), by=run.agent.owner, edits=ForkEdits())
 
     assert fork.steps.get().observation == "4"
     assert not Run.objects.filter(parent_step__run=fork).exists()
@@ -338,7 +361,7 @@ def test_refuses_a_row_that_is_not_there():
     make_step(run)
     for row in (0, 3, 99):
         with pytest.raises(CannotFork):
-            fork_point(run, row)
+            load_fork_point(run, row)
 
 
 @pytest.mark.parametrize(
@@ -368,7 +391,7 @@ def test_refuses_a_stranger_and_one_who_may_only_use_the_agent():
     agent = make_agent(ann, visibility="everyone")
     run = make_run(bob, agent=agent, status="succeeded")
     make_call(run)
-    point = fork_point(run, 1)
+    point = load_fork_point(run, 1)
 
     with pytest.raises(NotAllowed):
         fork_run(point, by=bob, edits=ForkEdits(reply_text="rm -rf"))
@@ -426,9 +449,11 @@ def test_other_inputs_count_from_the_fork_on_and_copies_keep_their_own():
 @pytest.mark.parametrize(
     ("inputs", "says"),
     [
-        pytest.param({"input": " "}, "it is empty", id="no question"),
-        pytest.param({"city": "Rome"}, "takes no input 'city'", id="no such variable"),
-        pytest.param({"input": "x" * 1_000_001}, "more than", id="too long"),
+        pytest.param({"input": " "}, "Enter a message", id="no question"),
+        pytest.param(
+            {"city": "Rome"}, 'does not have the input "city"', id="no such variable"
+        ),
+        pytest.param({"input": "x" * 1_000_001}, "at most", id="too long"),
     ],
 )
 def test_inputs_that_no_run_would_take_are_refused(inputs, says):
@@ -458,8 +483,8 @@ def test_a_fork_of_a_turn_goes_on_in_a_branch_of_the_conversation():
         assert "Other." in sent(server)
         assert "Two." not in sent(server)
     assert (branch.branch_of, branch.branch_at) == (talk, second.pk)
-    assert list(turns_of_talk(branch).order_by("pk")) == [first, fork, third]
-    assert list(turns_of_talk(talk).order_by("pk")) == [first, second]
+    assert list(get_conversation_turns(branch).order_by("pk")) == [first, fork, third]
+    assert list(get_conversation_turns(talk).order_by("pk")) == [first, second]
     again = forked(fork, 1).conversation
     assert (again.branch_of, again.branch_at) == (talk, second.pk)
 
@@ -472,7 +497,7 @@ def test_a_fork_of_somebody_elses_turn_stands_alone():
     run.save()
     admin = make_user(is_superuser=True)
 
-    alone = fork_run(fork_point(run, 1), by=admin, edits=ForkEdits())
+    alone = fork_run(load_fork_point(run, 1), by=admin, edits=ForkEdits())
 
     assert alone.conversation is None
     assert Conversation.objects.count() == 1

@@ -10,8 +10,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from runs.models import Decision, IdempotencyKey, Run, Schedule
-from runs.models.runs import OVER
-from runs.services.check_invariants import RULES, check_invariants
+from runs.models.runs import FINISHED_STATUSES
+from runs.services.health.invariants import RULES, check_invariants
 from tests.make import (
     make_agent,
     make_call,
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 def sound_run(**fields) -> Run:
     """Make a run with two calls, a step each, and no fault."""
-    if fields.get("status") == "cancelled":
+    if fields.get("status") == "canceled":
         fields["cancel_requested_at"] = timezone.now()
     run = make_run(cost="0.5", **fields)
     for _ in range(2):
@@ -41,7 +41,7 @@ def broken() -> set[str]:
     return {violation.rule for violation in check_invariants()}
 
 
-@pytest.mark.parametrize("status", [*OVER, "queued", "running"])
+@pytest.mark.parametrize("status", [*FINISHED_STATUSES, "queued", "running"])
 def test_a_sound_run_breaks_nothing(status):
     sound_run(status=status)
 
@@ -78,12 +78,12 @@ STEP_FAULTS = [
     ("steps_are_contiguous", {"index": 7}),
     ("answered_steps_have_an_outcome", {"elapsed": None}),
     ("answered_steps_have_an_outcome", {"status": "skipped", "observation": ""}),
-    ("answered_steps_have_an_outcome", {"status": "cancelled"}),
+    ("answered_steps_have_an_outcome", {"status": "canceled"}),
     ("runs_that_are_over_have_no_open_steps", {"status": "planned"}),
     ("runs_that_are_over_have_no_open_steps", {"status": "started"}),
     ("runs_that_are_over_have_no_open_steps", {"status": "awaiting_approval"}),
     ("started_steps_were_counted", {"status": "started", "attempts": 0}),
-    ("side_effects_run_again_only_when_told", {"effect": "side_effect", "attempts": 2}),
+    ("side_effects_repeat_only_on_retry", {"effect": "side_effect", "attempts": 2}),
     ("steps_belong_to_the_call_that_asked", {"round": 9}),
     ("seq_is_the_highest_number", {"changed_seq": 99}),
     ("seq_is_the_highest_number", {"changed_seq": 0}),
@@ -136,13 +136,13 @@ RUN_FAULTS = [
     ("seq_is_the_highest_number", "running", {"seq": 1}),
     ("usage_adds_up", "running", {"model_calls": 3}),
     ("usage_adds_up", "running", {"cost": "0.1"}),
-    ("parked_runs_ask_something", "awaiting_approval", {}),
-    ("parked_runs_ask_something", "awaiting_decision", {}),
+    ("awaiting_runs_have_an_open_decision", "awaiting_approval", {}),
+    ("awaiting_runs_have_an_open_decision", "awaiting_decision", {}),
     ("waiting_runs_wait_for_something", "waiting", {}),
-    ("ends_say_why", "failed", {"error_code": ""}),
-    ("ends_say_why", "failed", {"error_message": ""}),
-    ("ends_say_why", "succeeded", {"error_code": "x"}),
-    ("ends_say_why", "cancelled", {"cancel_requested_at": None}),
+    ("ended_runs_have_a_reason", "failed", {"error_code": ""}),
+    ("ended_runs_have_a_reason", "failed", {"error_message": ""}),
+    ("ended_runs_have_a_reason", "succeeded", {"error_code": "x"}),
+    ("ended_runs_have_a_reason", "canceled", {"cancel_requested_at": None}),
     (
         "ends_come_after_starts",
         "succeeded",
@@ -166,7 +166,7 @@ def test_a_fault_of_a_run_is_found(rule, status, fault):
     [
         pytest.param("queued", {"lease_until": timezone.now()}, id="lease"),
         pytest.param("running", {"lease_until": None}, id="no-lease"),
-        pytest.param("stopped", {"stop_reason": ""}, id="reason"),
+        pytest.param("limit_reached", {"stop_reason": ""}, id="reason"),
         pytest.param("succeeded", {"ended_at": None}, id="end"),
         pytest.param("queued", {"ended_at": timezone.now()}, id="no-end"),
     ],
@@ -197,7 +197,7 @@ def test_a_question_about_a_run_that_does_not_wait_is_found():
     run = sound_run(status="queued")
     make_decision(run.steps.first())
 
-    assert broken() == {"open_questions_are_of_parked_runs"}
+    assert broken() == {"open_decisions_belong_to_awaiting_runs"}
 
 
 @pytest.mark.parametrize(
@@ -213,8 +213,8 @@ def test_an_answer_without_a_time_is_found(fault):
 
 
 def test_an_orphan_is_found():
-    parent = sound_run(status="cancelled")
-    step = make_step(parent, status="cancelled", attempts=1)
+    parent = sound_run(status="canceled")
+    step = make_step(parent, status="canceled", attempts=1)
     child = make_run(parent.owner, parent_step=step, source="parent")
 
     assert broken() == {"children_end_with_their_parents"}
@@ -269,14 +269,14 @@ def test_a_last_run_of_another_schedule_is_found():
 
 def test_every_rule_but_the_databases_own_has_been_seen_to_break():
     seen = {rule for rule, *_ in [*STEP_FAULTS, *CALL_FAULTS, *RUN_FAULTS]} | {
-        "open_questions_are_of_parked_runs",
+        "open_decisions_belong_to_awaiting_runs",
         "answers_have_a_time",
         "children_belong_to_their_steps",
         "children_end_with_their_parents",
         "runs_fit_their_agents",
         "runs_fit_their_schedules",
         "leases_are_of_running_runs_only",
-        "deliveries_tell_what_happened",
+        "deliveries_match_their_runs",
     }
 
     assert {rule.__name__ for rule in RULES} == seen
@@ -365,8 +365,8 @@ def test_what_an_ended_child_used_must_be_counted_by_its_parent():
 
 def test_deliveries_that_tell_what_happened_break_nothing():
     run = sound_run(status="failed")
-    make_delivery(run=run, status="delivered", answered=204, attempts=1)
-    make_delivery(status="failed", error="No answer within 10 s.", attempts=7)
+    make_delivery(run=run, status="delivered", response_status=204, attempts=1)
+    make_delivery(status="failed", error="No response within 10 s.", attempts=7)
     make_delivery()
 
     assert broken() == set()
@@ -375,15 +375,15 @@ def test_deliveries_that_tell_what_happened_break_nothing():
 @pytest.mark.parametrize(
     "fields",
     [
-        pytest.param({"answered": 500, "attempts": 1}, id="refused"),
-        pytest.param({"answered": 200, "attempts": 0}, id="never-sent"),
+        pytest.param({"response_status": 500, "attempts": 1}, id="refused"),
+        pytest.param({"response_status": 200, "attempts": 0}, id="never-sent"),
         pytest.param({"attempts": 1}, id="no-answer"),
     ],
 )
 def test_a_delivery_that_nobody_took_is_found(fields):
     make_delivery(status="delivered", **fields)
 
-    assert broken() == {"deliveries_tell_what_happened"}
+    assert broken() == {"deliveries_match_their_runs"}
 
 
 def test_a_delivery_of_a_test_or_of_what_is_still_to_come_is_found():
@@ -392,7 +392,7 @@ def test_a_delivery_of_a_test_or_of_what_is_still_to_come_is_found():
         (sound_run(status="failed"), 1),
     ):
         delivery = make_delivery(run=run, seq=run.seq + more)
-        assert broken() == {"deliveries_tell_what_happened"}
+        assert broken() == {"deliveries_match_their_runs"}
         delivery.delete()
 
 
@@ -402,4 +402,4 @@ def test_a_child_that_needs_somebody_may_be_told_but_not_its_end():
     assert broken() == set()
 
     make_delivery(run=child, event="run.failed")
-    assert broken() == {"deliveries_tell_what_happened"}
+    assert broken() == {"deliveries_match_their_runs"}

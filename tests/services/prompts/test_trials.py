@@ -1,12 +1,12 @@
-"""Prompts tried alone: a background run of a bare agent for each column."""
+"""Prompts of the playground: one run of a bare agent for each column."""
 
 import pytest
 
 from runs.engine.types import PromptMessage
 from runs.models import Agent, Run
+from runs.services.agentfile.export import export_agentfile
 from runs.services.errors import InputsRefused, SpecRefused
-from runs.services.export_agentfile import export_agentfile
-from runs.services.try_prompts import PromptTry, try_prompts
+from runs.services.prompts.trials import PromptTrial, start_prompt_trials
 from tests.make import make_agent, make_provider, make_user
 
 pytestmark = pytest.mark.django_db
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 def column(provider, *texts, **fields):
     messages = tuple(PromptMessage(role="user", template=text) for text in texts)
-    return PromptTry(messages, provider, "model-a", **fields)
+    return PromptTrial(messages, provider, "model-a", **fields)
 
 
 def test_each_column_is_a_test_run_of_one_round_with_an_end():
@@ -22,7 +22,7 @@ def test_each_column_is_a_test_run_of_one_round_with_an_end():
     provider = make_provider(ann)
     tries = [column(provider, "A {x}"), column(provider, "B {input}")]
 
-    one, two = try_prompts(tries, by=ann, inputs={"x": "1", "input": "2"})
+    one, two = start_prompt_trials(tries, by=ann, inputs={"x": "1", "input": "2"})
 
     assert (one.is_test, one.status, one.source) == (True, "queued", "page")
     assert (one.inputs, two.inputs) == ({"x": "1"}, {"input": "2"})
@@ -37,7 +37,7 @@ def test_a_person_has_one_bare_agent_that_nothing_lists():
     mine = make_agent(ann)
 
     for _ in range(2):
-        try_prompts([column(make_provider(ann), "A")], by=ann, inputs={})
+        start_prompt_trials([column(make_provider(ann), "A")], by=ann, inputs={})
 
     bare = Agent.objects.get(is_playground=True)
     assert bare.owner == ann
@@ -58,5 +58,5 @@ def test_all_start_or_none(texts, refusal):
     tries = [column(provider, "Fine."), column(provider, *texts)]
 
     with pytest.raises(refusal):
-        try_prompts(tries, by=ann, inputs={})
+        start_prompt_trials(tries, by=ann, inputs={})
     assert not Run.objects.exists()

@@ -7,8 +7,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from runs.llm.registry import KINDS
-from runs.services.find_servers import USUAL, Place, find_servers
+from runs.llm.registry import PROVIDER_KINDS
+from runs.services.providers.discover import (
+    DEFAULT_CANDIDATES,
+    ServerCandidate,
+    discover_local_servers,
+)
 from tests.fakes.model_server import model_server
 
 
@@ -42,8 +46,11 @@ def port() -> Iterator[int]:
 def test_finds_what_answers_and_leaves_out_what_does_not(port):
     here = f"http://127.0.0.1:{port}/v1"
 
-    found = find_servers(
-        [Place("Here", "openai", here), Place("Gone", "openai", "http://127.0.0.1:9/")]
+    found = discover_local_servers(
+        [
+            ServerCandidate("Here", "openai", here),
+            ServerCandidate("Gone", "openai", "http://127.0.0.1:9/"),
+        ]
     )
 
     assert [(s.name, s.base_url, s.models) for s in found] == [
@@ -52,17 +59,24 @@ def test_finds_what_answers_and_leaves_out_what_does_not(port):
 
 
 def test_leaves_out_a_server_of_another_kind(port):
-    assert find_servers([Place("Web", "openai", f"http://127.0.0.1:{port}/web")]) == []
+    assert (
+        discover_local_servers(
+            [ServerCandidate("Web", "openai", f"http://127.0.0.1:{port}/web")]
+        )
+        == []
+    )
 
 
 def test_without_places_there_is_nothing():
-    assert find_servers([]) == []
+    assert discover_local_servers([]) == []
 
 
 def test_asks_ollama_in_its_own_language():
     with model_server() as server:
         server.models = ("llama3",)
-        found = find_servers([Place("Ollama", "ollama", f"{server.root}/api")])
+        found = discover_local_servers(
+            [ServerCandidate("Ollama", "ollama", f"{server.root}/api")]
+        )
 
     assert [(one.name, one.kind, one.models) for one in found] == [
         ("Ollama", "ollama", ("llama3",))
@@ -70,6 +84,9 @@ def test_asks_ollama_in_its_own_language():
 
 
 def test_looks_for_ollama_where_its_own_interface_is():
-    ollama = next(place for place in USUAL if place.name == "Ollama")
+    ollama = next(place for place in DEFAULT_CANDIDATES if place.name == "Ollama")
 
-    assert (ollama.kind, ollama.base_url) == ("ollama", KINDS["ollama"].base_url)
+    assert (ollama.kind, ollama.base_url) == (
+        "ollama",
+        PROVIDER_KINDS["ollama"].base_url,
+    )

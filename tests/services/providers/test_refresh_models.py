@@ -3,7 +3,7 @@
 import pytest
 
 from runs.llm.base import ModelCard
-from runs.services.refresh_models import refresh_models
+from runs.services.providers.refresh_models import refresh_models
 from tests.make import make_provider
 
 pytestmark = pytest.mark.django_db

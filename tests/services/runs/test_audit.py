@@ -2,11 +2,11 @@
 
 import pytest
 
-from runs.services.answer_decision import approve_step, reject_step, settle_outcome
-from runs.services.api_token import create_token, revoke_token
-from runs.services.cancel_run import cancel_run
-from runs.services.publish_agent import publish_agent
-from runs.services.resume_run import resume_run
+from runs.services.accounts.tokens import create_token, revoke_token
+from runs.services.agents.publish import publish_agent
+from runs.services.approvals.answer import approve_step, reject_step, settle_outcome
+from runs.services.runs.cancel import cancel_run
+from runs.services.runs.resume import resume_run
 from tests.make import (
     make_agent,
     make_decision,
@@ -68,7 +68,7 @@ def test_stopping_and_resuming_by_a_person_is_kept():
     run, over = make_run(status="queued"), make_run(status="failed")
 
     cancel_run(run, by=bob)
-    assert (newest("run").by, newest("run").action) == ("bob", "cancelled")
+    assert (newest("run").by, newest("run").action) == ("bob", "canceled")
     assert newest("run").thing_number == run.pk
 
     resume_run(over, by=bob, limits={"max_iterations": 40})

@@ -3,7 +3,7 @@
 import pytest
 
 from runs.models import Run
-from runs.services.cancel_run import cancel_run
+from runs.services.runs.cancel import cancel_run
 from tests.make import make_decision, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ def test_ends_a_run_that_no_worker_holds(status):
     run, person = make_run(status=status), make_user()
 
     assert cancel_run(run, by=person)
-    assert (run.status, run.cancelled_by) == ("cancelled", person)
+    assert (run.status, run.canceled_by) == ("canceled", person)
     assert run.ended_at is not None
 
 
@@ -32,10 +32,10 @@ def test_ends_a_run_whose_worker_is_gone():
     run = make_run(status="running", lease_until="2020-01-01T00:00:00Z")
 
     assert cancel_run(run)
-    assert run.status == "cancelled"
+    assert run.status == "canceled"
 
 
-@pytest.mark.parametrize("status", ["succeeded", "failed", "stopped", "cancelled"])
+@pytest.mark.parametrize("status", ["succeeded", "failed", "limit_reached", "canceled"])
 def test_refuses_a_finished_run(status):
     run = make_run(status=status)
     seq = run.seq
@@ -53,7 +53,7 @@ def test_closes_what_was_open():
     cancel_run(run)
     step.refresh_from_db()
     question.refresh_from_db()
-    assert step.status == "cancelled"
+    assert step.status == "canceled"
     assert question.answer == "withdrawn"
 
 
@@ -72,4 +72,4 @@ def test_goes_down_to_the_children():
     child = make_run(status="queued", parent_step=step)
 
     cancel_run(parent)
-    assert Run.objects.get(pk=child.pk).status == "cancelled"
+    assert Run.objects.get(pk=child.pk).status == "canceled"

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from runs.models import IdempotencyKey, Run
-from runs.services.start_once import AnotherBody, start_once
+from runs.services.runs.idempotency import IdempotencyKeyReused, start_run_once
 from tests.make import make_run, make_user
 from tests.threads import at_once
 
@@ -15,8 +15,8 @@ from tests.threads import at_once
 def test_starts_each_time_without_a_key():
     ann = make_user()
 
-    first = start_once(lambda: make_run(ann), user=ann, key=None, body_digest="a")
-    second = start_once(lambda: make_run(ann), user=ann, key=None, body_digest="a")
+    first = start_run_once(lambda: make_run(ann), user=ann, key=None, body_digest="a")
+    second = start_run_once(lambda: make_run(ann), user=ann, key=None, body_digest="a")
 
     assert first.is_new
     assert second.is_new
@@ -27,8 +27,8 @@ def test_starts_each_time_without_a_key():
 def test_gives_the_same_run_for_the_same_key():
     ann = make_user()
 
-    first = start_once(lambda: make_run(ann), user=ann, key="k", body_digest="a")
-    second = start_once(lambda: make_run(ann), user=ann, key="k", body_digest="a")
+    first = start_run_once(lambda: make_run(ann), user=ann, key="k", body_digest="a")
+    second = start_run_once(lambda: make_run(ann), user=ann, key="k", body_digest="a")
 
     assert (second.run, second.is_new) == (first.run, False)
     assert Run.objects.count() == 1
@@ -37,10 +37,10 @@ def test_gives_the_same_run_for_the_same_key():
 @pytest.mark.django_db
 def test_refuses_another_body_under_the_key():
     ann = make_user()
-    start_once(lambda: make_run(ann), user=ann, key="k", body_digest="a")
+    start_run_once(lambda: make_run(ann), user=ann, key="k", body_digest="a")
 
-    with pytest.raises(AnotherBody):
-        start_once(lambda: make_run(ann), user=ann, key="k", body_digest="b")
+    with pytest.raises(IdempotencyKeyReused):
+        start_run_once(lambda: make_run(ann), user=ann, key="k", body_digest="b")
 
     assert Run.objects.count() == 1
 
@@ -50,7 +50,7 @@ def test_a_key_is_each_users_own():
     ann, bob = make_user(), make_user()
 
     for user in (ann, bob):
-        start_once(
+        start_run_once(
             lambda user=user: make_run(user), user=user, key="k", body_digest="a"
         )
 
@@ -65,9 +65,11 @@ def test_a_refused_start_leaves_the_key_free():
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError):
-        start_once(refuse, user=ann, key="k", body_digest="a")
+        start_run_once(refuse, user=ann, key="k", body_digest="a")
 
-    assert start_once(lambda: make_run(ann), user=ann, key="k", body_digest="b").is_new
+    assert start_run_once(
+        lambda: make_run(ann), user=ann, key="k", body_digest="b"
+    ).is_new
 
 
 @pytest.mark.django_db(transaction=True)
@@ -84,7 +86,7 @@ def test_two_at_the_same_time_make_one_run():
         return make_run(ann, agent=agent_of)
 
     def ask():
-        started.append(start_once(start, user=ann, key="k", body_digest="a"))
+        started.append(start_run_once(start, user=ann, key="k", body_digest="a"))
 
     at_once(ask, ask)
 

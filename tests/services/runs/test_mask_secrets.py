@@ -2,8 +2,8 @@
 
 import pytest
 
-from runs.services.mask_secrets import Mask
-from runs.services.redact import HIDDEN
+from runs.services.runs.mask_secrets import SecretMask
+from runs.store.sanitizer import HIDDEN
 from tests.make import make_provider, make_run, make_user
 from tools.models import Credential
 from tools.secrets import seal
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def mask():
     """The mask of a run whose owner has an address."""
-    return Mask(make_run(make_user(email="ann@example.com")))
+    return SecretMask(make_run(make_user(email="ann@example.com")))
 
 
 SECRETS = [
@@ -81,7 +81,7 @@ def test_hides_every_secret_the_site_knows():
     Credential.objects.create(
         owner=owner, name="c", kind="bearer", sealed=seal("credential-3")
     )
-    text = Mask(make_run()).text("provider-key-1 header-value-2 credential-3")
+    text = SecretMask(make_run()).text("provider-key-1 header-value-2 credential-3")
 
     assert text == " ".join([HIDDEN] * 3)
 
@@ -94,8 +94,8 @@ def test_hides_values_by_their_name_in_json(mask):
         "auth": {"Api-Key": HIDDEN, "token": HIDDEN},
         "list": [{"pin": 1}],
     }
-    assert HIDDEN in mask.either('{"session_token": "abc"}')
-    assert mask.either('{"a":1}') == '{"a":1}'
+    assert HIDDEN in mask.mask_text_or_json('{"session_token": "abc"}')
+    assert mask.mask_text_or_json('{"a":1}') == '{"a":1}'
 
 
 @pytest.mark.parametrize(

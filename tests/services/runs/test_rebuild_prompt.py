@@ -1,15 +1,13 @@
-"""Prompts told again from rows: each must be what a replay of the engine builds."""
+"""Prompts rebuilt by a replay: each must be exactly what was sent."""
 
 import pytest
 
-from runs.models import ModelCall
-from runs.services.rebuild_prompt import rebuild_prompt
-from runs.services.record import record_before
-from runs.services.replay import replay
-from runs.services.resume_run import resume_run
-from runs.services.retell import retell
+from runs.services.runs.rebuild_prompt import rebuild_prompt
+from runs.services.runs.resume import resume_run
+from tests.bench.big_run import make_big_run
 from tests.fakes.model_server import model_server
-from tests.services.run_parts import agent_on, call, calls, executed, go_on
+from tests.make import make_user
+from tests.worker.run_parts import agent_on, call, calls, executed, go_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,7 +35,7 @@ OUT_OF_ROUNDS = {"max_iterations": 2, "early_stopping_method": "generate"}
         pytest.param([*SUMS[:2], "3"], {"executor": OUT_OF_ROUNDS}, id="last word"),
     ],
 )
-def test_every_request_is_told_as_a_replay_builds_it(script, fields):
+def test_rebuilds_each_request_as_it_was_sent(script, fields):
     with model_server(script=script) as server:
         fields = {"executor": {"loop_guard": {"hint": 2, "stop": 9}}, **fields}
         run = executed(agent_on(server, "add", **fields))
@@ -45,53 +43,49 @@ def test_every_request_is_told_as_a_replay_builds_it(script, fields):
     rows = list(run.calls.all())
     assert len(rows) == len(script)
     for row in rows:
-        assert retell(row).request == replayed(row)
-        assert rebuild_prompt(row).agrees
+        assert rebuild_prompt(row).matches_digest
 
 
-def test_says_how_many_messages_the_round_before_had_sent():
+def test_counts_the_messages_the_previous_call_had_sent():
     with model_server(script=[*SUMS, "Done."]) as server:
         run = executed(agent_on(server, "add"))
 
-    known = [rebuild_prompt(row).known for row in run.calls.all()]
+    known = [rebuild_prompt(row).known_messages for row in run.calls.all()]
     assert known == [0, 2, 5, 8, 11]
 
 
-def test_a_reply_set_aside_by_a_resume_is_not_told():
+def test_ignores_a_reply_that_a_resume_discarded():
     with model_server(script=[*SUMS[:2], "3", SUMS[2], "Done."]) as server:
         run = executed(agent_on(server, "add", executor=OUT_OF_ROUNDS))
         resume_run(run, by=run.owner, limits={"max_iterations": 9})
         go_on(run)
 
     assert run.output == "Done."
-    for row in run.calls.filter(purpose="plan"):
-        assert retell(row).request == replayed(row)
+    assert all(rebuild_prompt(row).matches_digest for row in run.calls.all())
 
 
-def test_what_the_rows_alone_do_not_tell_is_decided_anew():
+def test_applies_the_limits_a_resume_changed():
     limits = {"max_iterations": 2, "loop_guard": {"hint": 2, "stop": 9}}
     with model_server(script=[*SUMS[:1] * 3, "Done."]) as server:
         run = executed(agent_on(server, "add", executor=limits))
         resume_run(run, by=run.owner, limits={"max_iterations": 9})
         go_on(run)
 
-    last = run.calls.last()  # the resume began to count equal rounds anew
-    assert retell(last).request != replayed(last)
-    assert rebuild_prompt(last).agrees
-    assert rebuild_prompt(last).request == replayed(last)
+    last = run.calls.last()  # the resume restarted the count of equal rounds
+    assert rebuild_prompt(last).matches_digest
 
 
-def test_tells_nothing_where_rows_are_gone():
+def test_returns_nothing_if_steps_are_missing():
     with model_server(script=[*SUMS[:2], "Done."]) as server:
         run = executed(agent_on(server, "add"))
     run.steps.filter(index=1).delete()
 
-    assert retell(run.calls.last()) is None
+    assert rebuild_prompt(run.calls.last()) is None
 
 
-def test_a_summary_is_left_to_the_replay():
-    assert retell(ModelCall(purpose="summary")) is None
+def test_reads_a_long_run_in_a_few_queries(django_assert_max_num_queries):
+    run = make_big_run(make_user(), steps=120)
+    call = run.calls.select_related("run__spec").get(number=60)
 
-
-def replayed(call: ModelCall):
-    return replay(call.run, record_before(call)).request
+    with django_assert_max_num_queries(3):
+        assert rebuild_prompt(call).matches_digest

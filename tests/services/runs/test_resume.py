@@ -4,13 +4,13 @@ import pytest
 
 from runs.models import Resume, Run
 from runs.services.errors import CannotResume
-from runs.services.resume_run import resume_run
+from runs.services.runs.resume import resume_run
 from tests.make import make_call, make_run, make_step
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("status", ["stopped", "failed"])
+@pytest.mark.parametrize("status", ["limit_reached", "failed"])
 def test_puts_the_run_back_into_the_queue_and_keeps_its_steps(status):
     run = make_run(status=status)
     make_call(run)
@@ -23,7 +23,7 @@ def test_puts_the_run_back_into_the_queue_and_keeps_its_steps(status):
     assert run.steps.count() == 1
 
 
-@pytest.mark.parametrize("status", ["succeeded", "cancelled", "running", "queued"])
+@pytest.mark.parametrize("status", ["succeeded", "canceled", "running", "queued"])
 def test_refuses_every_other_run(status):
     with pytest.raises(CannotResume):
         resume_run(make_run(status=status), by=None)
@@ -41,7 +41,7 @@ def test_refuses_every_other_run(status):
     ],
 )
 def test_refuses_a_limit_that_makes_no_sense(limits):
-    run = make_run(status="stopped", rounds=3)
+    run = make_run(status="limit_reached", rounds=3)
     with pytest.raises(CannotResume):
         resume_run(run, by=run.owner, limits=limits)
-    assert Run.objects.get(pk=run.pk).status == "stopped"
+    assert Run.objects.get(pk=run.pk).status == "limit_reached"

@@ -7,9 +7,9 @@ from django.utils import timezone
 
 from runs.models import RunShare
 from runs.services.errors import CannotShare
-from runs.services.share_run import (
-    MOST_LINKS,
-    live_shares,
+from runs.services.runs.share import (
+    MAX_LINKS,
+    get_active_shares,
     open_share,
     revoke_share,
     share_run,
@@ -25,7 +25,7 @@ def test_a_link_opens_its_run_and_is_counted():
     token = share_run(run, by=run.owner, hours=1)
 
     assert open_share(token) == run
-    assert RunShare.objects.get().seen == 1
+    assert RunShare.objects.get().open_count == 1
 
 
 def test_only_a_hash_of_the_link_is_stored():
@@ -48,7 +48,7 @@ def test_a_link_ends_with_its_time():
     RunShare.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
 
     assert open_share(token) is None
-    assert not live_shares(run)
+    assert not get_active_shares(run)
 
 
 def test_a_revoked_link_opens_nothing_and_is_revoked_once():
@@ -82,7 +82,7 @@ def test_refuses_a_time_that_is_none(hours):
 
 def test_refuses_more_links_than_anyone_needs():
     run = make_run()
-    for _ in range(MOST_LINKS):
+    for _ in range(MAX_LINKS):
         share_run(run, by=run.owner, hours=1)
 
     with pytest.raises(CannotShare):

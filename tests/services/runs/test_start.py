@@ -3,9 +3,9 @@
 import pytest
 
 from runs.models import Run
+from runs.services.agents.publish import publish_agent
 from runs.services.errors import InputsRefused, NotAllowed, SpecRefused
-from runs.services.publish_agent import publish_agent
-from runs.services.start_run import start_run
+from runs.services.runs.start import start_run
 from tests.make import make_agent, make_prompt, make_run, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
@@ -55,7 +55,7 @@ def test_refuses_an_archived_agent():
 
 
 def test_refuses_an_agent_that_is_somebody_elses():
-    with pytest.raises(NotAllowed, match="may not use"):
+    with pytest.raises(NotAllowed, match="You cannot use"):
         start_run(make_agent(), by=make_user(), inputs={"input": "Go."})
 
 

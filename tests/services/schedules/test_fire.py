@@ -8,11 +8,12 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs.models import Conversation, Run, Schedule
-from runs.services import start_due as subject
-from runs.services.archive_definition import archive_definition
-from runs.services.errors import NotPublished, OwnerAway, StillAtWork
-from runs.services.freeze_agent import freeze_agent, spec_row
-from runs.services.start_due import run_now, start_due
+from runs.services.agents.manage import archive_definition
+from runs.services.errors import NotPublished, OwnerDisabled, PreviousRunActive
+from runs.services.schedules import fire as subject
+from runs.services.schedules.fire import fire_due_schedules, run_schedule_now
+from runs.services.spec.freeze import freeze_agent
+from runs.store.specs import get_or_create_spec
 from tests.make import (
     make_agent,
     make_prompt,
@@ -45,7 +46,7 @@ def due_now(schedule: Schedule) -> None:
 def test_what_is_due_is_run_and_moves_to_its_next_time():
     schedule = make_due(cron="0 9 * * *")
 
-    assert start_due() == 1
+    assert fire_due_schedules() == 1
 
     run, moved = Run.objects.get(), again(schedule)
     assert (run.owner, run.agent) == (schedule.owner, schedule.agent)
@@ -63,23 +64,23 @@ def test_what_is_not_due_or_paused_stays():
     make_schedule()
     make_schedule(next_at=None)
 
-    assert start_due() == 0
+    assert fire_due_schedules() == 0
     assert not Run.objects.exists()
 
 
 def test_one_time_is_run_once():
     make_due()
 
-    assert [start_due(), start_due()] == [1, 0]
+    assert [fire_due_schedules(), fire_due_schedules()] == [1, 0]
     assert Run.objects.count() == 1
 
 
 def test_a_sweep_that_read_the_same_time_comes_too_late():
     schedule = make_due()
     read = Schedule.objects.select_related("agent", "owner").get(pk=schedule.pk)
-    start_due()
+    fire_due_schedules()
 
-    assert not subject.start_on_time(read, now=timezone.now())
+    assert not subject.fire_schedule(read, now=timezone.now())
     assert Run.objects.count() == 1
 
 
@@ -88,15 +89,15 @@ def test_what_was_changed_since_it_was_read_is_left_to_the_next_sweep():
     read = again(schedule)
     schedule.save()
 
-    assert not subject.start_on_time(read, now=timezone.now())
-    assert start_due() == 1
+    assert not subject.fire_schedule(read, now=timezone.now())
+    assert fire_due_schedules() == 1
 
 
 @pytest.mark.django_db(transaction=True)
 def test_sweeps_at_once_start_each_time_once():
     schedules = [make_due() for _ in range(12)]
 
-    at_once(start_due, start_due, start_due)
+    at_once(fire_due_schedules, fire_due_schedules, fire_due_schedules)
 
     started = Run.objects.values_list("schedule", flat=True)
     assert sorted(started) == sorted(one.pk for one in schedules)
@@ -116,23 +117,23 @@ def test_a_sweep_that_dies_before_its_commit_leaves_the_time_due(
 
     monkeypatch.setattr(subject, "start_run", die)
     with pytest.raises(Killed):
-        start_due()
+        fire_due_schedules()
     monkeypatch.undo()
 
     assert again(schedule).next_at == schedule.next_at
-    assert start_due() == 1
+    assert fire_due_schedules() == 1
 
 
 def test_times_missed_while_nothing_ran_are_made_up_for_by_one_run():
     due = datetime(2026, 1, 5, 3, 0, tzinfo=UTC)
     schedule = make_schedule(cron="0 * * * *", next_at=due, overlap="start")
 
-    subject.start_on_time(again(schedule), now=due + timedelta(hours=5, seconds=2))
+    subject.fire_schedule(again(schedule), now=due + timedelta(hours=5, seconds=2))
     assert Run.objects.count() == 1
     assert (again(schedule).last_at, again(schedule).missed) == (due, 5)
     assert again(schedule).next_at == due + timedelta(hours=6)
 
-    subject.start_on_time(again(schedule), now=due + timedelta(hours=6, seconds=2))
+    subject.fire_schedule(again(schedule), now=due + timedelta(hours=6, seconds=2))
     assert Run.objects.count() == 2
     assert again(schedule).missed == 0
 
@@ -141,14 +142,14 @@ def test_a_time_is_left_out_while_an_earlier_run_is_not_over():
     schedule = make_due()
     make_run(agent=schedule.agent, schedule=schedule, status="awaiting_approval")
 
-    assert start_due() == 1
+    assert fire_due_schedules() == 1
     assert Run.objects.count() == 1
     assert again(schedule).skipped == 1
     assert again(schedule).next_at > timezone.now()
 
     Run.objects.all().delete()
     due_now(schedule)
-    start_due()
+    fire_due_schedules()
     assert again(schedule).skipped == 0
     assert again(schedule).last_run == Run.objects.get()
 
@@ -156,7 +157,7 @@ def test_a_time_is_left_out_while_an_earlier_run_is_not_over():
 def test_a_run_is_started_beside_another_where_that_is_meant():
     schedule = make_due(overlap="start")
     make_run(agent=schedule.agent, schedule=schedule, status="running")
-    start_due()
+    fire_due_schedules()
 
     assert Run.objects.filter(schedule=schedule).count() == 2
 
@@ -166,7 +167,7 @@ def test_runs_of_other_schedules_are_not_in_the_way():
     other = make_schedule(agent=schedule.agent)
     make_run(agent=schedule.agent, schedule=other, status="running")
     make_run(agent=schedule.agent, status="running")
-    start_due()
+    fire_due_schedules()
 
     assert Run.objects.filter(schedule=schedule).count() == 1
 
@@ -197,25 +198,25 @@ def other_inputs(schedule: Schedule) -> None:
         agent.owner, messages=[{"role": "user", "template": "{input} in {city}"}]
     )
     agent.save()
-    make_version(agent, spec=spec_row(freeze_agent(agent)))
+    make_version(agent, spec=get_or_create_spec(freeze_agent(agent)))
 
 
 @pytest.mark.parametrize(
     ("happens", "told"),
     [
         (agent_archived, "The agent is archived"),
-        (provider_archived, "is archived. Take it out"),
-        (no_longer_shared, "You may not use the agent"),
-        (owner_away, "is switched off"),
+        (provider_archived, "is archived. Unarchive it"),
+        (no_longer_shared, "You cannot use the agent"),
+        (owner_away, "is disabled"),
         (not_published, "has no published version"),
-        (other_inputs, "The input 'city' is missing"),
+        (other_inputs, 'The input "city" is missing'),
     ],
 )
 def test_why_a_start_is_refused_stands_on_the_schedule(happens: Any, told: str):
     schedule, other = make_due(), make_due()
     happens(schedule)
 
-    assert start_due() == 2
+    assert fire_due_schedules() == 2
 
     refused = again(schedule)
     assert told in refused.problem
@@ -227,7 +228,7 @@ def test_why_a_start_is_refused_stands_on_the_schedule(happens: Any, told: str):
 
 def test_a_problem_is_over_when_a_run_could_be_started():
     schedule = make_due(problem="Old.", problem_at=timezone.now())
-    start_due()
+    fire_due_schedules()
 
     assert (again(schedule).problem, again(schedule).problem_at) == ("", None)
 
@@ -237,8 +238,8 @@ def test_a_flaw_of_ours_stops_neither_the_sweep_nor_the_schedule(
 ):
     broken, fine = make_due(inputs=["no object"]), make_due()
 
-    assert start_due() == 2
-    assert "log says why" in again(broken).problem
+    assert fire_due_schedules() == 2
+    assert "See the server log" in again(broken).problem
     assert again(broken).next_at > timezone.now()
     assert again(fine).last_run is not None
     assert "could not start a run" in caplog.text
@@ -246,7 +247,7 @@ def test_a_flaw_of_ours_stops_neither_the_sweep_nor_the_schedule(
 
 def test_what_has_no_next_time_is_paused_and_says_so():
     schedule = make_due(time_zone="Mars/Olympus")
-    start_due()
+    fire_due_schedules()
 
     assert again(schedule).next_at is None
     assert "paused" in again(schedule).problem
@@ -255,9 +256,9 @@ def test_what_has_no_next_time_is_paused_and_says_so():
 def test_who_may_use_a_shared_agent_may_schedule_it():
     owner = make_user()
     agent = make_agent(owner, visibility=Visibility.EVERYONE)
-    make_version(agent, spec=spec_row(freeze_agent(agent)))
+    make_version(agent, spec=get_or_create_spec(freeze_agent(agent)))
     schedule = make_due(agent=agent, owner=make_user("ann"))
-    start_due()
+    fire_due_schedules()
 
     assert again(schedule).problem == ""
     assert Run.objects.get().owner.username == "ann"
@@ -265,11 +266,11 @@ def test_who_may_use_a_shared_agent_may_schedule_it():
 
 def test_each_run_of_an_agent_that_remembers_is_a_conversation_of_its_own():
     agent = make_agent(memory=True)
-    make_version(agent, spec=spec_row(freeze_agent(agent)))
+    make_version(agent, spec=get_or_create_spec(freeze_agent(agent)))
     schedule = make_due(agent=agent, overlap="start")
-    start_due()
+    fire_due_schedules()
     due_now(schedule)
-    start_due()
+    fire_due_schedules()
 
     assert Conversation.objects.count() == 2
 
@@ -280,14 +281,14 @@ def test_nine_o_clock_is_meant_in_the_zone_of_the_schedule(
     at = datetime(2026, 3, 28, 8, 0, tzinfo=UTC)  # the day before the clocks change
     schedule = make_schedule(cron="0 9 * * *", time_zone="Europe/Berlin", next_at=at)
 
-    assert subject.start_on_time(again(schedule), now=at + timedelta(seconds=2))
+    assert subject.fire_schedule(again(schedule), now=at + timedelta(seconds=2))
     assert again(schedule).next_at == datetime(2026, 3, 29, 7, 0, tzinfo=UTC)
 
 
 def test_run_now_leaves_the_next_time_as_it_is():
     schedule = make_schedule(problem="Old.", problem_at=timezone.now())
 
-    run = run_now(schedule)
+    run = run_schedule_now(schedule)
 
     assert (run.source, run.schedule) == ("schedule", schedule)
     assert again(schedule).next_at == schedule.next_at
@@ -296,12 +297,12 @@ def test_run_now_leaves_the_next_time_as_it_is():
 
 def test_run_now_starts_none_beside_another_unless_that_is_meant():
     schedule = make_schedule()
-    first = run_now(schedule)
+    first = run_schedule_now(schedule)
 
-    with pytest.raises(StillAtWork, match=f"Run {first.pk} "):
-        run_now(schedule)
+    with pytest.raises(PreviousRunActive, match=f"Run {first.pk} "):
+        run_schedule_now(schedule)
     Schedule.objects.update(overlap="start")
-    assert run_now(schedule).pk != first.pk
+    assert run_schedule_now(schedule).pk != first.pk
 
 
 @pytest.mark.django_db(transaction=True)
@@ -310,8 +311,8 @@ def test_two_clicks_at_once_start_one_run():
 
     def click() -> None:
         try:
-            run_now(schedule)
-        except StillAtWork as why:
+            run_schedule_now(schedule)
+        except PreviousRunActive as why:
             refused.append(why)
 
     at_once(click, click)
@@ -324,18 +325,18 @@ def test_run_now_starts_nothing_for_a_schedule_deleted_since_it_was_shown():
     Schedule.objects.filter(pk=schedule.pk).delete()
 
     with pytest.raises(Schedule.DoesNotExist):
-        run_now(schedule)
+        run_schedule_now(schedule)
     assert Run.objects.count() == 0
 
 
 def test_run_now_refuses_what_its_time_would_refuse():
     away = make_schedule(owner=make_user("cleo", is_active=False))
-    with pytest.raises(OwnerAway, match="cleo"):
-        run_now(away)
+    with pytest.raises(OwnerDisabled, match="cleo"):
+        run_schedule_now(away)
 
     draft = make_schedule(agent=make_agent(name="Sketch"))
     with pytest.raises(NotPublished, match="Sketch"):
-        run_now(draft)
+        run_schedule_now(draft)
     assert not Run.objects.exists()
 
 
@@ -344,11 +345,11 @@ def test_a_sweep_stops_in_time_and_leaves_the_rest_due(
 ):
     for _ in range(3):
         make_due()
-    monkeypatch.setattr(subject, "SECONDS", -1.0)
+    monkeypatch.setattr(subject, "MAX_SWEEP_SECONDS", -1.0)
 
-    assert start_due() == 0
+    assert fire_due_schedules() == 0
     monkeypatch.undo()
-    assert start_due() == 3
+    assert fire_due_schedules() == 3
 
 
 def test_the_longest_due_comes_first(monkeypatch: pytest.MonkeyPatch):
@@ -356,8 +357,8 @@ def test_the_longest_due_comes_first(monkeypatch: pytest.MonkeyPatch):
     Schedule.objects.filter(pk=old.pk).update(
         next_at=timezone.now() - timedelta(days=1)
     )
-    monkeypatch.setattr(subject, "AT_ONCE", 1)
-    start_due()
+    monkeypatch.setattr(subject, "BATCH_SIZE", 1)
+    fire_due_schedules()
 
     assert list(Run.objects.values_list("schedule", flat=True)) == [old.pk]
     assert again(young).last_at is None
@@ -369,4 +370,4 @@ def test_a_sweep_with_nothing_due_asks_once(
     make_schedule()
 
     with django_assert_num_queries(1):
-        start_due()
+        fire_due_schedules()

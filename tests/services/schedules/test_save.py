@@ -6,18 +6,18 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run, Schedule
-from runs.services.errors import NameTaken, NeverDue, ScheduleMoved
-from runs.services.save_schedule import (
-    change_schedule,
+from runs.services.errors import NeverDue, ScheduleConflict, ScheduleNameInUse
+from runs.services.schedules.save import (
+    create_schedule,
     delete_schedule,
-    make_schedule,
+    get_schedule_token,
     pause_schedule,
     resume_schedule,
-    token_of,
+    update_schedule,
 )
 from tests import make
 from tests.threads import at_once
-from tools.audit.actor import acting
+from tools.audit.actor import act_as
 from tools.audit.entry import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -41,15 +41,15 @@ def actions() -> list[str]:
 
 
 def test_a_new_schedule_is_on():
-    made = make_schedule(new_schedule())
+    made = create_schedule(new_schedule())
 
     assert again(made).next_at is not None
     assert timezone.now() < again(made).next_at < timezone.now() + timedelta(days=1)
 
 
 def test_a_form_sent_twice_makes_one_schedule():
-    first = make_schedule(new_schedule())
-    second = make_schedule(new_schedule(agent=first.agent))
+    first = create_schedule(new_schedule())
+    second = create_schedule(new_schedule(agent=first.agent))
 
     assert second == first
     assert Schedule.objects.count() == 1
@@ -60,7 +60,7 @@ def test_a_form_sent_twice_at_once_makes_one_schedule():
     agent = make.make_agent(make.make_user("ann"))
 
     def send() -> None:
-        make_schedule(new_schedule(agent=agent))
+        create_schedule(new_schedule(agent=agent))
 
     at_once(send, send)
 
@@ -68,15 +68,15 @@ def test_a_form_sent_twice_at_once_makes_one_schedule():
 
 
 def test_another_schedule_of_the_same_name_is_refused():
-    first = make_schedule(new_schedule())
+    first = create_schedule(new_schedule())
 
-    with pytest.raises(NameTaken, match="'Morning news'"):
-        make_schedule(new_schedule(agent=first.agent, cron="0 10 * * *"))
+    with pytest.raises(ScheduleNameInUse, match='"Morning news"'):
+        create_schedule(new_schedule(agent=first.agent, cron="0 10 * * *"))
 
 
 def test_another_person_may_use_the_name():
-    first = make_schedule(new_schedule())
-    make_schedule(new_schedule(agent=first.agent, owner=make.make_user("bob")))
+    first = create_schedule(new_schedule())
+    create_schedule(new_schedule(agent=first.agent, owner=make.make_user("bob")))
 
     assert Schedule.objects.count() == 2
 
@@ -84,7 +84,7 @@ def test_another_person_may_use_the_name():
 def test_other_times_give_another_next_time():
     schedule = make.make_schedule(cron="0 9 * * *")
     schedule.cron = "* * * * *"
-    change_schedule(schedule, seen=token_of(again(schedule)))
+    update_schedule(schedule, seen=get_schedule_token(again(schedule)))
 
     assert again(schedule).next_at <= timezone.now() + timedelta(minutes=1)
 
@@ -93,7 +93,7 @@ def test_another_name_leaves_the_next_time():
     schedule = make.make_schedule(problem="Old.", problem_at=timezone.now())
     due = schedule.next_at
     schedule.name = "Evening news"
-    change_schedule(schedule, seen=token_of(again(schedule)))
+    update_schedule(schedule, seen=get_schedule_token(again(schedule)))
 
     changed = again(schedule)
     assert (changed.name, changed.next_at, changed.problem) == ("Evening news", due, "")
@@ -102,7 +102,7 @@ def test_another_name_leaves_the_next_time():
 def test_what_is_changed_while_paused_stays_paused():
     schedule = make.make_schedule(next_at=None)
     schedule.cron = "* * * * *"
-    change_schedule(schedule, seen=token_of(again(schedule)))
+    update_schedule(schedule, seen=get_schedule_token(again(schedule)))
 
     assert not again(schedule).is_on
 
@@ -112,7 +112,7 @@ def test_a_pause_in_another_tab_outlives_a_change():
     open_form = again(schedule)
     pause_schedule(schedule)
     open_form.cron = "* * * * *"
-    change_schedule(open_form, seen=token_of(schedule))
+    update_schedule(open_form, seen=get_schedule_token(schedule))
 
     assert not again(schedule).is_on
 
@@ -123,7 +123,7 @@ def test_what_the_sweeper_wrote_outlives_a_change():
     run = make.make_run(agent=schedule.agent, schedule=schedule)
     moved = timezone.now() + timedelta(hours=3)
     Schedule.objects.update(next_at=moved, last_run=run, missed=2)
-    change_schedule(open_form, seen=token_of(schedule))
+    update_schedule(open_form, seen=get_schedule_token(schedule))
 
     assert again(schedule).next_at == moved
     assert (again(schedule).last_run, again(schedule).missed) == (run, 2)
@@ -131,13 +131,13 @@ def test_what_the_sweeper_wrote_outlives_a_change():
 
 def test_a_later_change_is_not_overwritten():
     schedule = make.make_schedule()
-    seen, other = token_of(schedule), again(schedule)
+    seen, other = get_schedule_token(schedule), again(schedule)
     other.name = "By another tab"
-    change_schedule(other, seen=seen)
+    update_schedule(other, seen=seen)
     schedule.name = "By this tab"
 
-    with pytest.raises(ScheduleMoved):
-        change_schedule(schedule, seen=seen)
+    with pytest.raises(ScheduleConflict):
+        update_schedule(schedule, seen=seen)
     assert again(schedule).name == "By another tab"
 
 
@@ -146,8 +146,8 @@ def test_a_changed_name_must_be_free():
     schedule.name, schedule.owner = taken.name, taken.owner
     Schedule.objects.filter(pk=schedule.pk).update(owner=taken.owner)
 
-    with pytest.raises(NameTaken):
-        change_schedule(schedule, seen=token_of(schedule))
+    with pytest.raises(ScheduleNameInUse):
+        update_schedule(schedule, seen=get_schedule_token(schedule))
 
 
 def test_pausing_and_going_on_say_whether_they_changed_anything():
@@ -187,10 +187,10 @@ def test_a_schedule_stays_when_its_last_run_is_deleted():
 
 def test_the_audit_log_tells_what_people_did_and_not_what_the_clock_did():
     ann = make.make_user("ann")
-    with acting(ann):
-        schedule = make_schedule(new_schedule())
+    with act_as(ann):
+        schedule = create_schedule(new_schedule())
         schedule.name = "News"
-        change_schedule(schedule, seen=token_of(again(schedule)))
+        update_schedule(schedule, seen=get_schedule_token(again(schedule)))
         pause_schedule(schedule)
         resume_schedule(schedule)
         delete_schedule(schedule)

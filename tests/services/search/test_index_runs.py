@@ -3,9 +3,9 @@
 import pytest
 from django.utils import timezone
 
-from runs.models import Run, RunCard, RunTool
-from runs.services.file_runs import LONGEST, file_runs
-from runs.services.resume_run import resume_run
+from runs.models import Run, RunSearchRow, RunTool
+from runs.services.runs.resume import resume_run
+from runs.services.search.index_runs import MAX_TEXT_LENGTH, index_runs
 from tests.make import make_run, make_step
 
 pytestmark = pytest.mark.django_db
@@ -14,23 +14,23 @@ pytestmark = pytest.mark.django_db
 def test_files_what_is_over_and_nothing_else():
     over, running = make_run(status="succeeded"), make_run(status="running")
 
-    assert file_runs() == 1
-    assert list(RunCard.objects.values_list("run_id", flat=True)) == [over.pk]
-    assert not Run.objects.get(pk=running.pk).filed
+    assert index_runs() == 1
+    assert list(RunSearchRow.objects.values_list("run_id", flat=True)) == [over.pk]
+    assert not Run.objects.get(pk=running.pk).indexed
 
 
 def test_does_no_harm_twice():
     make_run(status="succeeded")
 
-    assert [file_runs(), file_runs()] == [1, 0]
-    assert RunCard.objects.count() == 1
+    assert [index_runs(), index_runs()] == [1, 0]
+    assert RunSearchRow.objects.count() == 1
 
 
 def test_takes_only_so_many_at_once():
     for _ in range(3):
         make_run(status="succeeded")
 
-    assert [file_runs(2), file_runs(2), file_runs(2)] == [2, 1, 0]
+    assert [index_runs(2), index_runs(2), index_runs(2)] == [2, 1, 0]
 
 
 def test_the_card_says_what_can_be_searched_and_sorted():
@@ -43,9 +43,9 @@ def test_the_card_says_what_can_be_searched_and_sorted():
         rounds=2,
         cost="0.25",
     )
-    file_runs()
+    index_runs()
 
-    card = RunCard.objects.get(run=run)
+    card = RunSearchRow.objects.get(run=run)
     for word in ("wie ist das wetter?", "北京", "ein spaziergang"):
         assert word in card.text
     assert (card.tokens, card.rounds, float(card.cost)) == (15, 2, 0.25)
@@ -53,9 +53,9 @@ def test_the_card_says_what_can_be_searched_and_sorted():
 
 def test_of_a_long_text_the_beginning_is_kept():
     run = make_run(status="succeeded", inputs={"input": "x" * 100_000}, output=None)
-    file_runs()
+    index_runs()
 
-    assert len(RunCard.objects.get(run=run).text) == LONGEST
+    assert len(RunSearchRow.objects.get(run=run).text) == MAX_TEXT_LENGTH
 
 
 def test_the_tools_are_those_that_were_called():
@@ -65,18 +65,18 @@ def test_the_tools_are_those_that_were_called():
     Run.objects.filter(pk=run.pk).update(
         status="succeeded", lease_until=None, ended_at=timezone.now()
     )
-    file_runs()
+    index_runs()
 
     assert list(RunTool.objects.values_list("tool", flat=True)) == ["search"]
 
 
 def test_a_resumed_run_is_filed_again():
-    run = make_run(status="stopped", stop_reason="iterations", output="First")
-    file_runs()
+    run = make_run(status="limit_reached", stop_reason="iterations", output="First")
+    index_runs()
     resume_run(run, by=run.owner, limits={"max_iterations": 30})
     Run.objects.filter(pk=run.pk).update(
         status="succeeded", output="Second", ended_at=timezone.now()
     )
 
-    assert file_runs() == 1
-    assert "second" in RunCard.objects.get(run=run).text
+    assert index_runs() == 1
+    assert "second" in RunSearchRow.objects.get(run=run).text

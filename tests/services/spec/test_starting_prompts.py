@@ -2,13 +2,16 @@
 
 import pytest
 
-from runs.engine.check import problems_of
-from runs.engine.kinds.registry import KINDS
+from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.spec_validation import find_spec_problems
 from runs.engine.types import AgentSpec
-from runs.services.starting_prompts import starting_prompt, starting_prompts
+from runs.services.spec.starting_prompts import (
+    get_starting_prompt,
+    list_starting_prompts,
+)
 from tests.fakes.model_server import model_server
 from tests.make import make_prompt
-from tests.services.run_parts import agent_on, executed
+from tests.worker.run_parts import agent_on, executed
 
 CLASSIC = """\
 You may use these tools:
@@ -25,24 +28,27 @@ Question: {input}
 Thought:{agent_scratchpad}"""
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", AGENT_KINDS)
 def test_every_kind_has_its_own_prompt_and_two_more_that_run(name):
-    kind = KINDS[name]
-    choices = starting_prompts(kind)
+    kind = AGENT_KINDS[name]
+    choices = list_starting_prompts(kind)
 
     assert choices[0].prompt == kind.prompt
     assert len({one.prompt.model_dump_json() for one in choices}) == 3
     problems = [
         problem
         for one in choices
-        for problem in problems_of(AgentSpec(kind=name, prompt=one.prompt))
+        for problem in find_spec_problems(AgentSpec(kind=name, prompt=one.prompt))
         if problem.field.startswith("prompt")
     ]
     assert problems == []
 
 
 def test_an_unknown_name_begins_with_the_plain_one():
-    assert starting_prompt("react", "no such") == starting_prompts(KINDS["react"])[0]
+    assert (
+        get_starting_prompt("react", "no such")
+        == list_starting_prompts(AGENT_KINDS["react"])[0]
+    )
 
 
 @pytest.mark.django_db(transaction=True)
@@ -57,4 +63,4 @@ def test_a_prompt_in_the_classic_format_runs_as_it_is():
     assert (run.status, run.output) == ("succeeded", "3")
     assert "Action: one of [add]" in told
     assert "Question: What is {tools}?\n" in told
-    assert told.split("Question:")[1].endswith("Observation: 3\n")
+    assert told.split("Question:")[1].endswith("Observation: 3\nThought:")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from runs.models import Delivery, Event
-from runs.services.delivery_body import body_of, id_of
+from runs.models import Delivery, WebhookEvent
+from runs.services.webhooks.payload import build_delivery_body, get_message_id
 from tests.make import (
     make_agent,
     make_delivery,
@@ -25,7 +25,7 @@ def site(settings):
 
 
 def told(delivery: Delivery) -> dict:
-    return json.loads(body_of(delivery))
+    return json.loads(build_delivery_body(delivery))
 
 
 def test_an_event_says_what_became_of_the_run_and_nothing_it_said():
@@ -69,7 +69,7 @@ def test_an_event_says_what_became_of_the_run_and_nothing_it_said():
 
 def test_a_run_of_no_version_that_went_well_has_neither_error_nor_version():
     run = make_run(status="succeeded", output="the secret answer")
-    delivery = make_delivery(run=run, event=Event.SUCCEEDED)
+    delivery = make_delivery(run=run, event=WebhookEvent.SUCCEEDED)
 
     data = told(delivery)["data"]
     assert (data["error"], data["version"], data["status"]) == (None, None, "succeeded")
@@ -77,13 +77,13 @@ def test_a_run_of_no_version_that_went_well_has_neither_error_nor_version():
 
 
 def test_an_event_tells_of_its_moment_though_the_run_went_on():
-    run = make_run(status="stopped")
-    delivery = make_delivery(run=run, event=Event.STOPPED)
+    run = make_run(status="limit_reached")
+    delivery = make_delivery(run=run, event=WebhookEvent.LIMIT_REACHED)
     run.status, run.stop_reason, run.ended_at = "queued", "", None
     run.save()
 
     data = told(delivery)["data"]
-    assert (data["status"], data["stop_reason"]) == ("stopped", "iterations")
+    assert (data["status"], data["stop_reason"]) == ("limit_reached", "iterations")
 
 
 def test_a_long_error_is_cut():
@@ -107,7 +107,7 @@ def test_a_chat_gets_a_line_with_the_address():
 def test_a_test_leads_to_its_webhook(shape):
     webhook = make_webhook(name="Night watch", shape=shape)
 
-    said = body_of(make_delivery(webhook)).decode()
+    said = build_delivery_body(make_delivery(webhook)).decode()
     assert f"https://agents.example/webhooks/{webhook.pk}/" in said
     assert "Night watch" in said
 
@@ -115,5 +115,5 @@ def test_a_test_leads_to_its_webhook(shape):
 def test_no_two_messages_have_one_id():
     first, second = make_delivery(), make_delivery()
 
-    assert id_of(first) != id_of(second)
-    assert id_of(first) == id_of(Delivery.objects.get(pk=first.pk))
+    assert get_message_id(first) != get_message_id(second)
+    assert get_message_id(first) == get_message_id(Delivery.objects.get(pk=first.pk))

@@ -7,8 +7,12 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Delivery
-from runs.services import prune_deliveries as pruning
-from runs.services.prune_deliveries import PAUSE, Pruning, prune_deliveries
+from runs.services.webhooks import prune as pruning
+from runs.services.webhooks.prune import (
+    IDLE_PAUSE_SECONDS,
+    DeliveryPruner,
+    prune_deliveries,
+)
 from tests.make import make_delivery, make_webhook
 
 pytestmark = pytest.mark.django_db
@@ -26,7 +30,7 @@ def test_what_is_old_and_over_goes():
 
 
 def test_a_webhook_keeps_its_newest(monkeypatch):
-    monkeypatch.setattr(pruning, "KEPT", 2)
+    monkeypatch.setattr(pruning, "MAX_PER_WEBHOOK", 2)
     webhook = make_webhook()
     rows = [make_delivery(webhook, status="delivered") for _ in range(4)]
 
@@ -36,7 +40,7 @@ def test_a_webhook_keeps_its_newest(monkeypatch):
 
 
 def test_a_sweep_deletes_a_few_at_a_time(monkeypatch):
-    monkeypatch.setattr(pruning, "AT_ONCE", 1)
+    monkeypatch.setattr(pruning, "BATCH_SIZE", 1)
     for _ in range(2):
         make_delivery(status="delivered", created_at=OLD)
 
@@ -44,7 +48,7 @@ def test_a_sweep_deletes_a_few_at_a_time(monkeypatch):
 
 
 def test_every_webhook_is_looked_at(monkeypatch):
-    monkeypatch.setattr(pruning, "KEPT", 1)
+    monkeypatch.setattr(pruning, "MAX_PER_WEBHOOK", 1)
     for webhook in (make_webhook(), make_webhook()):
         for _ in range(2):
             make_delivery(webhook, status="failed")
@@ -53,7 +57,7 @@ def test_every_webhook_is_looked_at(monkeypatch):
 
 
 def test_a_webhook_keeps_what_waits_however_much(monkeypatch):
-    monkeypatch.setattr(pruning, "KEPT", 1)
+    monkeypatch.setattr(pruning, "MAX_PER_WEBHOOK", 1)
     webhook = make_webhook()
     for _ in range(3):
         make_delivery(webhook)
@@ -62,12 +66,12 @@ def test_a_webhook_keeps_what_waits_however_much(monkeypatch):
 
 
 def test_goes_on_at_once_while_something_is_left(monkeypatch):
-    monkeypatch.setattr(pruning, "AT_ONCE", 1)
+    monkeypatch.setattr(pruning, "BATCH_SIZE", 1)
     for _ in range(2):
         make_delivery(status="delivered", created_at=OLD)
-    worker = Pruning()
+    worker = DeliveryPruner()
 
-    assert [worker.go_on() for _ in range(3)] == [1, 1, 0]
+    assert [worker.prune_if_due() for _ in range(3)] == [1, 1, 0]
 
 
 def test_asks_nothing_for_an_hour_after_nothing_was_found(
@@ -75,12 +79,12 @@ def test_asks_nothing_for_an_hour_after_nothing_was_found(
 ):
     now = 50_000.0
     monkeypatch.setattr(pruning, "time", SimpleNamespace(monotonic=lambda: now))
-    worker = Pruning()
-    worker.go_on()
+    worker = DeliveryPruner()
+    worker.prune_if_due()
     make_delivery(status="delivered", created_at=OLD)
 
-    now += PAUSE - 1
+    now += IDLE_PAUSE_SECONDS - 1
     with django_assert_num_queries(0):
-        assert worker.go_on() == 0
+        assert worker.prune_if_due() == 0
     now += 1
-    assert worker.go_on() == 1
+    assert worker.prune_if_due() == 1

@@ -9,18 +9,18 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Webhook
-from runs.services.sign_delivery import (
-    new_secret,
-    rotate_secret,
-    secrets_of,
-    signed_headers,
+from runs.services.webhooks.sign import (
+    build_signature_headers,
+    generate_webhook_secret,
+    get_signing_secrets,
+    rotate_webhook_secret,
 )
 from tests.make import make_webhook
 from tools.audit.entry import AuditEntry
 
 
 def test_signs_as_the_example_of_standard_webhooks():
-    headers = signed_headers(
+    headers = build_signature_headers(
         ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
         id="msg_p5jXN8AQM9LWM0D4loKWxJek",
         timestamp=1614265330,
@@ -35,7 +35,7 @@ def test_signs_as_the_example_of_standard_webhooks():
 
 
 def test_a_secret_is_long_and_new_each_time():
-    first, second = new_secret(), new_secret()
+    first, second = generate_webhook_secret(), generate_webhook_secret()
 
     assert len(base64.b64decode(first.removeprefix("whsec_"))) == 32
     assert first != second
@@ -44,12 +44,14 @@ def test_a_secret_is_long_and_new_each_time():
 @pytest.mark.django_db
 def test_after_a_rotation_both_secrets_sign_for_a_day():
     webhook = make_webhook()
-    old = secrets_of(webhook)[0]
-    new = rotate_secret(webhook)
+    old = get_signing_secrets(webhook)[0]
+    new = rotate_webhook_secret(webhook)
     webhook.refresh_from_db()
 
-    assert secrets_of(webhook) == [new, old]
-    sent = signed_headers(secrets_of(webhook), id="m", timestamp=1, body=b"{}")
+    assert get_signing_secrets(webhook) == [new, old]
+    sent = build_signature_headers(
+        get_signing_secrets(webhook), id="m", timestamp=1, body=b"{}"
+    )
     assert sent["webhook-signature"].split() == [
         own(key, b"m.1.{}") for key in (new, old)
     ]
@@ -65,16 +67,16 @@ def own(secret: str, message: bytes) -> str:
 @pytest.mark.django_db
 def test_after_a_day_only_the_new_secret_signs():
     webhook = make_webhook()
-    new = rotate_secret(webhook)
+    new = rotate_webhook_secret(webhook)
     Webhook.objects.update(old_secret_until=timezone.now() - timedelta(seconds=1))
 
-    assert secrets_of(Webhook.objects.get()) == [new]
+    assert get_signing_secrets(Webhook.objects.get()) == [new]
 
 
 @pytest.mark.django_db
 def test_a_rotation_is_in_the_audit_log_without_the_secret():
     webhook = make_webhook()
-    new = rotate_secret(webhook)
+    new = rotate_webhook_secret(webhook)
 
     entry = AuditEntry.objects.get(action="rotated")
     assert (entry.noun, entry.thing_number) == ("webhook", webhook.pk)

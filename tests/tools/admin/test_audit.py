@@ -8,7 +8,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from tests.tools.rows import make_tool, make_user
-from tools.audit.actor import acting
+from tools.audit.actor import act_as
 from tools.audit.entry import AuditEntry
 from tools.audit.write import write_entry
 
@@ -33,7 +33,7 @@ def page(client, address, **query):
 
 def test_the_list_shows_who_changed_what():
     client = signed_in()
-    with acting(make_user("bob")):
+    with act_as(make_user("bob")):
         tool = make_tool()
         tool.timeout = 5
         tool.save()
@@ -58,7 +58,7 @@ def test_the_list_shows_who_changed_what():
 )
 def test_the_list_can_be_filtered(query, found):
     client = signed_in()
-    with acting(make_user("bob")):
+    with act_as(make_user("bob")):
         write_entry("approved", "tool call", "run 1")
     write_entry("changed", "tool", "add", number=7)
 
@@ -100,7 +100,7 @@ def test_fields_are_called_by_their_words():
 
     shown = page(client, LIST, noun="user")
 
-    for words in ("administrator", "calls per run", "config: base_url"):
+    for words in ("superuser", "calls per run", "config: base_url"):
         assert f"<dt>{words}</dt>" in shown
     assert "is_superuser" not in shown
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.admin_parts import breaking
+from tools.admin.cells import render_breakable_address
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ from tools.admin_parts import breaking
     ],
 )
 def test_an_address_is_broken_between_its_parts(address, broken):
-    assert breaking(address) == broken
+    assert render_breakable_address(address) == broken

@@ -5,9 +5,9 @@ from django.contrib.auth.models import Permission
 from django.utils import timezone
 
 from tests.mcp.rows import make_server
+from tests.tools.admin.test_tools import page, signed_in
 from tests.tools.rows import make_tool, make_user
-from tests.tools.test_admin import page, signed_in
-from tools.admin_owned import Users
+from tools.admin.owned import Referrers
 from tools.models import AuditEntry, Credential, Tool
 from tools.secrets import seal
 
@@ -34,7 +34,7 @@ def test_a_credential_without_a_secret_says_so_and_so_do_its_tools():
         f"/admin/tools/tool/{tool.pk}/change/",
         f"/tools/{tool.slug}/",
     ):
-        assert "orders has no secret: each call fails" in page(client, address)
+        assert "the credential “orders” has no secret" in page(client, address)
 
 
 def test_a_credential_with_a_secret_warns_of_nothing():
@@ -43,7 +43,7 @@ def test_a_credential_with_a_secret_warns_of_nothing():
     client = signed_in()
 
     assert "No secret" not in page(client, f"{CREDENTIALS}{full.pk}/change/")
-    assert "each call fails" not in page(client, "/admin/tools/tool/")
+    assert "Every call fails" not in page(client, "/admin/tools/tool/")
 
 
 def test_a_tool_whose_function_is_gone_says_so_and_others_do_not():
@@ -51,7 +51,7 @@ def test_a_tool_whose_function_is_gone_says_so_and_others_do_not():
     gone = make_tool(name="away", config={"function": "gone:away"})
     client = signed_in()
 
-    said = "Its function is not registered any more: each call fails."
+    said = "Every call fails: the function is no longer registered."
     assert page(client, "/admin/tools/tool/").count(said) == 1
     assert said in page(client, f"/admin/tools/tool/{gone.pk}/change/")
 
@@ -59,8 +59,8 @@ def test_a_tool_whose_function_is_gone_says_so_and_others_do_not():
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        pytest.param("", "It has no database", id="none"),
-        pytest.param("old", "There is no database &#x27;old&#x27; any more", id="gone"),
+        pytest.param("", "Every call fails: no database is selected.", id="none"),
+        pytest.param("old", "the database “old” is no longer listed.", id="gone"),
     ],
 )
 def test_a_query_without_a_database_warns(name, sentence, settings):
@@ -71,14 +71,14 @@ def test_a_query_without_a_database_warns(name, sentence, settings):
     assert sentence in page(client, "/admin/tools/tool/")
     form = page(client, f"/admin/tools/tool/{tool.pk}/change/")
     assert sentence in form
-    assert ">choose one</option>" in form
+    assert ">Select one</option>" in form
 
 
 def test_a_query_with_a_database_warns_of_nothing(settings):
     settings.SQL_CONNECTIONS = SHOP
     make_tool(kind="sql", config={"connection": "shop", "query": "SELECT 1"})
 
-    assert "each call fails" not in page(signed_in(), "/admin/tools/tool/")
+    assert "Every call fails" not in page(signed_in(), "/admin/tools/tool/")
 
 
 def test_a_credential_in_use_is_not_deleted_and_its_users_are_named():
@@ -97,14 +97,14 @@ def test_a_credential_in_use_is_not_deleted_and_its_users_are_named():
 def test_a_credential_that_is_attached_while_it_is_deleted_stays(monkeypatch):
     used = credential()
     make_tool(credential=used)
-    unseen = Users(seen=[], more=0)  # what a page knew a moment before
-    monkeypatch.setattr("tools.admin_owned.seen_users", lambda *_: unseen)
+    unseen = Referrers(visible=[], hidden_count=0)  # what a page knew a moment before
+    monkeypatch.setattr("tools.admin.owned.find_visible_referrers", lambda *_: unseen)
     address = f"{CREDENTIALS}{used.pk}/delete/"
 
     answer = signed_in().post(address, {"post": "yes"}, follow=True)
 
     assert answer.redirect_chain == [(f"{CREDENTIALS}{used.pk}/change/", 302)]
-    assert "was not deleted: by now something uses it" in answer.content.decode()
+    assert "Not deleted: it is in use now." in answer.content.decode()
     assert Credential.objects.exists()
 
 
@@ -132,7 +132,7 @@ def test_users_somebody_may_not_see_are_counted():
 
     said = page(client, f"{CREDENTIALS}{used.pk}/delete/")
 
-    assert "1 more that you may not see" in said
+    assert "1 more that you cannot see" in said
     assert "private" not in said
 
 
@@ -150,16 +150,16 @@ def test_an_administrator_is_said_to_have_every_right():
 
     shown = page(signed_in(), f"/admin/auth/user/{admin.pk}/change/")
 
-    assert "All of it: they are an administrator." in shown
+    assert "Superusers have all permissions." in shown
 
 
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        ("python", "Only show what the code gets"),
-        ("sql", "Only show the query"),
-        ("http", "Only show the request"),
-        ("function", "Only show what the function gets"),
+        ("python", "Preview input"),
+        ("sql", "Preview query"),
+        ("http", "Preview request"),
+        ("function", "Preview input"),
     ],
 )
 def test_trying_speaks_of_what_the_kind_hands_over(kind, words):
@@ -171,8 +171,8 @@ def test_trying_speaks_of_what_the_kind_hands_over(kind, words):
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        pytest.param("1 + 1", "<h2>What the code got</h2>", id="worked"),
-        pytest.param("1 / 0", "<h2>The arguments</h2>", id="failed"),
+        pytest.param("1 + 1", "<h2>Input of the code</h2>", id="worked"),
+        pytest.param("1 / 0", "<h2>Input</h2>", id="failed"),
     ],
 )
 def test_a_try_that_failed_does_not_say_how_far_it_came(code, words):
@@ -180,4 +180,4 @@ def test_a_try_that_failed_does_not_say_how_far_it_came(code, words):
 
     page = signed_in().post(f"/admin/tools/tool/{tool.pk}/try/", {}).content.decode()
 
-    assert words in page
+    assert words in " ".join(page.split()).replace(" </h2>", "</h2>")

@@ -5,10 +5,10 @@ from html.parser import HTMLParser
 import pytest
 from django.test import Client
 
+from tests.tools.admin.test_tools import page, signed_in
+from tests.tools.forms.test_python_tool import ADD, filled
 from tests.tools.rows import make_tool, make_user
-from tests.tools.test_admin import page, signed_in
-from tests.tools.test_python_form import ADD, filled
-from tests.tools.test_schema_rows import FULL
+from tests.tools.schema.test_rows import FULL
 from tools.models import Tool
 
 pytestmark = pytest.mark.django_db
@@ -105,7 +105,7 @@ def test_one_text_has_no_schema():
         ("remove-0", 'name="args_schema-0-name" value="b"'),
         ("up-1", 'name="args_schema-0-name" value="b"'),
         ("json", "&quot;properties&quot;: {"),
-        ("text", "It takes one text."),
+        ("text", "Takes a single text input"),
     ],
 )
 def test_a_button_changes_the_page_and_saves_nothing(action, shown):
@@ -117,7 +117,7 @@ def test_a_button_changes_the_page_and_saves_nothing(action, shown):
 
     assert shown in saved_as_typed
     assert shown in part
-    assert "Nothing is saved yet" in saved_as_typed
+    assert "Not saved" in saved_as_typed
     assert not Tool.objects.exists()
 
 
@@ -126,7 +126,7 @@ def test_what_is_wrong_is_said_while_one_types():
 
     part = signed_in().post(f"{PART}?part=says", wrong).content.decode()
 
-    assert "&#x27;a&#x27;: the default &#x27;x&#x27; is not JSON" in part
+    assert "Argument “a”: default value “x” is not valid JSON" in part
 
 
 def test_the_part_is_for_those_who_may_see_tools():

@@ -1,13 +1,11 @@
 """The built-in tools that need no network."""
 
 import math
-import time
 import uuid
 from datetime import UTC, datetime
 
 import pytest
 
-from tests.timing import assert_quick, tries
 from tests.tools.make import call_builtin
 from tools.builtin import clock
 from tools.errors import ToolFailed
@@ -66,14 +64,10 @@ def test_the_calculator_calculates(expression, value):
         "1 < 2",
     ],
 )
-@tries(4)
-def test_the_calculator_refuses_quickly_with_a_sentence(expression):
-    began = time.perf_counter()
+def test_the_calculator_refuses_with_a_sentence(expression):
 
     with pytest.raises(ToolFailed, match="Cannot calculate"):
         calculate(expression)
-
-    assert_quick(time.perf_counter() - began, 0.5)
 
 
 def test_the_clock_tells_the_time_of_a_zone(monkeypatch):

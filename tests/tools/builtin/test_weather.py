@@ -4,10 +4,10 @@ import pytest
 
 from tests.tools.http_server import Answer, Got, loopback, serve
 from tests.tools.make import call_builtin
-from tools.builtin.weather import ask_open_meteo
+from tools.builtin.weather import fetch_forecast
 from tools.errors import ToolFailed
-from tools.netguard import NetPolicy
-from tools.watch import Watch
+from tools.net.deadline import Deadline
+from tools.net.netguard import NetPolicy
 
 BEIJING = {
     "results": [
@@ -43,10 +43,10 @@ def open_meteo(got: Got) -> Answer:
 
 
 def ask(url, city="北京", days=2, policy=None):
-    return ask_open_meteo(
+    return fetch_forecast(
         city,
         days,
-        watch=Watch(seconds=5),
+        deadline=Deadline(seconds=5),
         policy=policy or loopback(),
         geocoding=f"{url}/v1/search",
         forecast=f"{url}/v1/forecast",

@@ -8,10 +8,10 @@ import pytest
 
 from tests.tools.http_server import Answer, loopback, serve
 from tests.tools.make import call_builtin
-from tools.builtin.web_page import AT_ONCE, MAX_TAGS, read_page
+from tools.builtin.web_page import MAX_PAGE_CHARACTERS, MAX_TAGS, fetch_page_text
 from tools.errors import ToolFailed
-from tools.netguard import NetPolicy
-from tools.watch import Watch
+from tools.net.deadline import Deadline
+from tools.net.netguard import NetPolicy
 
 LINE = "The leaves are heated soon after they were picked, and so they stay green. "
 ARTICLE = (
@@ -27,8 +27,12 @@ def html(text: str) -> Answer:
 
 
 def read(server, start=0, **more):
-    return read_page(
-        f"{server.url}/tea", start, watch=Watch(seconds=30), policy=loopback(), **more
+    return fetch_page_text(
+        f"{server.url}/tea",
+        start,
+        deadline=Deadline(seconds=30),
+        policy=loopback(),
+        **more,
     )
 
 
@@ -50,8 +54,10 @@ def test_a_long_page_is_read_in_pieces():
         first = read(server)
         second = read(server, first["next_start"])
 
-    assert len(first["text"]) == first["next_start"] == AT_ONCE
-    assert (first["text"] + second["text"])[: len(words)] == words[: 2 * AT_ONCE]
+    assert len(first["text"]) == first["next_start"] == MAX_PAGE_CHARACTERS
+    assert (first["text"] + second["text"])[: len(words)] == words[
+        : 2 * MAX_PAGE_CHARACTERS
+    ]
 
 
 def test_a_page_that_is_packed_under_the_name_of_a_page_is_not_unpacked():
@@ -130,10 +136,14 @@ def test_an_address_that_is_not_for_it_is_refused(url, why):
 
 def test_offline_it_says_so():
     with pytest.raises(ToolFailed, match=r"Cannot get an answer from http://127"):
-        read_page("http://127.0.0.1:1/", 0, watch=Watch(seconds=30), policy=loopback())
+        fetch_page_text(
+            "http://127.0.0.1:1/", 0, deadline=Deadline(seconds=30), policy=loopback()
+        )
 
 
 def test_only_the_hosts_of_the_tool_are_reached():
     policy = NetPolicy(only_hosts=("docs.example",))
     with pytest.raises(ToolFailed, match="not among the hosts"):
-        read_page("https://a.example/", 0, watch=Watch(seconds=30), policy=policy)
+        fetch_page_text(
+            "https://a.example/", 0, deadline=Deadline(seconds=30), policy=policy
+        )

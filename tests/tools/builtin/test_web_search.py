@@ -4,7 +4,7 @@ import pytest
 
 from tests.tools.http_server import Answer, serve
 from tests.tools.make import call_builtin
-from tools.builtin.web_search import search_of
+from tools.builtin.web_search import parse_search_settings
 from tools.errors import ToolFailed
 
 SEARXNG = {
@@ -185,11 +185,11 @@ def test_only_the_very_address_of_the_service_is_let_through(settings):
 )
 def test_a_wrong_variable_is_a_sentence(text, key, why):
     with pytest.raises(ValueError, match=why):
-        search_of(text, key)
+        parse_search_settings(text, key)
 
 
 def test_the_services_own_address_is_the_default():
-    brave = search_of("brave", "k")
+    brave = parse_search_settings("brave", "k")
 
     assert brave is not None
     assert brave.url == "https://api.search.brave.com"

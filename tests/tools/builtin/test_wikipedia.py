@@ -4,9 +4,9 @@ import pytest
 
 from tests.tools.http_server import Answer, loopback, serve
 from tests.tools.make import call_builtin
-from tools.builtin.wikipedia import page, search
+from tools.builtin.wikipedia import fetch_wikipedia_page, search_wikipedia
 from tools.errors import ToolFailed
-from tools.watch import Watch
+from tools.net.deadline import Deadline
 
 FOUND = {
     "batchcomplete": True,
@@ -31,14 +31,14 @@ MISSING = {"query": {"pages": [{"title": "Teaa", "missing": True}]}}
 def asking(server):
     return {
         "api": f"{server.url}/w/api.php",
-        "watch": Watch(seconds=5),
+        "deadline": Deadline(seconds=5),
         "policy": loopback(),
     }
 
 
 def test_a_search_returns_titles_and_plain_text():
     with serve(lambda got: Answer(FOUND)) as server:
-        found = search("tea & milk", 99, **asking(server))
+        found = search_wikipedia("tea & milk", 99, **asking(server))
 
     assert found == [{"title": "Tea", "text": "An aromatic drink"}]
     assert server.got[0].query["srsearch"] == "tea & milk"
@@ -47,7 +47,7 @@ def test_a_search_returns_titles_and_plain_text():
 
 def test_a_page_returns_its_text():
     with serve(lambda got: Answer(PAGE)) as server:
-        assert page("Tea", **asking(server)) == "Tea is a drink."
+        assert fetch_wikipedia_page("Tea", **asking(server)) == "Tea is a drink."
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_page_returns_its_text():
 )
 def test_what_is_no_page_is_a_sentence(answer, why):
     with serve(lambda got: answer) as server, pytest.raises(ToolFailed, match=why):
-        page("Teaa", **asking(server))
+        fetch_wikipedia_page("Teaa", **asking(server))
 
 
 @pytest.mark.parametrize("language", ["evil.example/", "EN", "", "a@b", "x" * 40])

@@ -8,16 +8,14 @@ from django.contrib.auth.models import Group, User
 
 from tests.tools import functions  # noqa: F401  # registers them
 from tests.tools.rows import make_tool, make_user
+from tools.definition.ensure_builtin import ensure_builtin_tools
+from tools.definition.freeze import freeze_tool
+from tools.definition.permission import find_tool_block
+from tools.definition.record_usage import record_usage
+from tools.definition.save import save_tool
 from tools.models import Tool, ToolUsage
 from tools.ownership import Visibility
-from tools.services import (
-    ensure_builtin_tools,
-    record_usage,
-    save_tool,
-    tool_may_run,
-    tool_spec_of,
-    try_tool,
-)
+from tools.services.try_tool import try_tool
 
 pytestmark = pytest.mark.django_db
 
@@ -32,7 +30,7 @@ class Use(NamedTuple):
 def test_a_spec_holds_what_a_run_needs():
     tool = make_tool(timeout=7, retries=2, effect="read")
 
-    spec = tool_spec_of(tool)
+    spec = freeze_tool(tool)
 
     assert (spec.name, spec.timeout, spec.retries, spec.effect) == (
         *(tool.name, 7, 2),
@@ -42,7 +40,7 @@ def test_a_spec_holds_what_a_run_needs():
 
 
 def test_a_function_brings_its_description_and_schema():
-    spec = tool_spec_of(make_tool(description="", args_schema=None))
+    spec = freeze_tool(make_tool(description="", args_schema=None))
 
     assert spec.description == "Return the sum."
     assert spec.args_schema is not None
@@ -67,7 +65,7 @@ def test_policy_approval_and_effect_say_whether_a_person_is_asked(
 ):
     tool = make_tool(approval=approval, effect=effect)
 
-    assert tool_spec_of(tool, policy=policy).asks is asks
+    assert freeze_tool(tool, policy=policy).asks is asks
 
 
 @pytest.mark.parametrize(
@@ -84,11 +82,11 @@ def test_no_agent_takes_the_question_from_the_people_a_tool_names(
     people = Group.objects.create(name="finance")
     tool = make_tool(approval=approval, effect=effect, approvers=people)
 
-    assert tool_spec_of(tool, policy="allow").asks is asks
+    assert freeze_tool(tool, policy="allow").asks is asks
 
 
 def test_an_agent_may_see_some_fields_otherwise():
-    spec = tool_spec_of(make_tool(), overrides={"name": "plus", "approval_hours": 2})
+    spec = freeze_tool(make_tool(), overrides={"name": "plus", "approval_hours": 2})
 
     assert (spec.name, spec.approval_hours) == ("plus", 2)
 
@@ -107,7 +105,7 @@ def test_an_agent_may_see_some_fields_otherwise():
 def test_a_call_counts_as_no_less_than_the_tool_says(of_tool, of_agent, counts):
     tool = make_tool(effect=of_tool, approval="side_effects")
 
-    spec = tool_spec_of(tool, overrides={"effect": of_agent})
+    spec = freeze_tool(tool, overrides={"effect": of_agent})
 
     assert spec.effect == counts
     assert spec.asks is (counts == "side_effect")
@@ -115,14 +113,14 @@ def test_a_call_counts_as_no_less_than_the_tool_says(of_tool, of_agent, counts):
 
 @pytest.mark.parametrize(("of_agent", "counts"), [(3, 3), (0.5, 0.5), (60, 5), (0, 5)])
 def test_a_call_takes_no_longer_than_the_tool_says(of_agent, counts):
-    spec = tool_spec_of(make_tool(timeout=5), overrides={"timeout": of_agent})
+    spec = freeze_tool(make_tool(timeout=5), overrides={"timeout": of_agent})
 
     assert spec.timeout == counts
 
 
 @pytest.mark.parametrize(("of_agent", "counts"), [(0, 0), (1, 1), (5, 2), (None, 2)])
 def test_a_call_is_tried_no_more_often_than_the_tool_says(of_agent, counts):
-    spec = tool_spec_of(make_tool(retries=2), overrides={"retries": of_agent})
+    spec = freeze_tool(make_tool(retries=2), overrides={"retries": of_agent})
 
     assert spec.retries == counts
 
@@ -135,7 +133,7 @@ def test_a_limit_of_the_tool_only_grows_tighter(of_tool, of_agent, counts):
     tool = make_tool(calls_per_run=of_tool, output_limit=of_tool)
     overrides = {"calls_per_run": of_agent, "output_limit": of_agent}
 
-    spec = tool_spec_of(tool, overrides=overrides)
+    spec = freeze_tool(tool, overrides=overrides)
 
     assert (spec.calls_per_run, spec.output_limit) == (counts, counts)
 
@@ -151,7 +149,7 @@ def test_a_limit_of_the_tool_only_grows_tighter(of_tool, of_agent, counts):
     ],
 )
 def test_an_agent_reaches_no_more_hosts_than_the_tool(of_tool, of_agent, counts):
-    spec = tool_spec_of(make_tool(hosts=of_tool), overrides={"hosts": of_agent})
+    spec = freeze_tool(make_tool(hosts=of_tool), overrides={"hosts": of_agent})
 
     assert spec.config.get("hosts") == counts
 
@@ -206,33 +204,33 @@ def test_functions_of_the_operator_are_not_published_by_themselves():
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"enabled": False}, "is switched off"),
+        ({"enabled": False}, "is disabled"),
         ({"archived_at": datetime(2026, 1, 1, tzinfo=UTC)}, "was archived"),
     ],
 )
 def test_a_tool_that_is_withdrawn_may_not_run(change, why):
     tool = make_tool(**change)
 
-    assert why in (tool_may_run(tool.pk) or "")
+    assert why in (find_tool_block(tool.pk) or "")
 
 
 def test_a_tool_whose_owner_left_may_not_run():
     tool = make_tool()
     User.objects.filter(pk=tool.owner_id).update(is_active=False)
 
-    assert "has no access" in (tool_may_run(tool.pk) or "")
+    assert "has no access" in (find_tool_block(tool.pk) or "")
 
 
 def test_a_tool_that_is_gone_may_not_run():
-    assert tool_may_run(999_999) == "This tool does not exist any more."
+    assert find_tool_block(999_999) == "This tool does not exist any more."
 
 
 def test_a_tool_may_run_for_those_who_may_use_it():
     tool = make_tool()
 
-    assert tool_may_run(tool.pk) is None
-    assert tool_may_run(tool.pk, user=tool.owner) is None
-    assert "may not use" in (tool_may_run(tool.pk, user=make_user("eve")) or "")
+    assert find_tool_block(tool.pk) is None
+    assert find_tool_block(tool.pk, user=tool.owner) is None
+    assert "may not use" in (find_tool_block(tool.pk, user=make_user("eve")) or "")
 
 
 def test_trying_a_tool_returns_what_a_model_would_read():
@@ -261,7 +259,7 @@ def test_a_tool_that_is_switched_off_can_be_tried_by_those_who_may_change_it():
     assert try_tool(tool, {"a": 1, "b": 2}, by=tool.owner).value_text == "3"
     assert try_tool(tool, {"a": 1, "b": 2}, by=root).value_text == "3"
     told = try_tool(tool, {"a": 1, "b": 2}, by=make_user("bob")).error
-    assert told == "The tool 'add' is switched off."
+    assert told == "The tool 'add' is disabled."
 
 
 @pytest.mark.parametrize("enabled", [False, True])

@@ -138,24 +138,24 @@ def test_only_who_sees_tools_has_a_body_checked():
         ({"url": "https://x.example/{order}"}, "{order} is no argument of this tool"),
         ({"url": "http://169.254.169.254/latest"}, "clouds hand out credentials"),
         ({"url": "http://metadata.google.internal/x"}, "clouds hand out credentials"),
-        ({"headers": "nonsense"}, "is no pair; write name: value."),
+        ({"headers": "nonsense"}, "is not a pair. Write name: value."),
         ({"headers": "Host: x"}, "cannot be set."),
-        ({"args_schema": "{"}, "This is not JSON."),
-        ({"args_schema": '{"type": "text"}'}, "are an object"),
+        ({"args_schema": "{"}, "Not valid JSON."),
+        ({"args_schema": '{"type": "text"}'}, "must be an object"),
         ({"pick": "a.b"}, "no JSON pointer"),
-        ({"hosts": "https://x/"}, "is no host name"),
+        ({"hosts": "https://x/"}, "is not a host name"),
         ({"body_kind": "json", "json_body": "[1]"}, "GET sends no body."),
         (
             {"body_kind": "json", "json_body": "{"},
-            "This is not JSON. Line 1",
+            "Not valid JSON. Line 1",
         ),
         (
             {"method": "POST", "body_kind": "fields", "json_fields": "no colon"},
-            "is no pair; write name: value.",
+            "is not a pair. Write name: value.",
         ),
         (
             {"method": "POST", "body_kind": "fields", "json_fields": "n: 1e999"},
-            "It has a number or a character that cannot be stored.",
+            "a number or a character that cannot be stored.",
         ),
     ],
 )
@@ -175,6 +175,6 @@ def test_a_credential_of_other_hosts_is_refused():
 
     response = client.post(ADD, filled(credential=row.pk))
 
-    assert "bound to other.example, and not to api.example.com" in (
+    assert "bound to other.example, not to api.example.com" in (
         response.content.decode()
     )

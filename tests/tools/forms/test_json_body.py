@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.forms.json_body import FlatJsonField, is_flat
+from tools.forms.json_body import FlatJsonField, is_flat_object
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text()
 
 
 @given(st.dictionaries(st.text(), SCALARS))
 def test_what_is_called_flat_comes_back_as_it_was(body):
-    if is_flat(body):
+    if is_flat_object(body):
         field = FlatJsonField(required=False)
 
         again = field.to_python(field.prepare_value(body))
@@ -30,7 +30,7 @@ def test_what_is_called_flat_comes_back_as_it_was(body):
     ],
 )
 def test_plain_members_are_flat(body):
-    assert is_flat(body)
+    assert is_flat_object(body)
 
 
 @pytest.mark.parametrize(
@@ -38,4 +38,4 @@ def test_plain_members_are_flat(body):
     [{"a": {}}, {"a": [1]}, {"a:b": 1}, {" a": 1}, {"": 1}, {"a\nb": 1}, [], None],
 )
 def test_what_lines_cannot_say_is_not_flat(body):
-    assert not is_flat(body)
+    assert not is_flat_object(body)

@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from tests.tools.rows import make_user
-from tools.kinds.cpython_probe import flaw_of_sandbox
 from tools.models import Tool
+from tools.sandbox.cpython_probe import find_sandbox_flaw
 
 pytestmark = pytest.mark.django_db
 
@@ -43,10 +43,16 @@ def test_code_is_made_a_tool():
     ("changes", "sentence"),
     [
         ({"code": "x +"}, "Line 1: invalid syntax."),
-        ({"code": ""}, "is empty: fill it in."),
+        ({"code": ""}, "Enter a value for"),
         ({"memory_mb": "100000"}, "512 or less."),
-        ({"args_schema": '{"properties": {"a-b": {}}}'}, "is no name of a Python"),
-        ({"args_schema": '{"properties": {"class": {}}}'}, "is no name of a Python"),
+        (
+            {"args_schema": '{"properties": {"a-b": {}}}'},
+            "is not a valid name of a Python",
+        ),
+        (
+            {"args_schema": '{"properties": {"class": {}}}'},
+            "is not a valid name of a Python",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_words(changes, sentence):
@@ -59,7 +65,7 @@ def test_cpython_can_be_chosen_where_it_is_switched_on_and_holds(settings):
 
     said = posted(interpreter="cpython")
 
-    if flaw := flaw_of_sandbox():  # a machine that lets nobody make namespaces
+    if flaw := find_sandbox_flaw():  # a machine that lets nobody make namespaces
         assert flaw.partition(":")[0] in said
     else:
         assert Tool.objects.get().config["interpreter"] == "cpython"

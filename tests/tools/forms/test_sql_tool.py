@@ -7,9 +7,9 @@ import pytest
 from django.test import Client
 
 from tests.tools.rows import make_user
+from tools.definition.freeze import freeze_tool
 from tools.models import Tool
-from tools.services import tool_spec_of
-from tools.sql.connections import read_connections
+from tools.sql.connections import parse_sql_connections
 
 ADD = "/admin/tools/tool/add/?kind=sql"
 
@@ -39,7 +39,7 @@ def posted(**changes):
 def test_a_model_that_writes_queries_is_shown_the_tables():
     posted()
 
-    spec = tool_spec_of(Tool.objects.get(name="orders"))
+    spec = freeze_tool(Tool.objects.get(name="orders"))
     assert spec.description == "Orders.\n\nTables:\norders(id INTEGER, who TEXT)"
     assert spec.args_schema["required"] == ["query"]
 
@@ -49,7 +49,7 @@ def test_a_fixed_query_has_the_arguments_of_its_schema():
     schema = '{"properties": {"who": {"type": "string"}}}'
     posted(query="SELECT id FROM orders WHERE who = :who", args_schema=schema)
 
-    spec = tool_spec_of(Tool.objects.get(name="orders"))
+    spec = freeze_tool(Tool.objects.get(name="orders"))
     assert set(spec.args_schema["properties"]) == {"who"}
     assert spec.description == "Orders."
 
@@ -89,7 +89,7 @@ def test_what_is_wrong_is_said_in_words(changes, sentence):
 )
 def test_a_wrong_list_is_a_sentence_without_its_secrets(text, why):
     with pytest.raises(ValueError, match=why) as caught:
-        read_connections(text)
+        parse_sql_connections(text)
 
     assert "s3cret" not in str(caught.value)
 
@@ -100,5 +100,5 @@ def test_a_form_without_databases_says_that_the_operator_listed_none(settings):
 
     page = posted(connection="")
 
-    assert "the operator listed none" in page
+    assert "No databases are listed" in page
     assert not Tool.objects.exists()

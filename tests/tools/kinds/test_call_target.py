@@ -3,9 +3,9 @@
 import pytest
 
 from tests.make import make_user
+from tools.kinds.call_target import describe_call_target
 from tools.models import Credential, McpServer
 from tools.spec import ToolSpec
-from tools.target import target_of
 
 pytestmark = pytest.mark.django_db
 
@@ -43,7 +43,7 @@ def spec(kind, **config):
     ],
 )
 def test_says_where_a_call_goes(tool, line):
-    assert line in target_of(tool, {"id": "a/7"})
+    assert line in describe_call_target(tool, {"id": "a/7"})
 
 
 def test_names_server_and_credential_and_changes_with_the_address():
@@ -53,11 +53,11 @@ def test_names_server_and_credential_and_changes_with_the_address():
         owner=ann, name="mails", url="https://m.example.com/mcp", credential=secret
     )
     tool = spec("mcp", mcp_server=server.pk, tool="send")
-    before = target_of(tool, {})
+    before = describe_call_target(tool, {})
     McpServer.objects.update(url="https://evil.example.com/mcp")
 
     assert before == (
         "send of the MCP server 'mails' at https://m.example.com/mcp "
         "with the credential 'mail'"
     )
-    assert "evil" in target_of(tool, {})
+    assert "evil" in describe_call_target(tool, {})

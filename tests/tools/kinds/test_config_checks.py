@@ -3,7 +3,7 @@
 import pytest
 
 from tests.tools import functions  # noqa: F401  # registers them
-from tools.kinds.config_flaws import CHECKS, flaws_of_config, flaws_of_names
+from tools.kinds.config_checks import CONFIG_CHECKS, find_config_flaws, find_name_flaws
 from tools.kinds.registry import KINDS
 
 
@@ -21,7 +21,7 @@ from tools.kinds.registry import KINDS
 def test_a_good_definition_has_no_flaw(kind, config, settings):
     settings.SQL_CONNECTIONS = "shop=sqlite:////tmp/shop.db"
 
-    assert flaws_of_config(kind, config) == []
+    assert find_config_flaws(kind, config) == []
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_a_good_definition_has_no_flaw(kind, config, settings):
     ],
 )
 def test_a_flaw_is_a_sentence(kind, config, sentence):
-    assert sentence in " ".join(flaws_of_config(kind, config))
+    assert sentence in " ".join(find_config_flaws(kind, config))
 
 
 def test_every_kind_is_checked():
-    assert set(CHECKS) == set(KINDS)
+    assert set(CONFIG_CHECKS) == set(KINDS)
 
 
 URL = {"method": "PUT", "url": "https://a.example/{id}"}
@@ -67,7 +67,7 @@ LIST = {"connection": "shop", "query": "SELECT ':no' WHERE id = :id AND n::text 
     ],
 )
 def test_each_name_of_a_definition_is_an_argument(kind, config, schema, flaw):
-    told = flaws_of_names(kind, config, schema)
+    told = find_name_flaws(kind, config, schema)
 
     assert len(told) == (flaw is not None)
     for one in told:

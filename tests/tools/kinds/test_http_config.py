@@ -4,13 +4,13 @@ import pytest
 from pydantic import ValidationError
 
 from tools.errors import ToolFailed
-from tools.kinds.http_config import HttpConfig, request_of
+from tools.kinds.http_config import HttpConfig, build_http_request
 
 ORDERS = "https://api.example.com/orders"
 
 
 def asked(arguments, **config):
-    return request_of(HttpConfig(**{"url": ORDERS, **config}), arguments)
+    return build_http_request(HttpConfig(**{"url": ORDERS, **config}), arguments)
 
 
 @pytest.mark.parametrize(

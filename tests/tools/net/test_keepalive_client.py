@@ -9,30 +9,32 @@ import httpx
 import pytest
 
 from tests.fakes.listener import http, listener
-from tools.errors import CalledOff
-from tools.netguard import (
+from tools.errors import CallCanceled
+from tools.net.deadline import Deadline
+from tools.net.netguard import (
     AddressRefused,
-    AnswerRefused,
-    AnswerTooLarge,
+    KeepAliveClient,
     NetPolicy,
-    SmallClient,
+    ResponseRefused,
+    ResponseTooLarge,
     open_client,
     parse_private_hosts,
 )
-from tools.watch import Watch
 
 
-def make_client(listed: str = "127.0.0.1", **more: object) -> SmallClient:
+def make_client(listed: str = "127.0.0.1", **more: object) -> KeepAliveClient:
     hosts = parse_private_hosts(f"tool={listed}")["tool"]
     fields: dict[str, object] = {"timeout": 2.0, **more}
     policy = NetPolicy(private_hosts=hosts)
     return open_client(policy, **fields)  # type: ignore[arg-type]
 
 
-def call(client: SmallClient, url: str, body: bytes | None = None) -> tuple[int, bytes]:
+def call(
+    client: KeepAliveClient, url: str, body: bytes | None = None
+) -> tuple[int, bytes]:
     """Return status and content of one call."""
     with client.exchange(
-        httpx.URL(url), b"X-Key: k\r\n", body, watch=Watch(seconds=5)
+        httpx.URL(url), b"X-Key: k\r\n", body, deadline=Deadline(seconds=5)
     ) as answer:
         return answer.status, b"".join(answer.chunks)
 
@@ -191,7 +193,7 @@ def test_the_limit_holds_after_unpacking():
     answer = http("200 OK", "Content-Encoding: gzip", body=body)
     with listener(answer=answer) as there:
         client = make_client(max_bytes=2000)
-        with pytest.raises(AnswerTooLarge):
+        with pytest.raises(ResponseTooLarge):
             call(client, f"http://127.0.0.1:{there.port}/")
         client.close()
 
@@ -199,7 +201,7 @@ def test_the_limit_holds_after_unpacking():
 def test_an_encoding_nobody_asked_for_is_refused():
     with listener(answer=http("200 OK", "Content-Encoding: br")) as there:
         client = make_client()
-        with pytest.raises(AnswerRefused, match="'br'"):
+        with pytest.raises(ResponseRefused, match="'br'"):
             call(client, f"http://127.0.0.1:{there.port}/")
         client.close()
 
@@ -225,7 +227,7 @@ def test_a_raised_flag_stops_it_before_it_begins():
     client = make_client()
     url = httpx.URL("http://127.0.0.1:1/")
     with (
-        pytest.raises(CalledOff),
-        client.exchange(url, b"", None, watch=Watch(flag=flag)),
+        pytest.raises(CallCanceled),
+        client.exchange(url, b"", None, deadline=Deadline(flag=flag)),
     ):
         pass

@@ -10,17 +10,16 @@ import httpx
 import pytest
 
 from tests.fakes.listener import http, listener
-from tests.timing import assert_quick, tries
-from tools.errors import CalledOff, DeadlinePassed
-from tools.netguard import (
+from tools.errors import CallCanceled, DeadlineExceeded
+from tools.net.deadline import Deadline
+from tools.net.netguard import (
     AddressRefused,
-    AnswerRefused,
-    AnswerTooLarge,
     NetPolicy,
+    ResponseRefused,
+    ResponseTooLarge,
     guarded_client,
     parse_private_hosts,
 )
-from tools.watch import Watch
 
 
 def make_policy(listed: str = "127.0.0.1,::1,127.0.0.2", **more: object) -> NetPolicy:
@@ -29,11 +28,11 @@ def make_policy(listed: str = "127.0.0.1,::1,127.0.0.2", **more: object) -> NetP
 
 
 def make_client(policy: NetPolicy | None = None, **more: object) -> httpx.Client:
-    watch = more.pop("watch", None) or Watch(seconds=5)
+    deadline = more.pop("deadline", None) or Deadline(seconds=5)
     timeout = more.pop("timeout", 2.0)
     return guarded_client(
         policy or make_policy(),
-        watch,  # type: ignore[arg-type]  # forwards
+        deadline,  # type: ignore[arg-type]  # forwards
         timeout=timeout,  # type: ignore[arg-type]  # forwards
         **more,  # type: ignore[arg-type]  # forwards
     )
@@ -155,7 +154,7 @@ def test_a_body_is_not_forwarded_to_another_host():
         with (
             listener(answer=http("307 Temporary", target)) as there,
             make_client() as client,
-            pytest.raises(AnswerRefused, match="another"),
+            pytest.raises(ResponseRefused, match="another"),
         ):
             client.post(f"http://127.0.0.1:{there.port}/", content=b"s3cret")
 
@@ -192,7 +191,7 @@ def test_an_answer_over_the_limit_is_refused(headers, body):
     with (
         listener(answer=http("200 OK", *headers, body=body)) as there,
         make_client(max_bytes=2000) as client,
-        pytest.raises(AnswerTooLarge, match="larger than 2000 bytes"),
+        pytest.raises(ResponseTooLarge, match="larger than 2000 bytes"),
     ):
         client.get(f"http://127.0.0.1:{there.port}/")
 
@@ -229,7 +228,7 @@ def test_an_answer_that_cannot_be_unpacked_is_refused(encoding, sentence):
     with (
         listener(answer=answer) as there,
         make_client() as client,
-        pytest.raises(AnswerRefused, match=sentence),
+        pytest.raises(ResponseRefused, match=sentence),
     ):
         client.get(f"http://127.0.0.1:{there.port}/")
 
@@ -242,37 +241,30 @@ def slowly(sock: socket.socket) -> None:
 
 
 def never(sock: socket.socket) -> None:
-    time.sleep(8)
+    while sock.recv(65536):  # until the client closes the connection
+        pass
 
 
 @pytest.mark.parametrize("answer", [slowly, never], ids=["dripping", "silent"])
-@tries(4)
 def test_a_deadline_ends_a_hanging_call(answer):
-    began = time.monotonic()
     with (
         listener(answer=answer) as there,
-        make_client(watch=Watch(seconds=0.4), timeout=30.0) as client,
-        pytest.raises(DeadlinePassed),
+        make_client(deadline=Deadline(seconds=0.4), timeout=30.0) as client,
+        pytest.raises(DeadlineExceeded),
     ):
         client.get(f"http://127.0.0.1:{there.port}/")
 
-    assert_quick(time.monotonic() - began, 1)
-
 
 @pytest.mark.parametrize("answer", [slowly, never], ids=["dripping", "silent"])
-@tries(4)
-def test_stop_ends_a_hanging_call_within_half_a_second(answer):
+def test_stop_ends_a_hanging_call(answer):
     flag = threading.Event()
     threading.Timer(0.2, flag.set).start()
-    began = time.monotonic()
     with (
         listener(answer=answer) as there,
-        make_client(watch=Watch(seconds=30, flag=flag), timeout=30.0) as client,
-        pytest.raises(CalledOff),
+        make_client(deadline=Deadline(seconds=30, flag=flag), timeout=30.0) as client,
+        pytest.raises(CallCanceled),
     ):
         client.get(f"http://127.0.0.1:{there.port}/")
-
-    assert_quick(time.monotonic() - began, 0.2 + 0.5 + 0.2)
 
 
 def test_a_server_that_sends_nothing_times_out():
@@ -285,26 +277,31 @@ def test_a_server_that_sends_nothing_times_out():
 
 
 def test_a_server_that_takes_nothing_is_given_up():
-    with listener(answer=never) as there, make_client(timeout=0.3) as client:
+    is_over = threading.Event()
+
+    def deaf(sock: socket.socket) -> None:
+        is_over.wait(60)
+
+    with listener(answer=deaf) as there, make_client(timeout=0.3) as client:
         there_url = f"http://127.0.0.1:{there.port}/"
         with pytest.raises((httpx.WriteTimeout, httpx.ReadTimeout)):
             client.post(there_url, content=b"x" * 2**26)
+    is_over.set()
 
 
-@tries(4)
-def test_a_hanging_name_server_does_not_outlive_the_watch():
+def test_a_hanging_name_server_does_not_outlive_the_deadline():
+    answered = threading.Event()
+
     def hang(host: str, port: int) -> list[str]:
-        time.sleep(3)
+        answered.wait(10)
         return ["127.0.0.1"]
 
-    began = time.monotonic()
     with (
-        make_client(watch=Watch(seconds=0.2), resolve=hang) as client,
-        pytest.raises(DeadlinePassed),
+        make_client(deadline=Deadline(seconds=0.2), resolve=hang) as client,
+        pytest.raises(DeadlineExceeded),
     ):
         client.get("http://slow.test/")
-
-    assert_quick(time.monotonic() - began, 0.8)
+    answered.set()
 
 
 def test_an_unknown_name_is_no_connection():

@@ -9,17 +9,17 @@ from tests.fakes.dns_server import name_server
 from tests.fakes.listener import Listener, http, listener
 from tools.errors import ToolFailed
 from tools.kinds.registry import call_tool
-from tools.netguard import (
+from tools.net.deadline import Deadline
+from tools.net.netguard import (
     AddressRefused,
-    AnswerRefused,
     NetPolicy,
+    ResponseRefused,
     guarded_client,
     open_client,
     parse_private_hosts,
 )
-from tools.sockets import Guard, resolve_by_system
+from tools.net.sockets import GuardedBackend, resolve_by_system
 from tools.spec import ToolSpec
-from tools.watch import Watch
 
 SPELLINGS = {
     "loopback": "http://127.0.0.1:{port}/",
@@ -137,7 +137,7 @@ def inside() -> Iterator[tuple[Listener, Listener]]:
 def strict_client(**more: object) -> httpx.Client:
     """Return a client that may call the public internet and nothing else."""
     more = {"resolve": hostile_resolver, **more}
-    return guarded_client(NetPolicy(), Watch(seconds=5), timeout=2, **more)  # type: ignore[arg-type]  # forwards
+    return guarded_client(NetPolicy(), Deadline(seconds=5), timeout=2, **more)  # type: ignore[arg-type]  # forwards
 
 
 @pytest.mark.parametrize("name", [one for one in SPELLINGS if one not in NO_URL])
@@ -169,7 +169,7 @@ def test_of_the_other_spellings_no_request_can_be_made(inside, name):
 )
 def test_the_guard_refuses_a_host_itself(inside, host):
     four, _ = inside
-    guard = Guard(NetPolicy(), Watch(seconds=5), resolve_by_system)
+    guard = GuardedBackend(NetPolicy(), Deadline(seconds=5), resolve_by_system)
 
     with pytest.raises(AddressRefused):
         guard.connect_tcp(host, four.port, 2.0)
@@ -187,7 +187,7 @@ def test_the_client_of_providers_refuses_every_spelling(inside, name):
         client = open_client(NetPolicy(), timeout=2, resolve=hostile_resolver)
         with (
             pytest.raises(AddressRefused),
-            client.exchange(url, b"", None, watch=Watch(seconds=5)),
+            client.exchange(url, b"", None, deadline=Deadline(seconds=5)),
         ):
             pass
 
@@ -201,7 +201,7 @@ def test_a_tool_says_that_it_may_not_or_that_this_is_no_address(inside, name):
     spec = ToolSpec(name="t", kind="http", config={"url": url, "method": "GET"})
 
     with pytest.raises(ToolFailed) as caught:
-        call_tool(spec, {}, watch=Watch(seconds=5))
+        call_tool(spec, {}, deadline=Deadline(seconds=5))
 
     assert any(one in str(caught.value) for one in SENTENCES)
     assert (four.knocks, six.knocks) == (0, 0)
@@ -254,14 +254,16 @@ def test_no_redirect_reaches_loopback(inside, status, target):
     assert four.knocks == 0
 
 
-GUARDED = (AddressRefused, AnswerRefused)
+GUARDED = (AddressRefused, ResponseRefused)
 """How a call ends that was redirected to where it may not go, or to nowhere."""
 
 
 def client_of_outside() -> httpx.Client:
     """Return a client for which 127.0.0.2 stands for the public internet."""
     policy = NetPolicy(private_hosts=parse_private_hosts("tool=127.0.0.2")["tool"])
-    return guarded_client(policy, Watch(seconds=5), timeout=2, resolve=hostile_resolver)
+    return guarded_client(
+        policy, Deadline(seconds=5), timeout=2, resolve=hostile_resolver
+    )
 
 
 @pytest.mark.parametrize("status", ["302 Found", "307 Temporary Redirect"])
@@ -293,7 +295,7 @@ def test_a_chain_of_redirects_ends():
     with (
         listener("127.0.0.2", again) as outside,
         client_of_outside() as client,
-        pytest.raises(AnswerRefused, match="redirects more than 5 times"),
+        pytest.raises(ResponseRefused, match="redirects more than 5 times"),
     ):
         client.get(f"http://127.0.0.2:{outside.port}/")
 
@@ -308,7 +310,7 @@ def test_a_name_that_changes_its_address_is_asked_once_and_does_not_get_inside(i
         name_server(rebinding) as names,
         listener("127.0.0.2", http("200 OK"), port=four.port),
         guarded_client(
-            policy, Watch(seconds=5), timeout=2, resolve=names.resolve
+            policy, Deadline(seconds=5), timeout=2, resolve=names.resolve
         ) as client,
     ):
         answer = client.get(f"http://rebind.test:{four.port}/")
@@ -378,7 +380,7 @@ def test_a_redirect_to_another_host_carries_no_credentials():
         with listener("127.0.0.2", http("302 Found", location)) as first:
             hosts = parse_private_hosts("tool=127.0.0.2,127.0.0.3")["tool"]
             policy = NetPolicy(private_hosts=hosts)
-            with guarded_client(policy, Watch(seconds=20), timeout=20) as client:
+            with guarded_client(policy, Deadline(seconds=20), timeout=20) as client:
                 client.get(f"http://127.0.0.2:{first.port}/", headers=secrets)
 
     assert (first.knocks, other.knocks) == (1, 1)

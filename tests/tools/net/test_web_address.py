@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.web_address import flaw_of_address, names_a_person
+from tools.net.web_address import find_address_flaw, has_userinfo
 
 
 @pytest.mark.parametrize(
@@ -16,7 +16,7 @@ from tools.web_address import flaw_of_address, names_a_person
     ],
 )
 def test_has_nothing_against_an_address_of_a_server(url):
-    assert flaw_of_address(url) == ""
+    assert find_address_flaw(url) == ""
 
 
 @pytest.mark.parametrize(
@@ -34,10 +34,10 @@ def test_has_nothing_against_an_address_of_a_server(url):
     ],
 )
 def test_says_why_this_is_no_address(url, says):
-    assert says in flaw_of_address(url)
+    assert says in find_address_flaw(url)
 
 
 def test_sees_a_password_in_an_address():
-    assert names_a_person("https://anna:pw@example.com/")
-    assert names_a_person("https://anna@example.com/")
-    assert not names_a_person("https://example.com/@anna")
+    assert has_userinfo("https://anna:pw@example.com/")
+    assert has_userinfo("https://anna@example.com/")
+    assert not has_userinfo("https://example.com/@anna")

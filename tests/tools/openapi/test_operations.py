@@ -5,10 +5,10 @@ The documents themselves were tried too; docs/openapi.md says which, and what ca
 
 import pytest
 
-from tools.kinds.http_config import HttpConfig, request_of
-from tools.openapi.document import read_document
-from tools.openapi.operations import operations_of
-from tools.openapi.security import credential_of
+from tools.kinds.http_config import HttpConfig, build_http_request
+from tools.openapi.document import parse_openapi_document
+from tools.openapi.operations import list_operations
+from tools.openapi.security import find_required_credential
 
 PHONE = """
 openapi: 3.0.1
@@ -174,11 +174,13 @@ paths:
 
 
 def found(text, **more):
-    return {one.key: one for one in operations_of(read_document(text), **more)}
+    return {
+        one.key: one for one in list_operations(parse_openapi_document(text), **more)
+    }
 
 
 def sent(one, **arguments):
-    return request_of(HttpConfig.model_validate(one.config), arguments)
+    return build_http_request(HttpConfig.model_validate(one.config), arguments)
 
 
 def test_a_telephone_service():
@@ -186,7 +188,7 @@ def test_a_telephone_service():
     listed = calls["GET /2010/Accounts/{AccountSid}/Calls.json"]
     made = calls["POST /2010/Accounts/{AccountSid}/Calls.json"]
 
-    assert credential_of(read_document(PHONE)) == ("basic", "")
+    assert find_required_credential(parse_openapi_document(PHONE)) == ("basic", "")
     assert sent(listed, AccountSid="AC1", StartTime="a", StartTime_="b").url == (
         "https://calls.phone.example/2010/Accounts/AC1/Calls.json"
         "?StartTime%3C=a&StartTime%3E=b"
@@ -223,7 +225,10 @@ def test_a_vector_database():
     (one,) = found(VECTORS).values()
 
     assert one.config["url"].startswith("https://vectors.example:6333/collections/")
-    assert credential_of(read_document(VECTORS)) == ("header", "api-key")
+    assert find_required_credential(parse_openapi_document(VECTORS)) == (
+        "header",
+        "api-key",
+    )
     assert one.args_schema["properties"]["ordering"]["enum"] == ["weak", "strong"]
     assert "$ref" not in str(one.args_schema)
 
@@ -235,7 +240,7 @@ def test_a_file_service():
     assert sent(one, file_id="7", fields=["id", "name"]).url.endswith(
         "/files/7?fields=id%2Cname"
     )
-    assert credential_of(read_document(FILES)) == ("bearer", "")
+    assert find_required_credential(parse_openapi_document(FILES)) == ("bearer", "")
     assert "multipart/form-data" in operations["POST /files/content"].flaw
 
 

@@ -12,12 +12,19 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from tests.fakes.outbreak import outbreaks
+from tests.tools.openapi.test_import import SHOP
+from tests.tools.openapi.test_operations import (
+    FILES,
+    FORECAST,
+    NEWS,
+    PHONE,
+    VECTORS,
+    VETS,
+)
 from tests.tools.rows import make_user
-from tests.tools.test_openapi import SHOP
-from tests.tools.test_openapi_makes import FILES, FORECAST, NEWS, PHONE, VECTORS, VETS
 from tools.audit.entry import AuditEntry
+from tools.definition.save import serialize_definition
 from tools.models import Credential, Tool
-from tools.services.save_tool import definition_of
 
 pytestmark = pytest.mark.django_db
 
@@ -34,8 +41,8 @@ def test_a_document_shows_its_operations_and_makes_nothing():
     page = signed_in().post(PAGE, {"document": SHOP}).content.decode()
 
     assert "GET /orders/{order-id}" in page
-    assert "<td>Reads only</td>" in page
-    assert "<td>Changes something each time</td>" in page
+    assert "<td>Read-only</td>" in page
+    assert "<td>Side effect (not safe to repeat)</td>" in page
     assert "Not possible: its body is image/png" in page
     assert not Tool.objects.exists()
 
@@ -67,7 +74,7 @@ def test_chosen_operations_become_tools_that_are_switched_off():
 def test_choosing_nothing_is_said():
     page = signed_in().post(PAGE, {"document": SHOP, "choose": "1"}).content.decode()
 
-    assert "Choose at least one operation." in page
+    assert "Select at least one operation." in page
 
 
 def kept_after(client, given):
@@ -89,7 +96,7 @@ def test_all_that_are_possible_are_made_at_once():
     client = signed_in()
     kept = kept_after(client, {"document": SHOP})
 
-    assert b"Make tools of all 5" in client.post(PAGE, kept).content
+    assert b"Create all 5 tools" in client.post(PAGE, kept).content
     client.post(PAGE, {**kept, "all": "1"})
 
     assert Tool.objects.count() == 5
@@ -100,7 +107,7 @@ def test_all_that_are_possible_are_made_at_once():
 def test_a_kept_document_that_we_did_not_write_is_asked_for_again(kept):
     page = signed_in().post(PAGE, {"kept": kept, "all": "1"}).content.decode()
 
-    assert "Paste a document or choose a file." in page
+    assert "Paste a document or select a file." in page
     assert not Tool.objects.exists()
 
 
@@ -111,7 +118,7 @@ def test_a_document_that_cannot_be_kept_is_refused_with_a_sentence():
 
     page = signed_in().post(PAGE, {"file": file}).content.decode()
 
-    assert "Cut it to the paths you need" in page
+    assert "Reduce it to the paths you need" in page
 
 
 def test_a_server_that_tools_may_not_reach_is_said_before_tools_are_made():
@@ -131,7 +138,7 @@ def test_each_tool_that_is_made_has_its_revision_and_its_entries():
     made = Tool.objects.filter(kind="http")
     assert made.get(name="getOrder").slug == "getorder-2"
     for tool in made:
-        assert tool.revisions.get().body == definition_of(tool)
+        assert tool.revisions.get().body == serialize_definition(tool)
         entry = AuditEntry.objects.about(tool, noun="tool").get()
         assert (entry.action, entry.by, entry.way) == ("made", "admin", "page")
         assert entry.changes["config"] == [None, tool.config]
@@ -154,7 +161,7 @@ def test_hundreds_of_tools_take_as_many_queries_as_one(django_assert_max_num_que
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({}, "Paste a document or choose a file."),
+        ({}, "Paste a document or select a file."),
         ({"document": "{"}, "neither JSON nor YAML"),
         ({"document": SHOP, "base": "nowhere at all"}, "Enter a valid URL."),
     ],

@@ -1,6 +1,6 @@
 """Importing real OpenAPI documents through the admin's pages, a table line for each.
 
-`python -m tests.tools.try_openapi FILE …` in a database of its own, thrown away after:
+`python -m tests.tools.openapi.try_openapi FILE …` in a database of its own:
 all operations are shown and made into tools, then some of the tools are opened and
 saved, and what a call would send is shown. `--requests` prints those requests too.
 """

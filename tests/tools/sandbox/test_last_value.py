@@ -2,12 +2,12 @@
 
 import pytest
 
-from tools.kinds.last_value import TOO_LARGE, CannotRead, guarded
+from tools.sandbox.last_value import TOO_LARGE_MARK, UnreadableCode, guard_last_value
 
 
 def value_of(code):
     """Run guarded code here, as a sandbox does: the last line is the value."""
-    before, _, last = guarded(code).rpartition("\n")
+    before, _, last = guard_last_value(code).rpartition("\n")
     names = {}
     exec(before, names)
     return eval(last, names)
@@ -34,13 +34,13 @@ def test_the_value_stays_what_it_was(code, value):
 
 @pytest.mark.parametrize("code", ["'x' * (5 << 20)", "['x' * 10 ** 6] * 9"])
 def test_a_value_that_is_too_large_does_not_come_out(code):
-    assert value_of(code) == TOO_LARGE
+    assert value_of(code) == TOO_LARGE_MARK
 
 
 @pytest.mark.parametrize("code", ["a +", "(" * 999, "type X = int\n1", "'\\0'\0"])
 def test_code_that_cannot_be_taken_apart_is_refused(code):
-    with pytest.raises(CannotRead):
-        guarded(code)
+    with pytest.raises(UnreadableCode):
+        guard_last_value(code)
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_code_that_cannot_be_taken_apart_is_refused(code):
     ids=["syntax", "signs", "sums", "calls", "NUL", "surrogate"],
 )
 def test_why_it_cannot_be_read_is_a_sentence(code, sentence):
-    with pytest.raises(CannotRead) as caught:
-        guarded(code)
+    with pytest.raises(UnreadableCode) as caught:
+        guard_last_value(code)
 
     assert str(caught.value).startswith(sentence)
 
 
 @pytest.mark.parametrize("code", ["", "x = 1", "for a in []:\n    a"])
 def test_code_without_a_last_value_stays_as_it_is(code):
-    assert guarded(code) == code
+    assert guard_last_value(code) == code

@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from tools.schema_check import flaws_of_schema
+from tools.schema.check import find_schema_flaws
 
 
 def test_a_usual_schema_is_taken():
     assert (
-        flaws_of_schema(
+        find_schema_flaws(
             {
                 "type": "object",
                 "properties": {
@@ -26,16 +26,19 @@ def test_a_usual_schema_is_taken():
 @pytest.mark.parametrize(
     ("schema", "why"),
     [
-        ([], "is a JSON object"),
-        ({"type": "string"}, "are an object"),
-        ({"type": "object", "properties": []}, "no JSON Schema. At properties"),
-        ({"properties": {"a": {"type": "text"}}}, "no JSON Schema"),
-        ({"properties": {"a": {"$ref": "http://x/y"}}}, "leads out of the schema"),
-        ({"properties": {"a": {"$ref": "other.json"}}}, "leads out of the schema"),
+        ([], "Enter a JSON object"),
+        ({"type": "string"}, "must be an object"),
+        (
+            {"type": "object", "properties": []},
+            "Not a valid JSON Schema. At properties",
+        ),
+        ({"properties": {"a": {"type": "text"}}}, "Not a valid JSON Schema"),
+        ({"properties": {"a": {"$ref": "http://x/y"}}}, "leads outside the schema"),
+        ({"properties": {"a": {"$ref": "other.json"}}}, "leads outside the schema"),
         ({"properties": {"a": {"pattern": "(a+)+$"}}}, "repeats a repetition"),
         ({"properties": {"a": {"pattern": "^(([a-z])+.)+$"}}}, "repeats a repetition"),
         ({"properties": {"a": {"pattern": "(a|b*)*c"}}}, "repeats a repetition"),
-        ({"properties": {"a": {"pattern": "(x"}}}, "is not a 'regex'"),
+        ({"properties": {"a": {"pattern": "(x"}}}, "is not valid"),
         ({"properties": {"a": {"pattern": "a" * 301}}}, "at most 300"),
         ({"title": "a" * 300_001}, "larger than 300 KB"),
         ({"patternProperties": {"(a*)*": {}}}, "repeats a repetition"),
@@ -46,7 +49,7 @@ def test_a_usual_schema_is_taken():
     ],
 )
 def test_everything_else_is_a_sentence(schema, why):
-    assert why in " ".join(flaws_of_schema(schema))
+    assert why in " ".join(find_schema_flaws(schema))
 
 
 def test_a_deep_schema_is_a_sentence():
@@ -54,4 +57,4 @@ def test_a_deep_schema_is_a_sentence():
     for _ in range(300):
         schema = {"type": "object", "properties": {"a": schema}}
 
-    assert "nested too deeply" in " ".join(flaws_of_schema(schema))
+    assert "nested too deeply" in " ".join(find_schema_flaws(schema))

@@ -1,13 +1,13 @@
-"""The meta-schema in one file says what the draft's own eight say."""
+"""Schemas are judged as the reference implementation judges them."""
 
 import copy
 import random
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import SchemaError
 
-from tools.metaschema import META_SCHEMA, check_is_schema
+from tools.schema.check import META_SCHEMA_VALIDATOR
 
 USUAL = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -33,12 +33,19 @@ USUAL = {
 JUNK = (1, -1, 1.5, None, True, "x", "(", [], {}, ["a", "a"], [1], {"a": 1})
 
 
-def said_by(check, schema):
-    """Return place and words of the first fault; None for a schema."""
+def first_place(schema):
+    """Return the path to the first error; None for a valid schema."""
+    for error in META_SCHEMA_VALIDATOR.iter_errors(schema):
+        return error.instance_path
+    return None
+
+
+def expected_place(schema):
+    """Return what `first_place` should, by the slow reference implementation."""
     try:
-        check(schema)
+        Draft202012Validator.check_schema(schema, format_checker=FormatChecker([]))
     except SchemaError as error:
-        return list(error.absolute_path), error.message
+        return list(error.absolute_path)
     return None
 
 
@@ -61,33 +68,24 @@ def replaced(path, junk):
     return schema
 
 
-def test_a_schema_with_every_sort_of_keyword_is_one():
-    assert said_by(check_is_schema, USUAL) is None
+def test_a_schema_with_every_sort_of_keyword_is_valid():
+    assert first_place(USUAL) is None
 
 
-def test_whatever_stands_anywhere_is_judged_as_the_draft_does():
+def test_errors_are_found_where_the_reference_implementation_finds_them():
     chance = random.Random(7)
-    said = [
-        (check_is_schema, Draft202012Validator.check_schema, replaced(path, junk))
+    schemas = [
+        replaced(path, junk)
         for path in places_in(USUAL)
         for junk in chance.sample(JUNK, 3)
     ]
 
-    faults = [(said_by(ours, one), said_by(theirs, one)) for ours, theirs, one in said]
+    places = [(first_place(one), expected_place(one)) for one in schemas]
 
-    assert [pair for pair in faults if pair[0] != pair[1]] == []
-    assert sum(pair[0] is not None for pair in faults) > len(faults) / 3
+    assert [pair for pair in places if pair[0] != pair[1]] == []
+    assert sum(pair[0] is not None for pair in places) > len(places) / 3
 
 
 @pytest.mark.parametrize("schema", [[], "x", None, 7])
-def test_what_is_no_object_is_no_schema(schema):
-    assert said_by(check_is_schema, schema) is not None
-
-
-def test_it_knows_every_keyword_of_the_draft():
-    assert {"$ref", "properties", "unevaluatedItems", "minimum", "title"} < set(
-        META_SCHEMA["properties"]
-    )
-    assert {"contentSchema", "format", "$defs", "dependencies"} < set(
-        META_SCHEMA["properties"]
-    )
+def test_a_schema_is_an_object(schema):
+    assert first_place(schema) is not None

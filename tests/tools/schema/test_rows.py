@@ -6,15 +6,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tools.schema_draft import (
-    Draft,
-    NoSchema,
-    changed,
-    draft_of,
-    hints_for,
-    schema_in,
+from tools.schema.draft import (
+    InvalidSchema,
+    SchemaDraft,
+    apply_editor_action,
+    draft_from_schema,
+    iter_draft_hints,
+    schema_from_draft,
 )
-from tools.schema_rows import Arguments, Row, arguments_of, schema_of
+from tools.schema.rows import (
+    SchemaRow,
+    SchemaTable,
+    schema_from_table,
+    table_from_schema,
+)
 
 FULL = {
     "type": "object",
@@ -42,8 +47,8 @@ FULL = {
 
 
 def test_rows_lose_nothing():
-    draft = draft_of(FULL)
-    made = schema_in(draft)
+    draft = draft_from_schema(FULL)
+    made = schema_from_draft(draft)
 
     assert draft.shape == "rows"
     assert {**made, "required": sorted(made["required"])} == FULL
@@ -52,9 +57,11 @@ def test_rows_lose_nothing():
 
 
 def test_a_usual_argument_needs_no_json():
-    status, limit, *_ = draft_of(FULL).rows
+    status, limit, *_ = draft_from_schema(FULL).rows
 
-    assert limit == Row("limit", "integer", True, default="5", least="1", most="50")
+    assert limit == SchemaRow(
+        "limit", "integer", True, default="5", least="1", most="50"
+    )
     assert (status.choices, status.default) == ("open\npaid", "open")
 
 
@@ -98,13 +105,13 @@ SCHEMAS = st.fixed_dictionaries(
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCHEMAS)
 def test_whatever_becomes_rows_comes_back_from_the_browser(schema):
-    draft = draft_of(schema)
+    draft = draft_from_schema(schema)
     if draft.shape == "json":
-        assert draft.why.startswith("It stays JSON: ")
+        assert draft.conversion_error.startswith("Shown as JSON: ")
         assert json.loads(draft.json) == schema
         return
     typed = [through_a_browser(row) for row in draft.rows]
-    back = schema_of(Arguments(tuple(typed), draft.rest))
+    back = schema_from_table(SchemaTable(tuple(typed), draft.rest))
 
     wanted = {"type": "object", "properties": {}, **schema}
     for one in (back, wanted):
@@ -112,7 +119,7 @@ def test_whatever_becomes_rows_comes_back_from_the_browser(schema):
     assert json.dumps(back, sort_keys=True) == json.dumps(wanted, sort_keys=True)
 
 
-def through_a_browser(row: Row) -> Row:
+def through_a_browser(row: SchemaRow) -> SchemaRow:
     """Return the row as a form sends it: each line break is two characters."""
     values = {
         name: "\n".join(value.replace("\r\n", "\n").split("\r"))
@@ -120,73 +127,120 @@ def through_a_browser(row: Row) -> Row:
         else value
         for name, value in vars(row).items()
     }
-    return Row(**{**values, "name": values["name"].strip()})
+    return SchemaRow(**{**values, "name": values["name"].strip()})
 
 
 @pytest.mark.parametrize(
     ("schema", "why"),
     [
-        ({"properties": {"a": True}}, "'a' is described by true"),
-        ({"properties": {"a": {}}, "required": ["b"]}, "it requires 'b', which"),
-        ({"properties": {" a": {}}}, "the name ' a' does not fit"),
+        ({"properties": {"a": True}}, "“a” is true instead of an object"),
+        (
+            {"properties": {"a": {}}, "required": ["b"]},
+            "“b” is required but not defined",
+        ),
+        ({"properties": {" a": {}}}, "the name “ a” does not fit"),
         ({"properties": {str(n): {} for n in range(101)}}, "more than 100"),
-        ({"type": ["object"]}, "does not describe an object"),
+        ({"type": ["object"]}, "does not describe named arguments"),
     ],
 )
 def test_what_rows_cannot_hold_stays_json_and_says_why(schema, why):
-    draft = draft_of(schema)
+    draft = draft_from_schema(schema)
 
     assert draft.shape == "json"
-    assert why in draft.why
+    assert why in draft.conversion_error
     assert json.loads(draft.json) == schema
 
 
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        (Row(description="x"), "Argument 1 has no name."),
-        (Row("n", "integer", default="1.5"), "'n': the default '1.5' is not a whole"),
-        (Row("n", "integer", default="true"), "'n': the default 'true' is not a whole"),
-        (Row("n", "boolean", default="1"), "'n': the default '1' is not true or false"),
-        (Row("n", "number", default="NaN"), "NaN is none"),
-        (Row("n", "number", choices="1\nx"), "'n': the allowed value 'x' is not JSON"),
-        (Row("n", "boolean", choices="1"), "'n': only texts and numbers"),
-        (Row("n", "object", least="1"), "'n': 'object' has no least and most"),
-        (Row("n", "string", most="1.5"), "'n': the most '1.5' is not a number of char"),
-        (Row("n", "number", least="[]"), "'n': the least '[]' is not a number."),
-        (Row("n", rest="[]"), "'n': more is a JSON object"),
-        (Row("n", rest='{"type": 1}'), "'n': 'type' is there twice"),
-        (Row("n", "tuple"), "'n': there is no type 'tuple'"),
-        (Row("n", rest='{"pattern": "(a+)+"}'), "'n': The pattern '(a+)+' repeats"),
-        (Row("n", rest='{"minimum": "x"}'), "'n': it/minimum: 'x' is not of type"),
-        (Row("n", description="\ud800"), "cannot be stored"),
-        (Row("n", "number", most="1e999"), "cannot be stored"),
+        (SchemaRow(description="x"), "Enter a name for argument 1."),
+        (
+            SchemaRow("n", "integer", default="1.5"),
+            "Argument “n”: default value “1.5” is not an integer",
+        ),
+        (
+            SchemaRow("n", "integer", default="true"),
+            "Argument “n”: default value “true” is not an integer",
+        ),
+        (
+            SchemaRow("n", "boolean", default="1"),
+            "Argument “n”: default value “1” is not true or false",
+        ),
+        (SchemaRow("n", "number", default="NaN"), "NaN is not allowed"),
+        (
+            SchemaRow("n", "number", choices="1\nx"),
+            "Argument “n”: allowed value “x” is not valid JSON",
+        ),
+        (
+            SchemaRow("n", "boolean", choices="1"),
+            "Argument “n”: only texts and numbers",
+        ),
+        (
+            SchemaRow("n", "object", least="1"),
+            "Argument “n”: this type cannot have a minimum",
+        ),
+        (
+            SchemaRow("n", "string", most="1.5"),
+            "Argument “n”: maximum “1.5” is not a length",
+        ),
+        (
+            SchemaRow("n", "number", least="[]"),
+            "Argument “n”: minimum “[]” is not a number.",
+        ),
+        (
+            SchemaRow("n", rest="[]"),
+            "Argument “n”: Additional keywords: enter a JSON object",
+        ),
+        (
+            SchemaRow("n", rest='{"type": 1}'),
+            "Argument “n”: remove “type” from the additional",
+        ),
+        (SchemaRow("n", "tuple"), "Argument “n”: unknown type “tuple”"),
+        (
+            SchemaRow("n", rest='{"pattern": "(a+)+"}'),
+            "Argument “n”: The pattern “(a+)+” repeats",
+        ),
+        (
+            SchemaRow("n", rest='{"minimum": "x"}'),
+            'At it/minimum: "x" is not of type',
+        ),
+        (SchemaRow("n", description="\ud800"), "cannot be stored"),
+        (SchemaRow("n", "number", most="1e999"), "cannot be stored"),
     ],
 )
 def test_what_is_wrong_is_a_sentence_that_names_the_argument(row, told):
-    with pytest.raises(NoSchema) as none:
-        schema_in(Draft("rows", rows=(row,)))
+    with pytest.raises(InvalidSchema) as none:
+        schema_from_draft(SchemaDraft("rows", rows=(row,)))
 
     assert told in str(none.value)
 
 
 def test_two_arguments_of_one_name_are_refused():
-    with pytest.raises(NoSchema, match="'a': two arguments have this name"):
-        schema_in(Draft("rows", rows=(Row("a"), Row("a"))))
+    with pytest.raises(
+        InvalidSchema, match="Argument “a”: two arguments have this name"
+    ):
+        schema_from_draft(SchemaDraft("rows", rows=(SchemaRow("a"), SchemaRow("a"))))
 
 
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        (Row("n", "integer", default="9", most="5"), "'n': its default does not fit."),
-        (Row("n", "number", least="2", most="1"), "'n': its least is more than"),
+        (
+            SchemaRow("n", "integer", default="9", most="5"),
+            "Argument “n”: the default value does not match.",
+        ),
+        (
+            SchemaRow("n", "number", least="2", most="1"),
+            "Argument “n”: the minimum is greater than",
+        ),
     ],
 )
 def test_what_is_hardly_meant_is_a_hint(row, told):
-    draft = Draft("rows", rows=(row,))
+    draft = SchemaDraft("rows", rows=(row,))
 
-    assert schema_in(draft)
-    assert told in " ".join(hints_for(draft))
+    assert schema_from_draft(draft)
+    assert told in " ".join(iter_draft_hints(draft))
 
 
 @pytest.mark.parametrize(
@@ -203,27 +257,29 @@ def test_what_is_hardly_meant_is_a_hint(row, told):
     ],
 )
 def test_a_button_changes_the_rows(action, names):
-    draft = changed(Draft("rows", rows=(Row("a"), Row("b"))), action)
+    draft = apply_editor_action(
+        SchemaDraft("rows", rows=(SchemaRow("a"), SchemaRow("b"))), action
+    )
 
     assert [row.name for row in draft.rows] == names
     assert draft.is_changing
 
 
 def test_rows_become_json_and_json_becomes_rows():
-    rows = draft_of(FULL)
-    text = changed(rows, "json")
-    back = changed(text, "rows")
+    rows = draft_from_schema(FULL)
+    text = apply_editor_action(rows, "json")
+    back = apply_editor_action(text, "rows")
 
     assert (text.shape, back.rows, back.rest) == ("json", rows.rows, rows.rest)
 
 
 def test_what_is_no_schema_keeps_its_shape_and_its_text():
-    draft = changed(Draft("json", json="{"), "rows")
+    draft = apply_editor_action(SchemaDraft("json", json="{"), "rows")
 
     assert (draft.shape, draft.json) == ("json", "{")
-    assert "Line 1, column 2" in draft.why
+    assert "Line 1, column 2" in draft.conversion_error
 
 
 def test_no_schema_is_one_text():
-    assert schema_in(draft_of(None)) is None
-    assert arguments_of({"type": "object"}).rows == ()
+    assert schema_from_draft(draft_from_schema(None)) is None
+    assert table_from_schema({"type": "object"}).rows == ()

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from runs.engine.json_schema import faults_of
+from runs.engine.parsing.json_schema import find_schema_violations
 from tests.fakes.listener import listener
-from tools.safe_schema import first_fault, matches
+from tools.schema.safe_schema import find_first_schema_error, matches_pattern
 
 EXPONENTIAL = [
     "^(?:a?){40}a{40}b$",
@@ -31,8 +31,8 @@ def test_no_pattern_takes_for_ever(pattern):
 
     for schema in (of_value, of_names, others, unevaluated):
         for value in ({"a": LONG}, {LONG: 1}, {"a" * 40: 1}):
-            faults_of(value, schema)
-            first_fault(value, schema)
+            find_schema_violations(value, schema)
+            find_first_schema_error(value, schema)
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_no_pattern_takes_for_ever(pattern):
     ],
 )
 def test_a_pattern_is_found_or_not_or_cannot_be_said(pattern, text, found):
-    assert matches(pattern, text) is found
+    assert matches_pattern(pattern, text) is found
 
 
 def test_what_is_no_pattern_is_an_error():
     with pytest.raises(re.error):
-        matches("(", "a")
+        matches_pattern("(", "a")
 
 
 @pytest.mark.parametrize(
@@ -84,27 +84,28 @@ def test_what_is_no_pattern_is_an_error():
         ({"$ref": "#"}, {}, "cannot be checked"),
         ({"$dynamicRef": "#x"}, {}, "cannot be checked"),
         ({"type": 5}, {}, "cannot be checked"),
+        ({"type": "text"}, {}, "cannot be checked"),
         ({"properties": 5}, {"a": 1}, "cannot be checked"),
         ({"properties": {"a": {"pattern": "("}}}, {"a": "b"}, "cannot be checked"),
         ({"properties": {"a": {"multipleOf": 0}}}, {"a": 1}, "cannot be checked"),
     ],
 )
 def test_what_is_wrong_is_a_sentence(schema, value, why):
-    assert why in (first_fault(value, schema) or "")
+    assert why in (find_first_schema_error(value, schema) or "")
 
 
 def test_what_a_pattern_stands_for_is_not_additional():
     schema = {"patternProperties": {"^a": {}}, "additionalProperties": False}
 
-    assert first_fault({"ab": 1}, schema) is None
+    assert find_first_schema_error({"ab": 1}, schema) is None
 
 
 def test_a_reference_to_elsewhere_is_not_fetched():
     with listener() as found:
         schema = {"$ref": f"http://127.0.0.1:{found.port}/schema.json"}
 
-        assert "cannot be checked" in (first_fault({}, schema) or "")
-        assert faults_of({}, schema)
+        assert "cannot be checked" in (find_first_schema_error({}, schema) or "")
+        assert find_schema_violations({}, schema)
 
     assert found.knocks == 0
 
@@ -117,8 +118,8 @@ def test_references_that_double_at_each_step_end(keyword):
         parts[f"a{n}"] = {"allOf": [{keyword: f"#/$defs/a{n - 1}"}] * 2}
     schema = {"properties": {"x": {"$ref": "#/$defs/a30"}}, "$defs": parts}
 
-    assert "lead to too many" in (first_fault({"x": "y"}, schema) or "")
-    assert "lead to too many" in str(faults_of({"x": "y"}, schema)[0])
+    assert "lead to too many" in (find_first_schema_error({"x": "y"}, schema) or "")
+    assert "lead to too many" in str(find_schema_violations({"x": "y"}, schema)[0])
 
 
 def test_many_values_may_share_a_reference():
@@ -127,5 +128,5 @@ def test_many_values_may_share_a_reference():
         "$defs": {"a": {"type": "integer"}},
     }
 
-    assert first_fault({"x": [1] * 20_000}, schema) is None
-    assert faults_of({"x": [1] * 20_000}, schema) == []
+    assert find_first_schema_error({"x": [1] * 20_000}, schema) is None
+    assert find_schema_violations({"x": [1] * 20_000}, schema) == []

@@ -6,12 +6,12 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.management import CommandError, call_command
 
-from runs.management.commands.rotate_keys import add_key
+from runs.management.commands.rotate_keys import add_encryption_key
 from tests.make import make_provider, make_user
 from tools.audit.entry import AuditEntry
 from tools.models import Credential
 from tools.secrets import SecretUnreadable, seal, unseal
-from tools.services.rotate_keys import rotate_keys, sealed_columns
+from tools.services.rotate_keys import iter_sealed_columns, rotate_keys
 
 pytestmark = pytest.mark.django_db
 
@@ -34,7 +34,7 @@ def secrets(settings):
 
 
 def test_every_column_that_holds_secrets_is_known():
-    names = {f"{model.__name__}.{column}" for model, column in sealed_columns()}
+    names = {f"{model.__name__}.{column}" for model, column in iter_sealed_columns()}
 
     assert names >= {
         "Provider.sealed_key",
@@ -50,7 +50,7 @@ def test_every_secret_opens_with_the_new_key_alone(secrets, settings):
     for row in secrets:
         row.refresh_from_db()
     provider, credential = secrets
-    assert (done.sealed_again, done.were_newest, done.unreadable) == (3, 0, [])
+    assert (done.resealed, done.already_newest, done.unreadable) == (3, 0, [])
     assert (provider.key(), provider.headers()) == ("sk-1", (("X-Org", "7"),))
     assert unseal(credential.sealed) == "s3cret"
 
@@ -61,7 +61,7 @@ def test_a_second_rotation_changes_nothing(secrets):
 
     done = rotate_keys()
 
-    assert (done.sealed_again, done.were_newest) == (0, 3)
+    assert (done.resealed, done.already_newest) == (0, 3)
     assert Credential.objects.get().sealed == before
     assert AuditEntry.objects.filter(action="rotated").count() == 1
 
@@ -83,7 +83,7 @@ def test_the_command_says_what_it_did(secrets):
 
     call_command("rotate_keys", stdout=told)
 
-    assert "3 secrets are sealed with the newest key now" in told.getvalue()
+    assert "Secrets encrypted with the newest key: 3 now" in told.getvalue()
 
 
 def test_a_new_key_stands_first_in_a_file_only_we_read(tmp_path, monkeypatch):
@@ -91,7 +91,7 @@ def test_a_new_key_stands_first_in_a_file_only_we_read(tmp_path, monkeypatch):
     path = tmp_path / "encryption_keys"
     path.write_text(f"{OLD}\n")
 
-    told = add_key(path)
+    told = add_encryption_key(path)
 
     new, old = path.read_text().split()
     assert Fernet(new)
@@ -99,8 +99,8 @@ def test_a_new_key_stands_first_in_a_file_only_we_read(tmp_path, monkeypatch):
     assert "Restart Agentsite" in told
 
 
-def test_keys_of_the_environment_are_changed_there(tmp_path, monkeypatch):
+def test_keys_from_the_environment_are_left_to_the_operator(tmp_path, monkeypatch):
     monkeypatch.setenv("AGENTSITE_ENCRYPTION_KEYS", OLD)
 
-    with pytest.raises(CommandError, match="Put a new one in front there"):
-        add_key(tmp_path / "encryption_keys")
+    with pytest.raises(CommandError, match="Add a new one at its beginning"):
+        add_encryption_key(tmp_path / "encryption_keys")

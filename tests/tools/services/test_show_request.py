@@ -4,10 +4,10 @@ import pytest
 
 from tests.tools.rows import make_tool, make_user
 from tools.credentials import CredentialRefused
+from tools.definition.freeze import freeze_tool
 from tools.errors import ToolFailed
 from tools.models import Credential, Tool
 from tools.secrets import seal
-from tools.services import tool_spec_of
 from tools.services.show_request import show_request
 
 pytestmark = pytest.mark.django_db
@@ -34,7 +34,7 @@ def credential(**fields) -> Credential:
 
 
 def shown(tool: Tool, tool_input) -> str:
-    return show_request(tool_spec_of(tool), tool_input)
+    return show_request(freeze_tool(tool), tool_input)
 
 
 def test_an_http_request_is_shown_whole():

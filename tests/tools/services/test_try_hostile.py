@@ -34,7 +34,7 @@ def tried(tool, **arguments):
         ("NaN", "a number or a character that cannot be stored"),
         ("9" * 5000, "a number that is too long"),
         ("[" * 3000 + "]" * 3000, "nested too deeply"),
-        ("{", "This is not JSON."),
+        ("{", "Not valid JSON."),
     ],
     ids=["half", "half as name", "NUL", "large", "NaN", "long", "deep", "none"],
 )

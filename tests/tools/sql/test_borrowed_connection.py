@@ -7,7 +7,7 @@ from django.contrib.auth.models import Group
 from django.db import OperationalError, connection, transaction
 
 from tests.tools.test_statement import INSERT
-from tools.statement import execute
+from tools.statement import execute_statement
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -16,7 +16,7 @@ pytestmark = [
 
 
 def test_a_worker_gives_the_connection_back_at_once(lending):
-    execute(INSERT, ["a"])
+    execute_statement(INSERT, ["a"])
 
     assert (connection.connection is None) == (lending == "borrowed")
 
@@ -24,10 +24,10 @@ def test_a_worker_gives_the_connection_back_at_once(lending):
 @pytest.mark.usefixtures("lending")
 def test_is_durable_after_somebody_gave_back_an_open_transaction():
     with suppress(ZeroDivisionError), transaction.atomic():
-        execute(INSERT, ["lost"])
+        execute_statement(INSERT, ["lost"])
         connection.close()
         raise ZeroDivisionError
-    execute(INSERT, ["kept"])
+    execute_statement(INSERT, ["kept"])
     connection.close()
 
     assert [group.name for group in Group.objects.all()] == ["kept"]
@@ -36,7 +36,7 @@ def test_is_durable_after_somebody_gave_back_an_open_transaction():
 @pytest.mark.usefixtures("lending")
 def test_a_connection_that_died_is_replaced():
     with pytest.raises(OperationalError):
-        execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        execute_statement("SELECT pg_terminate_backend(pg_backend_pid())")
     connection.close()
 
-    assert execute(INSERT, ["a"]).changed == 1
+    assert execute_statement(INSERT, ["a"]).row_count == 1

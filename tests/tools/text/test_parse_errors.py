@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from tools.text_flaw import OTHERWISE, flaw_of_text
+from tools.text.parse_errors import FALLBACK_MESSAGE, describe_text_error
 
 LOADERS = [
     pytest.param(yaml.SafeLoader, id="python"),
@@ -15,7 +15,7 @@ INDENT = "not indented as those it belongs to"
 def flaw_in(text, loader=yaml.SafeLoader):
     with pytest.raises(yaml.YAMLError) as caught:
         yaml.load(text, Loader=loader)  # both are safe ones
-    return flaw_of_text(text, caught.value)
+    return describe_text_error(text, caught.value)
 
 
 @pytest.mark.parametrize("loader", LOADERS)
@@ -45,13 +45,13 @@ def flaw_in(text, loader=yaml.SafeLoader):
 def test_a_mistake_in_yaml_is_told_where_it_begins(loader, text, place, told):
     flaw = flaw_in(text, loader)
 
-    assert flaw.place == place
-    assert told in flaw.told
+    assert flaw.position == place
+    assert told in flaw.message
 
 
 @pytest.mark.parametrize("loader", LOADERS)
 def test_a_wrong_backslash_is_no_open_quotation_mark(loader):
-    assert "a backslash in double quotes" in flaw_in('a: "\\d"\n', loader).told
+    assert "a backslash in double quotes" in flaw_in('a: "\\d"\n', loader).message
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_a_wrong_backslash_is_no_open_quotation_mark(loader):
 def test_what_begins_as_json_is_told_by_its_rules(text, place, told):
     flaw = flaw_in(text)
 
-    assert flaw.place == place
-    assert told in flaw.told
+    assert flaw.position == place
+    assert told in flaw.message
 
 
 def test_what_has_no_words_of_its_own_has_a_place_and_what_to_check():
-    assert flaw_in("%YAML 9\n---\n") == ("line 1, column 8", OTHERWISE)
+    assert flaw_in("%YAML 9\n---\n") == ("line 1, column 8", FALLBACK_MESSAGE)

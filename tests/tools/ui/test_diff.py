@@ -1,15 +1,17 @@
-"""Two texts as marked lines."""
+"""The difference of two texts."""
 
-from runs.views.text_difference import Effort, difference
+from typing import Any
+
+from tools.ui.diff import DiffBudget, diff_texts
 
 
-def shown(one: str, other: str) -> list[str]:
+def shown(one: str, other: str, **options: Any) -> list[str]:
     """Return the lines with their sign, marked words in brackets."""
     signs = {"same": " ", "del": "-", "ins": "+", "gap": "~"}
     return [
         signs[line.tone]
         + "".join(f"[{p.text}]" if p.is_marked else p.text for p in line.pieces)
-        for line in difference(one, other, Effort())
+        for line in diff_texts(one, other, **options)
     ]
 
 
@@ -66,13 +68,36 @@ def test_says_that_more_differs_than_it_shows():
     one = "\n".join(f"a{n}" for n in range(500))
     other = "\n".join(f"b{n}" for n in range(500))
 
-    assert shown(one, other)[-1].startswith("~More differs below")
+    assert shown(one, other)[-1].startswith("~More lines differ")
 
 
 def test_stops_looking_closely_when_it_would_take_long():
     one = " ".join(f"a{n}" for n in range(20_000))
-    effort = Effort()
-    lines = difference(one, f"b{one}b", effort)
+    effort = DiffBudget()
+    lines = diff_texts(one, f"b{one}b", effort)
 
     assert [line.tone for line in lines] == ["del", "ins"]
     assert effort.left > 0
+
+
+def test_an_exact_comparison_keeps_json_line_separators_and_long_texts():
+    assert shown('{"a": 1}', '{"a":1}', is_exact=True) == [
+        '-{"a":[ ]1}',
+        '+{"a":1}',
+    ]
+    assert shown("a\u2028b", "a\nb", is_exact=True) == [
+        "-a[\u2028b]",
+        "+a",
+        "+b",
+    ]
+    long = "x" * 50_000
+    assert shown(f"{long}\na", f"{long}\nb", is_exact=True)[-1] == "+[b]"
+
+
+def test_all_equal_lines_are_kept_without_a_context():
+    lines = [f"line {n}" for n in range(300)]
+    text = "\n".join(lines)
+
+    options = {"context": None, "most": None, "is_exact": True}
+    assert shown(text, text, **options) == [f" {line}" for line in lines]
+    assert len(shown(text, f"{text}\nnew", **options)) == 301

@@ -5,8 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.models import Agent
-from runs.services.publish_agent import publish_agent
-from runs.views.agent_state import draft_state
+from runs.services.agents.publish import publish_agent
+from runs.views.agents.draft import get_draft_state
 from tests.make import make_agent, make_tool
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +18,7 @@ def test_the_newest_version_and_the_tools_are_asked_for_once():
     agent = Agent.objects.get(pk=agent.pk)
 
     with CaptureQueriesContext(connection) as asked:
-        state = draft_state(agent)
+        state = get_draft_state(agent)
 
     assert state.is_published
     for table in ("runs_agentversion", "runs_agenttool"):

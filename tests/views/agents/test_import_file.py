@@ -43,7 +43,7 @@ def test_a_pasted_text_becomes_drafts_and_tools_that_are_off(client, ann):
         "side_effects",
     )
     page = client.get(answer.headers["Location"]).content.decode()
-    assert "Made as drafts: provider local, tool sums, agent adder." in page
+    assert "Created as drafts: provider local, tool sums, agent adder." in page
 
 
 def test_a_chosen_file_counts_before_the_text(client, ann):
@@ -77,16 +77,18 @@ def test_the_text_of_a_refused_file_can_be_mended_on_the_page(client, ann):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        pytest.param({"text": " \n"}, "Choose a file or paste its text.", id="nothing"),
+        pytest.param({"text": " \n"}, "Select a file or paste its text.", id="nothing"),
         pytest.param(
             {"text": "a: [1"},
             "line 1, column 4: The list that opens here",
             id="no YAML",
         ),
         pytest.param({"text": "a\0b"}, "Null characters are not allowed.", id="NUL"),
-        pytest.param(uploaded(b""), "Choose a file or paste its text.", id="empty"),
-        pytest.param(uploaded(b"\xff\xfe\x00"), "no UTF-8 text", id="no text"),
-        pytest.param(uploaded(b"x" * 2_000_001), "longer than 500000", id="too long"),
+        pytest.param(uploaded(b""), "Select a file or paste its text.", id="empty"),
+        pytest.param(uploaded(b"\xff\xfe\x00"), "not UTF-8 text", id="no text"),
+        pytest.param(
+            uploaded(b"x" * 2_000_001), "at most 500,000 characters", id="too long"
+        ),
         pytest.param({"text": "x" * 500_001}, "longer than 500000", id="too much"),
     ],
 )
@@ -112,8 +114,8 @@ def test_changes_nothing_that_is_there(client, ann):
     again = client.post(URL, {"text": FILE}, follow=True).content.decode()
     refused = client.post(URL, {"text": changed}).content.decode()
 
-    assert "All of it is here already" in again
-    assert "Give this one another slug" in refused
+    assert "everything in the file already exists" in again
+    assert "Use another slug in the file" in refused
     assert Agent.objects.get().name == "Adder"
 
 

@@ -1,10 +1,12 @@
 """The draft is saved as one types: what can be stored is, and no later one is lost."""
 
+import re
+
 import pytest
 
 from runs.models import Agent
-from runs.services.own_prompt import instructions_in
-from runs.services.save_agent import ToolUse, save_agent, token_of
+from runs.services.agents.save import ToolAssignment, get_draft_token, save_agent
+from runs.services.spec.inline_prompt import extract_instructions
 from tests.make import make_agent, make_tool
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +26,7 @@ def typed(agent, **changes):
         "parsing": "tell",
         "loop_guard": "on",
         "visibility": "private",
-        "seen": token_of(agent),
+        "seen": get_draft_token(agent),
     } | changes
 
 
@@ -43,10 +45,10 @@ def test_what_is_typed_is_stored_and_the_part_brings_the_next_token(client, ann)
     part = save(client, agent, name="renamed", temperature="0.5")
 
     stored = Agent.objects.get()
-    assert part.strip().startswith('<div class="state grow" id="agent-state"')
-    assert f'value="{token_of(stored)}"' in part
+    assert re.match(r'<div class="state grow"\s+id="agent-state"', part.strip())
+    assert f'value="{get_draft_token(stored)}"' in part
     assert (stored.name, stored.parameters) == ("renamed", {"temperature": 0.5})
-    assert instructions_in(stored.prompt) == "Plan a day."
+    assert extract_instructions(stored.prompt) == "Plan a day."
 
 
 def test_a_field_with_a_mistake_keeps_what_is_stored(client, ann):
@@ -59,7 +61,7 @@ def test_a_field_with_a_mistake_keeps_what_is_stored(client, ann):
     assert stored.executor["max_iterations"] == 7
     assert stored.parameters == {"seed": 1}
     assert 'data-mistake="max_iterations">Must be 0 or more' in part
-    assert "Other parameters, Rounds: not saved" in part
+    assert "Not saved, fix below: Other parameters, Rounds" in part
 
 
 @pytest.mark.parametrize(
@@ -91,9 +93,9 @@ def test_a_half_written_prompt_is_kept_and_flagged(client, ann):
 
     part = save(client, agent, instructions="Plan a day in {cit")
 
-    assert instructions_in(Agent.objects.get().prompt) == "Plan a day in {cit"
+    assert extract_instructions(Agent.objects.get().prompt) == "Plan a day in {cit"
     assert 'data-mistake="instructions"' in part
-    assert "a run would refuse it" in part
+    assert "Saved with errors." in part
 
 
 def test_the_later_of_two_tabs_is_told_instead_of_overwriting(client, ann):
@@ -103,8 +105,8 @@ def test_the_later_of_two_tabs_is_told_instead_of_overwriting(client, ann):
     part = save(client, agent, name="second tab")
 
     assert Agent.objects.get().name == "first tab"
-    assert "A later draft was saved elsewhere" in part
-    assert f'name="over" value="{token_of(Agent.objects.get())}"' in part
+    assert "A later draft was saved" in part
+    assert f'name="over" value="{get_draft_token(Agent.objects.get())}"' in part
 
 
 def test_it_stays_refused_until_one_decides(client, ann):
@@ -116,15 +118,15 @@ def test_it_stays_refused_until_one_decides(client, ann):
     again = save(client, agent, name="second tab", seen=seen)
     blind = save(client, agent, name="second tab", seen="")
 
-    assert "A later draft was saved elsewhere" in again
-    assert "A later draft was saved elsewhere" in blind
+    assert "A later draft was saved" in again
+    assert "A later draft was saved" in blind
     assert Agent.objects.get().name == "first tab"
 
 
 def test_the_later_tab_can_overwrite_with_open_eyes(client, ann):
     agent = make_agent(ann)
     save(client, agent, name="first tab")
-    over = token_of(Agent.objects.get())
+    over = get_draft_token(Agent.objects.get())
 
     answer = client.post(
         f"/agents/{agent.pk}/edit/", typed(agent, name="second tab", over=over)
@@ -142,7 +144,7 @@ def test_without_a_script_the_later_tab_is_told_too(client, ann):
 
     page = answer.content.decode()
     assert answer.status_code == 200
-    assert "A later draft was saved elsewhere" in page
+    assert "A later draft was saved" in page
     assert 'value="second tab"' in page
     assert Agent.objects.get().name == "first tab"
 
@@ -161,7 +163,7 @@ def test_tools_and_agents_are_stored_with_their_permissions(client, ann):
 
 def test_an_agent_that_would_call_itself_is_refused_and_the_rest_stored(client, ann):
     agent, helper = make_agent(ann), make_agent(ann)
-    save_agent(helper, uses=[ToolUse(None, "allow", agent.pk)], instructions="")
+    save_agent(helper, uses=[ToolAssignment(None, "allow", agent.pk)], instructions="")
 
     part = save(client, agent, name="stored", **{f"agent-{helper.pk}": "allow"})
 
@@ -177,10 +179,10 @@ def test_what_differs_from_the_published_version_is_counted(client, ann):
     same = save(client, agent, instructions="", loop_guard="")
     part = save(client, Agent.objects.get(), instructions="", name="renamed")
 
-    assert "as version 1, nothing has changed since" in same
+    assert "Same as version 1" in same
     assert "data-published" in same
     assert "data-published" not in part
-    assert "differs from version 1 in 2 places" in part
+    assert "2 changes since version 1" in part
 
 
 def test_a_strangers_draft_is_not_there(client, ann):
@@ -193,7 +195,7 @@ def test_a_strangers_draft_is_not_there(client, ann):
 
 def test_publishing_what_was_not_seen_is_refused(client, ann):
     agent = make_agent(ann)
-    seen = token_of(agent)
+    seen = get_draft_token(agent)
     save(client, agent, name="later")
 
     client.post(f"/agents/{agent.pk}/publish/", {"seen": seen})
@@ -210,7 +212,7 @@ def test_a_tool_that_was_changed_on_its_own_page_is_not_put_back(client, ann):
 
     part = save(client, agent, **{f"tool-{tool.pk}": "allow"})
 
-    assert "A later draft was saved elsewhere" in part
+    assert "A later draft was saved" in part
     assert agent.uses.get().policy == "deny"
 
 
@@ -224,7 +226,7 @@ def test_a_limit_of_a_tool_that_is_not_published_is_counted(client, ann):
 
     page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
 
-    assert "differs from version 1 in 1 place<" in page
+    assert "1 change since version 1" in page
     assert "data-published" not in page
 
 
@@ -237,6 +239,6 @@ def test_what_only_the_provider_changed_can_be_published(client, ann):
     page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
     own = client.get(f"/agents/{agent.pk}/").content.decode()
 
-    assert "as version 1, but its provider or a tool is set otherwise" in page
+    assert "Same as version 1, but its provider or a tool has changed" in page
     assert "data-published" not in page
     assert "Publish version 2" in own

@@ -5,9 +5,9 @@ from django.contrib.auth.models import Group
 
 from runs.models import Agent, PromptTemplate, Provider
 from tests.make import make_user
-from tests.views.test_agent_form import typed
-from tests.views.test_prompts import TEXT as PROMPT
-from tests.views.test_providers import GOOD as PROVIDER
+from tests.views.agents.test_form import typed
+from tests.views.prompts.test_page import TEXT as PROMPT
+from tests.views.providers.test_page import GOOD as PROVIDER
 
 pytestmark = pytest.mark.django_db
 
@@ -57,7 +57,7 @@ def test_the_chosen_groups_are_kept_and_shown(client, ann, model, address, given
 def test_no_group_is_asked_for(client, ann, model, address, given):
     page = client.post(address, filled(model, given, ann)).content.decode()
 
-    assert "Choose at least one group." in page
+    assert "Select at least one group." in page
 
 
 @FORMS
@@ -75,7 +75,7 @@ def test_who_is_in_no_group_is_told(client, model, address, given):
 
     page = client.post(address, filled(model, given, bob)).content.decode()
 
-    assert "You are in no group." in page
+    assert "You are not a member of any group." in page
 
 
 @FORMS

@@ -4,9 +4,9 @@ import pytest
 from django.test import Client
 
 from runs.models import AgentTool
-from runs.services.freeze_agent import freeze_agent
+from runs.services.spec.freeze import freeze_agent
 from tests.make import make_agent, make_tool, make_user
-from tests.views.test_agent_form import typed
+from tests.views.agents.test_form import typed
 
 pytestmark = pytest.mark.django_db
 
@@ -73,7 +73,7 @@ def test_a_circle_and_a_name_in_use_are_refused(client, ann):
     told = client.post(address(agent, called), {"policy": "ask", "name": "write"})
     back = client.post(address(called, agent), {"policy": "ask"})
 
-    assert "Two tools are called &#x27;write&#x27;" in told.content.decode()
+    assert "Two tools are named &#x27;write&#x27;" in told.content.decode()
     assert "An agent cannot call itself" in back.content.decode()
     assert agent.uses.get(sub_agent=called).overrides == {}
     assert not called.uses.exists()
@@ -83,7 +83,7 @@ def test_a_circle_and_a_name_in_use_are_refused(client, ann):
     ("given", "says"),
     [
         pytest.param({"calls_per_run": "0"}, "1 or more", id="no call"),
-        pytest.param({"name": "no name"}, "is no tool name", id="name"),
+        pytest.param({"name": "no name"}, "is not a valid tool name", id="name"),
         pytest.param({"policy": "maybe"}, "valid choice", id="policy"),
     ],
 )

@@ -3,8 +3,8 @@
 import pytest
 
 from runs.models import Conversation, Run
-from runs.services.publish_agent import publish_agent
-from runs.services.save_agent import save_agent
+from runs.services.agents.publish import publish_agent
+from runs.services.agents.save import save_agent
 from tests.make import make_agent, make_provider, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
@@ -71,7 +71,7 @@ def test_a_draft_that_cannot_run_says_why(client, ann):
 
     shown = client.post(f"/agents/{agent.pk}/test/", {"input": "x"}, headers=HX)
 
-    assert "is no variable" in shown.content.decode()
+    assert "is not a variable" in shown.content.decode()
     assert not Run.objects.exists()
 
 
@@ -125,10 +125,10 @@ def test_runs_side_by_side_what_was_chosen(client, ann):
 @pytest.mark.parametrize(
     ("typed", "says"),
     [
-        pytest.param({"input": ""}, "fill it in.", id="no question"),
+        pytest.param({"input": ""}, "Enter a value for", id="no question"),
         pytest.param({"version-2": "7"}, "Select a valid choice", id="no version"),
         pytest.param({"model-1": "9:none"}, "Select a valid choice", id="no model"),
-        pytest.param({"version-1": ""}, "choose one.", id="nothing"),
+        pytest.param({"version-1": ""}, "Select a value for", id="nothing"),
     ],
 )
 def test_a_wrong_choice_is_said_and_starts_nothing(client, ann, typed, says):

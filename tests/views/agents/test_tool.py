@@ -3,9 +3,9 @@
 import pytest
 from django.test import Client
 
-from runs.services.freeze_agent import freeze_agent
+from runs.services.spec.freeze import freeze_agent
 from tests.make import make_agent, make_tool
-from tests.views.test_agent_form import typed
+from tests.views.agents.test_form import typed
 from tools.audit.entry import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -67,9 +67,9 @@ def test_a_tool_that_always_asks_cannot_be_allowed(client, ann):
 
     page = client.post(address(agent, tool), {"policy": "allow"}).content.decode()
 
-    assert "an agent cannot lift that" in page
+    assert "An agent cannot override that" in page
     assert agent.uses.get().policy == "default"
-    assert "always asks" in client.get(f"/agents/{agent.pk}/edit/").content.decode()
+    assert "Always asks" in client.get(f"/agents/{agent.pk}/edit/").content.decode()
 
 
 def test_saving_the_agent_keeps_it(client, ann):
@@ -91,7 +91,7 @@ def test_two_tools_of_one_name_are_told_apart_here(client, ann):
     agent = make_agent(ann, tools=(one,))
 
     refused = client.post(address(agent, two), {"policy": "default"})
-    assert "Two tools are called &#x27;search&#x27;" in refused.content.decode()
+    assert "Two tools are named &#x27;search&#x27;" in refused.content.decode()
     assert agent.uses.count() == 1
 
     client.post(address(agent, two), {"policy": "default", "name": "search_more"})
@@ -110,7 +110,7 @@ def test_the_agents_own_form_refuses_two_tools_of_one_name(client, ann):
         typed(ann, **{f"tool-{one.pk}": "ask", f"tool-{two.pk}": "ask"}),
     )
 
-    assert "Two tools are called &#x27;search&#x27;" in page.content.decode()
+    assert "Two tools are named &#x27;search&#x27;" in page.content.decode()
     assert not agent.uses.exists()
 
 
@@ -120,12 +120,12 @@ def test_the_agents_own_form_refuses_two_tools_of_one_name(client, ann):
         ({"calls_per_run": "99"}, "own limit is 5."),
         ({"timeout": "61"}, "own limit is 60."),
         ({"retries": "1"}, "own limit is 0."),
-        ({"effect": "read"}, "only be more than the tool says"),
+        ({"effect": "read"}, "stricter than the tool"),
         ({"approval_hours": "-1"}, "0 or more"),
-        ({"hosts": "b.example"}, "may not reach"),
-        ({"hosts": "https://x/"}, "is no host name"),
+        ({"hosts": "b.example"}, "may not contact"),
+        ({"hosts": "https://x/"}, "is not a host name"),
         ({"timeout": "0"}, "0.1 or more"),
-        ({"name": "no name"}, "is no tool name"),
+        ({"name": "no name"}, "is not a valid tool name"),
         ({"policy": "maybe"}, "valid choice"),
     ],
 )
@@ -149,7 +149,7 @@ def test_hosts_are_refused_for_a_function_that_does_not_keep_to_them(client, ann
         address(agent, tool), {"policy": "default", "hosts": "a.example"}
     ).content.decode()
 
-    assert "nothing would hold it to these hosts" in page
+    assert "these hosts. Leave the field empty" in page
     assert agent.uses.get().overrides == {}
 
 

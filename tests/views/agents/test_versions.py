@@ -3,8 +3,8 @@
 import pytest
 
 from runs.models import Agent
-from runs.services.publish_agent import publish_agent
-from runs.services.save_agent import ToolUse, save_agent, token_of
+from runs.services.agents.publish import publish_agent
+from runs.services.agents.save import ToolAssignment, get_draft_token, save_agent
 from tests.make import make_agent, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
@@ -15,7 +15,9 @@ def two_versions(ann):
     agent, tool = make_agent(ann), make_tool(ann, name="look_up")
     save_agent(agent, uses=[], instructions="Be brief.\nAlways.")
     publish_agent(agent, by=ann, note="the first")
-    save_agent(agent, uses=[ToolUse(tool.pk, "ask")], instructions="Be long.\nAlways.")
+    save_agent(
+        agent, uses=[ToolAssignment(tool.pk, "ask")], instructions="Be long.\nAlways."
+    )
     publish_agent(agent, by=ann, note="the second")
     agent.executor = {"max_iterations": 9}
     agent.save()
@@ -29,7 +31,7 @@ def test_lists_them_with_notes_and_compares_with_the_draft(client, ann):
 
     assert "the first" in page
     assert page.index("the second") < page.index("the first")
-    assert "runs use version 2" in page
+    assert "Runs use version 2" in page
     assert "<del>15</del> → <ins>9</ins>" in page
 
 
@@ -42,7 +44,7 @@ def test_compares_any_two(client, ann):
     assert '<span class="ins">Be long.</span>' in page
     assert '<span class="same">Always.</span>' in page
     assert "Tool look_up" in page
-    assert "asks before each call" in page
+    assert "Requires approval of each call" in page
 
 
 def test_what_an_agent_says_it_does_is_part_of_a_version(client, ann):
@@ -52,7 +54,7 @@ def test_what_an_agent_says_it_does_is_part_of_a_version(client, ann):
     agent.save()
 
     page = client.get(f"/agents/{agent.pk}/versions/").content.decode()
-    assert "What it does</h3>" in page
+    assert "Description" in page
     assert "Finds the way." in page
     assert publish_agent(agent, by=ann).number == 4
     assert publish_agent(agent, by=ann).number == 4
@@ -77,7 +79,7 @@ def test_a_draft_that_is_in_no_version_is_not_replaced_by_one_click(client, ann)
     agent = two_versions(ann)
 
     page = client.get(f"/agents/{agent.pk}/versions/").content.decode()
-    assert "Replace the draft by version 1" in page
+    assert "Replace draft with version 1" in page
     assert "Publish the draft first" in page
 
     publish_agent(agent, by=ann)
@@ -88,16 +90,18 @@ def test_a_draft_that_is_in_no_version_is_not_replaced_by_one_click(client, ann)
 
 def test_a_draft_that_changed_behind_the_page_is_not_replaced(client, ann):
     agent = two_versions(ann)
-    seen = token_of(agent)
+    seen = get_draft_token(agent)
     save_agent(agent, uses=[], instructions="Written in another tab.")
 
     there = f"/agents/{agent.pk}/versions/1/restore/"
     answer = client.post(there, {"seen": seen}, follow=True)
 
-    assert "The draft changed since this page was made." in answer.content.decode()
+    assert (
+        "The draft has changed since this page was loaded." in answer.content.decode()
+    )
     agent.refresh_from_db()
     assert "Written in another tab." in str(agent.prompt.messages)
-    client.post(there, {"seen": token_of(agent)})
+    client.post(there, {"seen": get_draft_token(agent)})
     agent.refresh_from_db()
     assert "Be brief." in str(agent.prompt.messages)
 

@@ -37,7 +37,7 @@ def test_a_question_is_titled_by_its_tool_and_says_what_that_does(client, ann):
     pages = [client.get(path).content.decode() for path in ("/approvals/", "/")]
 
     for page in pages:
-        assert "<code>refund</code> needs a yes" in page
+        assert "Approval required: <code>refund</code>" in page
         assert "Send money back to a customer" in page
         assert "Takes a day or two" not in page
 
@@ -59,8 +59,8 @@ def test_the_numbers_above_the_list_are_a_part(client, ann):
     part = client.get("/approvals/head/", {"tab": "mine"}).content.decode()
 
     assert part.strip().startswith('<header class="run-head" id="approval-head">')
-    assert ">Open 1<" in part
-    assert '?tab=mine" aria-current="page">Mine to answer 1<' in part
+    assert "Open 1\n" in part
+    assert '?tab=mine" aria-current="page"> For me 1 <' in " ".join(part.split())
 
 
 def test_hides_what_is_someone_elses_and_takes_no_answer(client, ann):
@@ -118,7 +118,7 @@ def test_arguments_that_are_no_json_answer_nothing_and_are_kept(client, ann):
     decision.refresh_from_db()
     assert answer.status_code == 200
     assert "This is not JSON. Line 1, column 2: a name in double quotes" in page
-    assert "Nothing was answered." in page
+    assert "Correct them and submit again." in page
     assert "{amount" in page
     assert decision.answer == ""
 
@@ -141,7 +141,7 @@ def test_only_a_yes_is_a_yes(client, ann, word):
     url = f"/approvals/{decision.pk}/answer/"
     page = client.post(url, answer, follow=True).content.decode()
 
-    assert "Choose Approve or Reject." in page
+    assert "Select Approve or Reject." in page
     assert AgentStep.objects.get().status == "awaiting_approval"
 
 
@@ -179,7 +179,7 @@ def test_the_second_answer_is_told_who_was_first(client, ann):
 
     page = second.content.decode()
     assert second.status_code == 409
-    assert "ann has answered this before: Rejected." in page
+    assert "ann already answered this: Rejected." in page
     assert "too much" in page
     assert AgentStep.objects.get().status == "rejected"
 
@@ -192,7 +192,7 @@ def test_an_answer_to_another_call_than_was_shown_is_refused(client, ann):
     )
 
     assert answer.status_code == 409
-    assert "not the one you were shown" in answer.content.decode()
+    assert "no longer the one you were shown" in answer.content.decode()
     assert AgentStep.objects.get().status == "awaiting_approval"
 
 
@@ -238,7 +238,7 @@ def test_characters_that_hide_are_shown_by_their_numbers(client, ann):
     assert 'title="ZERO WIDTH SPACE">U+200B</span>' in code
     assert "\u202e" not in code
     assert "&lt;b&gt;&amp;" in code
-    assert "2 characters that draw nothing" in page
+    assert "2 characters that are invisible" in page
 
 
 def test_values_under_names_of_secrets_are_covered(client, ann):
@@ -248,7 +248,7 @@ def test_values_under_names_of_secrets_are_covered(client, ann):
 
     page = client.get(f"/approvals/{decision.pk}/").content.decode()
 
-    assert "<details><summary>covered, 6 characters</summary>" in page
+    assert "<details><summary>hidden, 6 characters</summary>" in page
 
 
 def test_shows_target_and_expiry(client, ann):
@@ -258,8 +258,8 @@ def test_shows_target_and_expiry(client, ann):
 
     page = client.get(f"/approvals/{decision.pk}/").content.decode()
 
-    assert "<code>POST https://billing.example.com/refunds</code>, once" in page
-    assert "The run stops <time" in page
+    assert "<code>POST https://billing.example.com/refunds</code>" in page
+    assert "The run ends <time" in page
 
 
 def test_the_exact_arguments_are_a_file(client, ann):
@@ -277,7 +277,7 @@ def test_a_group_of_approvers_sees_and_answers_and_the_owner_only_sees(client, a
     decision = asking(ann, approvers=billing)
     url = f"/approvals/{decision.pk}/"
 
-    assert "The group billing answers this." in client.get(url).content.decode()
+    assert "The group billing decides this." in client.get(url).content.decode()
     client.post(f"{url}answer/", {"answer": "approve"})
     assert AgentStep.objects.get().status == "awaiting_approval"
 
@@ -295,7 +295,7 @@ def test_the_list_says_that_the_chosen_one_was_answered_meanwhile(client, ann):
         "/approvals/", {"chosen": decision.pk}, headers={"HX-Request": "true"}
     ).content.decode()
 
-    assert "was answered: Rejected by ann." in part
+    assert "was decided by ann: Rejected." in part
 
 
 def test_several_are_answered_together(client, ann):
@@ -303,7 +303,7 @@ def test_several_are_answered_together(client, ann):
     picked = {"pick": [first.pk, second.pk]}
 
     page = client.get("/approvals/several/", picked).content.decode()
-    assert "2 calls to answer together" in page
+    assert "Review 2 calls" in page
     assert page.count('class="figure"') == 2
     client.post(
         "/approvals/several/",
@@ -325,8 +325,8 @@ def test_one_answered_meanwhile_does_not_spoil_the_others(client, ann):
         follow=True,
     ).content.decode()
 
-    assert "1 had been answered before." in page
-    assert "1 approved." in page
+    assert "1 call was already decided." in page
+    assert "1 call approved." in page
     first.refresh_from_db()
     assert first.answer == "rejected"
 
@@ -357,8 +357,8 @@ def test_answered_says_who_when_and_why(client, ann):
 
     page = client.get("/approvals/answered/").content.decode()
     row = re.search(r'<td class="muted c-ag">.*?</tr>', page, re.DOTALL)
-    assert "</span> by ann · " in row[0]  # on a phone
-    assert 'c-note"><span class="clip">too much<' in row[0]
+    assert "</span> · ann · " in " ".join(row[0].split())  # on a phone
+    assert '<span class="clip">too much<' in row[0]
     whole = client.get(f"/approvals/{decision.pk}/").content.decode()
 
     for text in (page, whole):
@@ -368,7 +368,7 @@ def test_answered_says_who_when_and_why(client, ann):
 
 
 def test_older_answers_are_on_the_next_page(client, ann, monkeypatch):
-    monkeypatch.setattr("runs.views.approvals.ANSWERED_ON_A_PAGE", 1)
+    monkeypatch.setattr("runs.views.approvals.page.ANSWERED_PER_PAGE", 1)
     for n in (1, 2):
         asking(ann, answer="approved", at=f"2026-01-0{n}T00:00:00Z", reason=f"note{n}")
 
@@ -410,4 +410,4 @@ def test_a_nonsense_answer_changes_nothing(client, ann):
 def test_the_number_of_questions_is_on_every_page(client, ann):
     asking(ann)
 
-    assert "1 need you" in client.get("/agents/").content.decode()
+    assert "1 approval needs your attention" in client.get("/agents/").content.decode()

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from runs.models import Conversation, Run
-from runs.services.turns_of_talk import turns_of_talk
+from runs.services.runs.conversation_runs import get_conversation_turns
 from tests.make import make_agent, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
@@ -53,11 +53,12 @@ def test_the_list_of_conversations_follows_what_its_runs_do(client, agent, path)
     finish(run)
     over = client.get(url, headers={"HX-Request": "true"}).content.decode()
 
-    assert f'hx-get="{url}" hx-trigger="every 3s"' in part.content.decode()
-    assert "<html" not in part.content.decode()
+    shown = " ".join(part.content.decode().split())
+    assert f'hx-get="{url}" hx-trigger="every 3s"' in shown
+    assert "<html" not in shown
     assert 'data-status="queued"' in part.content.decode()
     assert "HX-Request" in part.headers["Vary"]
-    assert f'hx-get="{url}" hx-trigger="every 15s"' in over
+    assert f'hx-get="{url}" hx-trigger="every 15s"' in " ".join(over.split())
     assert 'data-status="succeeded"' in over
 
 
@@ -100,7 +101,7 @@ def test_an_agent_without_memory_is_said_to_have_none(client, ann):
 
     assert second.conversation_id == first.conversation_id
     assert second.turn_ids == []
-    assert "It does not remember" in text(client, "/chat/planner/")
+    assert "The agent does not remember" in text(client, "/chat/planner/")
 
 
 def test_refuses_to_say_nothing(client, agent):
@@ -118,7 +119,7 @@ def test_shows_the_answer_and_what_can_be_done_with_it(client, agent):
     page = text(client, f"/chat/planner/{run.conversation_id}/")
 
     assert "<strong>Yes</strong>, it is." in page
-    assert "Answer again" in page
+    assert "Regenerate" in page
     assert "/live/turns/" not in page
 
 
@@ -126,7 +127,7 @@ def test_stops_what_is_not_over(client, agent):
     run = say(client, "Is it raining?")
     client.post(f"/chat/planner/{run.conversation_id}/stop/")
 
-    assert Run.objects.get(pk=run.pk).status == "cancelled"
+    assert Run.objects.get(pk=run.pk).status == "canceled"
 
 
 def branch(client, run, **body):
@@ -144,9 +145,9 @@ def test_stops_what_was_said_before_the_branch_too(client, agent):
 
     status = dict(Run.objects.values_list("pk", "status"))
     assert status == {
-        first.pk: "cancelled",
+        first.pk: "canceled",
         second.pk: "queued",
-        other.pk: "cancelled",
+        other.pk: "canceled",
     }
 
 
@@ -169,9 +170,9 @@ def test_an_edited_question_begins_a_branch_that_knows_what_was_before(client, a
 
     assert other.conversation_id != first.conversation_id
     assert other.turn_ids == [first.pk]
-    talk = turns_of_talk(other.conversation).order_by("pk")
+    talk = get_conversation_turns(other.conversation).order_by("pk")
     assert list(talk) == [first, other]
-    old = turns_of_talk(first.conversation).order_by("pk")
+    old = get_conversation_turns(first.conversation).order_by("pk")
     assert list(old) == [first, second]
 
 
@@ -183,7 +184,7 @@ def test_the_ways_a_conversation_went_on_are_linked(client, agent):
     third = branch(client, other, input="Eins")
 
     page = text(client, f"/chat/planner/{third.conversation_id}/")
-    ways = page.split('aria-label="What else was said here"')[1].split("</nav>")[0]
+    ways = page.split('aria-label="Branches"')[1].split("</nav>")[0]
 
     assert re.findall(r"/chat/planner/(\d+)/", ways) == [
         str(run.conversation_id) for run in (first, other, third)
@@ -308,10 +309,10 @@ def test_a_page_says_what_was_said_elsewhere_since(client, agent):
     after = text(client, url)
 
     assert "hidden" in before
-    assert "newer turn" not in before
+    assert "newer message" not in before
     assert f'hx-get="{url}"' in after
     assert f'<a href="{path}">' in after
-    assert "Show 1 newer turn<" in after
+    assert "Show 1 newer message<" in after
     assert "hidden" not in after.replace('aria-hidden="true"', "")
 
 
@@ -323,8 +324,8 @@ def test_the_turns_before_the_newest_are_a_link_away(client, agent):
 
     assert asked_on(page) == [f"turn-{n}." for n in range(2, 52)]
     assert asked_on(before) == ["turn-0.", "turn-1."]
-    assert "Earlier turns" not in before
-    assert f'<a href="{path}">Back to the newest turns</a>' in before
+    assert "Earlier messages" not in before
+    assert f'<a href="{path}">Back to the newest messages</a>' in before
     assert "Back to the newest" not in page
     assert "chat-newer" not in before
 
@@ -370,7 +371,7 @@ def branched(client, path):
 @pytest.mark.parametrize(("output", "is_rated"), [("It rains.", True), (None, False)])
 def test_only_an_answer_can_be_rated(client, agent, output, is_rated):
     run = say(client, "Is it raining?")
-    finish(run, output=output, status="succeeded" if output else "cancelled")
+    finish(run, output=output, status="succeeded" if output else "canceled")
 
     page = text(client, f"/chat/planner/{run.conversation_id}/")
 

@@ -36,7 +36,7 @@ def test_takes_the_answer_once(client, ann, word):
 
     assert Decision.objects.get().by == ann
     assert Run.objects.get().status == "queued"
-    assert "before" in again.content.decode()
+    assert "already answered" in again.content.decode()
 
 
 def test_an_unclear_answer_decides_nothing(client, ann):

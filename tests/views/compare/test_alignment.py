@@ -4,20 +4,20 @@ import random
 
 import pytest
 
-from runs.views.run_alignment import Token, align
+from runs.views.compare.alignment import RowToken, align_rows
 
 
-def tokens(words: str) -> list[Token]:
+def tokens(words: str) -> list[RowToken]:
     """Return a token for each word: `name:exact`, or `exact` for the model."""
     split = (word.rpartition(":") for word in words.split())
-    return [Token(name, exact) for name, _, exact in split]
+    return [RowToken(name, exact) for name, _, exact in split]
 
 
 def side_by_side(one: str, other: str) -> list[str]:
     a, b = tokens(one), tokens(other)
     return [
         f"{'-' if p.a is None else a[p.a].exact}{'-' if p.b is None else b[p.b].exact}"
-        for p in align(a, b)
+        for p in align_rows(a, b)
     ]
 
 
@@ -47,14 +47,14 @@ def test_keeps_every_row_once_and_in_order(seed):
     rng = random.Random(seed)
     size = rng.choice([5, 60, 400])
 
-    def some() -> list[Token]:
+    def some() -> list[RowToken]:
         return [
-            Token(rng.choice(["", "t", "u"]), str(rng.randint(0, size)))
+            RowToken(rng.choice(["", "t", "u"]), str(rng.randint(0, size)))
             for _ in range(rng.randint(0, size))
         ]
 
     one, other = some(), some()
-    pairs = align(one, other)
+    pairs = align_rows(one, other)
 
     assert [p.a for p in pairs if p.a is not None] == list(range(len(one)))
     assert [p.b for p in pairs if p.b is not None] == list(range(len(other)))
@@ -66,7 +66,7 @@ def test_keeps_every_row_once_and_in_order(seed):
 
 
 def test_two_long_runs_without_one_equal_row_are_aligned():
-    one = [Token("t", f"a{n % 7}") for n in range(20_000)]
-    other = [Token("t", f"b{n % 5}") for n in range(20_000)]
+    one = [RowToken("t", f"a{n % 7}") for n in range(20_000)]
+    other = [RowToken("t", f"b{n % 5}") for n in range(20_000)]
 
-    assert len(align(one, other)) == 20_000
+    assert len(align_rows(one, other)) == 20_000

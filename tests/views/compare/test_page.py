@@ -31,19 +31,19 @@ def test_folds_equal_steps_and_marks_what_differs(client, ann):
     one, other = run_with(ann, "sun", "4 km"), run_with(ann, "sun", "5 km")
     text = page(client, one, other)
 
-    assert "Steps 1 to 3 of both are the same" in text
-    assert "other result" in text
+    assert "Steps 1 to 3 of both runs: the same" in text
+    assert "different result" in text
     assert '<span class="gap">Result</span>' in text
     assert "<del>4</del> km" in text
     assert "<ins>5</ins> km" in text
-    assert "3 same, 2 differ</span>" in text
+    assert "3 the same, 2 different," in text
 
 
 def test_shows_every_step_where_that_is_asked_for(client, ann):
     one, other = run_with(ann, "sun", "4 km"), run_with(ann, "sun", "5 km")
     text = page(client, one, other, "&show=all")
 
-    assert "are the same" not in text
+    assert "of both runs: the same" not in text
     assert text.count('id="run-compare-side-A-') == 5
 
 
@@ -115,7 +115,7 @@ def test_says_what_was_set_differently(client, ann):
     one, other = run_with(ann, "x"), run_with(ann, "x", spec=spec)
     text = page(client, one, other)
 
-    assert "model-b of no provider" in text
+    assert "model-b (no provider)" in text
     assert "seed 1" in text
     assert "Be" in text
 

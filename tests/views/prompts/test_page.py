@@ -80,14 +80,14 @@ def test_saves_messages_and_leaves_out_empty_ones(client, ann):
         ),
         pytest.param(
             {"template": REACT + "{tool_name}"},
-            "There is no variable {tool_name}",
+            "Variable {tool_name} not found",
             id="unknown-variable",
         ),
         pytest.param(
-            {"template": REACT + "\n{not a name}"}, "is no variable", id="brace"
+            {"template": REACT + "\n{not a name}"}, "is not a variable", id="brace"
         ),
-        pytest.param({"template": " "}, "Write what the model is told", id="empty"),
-        pytest.param({"values": "no sign"}, "Line 1 is no value", id="value"),
+        pytest.param({"template": " "}, "Enter the text of the prompt", id="empty"),
+        pytest.param({"values": "no sign"}, "Line 1 is not a value", id="value"),
         pytest.param({"name": ""}, "required", id="no-name"),
         pytest.param({"kind": "nope"}, "Select a valid choice", id="kind"),
     ],
@@ -106,19 +106,19 @@ def test_refuses_messages_with_a_flaw_and_keeps_them(client, ann):
 
     page = client.post("/prompts/new/", wrong).content.decode()
 
-    assert "is no variable" in page
+    assert "is not a variable" in page
     assert "Plan {a day}." in page
     assert not PromptTemplate.objects.exists()
 
 
-def test_a_shared_one_is_shown_but_only_its_owner_changes_it(client, ann):
+def test_a_shared_prompt_is_shown_but_only_its_owner_edits_it(client, ann):
     prompt = make_prompt(name="Shared", visibility="everyone")
 
     page = client.get(f"/prompts/{prompt.pk}/").content.decode()
     client.post(f"/prompts/{prompt.pk}/", CHAT)
 
     prompt.refresh_from_db()
-    assert "What a model would get" in page
+    assert "First request" in page
     assert prompt.name == "Shared"
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from runs.engine.types import AgentSpec, ModelSettings, PromptSpec
 from runs.models import Run
-from runs.services.freeze_agent import spec_row
+from runs.store.specs import get_or_create_spec
 from tests.make import (
     make_call,
     make_prompt,
@@ -71,14 +71,16 @@ def test_runs_each_column_and_shows_them_with_what_was_typed(client, ann):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        pytest.param({"in-city": ""}, "fill it in.", id="no value"),
-        pytest.param({"c1-text": ["", "{x"]}, "is no variable", id="brace"),
-        pytest.param({"c1-text": ["", " "]}, "Write what the model", id="empty"),
+        pytest.param({"in-city": ""}, "Enter a value for", id="no value"),
+        pytest.param({"c1-text": ["", "{x"]}, "is not a variable", id="brace"),
+        pytest.param(
+            {"c1-text": ["", " "]}, "Enter a message for the model", id="empty"
+        ),
         pytest.param({"c1-model": "9:none"}, "Select a valid choice", id="model"),
         pytest.param({"c1-temperature": "9"}, "2 or less", id="hot"),
         pytest.param({"c1-max_tokens": "0"}, "1 or more", id="short"),
-        pytest.param({"c1-more": "[1]"}, "Write a JSON object", id="parameters"),
-        pytest.param({"c1-role": ["tool", "user"]}, "Choose System", id="role"),
+        pytest.param({"c1-more": "[1]"}, "Enter a JSON object", id="parameters"),
+        pytest.param({"c1-role": ["tool", "user"]}, "Select a role: System", id="role"),
     ],
 )
 def test_refuses_bad_input_at_its_field_and_keeps_the_rest(client, ann, changes, says):
@@ -151,7 +153,7 @@ def call_of(owner, provider):
             model="model-a", provider=provider.slug, provider_id=provider.pk
         ),
     )
-    run = make_run(owner, status="running", spec=spec_row(spec))
+    run = make_run(owner, status="running", spec=get_or_create_spec(spec))
     return make_call(run)
 
 

@@ -7,9 +7,9 @@ from django.conf import settings
 from django.utils.html import escape
 
 from runs.llm.base import ModelCard
-from runs.llm.registry import KINDS
+from runs.llm.registry import PROVIDER_KINDS
 from runs.models import Provider
-from runs.services.refresh_models import refresh_models
+from runs.services.providers.refresh_models import refresh_models
 from tests.make import make_agent, make_provider, make_user
 from tests.tools.http_server import Answer, serve
 
@@ -48,15 +48,29 @@ def test_makes_a_provider_and_goes_to_it(client, ann):
 @pytest.mark.parametrize(
     ("field", "value", "says"),
     [
-        pytest.param("base_url", "no url", "is no web address", id="no-url"),
-        pytest.param("base_url", "ftp://x/v1", "is no web address", id="scheme"),
-        pytest.param("base_url", "http://", "is no web address", id="no-host"),
-        pytest.param("base_url", "http://x:99999/", "is no web address", id="port"),
-        pytest.param("base_url", "http://u:pw@h/", "Leave name", id="password"),
-        pytest.param("base_url", "http://[::1", "is no web address", id="bracket"),
-        pytest.param("base_url", "http://x/v1?key=a", "is no web address", id="query"),
-        pytest.param("base_url", "http://x/v1#a", "is no web address", id="fragment"),
-        pytest.param("base_url", "http://x/ v1", "is no web address", id="space"),
+        pytest.param("base_url", "no url", "is not a valid web address", id="no-url"),
+        pytest.param(
+            "base_url", "ftp://x/v1", "is not a valid web address", id="scheme"
+        ),
+        pytest.param("base_url", "http://", "is not a valid web address", id="no-host"),
+        pytest.param(
+            "base_url", "http://x:99999/", "is not a valid web address", id="port"
+        ),
+        pytest.param(
+            "base_url", "http://u:pw@h/", "Remove the user name", id="password"
+        ),
+        pytest.param(
+            "base_url", "http://[::1", "is not a valid web address", id="bracket"
+        ),
+        pytest.param(
+            "base_url", "http://x/v1?key=a", "cannot be a base URL", id="query"
+        ),
+        pytest.param(
+            "base_url", "http://x/v1#a", "cannot be a base URL", id="fragment"
+        ),
+        pytest.param(
+            "base_url", "http://x/ v1", "is not a valid web address", id="space"
+        ),
         pytest.param(
             "base_url", "http://169.254.169.254/v1", "hand out cred", id="metadata"
         ),
@@ -72,10 +86,10 @@ def test_makes_a_provider_and_goes_to_it(client, ann):
         pytest.param(
             "base_url", f"http://[::1]:{PORT}/v1", "application&#x27;s own", id="own-v6"
         ),
-        pytest.param("name", "", "Give it a name.", id="no-name"),
+        pytest.param("name", "", "Enter a name.", id="no-name"),
         pytest.param("timeout", "-1", "or more", id="timeout"),
-        pytest.param("key", "sk\x07x", "one line of plain", id="key"),
-        pytest.param("headers", "nonsense", "Line 1 is no header", id="header"),
+        pytest.param("key", "sk\x07x", "one line of ASCII", id="key"),
+        pytest.param("headers", "nonsense", "Line 1 is not a header", id="header"),
         pytest.param("kind", "abc", "Select a valid choice", id="kind"),
         pytest.param("name", "a\0b", "Null characters", id="nul"),
     ],
@@ -98,11 +112,13 @@ def test_refuses_bad_input_at_its_field_and_keeps_the_rest(
     ("name", "says"),
     [
         pytest.param("sk-1234", "name of an environment", id="a-key"),
-        pytest.param("SECRET_KEY", "cannot hold a provider", id="agentsites-own"),
-        pytest.param("HOME", "cannot hold a provider", id="any"),
+        pytest.param(
+            "SECRET_KEY", "is not allowed to hold a provider", id="agentsites-own"
+        ),
+        pytest.param("HOME", "is not allowed to hold a provider", id="any"),
     ],
 )
-def test_a_superuser_is_told_which_variables_are_read(client, name, says):
+def test_a_superuser_learns_which_variables_are_allowed(client, name, says):
     client.force_login(make_user(is_superuser=True))
 
     page = client.post("/providers/new/", GOOD | {"key_env": name}).content.decode()
@@ -125,7 +141,7 @@ def test_only_superusers_name_a_variable(client, ann, monkeypatch):
 def test_without_an_address_the_kinds_own_is_meant(client, ann):
     client.post("/providers/new/", GOOD | {"kind": "anthropic", "base_url": ""})
 
-    assert Provider.objects.get().base_url == KINDS["anthropic"].base_url
+    assert Provider.objects.get().base_url == PROVIDER_KINDS["anthropic"].base_url
 
 
 def test_the_demo_is_asked_for_no_address(client, ann):
@@ -144,7 +160,7 @@ def test_never_shows_a_stored_secret(client, ann):
 
     assert "sk-very-secret" not in page
     assert "hidden-org" not in page
-    assert "Set, never shown" in page
+    assert "A key is stored" in page
 
 
 def test_saving_without_a_new_key_keeps_the_stored_one(client, ann):
@@ -169,14 +185,14 @@ def test_a_stored_key_can_be_removed(client, ann):
     assert provider.key() == ""
 
 
-def test_a_shared_one_is_shown_but_only_its_owner_changes_it(client, ann):
+def test_a_shared_provider_is_shown_but_only_its_owner_edits_it(client, ann):
     provider = make_provider(name="Shared", visibility="everyone")
 
     page = client.get(f"/providers/{provider.pk}/").content.decode()
     client.post(f"/providers/{provider.pk}/", GOOD)
 
     provider.refresh_from_db()
-    assert "who alone can change it" in page
+    assert "Only the owner can edit" in page
     assert provider.name == "Shared"
 
 
@@ -213,22 +229,21 @@ def test_the_demo_answers_the_test_and_its_models_are_kept(client, ann):
     page = client.post(f"/providers/{provider.pk}/test/").content.decode()
 
     assert "<html" in page
-    assert "The server answers" in page
+    assert "Connected. The server" in page
     assert provider.models.exists()
 
 
-def test_the_page_says_how_the_last_test_ended_or_that_there_was_none(client, ann):
+def test_the_page_shows_the_result_of_the_last_test(client, ann):
     provider = make_provider(ann, base_url="http://127.0.0.1:9/v1")
     address = f"/providers/{provider.pk}/"
 
-    assert "Not tested yet" in client.get(address).content.decode()
+    assert "Not tested since" in client.get(address).content.decode()
     client.post(f"{address}test/")
     error = Provider.objects.get().test_error
-    assert (
-        f" ago</time>. {escape(error)}</span>" in client.get(address).content.decode()
-    )
+    page = client.get(address).content.decode()
+    assert re.search(rf" ago</time>\.\s+{re.escape(escape(error))}</span>", page)
     Provider.objects.update(test_error="")
-    assert "The server answered." in client.get(address).content.decode()
+    assert "The server responded." in client.get(address).content.decode()
 
 
 def test_a_secret_that_the_server_echoes_is_neither_shown_nor_kept(client, ann):
@@ -332,9 +347,9 @@ def test_archiving_says_which_agents_cannot_run_and_their_pages_warn(client, ann
 
     client.post(f"/providers/{provider.pk}/archive/")
 
-    assert "Its 2 agents cannot run" in client.get("/providers/").content.decode()
+    assert "2 agents cannot run" in client.get("/providers/").content.decode()
     page = client.get(f"/agents/{agents[0].pk}/").content.decode()
-    assert "Its provider Old one is in the archive" in page
+    assert "Provider Old one is archived" in page
 
 
 def test_found_servers_stand_below_the_list_and_the_form(client, ann):

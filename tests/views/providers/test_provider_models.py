@@ -4,10 +4,10 @@ from decimal import Decimal
 
 import pytest
 
-from runs.services.freeze_agent import freeze_agent
+from runs.services.spec.freeze import freeze_agent
 from tests.fakes.model_server import model_server
 from tests.make import make_agent, make_provider, make_user
-from tests.services.run_parts import agent_on, executed
+from tests.worker.run_parts import agent_on, executed
 
 GIVEN = {
     "name": "model-a",
@@ -59,13 +59,13 @@ def test_prices_are_saved_and_frozen_into_new_runs(client, ann):
         ({"input_price": "", "output_price": ""}, False),
     ],
 )
-def test_prices_are_spoken_of_only_where_there_are_some(client, ann, prices, told):
+def test_the_message_mentions_prices_only_if_there_are_any(client, ann, prices, told):
     _, address = model_of(ann)
 
     text = client.post(address, GIVEN | prices, follow=True).content.decode()
 
-    assert "model-a is saved." in text
-    assert ("New runs count its prices." in text) is told
+    assert "model-a saved." in text
+    assert ("New runs use its prices." in text) is told
 
 
 @pytest.mark.django_db(transaction=True)
@@ -97,13 +97,15 @@ def test_what_a_person_sets_is_remembered_as_set(client, ann):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        pytest.param({"input_price": "-1"}, "A price is 0 or more.", id="negative"),
+        pytest.param(
+            {"input_price": "-1"}, "Enter a price of 0 or more.", id="negative"
+        ),
         pytest.param({"input_price": "much"}, "Enter a number.", id="no-number"),
-        pytest.param({"input_price": ""}, "Write this price too", id="half"),
-        pytest.param({"context_tokens": "0"}, "above 0", id="no-context"),
+        pytest.param({"input_price": ""}, "Enter the input price too", id="half"),
+        pytest.param({"context_tokens": "0"}, "greater than 0", id="no-context"),
     ],
 )
-def test_bad_input_gets_a_sentence_at_its_field(client, ann, changes, says):
+def test_invalid_input_is_explained_at_its_field(client, ann, changes, says):
     model, address = model_of(ann)
 
     text = client.post(address, GIVEN | changes).content.decode()
@@ -114,16 +116,16 @@ def test_bad_input_gets_a_sentence_at_its_field(client, ann, changes, says):
     assert model.output_price is None
 
 
-def test_a_model_not_added_yet_is_not_said_to_be_unknown_to_the_server(client, ann):
+def test_a_new_model_is_not_called_unlisted(client, ann):
     model, address = model_of(ann)
     new = f"/providers/{model.provider_id}/models/new/"
-    says = "the server has not named it"
+    says = "Not listed by the server"
 
     assert says in client.get(address).content.decode()
     assert says not in client.get(new).content.decode()
 
 
-def test_a_model_the_server_does_not_name_can_be_added_once(client, ann):
+def test_a_model_the_server_does_not_list_can_be_added_once(client, ann):
     provider = make_provider(ann)
     address = f"/providers/{provider.pk}/models/new/"
     assert 'name="name"' in client.get(address).content.decode()
@@ -132,7 +134,7 @@ def test_a_model_the_server_does_not_name_can_be_added_once(client, ann):
     again = client.post(address, GIVEN).content.decode()
 
     assert provider.models.get().output_price == 10
-    assert "The list has a model of this name." in again
+    assert "already has a model with this name." in again
 
 
 def test_only_who_may_edit_the_provider_gets_there(client, ann):
@@ -160,7 +162,7 @@ def test_the_agent_page_says_at_the_kind_that_the_model_calls_no_functions(clien
     }
 
     text = client.post("/agents/new/", given).content.decode()
-    assert "calls no functions" in text
+    assert "does not support function calling" in text
 
     answer = client.post("/agents/new/", given | {"kind": "react"})
     assert answer.status_code == 302

@@ -50,7 +50,7 @@ def test_the_callers_row_names_the_child_and_where_it_is(client, ann):
     row = page.split('id="run-step-2"')[1].split("</li>")[0]
     assert f"run {child.pk}: Oslo" in row
     assert 'data-kind="run"' in row
-    assert "needs a yes" in row
+    assert "awaiting approval" in row
     assert f'hx-get="/runs/{child.pk}/outline/"' in row
     assert "Sunny" not in row
 
@@ -112,12 +112,12 @@ def test_grandchildren_are_numbered_from_the_page_they_are_on(client, ann):
 
 
 def test_a_long_child_shows_its_newest_rows(client, ann, monkeypatch):
-    monkeypatch.setattr("runs.views.run_children.MOST_ROWS", 1)
+    monkeypatch.setattr("runs.views.run.children.MAX_CHILD_ROWS", 1)
     _, child = family(ann)
 
     part = text(client, f"/runs/{child.pk}/outline/")
 
-    assert "1 earlier steps" in part
+    assert "1 earlier step" in part
     assert '<span class="no">2.2</span>' in part
 
 
@@ -132,7 +132,7 @@ def test_hides_what_is_someone_elses_and_what_is_no_child(client, ann, part):
 ENDS = [
     pytest.param({"status": "failed"}, "The server said no.", id="failed"),
     pytest.param({"status": "succeeded"}, "1 round.", id="succeeded"),
-    pytest.param({"status": "queued"}, "It waits for a worker.", id="queued"),
+    pytest.param({"status": "queued"}, "Waiting for a worker.", id="queued"),
     pytest.param({"status": "awaiting_approval"}, "Answer in run", id="approval"),
 ]
 
@@ -169,12 +169,12 @@ def test_the_work_of_other_agents_is_no_working_time_of_the_caller(client, ann):
 
     share = page.split('id="run-times"')[1]
     assert "Agents <b>" in share
-    used = re.search(r"Working time</?[^%]*?(\d+) % left", page)
+    used = re.search(r"Working time</?[^%]*?(\d+)% used", page)
     assert used is not None
-    assert int(used[1]) >= 85
+    assert int(used[1]) <= 15
 
 
-@pytest.mark.parametrize("status", ["failed", "stopped"])
+@pytest.mark.parametrize("status", ["failed", "limit_reached"])
 def test_a_child_that_is_over_is_not_offered_to_be_resumed(client, ann, status):
     parent, child = family(ann, status=status)
     over = {"status": status, **fit(status, timezone.now())}
@@ -182,7 +182,7 @@ def test_a_child_that_is_over_is_not_offered_to_be_resumed(client, ann, status):
 
     page = text(client, f"/runs/{child.pk}/")
 
-    assert "has gone on" in page
+    assert "The calling run was notified and continued." in page
     assert f"/runs/{child.pk}/resume/" not in page
     assert f"/runs/{parent.pk}/resume/" in text(client, f"/runs/{parent.pk}/")
     assert client.get(f"/runs/{child.pk}/resume/").status_code == 302

@@ -26,7 +26,7 @@ def page(client, run):
 
 def test_shows_the_turns_before_and_what_the_model_knew(client, ann):
     run, earlier = talk_of(
-        ann, "succeeded", "stopped", "failed", "cancelled", status="succeeded"
+        ann, "succeeded", "limit_reached", "failed", "canceled", status="succeeded"
     )
     run.turn_ids = [one.pk for one in earlier[:2]]
     run.save()
@@ -35,17 +35,17 @@ def test_shows_the_turns_before_and_what_the_model_knew(client, ann):
 
     assert "Earlier in this conversation" in text
     assert all(f'href="/runs/{one.pk}/"' in text for one in earlier)
-    assert "The model was told so: it was stopped." in text
-    assert "It failed, so the model was not told of it." in text
-    assert "It was cancelled, so the model was not told of it." in text
+    assert "The model was sent a note that a limit was reached." in text
+    assert "Not sent to the model: the run failed." in text
+    assert "Not sent to the model: the run was canceled." in text
 
 
 def test_a_turn_that_was_left_out_says_so(client, ann):
     run, _ = talk_of(ann, "succeeded", "running", status="succeeded")
     text = page(client, run)
 
-    assert "earlier turns had grown too long" in text
-    assert "it was not over yet." in text
+    assert "the conversation was too long" in text
+    assert "the run was not finished." in text
 
 
 def test_the_next_question_starts_a_run_of_the_same_conversation(client, ann):
@@ -64,7 +64,7 @@ def test_an_empty_question_is_refused_at_the_field(client, ann):
     run, _ = talk_of(ann, status="succeeded")
     text = client.post(f"/runs/{run.pk}/continue/", {"input": " "}).content.decode()
 
-    assert "Write a question." in text
+    assert "Enter a message." in text
     assert Run.objects.count() == 1
 
 
@@ -72,7 +72,7 @@ def test_what_cannot_start_keeps_what_was_typed(client, ann):
     run, _ = talk_of(ann, status="succeeded", inputs={"input": "Q", "town": "Rome"})
     text = client.post(f"/runs/{run.pk}/continue/", {"input": "Why?"}).content.decode()
 
-    assert "The agent takes no input" in text
+    assert "The agent does not have the input" in text
     assert ">Why?</textarea>" in text
 
 

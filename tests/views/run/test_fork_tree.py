@@ -13,7 +13,7 @@ def fork_of(run, owner=None, **fields):
 
 
 def tree(client, run) -> list[tuple[int, int, bool]]:
-    relatives = client.get(f"/runs/{run.pk}/").context["family"].relatives
+    relatives = client.get(f"/runs/{run.pk}/").context["family"].nodes
     return [(one.run.pk, one.depth, one.is_here) for one in relatives]
 
 
@@ -49,7 +49,7 @@ def test_hides_relatives_of_someone_else(client, ann):
     text = client.get(f"/runs/{fork.pk}/").content.decode()
 
     assert tree(client, fork) == []
-    assert "Fork of a run that is gone" in text
+    assert "Fork of a deleted run" in text
 
 
 def test_reused_rows_have_no_time_and_say_what_they_are(client, ann):

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.staticfiles import finders
 from django.utils import timezone
 
-from runs.engine.stopping import FORCED
+from runs.engine.stopping import FORCED_STOP_MESSAGE
 from runs.engine.types import ExecutorOptions, ModelSettings
 from runs.models import Allowance, ModelAttempt, Resume, Run
 from tests.make import (
@@ -137,7 +137,7 @@ def test_says_the_place_in_the_queue(client, ann):
     make_worker()
     make_run(ann)
 
-    assert "in the queue, place 2" in page(client, make_run(ann))
+    assert "Number 2 in the queue" in page(client, make_run(ann))
 
 
 def test_says_when_a_worker_gives_no_sign_of_life(client, ann):
@@ -145,7 +145,7 @@ def test_says_when_a_worker_gives_no_sign_of_life(client, ann):
     lease = timezone.now() - timedelta(seconds=10)
     text = page(client, make_run(ann, status="running", lease_until=lease))
 
-    assert "will be picked up by another worker" in text
+    assert "another worker will take over" in text
 
 
 def test_asks_with_the_exact_arguments(client, ann):
@@ -156,7 +156,7 @@ def test_asks_with_the_exact_arguments(client, ann):
     make_decision(step)
     text = page(client, run)
 
-    assert "needs a yes" in text
+    assert "Approval required" in text
     assert "&quot;amount&quot;" in text
     assert "Approve and continue" in text
 
@@ -201,17 +201,17 @@ def test_an_answer_on_the_page_continues_the_run_and_comes_back(client, ann):
     assert run.status == "queued"
 
 
-def test_a_yes_for_the_whole_run_is_shown_and_can_be_taken_back(client, ann):
+def test_an_allowance_is_shown_and_can_be_revoked(client, ann):
     run = make_run(ann)
     allowance = Allowance.objects.create(run=run, tool="refund", by=ann)
     decision = make_decision(make_step(run), answer="approved", allowance=allowance)
-    assert "Every call of <code>refund</code>" in page(client, run)
+    assert "All calls of <code>refund</code>" in page(client, run)
 
     url = f"/approvals/allowances/{allowance.pk}/revoke/"
     client.post(url, {"next": f"/runs/{run.pk}/"})
     allowance.refresh_from_db()
     assert (allowance.revoked_by, decision.allowance) == (ann, allowance)
-    assert "Every call of" not in page(client, run)
+    assert "All calls of" not in page(client, run)
 
 
 @pytest.mark.parametrize("action", ["again", "resume"])
@@ -220,7 +220,7 @@ def test_an_agent_that_is_no_longer_shared_does_not_run(client, ann, action):
 
     text = client.post(f"/runs/{run.pk}/{action}/", follow=True).content.decode()
 
-    assert "You may not use the agent" in text
+    assert "You cannot use the agent" in text
     assert list(Run.objects.values_list("status")) == [("failed",)]
 
 
@@ -248,21 +248,21 @@ def test_a_failed_run_says_why_and_what_to_do(client, ann):
     text = page(client, run)
 
     assert "The key is wrong." in text
-    assert "Give the provider a key that works" in text
+    assert "Enter a valid API key for the provider" in text
 
 
 def test_a_stopped_run_says_when_it_stopped(client, ann):
     ended = timezone.now()
     began = ended - timedelta(seconds=17)
-    run = make_run(ann, status="stopped", started_at=began, ended_at=ended)
+    run = make_run(ann, status="limit_reached", started_at=began, ended_at=ended)
     state = page(client, run).split('id="run-progress"')[1].split("</p>")[0]
 
-    assert "reached its limit of 15 rounds at <time" in state
-    assert "after 17 s in all" in state
+    assert "Round limit reached (15 rounds) · <time" in state
+    assert "· 17 s total" in state
 
 
 def test_a_stopped_run_goes_on_with_a_new_limit(client, ann):
-    run = make_run(ann, status="stopped", rounds=15)
+    run = make_run(ann, status="limit_reached", rounds=15)
     text = page(client, run)
     client.post(f"/runs/{run.pk}/resume/", {"max_iterations": "30"})
     run.refresh_from_db()
@@ -273,17 +273,17 @@ def test_a_stopped_run_goes_on_with_a_new_limit(client, ann):
 
 
 def test_the_sentence_of_a_limit_is_a_state_and_no_answer(client, ann):
-    run = make_run(ann, status="stopped", rounds=15, output=FORCED)
+    run = make_run(ann, status="limit_reached", rounds=15, output=FORCED_STOP_MESSAGE)
     text = page(client, run)
 
-    assert FORCED not in text
-    assert "before the model had answered" in text
+    assert FORCED_STOP_MESSAGE not in text
+    assert "No answer." in text
     assert "data-copy-url" not in text
     assert client.get(f"/runs/{run.pk}/answer/").status_code == 404
 
 
 def test_the_last_word_of_a_stopped_run_is_its_answer(client, ann):
-    run = make_run(ann, status="stopped", rounds=15, output="So far: 4.")
+    run = make_run(ann, status="limit_reached", rounds=15, output="So far: 4.")
 
     assert '<article class="prose" id="answer-text"><p>So far: 4.' in page(client, run)
 
@@ -299,7 +299,7 @@ def test_stop_works_without_a_script(client, ann):
     run = make_run(ann)
     answer = client.post(f"/runs/{run.pk}/stop/", follow=True)
 
-    assert 'data-status="cancelled"' in answer.content.decode()
+    assert 'data-status="canceled"' in answer.content.decode()
 
 
 def test_the_answer_can_be_downloaded(client, ann):
@@ -340,7 +340,7 @@ def test_limits_burn_down(client, ann):
     run = make_run(ann, spec=spec, status="running", rounds=9, input_tokens=960)
     text = page(client, run)
 
-    assert "10 % left" in text
+    assert "10% left" in text
     assert "of 1,000" in text
 
 
@@ -349,8 +349,8 @@ def test_all_of_a_limit_is_left_only_where_nothing_is_used(client, ann):
     fresh = make_run(ann, spec=spec, status="running")
     begun = make_run(ann, spec=spec, status="running", input_tokens=12)
 
-    assert "Tokens<span>100 % left" in page(client, fresh)
-    assert "Tokens<span>99 % left" in page(client, begun)
+    assert "Tokens<span>100% left" in page(client, fresh)
+    assert "Tokens<span>99% left" in page(client, begun)
 
 
 def test_a_long_run_sends_its_newest_rows_and_a_link_to_the_others(client, ann):
@@ -375,19 +375,19 @@ def test_a_long_run_sends_its_newest_rows_and_a_link_to_the_others(client, ann):
         pytest.param(
             {"trim_intermediate_steps": 1},
             [1, 2],
-            "Rounds 1 to 2 are left out: the agent shows its model the last round only",
+            "Rounds 1 to 2 are omitted: the agent sends only the last 1 round",
             id="trimmed",
         ),
         pytest.param(
             {"context_tokens": 4000},
             [1],
-            "Round 1 is left out: the request may hold 4,000 tokens.",
+            "Round 1 is omitted: the request is limited to 4,000 tokens.",
             id="too long",
         ),
         pytest.param(
             {"context_tokens": 4000, "context_method": "summary"},
             [1],
-            "Round 1 is left out: a summary keeps the request within 4,000 tokens.",
+            "Round 1 is omitted: a summary keeps the request within 4,000 tokens.",
             id="summary",
         ),
     ],
@@ -406,9 +406,9 @@ def test_a_reply_that_a_resume_has_set_aside_is_labelled(client, ann):
     make_call(run)
     text = page(client, run, "?step=3")
 
-    assert text.count(">set aside</span>") == 1
-    assert "the model asked again in place of this" in text
-    assert "asked again in place" not in page(client, run, "?step=4")
+    assert text.count(">superseded</span>") == 1
+    assert "resumed here with a new model call" in text
+    assert "resumed here with" not in page(client, run, "?step=4")
 
 
 def test_a_failed_attempt_says_that_its_text_had_been_shown(client, ann):
@@ -421,14 +421,14 @@ def test_a_failed_attempt_says_that_its_text_had_been_shown(client, ann):
             attempt=attempt,
             code="transport",
             message="It broke.",
-            shown=shown,
+            was_streamed=shown,
             started_at=timezone.now(),
             elapsed=1.0,
             created_seq=1,
         )
 
     text = page(client, run, "?step=1&tab=attempts")
-    assert text.count("Text of it had been shown") == 1
+    assert text.count("Part of its text was shown") == 1
 
 
 def test_says_in_which_attempt_a_running_run_asks_the_model(client, ann):
@@ -447,8 +447,8 @@ def test_says_in_which_attempt_a_running_run_asks_the_model(client, ann):
 
     text = page(client, run)
     assert "Attempt 2 of 5 in 3" in text
-    assert "The last one: The server sent nothing for 60 s." in text
-    assert "Round 1: attempt 2 of 5" in text
+    assert "Last error: The server sent nothing for 60 s." in text
+    assert 'Round 1: <span id="run-activity">Attempt 2 of 5' in text
     assert "Next attempt after 30 s" in text
 
 
@@ -456,7 +456,7 @@ def test_keeps_the_time_of_a_run_stopped_while_the_model_wrote(client, ann):
     now = timezone.now()
     run = make_run(
         ann,
-        status="cancelled",
+        status="canceled",
         started_at=now - timedelta(seconds=5),
         ended_at=now,
     )
@@ -479,14 +479,14 @@ def test_what_a_resumed_run_waited_for_is_no_working_time(client, ann):
     assert 5 <= float(asked[1]) < 60
 
 
-def test_a_run_cancelled_while_it_waited_for_a_person_has_not_worked_so_long(
+def test_a_run_canceled_while_it_waited_for_a_person_has_not_worked_so_long(
     client, ann
 ):
     now = timezone.now()
     began = now - timedelta(hours=1)
-    run = make_run(ann, status="cancelled", started_at=began, ended_at=now)
+    run = make_run(ann, status="canceled", started_at=began, ended_at=now)
     call = make_call(run, started_at=began, elapsed=2.0)
-    step = make_step(run, call=call, status="cancelled", started_at=None)
+    step = make_step(run, call=call, status="canceled", started_at=None)
     make_decision(step, answer="withdrawn")
 
     text = page(client, run)
@@ -497,9 +497,9 @@ def test_a_run_cancelled_while_it_waited_for_a_person_has_not_worked_so_long(
 def test_a_failure_in_the_first_model_call_claims_no_steps_before_it(client, ann):
     text = page(client, make_run(ann, status="failed", rounds=0))
 
-    assert "in the first model call" in text
-    assert "Nothing was done before it." in text
-    assert "Resume reuses the steps" not in text
+    assert "In the first model call" in text
+    assert "No step was completed." in text
+    assert "Resume reuses the completed steps" not in text
 
 
 def test_a_failure_is_placed_where_the_list_of_steps_shows_it(client, ann):
@@ -509,21 +509,21 @@ def test_a_failure_is_placed_where_the_list_of_steps_shows_it(client, ann):
     asked = make_run(ann, status="failed")
     fail_next(asked)
 
-    assert "Failed before its first step" in page(client, first)
+    assert "Failed before the first step" in page(client, first)
     assert "Failed after step 3" in page(client, later)
     assert "Failed in step 1" in page(client, asked)
 
 
 def test_a_run_that_waits_for_its_provider_says_why(client, ann):
     later = timezone.now() + timedelta(hours=2)
-    run = make_run(ann, status="waiting", not_before=later)
+    run = make_run(ann, status="waiting", available_at=later)
     two_steps(run)
     fail_next(run)
     ModelAttempt.objects.filter(run=run).update(retry_in=7240)
 
     text = page(client, run)
     assert "after 1 failed attempt</span>" in text
-    assert "attempt 2 of 5 in 2 h" in text
+    assert "Attempt 2 of 5 in 2 h" in text
     assert "Step 4 · model call" in text
     assert 'id="run-readable"' not in text
 
@@ -537,7 +537,7 @@ def test_a_million_tokens_fit_their_column(client, ann):
 
 
 def test_what_a_person_is_needed_for_can_be_skipped_to(client, ann):
-    for status in ("stopped", "failed"):
+    for status in ("limit_reached", "failed"):
         text = page(client, make_run(ann, status=status))
         assert 'href="#run-need"' in text
         assert text.count('id="run-need"') == 1
@@ -576,7 +576,7 @@ def test_a_search_without_a_hit_says_so(client, ann):
     run = make_run(ann, status="running")
     two_steps(run)
 
-    assert "No step of this run holds “颐和园”." in page(client, run, "?q=颐和园")
+    assert "No step of this run contains “颐和园”." in page(client, run, "?q=颐和园")
 
 
 def test_the_next_error_opens_and_stays_in_the_filter(client, ann):
@@ -609,7 +609,7 @@ def test_what_the_failed_call_would_have_sent_is_shown(client, ann):
     fail_next(run)
 
     text = page(client, run, "?step=1&tab=prompt")
-    assert "Built from the record." in text
+    assert "Built from the record" in text
     assert "What is 2 + 2?" in text
     assert "What is 2 + 2?" in page(client, run, "?step=1&tab=request")
     file = client.get(f"/runs/{run.pk}/steps/1/request/")
@@ -619,7 +619,7 @@ def test_what_the_failed_call_would_have_sent_is_shown(client, ann):
 def test_the_call_under_way_shows_what_it_is_sent(client, ann):
     run = make_run(ann, status="running")
 
-    assert "Step 1 · model call, under way" in page(client, run, "?step=1")
+    assert "Step 1 · model call, in progress" in page(client, run, "?step=1")
     assert "What is 2 + 2?" in page(client, run, "?step=1&tab=prompt")
 
 
@@ -648,7 +648,7 @@ def test_a_request_of_many_messages_lists_the_first_and_the_last(client, ann):
     address = f"?step={run.next_number + run.next_index}&tab=prompt"
 
     text = page(client, run, address)
-    assert "messages between" in text
+    assert "messages not shown" in text
     assert "seen 39" in text
     assert "seen 20" not in part(client, run, address)
     assert "seen 20" in part(client, run, f"{address}&all=1")
@@ -779,7 +779,7 @@ def test_a_fork_says_how_it_was_started(client, ann):
     parent = make_run(ann, status="failed")
     run = make_run(ann, forked_from=parent, fork_index=0, fork_row=1, source="api")
 
-    assert f"run {parent.pk}</a>, by the API" in page(client, run)
+    assert f"run {parent.pk}</a>, through the API" in page(client, run)
 
 
 def test_a_run_that_has_not_worked_has_no_time_axis(client, ann):
@@ -812,13 +812,13 @@ def test_the_header_leads_to_the_worker_and_out_of_the_site(client, ann):
 
 
 def test_a_call_that_waits_for_its_provider_is_a_row(client, ann):
-    run = make_run(ann, status="waiting", not_before=timezone.now())
+    run = make_run(ann, status="waiting", available_at=timezone.now())
     two_steps(run)
     fail_next(run)
 
     text = page(client, run)
     assert current_row(text) == "4"
-    assert '<span class="tag">waits</span>' in text
+    assert '<span class="tag">waiting</span>' in text
     assert "pulse" not in text
     assert current_row(page(client, run, "?step=4")) == "4"
     assert current_row(page(client, run, "?step=2")) == "2"
@@ -830,14 +830,14 @@ def test_a_lost_run_shows_nothing_live(client, ann):
     run = make_run(ann, status="running", started_at=then, lease_until=lease)
     text = page(client, run)
 
-    assert "The model was asked" in text
-    assert '<span class="tag" data-tone="need">no sign of life</span>' in text
-    assert "and no worker is running to pick it up" in text
+    assert "Model call interrupted" in text
+    assert '<span class="tag" data-tone="need">no heartbeat</span>' in text
+    assert "and no worker is running to take over" in text
     assert not re.findall("data-clock|data-grows|draft-text|>live<", text)
     assert '<span class="n">10 s</span>' in text
 
     make_worker()
-    assert "will be picked up by another worker" in page(client, run)
+    assert "another worker will take over" in page(client, run)
 
 
 def test_a_call_that_a_lost_run_has_begun_says_so(client, ann):
@@ -846,7 +846,7 @@ def test_a_call_that_a_lost_run_has_begun_says_so(client, ann):
     make_step(run, status="started", started_at=then)
     text = page(client, run)
 
-    assert '<span class="tag" data-tone="need">no sign of life</span>' in text
+    assert '<span class="tag" data-tone="need">no heartbeat</span>' in text
     assert not re.findall("w-live|>running<", text)
 
 
@@ -854,28 +854,28 @@ def test_a_run_without_a_step_says_what_comes(client, ann):
     run = make_run(ann)
 
     alone = page(client, run)
-    assert "No worker is running. It begins as soon as one starts" in alone
+    assert "No worker is running. The run starts when a worker does" in alone
     make_worker()
     queued = page(client, run)
-    assert "Place 1 in the queue" in queued
+    assert "Number 1 in the queue" in queued
     assert "No step fits" not in page(client, run, "?show=errors")
-    assert "It ended before its first step" in page(
-        client, make_run(ann, status="cancelled")
+    assert "The run ended before its first step" in page(
+        client, make_run(ann, status="canceled")
     )
     for text in (alone, queued):
-        assert 'href="/workers/">See the workers' in text
+        assert 'href="/workers/">View workers' in text
 
 
-def test_a_meter_says_in_its_tone_that_nothing_is_left(client, ann):
+def test_a_meter_of_an_ended_run_shows_what_was_used(client, ann):
     spec = make_spec(executor=ExecutorOptions(max_iterations=3, max_execution_time=9))
-    run = make_run(ann, status="stopped", spec=spec, rounds=3)
+    run = make_run(ann, status="limit_reached", spec=spec, rounds=3)
     text = page(client, run)
 
-    assert 'Rounds<span class="bad">0 % left</span>' in text
-    assert "Working time<span>100 % left</span>" in text
+    assert 'Rounds<span class="bad">100% used</span>' in text
+    assert "Working time<span>0% used</span>" in text
 
 
-@pytest.mark.parametrize("status", ["failed", "stopped"])
+@pytest.mark.parametrize("status", ["failed", "limit_reached"])
 @pytest.mark.parametrize(
     "code", ["context_too_long", "timeout"], ids=["forks", "resumes"]
 )
@@ -907,6 +907,6 @@ def test_a_prompt_says_whose_count_its_tokens_are(client, ann):
 
     assert "3,035 tokens</b>" in counted
     assert "counted by the provider" in counted
-    assert "(≈) are our estimate" in counted
+    assert "Figures with ≈ are estimated" in counted
     assert "About " in guessed
-    assert "by our estimate" in guessed
+    assert ">estimated<" in guessed

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from runs.models import AgentStep, ModelAttempt, ModelCall
-from runs.views.run_times import timeline_of
-from runs.views.timeline import SHOWN_WAIT, Timeline
+from runs.ui.time_scale import SHOWN_WAIT, Timeline
+from runs.views.run.timeline import load_timeline
 from tests.make import make_call, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
@@ -60,7 +60,7 @@ SIDE_BY_SIDE = (("model", 1, 2), ("tool", 3, 4), ("tool", 3.5, 1), ("tool", 4, 5
 )
 def test_agrees_with_the_timeline_of_the_live_page(work):
     run = run_of(*work)
-    whole, grown = timeline_of(run), fed_by_hand(run)
+    whole, grown = load_timeline(run), fed_by_hand(run)
 
     assert whole.end() == pytest.approx(grown.end(), abs=0.01)
     assert whole.cut_seconds == pytest.approx(grown.cut_seconds, abs=0.01)
@@ -69,14 +69,14 @@ def test_agrees_with_the_timeline_of_the_live_page(work):
 
 
 def test_a_long_wait_is_cut_and_still_counts_as_waiting():
-    timeline = timeline_of(run_of(*PAUSED))
+    timeline = load_timeline(run_of(*PAUSED))
 
     assert timeline.end() == pytest.approx(5 + SHOWN_WAIT + 2, abs=0.01)
     assert timeline.waited == pytest.approx(3995, abs=0.01)
 
 
 def test_each_instant_counts_once():
-    timeline = timeline_of(run_of(*SIDE_BY_SIDE))
+    timeline = load_timeline(run_of(*SIDE_BY_SIDE))
 
     assert timeline.busy == pytest.approx({"model": 2, "tool": 6}, abs=0.01)
     assert timeline.waited == pytest.approx(1, abs=0.01)
@@ -95,7 +95,7 @@ def test_a_call_lasts_as_long_as_the_attempt_that_got_the_reply():
         retry_in=4.0,
         created_seq=1,
     )
-    timeline = timeline_of(run)
+    timeline = load_timeline(run)
 
     assert timeline.busy == pytest.approx({"model": 12}, abs=0.01)
     assert timeline.end() == pytest.approx(16, abs=0.01)
@@ -103,7 +103,7 @@ def test_a_call_lasts_as_long_as_the_attempt_that_got_the_reply():
 
 def test_rows_older_than_their_run_set_the_beginning():
     run = run_of(("model", -20, 2), ("model", 0, 1))
-    timeline = timeline_of(run)
+    timeline = load_timeline(run)
 
     assert timeline.began is not None
     assert near(timeline.began, at(-20))

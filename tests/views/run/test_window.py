@@ -6,9 +6,9 @@ import pytest
 from django.utils import timezone
 
 from runs.models import ModelAttempt
-from runs.views.run_choice import Choice, choice_of
-from runs.views.run_times import timeline_of
-from runs.views.run_window import WINDOW, counts_of, next_error, window_of
+from runs.views.run.params import RunPageParams, parse_run_page_params
+from runs.views.run.timeline import load_timeline
+from runs.views.run.window import WINDOW, count_rows, find_next_error, load_row_window
 from tests.make import make_call, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
@@ -46,7 +46,7 @@ def numbers(run, **choice):
 
 
 def window(run, **choice):
-    return window_of(run, timeline_of(run), Choice(**choice))
+    return load_row_window(run, load_timeline(run), RunPageParams(**choice))
 
 
 def test_shows_the_newest_rows_of_a_run_that_is_not_over():
@@ -91,7 +91,7 @@ def test_a_filter_leaves_one_kind_of_rows(show, left):
     make_step(run)
 
     assert numbers(run, show=show) == left
-    assert counts_of(run).of(show) == len(left)
+    assert count_rows(run).count_for(show) == len(left)
 
 
 @pytest.mark.parametrize(
@@ -121,17 +121,17 @@ def test_a_model_call_that_never_got_a_reply_is_the_last_row():
     assert numbers(run) == [1, 2, 3]
     assert numbers(run, show="errors") == [3]
     assert numbers(run, show="tools") == [2]
-    assert counts_of(run) == (2, 1, 1)
+    assert count_rows(run) == (2, 1, 1)
 
 
 def test_a_call_that_a_person_cut_off_is_a_row_and_no_error():
-    run = long_run(1, status="cancelled")
-    attempt(run, code="cancelled", elapsed=5.2)
+    run = long_run(1, status="canceled")
+    attempt(run, code="canceled", elapsed=5.2)
     last = window(run).rows[-1]
 
-    assert last.words == "The model was asked, stopped after 5.2 s"
+    assert last.words == "Stopped after 5.2 s"
     assert (last.number, last.state) == (3, "")
-    assert counts_of(run).errors == 0
+    assert count_rows(run).errors == 0
 
 
 def test_the_next_error_is_the_first_one_after_the_last():
@@ -140,24 +140,28 @@ def test_the_next_error_is_the_first_one_after_the_last():
         make_call(run)
         make_step(run, status="failed", observation="No.")
 
-    assert [next_error(run, after) for after in (0, 4, 6)] == [4, 6, 4]
-    assert next_error(long_run(1), 0) is None
+    assert [find_next_error(run, after) for after in (0, 4, 6)] == [4, 6, 4]
+    assert find_next_error(long_run(1), 0) is None
 
 
 def test_what_an_address_says_wrong_counts_as_not_said():
-    choice = choice_of({"show": "secrets", "step": "-1", "as": "xml", "q": "  "})
+    choice = parse_run_page_params(
+        {"show": "secrets", "step": "-1", "as": "xml", "q": "  "}
+    )
 
-    assert choice == Choice()
-    assert choice_of({"q": "a" * 1000}).search == "a" * 200
+    assert choice == RunPageParams()
+    assert parse_run_page_params({"q": "a" * 1000}).search == "a" * 200
 
 
 def test_links_keep_what_was_chosen():
-    choice = choice_of({"show": "errors", "q": "a b", "as": "time", "step": "7"})
+    choice = parse_run_page_params(
+        {"show": "errors", "q": "a b", "as": "time", "step": "7"}
+    )
 
     assert choice.query() == "show=errors&q=a+b&as=time&step=7"
     assert choice.query(show="") == "q=a+b&as=time&step=7"
-    assert choice.kept == "show=errors&q=a+b&as=time&"
-    assert Choice().kept == ""
+    assert choice.row_query == "show=errors&q=a+b&as=time&"
+    assert RunPageParams().row_query == ""
 
 
 def test_a_row_found_by_a_hidden_text_shows_the_line_around_it():
@@ -166,7 +170,7 @@ def test_a_row_found_by_a_hidden_text_shows_the_line_around_it():
     make_step(run, observation=f"{'long ' * 200} then a heron came", log="")
     make_step(run, observation="short", log=f"{'.' * 400} HERON")
     make_step(run, tool="heron", observation="heron")
-    hits = [row.hit for row in window(run, search="heron").rows]
+    hits = [row.matching_line for row in window(run, search="heron").rows]
 
     assert hits[0] == "It is a Heron."
     assert hits[1].startswith("…")

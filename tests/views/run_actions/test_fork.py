@@ -7,7 +7,7 @@ import pytest
 
 from runs.engine.types import ExecutorOptions
 from runs.models import AgentTool, Conversation, Resume, Run
-from runs.services.freeze_agent import spec_of
+from runs.store.specs import load_spec
 from tests.make import (
     make_agent,
     make_call,
@@ -94,7 +94,7 @@ def test_a_step_that_is_not_there_leads_back_to_the_run(client, ann):
     run = two_rounds(ann)
     answer = client.get(f"/runs/{run.pk}/fork/9/", follow=True)
 
-    assert "There is no such step to fork at." in answer.content.decode()
+    assert "Step not found." in answer.content.decode()
 
 
 def test_an_edited_result_starts_a_fork(client, ann):
@@ -146,7 +146,7 @@ def test_prompt_model_tools_and_limits_are_changed(client, ann):
             "tokens": "5000",
         },
     )
-    new = spec_of(newest().spec)
+    new = load_spec(newest().spec)
 
     assert new.prompt.template == "Do well: {input}"
     assert (new.model.model, new.model.provider_id) == ("other", provider.pk)
@@ -164,10 +164,10 @@ def test_prompt_model_tools_and_limits_are_changed(client, ann):
     ("changes", "says"),
     [
         pytest.param({"parameters": "{"}, "This is not JSON. Line 1", id="parameters"),
-        pytest.param({"parameters": "[]"}, "Write a JSON object", id="no object"),
-        pytest.param({"model": ""}, "Name a model.", id="no model"),
+        pytest.param({"parameters": "[]"}, "Enter a JSON object", id="no object"),
+        pytest.param({"model": ""}, "Enter a model.", id="no model"),
         pytest.param(
-            {"at_call": "write", "reply_calls": "{}"}, "Write a list", id="no list"
+            {"at_call": "write", "reply_calls": "{}"}, "Enter a list", id="no list"
         ),
         pytest.param(
             {"at_call": "write", "reply_calls": "[1 2]"},
@@ -176,16 +176,16 @@ def test_prompt_model_tools_and_limits_are_changed(client, ann):
         ),
         pytest.param(
             {"at_call": "write", "reply_calls": '[{"nam": 1}]'},
-            "Write a list",
+            "Enter a list",
             id="no call",
         ),
         pytest.param(
-            {"at_call": "write", "reply_text": ""}, "Write a reply", id="no reply"
+            {"at_call": "write", "reply_text": ""}, "Enter a reply", id="no reply"
         ),
         pytest.param({"max_iterations": "0"}, "1 or more", id="no round"),
         pytest.param({"max_iterations": "1"}, "keeps 1 round.", id="used up"),
         pytest.param({"prompt-1": "Do {city}"}, "has no value for", id="variable"),
-        pytest.param({"prompt-1": "Do {a b}"}, "is no variable", id="brace"),
+        pytest.param({"prompt-1": "Do {a b}"}, "is not a variable", id="brace"),
     ],
 )
 def test_what_is_wrong_is_said_and_what_was_typed_stays(client, ann, changes, says):
@@ -219,7 +219,7 @@ def test_who_may_only_use_the_agent_sees_no_prompt_and_can_change_none(client, a
 
     assert 'name="prompt-0"' not in text
     assert 'name="reply_text"' not in text
-    assert spec_of(newest().spec) == spec_of(run.spec)
+    assert load_spec(newest().spec) == load_spec(run.spec)
 
 
 def test_a_failed_run_can_go_on_after_its_last_step(client, ann):
@@ -229,7 +229,7 @@ def test_a_failed_run_can_go_on_after_its_last_step(client, ann):
     text = client.get(f"/runs/{run.pk}/fork/").content.decode()
     fork(client, run, 3, model="other")
 
-    assert "Go on after the last step" in text
+    assert "Continue after the last step" in text
     assert "The server said no." in text
     assert newest().fork_edits == ["model"]
     assert newest().next_index == 1
@@ -251,7 +251,7 @@ def test_a_variable_that_the_prompt_gets_here_can_be_given_here(client, ann):
 
     assert newest().inputs == {**run.inputs, "city": "Rome"}
     empty = fork(client, run, 3, input=" ")
-    assert "it is empty" in empty.content.decode()
+    assert "Enter a message" in empty.content.decode()
 
 
 def test_agents_can_be_added_and_taken_away(client, ann):
@@ -266,9 +266,9 @@ def test_agents_can_be_added_and_taken_away(client, ann):
     assert f'name="agent-{helper.slug}"' in page
     assert f'name="agent-{caller.slug}"' not in page
     assert f'name="agent-{run.agent.slug}"' not in page
-    (tool,) = spec_of(one.spec).tools
+    (tool,) = load_spec(one.spec).tools
     assert (tool.kind, tool.config["agent_id"], tool.asks) == ("agent", helper.pk, True)
-    assert spec_of(newest().spec).tools == ()
+    assert load_spec(newest().spec).tools == ()
 
 
 def test_says_what_becomes_of_the_conversation(client, ann):
@@ -280,7 +280,7 @@ def test_says_what_becomes_of_the_conversation(client, ann):
     assert "The conversation branches" in client.get(address).content.decode()
 
     client.force_login(make_user("root", is_superuser=True))
-    assert "It stands alone" in client.get(address).content.decode()
+    assert "It is not part of a conversation" in client.get(address).content.decode()
 
 
 def test_says_how_many_rounds_are_left_where_it_forks(client, ann):
@@ -288,7 +288,9 @@ def test_says_how_many_rounds_are_left_where_it_forks(client, ann):
     run = two_rounds(ann, spec=make_spec(executor=options))
     text = client.get(f"/runs/{run.pk}/fork/2/").content.decode()
 
-    assert "was allowed 3 rounds here; 1 is reused and counts, which leaves 2." in text
+    assert "had a limit of 3 rounds here." in text
+    assert "1 reused round counts toward the limit." in text
+    assert "2 rounds are left." in text
 
 
 def test_says_where_no_round_is_left(client, ann):
@@ -296,4 +298,4 @@ def test_says_where_no_round_is_left(client, ann):
     run = two_rounds(ann, spec=make_spec(executor=options))
     text = client.get(f"/runs/{run.pk}/fork/2/").content.decode()
 
-    assert "which leaves none: twice as many are proposed" in text
+    assert "No rounds are left, so twice as many are proposed." in text

@@ -3,8 +3,9 @@
 import pytest
 
 from runs.models import Run
-from runs.services.freeze_agent import freeze_agent, spec_row
-from runs.services.publish_agent import publish_agent
+from runs.services.agents.publish import publish_agent
+from runs.services.spec.freeze import freeze_agent
+from runs.store.specs import get_or_create_spec
 from tests.make import make_agent, make_prompt, make_run, make_user
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +63,7 @@ def test_runs_the_newest_agent_or_the_same(client, ann):
     same = newest()
     client.post(f"/runs/{run.pk}/again/", {"which": "newest", "in-people": "2"})
 
-    assert "Only the newest agent asks for this." in text
+    assert "Used only by the latest agent." in text
     assert (same.spec, same.version) == (run.spec, run.version)
     assert same.inputs == run.inputs
     assert newest().version == version
@@ -79,7 +80,7 @@ def test_a_missing_input_is_said_at_its_field(client, ann):
 
 def test_the_draft_of_then_runs_again_as_it_was(client, ann):
     agent = make_agent(ann)
-    run = make_run(ann, agent=agent, spec=spec_row(freeze_agent(agent)))
+    run = make_run(ann, agent=agent, spec=get_or_create_spec(freeze_agent(agent)))
     agent.model = "other"
     agent.save()
     client.post(f"/runs/{run.pk}/again/", {"which": "same"})

@@ -10,7 +10,7 @@ pytestmark = pytest.mark.django_db
 
 def stopped(owner, **fields) -> Run:
     spec = make_spec(executor={"max_iterations": 3, "budget": {"tokens": 900}})
-    run = make_run(owner, status="stopped", spec=spec, **fields)
+    run = make_run(owner, status="limit_reached", spec=spec, **fields)
     make_call(run)
     make_step(run, elapsed=0.1)
     return run
@@ -19,7 +19,7 @@ def stopped(owner, **fields) -> Run:
 def test_shows_what_is_kept_and_proposes_twice_the_limit(client, ann):
     text = client.get(f"/runs/{stopped(ann).pk}/resume/").content.decode()
 
-    assert "The steps before step 3 are kept" in text
+    assert "The steps before step 3 are reused" in text
     assert 'name="max_iterations" value="6"' in text
     assert 'name="tokens" value="900"' in text
 
@@ -62,7 +62,7 @@ def test_limits_that_are_not_sent_stay(client, ann):
     [
         pytest.param({"max_iterations": "x"}, "Enter a whole number", id="no number"),
         pytest.param({"cost": "-1"}, "0 or more", id="below zero"),
-        pytest.param({"max_iterations": "1"}, "limit above that", id="used up"),
+        pytest.param({"max_iterations": "1"}, "Enter a higher limit", id="used up"),
     ],
 )
 def test_a_wrong_limit_is_said_and_changes_nothing(client, ann, typed, says):
@@ -71,11 +71,11 @@ def test_a_wrong_limit_is_said_and_changes_nothing(client, ann, typed, says):
     run.refresh_from_db()
 
     assert says in text
-    assert run.status == "stopped"
+    assert run.status == "limit_reached"
 
 
 def test_any_other_run_leads_back_to_its_page(client, ann):
     run = make_run(ann, status="succeeded")
     text = client.get(f"/runs/{run.pk}/resume/", follow=True).content.decode()
 
-    assert "Only a stopped or failed run can be resumed." in text
+    assert "Only a run that failed or reached a limit can be resumed." in text

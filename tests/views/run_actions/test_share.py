@@ -5,9 +5,9 @@ import re
 import pytest
 from django.test import Client
 
-from runs.engine.stopping import FORCED
+from runs.engine.stopping import FORCED_STOP_MESSAGE
 from runs.models import RunShare
-from runs.services.share_run import share_run
+from runs.services.runs.share import share_run
 from tests.make import make_agent, make_call, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
@@ -79,7 +79,7 @@ def test_a_revoked_link_says_that_it_opens_nothing(client, ann):
     answer = Client().get(url)
 
     assert answer.status_code == 404
-    assert "This link opens nothing" in answer.content.decode()
+    assert "Link not found" in answer.content.decode()
 
 
 @pytest.mark.parametrize("signed_in", [False, True])
@@ -127,11 +127,11 @@ def test_a_long_run_comes_in_windows(client, ann):
 
 
 def test_says_why_a_stopped_run_has_no_answer(client, ann):
-    run = make_run(ann, status="stopped", rounds=15, output=FORCED)
+    run = make_run(ann, status="limit_reached", rounds=15, output=FORCED_STOP_MESSAGE)
     text = client.get(opened(run)).content.decode()
 
-    assert FORCED not in text
-    assert "It reached its limit of 15 rounds before the model had answered." in text
+    assert FORCED_STOP_MESSAGE not in text
+    assert "No answer. Round limit reached (15 rounds)." in text
 
 
 def test_reused_steps_show_nothing_as_paid_again(client, ann):

@@ -18,16 +18,16 @@ def test_stops_those_that_are_not_over(client, ann):
 
     page = do(client, "stop", queued, over)
 
-    assert "1 run asked to stop." in page
-    assert "1 run left alone: over already." in page
-    assert Run.objects.get(pk=queued.pk).status == "cancelled"
+    assert "Stopping 1 run." in page
+    assert "1 run not changed: already ended." in page
+    assert Run.objects.get(pk=queued.pk).status == "canceled"
 
 
 def test_starts_each_again(client, ann):
     agent = make_agent(ann)
     runs = [make_run(ann, agent=agent, status="succeeded") for _ in range(2)]
 
-    assert "2 runs started again." in do(client, "again", *runs)
+    assert "2 runs started." in do(client, "again", *runs)
     assert Run.objects.filter(status="queued", agent=agent).count() == 2
 
 
@@ -36,7 +36,7 @@ def test_says_which_could_not_be_started_again(client, ann):
     run = make_run(ann, agent=agent, status="succeeded")
     type(agent).objects.update(archived_at="2026-01-01T00:00Z")
 
-    assert f"Run {run.pk} was not started again" in do(client, "again", run)
+    assert f"Run {run.pk} was not re-run" in do(client, "again", run)
 
 
 def test_a_tag_goes_on_and_off(client, ann):
@@ -53,7 +53,7 @@ def test_a_tag_goes_on_and_off(client, ann):
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 41])
 def test_refuses_a_tag_that_is_none(client, ann, name):
-    assert "A tag has 1 to 40" in do(client, "tag", make_run(ann), tag=name)
+    assert "Enter a tag of 1 to 40" in do(client, "tag", make_run(ann), tag=name)
 
 
 def test_asks_before_it_deletes(client, ann):
@@ -62,7 +62,7 @@ def test_asks_before_it_deletes(client, ann):
     page = do(client, "delete", over, running)
     assert "Delete 1 run?" in page
     assert ">Runs</a><span>Delete</span></nav>" in page
-    assert "1 of the chosen runs is left alone" in page
+    assert "1 selected run is not deleted" in page
     assert Run.objects.count() == 2
 
     page = do(client, "delete", over, running, sure="1")
@@ -83,16 +83,16 @@ def test_a_run_of_another_run_is_not_deleted_alone(client, ann):
 def test_what_is_someone_elses_is_left_alone(client, ann):
     others = make_run(make_user(), status="queued")
 
-    assert "Choose runs in the list first." in do(client, "stop", others)
+    assert "Select runs in the list first." in do(client, "stop", others)
     assert Run.objects.get(pk=others.pk).status == "queued"
 
 
 def test_two_runs_are_compared(client, ann):
-    assert "Choose two runs" in do(client, "compare", make_run(ann))
+    assert "Select two runs" in do(client, "compare", make_run(ann))
 
 
 def test_an_unknown_action_does_nothing(client, ann):
-    assert "no action on runs" in do(client, "explode", make_run(ann))
+    assert "Unknown action" in do(client, "explode", make_run(ann))
 
 
 @pytest.mark.parametrize("here", ["https://evil.example/", "//evil.example", ""])
@@ -108,7 +108,7 @@ def test_more_than_can_be_done_at_once_is_refused_whole(client, ann):
 
     page = client.post("/runs/chosen/", body, follow=True).content.decode()
 
-    assert "Choose 200 runs at most. Nothing was done." in page
+    assert "Select at most 200 runs. Nothing was changed." in page
     assert Run.objects.filter(pk=run.pk).exists()
 
 
@@ -118,4 +118,4 @@ def test_ten_thousand_runs_get_a_page_that_says_so(client, ann):
     answer = client.post("/runs/chosen/", body)
 
     assert answer.status_code == 400
-    assert "Nothing was done." in answer.content.decode()
+    assert "Nothing was changed." in answer.content.decode()

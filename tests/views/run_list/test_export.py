@@ -9,8 +9,8 @@ import pytest
 
 from runs.engine.types import ModelSettings
 from runs.models import Run, RunTag
-from runs.views import run_export
-from runs.views.run_export import BATCH
+from runs.views.run_list import export as run_export
+from runs.views.run_list.export import BATCH
 from tests.make import make_agent, make_run, make_spec, make_user
 
 pytestmark = pytest.mark.django_db
@@ -57,7 +57,7 @@ def test_a_filter_that_makes_no_sense_is_named_and_nothing_is_sent(client, ann):
     answer = client.get("/runs/export/?as=csv&begin=soon", follow=True)
 
     assert answer.redirect_chain == [("/runs/?as=csv&begin=soon", 302)]
-    assert "is no day" in answer.content.decode()
+    assert "is not a date" in answer.content.decode()
 
 
 def test_an_empty_list_is_a_file_too(client, ann):

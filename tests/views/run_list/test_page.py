@@ -8,9 +8,9 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run, RunTag
-from runs.services.file_runs import file_runs
-from runs.services.resume_run import resume_run
-from runs.views.run_pages import PAGE
+from runs.services.runs.resume import resume_run
+from runs.services.search.index_runs import index_runs
+from runs.views.run_list.pagination import PAGE_SIZE
 from tests.make import make_agent, make_run, make_step, make_user, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,7 @@ def test_hides_what_is_someone_elses(client, ann):
     make_run(make_user(), title="Secret question")
 
     assert "Secret question" not in text(client)
-    assert "Nothing has run yet" in text(client)
+    assert "No runs yet" in text(client)
 
 
 def test_a_superuser_sees_all_or_the_own(client):
@@ -103,12 +103,12 @@ def test_filters_by_agent(client, ann):
 def test_says_so_where_no_run_fits(client, ann):
     make_run(ann)
 
-    assert "No run fits" in text(client, "?q=zebra")
+    assert "No matching runs" in text(client, "?q=zebra")
 
 
 def test_pages_by_id_in_both_directions(client, ann):
     agent = make_agent(ann)
-    runs = [make_run(ann, agent=agent, title=f"Q{n:03}") for n in range(PAGE + 5)]
+    runs = [make_run(ann, agent=agent, title=f"Q{n:03}") for n in range(PAGE_SIZE + 5)]
 
     first = text(client)
     second = text(client, f"?before={runs[5].pk}")
@@ -163,7 +163,7 @@ def test_runs_of_called_agents_are_shown_when_asked_for(client, ann):
     parent, child = family(ann)
 
     assert "Oslo?" not in text(client)
-    assert "waits for scout" in text(client)
+    assert "Waiting for scout" in text(client)
     for query in ("?children=1", f"?agent={child.agent_id}", f"?q={child.pk}"):
         assert "Oslo?" in text(client, query)
     page = text(client, "?children=1")
@@ -177,15 +177,15 @@ def test_a_called_agent_that_needs_a_person_is_shown(client, ann):
     page = text(client, "?status=needs")
     assert "Oslo?" in page
     counts = dict(re.findall(r">([A-Z][a-z ]+?) *<span[^>]*>(\d+)</span>", page))
-    assert counts == {"Unfinished": "1", "Needs me": "1"}
+    assert counts == {"Unfinished": "1", "Needs attention": "1"}
 
 
-def filed(ann, title="Filed", **fields):
+def indexed(ann, title="Filed", **fields):
     """Make a run that is over, with its card."""
     fields.setdefault("status", "succeeded")
     begun = timezone.now() - timedelta(seconds=fields.pop("seconds", 1))
     run = make_run(ann, title=title, started_at=begun, **fields)
-    file_runs()
+    index_runs()
     return run
 
 
@@ -211,13 +211,13 @@ TWO_WORDS = ("Cheap", "Dear")
     ],
 )
 def test_finds_by_what_a_run_did(client, ann, query, found):
-    filed(ann, "Cheap", cost="0.01", is_test=True, inputs={"input": "Is it 100%?"})
-    dear = filed(ann, "Dear", cost="0.5", seconds=90, output="The outcome of it")
+    indexed(ann, "Cheap", cost="0.01", is_test=True, inputs={"input": "Is it 100%?"})
+    dear = indexed(ann, "Dear", cost="0.5", seconds=90, output="The outcome of it")
     make_step(dear, tool="search", elapsed=0.1)
     RunTag.objects.create(run=dear, name="keep")
-    Run.objects.update(filed=False)
+    Run.objects.update(indexed=False)
     Run.objects.filter(pk=dear.pk).update(created_at=datetime(2020, 5, 5, tzinfo=UTC))
-    file_runs()
+    index_runs()
 
     page = text(client, query)
 
@@ -246,8 +246,8 @@ def test_sorts_by_a_column_and_pages_through_all(client, ann, column):
         "cost": lambda n: {"cost": n % 7},
     }
     agent = make_agent(ann)
-    for n in range(PAGE + 20):
-        filed(ann, f"Q{n:03}", agent=agent, **values[column](n))
+    for n in range(PAGE_SIZE + 20):
+        indexed(ann, f"Q{n:03}", agent=agent, **values[column](n))
 
     def titles(page):
         return re.findall(r">(Q\d+)<", page)
@@ -259,9 +259,9 @@ def test_sorts_by_a_column_and_pages_through_all(client, ann, column):
     newer = html.unescape(re.search(r'href="(\?[^"]*after=[^"]*)"', second)[1])
     seen = titles(first) + titles(second)
 
-    assert len(seen) == len(set(seen)) == PAGE + 20
+    assert len(seen) == len(set(seen)) == PAGE_SIZE + 20
     assert [int(title[1:]) % 7 for title in seen] == sorted(
-        (n % 7 for n in range(PAGE + 20)), reverse=True
+        (n % 7 for n in range(PAGE_SIZE + 20)), reverse=True
     )
     assert titles(text(client, newer)) == titles(first)
 
@@ -269,10 +269,10 @@ def test_sorts_by_a_column_and_pages_through_all(client, ann, column):
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ("?cost=much", "&#x27;much&#x27; is no cost in dollars"),
-        ("?seconds=-1", "is no number of seconds"),
-        ("?begin=2026-13-45", "is no day"),
-        ("?cost=NaN", "is no cost"),
+        ("?cost=much", "much is not an amount"),
+        ("?seconds=-1", "is not a number"),
+        ("?begin=2026-13-45", "is not a date"),
+        ("?cost=NaN", "is not an amount"),
     ],
 )
 def test_a_filter_that_makes_no_sense_is_named(client, ann, query, sentence):
@@ -287,7 +287,7 @@ def test_a_filter_that_makes_no_sense_is_named(client, ann, query, sentence):
 @pytest.mark.parametrize("place", ["x~1", "1~x", "NaN~1", "~", "1~1~1", "9" * 40])
 @pytest.mark.parametrize("sort", ["", "cost"])
 def test_a_place_that_makes_no_sense_is_the_top(client, ann, place, sort):
-    filed(ann, "Still there")
+    indexed(ann, "Still there")
 
     assert "Still there" in text(client, f"?sort={sort}&before={place}")
 
@@ -300,7 +300,7 @@ def test_counts_what_is_unfinished_and_what_needs_a_person(client, ann):
     page = text(client)
 
     assert re.search(r'Unfinished <span class="count">2<', page)
-    assert re.search(r'Needs me <span class="count">1<', page)
+    assert re.search(r'Needs attention <span class="count">1<', page)
 
 
 def test_finds_a_run_before_and_after_it_is_filed(client, ann):
@@ -313,12 +313,12 @@ def test_finds_a_run_before_and_after_it_is_filed(client, ann):
         "More",
         "Weather in",
     ]
-    file_runs()
+    index_runs()
     assert re.findall(r">(Weather in|More) Oslo<", text(client, "?q=oslo")) == [
         "More",
         "Weather in",
     ]
-    assert Run.objects.get(pk=over.pk).filed
+    assert Run.objects.get(pk=over.pk).indexed
 
 
 def test_the_tabs_keep_their_counts_fresh(client, ann):
@@ -352,13 +352,15 @@ def test_the_tabs_keep_their_counts_fresh(client, ann):
 )
 def test_an_amount_or_a_day_that_no_database_takes_is_left_out(client, ann, query):
     make_run(ann, title="Is it raining?", status="succeeded")
-    file_runs()
+    index_runs()
 
     assert "Is it raining?" in text(client, query)
 
 
 def test_a_resumed_run_is_not_found_by_what_it_was_before(client, ann):
-    run = filed(ann, "Again", cost="0.5", status="stopped", stop_reason="iterations")
+    run = indexed(
+        ann, "Again", cost="0.5", status="limit_reached", stop_reason="iterations"
+    )
     assert ">Again<" in text(client, "?cost=0.1")
 
     resume_run(run, by=ann, limits={"max_iterations": 30})
@@ -370,14 +372,14 @@ def test_a_resumed_run_is_not_found_by_what_it_was_before(client, ann):
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("iterations", "reached its limit of rounds"),
-        ("time", "reached its limit of working time"),
-        ("loop", "ended by a loop without progress"),
-        ("expired", "ended by an approval that expired"),
+        ("iterations", "Round limit reached"),
+        ("time", "Time limit reached"),
+        ("loop", "Stopped in a loop without progress"),
+        ("expired", "Approval expired"),
     ],
 )
-def test_a_stopped_run_says_what_ended_it(client, ann, reason, words):
-    make_run(ann, status="stopped", stop_reason=reason)
+def test_a_run_that_reached_a_limit_names_the_limit(client, ann, reason, words):
+    make_run(ann, status="limit_reached", stop_reason=reason)
 
     assert words in text(client)
 
@@ -387,8 +389,8 @@ def test_a_run_that_is_over_cannot_be_chosen_to_stop(client, ann):
 
     page = text(client)
 
-    assert f'aria-label="Choose run {live.pk}" data-unfinished>' in page
-    assert f'aria-label="Choose run {over.pk}">' in page
+    assert f'aria-label="Select run {live.pk}" data-unfinished>' in page
+    assert f'aria-label="Select run {over.pk}">' in page
 
 
 @pytest.mark.parametrize(
@@ -397,7 +399,7 @@ def test_a_run_that_is_over_cannot_be_chosen_to_stop(client, ann):
         pytest.param("?q=zebra", ">1 run<", id="one"),
         pytest.param("?status=unfinished", ">2 runs<", id="one-page"),
         pytest.param("?status=failed", '"/runs/count/?status=failed"', id="two-pages"),
-        pytest.param("?status=stopped", "No run fits", id="none"),
+        pytest.param("?status=limit_reached", "No matching runs", id="none"),
         pytest.param("", "50 runs on this page", id="unfiltered"),
     ],
 )
@@ -407,21 +409,21 @@ def test_a_filtered_list_says_how_many_fit(client, ann, query, words):
     for status, number in statuses.items():
         for _ in range(number):
             make_run(ann, agent=agent, status=status)
-    make_run(ann, agent=agent, status="cancelled", title="A zebra")
+    make_run(ann, agent=agent, status="canceled", title="A zebra")
 
     assert words in " ".join(text(client, query).split())
 
 
 def test_a_list_of_several_pages_is_counted_up_to_a_limit(client, ann, monkeypatch):
     agent = make_agent(ann)
-    for status in ("failed", "failed", "failed", "cancelled"):
+    for status in ("failed", "failed", "failed", "canceled"):
         make_run(ann, agent=agent, status=status)
     make_run(make_user("bob"), status="failed")
 
-    assert ", 3 in all<" in text(client, "count/?status=failed")
-    monkeypatch.setattr("runs.views.run_pages.COUNTED", 2)
-    monkeypatch.setattr("runs.views.run_list.COUNTED", 2)
-    assert ", more than 2 in all<" in text(client, "count/?status=failed")
+    assert ", 3 in total<" in text(client, "count/?status=failed")
+    monkeypatch.setattr("runs.views.run_list.pagination.COUNT_LIMIT", 2)
+    monkeypatch.setattr("runs.views.run_list.page.COUNT_LIMIT", 2)
+    assert ", more than 2 in total<" in text(client, "count/?status=failed")
 
 
 def test_a_count_is_of_the_list_it_leads_to(client, ann):

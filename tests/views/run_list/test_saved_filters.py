@@ -20,7 +20,7 @@ def test_keeps_a_list_and_shows_it(client, ann):
 
     assert SavedFilter.objects.get().query == "status=failed&cost=0.1"
     assert "Dear failures" in page
-    assert "Remove this list" in page
+    assert "Delete filter" in page
 
 
 def test_the_same_name_is_replaced(client, ann):
@@ -33,10 +33,10 @@ def test_the_same_name_is_replaced(client, ann):
 @pytest.mark.parametrize(
     ("name", "query", "sentence"),
     [
-        ("", "status=failed", "Give the list a name"),
-        ("x" * 61, "status=failed", "Give the list a name"),
-        ("All", "", "This list is not filtered"),
-        ("All", "q=%00", "This list is not filtered"),
+        ("", "status=failed", "Enter a name"),
+        ("x" * 61, "status=failed", "Enter a name"),
+        ("All", "", "Set a filter first"),
+        ("All", "q=%00", "Set a filter first"),
     ],
 )
 def test_refuses_with_a_sentence(client, ann, name, query, sentence):
@@ -64,5 +64,5 @@ def test_a_list_that_is_too_long_is_refused_and_not_cut(client, ann):
     asked = {"q": "雨" * 90, "model": "m" * 100, "tool": "t" * 200}
 
     page = keep(client, "rain", urlencode(asked))
-    assert "too long to be kept" in page
+    assert "too long to save" in page
     assert not SavedFilter.objects.exists()

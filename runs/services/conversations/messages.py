@@ -1,0 +1,99 @@
+"""Send the next message of a conversation, or branch it at an earlier one."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Min
+from django.utils.translation import gettext as _
+
+from runs.models import Agent, Conversation, Run
+from runs.services.errors import NotAllowed
+from runs.services.runs.conversation_runs import get_conversation_turns
+from runs.services.runs.start import start_run
+from runs.store.history import extract_question
+
+
+@transaction.atomic
+def send_message(
+    agent: Agent, *, by: User, inputs: dict[str, str], talk: Conversation | None = None
+) -> Run:
+    """Return a new run of the published agent in `talk`, or in a new conversation.
+
+    Raises what `start_run` raises; nothing is stored then.
+    """
+    if talk is None:
+        lines = extract_question(dict(inputs)).strip().splitlines()
+        talk = Conversation.objects.create(
+            owner=by, agent=agent, title=lines[0][:200] if lines else ""
+        )
+    return start_run(agent, by=by, inputs=inputs, conversation=talk)
+
+
+def branch_conversation(
+    talk: Conversation, *, at: Run, by: User, inputs: dict[str, str]
+) -> Run:
+    """Return the first run of a new conversation that branches from `talk` at run `at`.
+
+    Earlier messages are part of both; `talk` stays complete. Raises what
+    `start_run` raises, and `NotAllowed` for a run that is not in `talk`.
+    """
+    if not get_conversation_turns(talk).filter(pk=at.pk).exists():
+        raise NotAllowed(
+            _("Run %(run)s is not part of this conversation.") % {"run": at.pk}
+        )
+    with transaction.atomic():
+        branch = create_branch(talk, at=at)
+        return start_run(talk.agent, by=by, inputs=inputs, conversation=branch)
+
+
+def create_branch(talk: Conversation, *, at: Run) -> Conversation:
+    """Return a new conversation that branches from `talk` in place of run `at`."""
+    place, home = find_turn_positions(talk, [at])[at.pk]
+    return Conversation.objects.create(
+        owner=talk.owner,
+        agent=talk.agent,
+        title=talk.title,
+        is_test=talk.is_test,
+        branch_of=home,
+        branch_at=place,
+    )
+
+
+def is_in_own_conversation(run: Run, user: User) -> bool:
+    """Whether a fork of `run` by `user` continues in a branch of its conversation."""
+    return run.conversation is not None and run.conversation.owner_id == user.pk
+
+
+class TurnPosition(NamedTuple):
+    """Where a run stands: whose position it has, and in which conversation."""
+
+    run_pk: int
+    conversation: Conversation
+
+
+def find_turn_positions(
+    talk: Conversation, runs: Sequence[Run]
+) -> dict[int, TurnPosition]:
+    """Return the position of each run of `talk`, by run.
+
+    The first run of a branch has the position of the run it replaced, so that all
+    versions of one message share a position.
+    """
+    homes = {run.pk: run.conversation or talk for run in runs}
+    branches = {home.pk for home in homes.values() if home.branch_at is not None}
+    branched = Run.objects.filter(conversation__in=branches).values("conversation")
+    firsts = set(branched.annotate(first=Min("pk")).values_list("first", flat=True))
+    return {
+        pk: _find_turn_position(pk, home, is_first=pk in firsts)
+        for pk, home in homes.items()
+    }
+
+
+def _find_turn_position(
+    run_pk: int, home: Conversation, *, is_first: bool
+) -> TurnPosition:
+    if is_first and home.branch_at is not None and home.branch_of is not None:
+        return TurnPosition(home.branch_at, home.branch_of)
+    return TurnPosition(run_pk, home)

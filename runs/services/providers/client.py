@@ -1,0 +1,120 @@
+"""Connect to a provider: for runs, connection tests and model lists."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from runs.llm.base import LLM, Endpoint, ModelCard
+from runs.llm.errors import ModelCallError
+from runs.llm.registry import open_llm
+from runs.models import Provider
+from runs.store.sanitizer import Sanitizer
+from tools.errors import DeadlineExceeded, ToolFailed
+from tools.net.addresses import parse_private_hosts
+from tools.net.deadline import Deadline
+from tools.net.netpolicy import NetPolicy
+from tools.secrets import SecretUnreadable
+
+TEST_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class ProviderTest:
+    """The result of a connection test."""
+
+    ok: bool
+    message: str
+    models: tuple[ModelCard, ...] = ()
+
+
+def build_endpoint(provider: Provider) -> Endpoint:
+    """Return the URL and the decrypted key; raise `SecretUnreadable`."""
+    return Endpoint(
+        kind=provider.kind,
+        base_url=provider.base_url,
+        key=provider.key(),
+        headers=provider.headers(),
+        timeout=provider.timeout,
+        slug=provider.slug,
+    )
+
+
+def get_provider_secrets(provider: Provider) -> tuple[str, ...]:
+    """Return what is sent and must not be stored with the reply.
+
+    Raises `SecretUnreadable`.
+    """
+    return provider.key(), *(value for _, value in provider.headers())
+
+
+@cache
+def get_provider_net_policy() -> NetPolicy:
+    """Return where providers may be: public addresses, and those in the settings."""
+    return NetPolicy(
+        use="provider",
+        private_hosts=parse_private_hosts(settings.PRIVATE_HOSTS or "").get(
+            "provider", ()
+        ),
+        own_ports=frozenset(settings.OWN_PORTS),
+    )
+
+
+def open_provider_llm(provider: Provider) -> LLM:
+    """Return a connection to `provider`; the caller closes it."""
+    return open_llm(build_endpoint(provider), get_provider_net_policy())
+
+
+def fetch_provider_models(
+    provider: Provider, *, seconds: float = TEST_SECONDS
+) -> list[ModelCard]:
+    """Return the models of the server; raise `ModelCallError` or `DeadlineExceeded`."""
+    llm = open_provider_llm(provider)
+    try:
+        return llm.list_models(deadline=Deadline(seconds=seconds))
+    finally:
+        llm.close()
+
+
+def run_provider_test(provider: Provider) -> ProviderTest:
+    """List the models, as a run would, within ten seconds.
+
+    Return the result and store it for the provider page.
+    """
+    outcome = _test_connection(provider)
+    provider.tested_at = timezone.now()
+    provider.test_error = "" if outcome.ok else outcome.message
+    Provider.objects.filter(pk=provider.pk).update(
+        tested_at=provider.tested_at, test_error=provider.test_error
+    )
+    return outcome
+
+
+def _test_connection(provider: Provider) -> ProviderTest:
+    try:
+        models = tuple(fetch_provider_models(provider))
+    except DeadlineExceeded:
+        return ProviderTest(
+            ok=False,
+            message=_("No response from %(url)s within %(seconds)s s.")
+            % {"url": provider.base_url, "seconds": f"{TEST_SECONDS:g}"},
+        )
+    except (ModelCallError, ToolFailed) as error:  # a server may echo secrets
+        told = Sanitizer(get_provider_secrets(provider)).text(str(error))
+        return ProviderTest(ok=False, message=told)
+    except SecretUnreadable as unreadable:
+        return ProviderTest(ok=False, message=str(unreadable))
+    message = (
+        ngettext(
+            "Connected. The server offers %(count)s model.",
+            "Connected. The server offers %(count)s models.",
+            len(models),
+        )
+        % {"count": len(models)}
+        if models
+        else _("Connected. The server does not list any models.")
+    )
+    return ProviderTest(ok=True, message=message, models=models)

@@ -1,0 +1,43 @@
+"""Select the earlier turns of a conversation that a run shows its model."""
+
+from runs.engine.transcript import estimate_tokens
+from runs.engine.types import AgentSpec, HistoryTurn
+from runs.models import Conversation, ProviderModel, Run
+from runs.services.runs.conversation_runs import get_conversation_turns
+from runs.store.history import build_turn
+
+MAX_CONTEXT_TURNS = 50
+MAX_TURN_TOKENS = 8_000
+"""Maximum estimated tokens of all earlier turns."""
+
+
+def select_turns(spec: AgentSpec, conversation: Conversation) -> list[int]:
+    """Return the ids of the newest turns that fit, oldest first.
+
+    Runs that failed, were canceled or have not ended are skipped.
+    """
+    status = [Run.Status.SUCCEEDED, Run.Status.LIMIT_REACHED]
+    turns = get_conversation_turns(conversation).filter(status__in=status)
+    runs = turns.order_by("-pk")[:MAX_CONTEXT_TURNS]
+    left, chosen = get_turn_token_budget(spec), []
+    for run in runs:
+        left -= estimate_turn_tokens(build_turn(run))
+        if left < 0:
+            break
+        chosen.append(run.pk)
+    return chosen[::-1]
+
+
+def get_turn_token_budget(spec: AgentSpec) -> int:
+    """Return the maximum tokens of earlier turns: at most half of the context."""
+    card = ProviderModel.objects.filter(
+        provider=spec.model.provider_id or 0, name=spec.model.model
+    ).first()
+    sizes = (spec.executor.context_tokens, card.context_tokens if card else None)
+    return min([MAX_TURN_TOKENS, *(size // 2 for size in sizes if size)])
+
+
+def estimate_turn_tokens(turn: HistoryTurn) -> int:
+    return sum(
+        estimate_tokens((text or "").encode()) for text in (turn.question, turn.answer)
+    )

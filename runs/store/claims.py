@@ -1,0 +1,113 @@
+"""The runs that this process has claimed, and how their threads learn to end."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Literal
+
+from django.conf import settings
+
+from runs import wakeup as bell
+from runs.models import Worker
+
+EndReason = Literal["canceled", "lost"]
+
+
+class LeaseLost(Exception):
+    """Another worker has claimed the run, or its state was changed."""
+
+
+class RunCanceled(Exception):
+    """A person canceled the run."""
+
+
+class ShuttingDown(Exception):
+    """The process is shutting down; the run goes back to the queue."""
+
+
+@dataclass
+class ClaimedRun:
+    """One claimed run in one thread."""
+
+    run_id: int
+    fence: int
+    flag: threading.Event = field(default_factory=threading.Event)
+    end_reason: EndReason | None = None
+    deadline: float | None = None
+    """Monotonic time after which the current operation counts as hung."""
+    crash_slot: "threading.Lock | None" = None
+    """Held by a crash suspect: a run that may have killed its worker twice."""
+    last_write_at: float = field(default_factory=time.monotonic)
+    """Monotonic start of the last successful write: the lease was ours then."""
+
+    def release_crash_slot(self) -> None:
+        """Let the next crash suspect run: this run made progress or has ended."""
+        turn, self.crash_slot = self.crash_slot, None
+        if turn is not None:
+            turn.release()
+            worker_state.enqueue_waiting_suspects()
+
+    def end(self, why: EndReason) -> None:
+        """Signal the run's thread to end, whatever it is doing."""
+        self.end_reason = self.end_reason or why
+        self.flag.set()
+
+    def raise_if_ended(self) -> None:
+        """Raise why the run must end; do nothing if it may continue."""
+        if self.end_reason == "lost":
+            raise LeaseLost
+        if self.end_reason == "canceled":
+            raise RunCanceled
+        if worker_state.is_stopping.is_set():
+            raise ShuttingDown
+
+    def is_stale(self) -> bool:
+        """Whether the last write is so old that another worker may have the run."""
+        sure = settings.LEASE_SECONDS - settings.HEARTBEAT_SECONDS
+        return time.monotonic() - self.last_write_at > sure
+
+    def is_alive(self) -> bool:
+        """Whether the current operation is within its deadline."""
+        return self.deadline is None or time.monotonic() < self.deadline
+
+
+class WorkerState:
+    """What one worker process has claimed."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.claims: dict[int, ClaimedRun] = {}
+        self.is_stopping = threading.Event()
+        self.worker: Worker | None = None
+        self.threads = 1
+        self.crash_slot = threading.Lock()
+        """Crash suspects run one at a time: a crash affects no other suspect."""
+        self.waiting_suspects = set[int]()
+        """Crash suspects that found the slot in use."""
+
+    def add_claim(self, claim: ClaimedRun) -> None:
+        """Start renewing the lease of a run, unless a newer claim of it is held."""
+        with self.lock:
+            known = self.claims.get(claim.run_id)
+            if known is None or known.fence < claim.fence:
+                self.claims[claim.run_id] = claim
+
+    def remove_claim(self, claim: ClaimedRun) -> None:
+        """Stop renewing; a newer claim of the same run in this process stays."""
+        with self.lock:
+            if self.claims.get(claim.run_id) is claim:
+                del self.claims[claim.run_id]
+
+    def enqueue_waiting_suspects(self) -> None:
+        """Enqueue the waiting suspects; the sweeper finds those that get lost here."""
+        with self.lock:
+            waiting, self.waiting_suspects = self.waiting_suspects, set()
+        for run_id in waiting:
+            bell.enqueue_run(run_id)
+
+    def list_claims(self) -> list[ClaimedRun]:
+        with self.lock:
+            return list(self.claims.values())
+
+
+worker_state = WorkerState()

@@ -1,0 +1,32 @@
+"""Specs as rows: equal specs share one, found by its digest."""
+
+import hashlib
+import json
+from typing import Any
+
+from runs.engine.types import AgentSpec
+from runs.models import Spec
+
+
+def get_or_create_spec(spec: AgentSpec) -> Spec:
+    body = dump_spec(spec)
+    digest = compute_spec_digest(body)
+    row = Spec.objects.filter(digest=digest).first()
+    if row is None:
+        row, _ = Spec.objects.get_or_create(digest=digest, defaults={"body": body})
+    return row
+
+
+def dump_spec(spec: AgentSpec) -> dict[str, Any]:
+    body = spec.model_dump(mode="json", exclude_defaults=True)
+    return body | {"kind": spec.kind}
+
+
+def compute_spec_digest(body: dict[str, Any]) -> str:
+    """Return the SHA-256 of the body; equal bodies have equal digests."""
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def load_spec(row: Spec) -> AgentSpec:
+    return AgentSpec.model_validate(row.body)

@@ -1,0 +1,112 @@
+"""Runs as rows of a table, with what each is doing."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.models import AgentStep, Run
+from runs.ui.error_labels import get_error_label
+
+OPEN_STEP_STATUSES = ["started", "awaiting_approval", "unknown"]
+STOP_REASON_NOTES = {
+    "iterations": gettext_lazy("Round limit reached"),
+    "time": gettext_lazy("Time limit reached"),
+    "tokens": gettext_lazy("Token budget reached"),
+    "cost": gettext_lazy("Cost budget reached"),
+    "loop": gettext_lazy("Stopped in a loop without progress"),
+    "expired": gettext_lazy("Approval expired"),
+}
+
+
+class RunRow(NamedTuple):
+    """One run in a list."""
+
+    run: Run
+    note: str
+    tone: str
+    seconds: float | None
+    left: float | None
+    """Percent of the time limit that is left; None without a limit."""
+
+
+def annotate_current_tool(runs: QuerySet[Run]) -> QuerySet[Run]:
+    """Add `doing`, the tool of the open step, and `parent_run`; join related rows."""
+    open_step = AgentStep.objects.filter(
+        run=OuterRef("pk"), status__in=OPEN_STEP_STATUSES
+    ).order_by("-index")
+    return runs.select_related("agent", "version", "owner", "spec").annotate(
+        doing=Subquery(open_step.values("tool")[:1]),
+        parent_run=F("parent_step__run_id"),
+    )
+
+
+def build_run_rows(runs: Iterable[Run]) -> list[RunRow]:
+    """Return the rows of runs from `annotate_current_tool`."""
+    now = timezone.now()
+    return [build_run_row(run, now) for run in runs]
+
+
+def build_run_row(run: Run, now: datetime) -> RunRow:
+    """Return one row."""
+    note, tone = describe_activity(run, now)
+    seconds = get_elapsed_seconds(run, now)
+    return RunRow(run, note, tone, seconds, get_time_left_percent(run, seconds))
+
+
+def describe_activity(run: Run, now: datetime) -> tuple[str, str]:
+    """Return what the run is doing or why it ended, and the tone of that."""
+    match run.status:
+        case "queued":
+            return (_("Continues soon") if run.started_at else _("In the queue")), ""
+        case "running" if run.lease_until is not None and run.lease_until < now:
+            return _("No heartbeat, another worker will take over"), "need"
+        case "awaiting_approval" | "awaiting_decision":
+            return describe_open_step(run), "need"
+        case "running" | "waiting":
+            return describe_open_step(run), ""
+        case "limit_reached":
+            return str(STOP_REASON_NOTES.get(run.stop_reason, _("Limit reached"))), ""
+        case "failed":
+            return run.error_message or get_error_label(run.error_code), "bad"
+    if run.forked_from_id:
+        return _("Fork of %(run)s") % {"run": run.forked_from_id}, ""
+    return "", ""
+
+
+def describe_open_step(run: Run) -> str:
+    """Return what an unfinished run is doing in its open step."""
+    tool: str = getattr(run, "doing", None) or ""
+    match run.status:
+        case "awaiting_approval":
+            text = _("Approval required: %(tool)s") if tool else _("Approval required")
+        case "awaiting_decision":
+            text = _("Unknown outcome: %(tool)s") if tool else _("Unknown outcome")
+        case "waiting" if run.available_at:
+            text = _("Waiting to retry the model call")
+        case "waiting":
+            text = _("Waiting for %(tool)s") if tool else _("Waiting for another run")
+        case _status if run.cancel_requested_at:
+            text = _("Stopping")
+        case _status:
+            text = _("Round %(round)s: %(tool)s") if tool else _("Round %(round)s")
+    return text % {"tool": tool, "round": run.rounds or 1}
+
+
+def get_elapsed_seconds(run: Run, now: datetime) -> float | None:
+    """Return how long the run has taken, or took."""
+    if run.started_at is None:
+        return None
+    return ((run.ended_at or now) - run.started_at).total_seconds()
+
+
+def get_time_left_percent(run: Run, seconds: float | None) -> float | None:
+    """Return the percentage of its time limit that is left."""
+    limit = run.spec.body.get("executor", {}).get("max_execution_time")
+    if not limit or seconds is None:
+        return None
+    return max(0.0, 100 - 100 * seconds / float(limit))

@@ -1,0 +1,226 @@
+"""A decision with its context, for the approvals page and the run's banner."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import F, QuerySet
+
+from runs.models import AgentStep, Allowance, Decision, Run
+from runs.services.errors import FieldError
+from runs.ui.reveal_invisible import RevealedValue, dump_readable_json, reveal_value
+from runs.ui.summaries import get_first_line, summarize_input
+
+MAX_PRECEDING_STEPS = 4
+MAX_EARLIER_DECISIONS = 5
+
+STEP_RELATIONS = (
+    "step__run__agent",
+    "step__run__owner",
+    "step__run__worker",
+    "step__tool_ref",
+)
+DECISION_RELATIONS = ("step__model_call", "approvers", "by", "allowance")
+
+
+@dataclass(frozen=True)
+class DecisionDetail:
+    """A decision with everything that helps to make it."""
+
+    decision: Decision
+    may_answer: bool
+    exact: RevealedValue
+    text: str
+    """The arguments as they can be edited."""
+    words: str
+    """The arguments in a line."""
+    model_reason: str = ""
+    """What the model wrote before the call."""
+    preceding_steps: Sequence[AgentStep] = ()
+    """Each with its `row` number on the run page."""
+    earlier: Sequence["EarlierDecision"] = ()
+    """Earlier decisions about the same tool of the same agent."""
+    similar_count: int = 0
+    """Other open decisions of the run about the same tool."""
+    allowance: Allowance | None = None
+    """The approval of all calls of this tool in the run, if there is one."""
+    edited_arguments: RevealedValue | None = None
+    """The arguments that a person entered instead."""
+    errors: Sequence[FieldError] = ()
+    """What is wrong with the edited arguments."""
+    reason: str = ""
+    """The note of a refused form."""
+    is_for_whole_run: bool = False
+    """Whether a refused form covered the whole run."""
+    is_edited: bool = False
+    """Whether `text` comes from a refused form."""
+
+    @property
+    def is_approval(self) -> bool:
+        """Whether it is about a call to be made, not about an unknown outcome."""
+        return self.decision.question == Decision.Question.APPROVAL
+
+    @property
+    def number(self) -> int:
+        """Number of the step on the run page."""
+        step = self.decision.step
+        return step.index + step.model_call.number + 2
+
+    @property
+    def key(self) -> str:
+        """The idempotency key the call carries."""
+        return f"{self.decision.step.run_id}:{self.decision.step.index}"
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether the call runs another agent: no tool of the library."""
+        step = self.decision.step
+        return step.tool_ref_id is None and step.effect == "idempotent"
+
+    @property
+    def raw(self) -> str:
+        """The arguments for the Copy button."""
+        shown = self.decision.shown.get("tool_input")
+        return shown if isinstance(shown, str) else dump_readable_json(shown)
+
+    @property
+    def tool_summary(self) -> str:
+        """The first sentence of the tool's description."""
+        return summarize_tool(self.decision.step)
+
+    @property
+    def target(self) -> str:
+        """What the call reaches, as of when approval was requested."""
+        return str(self.decision.shown.get("target", ""))
+
+    def with_typed_answer(
+        self,
+        text: str,
+        errors: Sequence[FieldError],
+        *,
+        reason: str,
+        is_for_whole_run: bool,
+    ) -> "DecisionDetail":
+        """Return the decision with a refused form and its errors."""
+        return replace(
+            self,
+            text=text,
+            errors=errors,
+            reason=reason,
+            is_for_whole_run=is_for_whole_run,
+            is_edited=True,
+        )
+
+
+@dataclass(frozen=True)
+class DecisionRow:
+    """A decision in a list."""
+
+    decision: Decision
+    may_answer: bool = False
+
+    @property
+    def words(self) -> str:
+        """The arguments in a line."""
+        return summarize_input(self.decision.shown.get("tool_input"))
+
+    @property
+    def tool_summary(self) -> str:
+        """The first sentence of the tool's description."""
+        return summarize_tool(self.decision.step)
+
+
+@dataclass(frozen=True)
+class EarlierDecision:
+    """A decision made before."""
+
+    decision: Decision
+    words: str
+
+
+def summarize_tool(step: AgentStep) -> str:
+    """Return the first sentence of a tool's description, without its full stop."""
+    said = get_first_line(step.tool_ref.description) if step.tool_ref else ""
+    return said.partition(". ")[0].rstrip(".")
+
+
+def query_open_decisions(user: User, **only: Any) -> QuerySet[Decision]:
+    """Return the open decisions that `user` may see, most urgent first."""
+    rows = Decision.objects.visible_to(user).open().filter(**only)
+    return select_decision_relations(rows).order_by(
+        F("expires_at").asc(nulls_last=True), "pk"
+    )
+
+
+def select_decision_relations(rows: QuerySet[Decision]) -> QuerySet[Decision]:
+    """Join the rows that the pages show."""
+    return rows.select_related(*STEP_RELATIONS, *DECISION_RELATIONS)
+
+
+def list_run_decisions(run: Run, user: User) -> list[DecisionDetail]:
+    """Return the open decisions of one run, in the order of its calls."""
+    if not run.needs_a_person:
+        return []
+    rows = query_open_decisions(user, step__run=run).order_by("step__index")
+    return [build_decision_detail(decision, user) for decision in rows]
+
+
+def list_run_allowances(run: Run) -> list[Allowance]:
+    """Return the approvals for the whole run, until it is over."""
+    if run.is_over:
+        return []
+    rows = Allowance.objects.filter(run=run, revoked_at=None)
+    return list(rows.select_related("by"))
+
+
+def build_decision_detail(decision: Decision, user: User) -> DecisionDetail:
+    """Return a decision with its context."""
+    step, arguments = decision.step, decision.shown.get("tool_input")
+    can = Decision.objects.answerable_by(user).filter(pk=decision.pk)
+    edited = decision.edited_input
+    return DecisionDetail(
+        decision=decision,
+        may_answer=not decision.answer and can.exists(),
+        exact=reveal_value(arguments),
+        text=arguments if isinstance(arguments, str) else dump_readable_json(arguments),
+        words=summarize_input(arguments),
+        model_reason=get_first_line(step.log.removeprefix("Thought:")),
+        preceding_steps=list_preceding_steps(step) if step.run_id else (),
+        earlier=list_earlier_decisions(decision, user),
+        similar_count=query_similar_decisions(decision).count(),
+        allowance=Allowance.objects.filter(
+            run=step.run_id, tool=step.tool, revoked_at=None
+        ).first(),
+        edited_arguments=reveal_value(edited) if edited is not None else None,
+    )
+
+
+def list_preceding_steps(step: AgentStep) -> Sequence[AgentStep]:
+    """Return the last steps before `step`, each with its `row` on the run page."""
+    rows = AgentStep.objects.filter(run=step.run_id, index__lt=step.index)
+    rows = rows.annotate(row=F("index") + F("model_call__number") + 2)
+    return list(rows.order_by("-index")[:MAX_PRECEDING_STEPS])[::-1]
+
+
+def query_similar_decisions(decision: Decision) -> QuerySet[Decision]:
+    """Return the other open decisions of the run about the same tool."""
+    rows = Decision.objects.open().filter(
+        question=decision.question,
+        step__run=decision.step.run_id,
+        step__tool=decision.step.tool,
+    )
+    return rows.exclude(pk=decision.pk)
+
+
+def list_earlier_decisions(decision: Decision, user: User) -> list[EarlierDecision]:
+    """Return the latest decisions about this tool that `user` may see."""
+    rows = Decision.objects.visible_to(user).filter(
+        step__run__agent=decision.step.run.agent_id, step__tool=decision.step.tool
+    )
+    rows = rows.exclude(answer="").exclude(pk=decision.pk).exclude(answer="withdrawn")
+    found = rows.select_related("by").order_by("-at")[:MAX_EARLIER_DECISIONS]
+    return [
+        EarlierDecision(one, summarize_input(one.shown.get("tool_input")))
+        for one in found
+    ]

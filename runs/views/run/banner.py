@@ -1,0 +1,111 @@
+"""The banner of a run that needs attention."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.models import Run
+from runs.views.run.rows import get_next_row_number
+from runs.views.run.state import RunState
+from runs.views.run.window import has_failed_call
+
+ADVICE = {
+    "auth": gettext_lazy("Enter a valid API key for the provider, then resume."),
+    "not_found": gettext_lazy(
+        "Fork the run with a model that the provider offers, or correct the base URL "
+        "of the provider and resume."
+    ),
+    "bad_request": gettext_lazy("Fork the run with another model or other parameters."),
+    "bad_reply": gettext_lazy("Correct the base URL of the provider, then resume."),
+    "context_too_long": gettext_lazy(
+        "Fork the run with a model that has a larger context, or shorten the result."
+    ),
+    "transport": gettext_lazy("Start the model server, then resume."),
+    "timeout": gettext_lazy("Resume when the model server responds again."),
+    "overloaded": gettext_lazy("Resume when the model server responds again."),
+    "rate_limit": gettext_lazy("Resume when the rate limit of the account is reset."),
+    "crashed_repeatedly": gettext_lazy("Check the worker log, then resume."),
+    "internal": gettext_lazy("Check the worker log, then resume."),
+}
+UNRETRYABLE_CODES = {"not_found", "bad_request", "context_too_long"}
+"""Error codes that the same request would get again; a fork can change it."""
+
+
+class RaisableLimit(NamedTuple):
+    """A limit that a resume can raise."""
+
+    name: str
+    label: str
+    value: float
+
+
+@dataclass
+class RunBanner:
+    """What needs attention, if anything."""
+
+    is_failed: bool = False
+    is_limit_reached: bool = False
+    number: int = 0
+    title: str = ""
+    """Where it failed."""
+    advice: str = ""
+    wants_fork: bool = False
+    limits: list[RaisableLimit] = field(default_factory=list)
+    error: str = ""
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is anything to say."""
+        return bool(self.is_failed or self.is_limit_reached or self.error)
+
+
+def build_banner(state: RunState, *, error: str = "") -> RunBanner:
+    """Return the banner; `error` is what was wrong with the last answer.
+
+    For approvals, see `runs.views.approvals.details`.
+    """
+    run = state.run
+    banner = RunBanner(error=error)
+    if run.status == Run.Status.FAILED:
+        banner.is_failed = True
+        banner.number = get_next_row_number(run)
+        banner.title = describe_failure(run)
+        banner.wants_fork = run.error_code in UNRETRYABLE_CODES
+        banner.advice = str(
+            ADVICE.get(
+                run.error_code,
+                _("Fix the problem described above, then resume or re-run."),
+            )
+        )
+    elif run.status == Run.Status.LIMIT_REACHED:
+        banner.is_limit_reached = True
+        banner.limits = list_limits_to_raise(state)
+    return banner
+
+
+def describe_failure(run: Run) -> str:
+    """Return where a run failed; not every failure has a step of its own."""
+    number = get_next_row_number(run)
+    if has_failed_call(run):
+        return _("Failed in step %(number)s") % {"number": number}
+    if number > 1:
+        return _("Failed after step %(number)s") % {"number": number - 1}
+    return _("Failed before the first step")
+
+
+def list_limits_to_raise(state: RunState) -> list[RaisableLimit]:
+    """Return the limit that ended the run, doubled as a proposal."""
+    limits, reason = state.limits, state.run.stop_reason
+    if reason == Run.StopReason.ITERATIONS and limits.max_iterations:
+        return [RaisableLimit("max_iterations", _("Rounds"), limits.max_iterations * 2)]
+    if reason == Run.StopReason.TIME and limits.max_execution_time:
+        seconds = limits.max_execution_time * 2
+        return [RaisableLimit("max_execution_time", _("Working time (s)"), seconds)]
+    budget = limits.budget
+    if reason == Run.StopReason.TOKENS and budget and budget.tokens:
+        return [RaisableLimit("tokens", _("Tokens"), budget.tokens * 2)]
+    if reason == Run.StopReason.COST and budget and budget.cost:
+        return [RaisableLimit("cost", _("Cost ($)"), budget.cost * 2)]
+    return []

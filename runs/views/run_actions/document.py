@@ -1,0 +1,262 @@
+"""A run as a read-only document with masked secrets, for shared pages and exports.
+
+It names no person, no other run, and of the agent only the name in one's own exports.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from django.db.models import F
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from runs.models import AgentStep, ModelCall, Run
+from runs.services.runs.mask_secrets import SecretMask
+from runs.services.runs.start import build_run_title
+from runs.ui.format import duration, format_date_time, money, number
+from runs.ui.markdown import render_json, render_json_or_text, render_markdown
+from runs.ui.summaries import summarize_input, summarize_reply, summarize_result
+from runs.views.run.state import describe_limit_reached, get_current_limits
+from runs.views.run.step_detail import get_step_status_label
+
+WINDOW = 100
+"""Rows of a shared page; a file has all of them."""
+MAX_TEXT_CHARACTERS = 40_000
+"""Characters of one text."""
+MASK_MARGIN_CHARACTERS = 4_000
+"""Characters read beyond the cut, so that no part of a secret remains."""
+BATCH = 500
+
+
+class DocumentSection(NamedTuple):
+    """A labelled text of a row."""
+
+    label: str
+    html: SafeString
+    is_prose: bool = False
+    has_failed: bool = False
+
+
+@dataclass(frozen=True)
+class DocumentRow:
+    """One step."""
+
+    number: int
+    icon: str
+    name: str
+    words: str
+    figures: str
+    tags: tuple[str, ...]
+    sections: tuple[DocumentSection, ...]
+    has_failed: bool = False
+
+
+@dataclass(frozen=True)
+class RunDocument:
+    """A run, or a window of it."""
+
+    run: Run
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    inputs: tuple[DocumentSection, ...]
+    answer: SafeString | str
+    ending: str
+    error: str
+    rows: tuple[DocumentRow, ...]
+    total: int
+    first: int = 1
+
+    @property
+    def later(self) -> int | None:
+        """The row after which there are more; None at the end."""
+        last = self.first + len(self.rows) - 1
+        return last if last < self.total else None
+
+
+def build_run_document(
+    run: Run, *, after: int | None = None, names_agent: bool = False
+) -> RunDocument:
+    """Return the run as a document; with `after`, one window of its rows."""
+    mask = SecretMask(run)
+    rows = build_document_rows(run, mask, after=after)
+    return RunDocument(
+        run=run,
+        title=build_run_title(mask.json(run.inputs))
+        if run.inputs
+        else mask.text(run.title),
+        facts=tuple(iter_document_facts(run, names_agent=names_agent)),
+        inputs=tuple(
+            DocumentSection(
+                name, render_json_or_text(mask_and_truncate(str(text), mask))
+            )
+            for name, text in run.inputs.items()
+        ),
+        answer=render_document_answer(run, mask),
+        ending=describe_missing_answer(run),
+        error=mask.text(run.error_message),
+        rows=tuple(rows),
+        total=run.next_number + run.next_index,
+        first=(after or 0) + 1,
+    )
+
+
+def iter_document_facts(run: Run, *, names_agent: bool) -> Iterator[tuple[str, str]]:
+    """Yield the labels and values in the header of the document."""
+    if names_agent:
+        text = (
+            _("%(agent)s, version %(number)s") if run.version else _("%(agent)s, draft")
+        )
+        version = run.version.number if run.version else None
+        yield _("Agent"), text % {"agent": run.agent.name, "number": version}
+    if run.started_at is not None:
+        yield _("Started"), f"{format_date_time(run.started_at)} UTC"
+    if run.started_at is not None and run.ended_at is not None:
+        yield _("Total time"), duration(run.ended_at - run.started_at)
+    yield _("Rounds"), number(run.rounds)
+    yield _("Tokens"), number(run.input_tokens + run.output_tokens)
+    if run.cost:
+        yield _("Cost"), money(float(run.cost))
+
+
+def render_document_answer(run: Run, mask: SecretMask) -> SafeString | str:
+    """Return the answer as HTML; empty if there is none."""
+    if run.answer is None:
+        return ""
+    if isinstance(run.answer, str):
+        return render_markdown(mask.text(run.answer))
+    return render_json(mask.json(run.answer))
+
+
+def describe_missing_answer(run: Run) -> str:
+    """Return why a run that reached a limit has no answer, if so."""
+    if run.status != Run.Status.LIMIT_REACHED or run.answer is not None:
+        return ""
+    limit = describe_limit_reached(run, get_current_limits(run))
+    return _("No answer. %(reason)s.") % {"reason": limit}
+
+
+def build_document_rows(
+    run: Run, mask: SecretMask, *, after: int | None
+) -> list[DocumentRow]:
+    """Return the rows, ordered by number."""
+    calls = ModelCall.objects.filter(run=run).annotate(
+        row=F("number") + F("at_index") + 1
+    )
+    steps = AgentStep.objects.filter(run=run).annotate(
+        row=F("index") + F("model_call__number") + 2
+    )
+    if after is not None:
+        window = {"row__gt": after, "row__lte": after + WINDOW}
+        calls, steps = calls.filter(**window), steps.filter(**window)
+    steps = steps.select_related("model_call").defer("value", "model_call__reply")
+    found = [build_document_call_row(call, mask) for call in calls.iterator(BATCH)]
+    found += [build_document_step_row(step, mask) for step in steps.iterator(BATCH)]
+    return sorted(found, key=lambda row: row.number)
+
+
+def get_document_row_number(row: ModelCall | AgentStep) -> int:
+    """Return the row's place, from 1."""
+    if isinstance(row, ModelCall):
+        return row.number + row.at_index + 1
+    return row.index + row.model_call.number + 2
+
+
+def build_document_call_row(call: ModelCall, mask: SecretMask) -> DocumentRow:
+    """Return a model call: its text and the calls it requested."""
+    text = mask_and_truncate(call.reply.get("text") or "", mask)
+    reasoning = mask_and_truncate(call.reply.get("reasoning") or "", mask)
+    sections = []
+    if text:
+        sections.append(
+            DocumentSection(_("Reply"), render_markdown(text), is_prose=True)
+        )
+    if reasoning:
+        sections.append(
+            DocumentSection(_("Reasoning"), render_markdown(reasoning), is_prose=True)
+        )
+    names = [one.get("name", "") for one in call.reply.get("tool_calls") or []]
+    if names:
+        sections.append(
+            DocumentSection(
+                _("Tool calls"), render_json_or_text(", ".join(map(str, names)))
+            )
+        )
+    return DocumentRow(
+        number=get_document_row_number(call),
+        icon="model",
+        name="",
+        words=summarize_reply({**call.reply, "text": text}, purpose=call.purpose),
+        figures="" if call.is_copied else ", ".join(iter_call_figures(call)),
+        tags=get_document_tags(call),
+        sections=tuple(sections),
+    )
+
+
+def iter_call_figures(call: ModelCall) -> Iterator[str]:
+    """Yield time, tokens and cost of a call."""
+    yield duration(call.elapsed)
+    if used := call.input_tokens + call.output_tokens:
+        text = ngettext("%(count)s token", "%(count)s tokens", used)
+        yield text % {"count": number(used)}
+    if call.cost:
+        yield money(float(call.cost))
+
+
+def build_document_step_row(step: AgentStep, mask: SecretMask) -> DocumentRow:
+    """Return a tool call with its arguments and its result."""
+    asked = mask.json(step.tool_input)
+    told = mask_and_truncate(step.observation, mask)
+    sections = [DocumentSection(_("Arguments"), render_document_arguments(asked))]
+    if step.is_answered or told:
+        label = _("Error") if step.has_failed else _("Result")
+        sections.append(
+            DocumentSection(
+                label, render_json_or_text(told), has_failed=step.has_failed
+            )
+        )
+    is_error = step.tool == "_Exception"
+    parts = ["" if is_error else summarize_input(asked), summarize_result(told)]
+    return DocumentRow(
+        number=get_document_row_number(step),
+        icon="alert" if step.has_failed else "tool",
+        name="" if is_error else step.tool,
+        words=" → ".join(filter(None, parts)),
+        figures="" if step.is_copied else duration(step.duration),
+        tags=(
+            *get_document_tags(step),
+            *([get_step_status_label(step)] if needs_status_label(step) else []),
+        ),
+        sections=tuple(sections),
+        has_failed=step.has_failed,
+    )
+
+
+def mask_and_truncate(text: str, mask: SecretMask) -> str:
+    """Return the text with masked secrets, cut after masking."""
+    shown = mask.mask_text_or_json(
+        text[: MAX_TEXT_CHARACTERS + MASK_MARGIN_CHARACTERS]
+    )[:MAX_TEXT_CHARACTERS]
+    more = len(text) - MAX_TEXT_CHARACTERS
+    if more <= 0:
+        return shown
+    text = ngettext("%(count)s more character", "%(count)s more characters", more)
+    return f"{shown}\n… {text % {'count': number(more)}}"
+
+
+def needs_status_label(step: AgentStep) -> bool:
+    """Whether the status is shown beside the icon."""
+    return step.status not in (AgentStep.Status.SUCCEEDED, AgentStep.Status.FAILED)
+
+
+def get_document_tags(row: ModelCall | AgentStep) -> tuple[str, ...]:
+    """Return whether a row was reused, or edited by a person."""
+    if row.is_edited:
+        return (_("edited by a person"),)
+    return (_("reused"),) if row.is_copied else ()
+
+
+def render_document_arguments(value: Any) -> SafeString:
+    """Return arguments as HTML."""
+    return render_json_or_text(value) if isinstance(value, str) else render_json(value)

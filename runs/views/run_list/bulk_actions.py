@@ -1,0 +1,166 @@
+"""Actions on the runs selected in the list."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from runs.htmx import HtmxRequest
+from runs.models import Run, RunTag
+from runs.models.runs import FINISHED_STATUSES
+from runs.services.errors import RunsError
+from runs.services.runs.cancel import cancel_run
+from runs.services.runs.delete import delete_runs
+from runs.services.runs.start import start_run
+from runs.whole_number import parse_whole_number
+
+MAX_SELECTED_RUNS = 200
+"""Runs at once; a page of the list has fewer."""
+
+
+@require_POST
+def run_choices(request: HtmxRequest) -> HttpResponse:
+    """Stop, re-run, tag, compare or delete the selected runs."""
+    chosen = {parse_whole_number(text) for text in request.POST.getlist("run")} - {None}
+    back = redirect(get_list_url(request))
+    if len(chosen) > MAX_SELECTED_RUNS:
+        messages.error(
+            request,
+            _("Select at most %(count)s runs. Nothing was changed.")
+            % {"count": MAX_SELECTED_RUNS},
+        )
+        return back
+    runs = list(Run.objects.visible_to(request.user).filter(pk__in=chosen))
+    do = request.POST.get("do", "")
+    if not runs:
+        messages.error(request, _("Select runs in the list first."))
+    elif do == "stop":
+        cancel_selected_runs(request, runs)
+    elif do == "again":
+        rerun_selected_runs(request, runs)
+    elif do == "tag":
+        toggle_tag(request, runs)
+    elif do == "compare":
+        return redirect_to_comparison(request, runs) or back
+    elif do == "delete":
+        return delete_selected_runs(request, runs) or back
+    else:
+        messages.error(request, _("Unknown action. Nothing was changed."))
+    return back
+
+
+def get_list_url(request: HtmxRequest) -> str:
+    """Return the URL of the list as it was."""
+    here = request.POST.get("here", "")
+    is_ours = here.startswith("/") and url_has_allowed_host_and_scheme(here, None)
+    return here if is_ours else reverse("run-list")
+
+
+def cancel_selected_runs(request: HtmxRequest, runs: list[Run]) -> None:
+    """Cancel each run."""
+    done = sum(cancel_run(run, by=request.user) for run in runs)
+    left = len(runs) - done
+    if done:
+        text = ngettext("Stopping %(count)s run.", "Stopping %(count)s runs.", done)
+        messages.success(request, text % {"count": done})
+    if left:
+        text = ngettext(
+            "%(count)s run not changed: already ended.",
+            "%(count)s runs not changed: already ended.",
+            left,
+        )
+        messages.info(request, text % {"count": left})
+
+
+def rerun_selected_runs(request: HtmxRequest, runs: list[Run]) -> None:
+    """Start the agent of each run with the same input; report refusals."""
+    done = 0
+    for run in runs:
+        try:
+            start_run(
+                run.agent,
+                by=request.user,
+                inputs=run.inputs,
+                draft=run.version_id is None,
+                is_test=run.is_test,
+            )
+        except RunsError as refused:
+            text = _("Run %(run)s was not re-run: %(reason)s")
+            messages.error(request, text % {"run": run.pk, "reason": refused})
+        else:
+            done += 1
+    if done:
+        text = ngettext("%(count)s run started.", "%(count)s runs started.", done)
+        messages.success(request, text % {"count": done})
+
+
+def toggle_tag(request: HtmxRequest, runs: list[Run]) -> None:
+    """Add a tag to each run, or remove it if all of them have it."""
+    name = " ".join(request.POST.get("tag", "").replace("\0", "").split())
+    if not name or len(name) > 40:
+        messages.error(
+            request, _("Enter a tag of 1 to 40 characters. Nothing was changed.")
+        )
+        return
+    had = RunTag.objects.filter(run__in=runs, name=name)
+    if had.count() == len(runs):
+        had.delete()
+        text = ngettext(
+            "Tag %(tag)s removed from %(count)s run.",
+            "Tag %(tag)s removed from %(count)s runs.",
+            len(runs),
+        )
+        messages.success(request, text % {"tag": name, "count": len(runs)})
+        return
+    rows = [RunTag(run=run, name=name) for run in runs]
+    RunTag.objects.bulk_create(rows, ignore_conflicts=True)
+    text = ngettext(
+        "Tag %(tag)s added to %(count)s run.",
+        "Tag %(tag)s added to %(count)s runs.",
+        len(runs),
+    )
+    messages.success(request, text % {"tag": name, "count": len(runs)})
+
+
+def redirect_to_comparison(
+    request: HtmxRequest, runs: list[Run]
+) -> HttpResponse | None:
+    """Redirect to the page that compares two runs."""
+    if len(runs) != 2:
+        messages.error(request, _("Select two runs to compare."))
+        return None
+    first, second = sorted(run.pk for run in runs)
+    return redirect(f"{reverse('run-compare')}?a={first}&b={second}")
+
+
+def delete_selected_runs(request: HtmxRequest, runs: list[Run]) -> HttpResponse | None:
+    """Show a confirmation first; then delete the ended runs."""
+    over = [
+        run
+        for run in runs
+        if run.status in FINISHED_STATUSES and run.parent_step_id is None
+    ]
+    if request.POST.get("sure") != "1":
+        context = {
+            "runs": over,
+            "left": len(runs) - len(over),
+            "here": get_list_url(request),
+        }
+        return render(request, "runs/delete.html", context)
+    done = delete_runs(runs, by=request.user)
+    left = len(runs) - done
+    if done:
+        text = ngettext("%(count)s run deleted.", "%(count)s runs deleted.", done)
+        messages.success(request, text % {"count": done})
+    if left:
+        text = ngettext(
+            "%(count)s run not deleted: not ended, or part of another run.",
+            "%(count)s runs not deleted: not ended, or part of another run.",
+            left,
+        )
+        messages.info(request, text % {"count": left})
+    return None

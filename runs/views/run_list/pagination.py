@@ -1,0 +1,154 @@
+"""Keyset pagination of the list of runs."""
+
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple
+
+from django.contrib.auth.models import User
+from django.db.models import F, Q, QuerySet
+from django.http import QueryDict
+
+from runs.models import Run
+from runs.views.run_list.filters import (
+    RunFilters,
+    apply_run_filters,
+    build_search_conditions,
+)
+from runs.whole_number import parse_whole_number
+
+PAGE_SIZE = 50
+COUNT_LIMIT = 1_000
+"""Matching runs that are counted at most."""
+
+
+class RunPage(NamedTuple):
+    """One page of the list."""
+
+    runs: list[Run]
+    before: str
+    """Cursor of the previous page; empty on the first one."""
+    after: str
+    """Cursor of the next page; empty on the last one."""
+
+
+class PageCursor(NamedTuple):
+    """A row of the list: its value in the sorted column, and its id."""
+
+    value: Any
+    pk: int
+
+    def __str__(self) -> str:
+        return f"{self.value}~{self.pk}" if self.value is not None else str(self.pk)
+
+
+def build_run_queries(
+    runs: QuerySet[Run], filters: RunFilters, *, user: User
+) -> list[QuerySet[Run]]:
+    """Return the matching runs as queries whose rows are to be merged."""
+    rows = apply_run_filters(runs, filters, user=user)
+    if filters.needs_search_row:  # the search row of a resumed run is out of date
+        rows = rows.filter(indexed=True)
+    queries = [rows.filter(words) for words in build_search_conditions(filters)]
+    if filters.sort:
+        queries = [query.filter(search_row__isnull=False) for query in queries]
+        return [
+            query.annotate(sorted_by=F(f"search_row__{filters.sort}"))
+            for query in queries
+        ]
+    return queries
+
+
+def paginate_runs(queries: list[QuerySet[Run]], query: QueryDict, sort: str) -> RunPage:
+    """Return one page after or before a cursor, at the same cost at any depth."""
+    if (above := parse_page_cursor(query.get("after", ""), sort)) is not None:
+        upward = merge_run_lists(
+            [fetch_runs_before(one, above, sort) for one in queries]
+        )
+        found = upward[:PAGE_SIZE][::-1]
+        has_above, has_below = len(upward) > PAGE_SIZE, True
+    else:
+        below = parse_page_cursor(query.get("before", ""), sort)
+        downward = merge_run_lists(
+            [fetch_runs_after(one, below, sort) for one in queries], sign=-1
+        )
+        found = downward[:PAGE_SIZE]
+        has_above, has_below = below is not None, len(downward) > PAGE_SIZE
+    if not found:
+        return RunPage([], "", "")
+    return RunPage(
+        found,
+        before=str(get_page_cursor(found[0], sort)) if has_above else "",
+        after=str(get_page_cursor(found[-1], sort)) if has_below else "",
+    )
+
+
+def count_found_runs(queries: list[QuerySet[Run]]) -> int:
+    """Return how many runs match, at most `COUNT_LIMIT` + 1."""
+    found: set[int] = set()
+    for query in queries:
+        ids = query.order_by().values_list("pk", flat=True)
+        found.update(ids[: COUNT_LIMIT + 1])
+    return min(len(found), COUNT_LIMIT + 1)
+
+
+def get_page_cursor(run: Run, sort: str) -> PageCursor:
+    """Return the cursor of a run in the list."""
+    return PageCursor(getattr(run, "sorted_by", None) if sort else None, run.pk)
+
+
+def parse_page_cursor(text: str, sort: str) -> PageCursor | None:
+    """Parse a cursor of the URL; None if it is invalid."""
+    value, _, pk = text.rpartition("~")
+    number = parse_whole_number(pk)
+    if number is None or bool(value) != bool(sort):
+        return None
+    if not sort:
+        return PageCursor(None, number)
+    most = 10**8 if sort == "cost" else 10**18
+    try:
+        found = Decimal(value)
+        rounded = round(found, 6)  # as costs are stored; seconds are exact
+        fits = abs(rounded) < most
+    except InvalidOperation:
+        return None
+    if not fits:
+        return None
+    return PageCursor(float(found) if sort == "seconds" else rounded, number)
+
+
+def fetch_runs_after(
+    runs: QuerySet[Run], place: PageCursor | None, sort: str, *, most: int = PAGE_SIZE
+) -> list[Run]:
+    """Return the rows after a cursor, `most` and one more."""
+    column = f"search_row__{sort}" if sort else ""
+    order = [f"-{column}", "-pk"] if sort else ["-pk"]
+    if place is not None:
+        runs = runs.filter(_is_beyond_cursor(place, column, "lt"))
+    return list(runs.order_by(*order)[: most + 1])
+
+
+def fetch_runs_before(runs: QuerySet[Run], place: PageCursor, sort: str) -> list[Run]:
+    """Return the rows before a cursor, the nearest first."""
+    column = f"search_row__{sort}" if sort else ""
+    order = [column, "pk"] if sort else ["pk"]
+    return list(
+        runs.filter(_is_beyond_cursor(place, column, "gt")).order_by(*order)[
+            : PAGE_SIZE + 1
+        ]
+    )
+
+
+def _is_beyond_cursor(place: PageCursor, column: str, way: str) -> Q:
+    pk = Q(**{f"pk__{way}": place.pk})
+    if not column:
+        return pk
+    # the first half lets the index end the search, the rest is for equal values
+    value = place.value
+    return Q(**{f"{column}__{way}e": value}) & (Q(**{f"{column}__{way}": value}) | pk)
+
+
+def merge_run_lists(parts: list[list[Run]], *, sign: int = 1) -> list[Run]:
+    """Merge lists that are sorted by id; a single one stays as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    rows = {run.pk: run for part in parts for run in part}
+    return [rows[pk] for pk in sorted(rows, key=lambda pk: sign * pk)]

@@ -1,0 +1,213 @@
+"""Call the model: attempts, streamed drafts, retries and when to give up."""
+
+import random
+import time
+from contextlib import closing
+from datetime import UTC, datetime
+from decimal import Decimal
+
+from runs.engine.digest import digest_request
+from runs.engine.effects import CallModel, ModelCallFailed, ModelCallTimedOut
+from runs.engine.progress import compute_usage_cost as price_of
+from runs.engine.types import Prices, Reply
+from runs.llm.base import LLM
+from runs.llm.errors import ModelCallError
+from runs.llm.retry import compute_retry_delay
+from runs.models import ModelAttempt, Run
+from runs.redis_streams import TextDeltaWriter
+from runs.store.claims import ClaimedRun
+from runs.store.commits import (
+    ModelReply,
+    commit_attempt,
+    increment_seq,
+    persist,
+    raise_if_canceled,
+    release_connection,
+)
+from runs.store.database_clock import build_sql_time
+from runs.store.history import FailedAttempts, count_failed_attempts
+from runs.store.sanitizer import Sanitizer
+from runs.store.transitions import transition
+from tools.errors import CallCanceled, DeadlineExceeded
+from tools.net.deadline import Deadline
+
+MAX_CALL_SECONDS = 1800.0
+"""Maximum seconds of one attempt, even if it is still streaming."""
+MAX_SLEEP_SECONDS = 10.0
+"""Maximum seconds to wait in the thread for a retry; longer waits are queued."""
+THREAD_GRACE_SECONDS = 15.0
+"""Seconds after an operation's deadline until its thread counts as dead."""
+
+
+class RunSuspended(Exception):
+    """The run was suspended; a person or an event wakes it."""
+
+
+class ModelCaller:
+    """One run's connection to its model."""
+
+    def __init__(
+        self, run: Run, claim: ClaimedRun, llm: LLM, sanitizer: Sanitizer
+    ) -> None:
+        self.run, self.claim, self.llm, self.sanitizer = run, claim, llm, sanitizer
+        self.may_have_earlier_attempts = run.fence > 1
+        """Whether attempts of an earlier worker may be recorded."""
+        self.rng = random.Random(run.pk)  # noqa: S311  (jitter, no secret)
+
+    def call(
+        self, effect: CallModel, *, number: int, prices: Prices | None
+    ) -> ModelReply | ModelCallFailed | ModelCallTimedOut:
+        """Return the reply, or why there is none; failed attempts are committed."""
+        request = effect.request
+        before = (
+            count_failed_attempts(self.run, number)
+            if self.may_have_earlier_attempts
+            else FailedAttempts(0, 0, 0)
+        )
+        self.may_have_earlier_attempts = False
+        release_connection()
+        spent, tried, attempt = before.seconds, before.since_resume, before.number
+        began = time.monotonic()
+        while True:
+            attempt, tried = attempt + 1, tried + 1
+            elapsed = spent + time.monotonic() - began
+            left = None if effect.seconds is None else effect.seconds - elapsed
+            if left is not None and left <= 0:
+                return ModelCallTimedOut(elapsed)
+            once = _Attempt(self, number, attempt, left)
+            try:
+                reply = once.send(effect)
+            except CallCanceled:
+                self._record_canceled_attempt(once)
+                self.claim.raise_if_ended()
+                raise
+            except ModelCallError as failure:
+                elapsed = spent + time.monotonic() - began
+                wait = compute_retry_delay(tried + 1, failure, rng=self.rng)
+                if wait is not None and left is not None and wait >= left:
+                    wait = None
+                self._record_failed_attempt(once, failure, wait=wait)
+                if wait is None:
+                    return ModelCallFailed(failure.code, str(failure), elapsed)
+                self._wait_to_retry(wait)
+                continue
+            except DeadlineExceeded:
+                return ModelCallTimedOut(spent + time.monotonic() - began)
+            finally:
+                self.claim.deadline = None
+            return ModelReply(
+                effect=effect,
+                number=number,
+                reply=reply,
+                digest=digest_request(request),
+                started_at=once.started_at,
+                elapsed=round(spent + time.monotonic() - began, 4),
+                first_token=once.first_token,
+                cost=compute_reply_cost(reply, prices),
+            )
+
+    def _record_canceled_attempt(self, once: "_Attempt") -> None:
+        """Record that a person canceled the run during this attempt."""
+        if self.claim.end_reason != "canceled":
+            return
+        commit_attempt(
+            self.claim,
+            ModelAttempt(
+                run=self.run,
+                number=once.number,
+                attempt=once.attempt,
+                code="canceled",
+                message="A person canceled the run during this model call.",
+                was_streamed=once.first_token is not None,
+                started_at=once.started_at,
+                elapsed=time.monotonic() - once.began,
+            ),
+        )
+
+    def _record_failed_attempt(
+        self, once: "_Attempt", failure: ModelCallError, *, wait: float | None
+    ) -> None:
+        commit_attempt(
+            self.claim,
+            ModelAttempt(
+                run=self.run,
+                number=once.number,
+                attempt=once.attempt,
+                code=failure.code,
+                message=self.sanitizer.text(str(failure)),
+                status=failure.status,
+                was_streamed=failure.has_streamed,
+                retry_in=wait,
+                started_at=once.started_at,
+                elapsed=time.monotonic() - once.began,
+            ),
+        )
+
+    def _wait_to_retry(self, seconds: float) -> None:
+        """Wait here for a short time, or requeue the run until it is due."""
+        self.claim.raise_if_ended()
+        if seconds > MAX_SLEEP_SECONDS:
+            persist(self.claim, lambda: self._suspend(seconds))
+            raise RunSuspended
+        release_connection()
+        try:
+            Deadline(flag=self.claim.flag).sleep(seconds)
+        except CallCanceled:
+            self.claim.raise_if_ended()
+            raise
+
+    def _suspend(self, seconds: float) -> None:
+        increment_seq(self.claim)
+        raise_if_canceled(self.claim)
+        due, fence = build_sql_time(seconds), self.claim.fence
+        transition(self.run, to=Run.Status.WAITING, fence=fence, available_at=due)
+
+
+class _Attempt:
+    """One request on the wire."""
+
+    def __init__(
+        self, model_caller: ModelCaller, number: int, attempt: int, left: float | None
+    ) -> None:
+        self.model_caller, self.number, self.attempt = model_caller, number, attempt
+        self.is_last = left is not None and left <= MAX_CALL_SECONDS
+        self.seconds = min(
+            MAX_CALL_SECONDS, left if left is not None else MAX_CALL_SECONDS
+        )
+        self.started_at, self.began = datetime.now(UTC), time.monotonic()
+        self.first_token: float | None = None
+
+    def send(self, effect: CallModel) -> Reply:
+        """Return the reply; raise `DeadlineExceeded` only if the run's time is over."""
+        claim = self.model_caller.claim
+        claim.deadline = self.began + self.seconds + THREAD_GRACE_SECONDS
+        draft = TextDeltaWriter(
+            claim.run_id, fence=claim.fence, number=self.number, attempt=self.attempt
+        )
+
+        shown = self.model_caller.sanitizer.stream()
+
+        def on_text(piece: str) -> None:
+            if self.first_token is None:
+                self.first_token = round(time.monotonic() - self.began, 4)
+            draft.write(shown.feed(piece))
+
+        deadline = Deadline(seconds=self.seconds, flag=claim.flag)
+        with closing(draft):
+            try:
+                stream = on_text if effect.request.settings.stream else None
+                reply = self.model_caller.llm.complete(
+                    effect.request, deadline=deadline, on_text=stream
+                )
+            except DeadlineExceeded as passed:
+                if self.is_last:
+                    raise
+                raise ModelCallError("timeout", str(passed)) from None
+        return self.model_caller.sanitizer.reply(reply)
+
+
+def compute_reply_cost(reply: Reply, prices: Prices | None) -> Decimal:
+    """Return the cost of a reply by the price table; 0 without a price."""
+    if prices is None or reply.usage is None:
+        return Decimal(0)
+    return Decimal(f"{price_of(reply.usage, prices):.6f}")

@@ -1,0 +1,127 @@
+"""The squashed migrations, beside the ones they replace."""
+
+import re
+import uuid
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+ALIAS = "old"
+AUTOMATIC = re.compile(r"\b\w+_([0-9a-f]{8}(_uniq|_like|_fk\w*)?|pkey|key|check|seq)\b")
+"""Names that Django or PostgreSQL derives from those of tables and columns."""
+SCHEMA = {
+    "sqlite": ["SELECT tbl_name, sql FROM sqlite_master WHERE sql <> ''"],
+    "postgresql": [
+        "SELECT table_name, column_name, data_type, character_maximum_length,"
+        " numeric_precision, numeric_scale, is_nullable, column_default, is_identity"
+        " FROM information_schema.columns WHERE table_schema = 'public'",
+        "SELECT conrelid::regclass, conname, pg_get_constraintdef(oid)"
+        " FROM pg_constraint WHERE connamespace = 'public'::regnamespace",
+        "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'",
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def old(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: Any
+) -> Iterator[BaseDatabaseWrapper]:
+    """A database that was made by the old migrations up to 0019, then upgraded."""
+    with django_db_blocker.unblock():
+        default = connections["default"]
+        settings = deepcopy(connections.databases["default"])
+        settings["OPTIONS"].pop("pool", None)
+        name = f"old_{uuid.uuid4().hex[:12]}"
+        if default.vendor == "sqlite":
+            name = str(tmp_path_factory.mktemp("old") / "db.sqlite3")
+        else:
+            with default._nodb_cursor() as cursor:
+                cursor.execute(f"CREATE DATABASE {name}")
+        connections.databases[ALIAS] = {**settings, "NAME": name}
+        try:
+            yield upgraded(connections[ALIAS])
+        finally:
+            connections[ALIAS].close()
+            del connections[ALIAS], connections.databases[ALIAS]
+            if default.vendor == "postgresql":
+                with default._nodb_cursor() as cursor:
+                    cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def upgraded(connection: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
+    """Migrate to 0019 without squashed migrations, add rows, and upgrade."""
+    executor = MigrationExecutor(connection)
+    executor.loader = MigrationLoader(connection, replace_migrations=False)
+    state = executor.migrate([("runs", "0019_who_may_use"), *last("tools")])
+    owner = state.apps.get_model("auth", "User").objects.using(ALIAS)
+    state.apps.get_model("runs", "SavedFilter").objects.using(ALIAS).create(
+        owner=owner.create(username="ann"), name="Old", query="status=stopped&q=x"
+    )
+    call_command("migrate", database=ALIAS, verbosity=0)
+    return connection
+
+
+def last(app: str) -> list[tuple[str, str]]:
+    """Return the newest of the migrations that a squashed one replaces."""
+    (squashed,) = Path(__file__).parents[2].glob(f"{app}/migrations/*_squashed_*.py")
+    return [(app, squashed.stem.partition("_squashed_")[2])]
+
+
+def test_a_database_at_0019_keeps_its_rows_under_the_new_names(old):
+    with old.cursor() as cursor:
+        cursor.execute("SELECT query FROM runs_savedfilter")
+        assert cursor.fetchall() == [("status=limit_reached&q=x",)]
+
+
+def test_a_database_with_all_old_migrations_has_nothing_to_apply(old):
+    MigrationRecorder(old).migration_qs.filter(name__contains="squashed").delete()
+
+    executor = MigrationExecutor(old)
+
+    assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
+
+
+@pytest.fixture(scope="module")
+def old_schema(old: BaseDatabaseWrapper) -> set[str]:
+    """The schema of `old`, which a test of the default database cannot read."""
+    return schema_of(old)
+
+
+@pytest.mark.django_db
+def test_squashed_migrations_make_the_schema_of_the_old_ones(old_schema):
+    assert schema_of(connections["default"]) == old_schema
+
+
+def schema_of(connection: BaseDatabaseWrapper) -> set[str]:
+    """Return columns, indexes and constraints, automatic names left out."""
+    found = set()
+    with connection.cursor() as cursor:
+        for query in SCHEMA[connection.vendor]:
+            cursor.execute(query)
+            for table, *rest in ([str(cell) for cell in row] for row in cursor):
+                parts = split(rest[0]) if connection.vendor == "sqlite" else [str(rest)]
+                found |= {AUTOMATIC.sub("_", f"{table} {part}") for part in parts}
+    return found
+
+
+def split(sql: str) -> list[str]:
+    """Split a statement at its outer commas: SQLite appends columns added later."""
+    if not sql.startswith("CREATE TABLE"):
+        return [sql]
+    parts, depth = [""], 0
+    for character in sql[sql.index("(") + 1 : sql.rindex(")")]:
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if character == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts]

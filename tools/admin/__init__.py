@@ -1,0 +1,5 @@
+"""The Django admin of tools, credentials, servers and people."""
+
+from tools.admin import tools
+
+__all__ = ["tools"]
