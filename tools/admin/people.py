@@ -15,6 +15,11 @@ from django.utils.translation import gettext_lazy as _
 
 from tools.admin.base import ProductAdmin, filter_with_title, render_muted
 from tools.admin.cells import render_time_ago
+from tools.admin.grantable import (
+    list_grantable_groups,
+    list_held_permissions,
+    may_administer,
+)
 from tools.forms.error_messages import set_error_messages
 from tools.typed_generics import (
     ModelForm,
@@ -65,14 +70,17 @@ class PermissionsField(ModelMultipleChoiceField):
         return PERMISSION_VERBS[verb] % {"objects": noun}
 
 
-def build_permissions_field(held: Any, label: StrOrPromise) -> PermissionsField:
-    """Return a field with `PERMISSIONS` and those already held."""
+def build_permissions_field(
+    held: Any, label: StrOrPromise, *, by: User
+) -> PermissionsField:
+    """Return a field with those of `PERMISSIONS` that `by` holds, and those held."""
     known = Q(
         codename__in=PERMISSIONS, content_type__app_label__in=("tools", "auth")
     )  # an add-on may use the same name
     own = Q(pk__in=held.values("pk")) if held is not None else Q()
     rows = Permission.objects.select_related("content_type").filter(
-        known | own if held is not None else known
+        known | own if held is not None else known,
+        pk__in=list_held_permissions(by).values("pk"),
     )
     places = [When(codename=name, then=place) for place, name in enumerate(PERMISSIONS)]
     return PermissionsField(
@@ -142,7 +150,24 @@ class SetPasswordForm(PasswordChangeForm):
             self.fields[name].widget.attrs["class"] = "input"
 
 
-class AccountAdmin(ProductAdmin, UserAdmin):
+class RankedAdmin(ProductAdmin):
+    """Pages of users and groups: those with more permissions are read-only."""
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed: bool = super().has_change_permission(request, obj)
+        return allowed and (obj is None or may_administer(acting_user(request), obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        allowed: bool = super().has_delete_permission(request, obj)
+        return allowed and (obj is None or may_administer(acting_user(request), obj))
+
+
+def acting_user(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)  # no page of the admin is public
+    return request.user
+
+
+class AccountAdmin(RankedAdmin, UserAdmin):
     """Users and their permissions."""
 
     noun = "user"
@@ -213,22 +238,31 @@ class AccountAdmin(ProductAdmin, UserAdmin):
         """Show groups as checkboxes."""
         if db_field.name == "groups":
             more["widget"] = forms.CheckboxSelectMultiple
+            more["queryset"] = list_grantable_groups(acting_user(request))
         return super().formfield_for_manytomany(db_field, request, **more)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Let only superusers appoint superusers and open the administration."""
+        if acting_user(request).is_superuser:
+            return self.readonly_fields
+        return (*self.readonly_fields, "is_staff", "is_superuser")
 
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **more: Any
     ) -> Any:
-        """Offer only the permissions that have an effect."""
+        """Offer only the permissions that have an effect and may be granted."""
         form = super().get_form(request, obj, change=change, **more)
         if "user_permissions" in form.base_fields:
             held = obj.user_permissions if obj else None
-            field = build_permissions_field(held, _("Additional permissions"))
+            field = build_permissions_field(
+                held, _("Additional permissions"), by=acting_user(request)
+            )
             field.help_text = SUPERUSER_HELP
             form.base_fields["user_permissions"] = field
         return form
 
 
-class UserGroupAdmin(ProductAdmin, GroupAdmin):
+class UserGroupAdmin(RankedAdmin, GroupAdmin):
     """Groups that share agents, tools, prompts and providers."""
 
     noun = "group"
@@ -259,11 +293,11 @@ class UserGroupAdmin(ProductAdmin, GroupAdmin):
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **more: Any
     ) -> Any:
-        """Offer only the permissions that have an effect."""
+        """Offer only the permissions that have an effect and may be granted."""
         form = super().get_form(request, obj, change=change, **more)
         if "permissions" in form.base_fields:
             held = obj.permissions if obj else None
             form.base_fields["permissions"] = build_permissions_field(
-                held, _("Permissions of members")
+                held, _("Permissions of members"), by=acting_user(request)
             )
         return form

@@ -170,3 +170,120 @@ def test_the_first_page_names_places_in_words_of_the_product():
     assert "Write-only secrets for tools" in shown
     for jargon in ("Authentication and Authorization", "Recent actions", "My actions"):
         assert jargon not in shown
+
+
+def helper_with(*codenames, name="helper"):
+    """A client of a staff member with these permissions, and their row."""
+    user = make_user(name, is_staff=True)
+    user.user_permissions.set(map(right, codenames))
+    client = Client()
+    client.force_login(user)
+    return client, user
+
+
+PEOPLE_RIGHTS = ("view_user", "change_user", "delete_user")
+
+
+@pytest.mark.parametrize("flag", ["is_superuser", "is_staff"])
+def test_only_superusers_appoint_superusers_and_staff(flag):
+    client, helper = helper_with(*PEOPLE_RIGHTS)
+    bob = make_user("bob")
+
+    for user in (bob, helper):  # the helper's own permissions are cleared last
+        client.post(
+            f"{LIST}{user.pk}/change/",
+            {"username": user.username, "is_active": "on", flag: "on"},
+        )
+
+    assert not User.objects.filter(is_superuser=True).exists()
+    assert list(User.objects.filter(is_staff=True)) == [helper]
+
+
+def test_the_account_of_a_superuser_is_read_only_for_others():
+    client, _helper = helper_with(*PEOPLE_RIGHTS)
+    root = make_user("root", is_superuser=True, email="root@example.com")
+    secret = "a-long-enough-one"
+
+    answers = [
+        client.post(
+            f"{LIST}{root.pk}/password/", {"password1": secret} | {"password2": secret}
+        ),
+        client.post(f"{LIST}{root.pk}/change/", {"username": "root", "email": "x@y.z"}),
+        client.post(f"{LIST}{root.pk}/delete/", {"post": "yes"}),
+    ]
+
+    assert [answer.status_code for answer in answers] == [403] * 3
+    assert "Set password" not in page(client, f"{LIST}{root.pk}/change/")
+    assert not Client().login(username="root", password=secret)
+    assert User.objects.get(pk=root.pk).email == "root@example.com"
+
+
+@pytest.mark.parametrize("through", ["own", "group"])
+@pytest.mark.parametrize("is_active", [True, False])
+def test_an_account_with_further_permissions_is_read_only(through, is_active):
+    client, _helper = helper_with(*PEOPLE_RIGHTS)
+    toolmaker = make_user("toolmaker", is_staff=True, is_active=is_active)
+    if through == "own":
+        toolmaker.user_permissions.add(right("add_tool"))
+    else:
+        group = Group.objects.create(name="Tools")
+        group.permissions.add(right("add_tool"))
+        toolmaker.groups.add(group)
+    secret = "a-long-enough-one"
+
+    answer = client.post(
+        f"{LIST}{toolmaker.pk}/password/", {"password1": secret, "password2": secret}
+    )
+
+    assert answer.status_code == 403
+    assert client.post(f"{LIST}{toolmaker.pk}/change/", {}).status_code == 403
+
+
+def test_only_held_permissions_are_granted_to_users():
+    client, helper = helper_with(*PEOPLE_RIGHTS)
+    bob = make_user("bob")
+    held = [right(name).pk for name in PEOPLE_RIGHTS]
+
+    for user in (helper, bob):
+        for ticks in ([*held, right("add_tool").pk], held):
+            client.post(
+                f"{LIST}{user.pk}/change/",
+                {"username": user.username, "is_active": "on"}
+                | {"user_permissions": ticks},
+            )
+
+    assert {right.pk for right in bob.user_permissions.all()} == set(held)
+    assert not User.objects.filter(user_permissions=right("add_tool")).exists()
+
+
+def test_a_group_with_further_permissions_takes_no_members():
+    client, helper = helper_with(*PEOPLE_RIGHTS)
+    strong, plain = (Group.objects.create(name=name) for name in ("Strong", "Plain"))
+    strong.permissions.add(right("add_tool"), right("view_user"))
+    bob = make_user("bob")
+    same = {"username": "bob", "is_active": "on"}
+
+    client.post(f"{LIST}{bob.pk}/change/", same | {"groups": [strong.pk]})
+    assert not bob.groups.exists()
+    client.post(f"{LIST}{bob.pk}/change/", same | {"groups": [plain.pk]})
+
+    assert list(bob.groups.all()) == [plain]
+    assert "Strong" not in page(client, f"{LIST}{bob.pk}/change/")
+
+
+def test_only_held_permissions_are_granted_to_groups():
+    client, helper = helper_with("view_group", "change_group", "delete_group")
+    own, strong = (Group.objects.create(name=name) for name in ("Own", "Strong"))
+    strong.permissions.add(right("add_tool"))
+    helper.groups.add(own)
+    groups = "/admin/auth/group/"
+
+    for wanted in ("change_user", "view_group"):
+        client.post(
+            f"{groups}{own.pk}/change/",
+            {"name": "Own", "permissions": [right(wanted).pk]},
+        )
+
+    assert list(own.permissions.all()) == [right("view_group")]
+    for action, body in (("change", {"name": "Mine"}), ("delete", {"post": "yes"})):
+        assert client.post(f"{groups}{strong.pk}/{action}/", body).status_code == 403
