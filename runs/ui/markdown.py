@@ -2,20 +2,29 @@
 
 import json
 import re
+from collections import OrderedDict
+from collections.abc import Sequence
+from hashlib import sha256
+from threading import Lock
 from typing import Any
 
 import nh3
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
-from pygments.util import ClassNotFound
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
+from runs.ui.code_colors import CodeColors
 
 MAX_RENDERED_CHARACTERS = 200_000
 """Characters that are rendered; longer texts are shown as they are."""
-MAX_HIGHLIGHTED_CHARACTERS = 50_000
+MARKUP = "\n[]*_~`<>&!\\|#"
+MAX_MARKUP_CHARACTERS = 25_000
+"""Characters of `MARKUP`, which cost time; texts with more are shown as they are."""
+MAX_CACHED_CHARACTERS = 4_000_000
+"""Characters of HTML kept by a process, so that another look costs nothing."""
 
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
@@ -30,37 +39,75 @@ ATTRIBUTES = {
 }
 SCHEMES = {"http", "https", "mailto"}
 
-CODE_FORMATTER = HtmlFormatter(nowrap=True, classprefix="h-")
 JSON_TOKEN = re.compile(
     r'(?P<k>"(?:[^"\\]|\\.)*")(?=\s*:)|(?P<s>"(?:[^"\\]|\\.)*")'
     r"|(?P<n>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\btrue\b|\bfalse\b|\bnull\b)"
 )
 
 
-def highlight_code(code: str, language: str, _attributes: str = "") -> str:
-    """Return `code` with spans, or escaped if its language is unknown."""
-    if language and len(code) <= MAX_HIGHLIGHTED_CHARACTERS:
-        try:
-            lexer = get_lexer_by_name(language)
-        except ClassNotFound:
-            return escape(code)
-        return str(highlight(code, lexer, CODE_FORMATTER))
-    return escape(code)
+class HtmlCache:
+    """HTML of recent texts by their hash, at most `limit` characters of it."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit, self.size = limit, 0
+        self.lock = Lock()
+        self.pages: OrderedDict[bytes, SafeString] = OrderedDict()
+
+    def get(self, key: bytes) -> SafeString | None:
+        with self.lock:
+            if key in self.pages:
+                self.pages.move_to_end(key)
+            return self.pages.get(key)
+
+    def add(self, key: bytes, html: SafeString) -> None:
+        with self.lock:
+            self.size += len(html) - len(self.pages.pop(key, ""))
+            self.pages[key] = html
+            while self.size > self.limit:
+                self.size -= len(self.pages.popitem(last=False)[1])
+
+
+def render_fence(
+    renderer: RendererHTML,
+    tokens: Sequence[Token],
+    index: int,
+    options: OptionsDict,
+    env: EnvType,
+) -> str:
+    """Return a code block, colored within the budget of its text."""
+    own = OptionsDict({**options, "highlight": env["colors"].highlight})  # type: ignore[typeddict-item]  # any mapping
+    return renderer.fence(tokens, index, own, env)
 
 
 PARSER = (
-    MarkdownIt("commonmark", {"html": False, "highlight": highlight_code})
+    MarkdownIt("commonmark", {"html": False})
     .enable(["table", "strikethrough"])
     .disable(["image", "html_block", "html_inline"])
 )
+PARSER.add_render_rule("fence", render_fence)
+CACHE = HtmlCache(MAX_CACHED_CHARACTERS)
 
 
 def render_markdown(text: str) -> SafeString:
     """Return hostile Markdown as HTML without scripts, styles, images or raw HTML."""
-    if len(text) > MAX_RENDERED_CHARACTERS:
+    if len(text) > MAX_RENDERED_CHARACTERS or (
+        sum(map(text.count, MARKUP)) > MAX_MARKUP_CHARACTERS
+    ):
         return format_html('<pre class="code plain">{}</pre>', text)
+    key = sha256(text.encode("utf-8", "surrogatepass")).digest()
+    html = CACHE.get(key)
+    if html is None:
+        html = _render_markdown(text)
+        CACHE.add(key, html)
+    return html
+
+
+def _render_markdown(text: str) -> SafeString:
     clean = nh3.clean(
-        PARSER.render(text), tags=TAGS, attributes=ATTRIBUTES, url_schemes=SCHEMES
+        PARSER.render(text, {"colors": CodeColors()}),
+        tags=TAGS,
+        attributes=ATTRIBUTES,
+        url_schemes=SCHEMES,
     )
     return mark_safe(clean)  # noqa: S308  # sanitized in the line above
 
