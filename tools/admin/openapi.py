@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tools.models import Tool
 from tools.net.netpolicy import AddressRefused
 from tools.net.outbound_policy import get_net_policy
 from tools.openapi.form import OpenApiForm
@@ -43,7 +42,7 @@ def import_openapi_view(site: Any, request: HttpRequest) -> HttpResponse:
             return create_openapi_tools(site, request, form, chosen)
         operations = form.operations()
         context |= {
-            "operations": [(one, Tool.Effect(one.effect).label) for one in operations],
+            "operations": operations,
             "unreachable": find_unreachable_server(operations),
             "possible": sum(not one.flaw for one in operations),
             "kept": form.cleaned_data["kept"],

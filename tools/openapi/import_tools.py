@@ -32,6 +32,7 @@ def import_openapi(
                 config=operation.config,
                 args_schema=operation.args_schema,
                 effect=operation.effect,
+                approval=operation.approval,
                 enabled=False,
                 owner=by,
                 credential=credential,

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from tools.forms.http_tool import METHOD_EFFECTS
 from tools.kinds.http_config import FORM_TYPE, PLACEHOLDER, HttpConfig
+from tools.models import Tool
 from tools.openapi.document import (
     MAX_OPERATIONS,
     METHODS,
@@ -50,6 +51,17 @@ class Operation:
     def effect(self) -> str:
         """What its method promises."""
         return METHOD_EFFECTS.get(self.key.partition(" ")[0], "side_effect")
+
+    @property
+    def approval(self) -> str:
+        """Which calls a person approves: all that write, though some can be repeated.
+
+        A repeated DELETE changes nothing more, but the first one deletes.
+        """
+        is_repeatable_write = self.effect == Tool.Effect.IDEMPOTENT
+        return (
+            Tool.Approval.ALWAYS if is_repeatable_write else Tool.Approval.SIDE_EFFECTS
+        )
 
 
 class UnsupportedOperation(Exception):

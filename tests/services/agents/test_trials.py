@@ -11,7 +11,7 @@ from runs.services.agents.trials import (
     start_test_chat_run,
 )
 from runs.services.errors import InputsRefused
-from tests.make import make_agent, make_provider
+from tests.make import make_agent, make_provider, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -91,3 +91,13 @@ def test_all_of_them_start_or_none():
             contenders=[TrialVariant(version), TrialVariant()],
         )
     assert not Run.objects.exists()
+
+
+def test_a_test_chat_asks_before_each_call_of_an_imported_delete():
+    owner = make_user("ann")
+    tool = make_tool(owner, effect="idempotent", approval="always")
+    agent = make_agent(owner, tools=(tool,))
+
+    run = start_test_chat_run(agent, by=owner, inputs={"input": "a"}, talk=None)
+
+    assert [one["asks"] for one in run.spec.body["tools"]] == [True]

@@ -48,7 +48,7 @@ def imported(text, base):
     client = signed_in()
     given = {"document": text, "base": base}
     shown = client.post(PAGE, given)
-    keys = [one.key for one, _ in (shown.context or {}).get("operations", ())]
+    keys = [one.key for one in (shown.context or {}).get("operations", ())]
     made = client.post(PAGE, {**given, "operation": keys}) if keys else shown
     tools = list(Tool.objects.all())
     pages = [shown, made, client.get("/admin/tools/tool/"), client.get("/tools/")]

@@ -23,6 +23,7 @@ from tests.tools.openapi.test_operations import (
 )
 from tests.tools.rows import make_user
 from tools.audit.entry import AuditEntry
+from tools.definition.freeze import freeze_tool
 from tools.definition.save import serialize_definition
 from tools.models import Credential, Tool
 
@@ -41,8 +42,8 @@ def test_a_document_shows_its_operations_and_makes_nothing():
     page = signed_in().post(PAGE, {"document": SHOP}).content.decode()
 
     assert "GET /orders/{order-id}" in page
-    assert "<td>Read-only</td>" in page
-    assert "<td>Side effect (not safe to repeat)</td>" in page
+    assert 'class="tag">\n                read-only</span>' in page
+    assert 'data-tone="need">\n                side effect</span>' in page
     assert "Not possible: its body is image/png" in page
     assert not Tool.objects.exists()
 
@@ -69,6 +70,22 @@ def test_chosen_operations_become_tools_that_are_switched_off():
     assert not any(tool.enabled for tool in made.values())
     assert {tool.credential for tool in made.values()} == {row}
     assert made["getOrder"].revisions.get().note == "From the OpenAPI document 'Shop'"
+
+
+def test_every_call_of_an_imported_write_requires_approval():
+    paths = {"/x": {m: {} for m in ("get", "head", "post", "put", "patch", "delete")}}
+    servers = [{"url": "https://a.example"}]
+    text = json.dumps({"openapi": "3.1.0", "servers": servers, "paths": paths})
+
+    signed_in().post(PAGE, {"document": text, "all": "1"})
+
+    asks = {
+        tool.config["method"]: freeze_tool(tool).asks for tool in Tool.objects.all()
+    }
+    assert asks == {
+        **{"GET": False, "HEAD": False},
+        **{"POST": True, "PUT": True, "PATCH": True, "DELETE": True},
+    }
 
 
 def test_choosing_nothing_is_said():
@@ -208,7 +225,7 @@ def test_no_document_breaks_out(text, cuts):
         client = signed_in()
         with outbreaks() as seen:
             shown = client.post(PAGE, given)
-            keys = [one.key for one, _ in shown.context.get("operations", ())]
+            keys = [one.key for one in shown.context.get("operations", ())]
             made = client.post(PAGE, {**given, "operation": keys})
         event(f"made {Tool.objects.count()} tools")
         assert {shown.status_code, made.status_code} <= {200, 302}

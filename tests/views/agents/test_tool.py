@@ -182,3 +182,17 @@ def test_the_agents_form_shows_what_a_call_counts_as(client, ann):
     page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
 
     assert '<span class="tag" data-tone="need">' in page
+
+
+@pytest.mark.parametrize(
+    ("effect", "tone"),
+    [("read", ""), ("idempotent", ' data-tone="need"')],
+)
+def test_the_tag_of_a_tool_that_writes_has_a_color(client, ann, effect, tone):
+    tool = make_tool(ann, effect=effect)
+    agent = make_agent(ann, tools=(tool,))
+
+    page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
+
+    label = {"read": "read-only", "idempotent": "idempotent"}[effect]
+    assert f'<span class="tag"{tone}>{label}</span>' in page
