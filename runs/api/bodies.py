@@ -8,15 +8,45 @@ from django.http import HttpRequest
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from runs.api.problems import ApiProblem, field_problem, validation_problem
+from runs.engine.types import Budget, ExecutorOptions
 from runs.services.errors import FieldError
 
 MAX_KEY_LENGTH = 200
 
 
-class StartRunBody(BaseModel):
-    """The body of `POST /api/v1/runs`."""
+class StrictBody(BaseModel):
+    """A body or a part of one; unknown fields are refused by name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class LimitsBody(StrictBody):
+    """Limits; null removes a limit."""
+
+    max_iterations: int | None = None
+    max_execution_time: float | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+    def changed_options(self, current: ExecutorOptions) -> dict[str, Any]:
+        """Return the limits in the body, as fields of `ExecutorOptions`."""
+        sent = self.model_dump(exclude_unset=True)
+        budget = (current.budget or Budget()).model_dump()
+        found = {k: v for k, v in sent.items() if k not in budget}
+        if own := {k: v for k, v in sent.items() if k in budget}:
+            new = {**budget, **own}
+            found["budget"] = new if any(v is not None for v in new.values()) else None
+        return found
+
+
+class ResumeRunBody(StrictBody):
+    """The body of `POST /api/v1/runs/{id}/resume`; may be empty."""
+
+    limits: LimitsBody = LimitsBody()
+
+
+class StartRunBody(StrictBody):
+    """The body of `POST /api/v1/runs`."""
 
     agent: str
     """Slug."""
@@ -44,6 +74,14 @@ def parse_start_run_body(request: HttpRequest) -> StartRunBody:
     """Parse the body; raise `ApiProblem`."""
     try:
         return StartRunBody.model_validate_json(request.body)
+    except ValidationError as error:
+        raise validation_problem(error) from None
+
+
+def parse_resume_run_body(request: HttpRequest) -> ResumeRunBody:
+    """Parse the body; raise `ApiProblem`."""
+    try:
+        return ResumeRunBody.model_validate_json(request.body or b"{}")
     except ValidationError as error:
         raise validation_problem(error) from None
 

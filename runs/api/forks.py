@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from runs.api.bodies import LimitsBody, StrictBody
 from runs.api.dispatch import json_response
 from runs.api.problems import ApiProblem, field_problem, validation_problem
 from runs.api.runs import (
@@ -19,7 +20,6 @@ from runs.api.runs import (
 from runs.engine.parsing.clean import clean_json
 from runs.engine.types import (
     AgentSpec,
-    Budget,
     ModelSettings,
     PromptMessage,
     PromptSpec,
@@ -36,12 +36,6 @@ from tools.spec import ToolSpec
 
 ToolPermission = Literal["allow", "ask", "off"]
 RowNumber = Annotated[int, Field(ge=0, le=2_000_000_000)]
-
-
-class StrictBody(BaseModel):
-    """A part of the body; unknown fields are refused by name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class CallBody(StrictBody):
@@ -61,15 +55,6 @@ class ReplyBody(StrictBody):
 class MessageBody(StrictBody):
     role: Literal["system", "user", "assistant", "tool"]
     template: str
-
-
-class LimitsBody(StrictBody):
-    """Limits; null removes a limit."""
-
-    max_iterations: int | None = None
-    max_execution_time: float | None = None
-    tokens: int | None = None
-    cost: float | None = None
 
 
 class ForkRunBody(StrictBody):
@@ -172,7 +157,7 @@ def build_fork_edits(
         prompt=build_fork_prompt(body, spec),
         model=build_fork_model(body, spec.model, user),
         tools=tools,
-        limits=build_fork_limits(body, spec),
+        limits=body.limits.changed_options(spec.executor) if body.limits else {},
         reply_text=reply.text if reply else None,
         reply_calls=tuple(
             build_tool_call(call, place) for place, call in enumerate(reply.tool_calls)
@@ -274,16 +259,3 @@ def add_fork_agents(
             if choice != "off"
         ),
     )
-
-
-def build_fork_limits(body: ForkRunBody, spec: AgentSpec) -> dict[str, Any]:
-    """Return the limits in the body, as fields of `ExecutorOptions`."""
-    if body.limits is None:
-        return {}
-    sent = body.limits.model_dump(exclude_unset=True)
-    budget = (spec.executor.budget or Budget()).model_dump()
-    found = {k: v for k, v in sent.items() if k not in budget}
-    if own := {k: v for k, v in sent.items() if k in budget}:
-        new = {**budget, **own}
-        found["budget"] = new if any(v is not None for v in new.values()) else None
-    return found

@@ -1,4 +1,4 @@
-"""Runs in the API: start, read, cancel."""
+"""Runs in the API: start, read, cancel, resume."""
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -6,6 +6,7 @@ from django.urls import reverse
 
 from runs.api.bodies import (
     StepsWindow,
+    parse_resume_run_body,
     parse_start_run_body,
     parse_steps_window,
     read_idempotency_key,
@@ -22,9 +23,18 @@ from runs.api.serializers import (
     step_json,
 )
 from runs.models import Agent, Conversation, Run
-from runs.services.errors import FieldError, InputsRefused, NotAllowed, SpecRefused
+from runs.services.errors import (
+    CannotResume,
+    FieldError,
+    InputsRefused,
+    NotAllowed,
+    NotResumable,
+    SpecRefused,
+)
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.idempotency import IdempotencyKeyReused, start_run_once
+from runs.services.runs.limits import get_current_limits
+from runs.services.runs.resume import resume_run
 from runs.services.runs.start import start_run
 from runs.store.fast_select import select_row
 
@@ -83,6 +93,25 @@ def cancel_run_for_user(request: HttpRequest, user: User, pk: str) -> HttpRespon
     return json_response(
         run_with_steps_json(
             get_run_for_user(user, int(pk)), StepsWindow(with_steps=False)
+        )
+    )
+
+
+def resume_run_for_user(request: HttpRequest, user: User, pk: str) -> HttpResponse:
+    """`POST /runs/{id}/resume`: queue a run again that failed or reached a limit."""
+    run, body = get_run_for_user(user, int(pk)), parse_resume_run_body(request)
+    limits = body.limits.changed_options(get_current_limits(run))
+    try:
+        resume_run(run, by=user, limits=limits)
+    except NotAllowed as error:
+        raise field_problem("agent", str(error), 403) from None
+    except NotResumable as error:
+        raise field_problem("status", str(error), 409) from None
+    except CannotResume as error:
+        raise field_problem("limits", str(error)) from None
+    return json_response(
+        run_with_steps_json(
+            get_run_for_user(user, run.pk), StepsWindow(with_steps=False)
         )
     )
 

@@ -16,6 +16,11 @@ urlpatterns = [
         api_view(POST=runs.cancel_run_for_user),
         name="api-run-cancel",
     ),
+    re_path(
+        rf"{RUN}/resume/?$",
+        api_view(POST=runs.resume_run_for_user),
+        name="api-run-resume",
+    ),
     re_path(rf"{RUN}/fork/?$", api_view(POST=forks.create_fork), name="api-run-fork"),
     re_path(
         r"^approvals/?$", api_view(GET=approvals.list_approvals), name="api-approvals"

@@ -28,6 +28,7 @@ from runs.live.batches import (
 from runs.live.changes import Changes, Sources, read_changes
 from runs.live.sse import format_element_update
 from runs.models import Decision, ModelAttempt, Run
+from runs.services.runs.limits import get_current_limits
 from runs.ui.time_scale import Timeline
 from runs.views.run.context import (
     answer_context,
@@ -46,7 +47,6 @@ from runs.views.run.rows import (
 )
 from runs.views.run.state import (
     RunState,
-    get_current_limits,
     has_live_worker,
     is_lease_expired,
     load_open_tools,

@@ -6,7 +6,8 @@ RunsError
   NotAllowed           the user may not do this
   CannotShare          the run has too many links, or the lifetime is out of range
   CannotFork           the run has no such step, or an edit does not fit it
-  CannotResume         the run cannot be resumed, or a limit is too low
+  CannotResume         a limit is too low or not valid
+    NotResumable       the run did not fail or reach a limit, or has a parent
   AlreadyDecided       another person, or another click, was first
   ShownCallChanged     the answer is to another call than the pending one
   ArgumentsRefused     edited arguments do not fit the tool
@@ -68,6 +69,10 @@ class NotAllowed(RunsError):
 
 class CannotResume(RunsError):
     """A run cannot be resumed, or not with these limits."""
+
+
+class NotResumable(CannotResume):
+    """A run is not in a state in which it can be resumed."""
 
 
 class CannotShare(RunsError):

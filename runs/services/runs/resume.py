@@ -10,7 +10,8 @@ from django.utils.translation import ngettext
 from runs.engine.spec_validation import find_spec_problems
 from runs.engine.types import ExecutorOptions
 from runs.models import AgentStep, Resume, Run
-from runs.services.errors import CannotResume
+from runs.services.errors import CannotResume, NotResumable
+from runs.services.runs.start import require_agent_access
 from runs.store.specs import load_spec
 from runs.store.transitions import transition
 from tools.audit.write import write_entry
@@ -34,9 +35,12 @@ def resume_run(
     """Queue `run` again; its steps are kept and cost nothing again.
 
     `limits` are fields of `ExecutorOptions` that apply from here. Raises
-    `CannotResume` if the run cannot be resumed, or a limit is not valid.
+    `NotAllowed` if `by` may not use the agent, `NotResumable`, and `CannotResume`
+    if a limit is not valid.
     """
     limits = limits or {}
+    if by is not None:
+        require_agent_access(run.agent, by=by)
     _validate_resume(run, limits)
     with transaction.atomic():
         resumed = transition(
@@ -50,7 +54,7 @@ def resume_run(
             indexed=False,
         )
         if not resumed:
-            raise CannotResume(
+            raise NotResumable(
                 _("Only a run that failed or reached a limit can be resumed.")
             )
         run.refresh_from_db()
@@ -74,11 +78,11 @@ def resume_run(
 
 def _validate_resume(run: Run, limits: dict[str, Any]) -> None:
     if run.status not in (Run.Status.LIMIT_REACHED, Run.Status.FAILED):
-        raise CannotResume(
+        raise NotResumable(
             _("Only a run that failed or reached a limit can be resumed.")
         )
     if run.parent_step_id is not None:
-        raise CannotResume(
+        raise NotResumable(
             _(
                 "The parent run already has the result of this run. Run the agent "
                 "again instead."

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.engine.types import ExecutorOptions
 from runs.models import Run
 from runs.views.run.rows import get_next_row_number
 from runs.views.run.state import RunState
@@ -81,7 +82,7 @@ def build_banner(state: RunState, *, error: str = "") -> RunBanner:
         )
     elif run.status == Run.Status.LIMIT_REACHED:
         banner.is_limit_reached = True
-        banner.limits = list_limits_to_raise(state)
+        banner.limits = list_limits_to_raise(run, state.limits)
     return banner
 
 
@@ -95,9 +96,9 @@ def describe_failure(run: Run) -> str:
     return _("Failed before the first step")
 
 
-def list_limits_to_raise(state: RunState) -> list[RaisableLimit]:
+def list_limits_to_raise(run: Run, limits: ExecutorOptions) -> list[RaisableLimit]:
     """Return the limit that ended the run, doubled as a proposal."""
-    limits, reason = state.limits, state.run.stop_reason
+    reason = run.stop_reason
     if reason == Run.StopReason.ITERATIONS and limits.max_iterations:
         return [RaisableLimit("max_iterations", _("Rounds"), limits.max_iterations * 2)]
     if reason == Run.StopReason.TIME and limits.max_execution_time:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from runs.engine.types import Budget, ExecutorOptions
 from runs.llm.retry import MAX_ATTEMPTS
 from runs.models import AgentStep, Decision, ModelAttempt, Resume, Run, Worker
+from runs.services.runs.limits import apply_resume_limits
 from runs.ui.format import duration, money, number
 from runs.ui.time_scale import Timeline, TimeScale
 
@@ -387,19 +388,6 @@ def describe_limit_reached(run: Run, limits: ExecutorOptions) -> str:
             most,
         ) % {"count": number(most)}
     return str(LIMIT_DESCRIPTIONS.get(run.stop_reason, _("Limit reached")))
-
-
-def get_current_limits(run: Run) -> ExecutorOptions:
-    """Return the limits in effect: the spec's, changed by the resumes."""
-    return apply_resume_limits(run, Resume.objects.filter(run=run))
-
-
-def apply_resume_limits(run: Run, resumes: Iterable[Resume]) -> ExecutorOptions:
-    """Return the limits in effect after the resumes."""
-    options = dict(run.spec.body.get("executor") or {})
-    for resume in resumes:
-        options.update(resume.limits)
-    return ExecutorOptions.model_validate(options)
 
 
 def load_open_tools(run_ids: Iterable[int]) -> dict[int, list[str]]:

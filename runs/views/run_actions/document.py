@@ -13,12 +13,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from runs.models import AgentStep, ModelCall, Run
+from runs.services.runs.limits import get_current_limits
 from runs.services.runs.mask_secrets import SecretMask
 from runs.services.runs.start import build_run_title
 from runs.ui.format import duration, format_date_time, money, number
 from runs.ui.markdown import render_json, render_json_or_text, render_markdown
 from runs.ui.summaries import summarize_input, summarize_reply, summarize_result
-from runs.views.run.state import describe_limit_reached, get_current_limits
+from runs.views.run.state import describe_limit_reached
 from runs.views.run.step_detail import get_step_status_label
 
 WINDOW = 100

@@ -6,16 +6,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from runs.engine.types import ExecutorOptions
 from runs.forms.runs.limits import LimitsForm
 from runs.htmx import HtmxRequest
 from runs.models import Run
 from runs.services.errors import RunsError
 from runs.services.runs.resume import resume_run
-from runs.services.runs.start import require_agent_access
 from runs.views.run.banner import ADVICE, list_limits_to_raise
 from runs.views.run.context import select_page_relations
 from runs.views.run.rows import get_next_row_number
-from runs.views.run.state import RunState, load_run_state
+from runs.views.run.state import load_run_state
 from runs.views.run.timeline import load_timeline
 
 
@@ -33,10 +33,10 @@ def run_resume(request: HtmxRequest, pk: int) -> HttpResponse:
         return redirect("run-detail", pk)
     state = load_run_state(run, load_timeline(run))
     typed = request.POST if request.method == "POST" else None
-    form = LimitsForm(state.limits, typed, initial=propose_resume_limits(state))
+    proposed = propose_resume_limits(run, state.limits)
+    form = LimitsForm(state.limits, typed, initial=proposed)
     if form.is_valid():
         try:
-            require_agent_access(run.agent, by=request.user)
             resume_run(run, by=request.user, limits=form.changed_options())
         except RunsError as refused:
             form.add_error(None, str(refused))
@@ -52,6 +52,6 @@ def run_resume(request: HtmxRequest, pk: int) -> HttpResponse:
     return render(request, "runs/resume.html", context)
 
 
-def propose_resume_limits(state: RunState) -> dict[str, float]:
+def propose_resume_limits(run: Run, limits: ExecutorOptions) -> dict[str, float]:
     """Return twice the limit that ended the run."""
-    return {limit.name: limit.value for limit in list_limits_to_raise(state)}
+    return {limit.name: limit.value for limit in list_limits_to_raise(run, limits)}

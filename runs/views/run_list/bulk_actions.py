@@ -1,5 +1,8 @@
 """Actions on the runs selected in the list."""
 
+from collections import Counter
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -9,13 +12,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
+from runs.forms.runs.limits import LimitsForm
 from runs.htmx import HtmxRequest
 from runs.models import Run, RunTag
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.errors import RunsError
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.delete import delete_runs
+from runs.services.runs.limits import get_current_limits
+from runs.services.runs.resume import resume_run
 from runs.services.runs.start import start_run
+from runs.views.run.banner import RaisableLimit, list_limits_to_raise
 from runs.whole_number import parse_whole_number
 
 MAX_SELECTED_RUNS = 200
@@ -24,7 +31,7 @@ MAX_SELECTED_RUNS = 200
 
 @require_POST
 def run_choices(request: HtmxRequest) -> HttpResponse:
-    """Stop, re-run, tag, compare or delete the selected runs."""
+    """Stop, resume, re-run, tag, compare or delete the selected runs."""
     chosen = {parse_whole_number(text) for text in request.POST.getlist("run")} - {None}
     back = redirect(get_list_url(request))
     if len(chosen) > MAX_SELECTED_RUNS:
@@ -34,12 +41,15 @@ def run_choices(request: HtmxRequest) -> HttpResponse:
             % {"count": MAX_SELECTED_RUNS},
         )
         return back
-    runs = list(Run.objects.visible_to(request.user).filter(pk__in=chosen))
+    visible = Run.objects.visible_to(request.user).select_related("agent", "spec")
+    runs = list(visible.filter(pk__in=chosen).order_by("pk"))
     do = request.POST.get("do", "")
     if not runs:
         messages.error(request, _("Select runs in the list first."))
     elif do == "stop":
         cancel_selected_runs(request, runs)
+    elif do == "resume":
+        return resume_selected_runs(request, runs) or back
     elif do == "again":
         rerun_selected_runs(request, runs)
     elif do == "tag":
@@ -74,6 +84,64 @@ def cancel_selected_runs(request: HtmxRequest, runs: list[Run]) -> None:
             left,
         )
         messages.info(request, text % {"count": left})
+
+
+def resume_selected_runs(request: HtmxRequest, runs: list[Run]) -> HttpResponse | None:
+    """Resume each run; show the limits first if some runs reached one."""
+    resumable = [run for run in runs if run.can_resume]
+    raised = {run.pk: propose_new_limits(run) for run in resumable}
+    if any(raised.values()) and request.POST.get("sure") != "1":
+        context = {
+            "rows": [(run, raised[run.pk]) for run in resumable],
+            "left": len(runs) - len(resumable),
+            "here": get_list_url(request),
+        }
+        return render(request, "runs/resume_selected.html", context)
+    done, refusals = 0, Counter[str]()
+    for run in resumable:
+        try:
+            resume_run(run, by=request.user, limits=build_new_limits(run))
+        except RunsError as refused:
+            refusals[str(refused)] += 1
+        else:
+            done += 1
+    if done:
+        text = ngettext("%(count)s run resumed.", "%(count)s runs resumed.", done)
+        messages.success(request, text % {"count": done})
+    for reason, count in refusals.items():
+        text = ngettext(
+            "%(count)s run not resumed: %(reason)s",
+            "%(count)s runs not resumed: %(reason)s",
+            count,
+        )
+        messages.error(request, text % {"count": count, "reason": reason})
+    report_not_resumable(request, len(runs) - len(resumable))
+    return None
+
+
+def report_not_resumable(request: HtmxRequest, count: int) -> None:
+    """Say how many of the selected runs are in no state to be resumed."""
+    if count:
+        text = ngettext(
+            "%(count)s run not resumed: did not fail or reach a limit, or part of "
+            "another run.",
+            "%(count)s runs not resumed: did not fail or reach a limit, or part of "
+            "another run.",
+            count,
+        )
+        messages.info(request, text % {"count": count})
+
+
+def propose_new_limits(run: Run) -> list[RaisableLimit]:
+    """Return the limit that ended the run, doubled; nothing for a failed run."""
+    return list_limits_to_raise(run, get_current_limits(run))
+
+
+def build_new_limits(run: Run) -> dict[str, Any]:
+    """Return the proposed limits as fields of `ExecutorOptions`."""
+    proposed = {limit.name: limit.value for limit in propose_new_limits(run)}
+    form = LimitsForm(get_current_limits(run), proposed)
+    return form.changed_options() if proposed and form.is_valid() else {}
 
 
 def rerun_selected_runs(request: HtmxRequest, runs: list[Run]) -> None:

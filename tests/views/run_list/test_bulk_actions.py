@@ -3,7 +3,7 @@
 import pytest
 
 from runs.models import Run, RunTag
-from tests.make import make_agent, make_run, make_step, make_user
+from tests.make import make_agent, make_run, make_spec, make_step, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -119,3 +119,55 @@ def test_ten_thousand_runs_get_a_page_that_says_so(client, ann):
 
     assert answer.status_code == 400
     assert "Nothing was changed." in answer.content.decode()
+
+
+def make_stopped_run(owner, **fields):
+    spec = make_spec(executor={"max_iterations": 3})
+    fields = {"stop_reason": "iterations", "rounds": 3, **fields}
+    return make_run(owner, status="limit_reached", spec=spec, **fields)
+
+
+def test_resumes_failed_runs(client, ann):
+    runs = [make_run(ann, status="failed") for _ in range(2)]
+    over, running = make_run(ann, status="succeeded"), make_run(ann, status="running")
+
+    page = do(client, "resume", *runs, over, running)
+
+    assert "2 runs resumed." in page
+    assert "2 runs not resumed: did not fail or reach a limit" in page
+    statuses = Run.objects.order_by("pk").values_list("status", flat=True)
+    assert list(statuses) == ["queued", "queued", "succeeded", "running"]
+
+
+def test_shows_the_doubled_limits_before_it_resumes(client, ann):
+    run, failed = make_stopped_run(ann), make_run(ann, status="failed")
+
+    page = do(client, "resume", run, failed)
+
+    assert "Resume 2 runs?" in page
+    assert "Rounds: 6" in page
+    assert not Run.objects.filter(status="queued").exists()
+
+
+def test_resumes_with_the_doubled_limits(client, ann):
+    run = make_stopped_run(ann)
+
+    assert "1 run resumed." in do(client, "resume", run, sure="1")
+
+    assert Run.objects.get(pk=run.pk).status == "queued"
+    assert run.resumes.get().limits == {"max_iterations": 6}
+
+
+def test_resumes_no_run_of_an_agent_that_is_no_longer_shared(client, ann):
+    run = make_run(ann, agent=make_agent(make_user("bob")), status="failed")
+
+    assert "1 run not resumed: You cannot use the agent" in do(client, "resume", run)
+    assert Run.objects.get(pk=run.pk).status == "failed"
+
+
+def test_resumes_nothing_of_someone_else(client, ann):
+    run = make_run(make_user("bob"), status="failed")
+
+    do(client, "resume", run)
+
+    assert Run.objects.get(pk=run.pk).status == "failed"
