@@ -385,12 +385,25 @@ def test_a_run_that_reached_a_limit_names_the_limit(client, ann, reason, words):
 
 
 def test_a_run_that_is_over_cannot_be_chosen_to_stop(client, ann):
-    over, live = make_run(ann, status="failed"), make_run(ann)
+    over, live = make_run(ann, status="succeeded"), make_run(ann)
 
     page = text(client)
 
     assert f'aria-label="Select run {live.pk}" data-unfinished>' in page
     assert f'aria-label="Select run {over.pk}">' in page
+
+
+def test_only_failed_runs_and_those_at_a_limit_can_be_selected_to_resume(client, ann):
+    failed, limited = (
+        make_run(ann, status="failed"),
+        make_run(ann, status="limit_reached"),
+    )
+
+    page = text(client)
+
+    for run in (failed, limited):
+        assert f'aria-label="Select run {run.pk}" data-resumable>' in page
+    assert page.count("data-resumable") == 2
 
 
 @pytest.mark.parametrize(
