@@ -318,14 +318,17 @@
     row.setAttribute("aria-current", "true");
     row.scrollIntoView({ block: "nearest" });
     following = false;
-    wanted = stepOf(row);
+    const step = stepOf(row);
+    wanted = step;
     clearTimeout(opening);
-    opening = setTimeout(() => row.click(), 70); // a held key passes many rows
+    // A held key passes many rows; the stream may have replaced this one meanwhile.
+    opening = setTimeout(() => rows().find((one) => stepOf(one) === step)?.click(), 70);
   }
   function move(by) {
     const all = rows(),
       at = all.findIndex((row) => row.matches("[aria-current]"));
-    const now = at < 0 && following ? all.length - 1 : at; // a following page is at the newest
+    // A live page without a selected step is at the newest, also if it was scrolled.
+    const now = at < 0 && isLive() && chosen() === null ? all.length - 1 : at;
     const next = all[now + by];
     if (next) choose(next);
     else if (by > 0) find("#run-later:not([hidden]) a")?.click();
