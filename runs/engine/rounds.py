@@ -47,6 +47,10 @@ from runs.engine.types import (
     ToolCall,
 )
 
+FUNCTION_CALL_REFUSED = (
+    "The reply is a function call, which does not work here. Write the tool's name and "
+    "its input as text, in the form described above."
+)
 FINAL_ANSWER_SECONDS = 60.0
 """Time limit of the one request after the run's own time limit."""
 
@@ -191,6 +195,9 @@ class RunRounds:
         )
 
     def _parse_decision(self, heard: ReadReply) -> Decision:
+        is_call_only = heard.reply.tool_calls and not heard.text.strip()
+        if is_call_only and not self.kind.needs_functions:
+            raise ParseError(FUNCTION_CALL_REFUSED)
         decision = self.kind.parse_reply(heard.text, heard.reply, self.toolbox)
         schema = self.progress.options.output_schema
         if schema is None or not isinstance(decision, AgentFinish):
@@ -302,7 +309,10 @@ def _clean_reply(reply: Reply) -> Reply:
     if text == reply.text and all(_is_clean(call) for call in reply.tool_calls):
         return reply
     calls = tuple(_clean_call(call) for call in reply.tool_calls)
-    return reply.model_copy(update={"text": text, "tool_calls": calls, "native": None})
+    native = clean_json(reply.native)
+    return reply.model_copy(
+        update={"text": text, "tool_calls": calls, "native": native}
+    )
 
 
 def _is_clean(call: ToolCall) -> bool:

@@ -45,7 +45,7 @@ class Message(FrozenModel):
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     native: dict[str, Any] | None = None
-    """The provider's own assembled message, for adapters that must repeat it."""
+    """The provider's own assembled message, whose reasoning adapters send back."""
 
     @classmethod
     def from_text(cls, role: Role, text: str, **more: Any) -> "Message":

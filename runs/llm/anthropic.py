@@ -23,6 +23,7 @@ from runs.llm.wire import (
     StreamCutOff,
     describe_non_json,
     encode_wire_json,
+    get_dicts,
     get_text,
     parse_json_object,
 )
@@ -156,7 +157,7 @@ def _build_blocks(message: Message) -> list[dict[str, Any]]:
         text.append({"type": "text", "text": said})
     if message.role != "assistant":
         return text
-    calls = [
+    calls: list[dict[str, Any]] = [
         {
             "type": "tool_use",
             "id": call.id,
@@ -165,23 +166,34 @@ def _build_blocks(message: Message) -> list[dict[str, Any]]:
         }
         for call in message.tool_calls
     ]
-    return [*_signed_thinking(message), *text, *calls]
+    if not calls:
+        return text
+    return _insert_signed_thinking(message, text, calls)
 
 
-def _signed_thinking(message: Message) -> list[dict[str, Any]]:
-    """Return the signed thinking of a native message; it must precede tool calls."""
-    content = (message.native or {}).get("content")
-    if not message.tool_calls or not isinstance(content, list):
-        return []
-    return [
-        block
-        for block in content
-        if isinstance(block, dict)
-        and (
-            (block.get("type") == "thinking" and block.get("signature"))
-            or block.get("type") == "redacted_thinking"
-        )
-    ]
+def _insert_signed_thinking(
+    message: Message, text: list[dict[str, Any]], calls: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return text and calls with the signed thinking of the native message.
+
+    Thinking is sent back unchanged and in its place: before the calls, and between two
+    of them if the model thought again.
+    """
+    native = get_dicts(message.native or {}, "content")
+    if all(block.get("type") != "text" for block in native):
+        text, calls = [], [*text, *calls]
+    blocks: list[dict[str, Any]] = []
+    for block in native:
+        match block.get("type"):
+            case "redacted_thinking":
+                blocks.append(block)
+            case "thinking" if block.get("signature"):
+                blocks.append(block)
+            case "text" if text:
+                blocks.append(text.pop())
+            case "tool_use" if calls:
+                blocks.append(calls.pop(0))
+    return [*blocks, *text, *calls]
 
 
 def parse_call_arguments(call: ToolCall) -> dict[str, Any]:

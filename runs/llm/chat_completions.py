@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from runs.engine.types import ModelRequest, Reply, ToolCall, Usage
+from runs.engine.types import Message, ModelRequest, Reply, ToolCall, Usage
 from runs.llm.wire import (
     ErrorResponse,
     InvalidJson,
@@ -13,6 +13,7 @@ from runs.llm.wire import (
     StreamCutOff,
     describe_non_json,
     encode_wire_json,
+    get_dicts,
     parse_json_object,
 )
 from tools.net.server_sent_events import ServerSentEvent
@@ -30,6 +31,22 @@ MAX_STOP_WORDS = 4
 
 RESERVED_FIELDS = frozenset(("messages", "model", "stream", "tools"))
 """Fields that an agent's parameters cannot set."""
+
+REASONING_TEXTS = ("reasoning_content", "reasoning")
+"""Fields in use for the text of a model's reasoning."""
+
+REASONING_BLOCKS = ("reasoning_details", "thinking_blocks")
+"""Fields in use for reasoning in pieces, some signed: by OpenRouter and LiteLLM."""
+
+REPEATED_FIELDS = (*REASONING_TEXTS, *REASONING_BLOCKS, "extra_content")
+"""Fields of an assistant message that its server gets back as it sent them.
+
+DeepSeek and Kimi refuse the next request without the reasoning of their calls, and
+so do Gemini without its signatures (`extra_content`) and Claude behind a gateway.
+"""
+
+REPEATED_CALL_FIELDS = ("extra_content", "provider_specific_fields")
+"""The same for one call: where Gemini and LiteLLM put the signature."""
 
 
 def get_argument_schema(tool: ToolSpec) -> dict[str, Any]:
@@ -54,6 +71,38 @@ def encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
             for tool in tools
         ]
     )
+
+
+def encode_chat_message(
+    message: Message, unwanted: frozenset[str] = frozenset()
+) -> bytes:
+    """Return a message with the reasoning and signatures its server sent with it.
+
+    `unwanted` are fields that the server does not accept.
+    """
+    native = message.native or {}
+    more = {
+        name: native[name]
+        for name in REPEATED_FIELDS
+        if native.get(name) and name not in unwanted
+    }
+    calls = [
+        {
+            name: call[name]
+            for name in REPEATED_CALL_FIELDS
+            if call.get(name) and name not in unwanted
+        }
+        for call in get_dicts(native, "tool_calls")
+        if isinstance(call.get("function"), dict)  # in the order of the message's calls
+    ]
+    if message.tool_calls and any(calls):
+        shape = parse_json_object(message.canonical)
+        for call, extra in zip(shape["tool_calls"], calls, strict=False):
+            call.update(extra)
+        return encode_wire_json({**shape, **more})
+    if more:
+        return b"".join((message.canonical[:-1], b",", encode_wire_json(more)[1:]))
+    return message.canonical
 
 
 def build_chat_body(
@@ -139,7 +188,9 @@ class ChatStream:
     def __init__(self, on_text: OnText) -> None:
         self._on_text = on_text
         self._text: list[str] = []
-        self._reasoning: list[str] = []
+        self._reasoning: dict[str, list[str]] = {}
+        self._thinking: list[str] = []
+        """Reasoning among the content, as Mistral streams it."""
         self._calls: list[dict[str, Any]] = []
         self._by_index: dict[int, dict[str, Any]] = {}
         self._message: dict[str, Any] = {"role": "assistant"}
@@ -175,9 +226,14 @@ class ChatStream:
         if text:
             self._text.append(text)
             self._on_text(text)
-        reasoning = extract_reasoning(delta)
-        if reasoning:
-            self._reasoning.append(reasoning)
+        for key in REASONING_TEXTS:
+            if piece := _as_text(delta.get(key)):
+                self._reasoning.setdefault(key, []).append(piece)
+        for key in REASONING_BLOCKS:
+            if blocks := get_dicts(delta, key):
+                merge_reasoning_blocks(self._message.setdefault(key, []), blocks)
+        if not isinstance(delta.get("content"), str):
+            self._thinking.append(_content_thinking(delta))
         for fragment in _fragments(delta):
             self._add_fragment(fragment)
         for key, value in delta.items():
@@ -240,14 +296,13 @@ class ChatStream:
             function = call["function"]
             call["function"] = {**function, "arguments": "".join(function["arguments"])}
         message["content"] = "".join(self._text) or None
-        if self._reasoning:
-            message["reasoning_content"] = "".join(self._reasoning)
+        message |= {key: "".join(pieces) for key, pieces in self._reasoning.items()}
         if self._calls:
             message["tool_calls"] = [{"type": "function", **one} for one in self._calls]
         return Reply(
             text=message["content"] or "",
             tool_calls=assign_unique_call_ids(extract_tool_calls(message)),
-            reasoning=message.get("reasoning_content", ""),
+            reasoning=extract_reasoning(message) or "".join(self._thinking),
             finish_reason=self._finish,
             usage=self._usage,
             model=self._model,
@@ -262,10 +317,35 @@ KNOWN_KEYS = frozenset(
         "refusal",
         "tool_calls",
         "function_call",
-        "reasoning",
-        "reasoning_content",
+        *REASONING_TEXTS,
+        *REASONING_BLOCKS,
     )
 )
+
+BLOCK_TEXTS = ("text", "thinking", "summary")
+"""Fields of a block of reasoning that arrive in pieces."""
+
+
+def merge_reasoning_blocks(
+    blocks: list[dict[str, Any]], pieces: list[dict[str, Any]]
+) -> None:
+    """Add streamed pieces to `blocks`; a signature ends the block it arrives in."""
+    for piece in pieces:
+        last = blocks[-1] if blocks else {}
+        continues = (
+            not last.get("signature")
+            and (last.get("type"), last.get("index"))
+            == (piece.get("type"), piece.get("index"))
+            and any(isinstance(last.get(name), str) for name in BLOCK_TEXTS)
+        )
+        if not continues:
+            blocks.append(dict(piece))
+            continue
+        for name, value in piece.items():
+            if name in BLOCK_TEXTS and isinstance(last.get(name), str):
+                last[name] += _as_text(value)
+            elif value is not None:
+                last[name] = value
 
 
 def merge_delta_field(old: Any, new: Any) -> Any:
@@ -294,16 +374,22 @@ def extract_content_text(content: Any) -> str:
 
 def extract_reasoning(message: dict[str, Any]) -> str:
     """Return the reasoning that a message carries apart from its answer."""
-    for key in ("reasoning_content", "reasoning"):
+    for key in REASONING_TEXTS:
         if isinstance(message.get(key), str) and message[key]:
             return str(message[key])
-    content = message.get("content")
-    if not isinstance(content, list):
-        return ""
+    for key in REASONING_BLOCKS:
+        if blocks := get_dicts(message, key):
+            return "".join(
+                _as_text(block.get(name)) for block in blocks for name in BLOCK_TEXTS
+            )
+    return _content_thinking(message)
+
+
+def _content_thinking(message: dict[str, Any]) -> str:
     return "".join(
         extract_content_text(part.get("thinking"))
-        for part in content
-        if isinstance(part, dict) and part.get("type") == "thinking"
+        for part in get_dicts(message, "content")
+        if part.get("type") == "thinking"
     )
 
 

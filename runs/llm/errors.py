@@ -9,6 +9,7 @@ from runs.engine.errors import EngineError
 
 FailureCode = Literal[
     "auth",
+    "forbidden",
     "not_found",
     "bad_request",
     "context_too_long",

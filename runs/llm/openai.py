@@ -1,11 +1,14 @@
 """Kind `openai`: any server that speaks OpenAI's Chat Completions."""
 
-from collections.abc import Callable
+from functools import partial
 
-from runs.engine.types import Message, ModelRequest, Reply
+from runs.engine.types import ModelRequest, Reply
 from runs.llm.base import Endpoint, ModelCard
 from runs.llm.chat_completions import (
+    REPEATED_CALL_FIELDS,
+    REPEATED_FIELDS,
     build_chat_body,
+    encode_chat_message,
     encode_tools,
     parse_chat_reply,
     parse_chat_stream,
@@ -20,27 +23,17 @@ from tools.net.netguard import NetPolicy
 from tools.net.server_sent_events import parse_server_sent_events
 from tools.spec import ToolSpec
 
-
-def encode_canonical(message: Message) -> bytes:
-    """Return the bytes that were already made for the digest."""
-    return message.canonical
+MESSAGE_FIELDS = frozenset((*REPEATED_FIELDS, *REPEATED_CALL_FIELDS))
 
 
 class OpenAI:
-    """A Chat Completions server; `write` encodes messages in the server's dialect."""
-
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        policy: NetPolicy,
-        *,
-        write: Callable[[Message], bytes] = encode_canonical,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, policy: NetPolicy) -> None:
         key = endpoint.key.strip()
         headers = {"authorization": f"Bearer {key}"} if key else {}
         self._server = ModelServer(endpoint, policy, headers=headers)
-        self._encode_message = write
-        self._fields = OptionalFields("stream_options", "stop", "response_format")
+        self._fields = OptionalFields(
+            "stream_options", "stop", "response_format", *sorted(MESSAGE_FIELDS)
+        )
         self._tools: tuple[ToolSpec, ...] = ()
         self._tool_bytes = b"[]"
 
@@ -59,8 +52,10 @@ class OpenAI:
                 request,
                 stream=shown.on_text is not None,
                 tools=self._encode_tools(request.tools),
-                messages=map(self._encode_message, request.messages),
-                unwanted=unwanted,
+                messages=map(
+                    partial(encode_chat_message, unwanted=unwanted), request.messages
+                ),
+                unwanted=unwanted - MESSAGE_FIELDS,
             )
             model = request.settings.model
             with self._server.exchange_reply(

@@ -8,7 +8,7 @@ from typing import Any
 
 from runs.llm.base import Endpoint
 from runs.llm.errors import FailureCode, ModelCallError
-from runs.llm.wire import InvalidJson, parse_json_object
+from runs.llm.wire import InvalidJson, encode_wire_json, parse_json_object
 
 MAX_EXPLANATION_LENGTH = 300
 """Characters of the server's own explanation that are quoted."""
@@ -39,7 +39,8 @@ OVERLOADED = frozenset(("overloaded_error", "server_error", "api_error", "overlo
 RATE_LIMITED = frozenset(
     ("rate_limit_error", "rate_limit_exceeded", "resource_exhausted")
 )
-DENIED = frozenset(("authentication_error", "permission_error", "invalid_api_key"))
+WRONG_KEYS = frozenset(("authentication_error", "invalid_api_key"))
+DENIED = frozenset(("permission_error", "permission_denied"))
 
 
 def parse_refusal(
@@ -82,8 +83,10 @@ def parse_stream_refusal(
             status = 503
         elif kinds & RATE_LIMITED:
             status = 429
-        elif kinds & DENIED:
+        elif kinds & WRONG_KEYS:
             status = 401
+        elif kinds & DENIED:
+            status = 403
     return Refusal(endpoint, status, error, word, model, address).build_error()
 
 
@@ -123,13 +126,20 @@ class Refusal:
                 f"{self.server} refused the request because of its content. Change the"
                 " question or the prompt.",
             )
-        if self.status in (401, 403) or (
-            self.status == 400 and WRONG_KEY.search(self.text)
+        if self.status == 401 or (
+            self.status in (400, 403) and WRONG_KEY.search(self.text)
         ):
             return self._build_model_error(
                 "auth",
                 f"{self.server} did not accept the key."
                 f" Check the key of provider {self.endpoint.slug!r}.",
+            )
+        if self.status == 403:
+            return self._build_model_error(
+                "forbidden",
+                f"{self.server} denied access (status 403). The key of provider"
+                f" {self.endpoint.slug!r} may not be allowed to use model"
+                f" {self.model!r}, or the server refuses this region or address.",
             )
         if self.status in (402, 429) and (
             self.status == 402 or NO_CREDIT.search(self.text)
@@ -203,8 +213,11 @@ def extract_error(answer: dict[str, Any]) -> dict[str, Any] | None:
     if isinstance(error, str) and error:
         return {"message": error}
     for key in ("message", "detail"):
-        if isinstance(answer.get(key), str):
-            return {**answer, "message": answer[key]}
+        value = answer.get(key)
+        if isinstance(value, list | dict):  # FastAPI lists what is wrong with a request
+            value = encode_wire_json(value).decode()
+        if isinstance(value, str):
+            return {**answer, "message": value}
     return None
 
 

@@ -7,7 +7,6 @@ from runs.llm.anthropic import Anthropic
 from runs.llm.base import LLM, Endpoint
 from runs.llm.demo.client import Demo
 from runs.llm.errors import ModelCallError
-from runs.llm.gemini import open_gemini
 from runs.llm.ollama import Ollama
 from runs.llm.openai import OpenAI
 from runs.llm.responses import Responses
@@ -48,7 +47,7 @@ PROVIDER_KINDS: dict[str, ProviderKind] = {
     ),
     "gemini": ProviderKind(
         title="Google Gemini",
-        open=open_gemini,
+        open=OpenAI,
         base_url="https://generativelanguage.googleapis.com/v1beta/openai",
         env_key="GEMINI_API_KEY",
         needs_key=True,

@@ -31,6 +31,7 @@ from tools.net.netguard import NetPolicy
 from tools.net.server_sent_events import parse_server_sent_events
 
 FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
+REASONING_FIELDS = ("type", "id", "summary", "encrypted_content")
 END_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -114,24 +115,38 @@ def _build_items(message: Message) -> list[dict[str, Any]]:
         call_id = message.tool_call_id or ""
         output = {"type": "function_call_output", "call_id": call_id}
         return [{**output, "output": message.text}]
-    items = _reasoning_items(message)
+    text: list[dict[str, Any]] = []
     if message.text or not message.tool_calls:
-        items.append({"role": message.role, "content": message.text})
-    for call in message.tool_calls:
-        named = {"type": "function_call", "call_id": call.id, "name": call.name}
-        items.append({**named, "arguments": call.arguments or "{}"})
-    return items
-
-
-def _reasoning_items(message: Message) -> list[dict[str, Any]]:
-    """Return the encrypted reasoning, which must precede a reasoning model's calls."""
-    if not message.tool_calls:
-        return []
-    return [
-        {name: one.get(name) for name in ("type", "id", "summary", "encrypted_content")}
-        for one in get_dicts(message.native or {}, "output")
-        if one.get("type") == "reasoning" and one.get("encrypted_content")
+        text.append({"role": message.role, "content": message.text})
+    calls: list[dict[str, Any]] = [
+        {
+            "type": "function_call",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.arguments or "{}",
+        }
+        for call in message.tool_calls
     ]
+    return _insert_reasoning(message, text, calls) if calls else text
+
+
+def _insert_reasoning(
+    message: Message, text: list[dict[str, Any]], calls: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return text and calls with the encrypted reasoning before what it led to."""
+    native = get_dicts(message.native or {}, "output")
+    if all(item.get("type") != "message" for item in native):
+        text, calls = [], [*text, *calls]
+    items: list[dict[str, Any]] = []
+    for item in native:
+        match item.get("type"):
+            case "reasoning" if item.get("encrypted_content"):
+                items.append({name: item.get(name) for name in REASONING_FIELDS})
+            case "message" if text:
+                items.append(text.pop())
+            case "function_call" if calls:
+                items.append(calls.pop(0))
+    return [*items, *text, *calls]
 
 
 def _read_reply(answer: ServerResponse, shown: TextForwarder) -> Reply:

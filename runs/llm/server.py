@@ -139,7 +139,10 @@ class ModelServer:
         )
 
     def build_bad_reply_error(self, what: str) -> ModelCallError:
-        """Return the error for `what` in place of a reply."""
+        """Return the error for `what` in place of a reply.
+
+        It is worth a retry: gateways send error pages with status 200.
+        """
         return self._build_wrong_answer(what, "a model's reply")
 
     def build_bad_list_error(self, what: str) -> ModelCallError:
@@ -147,10 +150,11 @@ class ModelServer:
         return self._build_wrong_answer(what, "its list of models")
 
     def _build_wrong_answer(self, what: str, wanted: str) -> ModelCallError:
-        return ModelCallError(
+        return self._build_retryable_error(
             "bad_reply",
             f"The server at {self.endpoint.base_url} sent {what} instead of {wanted}."
-            f" Check the base URL of provider {self.endpoint.slug!r}.",
+            f" Check the base URL of provider {self.endpoint.slug!r}, or resume the run"
+            " when the server works again.",
         )
 
     def _url(self, path: str) -> httpx.URL:

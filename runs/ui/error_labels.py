@@ -9,6 +9,7 @@ ERROR_LABELS = {
     "content_filter": gettext_lazy("Blocked by a content filter"),
     "context_too_long": gettext_lazy("Request too long for the model"),
     "crashed_repeatedly": gettext_lazy("Worker crashed repeatedly"),
+    "forbidden": gettext_lazy("Access denied by the model server"),
     "inputs": gettext_lazy("Invalid inputs"),
     "internal": gettext_lazy("Internal error"),
     "limits": gettext_lazy("Invalid limits"),

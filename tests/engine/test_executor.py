@@ -136,12 +136,12 @@ def test_a_reply_that_cannot_be_stored_is_sanitized():
     assert driven.effects[1].steps[0].action.log == "a\ufffd"
 
 
-def test_a_reply_with_unclean_calls_loses_its_native_form():
+def test_the_native_form_of_an_unclean_reply_is_sanitized_too():
     reply = make_reply("a\x00", ("echo", {"a": "b"}), native={"content": "a\x00"})
 
     driven = drive(make_spec("tool-calling"), [reply, "ok"])
 
-    assert driven.effects[-1].request.messages[2].native is None
+    assert driven.effects[-1].request.messages[2].native == {"content": "a\ufffd"}
 
 
 def test_usage_counts_against_the_token_budget():
@@ -293,13 +293,33 @@ def test_calls_are_repeated_in_a_form_that_servers_accept():
     ]
 
 
-def test_the_providers_own_message_is_repeated_where_nothing_was_changed():
-    native = {"content": "hi", "extra": 1}
-    reply = make_reply("hi", ("echo", {"a": "1"}), native=native)
+@pytest.mark.parametrize("text", ["hi", "<think>so</think>hi"])
+@pytest.mark.parametrize("name", ["echo", "e c h o"])
+def test_the_providers_own_message_goes_back_with_the_calls(text, name):
+    native = {"content": text, "reasoning_content": "so"}
+    reply = make_reply(text, (name, {"a": "1"}), native=native)
 
     request = drive(make_spec("tool-calling"), [reply, "ok"]).effects[-1].request
 
     assert request.messages[2].native == native
+
+
+def test_the_providers_own_message_goes_back_with_a_text_that_was_refused():
+    native = {"content": "no JSON", "reasoning_content": "so"}
+    reply = make_reply("no JSON", native=native)
+    spec = make_spec("tool-calling", output_schema={"type": "object"})
+
+    request = drive(spec, [reply, "{}"]).effects[-1].request
+
+    assert [message.native for message in request.messages[-2:]] == [native, None]
+
+
+def test_a_text_kind_says_that_function_calls_do_not_work():
+    reply = make_reply("", ("echo", {"a": "1"}))
+
+    driven = drive(make_spec("react"), [reply, END])
+
+    assert "The reply is a function call" in driven.effects[1].steps[0].observation
 
 
 def test_a_text_that_is_sent_back_is_repeated_before_its_error():

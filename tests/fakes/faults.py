@@ -202,6 +202,7 @@ FAULTS: dict[str, Fault] = {
         "This model's maximum context length is 8192 tokens.",
         code="context_length_exceeded",
     ),
+    "400-reasoning": status(400, "property 'reasoning_content' is unsupported"),
     "filtered": status(400, "It was filtered.", code="content_filter"),
     "wrong-path": body(PAGE, "text/html"),
     "404-page": status(404, "Not Found"),

@@ -21,6 +21,8 @@ class Script:
     content: str = ""
     tool_calls: list[dict[str, Any]] = field(default_factory=list)
     reasoning: str = ""
+    extra: dict[str, Any] = field(default_factory=dict)
+    """More fields of a Chat Completions message."""
     finish_reason: str = ""
     fault: str = ""
     seconds: float = 0.0
@@ -83,6 +85,7 @@ def chat(body: dict[str, Any], reply: Script) -> Rendered:
     message: dict[str, Any] = {"role": "assistant", "content": reply.content or None}
     if reply.reasoning:
         message["reasoning_content"] = reply.reasoning
+    message |= reply.extra
     if reply.tool_calls:
         message["tool_calls"] = [_chat_call(one) for one in reply.tool_calls]
     base = {"id": "chatcmpl-1", "model": body.get("model", ""), "created": 1}
@@ -102,9 +105,12 @@ def chat(body: dict[str, Any], reply: Script) -> Rendered:
     return Rendered(json.dumps(whole).encode(), [*pieces, b"data: [DONE]\n\n"])
 
 
+CALL_FIELDS = ("id", "name", "arguments")
+
+
 def _chat_call(call: dict[str, Any]) -> dict[str, Any]:
     function = {"name": call["name"], "arguments": call["arguments"]}
-    extra = {name: call[name] for name in call if name == "extra_content"}
+    extra = {name: call[name] for name in call if name not in CALL_FIELDS}
     return {"id": call["id"], "type": "function", "function": function, **extra}
 
 
@@ -112,6 +118,9 @@ def _chat_deltas(reply: Script) -> Iterator[dict[str, Any]]:
     yield {"role": "assistant", "content": ""}
     for word in reply.reasoning.split():
         yield {"reasoning_content": word + " "}
+    for name, value in reply.extra.items():
+        for piece in _extra_pieces(value):
+            yield {name: piece}
     for word in reply.words:
         yield {"content": word}
     for index, call in enumerate(reply.tool_calls):
@@ -122,6 +131,24 @@ def _chat_deltas(reply: Script) -> Iterator[dict[str, Any]]:
         for start in range(0, len(arguments), 7):
             piece = {"arguments": arguments[start : start + 7]}
             yield {"tool_calls": [{"index": index, "function": piece}]}
+
+
+def _extra_pieces(value: Any) -> Iterator[Any]:
+    """Return a text letter by letter, and the texts of blocks, too."""
+    if isinstance(value, str):
+        yield from value
+    elif isinstance(value, list):
+        for block in value:
+            head = {name: block[name] for name in ("type", "index") if name in block}
+            texts = {"text", "thinking", "summary"} & set(block)
+            for name in texts:
+                for letter in block[name]:
+                    yield [{**head, name: letter}]
+            rest = {name: block[name] for name in block if name not in texts}
+            if not texts or rest != head:
+                yield [rest]
+    else:
+        yield value
 
 
 def messages(body: dict[str, Any], reply: Script) -> Rendered:

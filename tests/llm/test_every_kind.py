@@ -169,6 +169,7 @@ def test_a_response_without_a_list_of_models_is_explained(kind):
 
 FAULTS = {
     "401": ("auth", False),
+    "403": ("forbidden", False),
     "404": ("not_found", False),
     "429-seconds": ("rate_limit", True),
     "500": ("overloaded", True),
@@ -178,16 +179,16 @@ FAULTS = {
     "hang": ("timeout", True),
     "cut": ("transport", True),
     "ended": ("transport", True),
-    "html": ("bad_reply", False),
-    "empty": ("bad_reply", False),
-    "no-json": ("bad_reply", False),
-    "no-object": ("bad_reply", False),
-    "deep": ("bad_reply", False),
-    "long-number": ("bad_reply", False),
+    "html": ("bad_reply", True),
+    "empty": ("bad_reply", True),
+    "no-json": ("bad_reply", True),
+    "no-object": ("bad_reply", True),
+    "deep": ("bad_reply", True),
+    "long-number": ("bad_reply", True),
     "50mb": ("bad_reply", False),
     "bomb": ("bad_reply", False),
-    "stream-no-json": ("bad_reply", False),
-    "stream-empty": ("bad_reply", False),
+    "stream-no-json": ("bad_reply", True),
+    "stream-empty": ("bad_reply", True),
     "error-in-200": ("overloaded", True),
 }
 

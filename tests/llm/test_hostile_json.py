@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from runs.engine.types import Message, ModelRequest, Reply, ToolCall
-from runs.llm import anthropic, gemini, ollama, responses
+from runs.llm import anthropic, ollama, responses
 from runs.llm import chat_completions as chat
 from runs.llm.base import Endpoint
 from runs.llm.model_list import parse_model_list
@@ -168,7 +168,7 @@ def test_reading_ends_in_a_reply_or_a_known_error(form, value, is_shaped):
         native=reply.native,
     )
     request = ModelRequest(messages=(again,))
-    gemini.encode_with_signatures(again)
+    chat.encode_chat_message(again)
     anthropic.build_messages_body(request, stream=True)
     responses.build_responses_body(request, stream=True)
     ollama.build_ollama_body(request, stream=True)

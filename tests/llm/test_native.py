@@ -1,8 +1,11 @@
 """What a provider must see again from its own earlier replies."""
 
+import json
+
 import pytest
 
-from runs.engine.types import Message, Reply
+from runs.engine.types import Message, Reply, ToolCall
+from runs.llm.anthropic import build_alternating_messages
 from tests.fakes.model_server import model_server
 from tests.llm.make import ADD, make_llm, make_request, soon
 
@@ -23,10 +26,10 @@ def continued(kind: str, first: object, *, stream: bool) -> str:
 
 def said(reply: Reply) -> tuple[Message, Message]:
     """Return the reply and its result as messages, the way the engine does."""
-    call = reply.tool_calls[0]
+    calls = reply.tool_calls[:1]
     return (
-        Message(role="assistant", tool_calls=(call,), native=reply.native),
-        Message.from_text("tool", "3", tool_call_id=call.id),
+        Message(role="assistant", tool_calls=calls, native=reply.native),
+        Message.from_text("tool", "3", tool_call_id=calls[0].id),
     )
 
 
@@ -45,15 +48,92 @@ def test_reasoning_goes_back_with_its_calls(kind, piece, stream):
     assert piece in continued(kind, first, stream=stream)
 
 
+SIGNED = {"extra_content": {"google": {"thought_signature": "sig-2"}}}
+TEXT_BLOCK = {"type": "reasoning.text", "index": 0, "text": "so", "signature": "sig-3"}
+SEALED_BLOCK = {"type": "reasoning.encrypted", "index": 1, "data": "sealed-3"}
+THINKING = {"type": "thinking", "thinking": "so so", "signature": "sig-4"}
+
+
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
-def test_gemini_gets_its_signatures_back(stream):
-    call = {**CALL, "extra_content": {"google": {"thought_signature": "sig-2"}}}
-    body = continued("gemini", {"tool_calls": [call]}, stream=stream)
+@pytest.mark.parametrize("kind", ["openai", "gemini"])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        pytest.param({"reasoning_content": "One and two."}, id="deepseek"),
+        pytest.param({"reasoning": "One and two."}, id="vllm"),
+        pytest.param(
+            {"reasoning": "so", "reasoning_details": [TEXT_BLOCK, SEALED_BLOCK]},
+            id="openrouter",
+        ),
+        pytest.param(
+            {"reasoning_content": "so so", "thinking_blocks": [THINKING]}, id="litellm"
+        ),
+        pytest.param(SIGNED, id="gemini"),
+    ],
+)
+def test_a_chat_server_gets_its_own_fields_back_with_the_calls(kind, extra, stream):
+    body = json.loads(
+        continued(kind, {"extra": extra, "tool_calls": [CALL]}, stream=stream)
+    )
 
-    assert '"extra_content":{"google":{"thought_signature":"sig-2"}}' in body
+    sent = body["messages"][1]
+    assert {name: sent.get(name) for name in extra} == extra
+    assert [call["id"] for call in sent["tool_calls"]] == ["c1"]
 
 
-def test_openai_does_not_get_unknown_fields_back():
-    call = {**CALL, "extra_content": {"google": {"thought_signature": "sig-2"}}}
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("kind", ["openai", "gemini"])
+@pytest.mark.parametrize(
+    "extra",
+    [SIGNED, {"provider_specific_fields": {"thought_signature": "sig-2"}}],
+    ids=["gemini", "litellm"],
+)
+def test_a_call_goes_back_with_its_signature(kind, extra, stream):
+    two = [{**CALL, **extra}, {**CALL, "id": "c2"}]
+    body = json.loads(continued(kind, {"tool_calls": two}, stream=stream))
 
-    assert "sig-2" not in continued("openai", {"tool_calls": [call]}, stream=True)
+    first = body["messages"][1]["tool_calls"][0]
+    assert {name: first.get(name) for name in extra} == extra
+
+
+def test_other_unknown_fields_do_not_go_back():
+    first = {"extra": {"annotations": "web-1"}, "tool_calls": [CALL]}
+
+    assert "web-1" not in continued("openai", first, stream=True)
+
+
+def test_a_server_that_refuses_the_reasoning_of_another_gets_none():
+    def reply(request):
+        if '"reasoning_content":' in request.raw.decode():
+            return {"fault": "400-reasoning"}
+        return "Done."
+
+    native = {"reasoning_content": "One and two."}
+    call = ToolCall(id="c1", name="add", arguments="{}")
+    message = Message(role="assistant", tool_calls=(call,), native=native)
+    with model_server(script=reply) as server:
+        llm = make_llm(server.root)
+        answer = llm.complete(make_request("1+2?", message), deadline=soon())
+        llm.close()
+
+    assert answer.text == "Done."
+
+
+def test_anthropic_gets_thinking_between_two_calls_in_its_place():
+    def thought(number: int) -> dict[str, str]:
+        return {"type": "thinking", "thinking": "…", "signature": f"sig-{number}"}
+
+    calls = tuple(ToolCall(id=f"c{n}", name="add", arguments="{}") for n in (1, 2))
+    used = [{"type": "tool_use", "id": call.id, "name": "add"} for call in calls]
+    text = {"type": "text", "text": "Adding."}
+    content = [thought(1), text, used[0], thought(2), used[1]]
+    message = Message.from_text(
+        "assistant", "Adding.", tool_calls=calls, native={"content": content}
+    )
+
+    sent = build_alternating_messages((message,))[0]["content"]
+
+    assert [block.get("signature") or block.get("id") for block in sent] == [
+        *("sig-1", None, "c1"),
+        *("sig-2", "c2"),
+    ]

@@ -7,8 +7,8 @@ import pytest
 
 from runs.engine.types import Message, ToolCall, Usage
 from runs.llm import anthropic, ollama, responses
+from runs.llm.chat_completions import encode_chat_message
 from runs.llm.errors import ModelCallError
-from runs.llm.gemini import encode_with_signatures
 from runs.llm.wire import ErrorResponse, NotAReply, StreamCutOff
 from tests.fakes.model_server import model_server
 from tests.llm.make import make_llm, make_request, soon
@@ -296,4 +296,4 @@ def test_gemini_messages_without_signatures_stay_as_they_are():
     native = {"tool_calls": [{"id": "c1", "extra_content": 7}, 3]}
     message = Message(role="assistant", tool_calls=(call,), native=native)
 
-    assert encode_with_signatures(message) is message.canonical
+    assert encode_chat_message(message) is message.canonical

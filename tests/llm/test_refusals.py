@@ -66,6 +66,17 @@ BODIES = {
     "plain": (404, b"404 page not found", "not_found"),
     "method": (405, b"", "not_found"),
     "no credit": (402, b"", "rate_limit"),
+    "anthropic permission": (
+        403,
+        b'{"type":"error","error":{"type":"permission_error","message":"No access"}}',
+        "forbidden",
+    ),
+    "gateway": (403, b"<html>Forbidden</html>", "forbidden"),
+    "wrong key as 403": (
+        403,
+        b'{"error":{"code":"invalid_api_key","message":"Wrong."}}',
+        "auth",
+    ),
     "message only": (422, b'{"message":"nope"}', "bad_request"),
     "not implemented": (501, b"", "bad_request"),
     "teapot": (418, b"[[[", "bad_request"),
@@ -92,12 +103,19 @@ def test_the_parameter_is_named():
     assert "Unsupported value. (parameter 'top_p')" in str(meaning(400, body))
 
 
+def test_a_list_of_what_is_wrong_is_quoted():
+    body = b'{"detail":[{"loc":["body","top_k"],"msg":"Extra inputs"}]}'
+
+    assert '"top_k"],"msg":"Extra inputs"' in str(meaning(422, body))
+
+
 STREAMED = {
     "by number": ({"code": 429, "message": "slow down"}, "rate_limit", True),
     "by digits": ({"code": "503"}, "overloaded", True),
     "by type": ({"type": "overloaded_error"}, "overloaded", True),
     "by limit": ({"type": "rate_limit_exceeded"}, "rate_limit", True),
     "by key": ({"code": "invalid_api_key"}, "auth", False),
+    "by permission": ({"type": "permission_error"}, "forbidden", False),
     "by nothing": ({}, "overloaded", True),
     "by odd things": ({"code": True, "status": [], "type": 7}, "overloaded", True),
     "by a huge number": ({"code": "9" * 5000, "type": "x"}, "bad_request", False),

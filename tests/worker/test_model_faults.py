@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from django.utils import timezone
 
+from runs.llm.retry import MAX_ATTEMPTS
 from runs.models import Run
 from runs.services.health.invariants import check_invariants
 from runs.worker.sweep import sweep
@@ -37,6 +38,20 @@ RETRIED = {
     "ended": "transport",
     "error-in-200": "overloaded",
     "stream-error": "overloaded",
+    "wrong-path": "bad_reply",
+    "html": "bad_reply",
+    "html-as-json": "bad_reply",
+    "empty": "bad_reply",
+    "no-json": "bad_reply",
+    "no-object": "bad_reply",
+    "no-choices": "bad_reply",
+    "long-number": "bad_reply",
+    "deep": "bad_reply",
+    "deep-enough": "bad_reply",
+    "deep-error": "bad_reply",
+    "stream-no-json": "bad_reply",
+    "stream-empty": "bad_reply",
+    "stream-comments": "bad_reply",
 }
 """Faults that a second attempt gets over, with the code of the first one's failure."""
 
@@ -45,8 +60,9 @@ PARKED = {"429-seconds": 7, "429-date": 27}
 
 FAILED = {
     "400": ("bad_request", "Correct the model or the parameters of the agent"),
+    "400-reasoning": ("bad_request", "Correct the model or the parameters"),
     "401": ("auth", "Check the key of provider"),
-    "403": ("auth", "Check the key of provider"),
+    "403": ("forbidden", "may not be allowed to use model"),
     "404": ("not_found", "Select another model"),
     "404-page": ("not_found", "Check the base URL of provider"),
     "413": ("context_too_long", "Shorten the question"),
@@ -54,22 +70,8 @@ FAILED = {
     "no-credit": ("rate_limit", "Add credit there"),
     "too-long": ("context_too_long", "Shorten the question"),
     "filtered": ("content_filter", "Change the question or the prompt"),
-    "wrong-path": ("bad_reply", "Check the base URL of provider"),
-    "html": ("bad_reply", "Check the base URL of provider"),
-    "html-as-json": ("bad_reply", "Check the base URL of provider"),
-    "empty": ("bad_reply", "Check the base URL of provider"),
-    "no-json": ("bad_reply", "Check the base URL of provider"),
-    "no-object": ("bad_reply", "Check the base URL of provider"),
-    "no-choices": ("bad_reply", "Check the base URL of provider"),
     "50mb": ("bad_reply", "Check the base URL of provider"),
     "bomb": ("bad_reply", "Check the base URL of provider"),
-    "long-number": ("bad_reply", "Check the base URL of provider"),
-    "deep": ("bad_reply", "Check the base URL of provider"),
-    "deep-enough": ("bad_reply", "Check the base URL of provider"),
-    "deep-error": ("bad_reply", "Check the base URL of provider"),
-    "stream-no-json": ("bad_reply", "Check the base URL of provider"),
-    "stream-empty": ("bad_reply", "Check the base URL of provider"),
-    "stream-comments": ("bad_reply", "Check the base URL of provider"),
     "script-over": ("bad_request", "Correct the model or the parameters"),
 }
 """Faults that no second attempt gets over, with what a person is told to do."""
@@ -132,6 +134,15 @@ def test_a_second_attempt_gets_over_it(fault, quick):
     attempt = run.attempts.get()
     assert (attempt.code, attempt.number, attempt.attempt) == (RETRIED[fault], 0, 1)
     assert attempt.retry_in is not None
+
+
+@pytest.mark.parametrize("fault", ["html", "empty", "no-json", "stream-no-json"])
+def test_a_run_gives_up_on_a_server_that_never_sends_a_reply(fault, quick):
+    run = run_with(fault, *[{"fault": fault}] * (MAX_ATTEMPTS - 1))
+
+    assert (run.status, run.error_code) == ("failed", "bad_reply")
+    assert "instead of a model's reply. Check the base URL" in run.error_message
+    assert run.attempts.count() == MAX_ATTEMPTS
 
 
 @pytest.mark.parametrize("fault", PARKED)

@@ -3,7 +3,6 @@
 import json
 import re
 from functools import lru_cache
-from typing import Any
 
 from pydantic_core import from_json
 
@@ -72,7 +71,9 @@ def render_tool_call_messages(shown: ScratchpadRound) -> tuple[Message, ...]:
     """Repeat a reply and give each of its calls its result."""
     if not shown.reply.tool_calls:
         said = (
-            (Message.from_text("assistant", shown.text),) if shown.text.strip() else ()
+            (Message.from_text("assistant", shown.text, native=shown.reply.native),)
+            if shown.text.strip()
+            else ()
         )
         told = (Message.from_text("user", step.observation) for step in shown.steps)
         return (*said, *told)
@@ -89,11 +90,10 @@ def render_tool_call_messages(shown: ScratchpadRound) -> tuple[Message, ...]:
 def _build_assistant_message(shown: ScratchpadRound) -> Message:
     pairs = zip(shown.reply.tool_calls, shown.steps, strict=True)
     calls = tuple(_normalize_call(call, step.step.action) for call, step in pairs)
-    same = calls == shown.reply.tool_calls and shown.text == shown.reply.text
-    more: dict[str, Any] = {"native": shown.reply.native} if same else {}
+    native = shown.reply.native
     if not shown.text:
-        return Message(role="assistant", tool_calls=calls, **more)
-    return Message.from_text("assistant", shown.text, tool_calls=calls, **more)
+        return Message(role="assistant", tool_calls=calls, native=native)
+    return Message.from_text("assistant", shown.text, tool_calls=calls, native=native)
 
 
 def _normalize_call(call: ToolCall, action: AgentAction) -> ToolCall:

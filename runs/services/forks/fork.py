@@ -289,7 +289,11 @@ def _copy_call(fork: Run, call: ModelCall, specs: _SpecsByCall) -> ModelCall:
 
 
 def _edit_reply(call: ModelCall, edits: ForkEdits) -> None:
-    """Replace the model's reply by a person's text; its native message is dropped."""
+    """Replace the model's reply by a person's text.
+
+    With calls it keeps the native message: providers refuse calls without the reasoning
+    or signatures that came with them, and adapters send nothing else of it back.
+    """
     old = Reply.model_validate(call.reply)
     reply = Reply(
         text=clean_text(edits.reply_text or ""),
@@ -297,6 +301,7 @@ def _edit_reply(call: ModelCall, edits: ForkEdits) -> None:
         finish_reason="tool_calls" if edits.reply_calls else "stop",
         usage=old.usage,
         model=old.model,
+        native=old.native if edits.reply_calls else None,
     )
     call.reply = reply.model_dump(mode="json", exclude_defaults=True)
     call.is_edited = True

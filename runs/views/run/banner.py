@@ -14,12 +14,17 @@ from runs.views.run.window import has_failed_call
 
 ADVICE = {
     "auth": gettext_lazy("Enter a valid API key for the provider, then resume."),
+    "forbidden": gettext_lazy(
+        "Give the key access to the model, or fork the run with another model."
+    ),
     "not_found": gettext_lazy(
         "Fork the run with a model that the provider offers, or correct the base URL "
         "of the provider and resume."
     ),
     "bad_request": gettext_lazy("Fork the run with another model or other parameters."),
-    "bad_reply": gettext_lazy("Correct the base URL of the provider, then resume."),
+    "bad_reply": gettext_lazy(
+        "Correct the base URL of the provider, or resume when its server works again."
+    ),
     "context_too_long": gettext_lazy(
         "Fork the run with a model that has a larger context, or shorten the result."
     ),

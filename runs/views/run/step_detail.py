@@ -455,7 +455,7 @@ def build_raw_response(place: RowRecord) -> tuple[str, str]:
     """Return the provider's assembled message, indented, and a note about it."""
     assert place.call is not None
     reply = place.call.reply
-    if reply.get("native"):
+    if reply.get("native") and not place.call.is_edited:
         return indent_json(reply["native"]), _(
             "The message of the provider, with unknown fields."
         )

@@ -173,6 +173,19 @@ def test_an_edited_reply_calls_what_it_says():
     assert list(check_invariants()) == []
 
 
+def test_a_fork_and_an_edited_reply_keep_the_reasoning_of_their_calls():
+    edited = (ToolCall(id="x1", name="add", arguments='{"a": 40, "b": 2}'),)
+    script = [{**one, "reasoning": "So."} for one in THREE[:2]]
+    with model_server(script=[*script, "It is 6.", "It is 7.", "42."]) as server:
+        parent = executed(agent_on(server, "add"))
+        go_on(forked(parent, 5))
+        go_on(forked(parent, 3, reply_text="Otherwise.", reply_calls=edited))
+
+        for number in (2, 3, 4):
+            replies = server.requests[number].body["messages"][-4::2]
+            assert [one["reasoning_content"].strip() for one in replies] == ["So."] * 2
+
+
 def test_an_edited_reply_may_be_the_answer():
     with model_server(script=THREE) as server:
         parent = executed(agent_on(server, "add"))
