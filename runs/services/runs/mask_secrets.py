@@ -1,19 +1,26 @@
 """Mask secrets in the texts of a run that leaves the site.
 
-Stored text is free of the secrets of its own provider. Here every secret of the site is
-removed, and whatever looks like one.
+Stored text is free of the secrets of its own provider and tools. Here the secrets of
+the run's owner, provider and tools are removed, and whatever looks like one. Not those
+of others: a gap in an export would tell its reader that a guess was right, and a secret
+chosen by one user would blank words in the exports of all.
 """
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from django.db.models import Q
+
 from runs.models import Provider, Run
 from runs.store.sanitizer import HIDDEN, Sanitizer
-from tools.models import Credential
+from tools.models import Credential, McpServer
 from tools.secrets import SecretUnreadable, unseal
 
+MIN_UNGUESSABLE_LENGTH = 16
+"""Shorter secrets of others stay: whoever can enter guesses could find them."""
 SECRET_NAME = re.compile(
     r"(?i)^(.*[-_])?(password|passwd|passphrase|secret|token|api[-_]?key|access[-_]?key"
     r"|private[-_]?key|authorization|cookie|credentials?|signature)$"
@@ -45,7 +52,7 @@ class SecretMask:
 
     def __init__(self, run: Run) -> None:
         people = (run.owner.email, run.agent.owner.email)
-        self.sanitizer = Sanitizer([*load_known_secrets(), *filter(None, people)])
+        self.sanitizer = Sanitizer([*load_known_secrets(run), *filter(None, people)])
         self.masked_names: dict[str, str] = {}
         """Cache of masked field names."""
 
@@ -84,15 +91,58 @@ class SecretMask:
         return self.text(text)
 
 
-def load_known_secrets() -> list[str]:
-    """Return every secret that this site stores and can decrypt."""
-    found: list[str] = []
-    for sealed in Credential.objects.exclude(sealed="").values_list(
-        "sealed", flat=True
-    ):
-        with suppress(SecretUnreadable):
-            found.append(unseal(sealed))
-    for provider in Provider.objects.all():
-        with suppress(SecretUnreadable):
-            found += [provider.key(), *(value for _, value in provider.headers())]
-    return [secret for secret in found if secret]
+def load_known_secrets(run: Run) -> list[str]:
+    """Return the secrets that the run, a run below it, or its owner can use.
+
+    Of other people's only those too long to guess: the run's owner chooses its inputs.
+    """
+    spec_bodies = list(iter_spec_bodies(run))
+    tools = [tool for body in spec_bodies for tool in body.get("tools", [])]
+    configs = [tool.get("config", {}) for tool in tools]
+    tool_ids = [tool.get("tool_id") for tool in tools]
+    servers = McpServer.objects.filter(
+        Q(pk__in=_ids(config.get("mcp_server") for config in configs))
+        | Q(tool__in=_ids(tool_ids))
+    )
+    credentials = Credential.objects.filter(
+        Q(owner=run.owner)
+        | Q(pk__in=_ids(config.get("credential") for config in configs))
+        | Q(tool__in=_ids(tool_ids))
+        | Q(mcpserver__in=servers)
+    )
+    models = [body.get("model") or {} for body in spec_bodies]
+    providers = Provider.objects.filter(
+        Q(owner=run.owner)
+        | Q(pk__in=_ids(model.get("provider_id") for model in models))
+    )
+    rows: list[Credential | Provider] = [*credentials.distinct(), *providers]
+    return [
+        secret
+        for row in rows
+        for secret in unseal_secrets(row)
+        if row.owner_id == run.owner_id or len(secret) >= MIN_UNGUESSABLE_LENGTH
+    ]
+
+
+def _ids(found: Iterable[Any]) -> set[int]:
+    return {pk for pk in found if isinstance(pk, int)}
+
+
+def iter_spec_bodies(run: Run) -> Iterator[dict[str, Any]]:
+    """Yield the stored specs of a run and of the runs below it."""
+    yield run.spec.body
+    above = [run.pk]
+    while above:
+        runs = Run.objects.filter(parent_step__run__in=above).select_related("spec")
+        yield from (child.spec.body for child in runs)
+        above = [child.pk for child in runs]
+
+
+def unseal_secrets(row: Credential | Provider) -> list[str]:
+    """Return the secrets of a row; none if they cannot be decrypted."""
+    with suppress(SecretUnreadable):
+        if isinstance(row, Credential):
+            return [unseal(row.sealed)] if row.sealed else []
+        values = (value for _name, value in row.headers())
+        return [secret for secret in (row.key(), *values) if secret]
+    return []

@@ -2,11 +2,21 @@
 
 import pytest
 
+from runs.engine.types import ModelSettings
+from runs.models import Run
 from runs.services.runs.mask_secrets import SecretMask
 from runs.store.sanitizer import HIDDEN
-from tests.make import make_provider, make_run, make_user
-from tools.models import Credential
+from tests.make import (
+    make_provider,
+    make_run,
+    make_spec,
+    make_step,
+    make_tool,
+    make_user,
+)
+from tools.models import Credential, McpServer
 from tools.secrets import seal
+from tools.spec import ToolSpec
 
 pytestmark = pytest.mark.django_db
 
@@ -72,18 +82,67 @@ def test_leaves_plain_words_alone(mask, text):
     assert mask.text(text) == text
 
 
-def test_hides_every_secret_the_site_knows():
-    owner = make_user()
+def make_credential(secret, **more):
+    values = {"owner": make_user(), "name": "c", "kind": "bearer", **more}
+    return Credential.objects.create(sealed=seal(secret), **values)
+
+
+def make_provider_with(owner, *, key, header):
     provider = make_provider(owner)
-    provider.set_key("provider-key-1")
-    provider.set_headers("X-Org: header-value-2")
+    provider.set_key(key)
+    provider.set_headers(f"X-Org: {header}")
     provider.save()
-    Credential.objects.create(
-        owner=owner, name="c", kind="bearer", sealed=seal("credential-3")
+    return provider
+
+
+def test_hides_the_secrets_of_the_owner():
+    owner = make_user()
+    make_provider_with(owner, key="provider-key-1", header="header-value-2")
+    make_credential("credential-3", owner=owner)
+
+    text = SecretMask(make_run(owner)).text(
+        "provider-key-1 header-value-2 credential-3"
     )
-    text = SecretMask(make_run()).text("provider-key-1 header-value-2 credential-3")
 
     assert text == " ".join([HIDDEN] * 3)
+
+
+def test_hides_the_secrets_that_the_run_can_use():
+    theirs = make_user()
+    provider = make_provider_with(
+        theirs, key="long-provider-key-1", header="long-header-value-2"
+    )
+    credential = make_credential("long-credential-three", owner=theirs)
+    server = McpServer.objects.create(
+        owner=theirs, name="s", credential=make_credential("long-credential-four")
+    )
+    tools = (
+        ToolSpec(name="a", config={"credential": credential.pk}),
+        ToolSpec(name="b", tool_id=make_tool(theirs, mcp_server=server).pk),
+    )
+    spec = make_spec(
+        model=ModelSettings(model="m", provider_id=provider.pk), tools=tools
+    )
+    texts = "long-provider-key-1 long-header-value-2 long-credential-three"
+
+    run = make_run(spec=spec)
+    parent = make_run(run.owner)
+    Run.objects.filter(pk=run.pk).update(parent_step=make_step(parent))
+
+    for one in (run, parent):
+        text = SecretMask(one).text(f"{texts} long-credential-four")
+        assert text == " ".join([HIDDEN] * 4)
+
+
+def test_the_secrets_of_others_cannot_be_guessed():
+    theirs = make_user()
+    make_provider_with(theirs, key="20481234", header="Autumn2026")
+    make_credential("a-long-secret-of-another", owner=theirs)
+    used = make_provider_with(theirs, key="customer", header="internal")
+    spec = make_spec(model=ModelSettings(model="m", provider_id=used.pk))
+    text = "20481234 Autumn2026 a-long-secret-of-another customer internal"
+
+    assert SecretMask(make_run(spec=spec)).text(text) == text
 
 
 def test_hides_values_by_their_name_in_json(mask):
