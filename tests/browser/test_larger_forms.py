@@ -21,3 +21,81 @@ def test_a_resized_field_is_swapped_without_a_console_error(browser, lived_in):
     expect(field).not_to_have_attribute("style", "height: 200px;")
     assert heard == []
     context.close()
+
+
+def leave(page) -> str:
+    """Click the first link of the navigation; return which question came up."""
+    asked = []
+
+    def stay(dialog) -> None:
+        asked.append(dialog.type)
+        dialog.dismiss()
+
+    page.once("dialog", stay)
+    page.locator("header nav a:visible").nth(1).click(no_wait_after=True)
+    page.wait_for_timeout(300)
+    return asked[0] if asked else ""
+
+
+@pytest.mark.parametrize(
+    ("form", "field"),
+    [
+        pytest.param("agents/new/", "[name=description]", id="new-agent"),
+        pytest.param("prompts/new/", "[name=name]", id="prompt"),
+        pytest.param("providers/new/", "[name=base_url]", id="provider"),
+        pytest.param("webhooks/new/", "[name=url]", id="webhook"),
+        pytest.param("schedules/new/?agent=1", "[name=name]", id="schedule"),
+        pytest.param("agents/1/tools/1/", "[name=description]", id="agent-tool"),
+        pytest.param("admin/tools/tool/1/change/", "[name=description]", id="tool"),
+    ],
+)
+def test_leaving_a_form_with_unsaved_changes_asks(browser, lived_in, form, field):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/{form}")
+    old = page.input_value(field)
+
+    page.fill(field, "typed and not saved")
+    page.keyboard.type("!")
+    assert leave(page) == "beforeunload"
+    assert page.input_value(field) == "typed and not saved!"
+    page.fill(field, old)
+    assert leave(page) == ""
+    page.wait_for_url(lambda url: form not in url)
+    context.close()
+
+
+def test_ctrl_s_saves_a_tool_and_the_bar_names_what_is_unsaved(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 700})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/admin/tools/tool/1/change/")
+    bar, told = page.locator(".savebar"), page.locator("[name=description]")
+    expect(bar).to_be_in_viewport()
+    expect(bar.locator("[data-unsaved]")).to_be_hidden()
+    old = told.input_value()
+
+    told.fill("What the model reads")
+    expect(bar).to_contain_text("Unsaved changes: Description")
+    page.keyboard.press("Control+s")
+
+    expect(page.locator("#part-messages")).to_contain_text("changed successfully")
+    assert "/change/" in page.url
+    assert told.input_value() == "What the model reads"
+    told.fill(old)
+    page.keyboard.press("Control+s")
+    expect(told).to_have_value(old)
+    context.close()
+
+
+def test_a_refused_form_counts_as_unsaved(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/admin/tools/tool/add/?kind=http")
+    page.fill("[name=name]", "only-a-name")
+
+    page.keyboard.press("Control+s")
+    expect(page.locator("#part-mistakes")).to_be_visible()
+
+    page.click("h1")
+    assert leave(page) == "beforeunload"
+    context.close()
