@@ -44,6 +44,7 @@ FLOORS: list[list[str]] = [
         "tools.net.netguard",
         "tools.net.netpolicy",
         "tools.net.keepalive_client",
+        "tools.net.reserved_headers",
         "tools.net.server_sent_events",
         "tools.net.sockets",
         "tools.net.transport",

@@ -16,6 +16,7 @@ from django.db import connection
 from tools.errors import ToolFailed
 from tools.models import Credential, Tool
 from tools.net.http_exchange import Request
+from tools.net.reserved_headers import is_reserved_header
 from tools.secrets import SecretUnreadable, unseal
 
 CREDENTIAL_MASK = "[secret]"
@@ -49,6 +50,8 @@ class OpenCredential:
                     asked, url=add_query_parameter(asked.url, self.name, self.secret)
                 )
             case Credential.Kind.HEADER:
+                if is_reserved_header(self.name):
+                    raise CredentialRefused(f"nobody may set the header {self.name!r}")
                 name, value = self.name, self.secret
             case Credential.Kind.BASIC:
                 pair = b64encode(f"{self.name}:{self.secret}".encode()).decode()

@@ -19,6 +19,7 @@ from runs.models import Provider
 from runs.services.providers.client import get_provider_net_policy
 from runs.ui.kind_labels import list_provider_kind_choices
 from tools.net.netpolicy import AddressRefused
+from tools.net.reserved_headers import is_reserved_header
 from tools.net.web_address import find_address_flaw, has_userinfo
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -218,6 +219,14 @@ class ProviderForm(_ModelForm):
                 raise forms.ValidationError(
                     _("Line %(number)s is not a header. Enter Name: value.")
                     % {"number": number}
+                )
+            if is_reserved_header(name):
+                raise forms.ValidationError(
+                    _(
+                        "Line %(number)s: the header “%(name)s” is set by the "
+                        "connection. Remove the line."
+                    )
+                    % {"number": number, "name": name.strip()}
                 )
         return text
 

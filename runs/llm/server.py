@@ -15,6 +15,7 @@ from runs.llm.wire import ErrorResponse, NotAReply, OnText, StreamCutOff
 from tools.net.deadline import Deadline
 from tools.net.keepalive_client import StreamedResponse
 from tools.net.netguard import AddressRefused, NetPolicy, ResponseRefused, open_client
+from tools.net.reserved_headers import is_reserved_header
 from tools.net.sockets import NameNotFound
 
 HEADER_LINE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e]*\r\n")
@@ -168,6 +169,12 @@ class ModelServer:
     def _get_header_bytes(self) -> bytes:
         """Return the header lines, built and checked once."""
         if self._header_bytes is None:
+            for name in filter(is_reserved_header, self._headers):
+                raise ModelCallError(
+                    "bad_request",
+                    f"Provider {self.endpoint.slug!r} sets the header {name!r}, which"
+                    " belongs to the connection. Remove it from its extra headers.",
+                )
             lines = [f"{name}: {value}\r\n" for name, value in self._headers.items()]
             if not all(HEADER_LINE.fullmatch(line) for line in lines):
                 raise ModelCallError(

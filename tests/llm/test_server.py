@@ -58,6 +58,18 @@ def test_an_invalid_header_is_explained(key, header):
         llm.complete(make_request(), deadline=soon())
 
 
+@pytest.mark.parametrize(
+    "name", ["Host", "Content-Length", "transfer-encoding", "Connection", "Expect"]
+)
+def test_headers_of_the_connection_are_never_sent(name):
+    with model_server() as server:
+        llm = make_llm(server.base_url, headers=((name, "x"),))
+        with pytest.raises(ModelCallError, match="belongs to the connection"):
+            llm.complete(make_request(), deadline=soon())
+
+    assert not server.requests
+
+
 def test_no_key_sends_no_authorization():
     with model_server() as server:
         llm = make_llm(server.base_url, key=" ")

@@ -4,7 +4,8 @@ from base64 import b64encode
 
 import pytest
 
-from tools.credentials import OpenCredential
+from tools.credentials import CredentialRefused, OpenCredential
+from tools.net.http_exchange import Request
 
 SECRET = 'p/ä "s" & 1'
 ECHOES = [
@@ -44,3 +45,11 @@ def test_a_secret_with_percent_signs_and_backslashes_is_covered_too():
     opened = OpenCredential("bearer", "", (), "50%AB\\u00e4")
 
     assert opened.mask_secret("it was 50%AB\\u00e4!") == "it was [secret]!"
+
+
+@pytest.mark.parametrize("name", ["Host", "Expect", "Transfer-Encoding"])
+def test_a_secret_never_becomes_a_header_of_the_connection(name):
+    opened = OpenCredential("header", name, ("example.com",), "s3cret")
+
+    with pytest.raises(CredentialRefused, match="nobody may set"):
+        opened.apply_to(Request("https://example.com/"))

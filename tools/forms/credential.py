@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tools.forms.fields import HostsField, require_group_if_shared
-from tools.kinds.http_config import RESERVED_HEADERS
 from tools.models import Credential
+from tools.net.reserved_headers import is_reserved_header
 from tools.secrets import seal
 from tools.typed_generics import ModelForm
 
@@ -77,7 +77,7 @@ class CredentialForm(ModelForm):
                 )
                 % {"name": name},
             )
-        if kind == Credential.Kind.HEADER and name.lower() in RESERVED_HEADERS:
+        if kind == Credential.Kind.HEADER and is_reserved_header(name):
             self.add_error(
                 "field",
                 _("The header “%(name)s” is set by the connection. Use another one.")

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from tools.errors import ToolFailed
 from tools.net.http_exchange import Request
+from tools.net.reserved_headers import is_reserved_header
 from tools.net.web_address import find_address_flaw, has_userinfo
 from tools.text.json_pointer import parse_json_pointer
 
@@ -22,16 +23,6 @@ Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-RESERVED_HEADERS = {
-    "host",
-    "content-length",
-    "transfer-encoding",
-    "connection",
-    "upgrade",
-    "te",
-}
-"""Headers that belong to the connection."""
-
 METHODS_WITHOUT_BODY = ("GET", "HEAD", "DELETE")
 FORM_TYPE = "application/x-www-form-urlencoded"
 MAX_BYTES = 20 << 20
@@ -102,7 +93,7 @@ class HttpConfig(BaseModel):
     def check_headers(cls, headers: dict[str, str]) -> dict[str, str]:
         """Refuse names that are none, and those of the connection."""
         for name, value in headers.items():
-            if not HEADER_NAME.fullmatch(name) or name.lower() in RESERVED_HEADERS:
+            if not HEADER_NAME.fullmatch(name) or is_reserved_header(name):
                 raise ValueError(f"the header {name!r} cannot be set")
             if not is_header_value(value):
                 raise ValueError(f"the value of the header {name!r} cannot be sent")

@@ -90,6 +90,9 @@ def test_makes_a_provider_and_goes_to_it(client, ann):
         pytest.param("timeout", "-1", "or more", id="timeout"),
         pytest.param("key", "sk\x07x", "one line of ASCII", id="key"),
         pytest.param("headers", "nonsense", "Line 1 is not a header", id="header"),
+        pytest.param(
+            "headers", "X-A: b\nhost : c", "Line 2: the header", id="reserved-header"
+        ),
         pytest.param("kind", "abc", "Select a valid choice", id="kind"),
         pytest.param("name", "a\0b", "Null characters", id="nul"),
     ],
