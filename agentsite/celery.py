@@ -14,6 +14,7 @@ from celery.signals import (
 )
 from django.db import connections
 
+from agentsite import broker
 from agentsite.database import WORKER_POOL_TIMEOUT
 from agentsite.gc_tuning import freeze_gc
 
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentsite.settings")
 
+broker.install()
 app = Celery("agentsite")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
@@ -60,7 +62,8 @@ def register_worker(*, sender: Any, **_: object) -> None:
     from runs.worker.process import start_worker  # noqa: PLC0415  (needs Django set up)
 
     freeze_gc()
-    pool = type(sender.pool).__module__.rpartition(".")[2]
+    module = type(sender.pool).__module__.rpartition(".")[2]
+    pool = "threads" if isinstance(sender.pool, broker.ThreadPool) else module
     try:
         start_worker(pool=pool, threads=sender.pool.limit)
     except Exception:  # top-level handler: any error must end the process

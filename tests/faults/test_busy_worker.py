@@ -1,0 +1,61 @@
+"""Wakeups go to workers with a free thread, never into the queue of a busy one."""
+
+from datetime import timedelta
+
+import pytest
+
+from runs.models import Run, Worker
+from tests.fakes.model_server import Recorded, model_server
+from tests.faults import functions  # noqa: F401  (registers the tools)
+from tests.faults.workers import Workers
+from tests.worker.run_parts import agent_on, call, started
+
+pytestmark = pytest.mark.faults
+
+
+def look_at_input(asked: Recorded) -> object:
+    """Call `look` for as many seconds as the person asked for."""
+    *_, last = asked.body["messages"]
+    if last["role"] == "tool":
+        return "Seen."
+    return call("look", what=last["content"], seconds=float(last["content"]))
+
+
+def test_a_full_worker_leaves_wakeups_to_an_idle_one(workers: Workers):
+    with model_server(script=look_at_input) as server:
+        agent = agent_on(server, "look")
+        workers.start(threads=2)
+        slow = [started(agent, "30") for _ in range(2)]
+        workers.wait_for_line("look 30", times=2)
+        workers.start(threads=20)
+        idle = Worker.objects.latest("started_at")
+
+        quick = [started(agent, "0") for _ in range(20)]
+        for run in quick:
+            workers.wait_for(run, seconds=60)
+
+        rows = Run.objects.filter(pk__in=[run.pk for run in slow])
+        assert set(rows.values_list("status", flat=True)) == {"running"}
+    assert {run.worker_id for run in quick} == {idle.pk}
+    assert [run.pk for run in quick if was_enqueued_again(run)] == []
+
+
+def was_enqueued_again(run: Run) -> bool:
+    """Whether a sweep had to send a second wakeup, because the first one waited."""
+    assert run.enqueued_at is not None
+    return run.enqueued_at - run.queued_at > timedelta(milliseconds=1)
+
+
+def test_a_thread_that_becomes_free_takes_the_next_run_at_once(workers: Workers):
+    with model_server(script=look_at_input) as server:
+        agent = agent_on(server, "look")
+        workers.start(threads=1)
+        runs = [started(agent, "0") for _ in range(30)]
+        for run in runs:
+            workers.wait_for(run, seconds=60)
+
+    first, last = runs[0].started_at, runs[-1].ended_at
+    assert first is not None
+    assert last is not None
+    # The consumer's own timer fires once per second, so it would need 29.
+    assert last - first < timedelta(seconds=20)
