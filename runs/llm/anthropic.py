@@ -1,10 +1,11 @@
 """Kind `anthropic`: Anthropic's Messages, including the signed thinking it requires."""
 
 import json
+from functools import partial
 from typing import Any
 
 from runs.engine.types import Message, ModelRequest, Reply, ToolCall, Usage
-from runs.llm.base import Endpoint, ModelCard
+from runs.llm.base import Endpoint, ModelCard, WireRequest
 from runs.llm.chat_completions import (
     RESERVED_FIELDS,
     assign_unique_call_ids,
@@ -35,6 +36,7 @@ API_VERSION = "2023-06-01"
 DEFAULT_MAX_TOKENS = 8192
 """Used if the agent sets no limit; the format requires one."""
 
+PATH = "/messages"
 FINISH_REASONS = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -59,22 +61,21 @@ class Anthropic:
     ) -> Reply:
         """Return the model's reply; see `LLM.complete`."""
         shown = TextForwarder(on_text if request.settings.stream else None)
-        stream = shown.on_text is not None
-        model = request.settings.model
 
-        def ask_once(unwanted: frozenset[str]) -> Reply:
-            fields = build_messages_body(request, stream=stream)
-            body = {name: fields[name] for name in fields if name not in unwanted}
+        def send(body: bytes) -> Reply:
+            model = request.settings.model
             with self._server.exchange_reply(
-                "/messages",
-                encode_wire_json(body),
-                deadline=deadline,
-                model=model,
-                shown=shown,
+                PATH, body, deadline=deadline, model=model, shown=shown
             ) as answer:
                 return raise_if_refused(self._reply(answer, shown))
 
-        return self._fields.call_without_refused(ask_once)
+        build = partial(_encode_body, request, stream=shown.on_text is not None)
+        return self._fields.call_without_refused(build, send)
+
+    def build_wire_request(self, request: ModelRequest) -> WireRequest:
+        stream, unwanted = request.settings.stream, self._fields.unsupported
+        body = _encode_body(request, unwanted, stream=stream)
+        return self._server.describe_request(PATH, body)
 
     def list_models(self, *, deadline: Deadline) -> list[ModelCard]:
         """Return the models that the server lists, sorted by name."""
@@ -96,6 +97,15 @@ class Anthropic:
             if stream.feed(event.data):
                 break
         return stream.reply()
+
+
+def _encode_body(
+    request: ModelRequest, unwanted: frozenset[str], *, stream: bool
+) -> bytes:
+    fields = build_messages_body(request, stream=stream)
+    return encode_wire_json(
+        {name: fields[name] for name in fields if name not in unwanted}
+    )
 
 
 def build_messages_body(request: ModelRequest, *, stream: bool) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """`LLM`: the connection to a provider, independent of the wire format."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,6 +34,18 @@ class Endpoint:
     slug: str = ""
 
 
+@dataclass(frozen=True)
+class WireRequest:
+    """A request as it is sent to a model server."""
+
+    url: str
+    """Empty if the model needs no server."""
+    headers: Mapping[str, str]
+    body: bytes
+    """JSON."""
+    method: str = "POST"
+
+
 class LLM(Protocol):
     """One attempt per call: retries are decided above, by `runs.llm.retry`."""
 
@@ -48,6 +60,14 @@ class LLM(Protocol):
 
         With `on_text` (and `request.settings.stream`) the reply is streamed, and each
         new piece of answer text is passed on as it arrives.
+        """
+        ...
+
+    def build_wire_request(self, request: ModelRequest) -> WireRequest:
+        """Return what `complete` sends for `request`, with the endpoint's key.
+
+        Without fields that the server has refused since the connection was opened.
+        Raise `ModelCallError` like `complete`.
         """
         ...
 

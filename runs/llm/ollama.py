@@ -5,7 +5,7 @@ from typing import Any
 
 from runs.engine.types import Message, ModelRequest, Reply, ToolCall, Usage
 from runs.llm.anthropic import parse_call_arguments
-from runs.llm.base import Endpoint, ModelCard
+from runs.llm.base import Endpoint, ModelCard, WireRequest
 from runs.llm.chat_completions import (
     RESERVED_FIELDS,
     assign_unique_call_ids,
@@ -29,6 +29,7 @@ from tools.net.deadline import Deadline
 from tools.net.netguard import NetPolicy
 from tools.net.server_sent_events import iter_stream_lines
 
+PATH = "/chat"
 TOP_LEVEL_PARAMETERS = frozenset(
     ("think", "keep_alive", "format", "logprobs", "top_logprobs")
 )
@@ -56,9 +57,13 @@ class Ollama:
         body = build_ollama_body(request, stream=shown.on_text is not None)
         model = request.settings.model
         with self._server.exchange_reply(
-            "/chat", body, deadline=deadline, model=model, shown=shown
+            PATH, body, deadline=deadline, model=model, shown=shown
         ) as answer:
             return _read_reply(answer, shown)
+
+    def build_wire_request(self, request: ModelRequest) -> WireRequest:
+        body = build_ollama_body(request, stream=request.settings.stream)
+        return self._server.describe_request(PATH, body)
 
     def list_models(self, *, deadline: Deadline) -> list[ModelCard]:
         """Return the pulled models, sorted by name."""

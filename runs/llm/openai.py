@@ -3,7 +3,7 @@
 from functools import partial
 
 from runs.engine.types import ModelRequest, Reply
-from runs.llm.base import Endpoint, ModelCard
+from runs.llm.base import Endpoint, ModelCard, WireRequest
 from runs.llm.chat_completions import (
     REPEATED_CALL_FIELDS,
     REPEATED_FIELDS,
@@ -23,6 +23,7 @@ from tools.net.netguard import NetPolicy
 from tools.net.server_sent_events import parse_server_sent_events
 from tools.spec import ToolSpec
 
+PATH = "/chat/completions"
 MESSAGE_FIELDS = frozenset((*REPEATED_FIELDS, *REPEATED_CALL_FIELDS))
 
 
@@ -47,23 +48,33 @@ class OpenAI:
         """Return the model's reply; see `LLM.complete`."""
         shown = TextForwarder(on_text if request.settings.stream else None)
 
-        def ask_once(unwanted: frozenset[str]) -> Reply:
-            body = build_chat_body(
-                request,
-                stream=shown.on_text is not None,
-                tools=self._encode_tools(request.tools),
-                messages=map(
-                    partial(encode_chat_message, unwanted=unwanted), request.messages
-                ),
-                unwanted=unwanted - MESSAGE_FIELDS,
-            )
+        def send(body: bytes) -> Reply:
             model = request.settings.model
             with self._server.exchange_reply(
-                "/chat/completions", body, deadline=deadline, model=model, shown=shown
+                PATH, body, deadline=deadline, model=model, shown=shown
             ) as answer:
                 return self._reply(answer, shown)
 
-        return self._fields.call_without_refused(ask_once)
+        build = partial(self._build_body, request, stream=shown.on_text is not None)
+        return self._fields.call_without_refused(build, send)
+
+    def build_wire_request(self, request: ModelRequest) -> WireRequest:
+        stream, unwanted = request.settings.stream, self._fields.unsupported
+        body = self._build_body(request, unwanted, stream=stream)
+        return self._server.describe_request(PATH, body)
+
+    def _build_body(
+        self, request: ModelRequest, unwanted: frozenset[str], *, stream: bool
+    ) -> bytes:
+        return build_chat_body(
+            request,
+            stream=stream,
+            tools=self._encode_tools(request.tools),
+            messages=[
+                encode_chat_message(message, unwanted) for message in request.messages
+            ],
+            unwanted=unwanted - MESSAGE_FIELDS,
+        )
 
     def list_models(self, *, deadline: Deadline) -> list[ModelCard]:
         """Return the models that the server lists, by name."""

@@ -15,15 +15,21 @@ class OptionalFields:
         self.unsupported: frozenset[str] = frozenset()
 
     def call_without_refused(
-        self, ask_once: Callable[[frozenset[str]], Reply]
+        self,
+        build: Callable[[frozenset[str]], bytes],
+        send: Callable[[bytes], Reply],
     ) -> Reply:
-        """Return what `ask_once` returns, retried without each refused field."""
+        """Return the reply to a body, sent again without each refused field in it."""
+        body = build(self.unsupported)
         while True:
             try:
-                return ask_once(self.unsupported)
+                return send(body)
             except ModelCallError as failed:
                 name = self._find_refused_field(failed)
                 if name is None:
+                    raise
+                refused, body = body, build(self.unsupported | {name})
+                if body == refused:
                     raise
                 self.unsupported |= {name}
 

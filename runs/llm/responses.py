@@ -1,9 +1,10 @@
 """Kind `responses`: OpenAI's Responses, with nothing stored at the provider."""
 
+from functools import partial
 from typing import Any
 
 from runs.engine.types import Message, ModelRequest, Reply, ToolCall, Usage
-from runs.llm.base import Endpoint, ModelCard
+from runs.llm.base import Endpoint, ModelCard, WireRequest
 from runs.llm.chat_completions import (
     RESERVED_FIELDS,
     assign_unique_call_ids,
@@ -30,6 +31,7 @@ from tools.net.deadline import Deadline
 from tools.net.netguard import NetPolicy
 from tools.net.server_sent_events import parse_server_sent_events
 
+PATH = "/responses"
 FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
 REASONING_FIELDS = ("type", "id", "summary", "encrypted_content")
 END_EVENTS = ("response.completed", "response.incomplete", "response.failed")
@@ -51,22 +53,21 @@ class Responses:
     ) -> Reply:
         """Return the model's reply. The engine enforces stop words."""
         shown = TextForwarder(on_text if request.settings.stream else None)
-        stream = shown.on_text is not None
-        model = request.settings.model
 
-        def ask_once(unwanted: frozenset[str]) -> Reply:
-            fields = build_responses_body(request, stream=stream)
-            body = {name: fields[name] for name in fields if name not in unwanted}
+        def send(body: bytes) -> Reply:
+            model = request.settings.model
             with self._server.exchange_reply(
-                "/responses",
-                encode_wire_json(body),
-                deadline=deadline,
-                model=model,
-                shown=shown,
+                PATH, body, deadline=deadline, model=model, shown=shown
             ) as answer:
                 return raise_if_filtered(_read_reply(answer, shown))
 
-        return self._fields.call_without_refused(ask_once)
+        build = partial(_encode_body, request, stream=shown.on_text is not None)
+        return self._fields.call_without_refused(build, send)
+
+    def build_wire_request(self, request: ModelRequest) -> WireRequest:
+        stream, unwanted = request.settings.stream, self._fields.unsupported
+        body = _encode_body(request, unwanted, stream=stream)
+        return self._server.describe_request(PATH, body)
 
     def list_models(self, *, deadline: Deadline) -> list[ModelCard]:
         """Return the models that the server lists, by name."""
@@ -74,6 +75,15 @@ class Responses:
 
     def close(self) -> None:
         self._server.close()
+
+
+def _encode_body(
+    request: ModelRequest, unwanted: frozenset[str], *, stream: bool
+) -> bytes:
+    fields = build_responses_body(request, stream=stream)
+    return encode_wire_json(
+        {name: fields[name] for name in fields if name not in unwanted}
+    )
 
 
 def build_responses_body(request: ModelRequest, *, stream: bool) -> dict[str, Any]:

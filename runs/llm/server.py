@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from runs.llm.base import Endpoint
+from runs.llm.base import Endpoint, WireRequest
 from runs.llm.errors import FailureCode, ModelCallError
 from runs.llm.refusals import RESUME_LATER, parse_refusal, parse_stream_refusal
 from runs.llm.wire import ErrorResponse, NotAReply, OnText, StreamCutOff
@@ -79,6 +79,11 @@ class ModelServer:
 
     def close(self) -> None:
         self._client.close()
+
+    def describe_request(self, path: str, body: bytes) -> WireRequest:
+        """Return what `exchange` sends for `path` and `body`."""
+        self._get_header_bytes()
+        return WireRequest(str(self._url(path)), self._headers, body)
 
     @contextmanager
     def exchange(

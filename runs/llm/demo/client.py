@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from runs.engine.types import ModelRequest, Reply
-from runs.llm.base import Endpoint, ModelCard
-from runs.llm.chat_completions import parse_chat_stream
+from runs.llm.base import Endpoint, ModelCard, WireRequest
+from runs.llm.chat_completions import (
+    build_chat_body,
+    encode_tools,
+    parse_chat_stream,
+)
 from runs.llm.demo.script import ScriptedReply, next_scripted_reply
 from runs.llm.errors import ModelCallError
 from runs.llm.wire import OnText, encode_wire_json
@@ -65,6 +69,16 @@ class Demo:
         return parse_chat_stream(
             parse_server_sent_events(chunks), shown or (lambda _: None)
         )
+
+    def build_wire_request(self, request: ModelRequest) -> WireRequest:
+        """Return the request as a Chat Completions server would get it."""
+        body = build_chat_body(
+            request,
+            stream=request.settings.stream,
+            tools=encode_tools(request.tools),
+            messages=[message.canonical for message in request.messages],
+        )
+        return WireRequest("", {}, body)
 
     def list_models(self, *, deadline: Deadline) -> list[ModelCard]:
         """Return one card for each script."""

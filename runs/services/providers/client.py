@@ -8,11 +8,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from runs.llm.base import LLM, Endpoint, ModelCard
+from runs.engine.types import ModelRequest
+from runs.llm.base import LLM, Endpoint, ModelCard, WireRequest
 from runs.llm.errors import ModelCallError
 from runs.llm.registry import open_llm
 from runs.models import Provider
-from runs.store.sanitizer import Sanitizer
+from runs.store.sanitizer import HIDDEN, Sanitizer
 from tools.errors import DeadlineExceeded, ToolFailed
 from tools.net.addresses import parse_private_hosts
 from tools.net.deadline import Deadline
@@ -66,6 +67,32 @@ def get_provider_net_policy() -> NetPolicy:
 def open_provider_llm(provider: Provider) -> LLM:
     """Return a connection to `provider`; the caller closes it."""
     return open_llm(build_endpoint(provider), get_provider_net_policy())
+
+
+def build_provider_wire_request(
+    provider: Provider, request: ModelRequest
+) -> WireRequest:
+    """Return what is sent to `provider`, with its key and extra headers hidden.
+
+    Raise `ModelCallError` if its address is invalid or its kind is not known.
+    """
+    has_key = provider.sealed_key or provider.may_read(provider.key_env)
+    try:
+        names = [name for name, _value in provider.headers()]
+    except SecretUnreadable:
+        names = []
+    endpoint = Endpoint(
+        kind=provider.kind,
+        base_url=provider.base_url,
+        key=HIDDEN if has_key else "",
+        headers=tuple((name, HIDDEN) for name in names),
+        slug=provider.slug,
+    )
+    llm = open_llm(endpoint, get_provider_net_policy())
+    try:
+        return llm.build_wire_request(request)
+    finally:
+        llm.close()
 
 
 def fetch_provider_models(

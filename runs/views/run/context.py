@@ -17,6 +17,7 @@ from runs.views.run.children import list_ancestors
 from runs.views.run.conversation import list_earlier_turns
 from runs.views.run.params import RunPageParams, parse_run_page_params
 from runs.views.run.prompt import prompt_tab_context
+from runs.views.run.raw_request import build_raw_request, build_raw_response
 from runs.views.run.rows import (
     NO_HEARTBEAT_TAG,
     RowTag,
@@ -30,8 +31,6 @@ from runs.views.run.step_detail import (
     ReadableTab,
     RowRecord,
     Tab,
-    build_raw_request,
-    build_raw_response,
     build_readable_tab,
     final_answer_context,
     find_newest_record,
@@ -295,8 +294,9 @@ def tab_context(
 
 def raw_tab_context(run: Run, place: RowRecord, tab: str) -> dict[str, Any]:
     """Return a request or a reply as JSON, cut if it is long."""
+    head = ""
     if tab == "request":
-        text, note, size = build_raw_request(run, place, most=RAW_SHOWN + 1)
+        text, note, head, size = build_raw_request(run, place, most=RAW_SHOWN + 1)
         rest = _("The whole body has %(size)s.") % {"size": format_byte_size(size)}
     else:
         text, note = build_raw_response(place)
@@ -304,6 +304,7 @@ def raw_tab_context(run: Run, place: RowRecord, tab: str) -> dict[str, Any]:
     return {
         "text": text[:RAW_SHOWN],
         "note": note,
+        "head": head,
         "title": f"run-{run.pk}-step-{place.number}-{tab}.json",
         "url": reverse("run-raw", args=[run.pk, place.number, tab]),
         "cut": rest if len(text) > RAW_SHOWN else "",

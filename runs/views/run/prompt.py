@@ -1,5 +1,6 @@
 """The tab "Prompt": the messages as sent, with the new ones marked."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -8,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from runs.engine.types import ExecutorOptions, Message, ModelRequest
+from runs.llm.chat_completions import encode_tools
 from runs.models import ModelCall, Run
 from runs.store.specs import load_spec
 from runs.ui.format import number
@@ -16,7 +18,6 @@ from runs.ui.summaries import truncate_line
 from runs.views.run.step_detail import (
     RowRecord,
     indent_json,
-    parse_sent_body,
     rebuild_row_prompt,
 )
 
@@ -136,9 +137,8 @@ def prompt_tab_context(run: Run, place: RowRecord, *, is_whole: bool) -> dict[st
 
 
 def dump_request_tools(request: ModelRequest) -> str:
-    """Return the tools of a request as they are sent, indented."""
-    alone = request.model_copy(update={"messages": ()})
-    return indent_json(parse_sent_body(alone).get("tools", []))
+    """Return the tools of a request in the Chat Completions format, indented."""
+    return indent_json(json.loads(encode_tools(request.tools)))
 
 
 def split_prompt_parts(listed: MessageList, tools: str) -> list[PromptPart]:

@@ -4,13 +4,8 @@ from typing import NamedTuple
 
 from runs.models import Run
 from runs.views.run.prompt import dump_request_tools, get_message_text
-from runs.views.run.step_detail import (
-    RowRecord,
-    build_raw_request,
-    build_raw_response,
-    indent_json,
-    rebuild_row_prompt,
-)
+from runs.views.run.raw_request import build_raw_request, build_raw_response
+from runs.views.run.step_detail import RowRecord, indent_json, rebuild_row_prompt
 from runs.whole_number import parse_whole_number
 
 
@@ -28,7 +23,7 @@ def get_raw_text(run: Run, place: RowRecord, what: str) -> RawText | None:
     """
     match what.partition("-"):
         case ("request", "", ""):
-            return RawText(build_raw_request(run, place)[0], "json")
+            return RawText(build_raw_request(run, place).text, "json")
         case ("tools" | "message" as name, _, number):
             return _get_prompt_text(run, place, name, number)
         case (name, "", ""):

@@ -9,10 +9,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from pydantic_core import to_json
 
-from runs.engine.types import ModelRequest
-from runs.llm.chat_completions import build_chat_body, encode_tools
 from runs.models import AgentStep, Decision, ModelAttempt, ModelCall, Run
 from runs.services.runs.rebuild_prompt import (
     RebuiltPrompt,
@@ -398,70 +395,6 @@ def rebuild_row_prompt(run: Run, place: RowRecord) -> RebuiltPrompt | None:
     return rebuild_prompt(place.call)
 
 
-class RawRequest(NamedTuple):
-    """The body of a call's request, indented, and a note about it."""
-
-    text: str
-    note: str
-    size: int = 0
-    """Bytes of the whole body as it is sent."""
-
-
-def build_raw_request(
-    run: Run, place: RowRecord, *, most: int | None = None
-) -> RawRequest:
-    """Return the body of a call's request; with `most`, its first characters."""
-    rebuilt = rebuild_row_prompt(run, place)
-    if rebuilt is None:
-        return RawRequest("", _("This request can no longer be rebuilt."))
-    sent = build_sent_body(rebuilt.request)
-    if most is None:
-        text = indent_request_body(json.loads(sent))
-    else:
-        text = indent_request_body(
-            parse_sent_body(truncate_request(rebuilt.request, most))
-        )[:most]
-    if place.call is None:
-        note = _("Built from the record in the Chat Completions format; no reply yet.")
-    elif rebuilt.matches_digest:
-        note = _(
-            "Rebuilt from the record in the Chat Completions format; its messages "
-            "match the stored digest."
-        )
-    else:
-        note = _(
-            "Rebuilt from the record in the Chat Completions format; its messages do "
-            "not match the stored digest."
-        )
-    return RawRequest(
-        text, " ".join([note, _("API keys and headers are never stored.")]), len(sent)
-    )
-
-
-def truncate_request(request: ModelRequest, most: int) -> ModelRequest:
-    """Return `request` without the messages after the first `most` characters.
-
-    A character takes four bytes at most, and the indented text is the longer one.
-    """
-    length = 0
-    for count, message in enumerate(request.messages, 1):
-        length += len(message.canonical) // 4
-        if length > most:
-            return request.model_copy(update={"messages": request.messages[:count]})
-    return request
-
-
-def build_raw_response(place: RowRecord) -> tuple[str, str]:
-    """Return the provider's assembled message, indented, and a note about it."""
-    assert place.call is not None
-    reply = place.call.reply
-    if reply.get("native") and not place.call.is_edited:
-        return indent_json(reply["native"]), _(
-            "The message of the provider, with unknown fields."
-        )
-    return indent_json(reply), _("The reply as stored.")
-
-
 def final_answer_context(run: Run) -> dict[str, Any]:
     """Return the final answer and the input as HTML."""
     output = run.answer
@@ -481,32 +414,6 @@ def render_arguments(value: Any) -> SafeString:
 def indent_json(value: Any) -> str:
     """Return indented JSON."""
     return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-def indent_request_body(body: dict[str, Any]) -> str:
-    """Return an indented request body; it may have thousands of messages.
-
-    The fast encoder writes their texts as the standard one does.
-    """
-    frame = indent_json({**body, "messages": []})
-    messages = to_json({"messages": body["messages"]}, indent=2).decode()
-    return frame.replace('\n  "messages": []', messages[1:-2], 1)
-
-
-def parse_sent_body(request: ModelRequest) -> dict[str, Any]:
-    """Return the body of a request in the Chat Completions format, read."""
-    found: dict[str, Any] = json.loads(build_sent_body(request))
-    return found
-
-
-def build_sent_body(request: ModelRequest) -> bytes:
-    """Return the body of a request in the Chat Completions format."""
-    return build_chat_body(
-        request,
-        stream=request.settings.stream,
-        tools=encode_tools(request.tools),
-        messages=[message.canonical for message in request.messages],
-    )
 
 
 def format_text_size(text: str) -> str:
