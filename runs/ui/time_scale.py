@@ -61,11 +61,6 @@ class Timeline:
         return max((moment - self.began).total_seconds() - cut, 0.0)
 
     @property
-    def cut_seconds(self) -> float:
-        """How much waiting is not to scale."""
-        return sum(seconds for _, seconds in self.cuts)
-
-    @property
     def waited(self) -> float:
         """How long nothing ran, in seconds, from the beginning to the last work."""
         if self.began is None or self.last is None:

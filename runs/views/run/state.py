@@ -18,11 +18,13 @@ from runs.llm.retry import MAX_ATTEMPTS
 from runs.models import AgentStep, Decision, ModelAttempt, Resume, Run, Worker
 from runs.services.runs.limits import apply_resume_limits
 from runs.ui.format import duration, money, number
-from runs.ui.time_scale import Timeline, TimeScale
+from runs.ui.time_scale import LONGEST_WAIT, SHOWN_WAIT, Timeline, TimeScale
 
 MAX_QUEUE_PLACES = 1_000
 MIN_SHOWN_SECONDS = 0.05
 """Seconds from which a kind of time is shown."""
+MIN_NAMED_WAIT_SECONDS = 1.0
+"""Seconds of waiting from which they are named beside the duration."""
 LONG_WAIT_SECONDS = 120
 """Seconds from which a wait is written in minutes or hours."""
 NEAR_LIMIT_PERCENT, USED_UP_PERCENT = 20, 5
@@ -215,6 +217,19 @@ class RunState:
         return (self.run.ended_at - self.run.started_at).total_seconds()
 
     @property
+    def duration_text(self) -> str:
+        """How long it took, with the waiting in it if there was any to speak of."""
+        whole, waited = self.duration_seconds, self.timeline.waited
+        if not whole:
+            return ""
+        if waited < MIN_NAMED_WAIT_SECONDS:
+            return _("%(duration)s total") % {"duration": duration(whole)}
+        return _("%(duration)s total, %(waited)s of it waiting") % {
+            "duration": duration(whole),
+            "waited": duration(min(waited, whole)),
+        }
+
+    @property
     def queued_seconds(self) -> float | None:
         """Seconds before a worker first took it."""
         if self.run.started_at is None:
@@ -239,6 +254,16 @@ class RunState:
         return self.scale.ticks if self.seconds else []
 
     @property
+    def cut_note(self) -> str:
+        """How the axis shows long waits; empty if there was none."""
+        if not self.timeline.cuts:
+            return ""
+        return _("Waits longer than %(limit)s are drawn as %(shown)s.") % {
+            "limit": duration(LONGEST_WAIT),
+            "shown": duration(SHOWN_WAIT),
+        }
+
+    @property
     def seconds(self) -> float:
         """Seconds on the time scale: up to now, or to the last heartbeat."""
         if self.was_canceled_while_working:
@@ -260,6 +285,11 @@ class RunState:
         """Seconds of work, without waiting and without called agents."""
         busy = self.timeline.busy
         return busy.get("model", 0.0) + busy.get("tool", 0.0) + self.unrecorded_seconds
+
+    @property
+    def busy_seconds(self) -> float:
+        """Seconds in which the model, a tool or a called agent worked."""
+        return sum(self.timeline.busy.values()) + self.unrecorded_seconds
 
     @cached_property
     def was_canceled_while_working(self) -> bool:

@@ -9,9 +9,11 @@ from runs.ui.time_scale import LONGEST_WAIT, SHOWN_WAIT, Timeline
 
 EPOCH_SECONDS_SQL = {
     "postgresql": "extract(epoch from {0})::float8",
-    "sqlite": "((julianday({0}) - 2440587.5) * 86400.0)",
+    # SQLite's own functions round to milliseconds, and a moment later than its row's
+    # column would miss that row.
+    "sqlite": "(strftime('%%s', substr({0}, 1, 19)) + ('0' || substr({0}, 20)))",
 }
-"""A timestamp as seconds since 1970."""
+"""A timestamp as seconds since 1970, exact to the microsecond."""
 
 TIMELINE_SQL = """
 WITH failed AS (

@@ -491,7 +491,7 @@ def test_a_run_canceled_while_it_waited_for_a_person_has_not_worked_so_long(
 
     text = page(client, run)
     assert "Working time</dt><dd>2.0 s" in text
-    assert '<span class="n">1 h 0 min</span>' in text.split('id="run-whole"')[1]
+    assert '<span class="n">2.0 s</span>' in text.split('id="run-whole"')[1]
 
 
 def test_a_failure_in_the_first_model_call_claims_no_steps_before_it(client, ann):

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from runs.models import AgentStep, ModelAttempt, ModelCall
 from runs.ui.time_scale import SHOWN_WAIT, Timeline
+from runs.views.run.state import load_run_state
 from runs.views.run.timeline import load_timeline
 from tests.make import make_call, make_run, make_step, make_user
 
@@ -63,7 +64,7 @@ def test_agrees_with_the_timeline_of_the_live_page(work):
     whole, grown = load_timeline(run), fed_by_hand(run)
 
     assert whole.end() == pytest.approx(grown.end(), abs=0.01)
-    assert whole.cut_seconds == pytest.approx(grown.cut_seconds, abs=0.01)
+    assert [end for end, _ in whole.cuts] == [end for end, _ in grown.cuts]
     assert whole.waited == pytest.approx(grown.waited, abs=0.01)
     assert whole.busy == pytest.approx(grown.busy, abs=0.01)
 
@@ -73,6 +74,17 @@ def test_a_long_wait_is_cut_and_still_counts_as_waiting():
 
     assert timeline.end() == pytest.approx(5 + SHOWN_WAIT + 2, abs=0.01)
     assert timeline.waited == pytest.approx(3995, abs=0.01)
+
+
+@pytest.mark.parametrize("microsecond", [0, 1, 499, 500, 501, 123456, 999_500, 999_999])
+def test_a_step_after_a_long_wait_stands_where_the_wait_ends(microsecond):
+    run = run_of(("model", 0, 2))
+    began = at(4000).replace(microsecond=microsecond)
+    make_step(run, started_at=began, duration=1)
+    timeline = load_timeline(run)
+
+    assert timeline.cuts[0][0] == began
+    assert timeline.at(began) == pytest.approx(2 + SHOWN_WAIT, abs=0.01)
 
 
 def test_each_instant_counts_once():
@@ -108,3 +120,13 @@ def test_rows_older_than_their_run_set_the_beginning():
     assert timeline.began is not None
     assert near(timeline.began, at(-20))
     assert timeline.at(at(0)) == pytest.approx(20, abs=0.01)
+
+
+def test_the_header_names_the_waiting_in_the_duration():
+    run = run_of(*PAUSED)
+    run.status, run.ended_at = "succeeded", at(4002)
+    state = load_run_state(run, load_timeline(run))
+
+    assert state.duration_text == "1 h 7 min total, 1 h 7 min of it waiting"
+    assert state.busy_seconds == pytest.approx(7)
+    assert state.cut_note == "Waits longer than 30 s are drawn as 2.0 s."
