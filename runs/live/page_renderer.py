@@ -31,12 +31,13 @@ from runs.models import Decision, ModelAttempt, Run
 from runs.services.runs.limits import get_current_limits
 from runs.ui.time_scale import Timeline
 from runs.views.run.context import (
-    answer_context,
+    detail_context,
     follow_context,
+    open_failed_step,
     pending_row,
     select_page_relations,
 )
-from runs.views.run.params import ROW_FILTERS
+from runs.views.run.params import ROW_FILTERS, RunPageParams
 from runs.views.run.rows import (
     TimelineRow,
     build_call_row,
@@ -442,8 +443,13 @@ def render_run_header(state: RunState) -> bytes:
 
 
 def render_follow_pane(state: RunState) -> bytes:
-    """Return the right pane for those who have chosen no step."""
-    context = answer_context(state) if state.run.is_over else follow_context(state)
+    """Return the right pane for those who have chosen no step.
+
+    After a failure it shows the failed step, as a new page of the run does.
+    """
+    run = state.run
+    choice = open_failed_step(run, RunPageParams())
+    context = detail_context(state, choice, {}) if run.is_over else follow_context(state)
     html = render_to_string("runs/_detail.html", context)
     return format_element_update(FOLLOWER_PANE, "outerHTML", html)
 

@@ -111,3 +111,26 @@ def test_a_call_under_way_says_when_the_worker_is_lost_and_when_it_is_back():
     back = rows(seconds=30)
     assert ">running<" in back
     assert "no heartbeat" not in back
+
+
+def test_a_failure_opens_the_failed_step_for_those_who_follow():
+    run = make_run(status="running", seq=1)
+    ModelAttempt.objects.create(
+        run=run,
+        number=0,
+        attempt=1,
+        code="refused",
+        message="The key is wrong.",
+        started_at=timezone.now(),
+        elapsed=1.0,
+        created_seq=2,
+    )
+    read = reader(run)
+    seq, _ = read(0)
+    Run.objects.update(
+        status="failed", ended_at=timezone.now(), lease_until=None, seq=seq + 1
+    )
+    pane = read(seq)[1].split('id="run-detail" data-step="1"')[1]
+
+    assert 'id="run-attempts"' in pane
+    assert "The key is wrong." in pane
