@@ -6,6 +6,8 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -119,10 +121,14 @@ def approval_answer(request: HtmxRequest, pk: int) -> HttpResponse:
     except RunsError as error:
         messages.error(request, str(error))
         return redirect("approval-detail", pk)
-    messages.success(request, told)
-    return redirect(
-        get_safe_next_url(request) if "next" in request.POST else "approval-list"
-    )
+    if "next" in request.POST:
+        messages.success(request, told)
+        return redirect(get_safe_next_url(request))
+    run = decision.step.run_id
+    label = _("Open run %(run)s") % {"run": run}
+    link = format_html('<a href="{}">{}</a>', reverse("run-detail", args=[run]), label)
+    messages.success(request, format_html("{} {}", told, link))
+    return redirect("approval-list")
 
 
 @require_http_methods(["GET", "POST"])
@@ -308,6 +314,7 @@ def submit_answer(decision: Decision, request: HtmxRequest) -> str:
             }
         return _("Decision about %(tool)s saved. The run continues.") % {"tool": tool}
     approve_or_reject(decision, request, word)
+    decision.refresh_from_db(fields=["edited_input"])
     if word == "reject":
         return _("%(tool)s rejected. The model is notified and the run continues.") % {
             "tool": tool
@@ -317,6 +324,10 @@ def submit_answer(decision: Decision, request: HtmxRequest) -> str:
         return _(
             "All calls of %(tool)s in run %(run)d are approved. The run continues."
         ) % {"tool": tool, "run": run}
+    if decision.edited_input is not None:
+        return _("%(tool)s approved with the edited arguments. The run continues.") % {
+            "tool": tool
+        }
     return _("%(tool)s approved. The run continues.") % {"tool": tool}
 
 

@@ -411,3 +411,22 @@ def test_the_number_of_questions_is_on_every_page(client, ann):
     asking(ann)
 
     assert "1 approval needs your attention" in client.get("/agents/").content.decode()
+
+
+def test_after_an_answer_the_inbox_links_to_the_run(client, ann):
+    decision = asking(ann)
+    url = f"/approvals/{decision.pk}/answer/"
+    page = client.post(url, {"answer": "approve"}, follow=True).content.decode()
+    run = decision.step.run_id
+
+    assert "refund approved. The run continues." in page
+    assert f'<a href="/runs/{run}/">Open run {run}</a>' in page
+
+
+def test_an_answer_says_that_the_arguments_were_edited(client, ann):
+    decision = asking(ann)
+    typed = {"answer": "approve", "edited": '{"amount": 9}'}
+    url = f"/approvals/{decision.pk}/answer/"
+    page = client.post(url, typed, follow=True).content.decode()
+
+    assert "refund approved with the edited arguments. The run continues." in page
