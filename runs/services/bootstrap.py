@@ -135,6 +135,7 @@ def _create_demo_agent(
         provider=provider,
         model=demo.model,
         executor={"max_iterations": demo.rounds} if demo.rounds else {},
+        memory=True,
         owner=owner,
         visibility=Visibility.EVERYONE,
     )

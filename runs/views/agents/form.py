@@ -49,7 +49,7 @@ def agent_create(request: HtmxRequest) -> HttpResponse:
     if not Provider.objects.usable_by(request.user).exists():
         messages.warning(request, _("An agent needs a provider. Create one first."))
         return redirect("provider-create")
-    blank = Agent(owner=request.user, executor={})
+    blank = Agent(owner=request.user, executor={}, memory=True)
     form = AgentForm(
         request.POST or None,
         instance=blank,

@@ -310,3 +310,12 @@ def test_a_fold_is_open_where_something_in_it_is_set(client, ann):
     assert not is_open(bare, "Context window")
     assert is_open(short, "Context window")
     assert not is_open(short, "Output format")
+
+
+def test_a_new_agent_remembers_the_conversation(client, ann):
+    make_provider(ann)
+    page = client.get("/agents/new/")
+    client.post("/agents/new/", typed(ann))  # the box is not checked
+
+    assert page.context["form"]["memory"].value() is True
+    assert Agent.objects.get().memory is False
