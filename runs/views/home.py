@@ -29,6 +29,7 @@ from runs.models import (
 from runs.models.runs import UNFINISHED_STATUSES
 from runs.services.bootstrap import CAUTIOUS, DEMO_SLUGS, HASTY, UNLUCKY
 from runs.ui.format import format_day, number, percent_of
+from runs.ui.list_state import get_list_state, knows_list_state
 from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
 from runs.views.approvals.details import DecisionRow, query_open_decisions
 from runs.views.charts.chart import (
@@ -92,10 +93,15 @@ def home(request: HtmxRequest) -> HttpResponse:
     runs = Run.objects.visible_to(request.user)
     if mine:
         runs = runs.filter(owner=request.user)
+    inbox = build_inbox_context(request.user, mine=mine)
+    state = get_list_state(runs, inbox["question_count"])
+    if knows_list_state(request, state):
+        return HttpResponse(status=204)
     context: dict[str, Any] = (
         build_activity_context(runs)
-        | build_inbox_context(request.user, mine=mine)
+        | inbox
         | {
+            "state": state,
             "mine": mine,
             "here": request.get_full_path(),
             "sees_all": request.user.is_superuser,

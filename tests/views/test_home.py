@@ -308,3 +308,39 @@ def test_the_axis_of_durations_ends_around_what_it_shows():
     assert [tick.word for tick in fast.ticks()] == ["0.1 s", "1 s"]
     assert fast.get_y(0.01) == BASE
     assert wide.get_y(400_000) == TOP
+
+
+def test_an_idle_page_is_sent_again_only_with_something_new(client, ann):
+    make_run(ann, status="succeeded")
+    page = text(client)
+    state = page.split('"X-List-State": "')[1].split('"')[0]
+    known = {"HX-Request": "true", "X-List-State": state}
+    assert client.get("/", headers=known).status_code == 204
+
+    make_worker()
+    make_run(ann, status="running", title="Is it raining?")
+
+    assert "Is it raining?" in text(client, **known)
+
+
+def test_a_question_that_waits_wakes_an_idle_page(client, ann):
+    make_run(ann, status="succeeded")
+    state = text(client).split('"X-List-State": "')[1].split('"')[0]
+    run = make_run(ann, status="awaiting_approval")
+    make_decision(make_step(run, tool="refund", status="awaiting_approval"))
+
+    part = text(client, **{"HX-Request": "true", "X-List-State": state})
+    assert "Approval required" in part
+
+
+@pytest.mark.parametrize(
+    ("accepted", "question"),
+    [("en-US,en;q=0.9", "Plan a day out in Beijing"), ("zh-CN,zh;q=0.9", "北京")],
+)
+def test_the_first_question_is_in_the_language_of_the_browser(
+    client, ann, accepted, question
+):
+    make_agent(ann, name="planner", provider=make_provider(ann, kind="demo"))
+    page = text(client, **{"Accept-Language": accepted})
+
+    assert question in page.split("<textarea")[1].split("</textarea>")[0]

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from django.db import transaction
+from django.db.models.functions import Substr
 
 from runs.models import AgentStep, Run, RunSearchRow, RunTool
 from runs.models.runs import FINISHED_STATUSES
@@ -13,7 +14,9 @@ from runs.services.search.daily_stats import update_daily_stats
 BATCH_SIZE = 200
 UPDATED_FIELDS = ["text", "status", "ended_at", "seconds", "rounds", "tokens", "cost"]
 MAX_TEXT_LENGTH = 8_000
-"""Characters of the inputs, and of the output, that can be searched."""
+"""Characters of the inputs, of the output, and of the steps that can be searched."""
+MAX_ERROR_LENGTH = 500
+"""Characters of the error of one step that can be searched."""
 
 
 def index_runs(at_once: int = BATCH_SIZE) -> int:
@@ -28,7 +31,11 @@ def index_runs(at_once: int = BATCH_SIZE) -> int:
         runs = list(rows.select_for_update(skip_locked=True, of=("self",))[:at_once])
         if not runs:
             return 0
-        cards = [build_search_row(run) for run in runs]
+        tools = _load_called_tools(runs)
+        errors = _load_step_errors(runs)
+        cards = [
+            build_search_row(run, (*tools[run.pk], *errors[run.pk])) for run in runs
+        ]
         earlier = RunSearchRow.objects.filter(run__in=runs).select_related("run")
         update_daily_stats(cards, removed=list(earlier))
         RunSearchRow.objects.bulk_create(
@@ -37,18 +44,22 @@ def index_runs(at_once: int = BATCH_SIZE) -> int:
             unique_fields=["run"],
             update_fields=UPDATED_FIELDS,
         )
-        RunTool.objects.bulk_create(_build_tool_rows(runs), ignore_conflicts=True)
+        called = [RunTool(run_id=pk, tool=one) for pk in tools for one in tools[pk]]
+        RunTool.objects.bulk_create(called, ignore_conflicts=True)
         Run.objects.filter(pk__in=[run.pk for run in runs]).update(indexed=True)
     return len(runs)
 
 
-def build_search_row(run: Run) -> RunSearchRow:
-    """Return the columns that lists use of an ended run."""
+def build_search_row(run: Run, step_words: Iterable[str] = ()) -> RunSearchRow:
+    """Return the columns that lists use of an ended run.
+
+    `step_words` are the tools that it called and the errors of its steps.
+    """
     begun, ended = run.started_at, run.ended_at
     assert ended is not None
     return RunSearchRow(
         run=run,
-        text=build_search_text(run),
+        text=build_search_text(run, step_words),
         status=run.status,
         ended_at=ended,
         seconds=(ended - begun).total_seconds() if begun else 0.0,
@@ -58,7 +69,7 @@ def build_search_row(run: Run) -> RunSearchRow:
     )
 
 
-def build_search_text(run: Run) -> str:
+def build_search_text(run: Run, step_words: Iterable[str] = ()) -> str:
     """Return the searchable text in lower case."""
     asked = "\n".join(str(value) for value in run.inputs.values())
     told = run.output if isinstance(run.output, str) else _dump_output(run.output)
@@ -66,20 +77,29 @@ def build_search_text(run: Run) -> str:
         asked[:MAX_TEXT_LENGTH],
         told[:MAX_TEXT_LENGTH],
         run.error_message[:MAX_TEXT_LENGTH],
+        "\n".join(step_words)[:MAX_TEXT_LENGTH],
     )
     return "\n".join(part for part in parts if part).lower()
 
 
+def _load_called_tools(runs: Iterable[Run]) -> dict[int, list[str]]:
+    """Return the names that each run called; parse errors are not tools."""
+    steps = AgentStep.objects.filter(run__in=runs).exclude(tool__startswith="_")
+    found: dict[int, list[str]] = defaultdict(list)
+    for run_id, name in steps.order_by().values_list("run_id", "tool").distinct():
+        found[run_id].append(name)
+    return found
+
+
+def _load_step_errors(runs: Iterable[Run]) -> dict[int, list[str]]:
+    """Return the beginnings of the errors of each run's steps."""
+    failed = AgentStep.objects.filter(run__in=runs, status=AgentStep.Status.FAILED)
+    text = Substr("observation", 1, MAX_ERROR_LENGTH)
+    found: dict[int, list[str]] = defaultdict(list)
+    for run_id, error in failed.order_by("index").values_list("run_id", text):
+        found[run_id].append(error)
+    return found
+
+
 def _dump_output(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
-
-
-def _build_tool_rows(runs: Iterable[Run]) -> list[RunTool]:
-    """Return a row for each run and tool; parse errors are not tools."""
-    steps = AgentStep.objects.filter(run__in=runs).exclude(tool__startswith="_")
-    found: dict[int, set[str]] = defaultdict(set)
-    for run_id, name in steps.order_by().values_list("run_id", "tool").distinct():
-        found[run_id].add(name)
-    return [
-        RunTool(run_id=pk, tool=name) for pk, names in found.items() for name in names
-    ]

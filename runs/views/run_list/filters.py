@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
 from django.utils import timezone
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.models import Agent, Run, Spec
+from runs.models import Agent, AgentStep, Run, Spec
 from runs.models.runs import UNFINISHED_STATUSES
 from runs.whole_number import parse_whole_number
 
@@ -265,7 +265,7 @@ def _filter_by_search_row(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[
 def build_search_conditions(filters: RunFilters) -> list[Q]:
     """Return the conditions of the search, each for a query of its own.
 
-    Ended runs are found by their search row, others by title or number.
+    Ended runs are found by their search row, others by title, tool or number.
     """
     shown = Q() if filters.includes_children else Q(parent_step=None)
     if not filters.q:
@@ -275,7 +275,9 @@ def build_search_conditions(filters: RunFilters) -> list[Q]:
     )
     if filters.needs_search_row:
         return [by_search_row]
-    found = [by_search_row, shown & Q(indexed=False, title__icontains=filters.q)]
+    called = AgentStep.objects.filter(run=OuterRef("pk"), tool__icontains=filters.q)
+    others = Q(title__icontains=filters.q) | Q(Exists(called))
+    found = [by_search_row, shown & Q(indexed=False) & others]
     number = parse_whole_number(filters.q)
     return found if number is None else [*found, Q(pk=number)]
 

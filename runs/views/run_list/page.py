@@ -5,13 +5,14 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Agent, AgentVersion, Run, RunTag, SavedFilter, Schedule
 from runs.ui.format import number
+from runs.ui.list_state import get_list_state, knows_list_state
 from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
 from runs.views.run_list.filters import (
     SINCE_LABELS,
@@ -38,9 +39,14 @@ MAX_OPTIONS = 200
 
 @require_GET
 def run_list(request: HtmxRequest) -> HttpResponse:
-    """Show the visible runs."""
-    filters, problems = read_filters(request.GET)
+    """Show the visible runs; to HTMX only the rows, if they may have changed."""
+    if not request.htmx and "" in request.GET.values():
+        return redirect(build_url_without_empty(request))
     visible = Run.objects.visible_to(request.user)
+    state = get_list_state(visible)
+    if knows_list_state(request, state):
+        return HttpResponse(status=204)
+    filters, problems = read_filters(request.GET)
     rows = annotate_current_tool(visible).prefetch_related("tags")
     queries = build_run_queries(rows, filters, user=request.user)
     page = paginate_runs(queries, request.GET, filters.sort)
@@ -49,6 +55,8 @@ def run_list(request: HtmxRequest) -> HttpResponse:
         "rows": build_run_rows(page.runs),
         "is_whole": filters.is_filtered and not is_cut,
         "is_counted": filters.is_filtered and is_cut,
+        "is_live": not (filters.sort or is_cut),
+        "state": state,
         "has_unfinished": not filters.sort
         and any(not run.is_over for run in page.runs),
         "here": request.get_full_path(),
@@ -64,6 +72,14 @@ def run_list(request: HtmxRequest) -> HttpResponse:
     if not request.htmx:
         context |= build_filter_panel(filters, request.user) | {"problems": problems}
     return render_page_or_part(request, "runs/list.html", "runs/_list.html", context)
+
+
+def build_url_without_empty(request: HtmxRequest) -> str:
+    """Return the URL without parameters that a form left empty."""
+    query = request.GET.copy()
+    for name in list(query):
+        query.setlist(name, [value for value in query.getlist(name) if value])
+    return f"{request.path}?{query.urlencode()}".removesuffix("?")
 
 
 @require_GET

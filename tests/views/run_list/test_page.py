@@ -125,15 +125,70 @@ def test_pages_by_id_in_both_directions(client, ann):
     ]
 
 
-def test_asks_again_only_while_a_run_is_unfinished(client, ann):
-    run = make_run(ann, status="running")
-    make_worker()
-    assert 'hx-trigger="every 3s"' in text(client)
+def idle_state(page):
+    return re.search(r'"X-List-State": "([^"]+)"', page)[1]
 
-    type(run).objects.filter(pk=run.pk).delete()
+
+def test_an_idle_list_is_sent_again_only_with_a_new_run(client, ann):
     make_run(ann, status="succeeded")
+    page = text(client)
+    known = HTMX | {"X-List-State": idle_state(page)}
+    assert 'hx-trigger="every 3s"' in page
+    assert client.get("/runs/", headers=known).status_code == 204
 
-    assert 'hx-trigger="every 3s"' not in text(client)
+    make_worker()
+    make_run(ann, status="running", title="Is it raining?")
+    fresh = client.get("/runs/", headers=known)
+
+    assert "Is it raining?" in fresh.content.decode()
+    assert "X-List-State" not in fresh.content.decode()
+
+
+def test_an_idle_filtered_list_notices_that_a_run_has_ended(client, ann):
+    run = make_run(ann, status="running", title="Is it raining?")
+    state = idle_state(text(client, "?status=succeeded"))
+    Run.objects.filter(pk=run.pk).update(
+        status="succeeded", lease_until=None, ended_at=timezone.now()
+    )
+    known = HTMX | {"X-List-State": state}
+
+    fresh = client.get("/runs/?status=succeeded", headers=known)
+    assert "Is it raining?" in fresh.content.decode()
+
+
+def test_a_sorted_list_stays_as_it_is(client, ann):
+    make_run(ann, status="succeeded")
+    index_runs()
+
+    assert (
+        'hx-trigger="every 3s"' not in text(client, "?sort=cost").split("run-list")[1]
+    )
+
+
+def test_the_address_of_a_search_has_no_empty_parameters(client, ann):
+    answer = client.get("/runs/?q=rain&agent=&since=&tool=&tests=")
+
+    assert answer.headers["Location"] == "/runs/?q=rain"
+
+
+@pytest.mark.parametrize("status", ["succeeded", "awaiting_approval"])
+def test_a_search_finds_the_tools_that_a_run_called(client, ann, status):
+    run = make_run(ann, status=status, title="Is it raining?")
+    make_step(run, tool="refund_payment")
+    make_run(ann, status=status, title="Something else")
+    index_runs()
+    page = text(client, "?q=refund_pay")
+
+    assert "Is it raining?" in page
+    assert "Something else" not in page
+
+
+def test_a_search_finds_the_errors_of_steps(client, ann):
+    run = make_run(ann, status="succeeded", title="Is it raining?")
+    make_step(run, status="failed", observation="Connection refused at 10.0.0.1")
+    index_runs()
+
+    assert "Is it raining?" in text(client, "?q=connection+refused")
 
 
 def test_takes_the_same_few_queries_however_many_runs(
@@ -142,7 +197,7 @@ def test_takes_the_same_few_queries_however_many_runs(
     for _ in range(10):
         make_run(ann, status="running")
 
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(18):
         text(client)
 
 
@@ -289,7 +344,8 @@ def test_a_filter_that_makes_no_sense_is_named(client, ann, query, sentence):
 def test_a_place_that_makes_no_sense_is_the_top(client, ann, place, sort):
     indexed(ann, "Still there")
 
-    assert "Still there" in text(client, f"?sort={sort}&before={place}")
+    sorted_by = f"sort={sort}&" if sort else ""
+    assert "Still there" in text(client, f"?{sorted_by}before={place}")
 
 
 def test_counts_what_is_unfinished_and_what_needs_a_person(client, ann):
