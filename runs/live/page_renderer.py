@@ -449,7 +449,9 @@ def render_follow_pane(state: RunState) -> bytes:
     """
     run = state.run
     choice = open_failed_step(run, RunPageParams())
-    context = detail_context(state, choice, {}) if run.is_over else follow_context(state)
+    context = (
+        detail_context(state, choice, {}) if run.is_over else follow_context(state)
+    )
     html = render_to_string("runs/_detail.html", context)
     return format_element_update(FOLLOWER_PANE, "outerHTML", html)
 

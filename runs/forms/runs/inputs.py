@@ -37,6 +37,9 @@ class RunForm(forms.Form):
         self.names = tuple(names) if names is not None else self._variable_names()
         for name in self.names:
             self.fields[input_field_name(name)] = build_input_field(name)
+        if "input" in self.names:
+            # For the keyboard of a phone, and the page's script: Enter sends.
+            self.fields["input"].widget.attrs["enterkeyhint"] = "send"
         self.order_fields([input_field_name(name) for name in self.names])
         style_widgets(self)
 

@@ -283,15 +283,8 @@
     htmx.ajax("GET", event.detail.path, { target: "#agent-try", swap: "outerHTML" });
   });
 
-  // The test chat: Ctrl+Enter sends, the newest message stays visible, the field keeps the focus.
+  // The test chat: the newest message stays visible, the field keeps the focus.
   let wrote = false;
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
-    const asked = event.target.closest("#agent-test-form, #agent-side form");
-    if (!asked) return;
-    event.preventDefault();
-    asked.requestSubmit();
-  });
   document.addEventListener("htmx:before:request", (event) => {
     wrote = wrote || event.target.id === "agent-test-form";
   });

@@ -104,10 +104,38 @@
         if (node.nodeType !== 1) return;
         if (node.matches("time[datetime]")) say(node);
         sayAll(node);
+        offerCopies(node);
       }),
     );
 
+  // Each code block of a text has a button that copies it.
+  function offerCopies(root) {
+    for (const code of root.querySelectorAll(".prose pre > code:only-child")) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "copy-code";
+      button.ariaLabel = button.title = gettext("Copy code");
+      button.innerHTML =
+        '<svg class="ico" aria-hidden="true"><use href="#i-copy"/></svg>';
+      code.after(button);
+    }
+  }
+  async function copyCode(button) {
+    try {
+      await navigator.clipboard.writeText(button.previousElementSibling.innerText);
+      button.dataset.done = "";
+      button.title = gettext("Copied");
+    } catch {
+      button.title = gettext("Copy failed");
+    }
+    setTimeout(() => {
+      delete button.dataset.done;
+      button.title = gettext("Copy code");
+    }, 1600);
+  }
+
   sayAll(document);
+  offerCopies(document);
   new MutationObserver(found).observe(document.body, {
     childList: true,
     subtree: true,
@@ -160,6 +188,26 @@
     search.select();
   });
 
+  // Enter sends a message, Shift+Enter starts a new line. While an input method composes
+  // text, Enter belongs to it; Safari says so only by the key code.
+  document.addEventListener("keydown", (event) => {
+    const field = event.target;
+    if (event.key !== "Enter" || event.shiftKey || !field.matches("[enterkeyhint=send]"))
+      return;
+    if (event.isComposing || event.keyCode === 229) return;
+    event.preventDefault();
+    if (!event.repeat && field.value.trim()) field.form.requestSubmit();
+  });
+  // A message is sent once, even if Enter is pressed again before the answer.
+  const sentForms = new Set();
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (!form.querySelector("[enterkeyhint=send]") || event.defaultPrevented) return;
+    if (sentForms.has(form)) event.preventDefault();
+    sentForms.add(form);
+  });
+  addEventListener("pageshow", () => sentForms.clear());
+
   // Background tabs open no stream: a browser allows six connections to one host.
   document.addEventListener("htmx:before:request", (event) => {
     if (document.hidden && event.target.hasAttribute("hx-sse:connect"))
@@ -188,6 +236,8 @@
 
   document.addEventListener("click", async (event) => {
     closeMenus(event.target.closest("details.menu"));
+    const copier = event.target.closest(".copy-code");
+    if (copier) copyCode(copier);
     const button = event.target.closest("[data-copy], [data-copy-url]");
     if (!button) return;
     const word = button.querySelector("[data-word]") || button;

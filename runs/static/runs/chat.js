@@ -1,9 +1,8 @@
-// The chat: Enter sends, the end of the conversation stays visible.
+// The chat: the box has the focus, the end of the conversation stays visible.
 (() => {
   "use strict";
   document.documentElement.classList.add("scripted");
   const box = document.querySelector("[data-follow]");
-  const form = document.getElementById("chat-form");
   let atEnd = true;
 
   const end = () => {
@@ -21,35 +20,13 @@
       document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }
 
-  document.addEventListener("keydown", (event) => {
-    if (
-      event.key !== "Enter" ||
-      event.shiftKey ||
-      event.isComposing ||
-      !event.target.matches("#chat-form [name=input], .edit-turn textarea")
-    )
-      return;
-    event.preventDefault();
-    if (event.target.value.trim()) event.target.form.requestSubmit();
-  });
+  // The box has the focus on each page of a conversation, so that one can write on.
+  // A touch screen would cover the page with its keyboard.
+  if (!location.hash && matchMedia("(hover: hover)").matches)
+    document.querySelector("#chat-form [name=input]")?.focus({ preventScroll: true });
 
-  // Send a message once, even if Enter is pressed again before the next page.
-  form?.addEventListener("submit", (event) => {
-    if (form.dataset.sent) event.preventDefault();
-    form.dataset.sent = "1";
-  });
-  addEventListener("pageshow", () => {
-    if (form) delete form.dataset.sent;
-  });
-
-  // After the stream has ended, reload the page for the buttons of the answer. If the user
-  // is typing, replace only the turns; on a page that answers a form, replace nothing.
-  const isKept = () =>
-    location.pathname.endsWith("/say/") ||
-    document.querySelector(".edit-turn[open]") ||
-    [...document.querySelectorAll("textarea, input:not([type=hidden])")].some(
-      (one) => one.value !== one.defaultValue,
-    );
+  // After the stream has ended, load the turns anew for the buttons of the answer; what is
+  // typed and what has the focus stays. A page that answers a form has no turns to load.
   async function renewTurns() {
     document.querySelector("button[form=chat-stop-form]")?.remove();
     if (location.pathname.endsWith("/say/")) return;
@@ -61,7 +38,7 @@
       if (old && !old.querySelector(".edit-turn[open]")) old.replaceWith(turn);
     }
   }
-  // Do not reload while the user leaves the page.
+  // Load nothing while the user leaves the page.
   let leaves = false;
   addEventListener("beforeunload", () => {
     leaves = true;
@@ -71,9 +48,7 @@
     const timer = setInterval(() => {
       if (live()) return;
       clearInterval(timer);
-      if (leaves) return;
-      if (!isKept()) location.reload();
-      else renewTurns();
+      if (!leaves) renewTurns();
     }, 500);
   }
 })();
