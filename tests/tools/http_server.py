@@ -21,6 +21,8 @@ class Got:
     query: dict[str, str]
     headers: dict[str, str]
     body: bytes
+    target: str = ""
+    """Path and query, not decoded."""
 
     def json(self) -> Any:
         return json.loads(self.body)
@@ -66,6 +68,7 @@ def serve(answer: Callable[[Got], Answer]) -> Iterator[Server]:
                 dict(parse_qsl(parts.query)),
                 {name.lower(): value for name, value in self.headers.items()},
                 self.rfile.read(length),
+                self.path,
             )
             got.append(one)
             said = answer(one)

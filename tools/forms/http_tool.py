@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from tools.credentials import host_matches
 from tools.forms.fields import JsonField, PairsField
 from tools.forms.json_body import FlatJsonField, JsonEditor, is_flat_object
+from tools.forms.multipart import MultipartField
 from tools.forms.schema import SchemaField
 from tools.forms.tool import ToolForm
 from tools.kinds.config_checks import describe_unknown_argument
@@ -34,8 +35,14 @@ BODY_CHOICES = [
     ("fields", _("JSON fields with placeholders")),
     ("json", _("Nested JSON with placeholders")),
     ("form", _("Form with placeholders")),
+    ("multipart", _("Multipart form with files")),
 ]
-FORM_FIELDS = {"body": "json_body", "json": "json_body", "form": "form_body"}
+FORM_FIELDS = {
+    "body": "json_body",
+    "json": "json_body",
+    "form": "form_body",
+    "multipart": "multipart_body",
+}
 
 
 class HttpToolForm(ToolForm):
@@ -46,7 +53,8 @@ class HttpToolForm(ToolForm):
     kind_section_title: ClassVar[StrOrPromise] = _("Request")
     kind_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
         *(("method", "url"), "args_schema", "credential", ("headers", "query")),
-        *("joined", "body_kind", "json_fields", "json_body", "form_body"),
+        *(("joined", "styles"), "body_kind", "json_fields", "json_body", "form_body"),
+        "multipart_body",
         ("pick", "max_bytes"),
     )
 
@@ -79,8 +87,17 @@ class HttpToolForm(ToolForm):
         required=False,
         max_length=1000,
         help_text=_(
-            "Names of query parameters whose lists are sent as a,b instead of one "
-            "parameter per value."
+            "Names of query parameters and form fields whose lists are sent as a,b "
+            "instead of one per value."
+        ),
+    )
+    styles = PairsField(
+        label=_("Parameter styles"),
+        required=False,
+        separator="=",
+        help_text=_(
+            "One per line, for example filter=deepObject. Styles: spaceDelimited "
+            "(a b), pipeDelimited (a|b), deepObject (filter[key]=value), json."
         ),
     )
     body_kind = forms.ChoiceField(label=_("Body"), choices=BODY_CHOICES, required=False)
@@ -103,6 +120,15 @@ class HttpToolForm(ToolForm):
         required=False,
         separator="=",
         help_text=_("One field per line, for example name={name}"),
+    )
+    multipart_body = MultipartField(
+        label=_("Multipart body"),
+        required=False,
+        help_text=_(
+            "One field or file per line, for example note={note} or "
+            "photo=@{photo};encoding=base64;filename={name};type=image/png. Without "
+            "encoding, the argument is the text of the file."
+        ),
     )
     pick = forms.CharField(
         label=_("Response field (JSON pointer)"),
@@ -147,6 +173,7 @@ class HttpToolForm(ToolForm):
             else None,
             "json_body": stored.get("json"),
             "form_body": stored.get("form"),
+            "multipart_body": stored.get("multipart"),
         }.items():
             if name in self.fields and name != "credential":
                 self.fields[name].initial = value
@@ -182,7 +209,7 @@ class HttpToolForm(ToolForm):
         except AddressRefused as refused:
             self.add_error("url", str(refused))
         self.check_placeholders(config, cleaned)
-        self.check_joined_names(config)
+        self.check_styled_names(config)
         self.check_credential(config, cleaned)
         return cleaned
 
@@ -196,15 +223,17 @@ class HttpToolForm(ToolForm):
                 describe_unknown_argument(f"{{{name}}}", known),
             )
 
-    def check_joined_names(self, config: HttpConfig) -> None:
-        """Refuse names that are not query parameters."""
-        for name in config.joined:
-            if name not in config.query:
-                self.add_error(
-                    "joined",
-                    _("“%(name)s” is not one of the query parameters.")
-                    % {"name": name},
-                )
+    def check_styled_names(self, config: HttpConfig) -> None:
+        """Refuse names that are not query parameters or form fields."""
+        known = {*config.query, *(config.form or ())}
+        for field, names in (("joined", config.joined), ("styles", config.styles)):
+            for name in names:
+                if name not in known:
+                    self.add_error(
+                        field,
+                        _("“%(name)s” is not a query parameter or form field.")
+                        % {"name": name},
+                    )
 
     def check_credential(self, config: HttpConfig, cleaned: dict[str, Any]) -> None:
         """Refuse a credential that is not bound to the host."""
@@ -224,7 +253,7 @@ class HttpToolForm(ToolForm):
         """Return the request without empty parts."""
         cleaned = self.cleaned_data
         config: dict[str, Any] = {"method": cleaned["method"], "url": cleaned["url"]}
-        for name in ("headers", "query", "pick", "max_bytes"):
+        for name in ("headers", "query", "styles", "pick", "max_bytes"):
             if cleaned.get(name):
                 config[name] = cleaned[name]
         if joined := NAME_PATTERN.findall(cleaned.get("joined", "")):
@@ -235,13 +264,16 @@ class HttpToolForm(ToolForm):
             config["json"] = cleaned.get("json_fields") or {}
         elif cleaned.get("body_kind") == "form":
             config["form"] = cleaned.get("form_body") or {}
+        elif cleaned.get("body_kind") == "multipart":
+            config["multipart"] = cleaned.get("multipart_body") or {}
         return config
 
 
 def get_body_kind(stored: dict[str, Any]) -> str:
     """Return the simplest editor that can show a stored body."""
-    if "form" in stored:
-        return "form"
+    for kind in ("form", "multipart"):
+        if kind in stored:
+            return kind
     if "json" not in stored:
         return "arguments"
     return "fields" if is_flat_object(stored["json"]) else "json"

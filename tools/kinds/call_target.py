@@ -6,7 +6,8 @@ from pydantic import ValidationError
 
 from tools.audit.masking import mask_json_value
 from tools.errors import ToolFailed
-from tools.kinds.http_config import HttpConfig, build_http_request
+from tools.kinds.http_config import HttpConfig
+from tools.kinds.http_request import build_http_request
 from tools.models import Credential, McpServer
 from tools.spec import ToolSpec
 

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from tools.credentials import OpenCredential, open_credential
 from tools.errors import ToolFailed
 from tools.kinds.call import PreparedCall
-from tools.kinds.http_config import HttpConfig, build_http_request
+from tools.kinds.http_config import HttpConfig
+from tools.kinds.http_request import build_http_request
 from tools.net.http_exchange import Request, Response, send_request
 from tools.net.outbound_policy import get_net_policy
 from tools.text.json_pointer import resolve_json_pointer

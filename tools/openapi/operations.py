@@ -10,7 +10,8 @@ from urllib.parse import urljoin, urlsplit
 from pydantic import ValidationError
 
 from tools.forms.http_tool import METHOD_EFFECTS
-from tools.kinds.http_config import FORM_TYPE, PLACEHOLDER, HttpConfig
+from tools.kinds.http_config import FORM_TYPE, HttpConfig
+from tools.kinds.placeholders import PLACEHOLDER
 from tools.models import Tool
 from tools.openapi.document import (
     MAX_OPERATIONS,

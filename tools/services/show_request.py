@@ -8,7 +8,8 @@ from pydantic import ValidationError
 from tools.credentials import CREDENTIAL_MASK, OpenCredential
 from tools.errors import ToolFailed
 from tools.kinds.http import InvalidToolConfig, add_idempotency_key
-from tools.kinds.http_config import HttpConfig, build_http_request
+from tools.kinds.http_config import HttpConfig
+from tools.kinds.http_request import build_http_request
 from tools.models import Credential
 from tools.net.http_exchange import Request
 from tools.sandbox.values import format_tool_value
@@ -46,7 +47,9 @@ def format_http_message(spec: ToolSpec, tool_input: Any) -> str:
         asked = add_masked_credential(asked, config.credential)
     lines = [f"{asked.method} {asked.url}"]
     lines += [f"{name}: {value}" for name, value in asked.headers.items()]
-    body = [] if asked.content is None else ["", asked.content.decode("utf-8")]
+    body = (
+        [] if asked.content is None else ["", asked.content.decode("utf-8", "replace")]
+    )
     return "\n".join([*lines, *body])
 
 

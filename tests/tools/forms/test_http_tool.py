@@ -153,6 +153,16 @@ def test_only_who_sees_tools_has_a_body_checked():
             {"method": "POST", "body_kind": "fields", "json_fields": "no colon"},
             "is not a pair. Write name: value.",
         ),
+        ({"styles": "id=pipeDelimited"}, "“id” is not a query parameter"),
+        ({"query": "q={id}", "styles": "q=matrix"}, "Input should be &#x27;space"),
+        (
+            {"method": "POST", "body_kind": "multipart", "multipart_body": "f=@x"},
+            "The content of a file is one placeholder.",
+        ),
+        (
+            {"method": "POST", "body_kind": "multipart", "multipart_body": "f=@{id};x"},
+            "“x” is not known. A file can have encoding=base64",
+        ),
         (
             {"method": "POST", "body_kind": "fields", "json_fields": "n: 1e999"},
             "a number or a character that cannot be stored.",
@@ -178,3 +188,38 @@ def test_a_credential_of_other_hosts_is_refused():
     assert "bound to other.example, not to api.example.com" in (
         response.content.decode()
     )
+
+
+def test_a_multipart_body_is_stored_and_shown_again():
+    client = signed_in()
+    typed = (
+        "note={id}\nhandle=\\@ann\n"
+        "photo=@{id};encoding=base64;filename=a b.png;type=image/png"
+    )
+
+    client.post(
+        ADD,
+        filled(
+            method="POST",
+            body_kind="multipart",
+            multipart_body=typed,
+            query="f={id}",
+            styles="f=deepObject",
+        ),
+    )
+
+    tool = Tool.objects.get(name="get_order")
+    assert tool.config["styles"] == {"f": "deepObject"}
+    assert tool.config["multipart"] == {
+        "note": "{id}",
+        "handle": "@ann",
+        "photo": {
+            **{"content": "{id}", "encoding": "base64"},
+            **{"filename": "a b.png", "content_type": "image/png"},
+        },
+    }
+    page = client.get(f"/admin/tools/tool/{tool.pk}/change/")
+    form = page.context["adminform"].form
+    assert form["body_kind"].value() == "multipart"
+    assert form["multipart_body"].value() == typed
+    assert form["styles"].value() == "f=deepObject"

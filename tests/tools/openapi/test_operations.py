@@ -5,7 +5,8 @@ The documents themselves were tried too; docs/openapi.md says which, and what ca
 
 import pytest
 
-from tools.kinds.http_config import HttpConfig, build_http_request
+from tools.kinds.http_config import HttpConfig
+from tools.kinds.http_request import build_http_request
 from tools.openapi.document import parse_openapi_document
 from tools.openapi.operations import list_operations
 from tools.openapi.security import find_required_credential

@@ -4,7 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from tools.errors import ToolFailed
-from tools.kinds.http_config import HttpConfig, build_http_request
+from tools.kinds.http_config import HttpConfig
+from tools.kinds.http_request import build_http_request
 
 ORDERS = "https://api.example.com/orders"
 
@@ -69,7 +70,9 @@ def test_a_query_has_its_own_names_and_leaves_out_what_is_absent():
 
 
 def test_a_query_in_the_address_is_filled():
-    assert asked({"q": "x y"}, url=f"{ORDERS}?q={{q}}&n=2").url == f"{ORDERS}?q=x+y&n=2"
+    assert (
+        asked({"q": "x y"}, url=f"{ORDERS}?q={{q}}&n=2").url == f"{ORDERS}?q=x%20y&n=2"
+    )
 
 
 def test_arguments_left_over_are_the_json_body_of_a_post():
@@ -121,14 +124,21 @@ def test_a_header_takes_no_other_header_with_it(value):
         ({"url": "https://"}, "begins with https://"),
         ({"url": "https:///path"}, "begins with https://"),
         ({"url": "https://{host}/x"}, "host cannot come from an argument"),
-        ({"url": "https://a:b@example.com/"}, "belongs into a credential"),
+        ({"url": "https://a:b@example.com/"}, "store a password in a credential"),
         ({"url": "https://example.com:port/"}, "this is no address"),
-        ({"headers": {"Host": "x"}}, "'Host' cannot be set"),
-        ({"headers": {"X Y": "x"}}, "'X Y' cannot be set"),
-        ({"headers": {"X": "a\nb"}}, "value of the header 'X' cannot be sent"),
+        ({"headers": {"Host": "x"}}, "“Host” cannot be set"),
+        ({"headers": {"X Y": "x"}}, "“X Y” cannot be set"),
+        ({"headers": {"X": "a\nb"}}, "value of the header “X” cannot be sent"),
         ({"pick": "items.0"}, "no JSON pointer"),
-        ({"json": {}, "form": {}, "method": "POST"}, "not both"),
+        ({"json": {}, "form": {}, "method": "POST"}, "one body"),
         ({"json": {}}, "GET sends no body"),
+        ({"multipart": {}, "form": {}, "method": "POST"}, "one body"),
+        (
+            {"multipart": {"f": {"content": "x{y}"}}, "method": "POST"},
+            "one placeholder",
+        ),
+        ({"joined": ["q"], "styles": {"q": "json"}}, "“q” has two styles"),
+        ({"styles": {"q": "matrix"}}, "Input should be"),
         ({"method": "TRACE"}, "Input should be"),
         ({"max_bytes": 10**9}, "less than or equal"),
         ({"verify": False}, "Extra inputs"),
