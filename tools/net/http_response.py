@@ -16,6 +16,7 @@ MAX_EARLY_HINTS = 10
 CONTENT_LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 WITHOUT_BODY = (204, 304)
 FRAMING = ("content-length", "transfer-encoding")
+CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w:.-]{1,40})", re.ASCII | re.IGNORECASE)
 TEXT = re.compile(
     r"utf-(8|16|32)|ascii|iso8859|iso2022|cp\d|koi8|shift_jis|euc_|gb|big5|mac-"
@@ -121,7 +122,7 @@ class ResponseReader:
         self.is_last = True
 
     def on_status(self, reason: bytes) -> None:
-        if b"\0" in reason:
+        if CONTROL.search(reason):
             self._flaw = "the status line is malformed"
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -131,8 +132,12 @@ class ResponseReader:
             self._flaw = f"there are more than {MAX_HEADERS} headers"
         elif len(name) + len(value) > MAX_LINE:
             self._flaw = "a line is too long"
+        elif CONTROL.search(value):
+            self._flaw = "a header has control characters"
         elif not self._has_head:
             self._keep_header(name.decode("ascii").lower(), value.decode("latin-1"))
+        elif not self.is_whole and name.decode("ascii").lower() in FRAMING:
+            self._flaw = "a trailer sets the length of the body"
 
     def on_headers_complete(self) -> None:
         if self._has_head:
@@ -140,10 +145,14 @@ class ResponseReader:
         self.status = self._parser.get_status_code()
         if self._parser.get_http_version() not in ("1.0", "1.1") or self.status < 100:
             self._flaw = "the status line is malformed"
+        if self.status == 101:
+            self._flaw = "the server switched protocols"
         if self.status >= 200:
             self._header_count = 0  # trailers are counted anew
             self._has_head = True
             self._check_framing()
+            # Lines may end with a bare line feed in the head, never between chunks.
+            self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=False)
 
     def on_chunk_header(self) -> None:
         self._silent_bytes = 0
@@ -171,6 +180,8 @@ class ResponseReader:
 
     def _keep_header(self, name: str, value: str) -> None:
         value = value.strip(" \t")
+        if name == "transfer-encoding" and name in self.headers:
+            self._flaw = "the transfer encoding is given twice"
         if self.headers.setdefault(name, value) != value and name in FRAMING:
             self._flaw = "the length of the body is given twice"
 

@@ -23,6 +23,7 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 REDIRECTS = (301, 302, 303, 307, 308)
 CHUNK_SIZE = 64 * 1024
 """Bytes unpacked at once."""
+GZIP_START = b"\x1f\x8b"
 
 HTTPCORE_ERRORS = (
     httpcore.TimeoutException,
@@ -225,20 +226,32 @@ def _decode_chunks(chunks: Iterable[bytes], host: str) -> Iterator[bytes]:
 
 def _inflate(chunks: Iterable[bytes]) -> Iterator[bytes]:
     decoder: Any = None
+    start = b""  # the first bytes of a member say what it is, once there are two
     for chunk in chunks:
-        if decoder is None:
-            # gzip and zlib say what they are; some servers send deflate without a head
-            packed = chunk[:2] == b"\x1f\x8b" or chunk[:1] == b"\x78"
-            decoder = zlib.decompressobj(47 if packed else -15)
-        rest = chunk
-        while rest and not decoder.eof:
+        rest, start = start + chunk, b""
+        while rest:
+            if decoder is None or decoder.eof:
+                if len(rest) < 2:
+                    start = rest
+                    break
+                if decoder is not None and not rest.startswith(GZIP_START):
+                    break  # padding after the last member
+                decoder = _open_member(rest)
             yield decoder.decompress(rest, CHUNK_SIZE)
-            rest = decoder.unconsumed_tail
-            if decoder.eof and decoder.unused_data[:2] == b"\x1f\x8b":
-                rest = decoder.unused_data
-                decoder = zlib.decompressobj(47)
-    if decoder is not None:
-        yield decoder.flush()
+            rest = decoder.unused_data if decoder.eof else decoder.unconsumed_tail
+    if decoder is None:
+        if start:
+            raise zlib.error("incomplete")
+        return
+    yield decoder.flush()
+    if not decoder.eof:
+        raise zlib.error("incomplete")
+
+
+def _open_member(start: bytes) -> Any:
+    """Return a decoder; some servers send deflate without a header."""
+    has_header = start.startswith((GZIP_START, b"\x78"))
+    return zlib.decompressobj(47 if has_header else -15)
 
 
 @contextmanager
