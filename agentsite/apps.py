@@ -11,3 +11,4 @@ class SiteConfig(AppConfig):
     def ready(self) -> None:
         """Load the Celery application, so that every process uses our broker."""
         import_module("agentsite.celery")
+        import_module("agentsite.checks")  # registers them

@@ -246,13 +246,24 @@ class Env(BaseSettings):
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach the web server."""
-        return self.agentsite_host in LOOPBACK
+        """Whether, by all that the variables say, only this machine can reach it.
+
+        A reverse proxy on the same machine shows in the public address and hosts.
+        """
+        public_host = urlsplit(self.public_url).hostname or ""
+        hosts = (self.agentsite_host, public_host, *self.allowed_hosts)
+        return all(is_loopback(host) for host in hosts)
 
     @property
     def public_url(self) -> str:
         """The address of the dashboard, without a trailing slash."""
         return self.agentsite_url or f"http://localhost:{self.port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name, or an address with or without brackets, is this machine."""
+    host = host.strip("[]").rstrip(".").lower()
+    return host in LOOPBACK or host.endswith(".localhost")
 
 
 def is_fernet_key(text: str) -> bool:

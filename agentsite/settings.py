@@ -42,9 +42,10 @@ WEB_SEARCH_KEY = ENV.agentsite_web_search_key
 SQL_CONNECTIONS = ENV.agentsite_sql_connections
 CPYTHON = ENV.agentsite_cpython
 MCP_COMMANDS = ENV.agentsite_mcp_commands
+IS_LOCAL = ENV.is_local
 PRIVATE_HOSTS = ENV.agentsite_private_hosts
 if PRIVATE_HOSTS is None:
-    PRIVATE_HOSTS = "provider=127.0.0.1,::1" if ENV.is_local else ""
+    PRIVATE_HOSTS = "provider=127.0.0.1,::1" if IS_LOCAL else ""
 
 # Secrets.
 
@@ -69,7 +70,7 @@ ALLOWED_HOSTS = [
     "localhost",
     "127.0.0.1",
     "[::1]",
-    *([] if ENV.is_local else [ENV.agentsite_host]),
+    ENV.agentsite_host,
     *ENV.allowed_hosts,
 ]
 CSRF_TRUSTED_ORIGINS = list(ENV.csrf_trusted_origins)

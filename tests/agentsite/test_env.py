@@ -61,3 +61,24 @@ def test_the_readme_lists_every_variable_and_no_other():
     readme = (ROOT / "README.md").read_text().splitlines()
 
     assert [line for line in readme if re.match(r"\| `[A-Z]", line)] == rows()
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_local"),
+    [
+        pytest.param({}, True, id="default"),
+        pytest.param({"AGENTSITE_HOST": "::1"}, True, id="loopback"),
+        pytest.param({"AGENTSITE_HOST": "0.0.0.0"}, False, id="all"),
+        pytest.param({"AGENTSITE_URL": "http://localhost:9"}, True, id="own-url"),
+        pytest.param({"AGENTSITE_URL": "http://[::1]:9"}, True, id="own-v6"),
+        pytest.param({"AGENTSITE_URL": "https://a.example"}, False, id="proxy"),
+        pytest.param({"ALLOWED_HOSTS": "a.example"}, False, id="proxy-without-url"),
+        pytest.param({"ALLOWED_HOSTS": "*"}, False, id="any-host"),
+        pytest.param({"ALLOWED_HOSTS": "a.localhost,[::1]"}, True, id="own-hosts"),
+    ],
+)
+def test_a_public_address_or_host_makes_a_site_public(monkeypatch, variables, is_local):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    assert Env().is_local is is_local

@@ -100,3 +100,16 @@ def test_a_damaged_key_file_is_named(tmp_path, content):
         run_python(tmp_path, "import django; django.setup()")
 
     assert ended.value.stderr.startswith(f"The file {tmp_path}/encryption_keys is dam")
+
+
+@pytest.mark.parametrize(
+    ("url", "private_hosts"),
+    [("", "provider=127.0.0.1,::1"), ("https://agents.example.org", "")],
+)
+def test_a_public_site_lets_nobody_reach_its_own_machine(tmp_path, url, private_hosts):
+    code = (
+        f"import os; os.environ['AGENTSITE_URL'] = {url!r};"
+        "from agentsite import settings; print(settings.PRIVATE_HOSTS)"
+    )
+
+    assert run_python(tmp_path, code).stdout.strip() == private_hosts
