@@ -6,10 +6,11 @@ from typing import Any, TypeVar
 from django.contrib.auth.models import User
 from django.db.models import F
 from django.http import HttpRequest, HttpResponse
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
+from runs.api.bodies import parse_body
 from runs.api.dispatch import json_response
-from runs.api.problems import ApiProblem, field_problem, validation_problem
+from runs.api.problems import ApiProblem, field_problem
 from runs.api.serializers import Json, format_timestamp
 from runs.models import Decision
 from runs.models.decisions import DecisionQuerySet
@@ -163,10 +164,7 @@ def prefix_argument_error(error: FieldError) -> FieldError:
 
 def parse_answer_body(request: HttpRequest, kind: type[B]) -> B:
     """Parse the body; empty counts as an empty object. Raise `ApiProblem`."""
-    try:
-        return kind.model_validate_json(request.body or b"{}")
-    except ValidationError as error:
-        raise validation_problem(error) from None
+    return parse_body(request.body or b"{}", kind)
 
 
 def visible_approvals(user: User) -> DecisionQuerySet:

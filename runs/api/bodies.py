@@ -2,7 +2,9 @@
 
 import hashlib
 import json
-from typing import Any
+from collections import Counter
+from contextlib import suppress
+from typing import Any, TypeVar
 
 from django.http import HttpRequest
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -12,6 +14,8 @@ from runs.engine.types import Budget, ExecutorOptions
 from runs.services.errors import FieldError
 
 MAX_KEY_LENGTH = 200
+
+B = TypeVar("B", bound=BaseModel)
 
 
 class StrictBody(BaseModel):
@@ -71,19 +75,37 @@ class StepsWindow(BaseModel):
 
 
 def parse_start_run_body(request: HttpRequest) -> StartRunBody:
-    """Parse the body; raise `ApiProblem`."""
-    try:
-        return StartRunBody.model_validate_json(request.body)
-    except ValidationError as error:
-        raise validation_problem(error) from None
+    return parse_body(request.body, StartRunBody)
 
 
 def parse_resume_run_body(request: HttpRequest) -> ResumeRunBody:
-    """Parse the body; raise `ApiProblem`."""
+    return parse_body(request.body or b"{}", ResumeRunBody)
+
+
+def parse_body(body: bytes, kind: type[B]) -> B:
+    """Parse a body; raise `ApiProblem`.
+
+    Repeated names and NaN are refused: whatever reads a body before us, such as a
+    gateway, may read another value than we do.
+    """
+    with suppress(ValueError, RecursionError):  # reported below, in pydantic's words
+        json.loads(body, object_pairs_hook=check_names, parse_constant=refuse_constant)
     try:
-        return ResumeRunBody.model_validate_json(request.body or b"{}")
+        return kind.model_validate_json(body)
     except ValidationError as error:
         raise validation_problem(error) from None
+
+
+def check_names(pairs: list[tuple[str, Any]]) -> None:
+    """Raise an `ApiProblem` if an object has two values under one name."""
+    counts = Counter(name for name, _value in pairs)
+    if len(counts) < len(pairs):
+        [(twice, _count)] = counts.most_common(1)
+        raise field_problem("body", f"{twice[:80]!r} occurs twice in an object.", 400)
+
+
+def refuse_constant(name: str) -> None:
+    raise field_problem("body", f"{name} is not JSON.", 400)
 
 
 def read_idempotency_key(request: HttpRequest) -> str | None:

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from runs.api.bodies import LimitsBody, StrictBody
+from runs.api.bodies import LimitsBody, StrictBody, parse_body
 from runs.api.dispatch import json_response
-from runs.api.problems import ApiProblem, field_problem, validation_problem
+from runs.api.problems import ApiProblem, field_problem
 from runs.api.runs import (
     ALL_STEPS,
     get_run_for_user,
@@ -111,12 +111,9 @@ def create_fork(request: HttpRequest, user: User, pk: str) -> HttpResponse:
 
 def parse_fork_body(request: HttpRequest) -> ForkRunBody:
     """Parse the body, sanitized for the database; raise `ApiProblem`."""
-    try:
-        body = ForkRunBody.model_validate_json(request.body or b"{}")
-        clean = clean_json(body.model_dump(exclude_unset=True))
-        return ForkRunBody.model_validate_json(json.dumps(clean))
-    except ValidationError as error:
-        raise validation_problem(error) from None
+    body = parse_body(request.body or b"{}", ForkRunBody)
+    clean = clean_json(body.model_dump(exclude_unset=True))
+    return parse_body(json.dumps(clean).encode(), ForkRunBody)
 
 
 def find_requested_fork_point(run: Run, body: ForkRunBody) -> ForkPoint:

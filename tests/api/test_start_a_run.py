@@ -33,6 +33,28 @@ def test_starts_the_published_agent():
         pytest.param(b"{", 400, ["body"], id="not-json"),
         pytest.param(b"", 400, ["body"], id="empty"),
         pytest.param(b"\xff", 400, ["body"], id="not-utf8"),
+        pytest.param(
+            b'{"agent": "adder", "agent": "b", "inputs": {}}',
+            400,
+            ["body"],
+            id="name-twice",
+        ),
+        pytest.param(
+            b'{"agent": "adder", "inputs": {"input": {"a": 1, "\\u0061": 2}}}',
+            400,
+            ["body"],
+            id="name-twice-inside",
+        ),
+        pytest.param(
+            b'{"agent": "adder", "inputs": {"input": NaN}}', 400, ["body"], id="nan"
+        ),
+        pytest.param(
+            b'{"agent": "adder", "inputs": {"input": -Infinity}}',
+            400,
+            ["body"],
+            id="infinity",
+        ),
+        pytest.param(b'{"a":' * 200_000, 400, ["body"], id="deep"),
         pytest.param([1], 422, ["body"], id="no-object"),
         pytest.param({}, 422, ["agent"], id="no-agent"),
         pytest.param({"agent": 5}, 422, ["agent"], id="agent-number"),

@@ -18,6 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from tools.admin.base import ProductAdmin, filter_with_title, render_muted
 from tools.audit.entry import AuditEntry
+from tools.text.csv_cell import format_csv_cell
 from tools.ui.audit_labels import format_action, label_action, label_noun
 
 MAX_CSV_ROWS = 50_000
@@ -185,7 +186,7 @@ class AuditEntryAdmin(ProductAdmin):
         file = csv.writer(answer)
         file.writerow([*CSV_COLUMNS, *CSV_DETAIL_COLUMNS])
         for entry in rows[:MAX_CSV_ROWS].iterator(chunk_size=1000):
-            file.writerow([escape_csv_cell(one) for one in build_audit_csv_row(entry)])
+            file.writerow([format_csv_cell(one) for one in build_audit_csv_row(entry)])
         return answer
 
 
@@ -202,12 +203,6 @@ def build_audit_csv_row(entry: AuditEntry) -> list[Any]:
         *(entry.action, entry.noun, entry.thing, entry.thing_number),
         *(json.dumps(entry.changes, ensure_ascii=False), entry.note),
     ]
-
-
-def escape_csv_cell(value: Any) -> str:
-    """Return a value that spreadsheets do not run as a formula."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@")) else text
 
 
 def iter_field_changes(entry: AuditEntry, longest: int | None) -> Iterator[FieldValues]:

@@ -22,6 +22,7 @@ from runs.views.run_list.pagination import (
     get_page_cursor,
     merge_run_lists,
 )
+from tools.text.csv_cell import format_csv_cell
 
 MAX_EXPORTED_RUNS = 100_000
 BATCH = 500
@@ -43,8 +44,6 @@ TIME_COLUMNS = ("created_at", "started_at", "ended_at")
 OWN_COLUMNS = [
     name for name in COLUMNS if name not in {*RELATED_COLUMNS, "tags", "seconds"}
 ]
-FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
-"""Prefixes that a spreadsheet would evaluate."""
 
 
 @require_GET
@@ -129,12 +128,3 @@ def iter_csv_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     yield "\ufeff" + writer.writerow(COLUMNS)
     for row in rows:
         yield writer.writerow([format_csv_cell(row[name]) for name in COLUMNS])
-
-
-def format_csv_cell(value: Any) -> Any:
-    """Return a value that a spreadsheet does not evaluate."""
-    if isinstance(value, dict | list):
-        value = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and value.startswith(FORMULA_PREFIXES):
-        return f"'{value}"
-    return "" if value is None else value

@@ -1,0 +1,20 @@
+"""Cells of CSV files that a spreadsheet does not run as a formula."""
+
+import json
+from typing import Any
+
+FORMULA_PREFIXES = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""Full-width ones too: some spreadsheets treat them alike."""
+CONTROL_PREFIXES = ("\t", "\r", "\n")
+
+
+def format_csv_cell(value: Any) -> Any:
+    """Return `value` as a cell: JSON as text, and no text a formula."""
+    if isinstance(value, dict | list):
+        value = json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str) and (
+        value.startswith(CONTROL_PREFIXES)
+        or value.lstrip().startswith(FORMULA_PREFIXES)
+    ):
+        return f"'{value}"
+    return "" if value is None else value
