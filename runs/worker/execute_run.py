@@ -42,6 +42,7 @@ from runs.store.sanitizer import Sanitizer
 from runs.store.transitions import MAX_RECOVERIES, claim_run
 from runs.worker.call_model import ModelCaller, RunSuspended
 from runs.worker.run_tools import MAX_PARALLEL_CALLS, ToolRunner
+from tools.mcp_servers.sessions import McpSessions
 
 logger = logging.getLogger(__name__)
 
@@ -58,14 +59,15 @@ def execute_run(run_id: int) -> None:
     if taken is None:
         return
     run, claim = taken
-    worker_state.add_claim(claim)
-    try:
-        _drive_run(run, claim)
-    except LeaseLost:
-        logger.info("run %s was claimed by another worker", run_id)
-    finally:
-        worker_state.remove_claim(claim)
-        claim.release_crash_slot()
+    with McpSessions() as mcp_sessions:  # closed after the claim is released
+        worker_state.add_claim(claim)
+        try:
+            _drive_run(run, claim, mcp_sessions)
+        except LeaseLost:
+            logger.info("run %s was claimed by another worker", run_id)
+        finally:
+            worker_state.remove_claim(claim)
+            claim.release_crash_slot()
 
 
 class ClaimResult(NamedTuple):
@@ -89,7 +91,7 @@ def _claim_run(run_id: int) -> ClaimResult | None:
     return ClaimResult(run, replace(claim, fence=run.fence)) if run else None
 
 
-def _drive_run(run: Run, claim: ClaimedRun) -> None:
+def _drive_run(run: Run, claim: ClaimedRun, mcp_sessions: McpSessions) -> None:
     """Drive `run`; record what ends it early."""
     try:
         if run.cancel_requested_at is not None:
@@ -97,7 +99,7 @@ def _drive_run(run: Run, claim: ClaimedRun) -> None:
         if run.recoveries >= MAX_RECOVERIES:
             end_crashed(run, claim)
             return
-        RunDriver(run, claim).drive()
+        RunDriver(run, claim, mcp_sessions).drive()
     except RunSuspended:
         pass
     except RunCanceled:
@@ -121,11 +123,11 @@ def _drive_run(run: Run, claim: ClaimedRun) -> None:
 class RunDriver:
     """Drives one run from its history to its end."""
 
-    def __init__(self, run: Run, claim: ClaimedRun) -> None:
+    def __init__(self, run: Run, claim: ClaimedRun, mcp_sessions: McpSessions) -> None:
         self.run, self.claim = run, claim
         self.record: RunHistory = load_history(run)
         self.sanitizer = Sanitizer()
-        self.tools = ToolRunner(run, claim, self.sanitizer)
+        self.tools = ToolRunner(run, claim, self.sanitizer, mcp_sessions)
         self.number = run.next_number
         self.model_caller: ModelCaller | None = None
         self.pending_reply: ModelReply | None = None

@@ -31,6 +31,7 @@ from runs.worker.call_model import THREAD_GRACE_SECONDS, RunSuspended
 from tools.definition.permission import find_tool_block
 from tools.errors import CallCanceled, DeadlineExceeded, ToolFailed
 from tools.kinds.registry import call_tool
+from tools.mcp_servers.sessions import McpSessions
 from tools.net.deadline import Deadline
 from tools.spec import ToolSpec
 
@@ -56,8 +57,15 @@ class ToolOutcome:
 class ToolRunner:
     """Runs the tool calls of one run."""
 
-    def __init__(self, run: Run, claim: ClaimedRun, sanitizer: Sanitizer) -> None:
+    def __init__(
+        self,
+        run: Run,
+        claim: ClaimedRun,
+        sanitizer: Sanitizer,
+        mcp_sessions: McpSessions,
+    ) -> None:
         self.run, self.claim, self.sanitizer = run, claim, sanitizer
+        self.mcp_sessions = mcp_sessions
         self.started_here: set[int] = set()
         """Steps that this worker has committed as started."""
         self.allowed: dict[int, tuple[float, str | None]] = {}
@@ -266,6 +274,7 @@ class ToolRunner:
                 deadline=deadline,
                 idempotency_key=f"{self.run.pk}:{row.index}",
                 run_id=self.run.pk,
+                mcp_sessions=self.mcp_sessions,
             )
         except ToolFailed as failed:
             error = str(failed)

@@ -80,12 +80,14 @@ def measured(kind: str, calls: int) -> tuple[float, float]:
     from runs.worker.run_tools import ToolRunner  # noqa: PLC0415
     from tests.make import make_agent, make_run, make_step, make_tool  # noqa: PLC0415
     from tools.definition.freeze import freeze_tool  # noqa: PLC0415
+    from tools.mcp_servers.sessions import McpSessions  # noqa: PLC0415
 
     tool = make_tool(name="add", kind=kind, config=CONFIGS[kind], args_schema=NUMBERS)
     agent = make_agent(tool.owner, tools=(tool,))
     run = make_run(agent=agent, status="running")
     toolbox = Toolbox([freeze_tool(tool)])
-    hands = ToolRunner(run, ClaimedRun(run.pk, run.fence), Sanitizer())
+    claim = ClaimedRun(run.pk, run.fence)
+    hands = ToolRunner(run, claim, Sanitizer(), McpSessions())
     spent = []
     for number in range(calls + 20):
         row = make_step(run, tool="add", tool_input={"a": number, "b": 1},

@@ -12,12 +12,18 @@ from tools.mcp_servers.import_tools import discover_mcp_tools, import_mcp_tools
 from tools.models import McpServer, Tool
 
 STDIO_SERVER = Path(__file__).parent / "stdio_server.py"
+SMALL_SERVER = Path(__file__).parent / "small_server.py"
 
 
 def command_line(name: str = "tests", *, variables: str = "", folder: str = "") -> str:
     """Return an operator's list with the one command of this folder."""
     program = shlex.join([sys.executable, str(STDIO_SERVER), *filter(None, [folder])])
     return f"{name}={variables} {program}" if variables else f"{name}={program}"
+
+
+def small_command(folder: Path) -> str:
+    """Return an operator's list with the server that starts fast."""
+    return shlex.join([f"tests={sys.executable}", str(SMALL_SERVER), str(folder)])
 
 
 def make_server(**more: Any) -> McpServer:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import partial
 
 import pytest
 
@@ -14,15 +15,14 @@ from tools.mcp.session import Session, open_mcp_session
 from tools.net.deadline import Deadline
 from tools.net.netguard import NetPolicy, parse_private_hosts
 
+MINUTE = partial(Deadline, seconds=60)
 LOOPBACK = NetPolicy(
     use="mcp", private_hosts=parse_private_hosts("mcp=127.0.0.0/8")["mcp"]
 )
 
 
-def link_to(url, *, seconds=60.0, credential=None):
-    return HttpLink(
-        url, policy=LOOPBACK, deadline=Deadline(seconds=seconds), credential=credential
-    )
+def link_to(url, *, credential=None):
+    return HttpLink(url, policy=LOOPBACK, credential=credential)
 
 
 def reply(got, **message):
@@ -39,7 +39,7 @@ STREAM = "text/event-stream"
         (Answer(b"<html>", content_type="text/html"), "something that is not JSON"),
         (Answer(b""), "answered 200 with nothing"),
         (Answer(b"", status=202), "answered 202 with nothing"),
-        (Answer(b"Go away", status=403), "answered 403: Go away"),
+        (Answer(b"Go away", status=403), "does not allow this: .*Go away"),
         (Answer(b"", status=500), r"answered 500\."),
         (
             Answer(b"Go", status=500, content_type="text/plain; charset=hex"),
@@ -70,7 +70,7 @@ def test_whatever_a_server_answers_is_a_sentence(answer, why):
     with (
         serve(lambda got: answer) as server,
         pytest.raises(ToolFailed, match=why),
-        open_mcp_session(link_to(server.url)),
+        open_mcp_session(link_to(server.url), MINUTE()),
     ):
         pass
 
@@ -87,7 +87,9 @@ def test_an_endless_stream_ends_with_the_call():
     with (
         listener(answer=drip) as found,
         pytest.raises(DeadlineExceeded),
-        open_mcp_session(link_to(f"http://127.0.0.1:{found.port}/", seconds=1)),
+        open_mcp_session(
+            link_to(f"http://127.0.0.1:{found.port}/"), Deadline(seconds=1)
+        ),
     ):
         pass
 
@@ -112,9 +114,9 @@ def test_a_list_of_tools_that_is_none_is_a_sentence(listed):
     with (
         serve(answer) as server,
         pytest.raises(ToolFailed, match="does not speak MCP"),
-        open_mcp_session(link_to(server.url)) as session,
+        open_mcp_session(link_to(server.url), MINUTE()) as session,
     ):
-        session.tools()
+        session.tools(MINUTE())
 
 
 def test_pages_without_end_are_cut():
@@ -124,8 +126,11 @@ def test_pages_without_end_are_cut():
         tools = [{"name": "x", "inputSchema": {}}] * 20
         return reply(got, result={"tools": tools, "nextCursor": "on"})
 
-    with serve(answer) as server, open_mcp_session(link_to(server.url)) as session:
-        assert len(session.tools()) == 500
+    with (
+        serve(answer) as server,
+        open_mcp_session(link_to(server.url), MINUTE()) as session,
+    ):
+        assert len(session.tools(MINUTE())) == 500
 
 
 def test_a_server_that_only_knows_the_newest_revision_is_understood():
@@ -138,8 +143,11 @@ def test_a_server_that_only_knows_the_newest_revision_is_understood():
             return Answer({"jsonrpc": "2.0", "id": 1, "error": error}, status=400)
         return reply(got, result={"tools": []})
 
-    with serve(answer) as server, open_mcp_session(link_to(server.url)) as session:
-        assert session.tools() == []
+    with (
+        serve(answer) as server,
+        open_mcp_session(link_to(server.url), MINUTE()) as session,
+    ):
+        assert session.tools(MINUTE()) == []
         assert server.got[-1].headers["mcp-method"] == "tools/list"
 
 
@@ -157,8 +165,11 @@ def test_a_question_of_the_server_is_answered_in_the_middle_of_a_call():
         body = f"data: {ping}\n\ndata: {ask}\n\nevent: message\ndata: {done}\n\n"
         return Answer(body.encode(), content_type=STREAM)
 
-    with serve(answer) as server, open_mcp_session(link_to(server.url)) as session:
-        session.tools()
+    with (
+        serve(answer) as server,
+        open_mcp_session(link_to(server.url), MINUTE()) as session,
+    ):
+        session.tools(MINUTE())
 
     told = {one["id"]: one for got in server.got if "id" in (one := got.json())}
     assert told["p"]["result"] == {}
@@ -192,8 +203,11 @@ def test_a_result_becomes_what_a_model_can_read(result, value):
         is_hello = got.json()["method"] == "initialize"
         return reply(got, result=HELLO if is_hello else result)
 
-    with serve(answer) as server, open_mcp_session(link_to(server.url)) as session:
-        assert session.call("x", {}) == value
+    with (
+        serve(answer) as server,
+        open_mcp_session(link_to(server.url), MINUTE()) as session,
+    ):
+        assert session.call("x", {}, MINUTE()) == value
 
 
 def test_a_credential_is_not_sent_to_where_a_server_redirects():
@@ -206,9 +220,9 @@ def test_a_credential_is_not_sent_to_where_a_server_redirects():
             )
         ) as server,
     ):
-        link = link_to(server.url, credential=secret, seconds=2)
+        link = link_to(server.url, credential=secret)
         with pytest.raises((ToolFailed, DeadlineExceeded)):
-            Session(link).begin()
+            Session(link).begin(Deadline(seconds=2))
         link.abandon()
 
     assert server.got[0].headers["authorization"] == "Bearer s3cret"

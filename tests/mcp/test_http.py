@@ -1,6 +1,7 @@
 """The SDK's server over streamable HTTP, through the guard."""
 
 import threading
+from functools import partial
 
 import pytest
 
@@ -12,13 +13,14 @@ from tools.mcp.wire import STATELESS_VERSION
 from tools.net.deadline import Deadline
 from tools.net.netguard import NetPolicy, parse_private_hosts
 
+MINUTE = partial(Deadline, seconds=60)
 
-def link_to(running, *, deadline=None, policy=None):
+
+def link_to(running, *, policy=None):
     allowed = parse_private_hosts(running.policy if policy is None else policy)
     return HttpLink(
         running.url,
         policy=NetPolicy(use="mcp", private_hosts=allowed.get("mcp", ())),
-        deadline=deadline or Deadline(seconds=60),
     )
 
 
@@ -30,10 +32,10 @@ def link_to(running, *, deadline=None, policy=None):
 def test_finds_and_calls_the_tools_of_a_server(habits):
     with (
         mcp_server(**habits) as running,
-        open_mcp_session(link_to(running)) as session,
+        open_mcp_session(link_to(running), MINUTE()) as session,
     ):
-        offers = {offer.name: offer for offer in session.tools()}
-        value = session.call("add", {"a": 1, "b": 2})
+        offers = {offer.name: offer for offer in session.tools(MINUTE())}
+        value = session.call("add", {"a": 1, "b": 2}, MINUTE())
 
     assert value == "3"
     assert offers["add"].description == "Return the sum."
@@ -42,8 +44,8 @@ def test_finds_and_calls_the_tools_of_a_server(habits):
 
 def test_says_session_and_revision_in_each_request_and_goodbye_at_the_end():
     with mcp_server() as running:
-        with open_mcp_session(link_to(running)) as session:
-            session.tools()
+        with open_mcp_session(link_to(running), MINUTE()) as session:
+            session.tools(MINUTE())
 
         first, *others = running.heads
     assert "mcp-session-id" not in first
@@ -58,8 +60,8 @@ def test_speaks_the_revision_without_a_handshake():
         link.version = STATELESS_VERSION
         session = Session(link)
 
-        assert "add" in [offer.name for offer in session.tools()]
-        assert session.call("add", {"a": 3, "b": 4}) == "7"
+        assert "add" in [offer.name for offer in session.tools(MINUTE())]
+        assert session.call("add", {"a": 3, "b": 4}, MINUTE()) == "7"
         assert running.heads[-1]["mcp-name"] == "add"
         link.close()
 
@@ -69,7 +71,7 @@ def test_an_address_that_nobody_allowed_is_not_asked():
         link = link_to(running, policy="")
 
         with pytest.raises(ToolFailed, match="AGENTSITE_PRIVATE_HOSTS=mcp=127"):
-            Session(link).begin()
+            Session(link).begin(MINUTE())
 
         assert running.heads == []
         link.abandon()
@@ -80,7 +82,7 @@ def test_what_is_allowed_for_tools_is_not_for_mcp():
         link = link_to(running, policy=f"tool=127.0.0.1:{running.port}")
 
         with pytest.raises(ToolFailed, match="not allowed"):
-            Session(link).begin()
+            Session(link).begin(MINUTE())
         link.abandon()
 
 
@@ -88,9 +90,9 @@ def test_a_call_that_hangs_ends_at_its_deadline():
     with (
         mcp_server() as running,
         pytest.raises(DeadlineExceeded),
-        open_mcp_session(link_to(running, deadline=Deadline(seconds=2))) as session,
+        open_mcp_session(link_to(running), MINUTE()) as session,
     ):
-        session.call("hang", {})
+        session.call("hang", {}, Deadline(seconds=2))
 
 
 def test_stop_ends_a_call_that_hangs():
@@ -100,37 +102,35 @@ def test_stop_ends_a_call_that_hangs():
     with (
         mcp_server() as running,
         pytest.raises(CallCanceled),
-        open_mcp_session(
-            link_to(running, deadline=Deadline(seconds=60, flag=flag))
-        ) as session,
+        open_mcp_session(link_to(running), MINUTE()) as session,
     ):
-        session.call("hang", {})
+        session.call("hang", {}, Deadline(seconds=60, flag=flag))
 
 
 def test_ten_megabytes_are_not_taken_in():
     with (
         mcp_server() as running,
         pytest.raises(ToolFailed, match="larger than 10485760 bytes"),
-        open_mcp_session(link_to(running)) as session,
+        open_mcp_session(link_to(running), MINUTE()) as session,
     ):
-        session.call("large", {"megabytes": 10})
+        session.call("large", {"megabytes": 10}, MINUTE())
 
 
 def test_what_a_tool_says_of_its_failure_is_the_sentence():
     with (
         mcp_server() as running,
         pytest.raises(ToolFailed, match="no such order"),
-        open_mcp_session(link_to(running)) as session,
+        open_mcp_session(link_to(running), MINUTE()) as session,
     ):
-        session.call("fail", {"why": "no such order"})
+        session.call("fail", {"why": "no such order"}, MINUTE())
 
 
 def test_a_server_that_ends_in_the_middle_is_a_sentence():
     with mcp_server() as running:
         link = link_to(running)
         session = Session(link)
-        session.begin()
+        session.begin(MINUTE())
 
     with pytest.raises(ToolFailed, match="is gone"):
-        session.tools()
+        session.tools(MINUTE())
     link.abandon()

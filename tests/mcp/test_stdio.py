@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 
 import pytest
 
@@ -18,13 +19,12 @@ from tools.net.deadline import Deadline
 
 SDK = ServerCommand("tests", (sys.executable, str(STDIO_SERVER)))
 STEPS = 1000
+MINUTE = partial(Deadline, seconds=60)
 
 
-def calling(tool, command=SDK, *, deadline=None, **arguments):
-    with open_mcp_session(
-        StdioLink(command, deadline=deadline or Deadline(seconds=60))
-    ) as session:
-        return session.call(tool, arguments)
+def calling(tool, command=SDK, **arguments):
+    with open_mcp_session(StdioLink(command), MINUTE()) as session:
+        return session.call(tool, arguments, MINUTE())
 
 
 def saying(program, *words):
@@ -54,11 +54,11 @@ def is_gone(pid):
 
 
 def test_finds_and_calls_the_tools_of_a_server():
-    with open_mcp_session(StdioLink(SDK, deadline=Deadline(seconds=60))) as session:
-        names = [offer.name for offer in session.tools()]
+    with open_mcp_session(StdioLink(SDK), MINUTE()) as session:
+        names = [offer.name for offer in session.tools(MINUTE())]
 
         assert {"add", "hang", "die"} <= set(names)
-        assert session.call("add", {"a": 1, "b": 2}) == "3"
+        assert session.call("add", {"a": 1, "b": 2}, MINUTE()) == "3"
 
 
 def test_the_process_is_gone_after_the_session():
@@ -92,10 +92,11 @@ def test_ten_megabytes_are_not_taken_in():
 def test_stop_ends_a_hanging_server_and_its_process():
     flag = threading.Event()
     threading.Timer(1.0, flag.set).start()
-    link = StdioLink(SDK, deadline=Deadline(seconds=120, flag=flag))
+    link = StdioLink(SDK)
+    deadline = Deadline(seconds=120, flag=flag)
 
-    with pytest.raises(CallCanceled), open_mcp_session(link) as session:
-        session.call("hang", {})
+    with pytest.raises(CallCanceled), open_mcp_session(link, deadline) as session:
+        session.call("hang", {}, deadline)
 
     assert is_gone(link._process.pid)
 
@@ -108,22 +109,21 @@ def test_stop_ends_the_whole_group():
         "sys.stderr.write(str(child.pid)); sys.stderr.flush()\n"
         "time.sleep(600)\n"
     )
-    link = StdioLink(saying(program), deadline=Deadline(seconds=1))
-    link._deadline = Deadline(seconds=120, flag=StopsWhen(lambda: link._words))
+    link = StdioLink(saying(program))
+    deadline = Deadline(seconds=120, flag=StopsWhen(lambda: link._words))
 
-    with pytest.raises(CallCanceled), open_mcp_session(link):
+    with pytest.raises(CallCanceled), open_mcp_session(link, deadline):
         pass
 
     assert is_gone(int(link._words))
 
 
 def test_a_server_that_reads_nothing_does_not_hang_a_large_request():
-    link = StdioLink(
-        saying("import time; time.sleep(600)"), deadline=Deadline(seconds=1)
-    )
+    link = StdioLink(saying("import time; time.sleep(600)"))
+    message = {"jsonrpc": "2.0", "id": 1, "method": "x", "params": "x" * 3_000_000}
 
     with pytest.raises(DeadlineExceeded):
-        link.notify({"jsonrpc": "2.0", "method": "x", "params": {"x": "x" * 3_000_000}})
+        link.request(message, Deadline(seconds=1))
     link.abandon()
 
 
@@ -159,9 +159,9 @@ def test_a_server_that_reads_nothing_does_not_hang_a_large_request():
     ],
 )
 def test_whatever_a_program_does_is_a_sentence(command, why):
-    link = StdioLink(command, deadline=Deadline(seconds=60))
+    link = StdioLink(command)
 
-    with pytest.raises(ToolFailed, match=why), open_mcp_session(link):
+    with pytest.raises(ToolFailed, match=why), open_mcp_session(link, MINUTE()):
         pass
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tools.mcp_servers.sessions import McpSessions
 from tools.net.deadline import Deadline
 from tools.spec import ToolSpec
 
@@ -19,6 +20,8 @@ class PreparedCall:
     """Ends with the tool's time or the run's, whichever is sooner."""
     idempotency_key: str = ""
     run_id: int | None = None
+    mcp_sessions: McpSessions | None = None
+    """Those of the run; None for a session of this call alone."""
 
 
 KindFunction = Callable[[PreparedCall], Any]

@@ -1,13 +1,16 @@
 """Tools of MCP servers: called only while they are what a person accepted."""
 
+from contextlib import nullcontext
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tools.errors import ToolFailed
 from tools.kinds.call import PreparedCall
+from tools.mcp.session import Session
 from tools.mcp_offer import Offer
 from tools.mcp_servers.connect import get_tool_connection
+from tools.mcp_servers.sessions import McpSessions
 
 
 class McpConfig(BaseModel):
@@ -56,18 +59,23 @@ def call_mcp(call: PreparedCall) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise ToolFailed(f"This tool is not set up rightly: {first['msg']}.") from None
-    reach = get_tool_connection(
+    connection = get_tool_connection(
         config.mcp_server, tool_id=call.spec.tool_id, hosts=config.hosts
     )
     given = call.tool_input
     arguments = given if isinstance(given, dict) else {"input": given}
-    with reach.open_session(call.deadline) as session:
-        offers = [one for one in session.tools() if one.name == config.tool]
-        if not offers:
+
+    def call_in(session: Session) -> Any:
+        offer = session.find_offer(config.tool, call.deadline)
+        if offer is None:
             raise ToolNotOffered(config.tool)
-        if offers[0].digest == config.digest:
-            return reach.mask_secret_in(session.call(config.tool, arguments))
-    raise refuse_changed_tool(call.spec.tool_id, offers[0])
+        if offer.digest != config.digest:
+            raise refuse_changed_tool(call.spec.tool_id, offer)
+        return session.call(config.tool, arguments, call.deadline)
+
+    with nullcontext(call.mcp_sessions) if call.mcp_sessions else McpSessions() as kept:
+        value = kept.use_session(connection, call.deadline, call_in)
+    return connection.mask_secret_in(value)
 
 
 def refuse_changed_tool(tool_id: int | None, offer: Offer) -> ToolFailed:

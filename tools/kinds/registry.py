@@ -9,6 +9,7 @@ from tools.kinds.http import call_http
 from tools.kinds.mcp import call_mcp
 from tools.kinds.python import call_python
 from tools.kinds.sql import call_sql
+from tools.mcp_servers.sessions import McpSessions
 from tools.net.deadline import Deadline
 from tools.spec import ToolSpec
 
@@ -37,6 +38,7 @@ def call_tool(
     deadline: Deadline,
     idempotency_key: str = "",
     run_id: int | None = None,
+    mcp_sessions: McpSessions | None = None,
 ) -> Any:
     """Make one call and return a JSON value.
 
@@ -50,7 +52,7 @@ def call_tool(
     inner = Deadline(seconds=seconds, flag=deadline.flag)
     try:
         return KINDS[spec.kind](
-            PreparedCall(spec, tool_input, inner, idempotency_key, run_id)
+            PreparedCall(spec, tool_input, inner, idempotency_key, run_id, mcp_sessions)
         )
     except DeadlineExceeded:
         deadline.check()

@@ -1,14 +1,17 @@
 """What can go wrong between us and an MCP server.
 
-McpFailed              a `ToolFailed`: its sentence is the observation
-  ServerGone           the server ended, or the connection did
-  ServerRefused        it answered with an HTTP status
-  ServerError          it answered with an error of the protocol
-  NotMcp               what it says is not the protocol
-  TooMuch              it sends more than is taken in
-  NoCommand            the operator listed no such command
-  CannotStart          the command does not start
-  Said                 any of these, with a secret covered
+McpFailed                a `ToolFailed`: its sentence is the observation
+  ServerGone             the server ended, or the connection did
+  ServerRefused          it answered with an HTTP status
+    SignInNeeded         it wants a sign-in, or another one
+  SessionExpired         it no longer knows the session; nothing was done
+  OldTransport           it offers only the transport of 2024
+  ServerError            it answered with an error of the protocol
+  NotMcpMessage          what it says is not the protocol
+  ServerSentTooMuch      it sends more than is taken in
+  UnknownCommand         the operator listed no such command
+  CommandNotStarted      the command does not start
+  MaskedServerError      any of these, with a secret covered
 """
 
 from tools.errors import ToolFailed
@@ -35,6 +38,44 @@ class ServerRefused(McpFailed):
         self.status = status
         words = f": {shorten_server_text(told)}" if told.strip() else "."
         super().__init__(f"The MCP server {where} answered {status}{words}")
+
+
+class SignInNeeded(ServerRefused):
+    """The server wants a sign-in, or does not allow what was signed in for."""
+
+    def __init__(
+        self, where: str, status: int, told: str, *, is_signed_in: bool
+    ) -> None:
+        super().__init__(where, status, told)
+        words = f" It says: {shorten_server_text(told)}" if told.strip() else ""
+        if status == 403:
+            why = "does not allow this: the account or token lacks a permission"
+        elif is_signed_in:
+            why = "needs sign-in: it did not accept the token or credential"
+        else:
+            why = "needs sign-in"
+        self.args = (
+            f"The MCP server {where} {why}. An administrator can connect it, or select "
+            f"another credential, on its page.{words}",
+        )
+
+
+class SessionExpired(McpFailed):
+    """The server no longer knows the session; the request was not carried out."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(f"The MCP server {where} ended the session.")
+
+
+class OldTransport(McpFailed):
+    """The server offers only HTTP with server-sent events, as of 2024."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"The MCP server {where} uses the old transport HTTP+SSE (2024-11-05), "
+            "which is not supported. Enter its streamable HTTP address, which often "
+            "ends in /mcp instead of /sse."
+        )
 
 
 class ServerError(McpFailed):

@@ -1,38 +1,36 @@
 """One conversation with an MCP server: greeting, its tools, calls."""
 
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, Protocol
+from contextlib import contextmanager, suppress
+from itertools import count
+from typing import Any
 
 from pydantic import ValidationError
 
+from tools.errors import DeadlineExceeded, Interrupted, ToolFailed
 from tools.mcp.errors import McpFailed, NotMcpMessage, ServerError, ServerSentTooMuch
 from tools.mcp.wire import (
     CLIENT_INFO,
     MAX_BYTES,
     STATELESS_VERSION,
+    TOOLS_CHANGED,
     UNSUPPORTED_VERSION,
     VERSIONS,
     Link,
     Message,
     build_client_metadata,
+    build_rpc_notification,
     build_rpc_request,
+    build_server_reply,
     get_rpc_result,
 )
 from tools.mcp_offer import Offer
+from tools.net.deadline import Deadline
 
 MAX_TOOLS = 500
 MAX_PAGES = 50
-
-
-class ClosableLink(Link, Protocol):
-    """A link that ends with its session."""
-
-    def close(self) -> None:
-        """End in good order."""
-
-    def abandon(self) -> None:
-        """End at once."""
+CANCEL_SECONDS = 1.0
 
 
 class ToolReportedError(McpFailed):
@@ -43,13 +41,17 @@ class ToolReportedError(McpFailed):
 
 
 class Session:
-    """Asks one server; for one thread."""
+    """Asks one server; for several threads at once."""
 
     def __init__(self, link: Link) -> None:
         self.link = link
-        self._number = 0
+        self._numbers = count(1)
+        self._offers: dict[str, Offer] = {}
+        self._listing = threading.Lock()
+        self._changes, self._listed_changes = 0, -1
+        link.receive = self._receive
 
-    def begin(self) -> None:
+    def begin(self, deadline: Deadline) -> None:
         """Greet the server and agree on a revision; raise `ToolFailed`."""
         hello = {
             "protocolVersion": VERSIONS[0],
@@ -57,7 +59,7 @@ class Session:
             "clientInfo": CLIENT_INFO,
         }
         try:
-            result = self._request("initialize", hello)
+            result = self._request("initialize", hello, deadline)
         except ServerError as error:
             if (
                 error.code == UNSUPPORTED_VERSION
@@ -72,14 +74,16 @@ class Session:
                 self.link.where, f"it chose the unknown revision {version!r}"
             )
         self.link.version = version
-        self.link.notify({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        ready = build_rpc_notification("notifications/initialized", {})
+        self.link.notify(ready, deadline)
 
-    def tools(self) -> list[Offer]:
+    def tools(self, deadline: Deadline) -> list[Offer]:
         """Return the tools of the server, at most `MAX_TOOLS`."""
         offers: list[Offer] = []
         cursor: Any = None
         for _ in range(MAX_PAGES):
-            result = self._request("tools/list", {"cursor": cursor} if cursor else {})
+            params = {"cursor": cursor} if cursor else {}
+            result = self._request("tools/list", params, deadline)
             listed = result.get("tools")
             if not isinstance(listed, list):
                 raise NotMcpMessage(self.link.where, "its list of tools is none")
@@ -89,14 +93,37 @@ class Session:
                 break
         return offers[:MAX_TOOLS]
 
-    def call(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Call a tool and return its value; raise `Refused` where it says it failed."""
+    def find_offer(self, name: str, deadline: Deadline) -> Offer | None:
+        """Return the tool as the server last listed it.
+
+        The list is fetched at the start, and again when the server says it changed.
+        """
+        with deadline.hold(self._listing):
+            changes = self._changes
+            if self._listed_changes != changes:
+                listed = self.tools(deadline)
+                self._offers = {one.name: one for one in reversed(listed)}
+                self._listed_changes = changes
+            return self._offers.get(name)
+
+    def call(self, name: str, arguments: dict[str, Any], deadline: Deadline) -> Any:
+        """Call a tool and return its value; raise `ToolReportedError` if it failed."""
         params = {"name": name, "arguments": arguments}
-        result = self._request("tools/call", params)
+        number = next(self._numbers)
+        try:
+            result = self._request("tools/call", params, deadline, number=number)
+        except DeadlineExceeded:
+            self._cancel(number)
+            raise
         value = parse_call_result(result, self.link.where)
         if result.get("isError") is True:
             raise ToolReportedError(value if isinstance(value, str) else str(value))
         return value
+
+    def _receive(self, message: Message) -> Message | None:
+        if message.get("method") == TOOLS_CHANGED:
+            self._changes += 1
+        return build_server_reply(message)
 
     def _iter_offers(self, listed: list[Any]) -> Iterator[Offer]:
         for one in listed:
@@ -107,20 +134,33 @@ class Session:
                     self.link.where, "one of its tools has no name or no schema"
                 ) from None
 
-    def _request(self, method: str, params: dict[str, Any]) -> Message:
-        self._number += 1
+    def _request(
+        self,
+        method: str,
+        params: dict[str, Any],
+        deadline: Deadline,
+        *,
+        number: int | None = None,
+    ) -> Message:
         if self.link.version == STATELESS_VERSION:
             params = {**params, "_meta": build_client_metadata()}
-        asked = build_rpc_request(self._number, method, params)
-        return get_rpc_result(self.link.request(asked), self.link.where)
+        asked = build_rpc_request(number or next(self._numbers), method, params)
+        return get_rpc_result(self.link.request(asked, deadline), self.link.where)
+
+    def _cancel(self, number: int) -> None:
+        """Say that nobody waits for the answer to a request any more."""
+        told = {"requestId": number, "reason": "timeout"}
+        message = build_rpc_notification("notifications/cancelled", told)
+        with suppress(ToolFailed, Interrupted):
+            self.link.notify(message, Deadline(seconds=CANCEL_SECONDS))
 
 
 @contextmanager
-def open_mcp_session(link: ClosableLink) -> Iterator[Session]:
+def open_mcp_session(link: Link, deadline: Deadline) -> Iterator[Session]:
     """Give a session that has greeted; whatever is raised ends the link at once."""
     try:
         session = Session(link)
-        session.begin()
+        session.begin(deadline)
         yield session
     except BaseException:
         link.abandon()

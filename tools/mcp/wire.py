@@ -1,10 +1,11 @@
 """Messages of the Model Context Protocol: JSON-RPC 2.0, read with suspicion."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from tools.mcp.errors import NotMcpMessage, ServerError, ServerSentTooMuch
+from tools.net.deadline import Deadline
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Revisions with a handshake, newest first; the server chooses one of them."""
@@ -18,29 +19,56 @@ METHOD_NOT_FOUND = -32601
 MAX_BYTES = 10 << 20
 """Bytes of one reply."""
 
+TOOLS_CHANGED = "notifications/tools/list_changed"
+
 CLIENT_INFO = {"name": "agentsite", "version": "1"}
 
 Message = dict[str, Any]
 
 
+Receiver = Callable[[Message], Message | None]
+"""Takes what a server sends by itself; returns the answer to a request."""
+
+
 class Link(Protocol):
-    """A way to one server."""
+    """A way to one server, for several threads at once."""
 
     where: str
     """What sentences call it."""
     version: str
     """The revision that was agreed on; empty before."""
+    receive: Receiver
 
-    def request(self, message: Message) -> Message:
-        """Send a request and return the response to it."""
+    def request(self, message: Message, deadline: Deadline) -> Message:
+        """Send a request and return the response to it; raise `ToolFailed`."""
 
-    def notify(self, message: Message) -> None:
+    def notify(self, message: Message, deadline: Deadline) -> None:
         """Send what has no response."""
 
+    def listen(self, deadline: Deadline) -> None:
+        """Take in what the server sends between calls."""
 
-def build_rpc_request(number: int, method: str, params: dict[str, Any]) -> Message:
+    def is_usable(self) -> bool:
+        """Whether another call can be made; looks at what an interrupted one left."""
+
+    def close(self) -> None:
+        """End in good order, within about a second."""
+
+    def abandon(self) -> None:
+        """End at once."""
+
+
+def build_rpc_request(
+    number: int | str, method: str, params: dict[str, Any]
+) -> Message:
     """Return a request."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def build_rpc_notification(method: str, params: dict[str, Any]) -> Message:
+    """Return a message that has no response."""
+    message: Message = {"jsonrpc": "2.0", "method": method}
+    return {**message, "params": params} if params else message
 
 
 def build_client_metadata() -> dict[str, Any]:
@@ -63,7 +91,12 @@ def parse_rpc_messages(text: bytes, where: str) -> list[Message]:
     return [one for one in found if isinstance(one, dict)]
 
 
-def is_response_to(message: Message, number: int) -> bool:
+def is_id(value: Any) -> bool:
+    """Whether `value` can be the number of a request."""
+    return isinstance(value, int | str)
+
+
+def is_response_to(message: Message, number: object) -> bool:
     """Whether `message` answers the request of that number."""
     return (
         "method" not in message
@@ -107,7 +140,7 @@ def parse_supported_versions(value: Any) -> tuple[str, ...]:
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into lines, at most `MAX_BYTES` of them together."""
+    """Cuts bytes into lines, at most `MAX_BYTES` of them before an answer is found."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -116,7 +149,7 @@ class LineSplitter:
         self._total = 0
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """Yield the lines that `piece` completes; raise `TooMuch`."""
+        """Yield the lines that `piece` completes; raise `ServerSentTooMuch`."""
         self._total += len(piece)
         if self._total > MAX_BYTES:
             raise ServerSentTooMuch(self.where, MAX_BYTES)
@@ -127,3 +160,7 @@ class LineSplitter:
             self._seen = 0
             yield line.removesuffix(b"\r")
         self._seen = len(self._rest)
+
+    def start_next_answer(self) -> None:
+        """Count anew: something that was awaited has come."""
+        self._total = len(self._rest)

@@ -17,10 +17,9 @@ from tools.definition.overrides import intersect_hosts
 from tools.mcp.commands import ServerCommand, find_server_command
 from tools.mcp.errors import MaskedServerError, McpFailed
 from tools.mcp.http import HttpLink
-from tools.mcp.session import Session, open_mcp_session
 from tools.mcp.stdio import StdioLink
+from tools.mcp.wire import Link
 from tools.models import McpServer, Tool
-from tools.net.deadline import Deadline
 from tools.net.outbound_policy import get_net_policy
 
 
@@ -38,14 +37,20 @@ class McpConnection:
     command: ServerCommand | None = None
     url: str = ""
     credential: OpenCredential | None = None
-    only_hosts: Sequence[str] = ()
+    only_hosts: tuple[str, ...] = ()
+
+    def open_link(self) -> Link:
+        """Return a new link; for a command, its process. Raise `ToolFailed`."""
+        if self.command is not None:
+            return StdioLink(self.command)
+        policy = get_net_policy("mcp", only_hosts=self.only_hosts)
+        return HttpLink(self.url, policy=policy, credential=self.credential)
 
     @contextmanager
-    def open_session(self, deadline: Deadline) -> Iterator[Session]:
-        """Give a session; it ends with the block. Raise `ToolFailed`."""
+    def masking_errors(self) -> Iterator[None]:
+        """Cover the secret in what is raised in the block."""
         try:
-            with open_mcp_session(self._open_link(deadline)) as session:
-                yield session
+            yield
         except McpFailed as failed:
             told = str(failed)
             covered = self.credential.mask_secret(told) if self.credential else told
@@ -56,14 +61,6 @@ class McpConnection:
     def mask_secret_in(self, result: Any) -> Any:
         """Return what the server said without the secret it was sent."""
         return self.credential.mask_secret_in(result) if self.credential else result
-
-    def _open_link(self, deadline: Deadline) -> HttpLink | StdioLink:
-        if self.command is not None:
-            return StdioLink(self.command, deadline=deadline)
-        policy = get_net_policy("mcp", only_hosts=self.only_hosts)
-        return HttpLink(
-            self.url, policy=policy, deadline=deadline, credential=self.credential
-        )
 
 
 def get_tool_connection(

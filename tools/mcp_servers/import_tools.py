@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from tools.definition.save import save_tool
+from tools.mcp.session import open_mcp_session
 from tools.mcp_offer import Offer
 from tools.mcp_pin import McpPin
 from tools.mcp_servers.connect import get_mcp_connection
@@ -21,9 +22,13 @@ def discover_mcp_tools(server: McpServer, *, by: User) -> list[Offer]:
 
     Tools that were taken over and are something else now are switched off.
     """
-    reach = get_mcp_connection(server.pk, by=by)
-    with reach.open_session(Deadline(seconds=DISCOVERY_TIMEOUT)) as session:
-        offers = session.tools()
+    connection = get_mcp_connection(server.pk, by=by)
+    deadline = Deadline(seconds=DISCOVERY_TIMEOUT)
+    with (
+        connection.masking_errors(),
+        open_mcp_session(connection.open_link(), deadline) as session,
+    ):
+        offers = session.tools(deadline)
     for tool in list_server_tools(server):
         for offer in offers:
             if offer.name == tool.config.get("tool"):

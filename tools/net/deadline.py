@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from tools.errors import CallCanceled, DeadlineExceeded
 
@@ -48,3 +50,13 @@ class Deadline:
             self.check()
             self.flag.wait(min(rest, self.next_wait()))
         self.check()
+
+    @contextmanager
+    def hold(self, lock: threading.Lock) -> Iterator[None]:
+        """Hold `lock` in the block; raise if the call must end before it is free."""
+        while not lock.acquire(timeout=max(self.next_wait(), 0.001)):
+            self.check()
+        try:
+            yield
+        finally:
+            lock.release()

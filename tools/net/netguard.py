@@ -34,6 +34,7 @@ __all__ = [
     "PrivateHost",
     "KeepAliveClient",
     "NetworkUse",
+    "GuardedClient",
     "guarded_client",
     "open_client",
     "parse_private_hosts",
@@ -46,6 +47,13 @@ MAX_BYTES = 20 * 1024 * 1024
 MAX_REDIRECTS = 5
 
 
+class GuardedClient(httpx.Client):
+    """A client for one thread at a time."""
+
+    guard: GuardedBackend
+    """Its `deadline` may be replaced between calls."""
+
+
 def guarded_client(
     policy: NetPolicy,
     deadline: Deadline,
@@ -55,7 +63,7 @@ def guarded_client(
     max_bytes: int = MAX_BYTES,
     redirects: int = MAX_REDIRECTS,
     resolve: Resolver | None = None,
-) -> httpx.Client:
+) -> GuardedClient:
     """Return a client for one thread whose every call obeys `policy` and `deadline`.
 
     `timeout` is in seconds without a byte; the total time is the watch's. Redirects are
@@ -69,13 +77,15 @@ def guarded_client(
         max_bytes=max_bytes,
         redirects=redirects,
     )
-    return httpx.Client(
+    client = GuardedClient(
         transport=transport,
         trust_env=False,
         follow_redirects=False,
         timeout=httpx.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS)),
         headers={"accept-encoding": "gzip, deflate", "user-agent": "agentsite"},
     )
+    client.guard = guard
+    return client
 
 
 def open_client(
