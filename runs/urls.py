@@ -221,6 +221,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("providers/", providers.provider_list, name="provider-list"),
     path("providers/new/", providers.provider_create, name="provider-create"),
     path("providers/found/", providers.provider_found, name="provider-found"),
+    path("providers/test/", providers.provider_test_new, name="provider-test-new"),
     path("providers/<int:pk>/", providers.provider_detail, name="provider-detail"),
     path("providers/<int:pk>/test/", providers.provider_test, name="provider-test"),
     path(

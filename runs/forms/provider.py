@@ -1,7 +1,8 @@
 """The form of a provider; the stored key and headers are never shown."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from django import forms
@@ -23,6 +24,15 @@ from tools.net.reserved_headers import is_reserved_header
 from tools.net.web_address import find_address_flaw, has_userinfo
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+CONNECTION_FIELDS = ("kind", "base_url", "key", "key_env", "headers", "timeout")
+
+
+class TypedProvider(NamedTuple):
+    """A provider as typed into the form, not saved."""
+
+    provider: Provider
+    has_withheld_secrets: bool
+    """Whether stored secrets are left out, as the URL has another host."""
 
 
 if TYPE_CHECKING:
@@ -103,7 +113,7 @@ class ProviderForm(_ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.initial_reach = self.instance.connection_settings
+        self.stored = copy(self.instance)
         self.label_suffix = ""
         self.fields["timeout"].widget.attrs["step"] = "any"
         if self.instance.owner.is_superuser:
@@ -115,6 +125,10 @@ class ProviderForm(_ModelForm):
         if self.instance.sealed_key:
             self.fields["key"].help_text = _(
                 "A key is stored. Enter a new one to replace it."
+            )
+        if self.is_bound and self.data.get("key"):
+            self.fields["key"].help_text = _(
+                "Enter the key again: it is not saved yet, and it is never shown."
             )
         if self.instance.sealed_headers:
             self.fields["headers"].help_text = _(
@@ -236,6 +250,39 @@ class ProviderForm(_ModelForm):
         require_groups(self, given)
         return given
 
+    def list_connection_errors(self) -> list[str]:
+        """Return what prevents a connection test, each error with its field."""
+        return [
+            f"{self[name].label}: {error}"
+            for name in CONNECTION_FIELDS
+            for error in self.errors.get(name, [])
+        ]
+
+    def build_typed_provider(self) -> TypedProvider:
+        """Return the provider to test; needs a form without connection errors.
+
+        Stored secrets go only to the host for which they were stored.
+        """
+        given, typed, stored = self.cleaned_data, copy(self.instance), self.stored
+        withheld = False
+        if not is_same_server(stored.base_url, typed.base_url):
+            withheld = bool(
+                (stored.sealed_key and not (given["key"] or given["forget_key"]))
+                or (
+                    stored.sealed_headers
+                    and not (given["headers"] or given["forget_headers"])
+                )
+                or (stored.key_env and typed.key_env == stored.key_env)
+            )
+            typed.sealed_key = typed.sealed_headers = ""
+            if typed.key_env == stored.key_env:
+                typed.key_env = ""
+        if given["key"] or given["forget_key"]:
+            typed.set_key(given["key"])
+        if given["headers"] or given["forget_headers"]:
+            typed.set_headers(given["headers"])
+        return TypedProvider(typed, withheld)
+
     def save(self, commit: bool = True) -> Provider:
         """Encrypt new secrets and keep the other ones."""
         given = self.cleaned_data
@@ -243,8 +290,15 @@ class ProviderForm(_ModelForm):
             self.instance.set_key(given["key"])
         if given["headers"] or given["forget_headers"]:
             self.instance.set_headers(given["headers"])
-        self.instance.reset_test(unless=self.initial_reach)
+        self.instance.reset_test(unless=self.stored.connection_settings)
         provider = super().save(commit)
         if commit:
             save_shared_groups(provider, given["groups"])
         return provider
+
+
+def is_same_server(stored: str, typed: str) -> bool:
+    """Whether a secret stored for one URL may be sent to the other."""
+    old, new = urlsplit(stored), urlsplit(typed)
+    is_downgrade = old.scheme == "https" and new.scheme != "https"
+    return old.hostname == new.hostname and not is_downgrade

@@ -157,16 +157,22 @@ def test_on_a_phone_a_run_is_started_with_a_thumb(browser, first_start):
     page.context.close()
 
 
-def test_the_connection_test_says_in_words_what_is_wrong(browser, first_start):
+def test_the_connection_test_uses_what_is_typed(browser, first_start):
     page = enter(browser, first_start)
     page.goto(f"{first_start.url}/providers/new/")
+    result = page.locator("#provider-test .note[data-tone=bad]")
 
     page.fill("input[name=name]", "nobody")
     page.fill("input[name=base_url]", "http://127.0.0.1:9/v1")
+    page.fill("input[name=key]", "sk-typed")
+    page.click("button:has-text('Test connection')")
+    expect(result).to_contain_text("127.0.0.1:9", timeout=15_000)
+    assert page.input_value("input[name=key]") == "sk-typed"
     page.click("#provider-form button:has-text('Save')")
+    page.wait_for_url(re.compile(r"/providers/\d+/$"))
+    page.fill("input[name=base_url]", "http://127.0.0.1:11/v1")
     page.click("button:has-text('Test connection')")
 
-    expect(page.locator("#provider-test .note[data-tone=bad]")).to_contain_text(
-        "127.0.0.1", timeout=15_000
-    )
+    expect(result).to_contain_text("127.0.0.1:11", timeout=15_000)
+    expect(page.locator("#provider-test .tag")).to_have_text("unsaved values")
     page.context.close()

@@ -13,6 +13,7 @@ from runs.llm.base import LLM, Endpoint, ModelCard, WireRequest
 from runs.llm.errors import ModelCallError
 from runs.llm.registry import open_llm
 from runs.models import Provider
+from runs.services.providers.refresh_models import refresh_models
 from runs.store.sanitizer import HIDDEN, Sanitizer
 from tools.errors import DeadlineExceeded, ToolFailed
 from tools.net.addresses import parse_private_hosts
@@ -107,11 +108,10 @@ def fetch_provider_models(
 
 
 def run_provider_test(provider: Provider) -> ProviderTest:
-    """List the models, as a run would, within ten seconds.
-
-    Return the result and store it for the provider page.
-    """
-    outcome = _test_connection(provider)
+    """Test the saved provider; store the result and the models for its page."""
+    outcome = check_connection(provider)
+    if outcome.ok:
+        refresh_models(provider, outcome.models)
     provider.tested_at = timezone.now()
     provider.test_error = "" if outcome.ok else outcome.message
     Provider.objects.filter(pk=provider.pk).update(
@@ -120,7 +120,8 @@ def run_provider_test(provider: Provider) -> ProviderTest:
     return outcome
 
 
-def _test_connection(provider: Provider) -> ProviderTest:
+def check_connection(provider: Provider) -> ProviderTest:
+    """List the models, as a run would, within ten seconds; store nothing."""
     try:
         models = tuple(fetch_provider_models(provider))
     except DeadlineExceeded:

@@ -1,6 +1,7 @@
 """The list of providers, the form, the connection test and local servers."""
 
 import os
+from copy import copy
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -15,9 +16,12 @@ from runs.forms.provider import ProviderForm
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.llm.registry import PROVIDER_KINDS
 from runs.models import Provider
-from runs.services.providers.client import run_provider_test
+from runs.services.providers.client import (
+    ProviderTest,
+    check_connection,
+    run_provider_test,
+)
 from runs.services.providers.discover import discover_local_servers
-from runs.services.providers.refresh_models import refresh_models
 from runs.ui.kind_labels import (
     get_provider_kind_title,
     list_provider_kind_choices,
@@ -60,11 +64,7 @@ def provider_create(request: HtmxRequest) -> HttpResponse:
             % {"name": provider},
         )
         return redirect("provider-detail", pk=provider.pk)
-    context = {
-        "form": form,
-        "provider": blank,
-        "found_keys": list_environment_keys(blank),
-    }
+    context = build_provider_context(blank) | {"form": form}
     return render(request, "providers/form.html", context)
 
 
@@ -92,13 +92,35 @@ def provider_detail(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def provider_test(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Request the models of the server and show the result."""
+    """Request the models of the server with the typed values."""
     provider = get_object_or_404(Provider.objects.editable_by(request.user), pk=pk)
-    outcome = run_provider_test(provider)
-    if outcome.ok:
-        refresh_models(provider, outcome.models)
-    form = ProviderForm(instance=provider)
-    context = build_provider_context(provider) | {"outcome": outcome, "form": form}
+    return show_test_result(request, provider)
+
+
+@require_POST
+def provider_test_new(request: HtmxRequest) -> HttpResponse:
+    """The same before the provider is saved."""
+    return show_test_result(request, Provider(owner=request.user))
+
+
+def show_test_result(request: HtmxRequest, provider: Provider) -> HttpResponse:
+    """Test what is typed and show the result; nothing is saved."""
+    form = ProviderForm(request.POST, instance=copy(provider))
+    has_withheld_secrets = is_stored = False
+    if errors := form.list_connection_errors():
+        outcome = ProviderTest(ok=False, message=" ".join(errors))
+    else:
+        typed, has_withheld_secrets = form.build_typed_provider()
+        is_stored = provider.pk is not None and (
+            typed.connection_settings == provider.connection_settings
+        )
+        outcome = run_provider_test(typed) if is_stored else check_connection(typed)
+    context = build_provider_context(provider) | {
+        "form": form,
+        "outcome": outcome,
+        "is_stored": is_stored,
+        "has_withheld_secrets": has_withheld_secrets,
+    }
     return render_page_or_part(
         request, "providers/form.html", "providers/_test.html", context
     )
@@ -128,7 +150,10 @@ def get_server_origin(base_url: str) -> str:
 
 
 def build_provider_context(provider: Provider) -> dict[str, Any]:
-    """Return the context of a provider's page."""
+    """Return the context of a provider's page, also before it is saved."""
+    if provider.pk is None:
+        found_keys = list_environment_keys(provider)
+        return {"provider": provider, "models": [], "found_keys": found_keys}
     return {
         "provider": provider,
         "kind_title": get_provider_kind_title(provider.kind),

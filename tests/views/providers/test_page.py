@@ -1,11 +1,13 @@
 """Providers: list, form, test."""
 
 import re
+from contextlib import contextmanager
 
 import pytest
 from django.conf import settings
 from django.utils.html import escape
 
+from runs.forms.provider import is_same_server
 from runs.llm.base import ModelCard
 from runs.llm.registry import PROVIDER_KINDS
 from runs.models import Provider
@@ -16,6 +18,7 @@ from tests.tools.http_server import Answer, serve
 pytestmark = pytest.mark.django_db
 
 PORT = settings.OWN_PORTS[0]
+PART = {"HX-Request": "true"}
 
 GOOD = {
     "name": "local",
@@ -216,11 +219,8 @@ def test_a_stranger_gets_404_everywhere(client, ann):
 def test_says_in_words_that_no_server_is_there(client, ann):
     provider = make_provider(ann, base_url="http://127.0.0.1:9/v1")
 
-    answer = client.post(
-        f"/providers/{provider.pk}/test/", headers={"HX-Request": "true"}
-    )
+    part = connect(client, provider)
 
-    part = answer.content.decode()
     assert part.strip().startswith('<section class="card" id="provider-test"')
     assert 'data-tone="bad"' in part
     assert "127.0.0.1:9" in part
@@ -229,7 +229,8 @@ def test_says_in_words_that_no_server_is_there(client, ann):
 def test_the_demo_answers_the_test_and_its_models_are_kept(client, ann):
     provider = make_provider(ann, kind="demo", base_url="")
 
-    page = client.post(f"/providers/{provider.pk}/test/").content.decode()
+    typed = GOOD | {"kind": "demo", "base_url": ""}
+    page = client.post(f"/providers/{provider.pk}/test/", typed).content.decode()
 
     assert "<html" in page
     assert "Connected. The server" in page
@@ -241,7 +242,7 @@ def test_the_page_shows_the_result_of_the_last_test(client, ann):
     address = f"/providers/{provider.pk}/"
 
     assert "Not tested since" in client.get(address).content.decode()
-    client.post(f"{address}test/")
+    connect(client, provider)
     error = Provider.objects.get().test_error
     page = client.get(address).content.decode()
     assert re.search(rf" ago</time>\.\s+{re.escape(escape(error))}</span>", page)
@@ -256,7 +257,7 @@ def test_a_secret_that_the_server_echoes_is_neither_shown_nor_kept(client, ann):
         provider.set_headers("X-Team: open-sesame-and-more")
         provider.save()
 
-        page = client.post(f"/providers/{provider.pk}/test/").content.decode()
+        page = connect(client, provider, base_url=provider.base_url)
 
     kept = Provider.objects.get().test_error
     assert server.got[0].headers["x-team"] == "open-sesame-and-more"
@@ -266,17 +267,125 @@ def test_a_secret_that_the_server_echoes_is_neither_shown_nor_kept(client, ann):
 
 def test_a_test_of_another_address_counts_no_more_and_of_the_same_does(client, ann):
     provider = make_provider(ann, base_url="http://127.0.0.1:9/v1")
-    client.post(f"/providers/{provider.pk}/test/")
+    connect(client, provider)
     form = {**GOOD, "base_url": provider.base_url, "kind": provider.kind}
 
     client.post(f"/providers/{provider.pk}/", {**form, "timeout": "7"})
     assert Provider.objects.get().tested_at is not None
     client.post(f"/providers/{provider.pk}/", {**form, "key": "another"})
     assert Provider.objects.get().tested_at is None
-    client.post(f"/providers/{provider.pk}/test/")
+    connect(client, provider)
     other = {**form, "base_url": "http://127.0.0.1:8/v1"}
     client.post(f"/providers/{provider.pk}/", other)
     assert Provider.objects.get().tested_at is None
+
+
+@contextmanager
+def model_server():
+    """A server that lists one model and records what it gets."""
+    with serve(lambda _: Answer({"data": [{"id": "m1"}]})) as server:
+        yield server
+
+
+def make_saved(owner, url):
+    provider = make_provider(owner, base_url=url)
+    provider.set_key("sk-stored")
+    provider.set_headers("X-Team: stored-team")
+    provider.save()
+    return provider
+
+
+def connect(client, provider, **typed):
+    """Press Test connection; return the part."""
+    return client.post(
+        f"/providers/{provider.pk}/test/", GOOD | typed, headers=PART
+    ).content.decode()
+
+
+def test_the_test_uses_the_typed_url_and_saves_nothing(client, ann):
+    provider = make_provider(ann, base_url="http://127.0.0.1:9/v1")
+
+    with model_server() as server:
+        part = connect(client, provider, base_url=f"{server.url}/v1")
+
+    assert "Connected. The server offers 1 model." in part
+    assert "unsaved values" in part
+    provider.refresh_from_db()
+    assert provider.base_url == "http://127.0.0.1:9/v1"
+    assert provider.tested_at is None
+    assert not provider.models.exists()
+
+
+def test_a_provider_is_tested_before_it_is_saved(client, ann):
+    with model_server() as server:
+        typed = GOOD | {"name": "", "base_url": f"{server.url}/v1", "key": "sk-new"}
+        part = client.post("/providers/test/", typed, headers=PART).content.decode()
+        page = client.post("/providers/test/", typed).content.decode()
+
+    assert "Connected" in part
+    assert server.got[0].headers["authorization"] == "Bearer sk-new"
+    assert not Provider.objects.exists()
+    assert f"{server.url}/v1" in page
+    assert "Enter the key again" in page
+    assert "sk-new" not in page
+
+
+def test_an_empty_key_field_means_the_stored_key_on_the_same_host(client, ann):
+    with model_server() as server:
+        provider = make_saved(ann, "http://127.0.0.1:9/v1")
+        part = connect(client, provider, base_url=f"{server.url}/v1")
+
+    assert server.got[0].headers["authorization"] == "Bearer sk-stored"
+    assert server.got[0].headers["x-team"] == "stored-team"
+    assert "not sent" not in part
+
+
+def test_a_stored_key_is_never_sent_to_a_newly_typed_host(client, ann):
+    with model_server() as server:
+        provider = make_saved(ann, "https://models.example/v1")
+        part = connect(client, provider, base_url=f"{server.url}/v1")
+
+    assert "sk-stored" not in str(server.got[0].headers)
+    assert "stored-team" not in str(server.got[0].headers)
+    assert "The stored key and headers were not sent" in part
+
+
+def test_a_variable_is_not_sent_to_a_newly_typed_host(client, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-operators")
+    admin = make_user(is_superuser=True)
+    client.force_login(admin)
+    with model_server() as server:
+        provider = make_provider(
+            admin, base_url="https://models.example/v1", key_env="OPENAI_API_KEY"
+        )
+        there = {"base_url": f"{server.url}/v1", "key_env": "OPENAI_API_KEY"}
+        part = connect(client, provider, **there)
+
+    assert "authorization" not in server.got[0].headers
+    assert "were not sent" in part
+
+
+@pytest.mark.parametrize(
+    ("stored", "typed", "same"),
+    [
+        ("https://a.example/v1", "https://A.example:8443/v2", True),
+        ("http://a.example/v1", "https://a.example/v1", True),
+        ("https://a.example/v1", "http://a.example/v1", False),
+        ("https://a.example/v1", "https://a.example.evil.example/v1", False),
+        ("", "https://a.example/v1", False),
+    ],
+)
+def test_the_host_decides_whether_stored_secrets_are_sent(stored, typed, same):
+    assert is_same_server(stored, typed) is same
+
+
+def test_a_test_with_wrong_values_names_the_field(client, ann):
+    provider = make_provider(ann)
+
+    part = connect(client, provider, base_url="no url", key="sk\x07x")
+
+    assert "Base URL: &#x27;no url&#x27; is not a valid web address" in part
+    assert "API key: Enter the key as one line" in part
 
 
 def test_archives_and_takes_out_again(client, ann):
