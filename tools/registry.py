@@ -92,6 +92,8 @@ class FunctionTool:
     return_direct: bool
     keeps_hosts: bool = False
     """Whether it reaches no host beyond `ToolContext.hosts`, as it declares."""
+    variables: tuple[str, ...] = ()
+    """Environment variables that an isolated call gets beside the usual ones."""
 
     @property
     def args_schema(self) -> dict[str, Any]:
@@ -112,6 +114,7 @@ def tool(
     name: str | None = ...,
     return_direct: bool = ...,
     keeps_hosts: bool = ...,
+    variables: tuple[str, ...] = ...,
 ) -> Callable[[F], F]: ...
 
 
@@ -125,11 +128,13 @@ def tool(
     name: str | None = None,
     return_direct: bool = False,
     keeps_hosts: bool = False,
+    variables: tuple[str, ...] = (),
 ) -> F | Callable[[F], F]:
     """Register a function; `timeout` in seconds, `isolated`: in a process of its own.
 
     `keeps_hosts`: it reaches no host beyond `ToolContext.hosts`. Without that word its
     tool cannot be limited to hosts, since nothing else would hold it to them.
+    `variables`: what an isolated function needs of the environment, such as a key.
     Raise `NotATool` for a function whose signature cannot be offered to a model.
     """
 
@@ -146,6 +151,7 @@ def tool(
             isolated=isolated,
             return_direct=return_direct,
             keeps_hosts=keeps_hosts,
+            variables=tuple(variables),
         )
         return function
 

@@ -170,10 +170,10 @@ def isolated_lets_go() -> None:
     time.sleep(600)
 
 
-@tool(isolated=True, timeout=20)
-def isolated_tells_secrets() -> list[str]:
-    """Return which of the installation's secrets it can see."""
-    return [name for name in os.environ if "KEY" in name or "DATABASE" in name]
+@tool(isolated=True, timeout=20, variables=("SHOP_API_KEY", "NOT_SET"))
+def isolated_tells_variables() -> list[str]:
+    """Return the names of the environment variables that it sees."""
+    return list(os.environ)
 
 
 @tool(isolated=True, timeout=20)

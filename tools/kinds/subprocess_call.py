@@ -7,6 +7,7 @@ from typing import Any
 
 from tools.kinds.call import PreparedCall
 from tools.registry import FunctionTool
+from tools.sandbox.environment import get_minimal_environment
 from tools.sandbox.subprocess_protocol import (
     Program,
     parse_program_outcome,
@@ -16,22 +17,13 @@ from tools.sandbox.subprocess_protocol import (
 MAX_PRINTED = 1 << 20
 """Bytes a function may print."""
 
-SECRET_VARIABLES = (
-    *("SECRET_KEY", "DATABASE_URL", "REDIS_URL", "AGENTSITE_ENCRYPTION_KEYS"),
-    *("AGENTSITE_WEB_SEARCH_KEY", "AGENTSITE_MCP_COMMANDS"),
-    "AGENTSITE_SQL_CONNECTIONS",
-)
-"""Variables of the installation that no function needs."""
-
 
 def call_in_process(function: FunctionTool, call: PreparedCall) -> Any:
     """Return the value of one call; raise `ToolFailed` or `Interrupted`."""
     program = Program(
         [sys.executable, "-m", "tools.sandbox.isolated"],
         cwd=os.path.dirname(os.path.dirname(os.path.dirname(__file__))),
-        env={
-            key: text for key, text in os.environ.items() if key not in SECRET_VARIABLES
-        },
+        env=get_minimal_environment(function.variables),
         max_printed=MAX_PRINTED,
     )
     return parse_program_outcome(

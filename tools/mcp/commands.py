@@ -1,16 +1,14 @@
 """Commands that start MCP servers: only those an operator listed, by their names."""
 
-import os
 import re
 import shlex
 from dataclasses import dataclass
 
 from tools.mcp.errors import UnknownCommand
+from tools.sandbox.environment import get_minimal_environment
 
 COMMAND_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-INHERITED_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR")
-"""Variables of ours that a server gets; the rest is the operator's to give."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +22,7 @@ class ServerCommand:
     @property
     def environment(self) -> dict[str, str]:
         """What the server finds in its environment: nothing secret of ours."""
-        own = {
-            name: os.environ[name] for name in INHERITED_VARIABLES if name in os.environ
-        }
-        return {**own, **dict(self.variables)}
+        return {**get_minimal_environment(), **dict(self.variables)}
 
 
 def parse_server_commands(text: str) -> dict[str, ServerCommand]:

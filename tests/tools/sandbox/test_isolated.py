@@ -8,6 +8,7 @@ import pytest
 from tests.tools import functions  # noqa: F401  # registers them
 from tests.tools.make import call_path
 from tools.errors import CallCanceled, ToolFailed, ToolTimedOut
+from tools.sandbox.environment import INHERITED_VARIABLES
 
 HERE = "tests.tools.functions"
 
@@ -54,10 +55,11 @@ def test_stop_ends_the_process():
         call_path(f"{HERE}:isolated_sleeps", {}, flag=flag)
 
 
-def test_secrets_of_the_installation_are_not_handed_on(monkeypatch):
-    monkeypatch.setenv("SECRET_KEY", "secret")
-    monkeypatch.setenv("DATABASE_URL", "postgresql://secret")
+def test_a_function_sees_only_harmless_and_declared_variables(monkeypatch):
+    for name in ("SECRET_KEY", "OPENAI_API_KEY", "SHOP_API_KEY", "LANG"):
+        monkeypatch.setenv(name, "C.UTF-8")
 
-    seen = call_path(f"{HERE}:isolated_tells_secrets", {})
+    seen = set(call_path(f"{HERE}:isolated_tells_variables", {}))
 
-    assert {"SECRET_KEY", "DATABASE_URL"} & set(seen) == set()
+    assert {"SHOP_API_KEY", "LANG"} <= seen
+    assert seen <= {"SHOP_API_KEY", "LC_CTYPE", *INHERITED_VARIABLES}
