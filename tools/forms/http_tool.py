@@ -225,7 +225,7 @@ class HttpToolForm(ToolForm):
 
     def check_styled_names(self, config: HttpConfig) -> None:
         """Refuse names that are not query parameters or form fields."""
-        known = {*config.query, *(config.form or ())}
+        known = {*config.query, *(config.form or config.multipart or ())}
         for field, names in (("joined", config.joined), ("styles", config.styles)):
             for name in names:
                 if name not in known:

@@ -134,7 +134,9 @@ def build_request_body(
         )
         return (urlencode(pairs).encode(), FORM_TYPE) if pairs else (None, "")
     if config.multipart is not None:
-        return build_multipart_body(config.multipart, arguments)
+        return build_multipart_body(
+            config.multipart, arguments, styles=config.written_styles
+        )
     if config.body is not None:
         if is_absent_placeholder(config.body, arguments):
             return None, ""

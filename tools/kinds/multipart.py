@@ -4,6 +4,7 @@ import binascii
 import json
 import mimetypes
 from base64 import b64decode
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import httpx
@@ -11,6 +12,7 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Discriminator, Tag, field_validator
 
 from tools.errors import ToolFailed
+from tools.kinds.parameter_styles import write_parameter
 from tools.kinds.placeholders import (
     PLACEHOLDER,
     fill_text_template,
@@ -83,7 +85,10 @@ MultipartPart = Annotated[
 
 
 def build_multipart_body(
-    templates: dict[str, str | FilePart], arguments: dict[str, Any]
+    templates: dict[str, str | FilePart],
+    arguments: dict[str, Any],
+    *,
+    styles: Mapping[str, str],
 ) -> tuple[bytes | None, str]:
     """Return the body and its type; None if all fields are absent.
 
@@ -94,6 +99,12 @@ def build_multipart_body(
         value = fill_text_template(
             template.content if isinstance(template, FilePart) else template, arguments
         )
+        if name in styles and not isinstance(template, FilePart):
+            parts += [
+                (key, _build_field(text))
+                for key, text in write_parameter(name, value, styles[name])
+            ]
+            continue
         for one in value if isinstance(value, list) else [value]:
             if one is None:
                 continue

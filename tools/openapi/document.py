@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from tools.errors import ToolFailed
 from tools.openapi.plain_yaml import NotPlainYaml, read_yaml
+from tools.openapi.swagger2_document import upgrade_swagger2
 from tools.text.storable import replace_unstorable
 
 MAX_BYTES = 16 << 20
@@ -75,7 +76,8 @@ class DocumentUnreadable(DocumentRefused):
 class NotOpenApi(DocumentRefused):
     def __init__(self, why: str) -> None:
         super().__init__(
-            _("Not an OpenAPI 3.0 or 3.1 document: %(reason)s.") % {"reason": why}
+            _("Not an OpenAPI 3.0, 3.1 or Swagger 2.0 document: %(reason)s.")
+            % {"reason": why}
         )
 
 
@@ -85,7 +87,7 @@ class ExternalReference(Exception):
     def __init__(self, reference: str) -> None:
         super().__init__(
             _(
-                "part of it is in another file (%(file)s); combine them into one "
+                "part of it is in another file (%(file)s); bundle the files into one "
                 "document first"
             )
             % {"file": reference[:80]}
@@ -99,6 +101,11 @@ class OpenApiDocument:
     body: dict[str, Any]
 
     @property
+    def is_swagger2(self) -> bool:
+        """Whether its operations are those of Swagger 2.0."""
+        return "swagger" in self.body
+
+    @property
     def title(self) -> str:
         """Its own title."""
         info = self.body.get("info")
@@ -108,7 +115,7 @@ class OpenApiDocument:
     def find_reference(self, reference: str) -> Any:
         """Return what a local reference points to, None where there is nothing.
 
-        Raise `InAnotherFile` where it is none.
+        Raise `ExternalReference` if it leads out of the document.
         """
         if not reference.startswith("#"):
             raise ExternalReference(reference)
@@ -143,11 +150,11 @@ def parse_openapi_document(text: str) -> OpenApiDocument:
         raise NotOpenApi(_("it is not an object"))
     version = str(body.get("openapi", ""))
     if "swagger" in body:
-        raise NotOpenApi(
-            _("it is Swagger %(version)s; convert it first")
-            % {"version": str(body["swagger"])[:40]}
-        )
-    if not version.startswith(("3.0", "3.1")):
+        older = str(body["swagger"])
+        if older.partition(".")[0] != "2":
+            raise NotOpenApi(_("it is Swagger %(version)s") % {"version": older[:40]})
+        body = upgrade_swagger2(body)
+    elif not version.startswith(("3.0", "3.1")):
         raise NotOpenApi(
             _("its `openapi` is “%(version)s”") % {"version": version[:40]}
             if version

@@ -41,7 +41,8 @@ class OpenApiForm(forms.Form):
             attrs={"rows": 12, "class": "mono", "spellcheck": "false"}
         ),
         help_text=_(
-            "OpenAPI 3.0 or 3.1 as JSON or YAML. Upload documents over 2 MB as a file."
+            "OpenAPI 3.0, 3.1 or Swagger 2.0 as JSON or YAML. Upload documents over "
+            "2 MB as a file."
         ),
     )
     file = forms.FileField(required=False, label=_("Document file"))

@@ -88,7 +88,12 @@ class ReferenceInliner:
                 result[key] = one[:MAX_DESCRIPTION]
             else:
                 result[key] = one
-        return upgrade_schema(result, is_nullable=value.get("nullable") is True)
+        return upgrade_schema(result, is_nullable=is_nullable(value))
+
+
+def is_nullable(schema: dict[str, Any]) -> bool:
+    """Whether a schema of 3.0, or of Swagger 2.0 with an extension, allows null."""
+    return schema.get("nullable") is True or schema.get("x-nullable") is True
 
 
 def is_usable_pattern(pattern: Any) -> bool:

@@ -27,6 +27,8 @@ def find_required_credential(document: OpenApiDocument) -> RequiredCredential | 
             return RequiredCredential(
                 place, replace_unstorable(str(scheme.get("name", ""))[:MAX_NAME])
             )
+        if kind == "apiKey" and place == "cookie":
+            return RequiredCredential(Credential.Kind.HEADER, "Cookie")
         if kind == "http" and str(scheme.get("scheme", "")).lower() == "basic":
             return RequiredCredential(Credential.Kind.BASIC, "")
         if kind in ("http", "oauth2", "openIdConnect"):

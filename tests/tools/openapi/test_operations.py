@@ -155,9 +155,16 @@ paths:
       servers: [{url: "https://upload.files.example/2.0"}]
       requestBody:
         required: true
-        content: {multipart/form-data: {schema: {type: object}}}
+        content:
+          multipart/form-data:
+            schema:
+              type: object
+              required: [attributes, file]
+              properties:
+                attributes: {type: object, properties: {name: {type: string}}}
+                file: {type: string, format: binary}
 """
-"""OAuth, uploads that HTTP tools do not have, servers of single operations."""
+"""OAuth, uploads, servers of single operations."""
 
 NEWS = """
 openapi: 3.0.0
@@ -208,7 +215,9 @@ def test_a_weather_service():
         "https://api.sky.example/v1/forecast"
         "?latitude=1&hourly=rain%2Cwind_10m&models=a&models=b"
     )
-    assert "range" not in one.args_schema["properties"]
+    assert sent(one, latitude=1, range={"from": 1, "to": 2}).url.endswith(
+        "?latitude=1&range%5Bfrom%5D=1&range%5Bto%5D=2"
+    )
     assert sent(one, latitude=1, hourly=[]).url.endswith("?latitude=1")
 
 
@@ -242,7 +251,12 @@ def test_a_file_service():
         "/files/7?fields=id%2Cname"
     )
     assert find_required_credential(parse_openapi_document(FILES)) == ("bearer", "")
-    assert "multipart/form-data" in operations["POST /files/content"].flaw
+    upload = operations["POST /files/content"]
+    assert upload.config["multipart"] == {
+        "attributes": "{attributes}",
+        "file": {"content": "{file}"},
+    }
+    assert upload.args_schema["required"] == ["attributes", "file"]
 
 
 def test_a_newsletter_service():
@@ -252,7 +266,7 @@ def test_a_newsletter_service():
     assert sent(one, id=7, query="x").url == (
         "https://news.example/api/v1/lists/7?query=x"
     )
-    assert found(NEWS)["DELETE /lists/{id}"].flaw.startswith("the document names no")
+    assert found(NEWS)["DELETE /lists/{id}"].flaw.startswith("the document has no")
 
 
 @pytest.mark.parametrize("text", [PHONE, FORECAST, VETS, VECTORS, FILES, NEWS])

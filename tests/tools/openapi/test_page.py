@@ -48,6 +48,17 @@ def test_a_document_shows_its_operations_and_makes_nothing():
     assert not Tool.objects.exists()
 
 
+def test_inputs_that_a_tool_does_not_send_are_named():
+    parameters = [{"name": "sid", "in": "cookie"}, {"name": "q", "in": "query"}]
+    paths = {"/x": {"get": {"parameters": parameters}}}
+    servers = [{"url": "https://a.example"}]
+    text = json.dumps({"openapi": "3.1.0", "servers": servers, "paths": paths})
+
+    page = signed_in().post(PAGE, {"document": text}).content.decode()
+
+    assert "Not sent: the cookie “sid”" in page
+
+
 def test_a_file_can_be_given():
     file = SimpleUploadedFile("shop.yaml", SHOP.encode())
 
