@@ -36,6 +36,7 @@ FLOORS: list[list[str]] = [
     ["tools"],
     [
         "tools.spec",
+        "tools.tool_name",
         "tools.errors",
         "tools.registry",
         "tools.net.addresses",

@@ -3,7 +3,8 @@
 from typing import Any
 
 from django.conf import settings
-from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
@@ -11,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from tools.audit.entry import AuditEntry
 from tools.mcp_pin import McpPin
 from tools.ownership import Owned, OwnedQuerySet
+from tools.tool_name import is_tool_name
 
 __all__ = [
     "AuditEntry",
@@ -23,10 +25,15 @@ __all__ = [
     "ToolUsage",
 ]
 
-validate_tool_name = RegexValidator(
-    r"\A[a-zA-Z0-9_-]{1,64}\Z",
-    _("Enter 1 to 64 letters, digits, underscores or hyphens."),
-)
+
+def validate_tool_name(name: str) -> None:
+    if not is_tool_name(name):
+        raise ValidationError(
+            _(
+                "Enter 1 to 64 characters on one line, without brackets, and without "
+                "spaces or quotes at the ends."
+            )
+        )
 
 
 class Credential(Owned):

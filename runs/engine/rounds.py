@@ -81,7 +81,7 @@ class RunRounds:
         resumes: Sequence[ResumePoint],
     ) -> None:
         self.kind = AGENT_KINDS[spec.kind]
-        self.toolbox = Toolbox(spec.tools)
+        self.toolbox = Toolbox(spec.tools, as_functions=self.kind.needs_functions)
         self.progress = Progress(spec, resumes)
         self.transcript = Transcript(spec, self.kind, inputs=inputs, turns=turns)
         self.context = ContextWindow(self.transcript)

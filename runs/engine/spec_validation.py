@@ -3,7 +3,6 @@
 Forms, agent files and the engine share it, so that they report the same problems.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -17,7 +16,6 @@ from runs.engine.prompts import (
     templates_of_prompt,
     variables_of_prompt,
 )
-from runs.engine.toolbox import strip_tool_name
 from runs.engine.types import (
     AgentResult,
     AgentSpec,
@@ -26,12 +24,9 @@ from runs.engine.types import (
     RunError,
 )
 from tools.spec import ToolSpec
-
-FUNCTION_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""What model servers accept as a function name."""
+from tools.tool_name import build_function_name, is_tool_name
 
 EARLY_STOPPING = ("force", "generate")
-_MAX_NAME_LENGTH = 64
 
 MAX_ROUNDS = 10_000
 MAX_EXECUTION_SECONDS = 604_800
@@ -107,10 +102,10 @@ def _find_tool_problems(
         field = f"tools.{index}"
         if (told := find_tool_name_problem(tool.name, kind)) is not None:
             yield SpecProblem(f"{field}.name", told)
-        if tool.name in seen:
+        if {tool.name, build_function_name(tool.name)} & seen:
             told = f"Two tools are named {tool.name!r}. Rename one of them."
             yield SpecProblem(f"{field}.name", told)
-        seen.add(tool.name)
+        seen |= {tool.name, build_function_name(tool.name)}
         if tool.args_schema is not None:
             flaw = find_schema_problem(tool.args_schema)
             if flaw is not None:
@@ -121,21 +116,11 @@ def _find_tool_problems(
 
 
 def find_tool_name_problem(name: str, kind: AgentKind | None = None) -> str | None:
-    """Return why no tool may have `name`, or None.
-
-    Without a kind the strictest rule applies, so that the tool suits every agent.
-    """
-    strict = kind is None or kind.needs_functions
-    if strict and not FUNCTION_NAME.fullmatch(name):
+    """Return why no tool of an agent of `kind` may have `name`, or None."""
+    if not is_tool_name(name):
         return (
-            f"{name!r} is not a valid tool name: use 1 to 64 letters, digits, "
-            "underscores and hyphens."
-        )
-    if not name or len(name) > _MAX_NAME_LENGTH or strip_tool_name(name) != name:
-        return f"{name!r} is not a tool name that a model could write."
-    if "\n" in name or "[" in name:
-        return (
-            f"{name!r} is not a valid tool name: it must be one line without brackets."
+            f"{name!r} is not a valid tool name: use 1 to 64 characters on one line, "
+            "without brackets, and without spaces or quotes at the ends."
         )
     reserved = (PARSE_ERROR_TOOL, *(kind.reserved if kind else ()))
     if name.casefold() in (word.casefold() for word in reserved):

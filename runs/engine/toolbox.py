@@ -3,34 +3,33 @@
 from collections.abc import Sequence
 
 from tools.spec import ToolSpec
-
-_NAME_DECORATION = " \t\r\n\v\f\xa0\u200b\u200c\u200d\u2060\u3000\ufeff\"'`*[]“”‘’「」"
-
-
-def strip_tool_name(text: str) -> str:
-    """Return a tool's name without surrounding white space, quotes and marks."""
-    name = text.strip(_NAME_DECORATION)
-    if name.endswith("()"):
-        return name[:-2].strip(_NAME_DECORATION)
-    if name.startswith("(") and name.endswith(")"):
-        return name[1:-1].strip(_NAME_DECORATION)
-    return name
+from tools.tool_name import build_function_name
 
 
 class Toolbox:
-    """Finds a tool by its exact name, or by the only one that differs in case."""
+    """Finds a tool by its exact name, or by the only one that differs in case.
 
-    def __init__(self, tools: Sequence[ToolSpec]) -> None:
+    Its name as a function counts, too.
+    """
+
+    def __init__(
+        self, tools: Sequence[ToolSpec], *, as_functions: bool = False
+    ) -> None:
         self.tools = tuple(tools)
-        self._exact = {tool.name: tool for tool in tools}
+        self._as_functions = as_functions
+        self._exact = {build_function_name(tool.name): tool for tool in tools}
+        self._exact |= {tool.name: tool for tool in tools}
         self._folded: dict[str, list[ToolSpec]] = {}
-        for tool in tools:
-            self._folded.setdefault(tool.name.casefold(), []).append(tool)
+        for name, tool in self._exact.items():
+            self._folded.setdefault(name.casefold(), []).append(tool)
 
     @property
     def names(self) -> str:
-        """All names, in order, separated by commas."""
-        return ", ".join(tool.name for tool in self.tools)
+        """All names as the model knows them, in order, separated by commas."""
+        names = [tool.name for tool in self.tools]
+        return ", ".join(
+            map(build_function_name, names) if self._as_functions else names
+        )
 
     def find(self, name: str) -> ToolSpec | None:
         """Return the tool called `name`, which is already stripped."""

@@ -26,6 +26,8 @@ from runs.engine.types import (
     PromptMessage,
     PromptSpec,
 )
+from tools.spec import ToolSpec
+from tools.tool_name import build_function_name
 
 FINAL_ANSWER_PROMPT = (
     "No further step is possible and no tool can be used any more. Give your final "
@@ -70,6 +72,7 @@ class Transcript:
             "chat_history": history_text(turns),
         }
         self._tool_texts = render_tool_variables(spec.tools)
+        self._functions = tuple(map(_build_function, spec.tools))
         schema = spec.executor.output_schema if kind.needs_functions else None
         self._base_request = ModelRequest(
             messages=(), stop=kind.stop, settings=spec.model, output_schema=schema
@@ -187,10 +190,19 @@ class Transcript:
     ) -> ModelRequest:
         """Return a request without validating again what was validated when built."""
         calls_functions = self._kind.needs_functions
-        tools = self._spec.tools if with_tools and calls_functions else ()
+        tools = self._functions if with_tools and calls_functions else ()
         return self._base_request.model_copy(
             update={"messages": messages, "tools": tools}
         )
+
+
+def _build_function(tool: ToolSpec) -> ToolSpec:
+    """Return the tool as a function; the name it had begins its description."""
+    name = build_function_name(tool.name)
+    if name == tool.name:
+        return tool
+    description = f"{tool.name}. {tool.description}".strip()
+    return tool.model_copy(update={"name": name, "description": description})
 
 
 def find_round_label(prompt: PromptSpec, kind: AgentKind) -> str:

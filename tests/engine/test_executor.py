@@ -1,5 +1,7 @@
 """The loop: what it asks for, in which order, and how it ends."""
 
+import re
+
 import pytest
 
 from runs.engine.effects import (
@@ -15,6 +17,7 @@ from runs.engine.executor import run_agent_loop
 from runs.engine.rounds import FINAL_ANSWER_SECONDS, WrongOutcome
 from runs.engine.types import Budget, LoopGuard, Prices, Reply, ResumePoint, Usage
 from tests.engine.make import ACT, END, drive, make_reply, make_spec, make_tool
+from tools.tool_name import build_function_name
 
 INTEGERS = {"type": "object", "properties": {"n": {"type": "integer"}}}
 
@@ -286,7 +289,11 @@ def test_calls_are_repeated_in_a_form_that_servers_accept():
         drive(make_spec("tool-calling"), [broken, "ok"]).effects[-1].request.messages[2]
     )
 
-    assert [call.name for call in asked.tool_calls] == ["a_b_", "echo", "echo"]
+    assert [call.name for call in asked.tool_calls] == [
+        build_function_name("a b!"),
+        "echo",
+        "echo",
+    ]
     assert [call.arguments for call in asked.tool_calls] == [
         *("{}", '{"unreadable":"{\\"a\\": 1,"}'),
         "{}",
@@ -410,3 +417,47 @@ def test_limits_that_are_none_fail_the_run():
     driven = resumed([ACT], 1, {"max_iterations": "many"}, max_iterations=1)
 
     assert driven.result.error.code == "limits"
+
+
+NAMES = ("查询天气", "查询 天气", "Intermediate Answer", "get-user")
+
+
+def test_functions_have_names_that_every_server_takes_and_keep_their_tools():
+    tools = tuple(make_tool(name=name) for name in NAMES)
+    called = make_reply(
+        "", *((build_function_name(name), {"a": "1"}) for name in NAMES)
+    )
+
+    driven = drive(make_spec("tool-calling", tools=tools), [called, "ok"])
+
+    sent = driven.effects[0].request.tools
+    names = [tool.name for tool in sent]
+    assert len(set(names)) == 4
+    assert all(re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", name) for name in names)
+    assert names[3] == "get-user"
+    assert sent[0].description.startswith("查询天气.")
+    assert [tool for tool, *_ in driven.steps] == list(NAMES)
+    replayed = driven.effects[2].request.messages[-5].tool_calls
+    assert [call.name for call in replayed] == names
+
+
+def test_a_function_called_by_the_name_of_its_tool_is_found():
+    tool = make_tool(name="查询天气")
+    called = make_reply("", ("查询天气", {"a": "1"}), ("查询", {}))
+
+    driven = drive(make_spec("tool-calling", tools=(tool,)), [called, "ok"])
+
+    assert [step[0] for step in driven.steps] == ["查询天气", "查询"]
+    assert build_function_name("查询天气") in driven.steps[1][2]
+    replayed = driven.effects[2].request.messages[-3].tool_calls
+    assert replayed[0].name == build_function_name("查询天气")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_text_format_calls_tools_by_their_own_names(name):
+    reply = f"Action: {name}\nAction Input: Beijing"
+
+    driven = drive(make_spec("react", tools=(make_tool(name=name),)), [reply, END])
+
+    assert driven.steps[0][0] == name
+    assert name in driven.effects[0].request.messages[-1].text

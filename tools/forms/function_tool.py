@@ -23,8 +23,8 @@ DECLARED_FIELDS = ("name", "description", "effect", "timeout")
 
 HELP_WITH_DEFAULT = {
     "name": _(
-        "The name the model uses: letters, digits, _ and -. Leave empty to use the "
-        "name of the function."
+        "The name the model uses, in any language. Leave empty to use the name of the "
+        "function."
     ),
     "description": _(
         "The model selects tools by this text. Leave empty to use the description of "

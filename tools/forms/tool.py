@@ -72,7 +72,10 @@ class ToolForm(ModelForm):
             "slug": _("Name in agent files"),
         }
         help_texts = {
-            "name": _("The name the model uses: letters, digits, _ and -."),
+            "name": _(
+                "The name the model uses, in any language. Models that call functions "
+                "get it in ASCII."
+            ),
             "slug": _("Also used in URLs. Leave empty to derive it from the name."),
             "description": _("The model selects tools by this text."),
             "return_direct": _("The first result ends the run and is its output."),

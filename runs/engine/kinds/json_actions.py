@@ -13,7 +13,7 @@ from runs.engine.errors import ParseError
 from runs.engine.kinds.kind import Decision, ParsedCall, build_finish
 from runs.engine.parsing.labels import ReplyLabel, find_labels
 from runs.engine.parsing.reply_text import DecodedJson, decode_json_at
-from runs.engine.toolbox import strip_tool_name
+from tools.tool_name import strip_tool_name
 
 FORMAT_HINT = (
     'Write one JSON object, {"action": "tool name", "action_input": its input}, or '

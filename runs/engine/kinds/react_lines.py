@@ -11,7 +11,8 @@ from runs.engine.parsing.labels import (
     find_labels,
 )
 from runs.engine.parsing.reply_text import unwrap_input
-from runs.engine.toolbox import Toolbox, strip_tool_name
+from runs.engine.toolbox import Toolbox
+from tools.tool_name import strip_tool_name
 
 FORMAT_HINT = (
     "Write either\nAction: the name of a tool\nAction Input: its input\n"

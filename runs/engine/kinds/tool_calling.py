@@ -1,8 +1,6 @@
 """Kind `tool-calling`: the model's own function calls, several per reply (R9)."""
 
 import json
-import re
-from functools import lru_cache
 
 from pydantic_core import from_json
 
@@ -17,7 +15,7 @@ from runs.engine.kinds.kind import (
 from runs.engine.observations import stringify_value
 from runs.engine.parsing.clean import MAX_DIGITS
 from runs.engine.parsing.reply_text import decode_json, strip_thinking
-from runs.engine.toolbox import Toolbox, strip_tool_name
+from runs.engine.toolbox import Toolbox
 from runs.engine.types import (
     AgentAction,
     Message,
@@ -26,8 +24,7 @@ from runs.engine.types import (
     Reply,
     ToolCall,
 )
-
-_UNSAFE_IN_NAME = re.compile(r"[^a-zA-Z0-9_-]")
+from tools.tool_name import build_function_name, strip_tool_name
 
 SYSTEM = """\
 You help people by answering their questions and doing what they ask.
@@ -98,7 +95,7 @@ def _build_assistant_message(shown: ScratchpadRound) -> Message:
 
 def _normalize_call(call: ToolCall, action: AgentAction) -> ToolCall:
     """Return a call in a form that every model server accepts back."""
-    name = _safe_function_name(call.name)
+    name = build_function_name(call.name)
     arguments = call.arguments
     if not _is_object(arguments):
         arguments = stringify_value(
@@ -107,11 +104,6 @@ def _normalize_call(call: ToolCall, action: AgentAction) -> ToolCall:
     if (call.id, call.name, call.arguments) == (action.call_id, name, arguments):
         return call
     return ToolCall(id=action.call_id or "", name=name, arguments=arguments)
-
-
-@lru_cache(maxsize=1_024)
-def _safe_function_name(asked: str) -> str:
-    return _UNSAFE_IN_NAME.sub("_", asked)[:64] or "_"
 
 
 def _is_object(arguments: str) -> bool:

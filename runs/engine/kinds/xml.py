@@ -11,8 +11,9 @@ from runs.engine.kinds.kind import (
     build_finish,
 )
 from runs.engine.parsing.reply_text import strip_code_fence, strip_thinking
-from runs.engine.toolbox import Toolbox, strip_tool_name
+from runs.engine.toolbox import Toolbox
 from runs.engine.types import PromptMessage, PromptSpec, Reply
+from tools.tool_name import strip_tool_name
 
 SYSTEM = """\
 Help with what you are asked. You can use these tools:

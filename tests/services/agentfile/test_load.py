@@ -49,6 +49,19 @@ def all_rows() -> list[list[dict]]:
     ]
 
 
+def test_a_tool_may_have_a_name_in_any_language():
+    text = FILE.replace("{slug: sums,", '{slug: sums, name: "算 数",')
+
+    import_agentfile(text, make_user())
+
+    tool = Tool.objects.get()
+    assert (tool.slug, tool.name) == ("sums", "算 数")
+    tool.full_clean()
+    assert [freeze_agent(agent).tools[0].name for agent in Agent.objects.all()] == [
+        "算 数"
+    ] * 2
+
+
 @pytest.mark.parametrize("inert", [False, True])
 def test_a_placeholder_without_an_argument_is_named(inert):
     text = """
@@ -327,7 +340,7 @@ def test_an_agent_that_could_not_run_is_refused_by_place(entry, place):
         ),
         pytest.param("tools: [{slug: a, kind: nix}]", "tools[0].kind", id="tool-kind"),
         pytest.param(
-            f"tools: [{{slug: a, name: 'a b', config: {{function: '{ADD}'}}}}]",
+            f"tools: [{{slug: a, name: 'a[b', config: {{function: '{ADD}'}}}}]",
             "tools[0].name",
             id="tool-name",
         ),

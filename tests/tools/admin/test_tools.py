@@ -176,8 +176,8 @@ def test_what_is_left_empty_is_as_the_function_declares():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"name": "no spaces"}, "Enter 1 to 64 letters"),
-        ({"name": "ümlaut"}, "Enter 1 to 64 letters"),
+        ({"name": "no[brackets]"}, "Enter 1 to 64 characters"),
+        ({"name": "a" * 65}, "at most 64 characters"),
         ({"function": "os:system"}, "os:system is not one of the available choices"),
         ({"hosts": "a.example"}, "it cannot be restricted to these hosts"),
         ({"function": ""}, "Select a value for “Function”."),

@@ -83,7 +83,7 @@ def test_a_circle_and_a_name_in_use_are_refused(client, ann):
     ("given", "says"),
     [
         pytest.param({"calls_per_run": "0"}, "1 or more", id="no call"),
-        pytest.param({"name": "no name"}, "is not a valid tool name", id="name"),
+        pytest.param({"name": "no[name]"}, "is not a valid tool name", id="name"),
         pytest.param({"policy": "maybe"}, "valid choice", id="policy"),
     ],
 )

@@ -125,7 +125,7 @@ def test_the_agents_own_form_refuses_two_tools_of_one_name(client, ann):
         ({"hosts": "b.example"}, "may not contact"),
         ({"hosts": "https://x/"}, "is not a host name"),
         ({"timeout": "0"}, "0.1 or more"),
-        ({"name": "no name"}, "is not a valid tool name"),
+        ({"name": "no[name]"}, "is not a valid tool name"),
         ({"policy": "maybe"}, "valid choice"),
     ],
 )
@@ -196,3 +196,13 @@ def test_the_tag_of_a_tool_that_writes_has_a_color(client, ann, effect, tone):
 
     label = {"read": "read-only", "idempotent": "idempotent"}[effect]
     assert f'<span class="tag"{tone}>{label}</span>' in page
+
+
+@pytest.mark.parametrize("kind", ["tool-calling", "react"])
+def test_an_agent_of_any_kind_gives_a_tool_a_name_in_any_language(client, ann, kind):
+    tool = make_tool(ann, name="search")
+    agent = make_agent(ann, kind=kind, tools=(tool,))
+
+    client.post(address(agent, tool), {"policy": "default", "name": "查询 天气"})
+
+    assert [spec.name for spec in freeze_agent(agent).tools] == ["查询 天气"]
