@@ -141,9 +141,45 @@ def test_another_provider_brings_its_usual_model(browser, lived_in):
     page.select_option("[name=provider]", label="local")
     expect(model).to_have_value("qwen3:32b")
     expect(page.locator("#agent-models")).to_contain_text("suits qwen3:32b")
+    page.get_by_role("combobox", name="Model").select_option("Other model")
     model.fill("one-of-my-own")
+    model.blur()
+    expect(page.locator("#agent-models")).to_contain_text(
+        "Provider local does not list model one-of-my-own."
+    )
     page.select_option("[name=provider]", label="demo")
     expect(model).to_have_value("demo")
+    context.close()
+
+
+def test_the_models_of_the_provider_are_offered_at_once(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/new/")
+
+    page.select_option("[name=provider]", label="local")
+    choice = page.get_by_role("combobox", name="Model")
+    expect(choice).to_have_value("qwen3:32b")
+    texts = choice.locator("option").all_inner_texts()
+
+    assert {"qwen3:32b", "Other model"} <= set(texts)
+    assert not page.is_visible("[name=model]")
+    context.close()
+
+
+def test_a_provider_without_known_models_keeps_none_of_another(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/providers/new/")
+    page.fill("[name=name]", "unlisted")
+    page.fill("[name=base_url]", "http://127.0.0.1:9/v1")
+    page.click("#provider-form button:has-text('Save')")
+    page.goto(f"{lived_in.url}/agents/new/")
+
+    page.select_option("[name=provider]", label="unlisted")
+
+    expect(page.locator("[name=model]")).to_have_value("")
+    expect(page.locator("[name=model]")).to_be_visible()
     context.close()
 
 

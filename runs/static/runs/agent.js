@@ -220,22 +220,57 @@
     }
   }
 
+  // The model is selected from those of the provider; "Other model" opens the text field.
+  const OTHER = " other"; // no model begins with a space
+  const model = form.elements.model;
+  const choice = document.createElement("select");
+  choice.className = "input";
+  choice.setAttribute(
+    "aria-label",
+    model.labels[0].firstChild.textContent.trim() || model.name,
+  );
+  model.labels[0].addEventListener("click", () => choice.focus());
+  model.before(choice);
+  function offerModels({ isTyped = false } = {}) {
+    const names = [...model.list.options].map((option) => option.value);
+    const isOther = isTyped || (model.value !== "" && !names.includes(model.value));
+    const none = new Option(gettext("Select a model"), "");
+    none.hidden = true;
+    choice.replaceChildren(
+      none,
+      ...names.map((name) => new Option(name)),
+      new Option(gettext("Other model"), OTHER),
+    );
+    choice.value = isOther ? OTHER : model.value;
+    choice.hidden = names.length === 0;
+    model.hidden = !choice.hidden && !isOther;
+    choice.required = model.hidden;
+    model.required = !model.hidden;
+  }
+  choice.addEventListener("change", () => {
+    const isTyped = choice.value === OTHER;
+    if (!isTyped) model.value = choice.value;
+    offerModels({ isTyped });
+    if (isTyped) {
+      model.focus();
+      model.select();
+    }
+  });
+  offerModels();
+
   // A model that the new provider does not have is replaced by its default model.
   let moved = false;
   form.addEventListener("change", (event) => {
     moved = moved || event.target.name === "provider";
   });
   function takeUsual() {
-    const model = form.elements.model,
-      { usual } = form.querySelector("[data-suits]").dataset;
-    const known = [...model.list.options].some(
-      (option) => option.value === model.value,
-    );
-    if (moved && !known && usual) {
-      model.value = usual;
-      model.dispatchEvent(new Event("change", { bubbles: true }));
-    }
+    const names = [...model.list.options].map((option) => option.value);
+    const { usual } = form.querySelector("[data-suits]").dataset;
+    const isKept = !moved || model.value === usual || names.includes(model.value);
     moved = false;
+    if (isKept) return;
+    model.value = usual || (names.length === 1 ? names[0] : "");
+    model.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
   // A tool added to the agent moves up to its other tools.
@@ -303,7 +338,10 @@
     if (box && atEnd.get(box) !== false) box.scrollTop = box.scrollHeight;
   }
   document.addEventListener("htmx:after:swap", (event) => {
-    if (event.detail.ctx.target?.id === "agent-models") takeUsual();
+    if (event.detail.ctx.target?.id === "agent-models") {
+      takeUsual();
+      offerModels({ isTyped: document.activeElement === model });
+    }
     suit();
     retype();
     follow();

@@ -22,9 +22,9 @@ from runs.services.spec.starting_prompts import (
 from runs.ui.kind_labels import get_kind_label
 from runs.views.agents.draft import get_draft_state
 from runs.views.agents.kind_suggestion import (
-    filter_usable_provider,
-    list_provider_models,
+    build_models_context,
     suggest_kind,
+    warn_of_unlisted_model,
 )
 from runs.views.agents.test_pane import build_test_pane_context
 from runs.views.prompts.preview import RequestPreview, build_first_request
@@ -62,6 +62,7 @@ def agent_create(request: HtmxRequest) -> HttpResponse:
             request,
             _("Agent %(name)s created as a draft. Test it here.") % {"name": agent},
         )
+        warn_of_unlisted_model(request, agent)
         return redirect("agent-edit", pk=agent.pk)
     return render(
         request, "agents/form.html", build_agent_form_context(request, form, None)
@@ -101,6 +102,7 @@ def agent_edit(request: HtmxRequest, pk: int) -> HttpResponse:
             has_conflict = True
         else:
             messages.success(request, _("Agent %(name)s saved.") % {"name": agent})
+            warn_of_unlisted_model(request, agent)
             return redirect("agent-edit", pk=pk)
     stored = Agent.objects.get(pk=pk) if form.is_bound else agent
     context = build_agent_form_context(request, form, stored, has_conflict=has_conflict)
@@ -141,14 +143,8 @@ def agent_preview(request: HtmxRequest) -> HttpResponse:
 @require_GET
 def agent_models(request: HtmxRequest) -> HttpResponse:
     """List the models of the selected provider, and suggest a kind for the model."""
-    chosen = request.GET.get("provider", "")
-    model = request.GET.get("model", "")
-    provider = filter_usable_provider(request.user, chosen).first()
-    context = {
-        "models": list_provider_models(request.user, chosen),
-        "suits": suggest_kind(request.user, chosen, model),
-        "usual": provider.default_model if provider else "",
-    }
+    chosen, model = request.GET.get("provider", ""), request.GET.get("model", "")
+    context = build_models_context(request.user, chosen, model)
     return render(request, "agents/_models.html", context)
 
 
@@ -204,8 +200,7 @@ def build_agent_form_context(
         "policies": POLICIES,
         "output_open": any(is_field_set(form, name) for name in OUTPUT_FIELDS),
         "context_open": any(is_field_set(form, name) for name in CONTEXT_FIELDS),
-        "models": list_provider_models(form.user, provider),
-        "suits": suggest_kind(form.user, provider, str(form["model"].value() or "")),
+        **build_models_context(form.user, provider, str(form["model"].value() or "")),
         "beginnings": list_starting_instructions(),
         "preview": build_agent_preview(form),
         **(

@@ -1,12 +1,14 @@
 """The models of a provider, and the agent kind that suits a model."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
-from runs.models import Provider, ProviderModel
+from runs.htmx import HtmxRequest
+from runs.models import Agent, Provider, ProviderModel
 from runs.whole_number import parse_whole_number
 
 
@@ -26,6 +28,36 @@ def list_provider_models(user: User, provider: str) -> list[ProviderModel]:
     """Return the known models of a provider that `user` may use."""
     may = filter_usable_provider(user, provider)
     return list(ProviderModel.objects.filter(provider__in=may)[:200])
+
+
+def build_models_context(user: User, chosen: str, model: str) -> dict[str, Any]:
+    """Return the context of the part with the models of the selected provider."""
+    provider = filter_usable_provider(user, chosen).first()
+    return {
+        "models": list_provider_models(user, chosen),
+        "suits": suggest_kind(user, chosen, model),
+        "usual": provider.default_model if provider else "",
+        "model_warning": find_model_warning(provider, model) if provider else "",
+    }
+
+
+def find_model_warning(provider: Provider, model: str) -> str:
+    """Warn of a model that the provider does not list; empty if its list is unknown."""
+    listed = provider.models.values_list("name", flat=True)
+    if not model or model == provider.default_model or model in (names := set(listed)):
+        return ""
+    if not names:
+        return ""
+    return _(
+        "Provider %(provider)s does not list model %(model)s. Runs fail if its server "
+        "does not have it."
+    ) % {"provider": provider, "model": model}
+
+
+def warn_of_unlisted_model(request: HtmxRequest, agent: Agent) -> None:
+    """Show the warning about the model of a saved agent as a message."""
+    if warning := find_model_warning(agent.provider, agent.model):
+        messages.warning(request, warning)
 
 
 def suggest_kind(user: User, provider: str, model: str) -> KindSuggestion:

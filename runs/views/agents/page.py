@@ -21,6 +21,7 @@ from runs.services.runs.start import start_run
 from runs.services.spec.inline_prompt import is_inline_prompt
 from runs.ui.kind_labels import get_kind_label, list_kind_choices
 from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
+from runs.views.agents.kind_suggestion import warn_of_unlisted_model
 from runs.views.schedules.page import list_agent_schedules
 
 MAX_RECENT_RUNS = 10
@@ -111,6 +112,7 @@ def agent_publish(request: HtmxRequest, pk: int) -> HttpResponse:
         else _("Not published: nothing has changed since version %(number)s.")
     )
     messages.success(request, done % {"number": version.number})
+    warn_of_unlisted_model(request, agent)
     return redirect("agent-detail", pk=pk)
 
 

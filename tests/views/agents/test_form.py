@@ -319,3 +319,35 @@ def test_a_new_agent_remembers_the_conversation(client, ann):
 
     assert page.context["form"]["memory"].value() is True
     assert Agent.objects.get().memory is False
+
+
+def test_a_model_that_the_provider_does_not_list_is_warned_about(client, ann):
+    provider = make_provider(ann, name="Mock", default_model="usual")
+    ProviderModel.objects.create(provider=provider, name="listed")
+    warning = "Provider Mock does not list model elsewhere."
+
+    def saved_with(model):
+        form = typed(ann, provider=provider.pk, model=model)
+        return client.post("/agents/new/", form, follow=True).content.decode()
+
+    assert saved_with("elsewhere").count(warning) == 2  # as a message and at the field
+    assert "does not list" not in saved_with("listed")
+    assert "does not list" not in saved_with("usual")
+
+
+def test_publishing_warns_of_a_model_that_is_not_listed(client, ann):
+    provider = make_provider(ann, name="Mock")
+    ProviderModel.objects.create(provider=provider, name="listed")
+    agent = make_agent(ann, provider=provider, model="elsewhere")
+
+    page = client.post(f"/agents/{agent.pk}/publish/", follow=True).content.decode()
+
+    assert "Provider Mock does not list model elsewhere." in page
+
+
+def test_a_provider_whose_models_are_unknown_is_not_warned_about(client, ann):
+    agent = make_agent(ann, provider=make_provider(ann), model="anything")
+
+    assert (
+        "does not list" not in client.get(f"/agents/{agent.pk}/edit/").content.decode()
+    )
