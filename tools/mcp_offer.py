@@ -38,12 +38,19 @@ class Offer(BaseModel):
     description: str = ""
     args_schema: dict[str, Any] = Field(alias="inputSchema")
     annotations: dict[str, Any] = {}
+    execution: Any = Field(default=None, exclude=True)
+    """How it may be called; no part of what is accepted."""
 
     @property
     def digest(self) -> str:
         """SHA-256 of all a person accepts: name, description, schema, annotations."""
         body = json.dumps(self.model_dump(), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def differs_only_in_description(self, other: "Offer") -> bool:
+        """Whether the two are the same tool, apart from what it says of itself."""
+        same = self.model_copy(update={"description": other.description})
+        return same.digest == other.digest
 
     @property
     def tool_name(self) -> str:
@@ -56,6 +63,10 @@ class Offer(BaseModel):
         """Why no tool can be made of it; empty for most."""
         if not OFFERED_NAME.fullmatch(self.name):
             return "its name has spaces or letters beyond ASCII, or is too long"
+        if isinstance(self.execution, dict) and (
+            self.execution.get("taskSupport") == "required"
+        ):
+            return "it runs only as a task, which is not supported"
         if len(self.description) > MAX_DESCRIPTION:
             return f"its description is longer than {MAX_DESCRIPTION} characters"
         if not is_storable([self.description, self.annotations]):

@@ -82,6 +82,10 @@ class McpServer(Owned):
     credential = models.ForeignKey(
         Credential, null=True, blank=True, on_delete=models.PROTECT
     )
+    accepts_descriptions = models.BooleanField(
+        _("Accept changed descriptions"), default=False, db_default=False
+    )
+    """Whether a tool of which only the description changed stays enabled."""
 
     objects = OwnedQuerySet.as_manager()
 

@@ -75,6 +75,61 @@ def test_whatever_a_server_answers_is_a_sentence(answer, why):
         pass
 
 
+@pytest.mark.parametrize(
+    ("status", "signed_in", "why"),
+    [
+        (401, False, "needs sign-in. An administrator .* It says: No token"),
+        (401, True, "needs sign-in: it did not accept the token or credential"),
+        (403, True, "does not allow this: the account or token lacks a permission"),
+    ],
+)
+def test_a_server_that_wants_a_sign_in_is_said_to(status, signed_in, why):
+    body = {"error": "invalid_token", "error_description": "No token"}
+    secret = OpenCredential("bearer", "", ("127.0.0.1",), "s3cret")
+
+    with (
+        serve(lambda got: Answer(body, status=status)) as server,
+        pytest.raises(ToolFailed, match=why),
+        open_mcp_session(
+            link_to(server.url, credential=secret if signed_in else None), MINUTE()
+        ),
+    ):
+        pass
+
+
+def test_the_old_transport_is_refused_by_its_name():
+    def answer(got):
+        if got.method != "GET":
+            return Answer(b"Method Not Allowed", status=405)
+        return Answer(
+            b"event: endpoint\ndata: /messages/?id=1\n\n", content_type=STREAM
+        )
+
+    with (
+        serve(answer) as server,
+        pytest.raises(ToolFailed, match=r"old transport HTTP\+SSE"),
+        open_mcp_session(link_to(f"{server.url}/sse"), MINUTE()),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("status", [307, 308])
+def test_a_redirect_on_the_same_host_is_followed(status):
+    def answer(got):
+        if got.path == "/mcp":
+            return Answer(b"", status=status, headers={"Location": "/mcp/"})
+        is_hello = got.json().get("method") == "initialize"
+        return reply(got, result=HELLO if is_hello else {"tools": []})
+
+    with (
+        serve(answer) as server,
+        open_mcp_session(link_to(f"{server.url}/mcp"), MINUTE()) as session,
+    ):
+        assert session.tools(MINUTE()) == []
+
+    assert {got.path for got in server.got} == {"/mcp", "/mcp/"}
+
+
 def test_an_endless_stream_ends_with_the_call():
     def drip(taken):
         taken.sendall(

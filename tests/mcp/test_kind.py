@@ -2,6 +2,9 @@
 
 import pytest
 
+from runs.engine.spec_validation import find_spec_problems
+from runs.services.spec.freeze import freeze_agent
+from tests.make import make_agent
 from tests.mcp.http_server import mcp_server
 from tests.mcp.rows import command_line, make_server, offer, take_over
 from tests.tools.rows import make_tool, make_user
@@ -13,7 +16,7 @@ from tools.mcp_pin import McpPin
 from tools.mcp_servers.accept_change import StaleMcpChange, accept_mcp_change
 from tools.mcp_servers.import_tools import discover_mcp_tools, import_mcp_tools
 from tools.mcp_servers.record_change import record_mcp_change
-from tools.models import Credential, Tool
+from tools.models import AuditEntry, Credential, Tool
 from tools.net.deadline import Deadline
 from tools.secrets import seal
 
@@ -106,6 +109,95 @@ def test_a_description_somebody_wrote_stays(running):
     digest = Offer.model_validate(McpPin.objects.get(tool=add).offered).digest
 
     assert accept_mcp_change(add, digest, by=add.owner).description == "Mine."
+
+
+@pytest.fixture
+def trusted(running):
+    """Give a tool of a server whose descriptions are accepted."""
+    server = make_server(url=running.url, accepts_descriptions=True)
+    (add,) = take_over(server, "add")
+
+    return add, running
+
+
+def describe_anew(running, text):
+    """Let the server describe `add` in other words."""
+    tool = running.server._tool_manager.get_tool("add")
+    tool.description = text
+
+
+def test_a_changed_description_is_accepted_where_the_server_is_set_so(trusted):
+    add, running = trusted
+    old = freeze_tool(add)
+    describe_anew(running, "Return the sum. Today is Sunday.")
+
+    assert call(add, a=1, b=2) == "3"
+
+    add.refresh_from_db()
+    assert add.enabled
+    assert add.description == "Return the sum. Today is Sunday."
+    newest = add.revisions.first()
+    assert newest.note == "Its MCP server changed only its description"
+    assert call_tool(old, {"a": 1, "b": 2}, deadline=Deadline(seconds=60)) == "3"
+    entry = AuditEntry.objects.filter(noun="tool", thing_number=add.pk).latest("pk")
+    assert (entry.by, entry.way) == ("", "server")
+    assert "Sunday" in str(entry.changes)
+
+
+def test_a_description_that_changes_all_the_time_is_stored_once_an_hour(trusted):
+    add, running = trusted
+    for minute in range(3):
+        describe_anew(running, f"Return the sum. It is 12:0{minute}.")
+        assert call(add, a=1, b=2) == "3"
+
+    add.refresh_from_db()
+    assert add.description.endswith("12:00.")
+
+
+def test_a_changed_schema_is_never_accepted_by_itself(trusted):
+    add, running = trusted
+    running.server.remove_tool("add")
+    running.server.add_tool(lambda a: a, name="add", description=add.description)
+
+    with pytest.raises(ToolFailed, match="changed the tool 'add'. It is disabled"):
+        call(add, a=1, b=2)
+
+
+def test_a_change_that_waited_is_accepted_with_the_setting(running):
+    server = make_server(url=running.url)
+    (add,) = take_over(server, "add")
+    describe_anew(running, "Another text.")
+    with pytest.raises(ToolFailed, match="disabled"):
+        call(add, a=1, b=2)
+    server.accepts_descriptions = True
+    server.save()
+
+    discover_mcp_tools(server, by=server.owner)
+
+    add.refresh_from_db()
+    assert add.enabled
+    assert McpPin.objects.get(tool=add).offered is None
+
+
+def test_tools_of_one_name_get_the_names_of_their_servers_in_an_agent(running):
+    owner = make_user()
+    servers = [
+        make_server(url=running.url, owner=owner, name=name)
+        for name in ("Small shop", "Bank")
+    ]
+    tools = [tool for one in servers for tool in take_over(one, "add", "count")]
+    agent = make_agent(owner, tools=[*tools[:3]])
+
+    names = [spec.name for spec in freeze_agent(agent).tools]
+
+    assert names == ["small_shop_add", "count", "bank_add"]
+    assert [tool.slug for tool in tools] == [
+        "small-shop-add",
+        "small-shop-count",
+        "bank-add",
+        "bank-count",
+    ]
+    assert find_spec_problems(freeze_agent(agent)) == []
 
 
 def test_only_what_was_shown_can_be_accepted(running):

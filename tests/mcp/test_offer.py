@@ -74,3 +74,18 @@ def test_a_good_offer_has_no_flaw():
 )
 def test_annotations_are_put_into_words(annotations, hint):
     assert offer(annotations=annotations).hint == hint
+
+
+@pytest.mark.parametrize(
+    ("support", "flaw"),
+    [
+        ("required", "it runs only as a task, which is not supported"),
+        ("optional", ""),
+        ("forbidden", ""),
+    ],
+)
+def test_a_tool_that_runs_only_as_a_task_cannot_be_imported(support, flaw):
+    found = offer(execution={"taskSupport": support})
+
+    assert found.flaw == flaw
+    assert found.digest == offer().digest

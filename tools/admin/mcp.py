@@ -51,6 +51,7 @@ class McpServerAdmin(OwnedAdmin):
             {"fields": ["url", "credential"], "classes": ["when-http"]},
         ),
         (_("Command"), {"fields": ["command"], "classes": ["when-stdio"]}),
+        (_("Changes of its tools"), {"fields": ["accepts_descriptions"]}),
         (_("Sharing"), {"fields": ["visibility", "groups"]}),
     )
 

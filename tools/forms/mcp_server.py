@@ -31,6 +31,7 @@ class McpServerForm(ModelForm):
         model = McpServer
         fields = (
             *("name", "transport", "url", "credential", "command"),
+            "accepts_descriptions",
             *("visibility", "groups"),
         )
         labels = {
@@ -38,6 +39,7 @@ class McpServerForm(ModelForm):
             "transport": _("Transport"),
             "url": _("URL"),
             "credential": _("Credential"),
+            "accepts_descriptions": _("Accept changed descriptions"),
             "visibility": _("Shared with"),
             "groups": _("Groups"),
         }
@@ -47,6 +49,11 @@ class McpServerForm(ModelForm):
                 "an operator allowed them (mcp= in AGENTSITE_PRIVATE_HOSTS)."
             ),
             "credential": _("Sent with each request to the hosts it is bound to."),
+            "accepts_descriptions": _(
+                "A tool stays enabled if only its description changes. Each change is "
+                "recorded in the audit log. Select this only for a server you trust: "
+                "models follow what descriptions say."
+            ),
             "visibility": _("People who can import its tools."),
         }
         widgets = {

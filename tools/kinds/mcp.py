@@ -9,8 +9,9 @@ from tools.errors import ToolFailed
 from tools.kinds.call import PreparedCall
 from tools.mcp.session import Session
 from tools.mcp_offer import Offer
-from tools.mcp_servers.connect import get_tool_connection
+from tools.mcp_servers.connect import McpConnection, get_tool_connection
 from tools.mcp_servers.sessions import McpSessions
+from tools.spec import ToolSpec
 
 
 class McpConfig(BaseModel):
@@ -70,7 +71,7 @@ def call_mcp(call: PreparedCall) -> Any:
         if offer is None:
             raise ToolNotOffered(config.tool)
         if offer.digest != config.digest:
-            raise refuse_changed_tool(call.spec.tool_id, offer)
+            check_changed_tool(call.spec, offer, connection)
         return session.call(config.tool, arguments, call.deadline)
 
     with nullcontext(call.mcp_sessions) if call.mcp_sessions else McpSessions() as kept:
@@ -78,11 +79,15 @@ def call_mcp(call: PreparedCall) -> Any:
     return connection.mask_secret_in(value)
 
 
-def refuse_changed_tool(tool_id: int | None, offer: Offer) -> ToolFailed:
-    """Switch the tool off, or tell that only this run is behind."""
+def check_changed_tool(spec: ToolSpec, offer: Offer, connection: McpConnection) -> None:
+    """Record what the server says now; raise unless the run may call it all the same.
+
+    It may if only the description changed, and its server's changes are accepted.
+    """
     # The services know all kinds, and so this one.
     from tools.mcp_servers.record_change import record_mcp_change  # noqa: PLC0415
 
-    if record_mcp_change(tool_id, offer):
-        return ToolChangedOnServer(offer.name)
-    return NewerDefinitionAccepted(offer.name)
+    if record_mcp_change(spec.tool_id, offer):
+        raise ToolChangedOnServer(offer.name)
+    if not connection.accepts_descriptions or offer.args_schema != spec.args_schema:
+        raise NewerDefinitionAccepted(offer.name)

@@ -38,6 +38,8 @@ class McpConnection:
     url: str = ""
     credential: OpenCredential | None = None
     only_hosts: tuple[str, ...] = ()
+    accepts_descriptions: bool = False
+    """Whether changed descriptions are accepted without a person."""
 
     def open_link(self) -> Link:
         """Return a new link; for a command, its process. Raise `ToolFailed`."""
@@ -87,8 +89,16 @@ def get_mcp_connection(
     if server is None:
         raise ServerNotReachable("it is gone, or its use is not allowed any more")
     if server.transport == McpServer.Transport.STDIO:
-        return McpConnection(find_server_command(server.command, settings.MCP_COMMANDS))
+        return McpConnection(
+            find_server_command(server.command, settings.MCP_COMMANDS),
+            accepts_descriptions=server.accepts_descriptions,
+        )
     opened = None
     if server.credential_id is not None:
         opened = open_credential_for_owner(server.credential_id, owner=server.owner)
-    return McpConnection(None, server.url, opened, tuple(only_hosts))
+    return McpConnection(
+        url=server.url,
+        credential=opened,
+        only_hosts=tuple(only_hosts),
+        accepts_descriptions=server.accepts_descriptions,
+    )

@@ -13,6 +13,7 @@ from tools.mcp_servers.connect import get_mcp_connection
 from tools.mcp_servers.record_change import record_mcp_change
 from tools.models import McpServer, Tool
 from tools.net.deadline import Deadline
+from tools.ownership import free_slug
 
 DISCOVERY_TIMEOUT = 10.0
 
@@ -66,6 +67,7 @@ def create_mcp_tool(server: McpServer, offer: Offer, *, by: User) -> Tool:
     """Store one tool and its pin."""
     tool = Tool(
         name=offer.tool_name,
+        slug=free_slug(Tool, f"{server.slug} {offer.tool_name.replace('_', ' ')}"),
         description=offer.description,
         kind="mcp",
         config={"tool": offer.name, "digest": offer.digest},

@@ -49,6 +49,7 @@ from runs.services.spec.inline_prompt import (
 )
 from runs.ui.kind_labels import list_kind_choices
 from tools.definition.freeze import freeze_tool
+from tools.definition.tool_names import prefix_colliding_names
 from tools.models import Tool
 from tools.spec import ToolSpec
 from tools.text.parse_errors import NOT_JSON, find_json_error
@@ -418,10 +419,12 @@ class AgentForm(_ModelForm):
                 provider=provider.slug if provider else "",
                 parameters=self.parameters(),
             ),
-            tools=tuple(
-                spec_of_choice(choice)
-                for choice in self.tools
-                if choice.policy not in {"off", "deny"}
+            tools=prefix_colliding_names(
+                [
+                    spec_of_choice(choice)
+                    for choice in self.tools
+                    if choice.policy not in {"off", "deny"}
+                ]
             ),
             executor=self.executor(),
         )

@@ -27,6 +27,7 @@ from tools.definition.overrides import (
     parse_overrides,
     stricter_effect,
 )
+from tools.definition.tool_names import prefix_colliding_names
 from tools.forms.fields import HostsField
 from tools.forms.function_tool import HOST_LIMIT_UNSUPPORTED
 from tools.forms.tool import drop_zero_fraction
@@ -76,7 +77,7 @@ class ToolUseForm(forms.Form):
     def check_spec_with(self, spec: AgentSpec, mine: ToolSpec) -> None:
         """Validate `spec` with `mine` as its last tool; show errors at the fields."""
         last = f"tools.{len(spec.tools)}."
-        tools = (*spec.tools, mine)
+        tools = prefix_colliding_names((*spec.tools, mine))
         for problem in find_spec_problems(spec.model_copy(update={"tools": tools})):
             if problem.field.startswith(last):
                 field = problem.field.removeprefix(last)

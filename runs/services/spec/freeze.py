@@ -18,6 +18,7 @@ from runs.services.errors import FieldError, SpecRefused
 from runs.store.specs import load_spec
 from tools.definition.freeze import freeze_tool
 from tools.definition.overrides import parse_overrides
+from tools.definition.tool_names import prefix_colliding_names
 from tools.spec import ToolSpec
 
 AGENT_KIND = "agent"
@@ -41,7 +42,7 @@ def freeze_agent(agent: Agent) -> AgentSpec:
         slug=agent.slug,
         prompt=build_prompt_spec(agent.prompt) if agent.prompt else None,
         model=settings,
-        tools=tuple(_build_tool_specs(agent)),
+        tools=prefix_colliding_names(_build_tool_specs(agent)),
         executor=ExecutorOptions.model_validate(agent.executor),
         prices=get_model_prices(settings),
     )
