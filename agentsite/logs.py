@@ -1,5 +1,6 @@
 """Logging: one line per event, as `key=value`."""
 
+import logging
 import re
 from typing import Any
 
@@ -14,6 +15,21 @@ def redact_secret_paths(
     """Hide the secrets in paths of login links and shared runs."""
     fields["event"] = _SECRET_PATH.sub(r"\1…", str(fields.get("event", "")))
     return fields
+
+
+MAX_REFUSAL_CHARACTERS = 300
+
+
+def shorten_refusal(record: logging.LogRecord) -> bool:
+    """Log a request that Django refuses, such as one for a wrong host, as one sentence.
+
+    Anyone can cause these, and a traceback would only show Django's own code.
+    """
+    if record.name.startswith("django.security."):
+        record.msg, record.args = record.getMessage()[:MAX_REFUSAL_CHARACTERS], ()
+        record.exc_info = record.exc_text = None
+        record.levelno, record.levelname = logging.WARNING, "WARNING"
+    return True
 
 
 SHARED_PROCESSORS: list[structlog.typing.Processor] = [
@@ -59,7 +75,14 @@ def logging_config(level: str) -> dict[str, Any]:
                 ],
             }
         },
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "filters": {"refusals": {"()": lambda: shorten_refusal}},
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "line",
+                "filters": ["refusals"],
+            }
+        },
         "root": {"handlers": ["stderr"], "level": level},
         "loggers": {
             "django": {"handlers": [], "level": level, "propagate": True},

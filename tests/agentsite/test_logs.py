@@ -44,3 +44,16 @@ def test_secret_paths_are_redacted(tmp_path):
 
     assert first.endswith('event="Forbidden (CSRF cookie not set.): /login/…/"')
     assert second.endswith('event="Internal Server Error: /shared/…/"')
+
+
+def test_a_request_for_a_wrong_host_is_one_short_line(tmp_path):
+    code = """
+        from django.test import Client
+        assert Client().get("/", headers={"Host": "evil" * 5_000}).status_code == 400
+        """
+
+    (line,) = logged(tmp_path, code)
+
+    assert "level=warning logger=django.security.DisallowedHost" in line
+    assert "Traceback" not in line
+    assert len(line) < 500
