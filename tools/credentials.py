@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus, urlencode, urlsplit
 
 from django.contrib.auth.models import User
@@ -17,6 +17,7 @@ from tools.errors import ToolFailed
 from tools.models import Credential, Tool
 from tools.net.http_exchange import Request
 from tools.net.reserved_headers import is_reserved_header
+from tools.net.transport import DEFAULT_PORTS
 from tools.secrets import SecretUnreadable, unseal
 
 CREDENTIAL_MASK = "[secret]"
@@ -41,9 +42,9 @@ class OpenCredential:
 
     def apply_to(self, asked: Request) -> Request:
         """Return the request with the secret; refuse a host it is not bound to."""
-        host = (urlsplit(asked.url).hostname or "").lower().rstrip(".")
-        if not any(host_matches(one, host) for one in self.hosts):
-            raise CredentialRefused(f"it is not bound to the host {host!r}")
+        if not any(binding_matches(one, asked.url) for one in self.hosts):
+            origin = format_origin(asked.url)
+            raise CredentialRefused(f"it is not bound to the host {origin!r}")
         match self.kind:
             case Credential.Kind.QUERY:
                 return replace(
@@ -143,9 +144,51 @@ def temporary_db_connection() -> Iterator[None]:
 
 
 def host_matches(pattern: str, host: str) -> bool:
-    """Whether a credential bound to `pattern` may go to `host`."""
+    """Whether `host` is the pattern, or below it if it begins with `*.`."""
     pattern = pattern.lower()
     return host == pattern or (pattern.startswith("*.") and host.endswith(pattern[1:]))
+
+
+class Origin(NamedTuple):
+    """Where a request goes, or a credential is bound to."""
+
+    scheme: str
+    host: str
+    port: int
+
+
+def parse_origin(url: str) -> Origin:
+    """Return the origin of a web address; raise `ValueError`."""
+    parts = urlsplit(url)
+    port = parts.port or DEFAULT_PORTS.get(parts.scheme, 0)
+    return Origin(parts.scheme, (parts.hostname or "").rstrip("."), port)
+
+
+def format_origin(url: str) -> str:
+    """Return the origin of a web address as a credential would be bound to it."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2].lower()
+    return host if parts.scheme == "https" else f"{parts.scheme}://{host}"
+
+
+def binding_matches(binding: str, url: str) -> bool:
+    """Whether a secret bound to `binding` may be sent to `url`.
+
+    A host name alone means HTTPS at its usual port; another port, or HTTP, has to be
+    named: `api.example.com:8443`, `http://localhost:8080`.
+    """
+    if "://" not in binding:
+        is_bare_ipv6 = binding.count(":") > 1 and "[" not in binding
+        binding = f"https://[{binding}]" if is_bare_ipv6 else f"https://{binding}"
+    try:
+        bound, there = parse_origin(binding), parse_origin(url)
+    except ValueError:
+        return False
+    return (
+        there.host != ""
+        and (bound.scheme, bound.port) == (there.scheme, there.port)
+        and host_matches(bound.host, there.host)
+    )
 
 
 def add_query_parameter(url: str, name: str, value: str) -> str:

@@ -52,7 +52,7 @@ class Credential(Owned):
     field = models.CharField(max_length=120, blank=True)
     """Name of the header or query parameter; the user name for basic authentication."""
     hosts = models.JSONField(default=list)
-    """Host names the secret may be sent to."""
+    """Where the secret may be sent: host names, with HTTPS unless `http://` is said."""
     sealed = models.TextField(blank=True)
 
     objects = OwnedQuerySet.as_manager()

@@ -266,7 +266,6 @@ def test_a_result_becomes_what_a_model_can_read(result, value):
 
 
 def test_a_credential_is_not_sent_to_where_a_server_redirects():
-    secret = OpenCredential("bearer", "", ("127.0.0.1",), "s3cret")
     with (
         listener("127.0.0.2") as other,
         serve(
@@ -275,6 +274,7 @@ def test_a_credential_is_not_sent_to_where_a_server_redirects():
             )
         ) as server,
     ):
+        secret = OpenCredential("bearer", "", (server.url,), "s3cret")
         link = link_to(server.url, credential=secret)
         with pytest.raises((ToolFailed, DeadlineExceeded)):
             Session(link).begin(Deadline(seconds=2))
@@ -287,5 +287,5 @@ def test_a_credential_is_not_sent_to_where_a_server_redirects():
 def test_a_credential_is_not_sent_to_a_host_it_is_not_bound_to():
     secret = OpenCredential("bearer", "", ("mcp.example.com",), "s3cret")
 
-    with pytest.raises(ToolFailed, match="not bound to the host '127.0.0.1'"):
+    with pytest.raises(ToolFailed, match="not bound to the host 'http://127.0.0.1:9'"):
         link_to("http://127.0.0.1:9/", credential=secret)

@@ -265,7 +265,7 @@ def test_a_command_that_is_not_listed_any_more_is_a_sentence(settings):
 def test_the_credential_is_sent_and_never_said(running):
     owner = make_user()
     secret = Credential.objects.create(
-        name="key", owner=owner, hosts=["127.0.0.1"], sealed=seal("s3cret")
+        name="key", owner=owner, hosts=[running.url], sealed=seal("s3cret")
     )
     server = make_server(url=running.url, credential=secret)
     add, fail = take_over(server, "add", "fail")
@@ -279,7 +279,7 @@ def test_the_credential_is_sent_and_never_said(running):
 def test_a_result_that_holds_the_credential_is_covered(running):
     owner = make_user()
     secret = Credential.objects.create(
-        name="key", owner=owner, hosts=["127.0.0.1"], sealed=seal("42")
+        name="key", owner=owner, hosts=[running.url], sealed=seal("42")
     )
     server = make_server(url=running.url, credential=secret)
     (add,) = take_over(server, "add")
@@ -290,7 +290,7 @@ def test_a_result_that_holds_the_credential_is_covered(running):
 def test_the_credential_must_still_be_the_owners(running):
     stranger = make_user("eve")
     secret = Credential.objects.create(
-        name="key", owner=stranger, hosts=["127.0.0.1"], sealed=seal("s3cret")
+        name="key", owner=stranger, hosts=[running.url], sealed=seal("s3cret")
     )
     server = make_server(url=running.url, credential=secret)
 

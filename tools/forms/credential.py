@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from tools.forms.fields import HostsField, require_group_if_shared
+from tools.forms.fields import BindingsField, require_group_if_shared
 from tools.models import Credential
 from tools.net.reserved_headers import is_reserved_header
 from tools.secrets import seal
@@ -14,9 +14,12 @@ from tools.typed_generics import ModelForm
 
 
 class CredentialForm(ModelForm):
-    hosts = HostsField(
+    hosts = BindingsField(
         label=gettext_lazy("Hosts"),
-        help_text=gettext_lazy("The only hosts the secret is sent to, one per line."),
+        help_text=gettext_lazy(
+            "The only hosts the secret is sent to, one per line. A name means HTTPS on "
+            "port 443; for others enter scheme and port, such as http://localhost:8080."
+        ),
     )
     secret = forms.CharField(
         label=gettext_lazy("Secret"),

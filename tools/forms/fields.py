@@ -16,12 +16,21 @@ from tools.text.storable import is_storable
 HOST_PATTERN = re.compile(
     r"(\*\.)?(?!-)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*|\[?[0-9a-f:]+\]?"
 )
+BINDING_PATTERN = re.compile(
+    r"(https?://)?((\*\.)?(?!-)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*|\[[0-9a-f:]+\])"
+    r"(:[1-9][0-9]{0,4})?|[0-9a-f:]+"
+)
 
 
 class HostsField(forms.CharField):
     """Host names, one per line, stored as a list."""
 
     widget = forms.Textarea(attrs={"rows": 3})
+    pattern = HOST_PATTERN
+    mistake = gettext_lazy(
+        "“%(name)s” is not a host name. Enter names such as api.example.com or "
+        "*.example.com, one per line, without https:// and port."
+    )
 
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, list) else value
@@ -29,19 +38,22 @@ class HostsField(forms.CharField):
     def to_python(self, value: Any) -> Any:
         names = [name.lower() for name in re.split(r"[\s,]+", str(value or "")) if name]
         for name in names:
-            if not HOST_PATTERN.fullmatch(name):
-                raise ValidationError(
-                    _(
-                        "“%(name)s” is not a host name. Enter names such as "
-                        "api.example.com or *.example.com, one per line, without "
-                        "https:// and port."
-                    )
-                    % {"name": name}
-                )
+            if not self.pattern.fullmatch(name):
+                raise ValidationError(self.mistake % {"name": name})
         return names
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return bool((initial or []) != self.to_python(data))
+
+
+class BindingsField(HostsField):
+    """Host names with scheme and port where these are not HTTPS and 443."""
+
+    pattern = BINDING_PATTERN
+    mistake = gettext_lazy(
+        "“%(name)s” is not a host. Enter hosts such as api.example.com, "
+        "*.example.com:8443 or http://localhost:8080, one per line, without a path."
+    )
 
 
 class JsonField(forms.JSONField):

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 from pydantic import ValidationError
 
-from tools.credentials import host_matches
+from tools.credentials import binding_matches, format_origin
 from tools.forms.fields import JsonField, PairsField
 from tools.forms.json_body import FlatJsonField, JsonEditor, is_flat_object
 from tools.forms.multipart import MultipartField
@@ -238,15 +238,15 @@ class HttpToolForm(ToolForm):
     def check_credential(self, config: HttpConfig, cleaned: dict[str, Any]) -> None:
         """Refuse a credential that is not bound to the host."""
         credential: Credential | None = cleaned.get("credential")
-        host = config.url.split("/")[2].rpartition("@")[2].partition(":")[0].lower()
-        if credential and not any(host_matches(one, host) for one in credential.hosts):
+        bindings = credential.hosts if credential else []
+        if credential and not any(binding_matches(one, config.url) for one in bindings):
             self.add_error(
                 "credential",
                 _(
                     "The credential is bound to %(hosts)s, not to %(host)s. Select "
                     "another credential, or add the host to it."
                 )
-                % {"hosts": ", ".join(credential.hosts), "host": host},
+                % {"hosts": ", ".join(bindings), "host": format_origin(config.url)},
             )
 
     def config(self) -> dict[str, Any]:

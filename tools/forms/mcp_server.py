@@ -1,14 +1,13 @@
 """The form of an MCP server: a URL or the name of a command."""
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from django import forms
 from django.conf import settings
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
-from tools.credentials import host_matches
+from tools.credentials import binding_matches, format_origin
 from tools.mcp.commands import parse_server_commands
 from tools.models import Credential, McpServer
 from tools.net.web_address import find_address_flaw, has_userinfo
@@ -107,13 +106,13 @@ class McpServerForm(ModelForm):
     def check_credential(self, cleaned: dict[str, Any]) -> None:
         """Refuse a credential that is not bound to the host."""
         credential: Credential | None = cleaned.get("credential")
-        host = (urlsplit(cleaned["url"]).hostname or "").lower()
-        if credential and not any(host_matches(one, host) for one in credential.hosts):
+        url, bindings = cleaned["url"], credential.hosts if credential else []
+        if credential and not any(binding_matches(one, url) for one in bindings):
             self.add_error(
                 "credential",
                 _(
                     "The credential is bound to %(hosts)s, not to %(host)s. Select "
                     "another credential, or add the host to it."
                 )
-                % {"hosts": ", ".join(credential.hosts), "host": host},
+                % {"hosts": ", ".join(bindings), "host": format_origin(url)},
             )

@@ -217,9 +217,8 @@ def make_credential(**more):
     ],
 )
 def test_a_credential_is_sent_to_its_host(kind, field, header, value):
-    row = make_credential(kind=kind, field=field)
-
     with serve(says(Answer({}))) as server:
+        row = make_credential(kind=kind, field=field, hosts=[server.url])
         call_tool(tool_with(row, server.url), {}, deadline=Deadline(seconds=5))
 
     assert server.got[0].headers[header] == value
@@ -227,9 +226,8 @@ def test_a_credential_is_sent_to_its_host(kind, field, header, value):
 
 @pytest.mark.django_db
 def test_a_credential_can_be_a_query_parameter():
-    row = make_credential(kind="query", field="key")
-
     with serve(says(Answer({}))) as server:
+        row = make_credential(kind="query", field="key", hosts=[server.url])
         spec = tool_with(row, f"{server.url}/?a=1")
         call_tool(spec, {}, deadline=Deadline(seconds=5))
 
@@ -265,10 +263,10 @@ def test_a_credential_without_a_secret_sends_nothing():
 
 @pytest.mark.django_db
 def test_a_credential_does_not_follow_a_redirect_to_another_host():
-    row = make_credential(kind="header", field="X-Key")
     with serve(says(Answer({}))) as other:
         away = Answer(b"", 302, {"location": other.url})
         with serve(says(away)) as server:
+            row = make_credential(kind="header", field="X-Key", hosts=[server.url])
             call_tool(tool_with(row, server.url), {}, deadline=Deadline(seconds=5))
 
     assert server.got[0].headers["x-key"] == "s3cret"
@@ -281,7 +279,9 @@ def test_a_secret_that_a_server_echoes_is_covered():
 
     with serve(says(echo)) as server, pytest.raises(ToolFailed) as caught:
         call_tool(
-            tool_with(make_credential(), server.url), {}, deadline=Deadline(seconds=5)
+            tool_with(make_credential(hosts=[server.url]), server.url),
+            {},
+            deadline=Deadline(seconds=5),
         )
 
     assert "s3cret" not in str(caught.value)
@@ -293,7 +293,7 @@ def test_a_secret_that_a_server_echoes_in_escapes_is_covered():
     echo = Answer(rb'{"you \u0073ent": ["Bearer \u0073\u0033cret"]}')
 
     with serve(says(echo)) as server:
-        spec = tool_with(make_credential(), server.url)
+        spec = tool_with(make_credential(hosts=[server.url]), server.url)
         told = call_tool(spec, {}, deadline=Deadline(seconds=5))
 
     assert told == {"you sent": ["Bearer [secret]"]}
