@@ -49,6 +49,7 @@ definition_urls: list[URLPattern | URLResolver] = [
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.health, name="health"),
+    path("readyz", health.readiness, name="readiness"),
     path("api/v1/", include("runs.api.urls")),
     path("", home.home, name="home"),
     path("first-steps/hide/", home.hide_first_steps, name="hide-first-steps"),

@@ -14,6 +14,7 @@ PUBLIC: set[str] = {
     "sign-in",
     "login-link",
     "health",
+    "readiness",
     "run-shared",
     "script-translations",
 }

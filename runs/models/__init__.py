@@ -23,7 +23,7 @@ from runs.models.schedules import Schedule
 from runs.models.shares import RunShare
 from runs.models.steps import AgentStep, ModelAttempt, ModelCall
 from runs.models.webhooks import Delivery, Webhook, WebhookEvent
-from runs.models.workers import QueueSample, Worker
+from runs.models.workers import HealthProbe, QueueSample, Worker
 
 __all__ = [
     "Agent",
@@ -36,6 +36,7 @@ __all__ = [
     "Decision",
     "Delivery",
     "EditSession",
+    "HealthProbe",
     "WebhookEvent",
     "IdempotencyKey",
     "LoginLink",

@@ -1,6 +1,7 @@
-"""Worker processes and samples of the queue."""
+"""Worker processes, samples of the queue, and the row that health checks write."""
 
 from django.db import models
+from django.db.models.functions import Now
 
 
 class Worker(models.Model):
@@ -43,3 +44,12 @@ class QueueSample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.minute:%Y-%m-%d %H:%M}"
+
+
+class HealthProbe(models.Model):
+    """The only row of its table, which shows that the database accepts writes."""
+
+    written_at = models.DateTimeField(db_default=Now())
+
+    def __str__(self) -> str:
+        return f"{self.written_at:%Y-%m-%d %H:%M:%S}"

@@ -1,4 +1,4 @@
-"""`/healthz`."""
+"""`/healthz` and `/readyz`."""
 
 import socket
 import threading
@@ -6,12 +6,22 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
+import redis
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from tests.make import make_worker
+from runs.models import HealthProbe
+from runs.services.health import status
+from tests.make import make_run, make_worker
+from tests.servers import start_redis
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def checks_write(monkeypatch):
+    """Let each request check the database anew."""
+    monkeypatch.setattr(status, "MAX_AGE_SECONDS", -1.0)
 
 
 def test_tells_strangers_that_everything_works(client, redis_url):
@@ -76,15 +86,117 @@ def test_a_database_that_takes_no_writes_is_503(client, redis_url, read_only):
     assert not answer.json()["database"]["ok"]
 
 
+def test_a_broker_without_free_memory_is_degraded(client, settings, tmp_path):
+    make_worker()
+    socket = tmp_path / "full.sock"
+    server = start_redis(socket)
+    with redis.Redis(unix_socket_path=str(socket)) as full:
+        full.config_set("maxmemory", 1)
+    settings.REDIS_URL = f"unix://{socket}"
+
+    answer = client.get("/healthz")
+    server.kill()
+    server.wait()
+
+    assert answer.status_code == 200
+    assert answer.json()["degraded"] == ["broker"]
+
+
+def test_the_database_is_really_written(client, redis_url):
+    before = timezone.now() - timedelta(minutes=1)
+    HealthProbe.objects.create(pk=1, written_at=before)
+
+    client.get("/readyz")
+
+    assert HealthProbe.objects.get().written_at > before
+
+
+def test_a_second_check_within_a_second_writes_nothing(
+    client, redis_url, monkeypatch, django_assert_num_queries
+):
+    monkeypatch.setattr(status, "MAX_AGE_SECONDS", 60.0)
+    client.get("/readyz")
+
+    with django_assert_num_queries(0):
+        assert client.get("/readyz").status_code == 200
+    status.database_check.forget()
+
+
+def test_readiness_needs_the_database_and_nothing_else(client, settings):
+    settings.REDIS_URL = "redis://127.0.0.1:9/0"
+
+    answer = client.get("/readyz")
+
+    assert answer.status_code == 200
+    assert answer.json() == {"status": "ok"}
+
+
+def test_readiness_without_a_database_is_503(client, read_only):
+    answer = client.get("/readyz")
+
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "down"}
+
+
+def test_reports_the_queue(client, redis_url):
+    make_worker(running=1, threads=1)
+    make_run(status="running")
+    make_run(queued_at=timezone.now() - timedelta(seconds=90))
+    make_run(queued_at=timezone.now())
+
+    queue = client.get("/healthz").json()["queue"]
+
+    assert (queue["queued"], queue["running"], queue["stuck"]) == (2, 1, 0)
+    assert 90 <= queue["oldest_wait_seconds"] < 120
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"status": "running", "lease_until": -90}, id="lost-lease"),
+        pytest.param({"status": "waiting", "available_at": -90}, id="missed-retry"),
+        pytest.param({"status": "queued", "queued_at": -90}, id="not-taken"),
+    ],
+)
+def test_a_run_that_nobody_takes_is_stuck(client, redis_url, fields):
+    make_worker(running=0, threads=1)
+    make_run(
+        **{
+            name: timezone.now() + timedelta(seconds=value)
+            if isinstance(value, int)
+            else value
+            for name, value in fields.items()
+        }
+    )
+
+    found = client.get("/healthz").json()
+
+    assert found["degraded"] == ["stuck_runs"]
+    assert found["queue"]["stuck"] == 1
+
+
+def test_a_nearly_full_disk_of_a_sqlite_database_is_degraded(
+    client, redis_url, monkeypatch
+):
+    make_worker()
+    monkeypatch.setattr(status, "_count_free_bytes", lambda: 1000)
+
+    found = client.get("/healthz").json()
+
+    assert found["degraded"] == ["disk"]
+    assert found["disk"] == {"free_bytes": 1000}
+
+
 def test_says_nothing_of_names_and_addresses(client, redis_url):
     worker = make_worker(host="secret-host", name="secret-host:7")
 
     assert worker.host not in client.get("/healthz").text
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 @pytest.mark.parametrize("verb", ["post", "put", "delete"])
-def test_is_only_read(client, verb):
-    assert getattr(client, verb)("/healthz").status_code == 405
+def test_is_only_read(client, verb, path):
+    assert getattr(client, verb)(path).status_code == 405
 
 
 @pytest.fixture

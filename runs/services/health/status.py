@@ -1,21 +1,35 @@
-"""System health: the database accepts writes, the broker responds, workers run."""
+"""System health: the database and the broker accept writes, workers take the runs."""
 
 import logging
+import os
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import redis
 from django.conf import settings
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.models.functions import Now
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from runs.models import Worker
+from runs.models import HealthProbe
+from runs.services.health.queue import LiveWorker, QueueHealth, measure_queue_health
 
 CHECK_TIMEOUT_MS = 400
 """Timeout of each check; all of them together stay below a second."""
+SQLITE_TIMEOUT_MS = 2_000
+"""Milliseconds a check waits for another writer of the SQLite file."""
+MIN_FREE_BYTES = 100_000_000
+"""Free space below which the disk of the SQLite database is reported."""
+MAX_AGE_SECONDS = 1.0
+"""How long a check of the database is reused: anybody may request one."""
+
+PROBE_KEY = "agentsite:health"
 
 logger = logging.getLogger(__name__)
 
@@ -29,37 +43,43 @@ class ComponentHealth:
 
 
 @dataclass(frozen=True)
-class LiveWorker:
-    """One worker process and the seconds since its last heartbeat."""
-
-    age: float
-    running: int
-    threads: int
-
-
-@dataclass(frozen=True)
 class SystemHealth:
     """All components at one moment."""
 
     database: ComponentHealth
     broker: ComponentHealth
-    workers: tuple[LiveWorker, ...]
-    """Live workers only."""
+    queue: QueueHealth | None
+    """None if the database cannot be read."""
+    free_bytes: int | None = None
+    """Free space for the SQLite database; None for another database server."""
+
+    @property
+    def workers(self) -> tuple[LiveWorker, ...]:
+        return self.queue.workers if self.queue else ()
 
     @property
     def degraded(self) -> list[str]:
         """What is missing although pages work and runs are accepted."""
-        missing = [] if self.broker.ok else ["broker"]
-        return missing if self.workers else [*missing, "worker"]
+        is_disk_full = self.free_bytes is not None and self.free_bytes < MIN_FREE_BYTES
+        problems = {
+            "broker": not self.broker.ok,
+            "worker": not self.workers,
+            "stuck_runs": self.queue is not None and self.queue.stuck > 0,
+            "disk": is_disk_full,
+        }
+        return [name for name, is_found in problems.items() if is_found]
 
     def to_json(self) -> dict[str, Any]:
         """Return the body of `/healthz`; public, so without names or addresses."""
         status = "degraded" if self.degraded else "ok"
+        disk = None if self.free_bytes is None else {"free_bytes": self.free_bytes}
         return {
             "status": status if self.database.ok else "down",
             "degraded": self.degraded,
             "database": vars(self.database),
             "broker": vars(self.broker),
+            "queue": self.queue and self.queue.to_json(),
+            "disk": disk,
             "workers": [
                 {"age_seconds": w.age, "running": w.running, "threads": w.threads}
                 for w in self.workers
@@ -70,60 +90,121 @@ class SystemHealth:
 def check_health() -> SystemHealth:
     """Check every component once; never raise."""
     database = check_database()
-    workers = find_live_workers() if database.ok else ()
-    return SystemHealth(database=database, broker=check_broker(), workers=workers)
+    return SystemHealth(
+        database=database,
+        broker=check_broker(),
+        queue=_measure_queue() if database.ok else None,
+        free_bytes=_count_free_bytes(),
+    )
 
 
 def check_database() -> ComponentHealth:
-    """Execute a write that changes nothing."""
+    """Write a row, or return the result of a check less than a second ago."""
+    return database_check.run()
+
+
+class DatabaseCheck:
+    """Writes one row, at most once per `MAX_AGE_SECONDS`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last: ComponentHealth | None = None
+        self._last_at = 0.0
+
+    def run(self) -> ComponentHealth:
+        with self._lock:
+            if self._last is None or time.monotonic() - self._last_at > MAX_AGE_SECONDS:
+                self._last = _write_probe()
+                self._last_at = time.monotonic()
+            return self._last
+
+    def forget(self) -> None:
+        """Let the next check write again."""
+        self._last = None
+
+
+database_check = DatabaseCheck()
+
+
+def _write_probe() -> ComponentHealth:
     started = time.monotonic()
     try:
-        with transaction.atomic():
-            if connection.vendor == "postgresql":
-                with connection.cursor() as cursor:
-                    cursor.execute(f"SET LOCAL statement_timeout = {CHECK_TIMEOUT_MS}")
-            # Refused by a read-only server or file, although no row matches.
-            Worker.objects.filter(pk=-1).update(running=0)
-    except DatabaseError as error:
+        with _short_timeout():
+            HealthProbe.objects.bulk_create(
+                [HealthProbe(pk=1, written_at=Now())],
+                update_conflicts=True,
+                unique_fields=["id"],
+                update_fields=["written_at"],
+            )
+    except (DatabaseError, InterfaceError) as error:
         logger.warning("The database does not accept writes: %s", error)
         return ComponentHealth(False, milliseconds_since(started))
     return ComponentHealth(True, milliseconds_since(started))
 
 
-def find_live_workers() -> tuple[LiveWorker, ...]:
-    """Return the workers with a heartbeat within one lease, by the database's clock."""
-    rows = Worker.objects.filter(stopped_at=None).annotate(now=Now())
+@contextmanager
+def _short_timeout() -> Iterator[None]:
+    """Run the block in a transaction that does not wait long for a lock."""
+    if connection.vendor == "postgresql":
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = {CHECK_TIMEOUT_MS}")
+            yield
+        return
+    connection.ensure_connection()
+    usual = int(connection.settings_dict["OPTIONS"]["timeout"] * 1000)
+    _set_busy_timeout(SQLITE_TIMEOUT_MS)
     try:
-        found = [
-            LiveWorker(
-                age=round((row.now - row.last_heartbeat).total_seconds(), 1),
-                running=row.running,
-                threads=row.threads,
-            )
-            for row in rows[:100]
-        ]
-    except DatabaseError:
-        logger.exception("The workers could not be read")
-        return ()
-    return tuple(one for one in found if one.age <= settings.LEASE_SECONDS)
+        with transaction.atomic():
+            yield
+    finally:
+        _set_busy_timeout(usual)
+
+
+def _set_busy_timeout(milliseconds: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"PRAGMA busy_timeout = {milliseconds}")
+
+
+def _measure_queue() -> QueueHealth | None:
+    try:
+        return measure_queue_health()
+    except (DatabaseError, InterfaceError):
+        logger.exception("The queue could not be read")
+        return None
+
+
+def _count_free_bytes() -> int | None:
+    """Return the free space where the SQLite file is."""
+    if connection.vendor != "sqlite":
+        return None
+    try:
+        disk = os.statvfs(Path(connection.settings_dict["NAME"]).parent)
+    except OSError as error:
+        logger.warning("The free disk space could not be read: %s", error)
+        return None
+    return disk.f_bavail * disk.f_frsize
 
 
 def check_broker() -> ComponentHealth:
-    """Ping Redis."""
+    """Write a key to Redis: a server without free memory answers, but takes nothing."""
     started = time.monotonic()
-    client = redis.Redis.from_url(
-        settings.REDIS_URL,
+    try:
+        with _connect_broker(settings.REDIS_URL) as client:
+            client.set(PROBE_KEY, int(time.time()), ex=3600)
+            client.llen(settings.CELERY_TASK_DEFAULT_QUEUE)
+    except (redis.RedisError, OSError) as error:
+        logger.warning("The broker does not accept messages: %s", error)
+        return ComponentHealth(False, milliseconds_since(started))
+    return ComponentHealth(True, milliseconds_since(started))
+
+
+def _connect_broker(url: str) -> "redis.Redis":
+    return redis.Redis.from_url(
+        url,
         socket_timeout=CHECK_TIMEOUT_MS / 2000,
         socket_connect_timeout=CHECK_TIMEOUT_MS / 2000,
         retry=Retry(NoBackoff(), 0),
     )
-    try:
-        with client:
-            client.ping()
-    except (redis.RedisError, OSError) as error:
-        logger.warning("The broker does not respond: %s", error)
-        return ComponentHealth(False, milliseconds_since(started))
-    return ComponentHealth(True, milliseconds_since(started))
 
 
 def milliseconds_since(started: float) -> float:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Count, Min, Q
-from django.utils import timezone
+from django.db.models import Count, DurationField, ExpressionWrapper, Min, Q
+from django.db.models.functions import Now
 
 from runs.models import Run, Worker
 
@@ -29,23 +29,25 @@ class WorkerHealth:
 
 
 def get_worker_health() -> WorkerHealth:
-    """Return the state of the workers, with two small queries."""
-    now = timezone.now()
-    limit = now - timedelta(seconds=settings.LEASE_SECONDS)
-    newest = Worker.objects.values_list("last_heartbeat", "stopped_at")[:100]
-    beats = list(newest)
+    """Return the state of the workers by the database's clock, with two queries."""
+    newest = Worker.objects.annotate(now=Now())
+    beats = list(newest.values_list("last_heartbeat", "stopped_at", "now")[:100])
+    lease = timedelta(seconds=settings.LEASE_SECONDS)
     counts = Run.objects.filter(
         status__in=[Run.Status.QUEUED, Run.Status.RUNNING]
     ).aggregate(
         running=Count("pk", filter=Q(status=Run.Status.RUNNING)),
         queued=Count("pk", filter=Q(status=Run.Status.QUEUED)),
-        oldest=Min("queued_at", filter=Q(status=Run.Status.QUEUED)),
+        wait=ExpressionWrapper(
+            Now() - Min("queued_at", filter=Q(status=Run.Status.QUEUED)),
+            output_field=DurationField(),
+        ),
     )
-    oldest = counts["oldest"]
+    wait = counts["wait"]
     return WorkerHealth(
-        workers=sum(beat > limit and stopped is None for beat, stopped in beats),
+        workers=sum(now - beat < lease and not gone for beat, gone, now in beats),
         running=counts["running"],
         queued=counts["queued"],
-        oldest_wait=(now - oldest).total_seconds() if oldest else None,
+        oldest_wait=None if wait is None else wait.total_seconds(),
         last_heartbeat_at=beats[0][0] if beats else None,
     )
