@@ -1,6 +1,6 @@
 FROM python:3.11-slim
 
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 AGENTSITE_DATA=/data AGENTSITE_HOST=0.0.0.0
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 AGENTSITE_DATA=/data AGENTSITE_HOST=0.0.0.0 AGENTSITE_ALIVE_FILE=/tmp/agentsite.alive
 WORKDIR /app
 RUN useradd --create-home agentsite && install -d -o agentsite -m 700 /data
 COPY requirements.lock .

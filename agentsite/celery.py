@@ -12,11 +12,13 @@ from celery.signals import (
     worker_shutdown,
     worker_shutting_down,
 )
+from django.conf import settings
 from django.db import connections
 
 from agentsite import broker
 from agentsite.database import WORKER_POOL_TIMEOUT
 from agentsite.gc_tuning import freeze_gc
+from agentsite.watchdog import CHECK_SECONDS, start_watchdog
 
 logger = logging.getLogger(__name__)
 
@@ -66,9 +68,29 @@ def register_worker(*, sender: Any, **_: object) -> None:
     pool = "threads" if isinstance(sender.pool, broker.ThreadPool) else module
     try:
         start_worker(pool=pool, threads=sender.pool.limit)
+        watch_worker(sender)
     except Exception:  # top-level handler: any error must end the process
         logger.critical("the worker could not register and exits", exc_info=True)
         os._exit(1)
+
+
+def watch_worker(consumer: Any) -> None:
+    """End the process if one of its loops hangs; Celery's waits for the broker."""
+    from runs.store.claims import worker_state  # noqa: PLC0415  (needs Django set up)
+
+    def expect_turn() -> None:
+        worker_state.expect_turn("the consumer", within=settings.HANG_SECONDS)
+
+    def find_hung() -> list[str]:
+        if consumer.connection is None:  # it is reconnecting, however long that takes
+            expect_turn()
+        return (
+            [] if worker_state.is_stopping.is_set() else worker_state.find_hung_loops()
+        )
+
+    expect_turn()
+    consumer.hub.call_repeatedly(CHECK_SECONDS, expect_turn)
+    start_watchdog(find_hung)
 
 
 @worker_shutting_down.connect

@@ -50,10 +50,22 @@ class Child:
     restart_at: float = 0
     log_offset: int = 0
     """Bytes of the log that were read."""
+    alive_file: Path | None = None
+    """Touched by the program every few seconds; None if it does not do that."""
+    hang_seconds: float = 60
+    touched_at: float | None = None
+    """When the file was last touched, by the clock of the disk."""
+    silent_seconds: float = 0
+    checked_at: float = 0
 
     def start(self) -> None:
         """Start the program; its output goes to the log."""
         self.log_offset = self.log.stat().st_size if self.log.exists() else 0
+        environment = dict(os.environ)
+        if self.alive_file is not None:
+            self.alive_file.unlink(missing_ok=True)
+            environment["AGENTSITE_ALIVE_FILE"] = str(self.alive_file)
+        self.touched_at, self.silent_seconds = None, 0
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.command,
@@ -61,6 +73,7 @@ class Child:
                 stdout=log,
                 stderr=log,
                 cwd=ROOT,
+                env=environment,
                 process_group=0,  # Ctrl-C is ours to pass on, in order
                 preexec_fn=die_with_parent(self.parent_death_signal),
             )
@@ -70,6 +83,24 @@ class Child:
     def is_running(self) -> bool:
         """Whether the process is alive; reap it if not."""
         return self.process is not None and self.process.poll() is None
+
+    def is_hung(self) -> bool:
+        """Whether the program touched its file once, but not for `hang_seconds`.
+
+        Counts only time in which this process runs too, so that a machine that was
+        suspended does not look like a hung program.
+        """
+        try:
+            touched = self.alive_file.stat().st_mtime if self.alive_file else None
+        except FileNotFoundError:  # it has not started yet
+            touched = None
+        now = time.monotonic()
+        if touched is None or touched != self.touched_at:
+            self.silent_seconds = 0
+        else:
+            self.silent_seconds += min(now - self.checked_at, 1)
+        self.touched_at, self.checked_at = touched, now
+        return self.silent_seconds > self.hang_seconds
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the process group, so that grandchildren get it too."""
@@ -126,6 +157,10 @@ class ProcessGroup:
             print_new_warnings(child)
             if not child.is_running:
                 restart_child(child)
+            elif child.is_hung():
+                print_line(f"{child.name} does not respond and is killed.")
+                child.silent_seconds = 0
+                child.send(signal.SIGKILL)
             elif child.crashes and time.monotonic() - child.started > STABLE_SECONDS:
                 child.crashes = 0
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 
-from agentsite import translations
+from agentsite import translations, watchdog
 from agentsite.database import InvalidDatabaseUrl, parse_database_url
 from agentsite.env import is_fernet_key, read_env
 from agentsite.logs import configure_structlog, logging_config
@@ -29,6 +29,7 @@ if not _HAS_EXPLICIT_URL and _LOCK_FILE.exists():
 LEASE_SECONDS = ENV.agentsite_lease_seconds
 HEARTBEAT_SECONDS = LEASE_SECONDS / 3
 SWEEP_SECONDS = ENV.agentsite_sweep_seconds
+HANG_SECONDS = watchdog.HANG_SECONDS
 APPROVAL_HOURS = ENV.agentsite_approval_hours
 APPROVAL_EXPIRY = ENV.agentsite_approval_expiry
 AGENT_DEPTH = ENV.agentsite_agent_depth

@@ -42,6 +42,7 @@ class Installation:
     host: str
     port: int
     threads: int
+    hang_seconds: float = 60
 
     @property
     def url(self) -> str:
@@ -103,6 +104,7 @@ def read_installation() -> Installation:
         host=os.environ.get("AGENTSITE_HOST") or "127.0.0.1",
         port=read_env_number("PORT", 8000, most=65535),
         threads=read_env_number("AGENTSITE_WORKER_THREADS", 50, most=1000),
+        hang_seconds=read_env_number("AGENTSITE_HANG_SECONDS", 60, most=3600),
     )
 
 
@@ -238,7 +240,7 @@ def build_web_server(place: Installation, logs: Path) -> Child:
     command = [sys.executable, "-m", "uvicorn", "agentsite.asgi:application"]
     command += ["--host", place.host, "--port", str(place.port)]
     command += ["--log-level", "warning", "--timeout-graceful-shutdown", "5"]
-    return Child(name="web", command=command, log=logs / "web.log")
+    return build_watched("web", command, place, logs)
 
 
 def build_worker(place: Installation, logs: Path) -> Child:
@@ -246,7 +248,20 @@ def build_worker(place: Installation, logs: Path) -> Child:
     command = [sys.executable, "-m", "celery", "-q", "-A", "agentsite", "worker"]
     command += ["-P", "threads", "-c", str(place.threads), "-l", "WARNING"]
     command += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    return Child(name="worker", command=command, log=logs / "worker.log")
+    return build_watched("worker", command, place, logs)
+
+
+def build_watched(
+    name: str, command: list[str], place: Installation, logs: Path
+) -> Child:
+    """Describe a program that is restarted when it hangs, too."""
+    return Child(
+        name=name,
+        command=command,
+        log=logs / f"{name}.log",
+        alive_file=place.data / f"{name}.alive",
+        hang_seconds=place.hang_seconds,
+    )
 
 
 def prepare_database(family: ProcessGroup) -> str:

@@ -1,8 +1,10 @@
 """Django's ASGI handler with one thread switch per request."""
 
 import asyncio
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Any
 
 from django.core import signals
@@ -19,6 +21,39 @@ CHUNK_BYTES = 65_536
 """Bytes of a stream that are collected before they are sent."""
 
 
+class RequestThreads(ThreadPoolExecutor):
+    """The threads of requests, and since when all of them are busy with the same."""
+
+    def __init__(self) -> None:
+        super().__init__(THREADS, thread_name_prefix="request")
+        self._count_lock = threading.Lock()
+        self._pending = 0
+        self._full_since: float | None = None
+
+    def submit(
+        self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any
+    ) -> "Future[Any]":
+        job = super().submit(fn, *args, **kwargs)
+        with self._count_lock:
+            self._pending += 1
+            if self._pending >= THREADS and self._full_since is None:
+                self._full_since = time.monotonic()
+        job.add_done_callback(self._count_end)
+        return job
+
+    def _count_end(self, _: "Future[Any]") -> None:
+        with self._count_lock:
+            self._pending -= 1
+            is_full = self._pending >= THREADS
+            self._full_since = time.monotonic() if is_full else None
+
+    @property
+    def seconds_without_progress(self) -> float:
+        """Seconds since a request ended, while every thread is busy; otherwise 0."""
+        since = self._full_since
+        return 0.0 if since is None else time.monotonic() - since
+
+
 class ThreadedHandler(ASGIHandler):
     """Run the middleware and view of a request in one thread of a fixed pool.
 
@@ -28,7 +63,7 @@ class ThreadedHandler(ASGIHandler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="request")
+        self.threads = RequestThreads()
 
     def load_middleware(self, is_async: bool = False) -> None:
         """Build the synchronous chain, whatever `is_async` says."""

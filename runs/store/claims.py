@@ -84,6 +84,8 @@ class WorkerState:
         """Crash suspects run one at a time: a crash affects no other suspect."""
         self.waiting_suspects = set[int]()
         """Crash suspects that found the slot in use."""
+        self.deadlines = dict[str, float]()
+        """Monotonic time until which each loop of the process must have a turn."""
 
     def add_claim(self, claim: ClaimedRun) -> None:
         """Start renewing the lease of a run, unless a newer claim of it is held."""
@@ -104,6 +106,15 @@ class WorkerState:
             waiting, self.waiting_suspects = self.waiting_suspects, set()
         for run_id in waiting:
             bell.enqueue_run(run_id)
+
+    def expect_turn(self, loop: str, *, within: float) -> None:
+        """Let `loop` count as hung if it does not call this again in that time."""
+        self.deadlines[loop] = time.monotonic() + within
+
+    def find_hung_loops(self) -> list[str]:
+        """Return the loops that missed their deadline."""
+        now = time.monotonic()
+        return [name for name, end in list(self.deadlines.items()) if end < now]
 
     def list_claims(self) -> list[ClaimedRun]:
         with self.lock:

@@ -81,6 +81,7 @@ def run_heartbeat_loop(process: WorkerState, stop: threading.Event) -> None:
     """Send heartbeats until `stop` is set; wait for an unavailable database."""
     next_beat = 0.0
     while not stop.wait(CLAIM_CHECK_SECONDS):
+        process.expect_turn("the heartbeat", within=2 * settings.HANG_SECONDS)
         try:
             check_claims(process)
             if time.monotonic() >= next_beat:

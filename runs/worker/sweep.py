@@ -92,6 +92,7 @@ def run_sweep_loop(process: WorkerState, stop: threading.Event) -> None:
     """
     pause, pruning = settings.SWEEP_SECONDS, DeliveryPruner()
     while not stop.wait(pause):
+        process.expect_turn("the sweeper", within=5 * settings.HANG_SECONDS)
         pause = settings.SWEEP_SECONDS
         try:
             sweep(free=process.threads - len(process.list_claims()))
@@ -107,4 +108,5 @@ def run_sweep_loop(process: WorkerState, stop: threading.Event) -> None:
             pause = settings.LEASE_SECONDS
         except Exception:  # without sweeps lost runs stay in the queue
             logger.exception("a sweep failed")
+        process.expect_turn("the sweeper", within=pause + 5 * settings.HANG_SECONDS)
     connection.close()

@@ -37,5 +37,24 @@ def test_streams_go_beside_django(path, expected):
     assert destination({"type": "http", "path": path}) == expected
 
 
+def answer_of(path: str, find_hung) -> int:
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    route = build_router(None, None, find_hung)
+    asyncio.run(route({"type": "http", "path": path}, None, send))
+    return sent[0]["status"]
+
+
+def test_liveness_is_answered_without_django():
+    assert answer_of("/livez", list) == 200
+
+
+def test_liveness_of_a_hung_process_is_503():
+    assert answer_of("/livez", lambda: ["the event loop"]) == 503
+
+
 def test_the_live_application_knows_when_the_server_starts_and_ends():
     assert destination({"type": "lifespan"}) == "live"

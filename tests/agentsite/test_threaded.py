@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from concurrent.futures import wait
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.test import override_settings
 from django.urls import path
 
-from agentsite.threaded import CHUNK_BYTES, ThreadedHandler
+from agentsite.threaded import CHUNK_BYTES, THREADS, RequestThreads, ThreadedHandler
+from tests.timing import wait_until
 
 POURED = 9
 """Pieces of a long answer."""
@@ -160,3 +162,17 @@ def test_an_exception_is_a_500():
 
     assert status == 500
     assert b"secret" not in body
+
+
+def test_requests_that_all_hang_are_noticed():
+    threads, release = RequestThreads(), threading.Event()
+    jobs = [threads.submit(release.wait) for _ in range(THREADS - 1)]
+    assert threads.seconds_without_progress == 0
+
+    jobs.append(threads.submit(release.wait))
+    wait_until(lambda: threads.seconds_without_progress > 0)
+
+    release.set()
+    wait(jobs)
+    wait_until(lambda: threads.seconds_without_progress == 0)
+    threads.shutdown()

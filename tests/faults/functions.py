@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 
+from runs.store.claims import worker_state
 from tools.registry import tool
 
 LEDGER = "AGENTSITE_TEST_LEDGER"
@@ -38,6 +39,16 @@ def die(reason: str, seconds: float = 0.0) -> str:
     write(f"die {reason}")
     time.sleep(seconds)
     os._exit(9)
+
+
+@tool(effect="read")
+def deadlock(once: str) -> str:
+    """Take the lock that the worker's own threads need, and keep it; only once."""
+    if Path(os.environ[LEDGER]).exists():
+        return "open"
+    write(f"deadlock {once}")
+    worker_state.lock.acquire()
+    return "locked"
 
 
 @tool(effect="read", timeout=300)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -91,6 +92,7 @@ def test_runs_go_on_when_the_database_comes_back(tmp_path: Path, postgres: Postg
             lease_end = time.monotonic() + 2 * LEASE_SECONDS
             wait_until(lambda: "waits for the database" in logs_of(site))
             wait_until(lambda: time.monotonic() > lease_end)
+            assert [status_of(site, path) for path in HEALTH_PATHS] == [200, 503, 503]
             postgres.start()
 
             wait_until(lambda: call_api(site, token, f"/{run}")["is_over"], seconds=60)
@@ -100,6 +102,17 @@ def test_runs_go_on_when_the_database_comes_back(tmp_path: Path, postgres: Postg
 
     assert (ended["status"], ended["output"]) == ("succeeded", "Seen.")
     assert ledger.read_text().splitlines() == ["look it"]
+
+
+HEALTH_PATHS = ("/livez", "/readyz", "/healthz")
+
+
+def status_of(site: Site, path: str) -> int:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{site.port}{path}") as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        return error.code
 
 
 def logs_of(site: Site) -> str:

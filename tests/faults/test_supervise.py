@@ -124,6 +124,34 @@ def test_two_signals_of_one_gesture_leave_time_to_end_in_order(tmp_path):
     assert (tmp_path / "ended").exists()
 
 
+@pytest.mark.parametrize("name", ["web", "worker"])
+def test_a_frozen_child_is_started_again(sites, name):
+    site = sites(AGENTSITE_HANG_SECONDS="15")
+    site.wait_for("Agentsite is running at")
+    wait_until((site.data / f"{name}.alive").exists, seconds=60)
+    before = site.children()
+
+    os.kill(before[name], signal.SIGSTOP)
+
+    site.wait_for(f"{name} does not respond and is killed.", seconds=60)
+    wait_until(
+        lambda: site.children().get(name, before[name]) != before[name], seconds=20
+    )
+    wait_until(site.answers, seconds=20)
+
+
+def test_time_in_which_the_supervisor_was_frozen_too_is_no_hang(tmp_path, monkeypatch):
+    now = 1000.0
+    monkeypatch.setattr("agentsite.child_processes.time.monotonic", lambda: now)
+    child = Child("web", [], tmp_path / "log", alive_file=tmp_path / "alive")
+    (tmp_path / "alive").touch()
+    child.is_hung()
+
+    now += 3600
+
+    assert not child.is_hung()
+
+
 @pytest.mark.parametrize("name", ["valkey", "web", "worker"])
 def test_a_killed_child_is_started_again(started, name):
     before = started.children()

@@ -188,3 +188,15 @@ def test_sigterm_puts_runs_back_and_another_worker_goes_on(workers):
         workers.wait_for(run)
 
     assert workers.ledger == ["look one", "look two"]
+
+
+def test_a_deadlocked_worker_exits_and_another_finishes_its_run(workers):
+    with model_server(script=[call("deadlock", once="x"), "Done."]) as server:
+        first = workers.start(AGENTSITE_HANG_SECONDS="4")
+        run = started(agent_on(server, "deadlock"))
+        workers.wait(lambda: first.poll() is not None, seconds=60)
+        workers.start()
+        workers.wait_for(run, seconds=60)
+
+    assert first.returncode == 1
+    assert "the heartbeat" in workers.said
