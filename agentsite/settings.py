@@ -99,8 +99,8 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "agentsite.security.ContentSecurityPolicy",
-    "agentsite.static.StaticFiles",
+    "agentsite.middleware.ContentSecurityPolicy",
+    "agentsite.middleware.StaticFiles",
     "runs.views.error_pages.MethodNotAllowedPage",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
