@@ -19,6 +19,7 @@ from runs.models import (
     AgentVersion,
     Decision,
     Delivery,
+    ModelAttempt,
     ModelCall,
     PromptTemplate,
     Provider,
@@ -207,6 +208,20 @@ def make_call(run: Run, **fields: Any) -> ModelCall:
     run.output_tokens += call.output_tokens
     run.save()
     return call
+
+
+def make_attempt(run: Run, **fields: Any) -> ModelAttempt:
+    """Make a failed attempt at the next model call of `run`."""
+    defaults = {
+        "number": run.next_number,
+        "attempt": 1,
+        "code": "overloaded",
+        "message": "The server is busy.",
+        "started_at": timezone.now(),
+        "elapsed": 0.5,
+        "created_seq": run.seq,
+    }
+    return ModelAttempt.objects.create(run=run, **{**defaults, **fields})
 
 
 def make_step(run: Run, *, call: ModelCall | None = None, **fields: Any) -> AgentStep:

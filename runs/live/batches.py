@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from runs.ui.streamed_markdown import StreamedMarkdown
+
 
 class Fragment(NamedTuple):
     """One changed thing, ready to be sent."""
@@ -54,6 +56,8 @@ class DraftText:
     """Characters that were missed before `text`."""
     text: str
     run_id: int = 0
+    rendering: StreamedMarkdown = field(default_factory=StreamedMarkdown)
+    """The text as HTML; each viewer is sent what is new in it."""
 
     @property
     def key(self) -> tuple[int, int, int]:
@@ -107,5 +111,8 @@ class StreamRenderer(Protocol):
         ...
 
     def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
-        """Return the text after the first `sent` characters; None: all of it, anew."""
+        """Return what is new after `sent` characters; None: all of it, anew.
+
+        Empty if there is nothing to show yet.
+        """
         ...

@@ -26,6 +26,7 @@ from runs.live.batches import (
     RendererState,
 )
 from runs.live.changes import Changes, Sources, read_changes
+from runs.live.draft_updates import render_draft_update
 from runs.live.sse import format_element_update
 from runs.models import Decision, ModelAttempt, Run
 from runs.services.runs.limits import get_current_limits
@@ -218,8 +219,7 @@ class PageRenderer:
     def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
         """Return new text for the draft; no id, for nobody may resume from it."""
         if sent is None:
-            missing = "… " if draft.start else ""
-            whole = render_text_update("#draft-text", "innerHTML", missing + draft.text)
+            whole = render_draft_update("draft-text", draft, None)
             row = render_text_update(
                 "#run-now:has(.pulse) b", "innerHTML", _("The model is writing")
             )
@@ -229,7 +229,8 @@ class PageRenderer:
                 _("The model is writing"),
             )
             return whole + row + activity + b"\n"
-        return render_text_update("#draft-text", "beforeend", draft.text[sent:]) + b"\n"
+        update = render_draft_update("draft-text", draft, sent)
+        return update + b"\n" if update else b""
 
     def _build_batch(
         self,

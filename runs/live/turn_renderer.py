@@ -20,7 +20,7 @@ from runs.live.batches import (
     Head,
     RendererState,
 )
-from runs.live.page_renderer import render_text_update
+from runs.live.draft_updates import render_draft_update
 from runs.live.sse import format_element_update
 from runs.models import ModelAttempt, Run
 from runs.views.chat.turns import build_run_turn
@@ -78,11 +78,8 @@ class TurnRenderer:
 
     def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
         """Return new text for the draft of its run."""
-        target = f"#turn-draft-{draft.run_id}"
-        if sent is None:
-            missing = "… " if draft.start else ""
-            return render_text_update(target, "innerHTML", missing + draft.text) + b"\n"
-        return render_text_update(target, "beforeend", draft.text[sent:]) + b"\n"
+        update = render_draft_update(f"turn-draft-{draft.run_id}", draft, sent)
+        return update + b"\n" if update else b""
 
 
 class MessageSource(Protocol):

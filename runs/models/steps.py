@@ -85,6 +85,8 @@ class ModelAttempt(models.Model):
     """HTTP status, if there was one."""
     was_streamed = models.BooleanField(default=False)
     """Whether draft text had been shown before it failed."""
+    partial_text = models.TextField(blank=True, default="", db_default="")
+    """What it had streamed, if no attempt followed: pages keep it as the answer."""
     retry_in = models.FloatField(null=True)
     """Seconds until the next attempt; null if there was none."""
     started_at = models.DateTimeField()

@@ -14,7 +14,7 @@ from runs.llm.base import LLM
 from runs.llm.errors import ModelCallError
 from runs.llm.retry import compute_retry_delay
 from runs.models import ModelAttempt, Run
-from runs.redis_streams import TextDeltaWriter
+from runs.redis_streams import MAX_DELTA_CHARACTERS, TextDeltaWriter
 from runs.store.claims import ClaimedRun
 from runs.store.commits import (
     ModelReply,
@@ -119,6 +119,7 @@ class ModelCaller:
                 code="canceled",
                 message="A person canceled the run during this model call.",
                 was_streamed=once.first_token is not None,
+                partial_text=once.shown_text,
                 started_at=once.started_at,
                 elapsed=time.monotonic() - once.began,
             ),
@@ -137,6 +138,7 @@ class ModelCaller:
                 message=self.sanitizer.text(str(failure)),
                 status=failure.status,
                 was_streamed=failure.has_streamed,
+                partial_text="" if wait is not None else once.shown_text,
                 retry_in=wait,
                 started_at=once.started_at,
                 elapsed=time.monotonic() - once.began,
@@ -176,6 +178,12 @@ class _Attempt:
         )
         self.started_at, self.began = datetime.now(UTC), time.monotonic()
         self.first_token: float | None = None
+        self._shown: list[str] = []
+
+    @property
+    def shown_text(self) -> str:
+        """What was streamed, as far as drafts show it."""
+        return "".join(self._shown)[:MAX_DELTA_CHARACTERS]
 
     def send(self, effect: CallModel) -> Reply:
         """Return the reply; raise `DeadlineExceeded` only if the run's time is over."""
@@ -190,7 +198,9 @@ class _Attempt:
         def on_text(piece: str) -> None:
             if self.first_token is None:
                 self.first_token = round(time.monotonic() - self.began, 4)
-            draft.write(shown.feed(piece))
+            safe = shown.feed(piece)
+            self._shown.append(safe)
+            draft.write(safe)
 
         deadline = Deadline(seconds=self.seconds, flag=claim.flag)
         with closing(draft):

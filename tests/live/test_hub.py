@@ -309,12 +309,14 @@ def test_text_is_seen_while_the_model_writes():
         writer = stream.TextDeltaWriter(run.pk, fence=1, number=0, attempt=1)
         for word in ("Perhaps ", "quite ", "<sunny>"):
             writer.write(word)
-            sees(escape(word).encode())
+            sees(escape(word.strip()).encode())
 
     text = draft_scene(run, send, until=b"&lt;sunny&gt;")
 
-    assert 'hx-target="#draft-text" hx-swap="innerHTML">Perhaps ' in text
-    assert 'hx-target="#draft-text" hx-swap="beforeend">quite ' in text
+    opened = '<div class="open-block" id="draft-text-open"><p>Perhaps</p>'
+    assert f'hx-target="#draft-text" hx-swap="innerHTML">{opened}' in text
+    changed = 'hx-target="#draft-text-open" hx-swap="innerHTML"><p>Perhaps quite</p>'
+    assert changed in text
     assert "id:" not in text.split("#draft-text", 1)[1]
 
 
@@ -336,9 +338,9 @@ def test_who_joins_late_gets_the_draft_so_far(redis_url):
     def send(sees):
         stream.send_text_delta(run.pk, fence=1, number=0, attempt=1, at=3, text="d")
 
-    text = draft_scene(run, send, until=b"d</hx-partial", before=earlier)
+    text = draft_scene(run, send, until=b"d</p>", before=earlier)
 
-    assert 'hx-swap="innerHTML">abc' in text
+    assert 'id="draft-text-open"><p>abc' in text
 
 
 @pytest.mark.parametrize(
@@ -360,8 +362,9 @@ def test_a_draft_begins_anew(piece):
 
     text = draft_scene(run, send, until=b"new<")
 
-    missing = "… " if piece["at"] else ""
-    assert f'hx-swap="innerHTML">{missing}new<' in text
+    missing = "<p>…</p>" if piece["at"] else ""
+    opened = '<div class="open-block" id="draft-text-open"><p>new</p>'
+    assert f'hx-swap="innerHTML">{missing}{opened}' in text
 
 
 def test_drafts_of_a_stored_reply_are_dropped():
@@ -400,7 +403,7 @@ def test_a_sign_of_life_leaves_what_the_model_writes_as_it_stands(monkeypatch):
     def send(sees):
         sees(b"run-progress")
         stream.TextDeltaWriter(run.pk, fence=1, number=0, attempt=1).write("Perhaps ")
-        sees(b"Perhaps ")
+        sees(b"Perhaps<")
         run.lease_until = run.lease_until.replace(year=2031)
         run.save()
 
@@ -411,7 +414,7 @@ def test_a_sign_of_life_leaves_what_the_model_writes_as_it_stands(monkeypatch):
     assert ">The model is writing<" in last
     assert ">The model is writing<" in last
     assert "Waiting for the model<" not in last
-    assert text.count("Perhaps ") == 1
+    assert text.count("Perhaps<") == 1
 
 
 def test_streams_end_when_the_server_stops():

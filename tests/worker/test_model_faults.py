@@ -136,6 +136,16 @@ def test_a_second_attempt_gets_over_it(fault, quick):
     assert attempt.retry_in is not None
 
 
+def test_the_last_attempt_keeps_what_the_model_had_written(quick):
+    again = {"fault": "stalls", "content": "Hello, here I am."}
+    run = run_with("stalls", *[again] * (MAX_ATTEMPTS - 1))
+    *earlier, last = run.attempts.all()
+
+    assert run.status == "failed"
+    assert {attempt.partial_text for attempt in earlier} == {""}
+    assert last.partial_text.startswith("Hel")
+
+
 @pytest.mark.parametrize("fault", ["html", "empty", "no-json", "stream-no-json"])
 def test_a_run_gives_up_on_a_server_that_never_sends_a_reply(fault, quick):
     run = run_with(fault, *[{"fault": fault}] * (MAX_ATTEMPTS - 1))

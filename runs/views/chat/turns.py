@@ -14,6 +14,7 @@ from runs.ui.format import dollars, duration, number
 from runs.ui.markdown import render_json, render_markdown
 from runs.ui.summaries import summarize_input, summarize_result
 from runs.ui.time_scale import Timeline
+from runs.views.run.partial_text import load_partial_texts
 from runs.views.run.rows import get_step_row_number, query_agent_steps
 from runs.views.run.state import RunState, load_run_states
 from runs.whole_number import parse_whole_number
@@ -47,6 +48,8 @@ class RunTurn:
     """The answer as Markdown, or None."""
     json: SafeString | None = None
     """The answer if it is not text."""
+    kept: SafeString | None = None
+    """What the model had written of an answer that was never complete."""
 
     @property
     def tokens(self) -> int:
@@ -140,11 +143,13 @@ def build_run_turns(runs: Sequence[Run]) -> list[RunTurn]:
     for step in newest.order_by("run_id", "index"):
         steps[step.run_id].append(build_turn_step(step))
     states = load_run_states([(run, Timeline(run.started_at)) for run in runs])
+    kept = load_partial_texts(runs)
     return [
         RunTurn(
             state=state,
             steps=steps[state.run.pk],
             more=max(0, state.run.next_index - len(steps[state.run.pk])),
+            kept=render_markdown(kept[state.run.pk]) if state.run.pk in kept else None,
             **render_turn_answer(state.run.answer),
         )
         for state in states

@@ -21,6 +21,7 @@ from runs.ui.format import duration, format_number
 from runs.ui.format import number as format_count
 from runs.ui.markdown import render_json, render_json_or_text, render_markdown
 from runs.ui.status_badge import status as status_tag
+from runs.views.run.partial_text import load_partial_texts
 from runs.views.run.rows import CUT_OFF_CODE, get_next_row_number
 from runs.views.run.state import load_open_tools
 from tools.models import Tool
@@ -403,6 +404,8 @@ def final_answer_context(run: Run) -> dict[str, Any]:
         shown |= {"html": render_markdown(output), "can_copy": True}
     elif output is not None and output != "":
         shown |= {"json": render_json(output), "can_copy": True}
+    elif kept := load_partial_texts([run]):
+        shown["kept"] = render_markdown(kept[run.pk])
     return shown
 
 

@@ -136,6 +136,7 @@ def iter_attempt_exports(run: Run, mask: SecretMask) -> Iterator[dict[str, Any]]
             "attempt": one.attempt,
             "code": one.code,
             "message": mask.text(one.message),
+            "partial_text": mask.text(one.partial_text),
             "started_at": format_timestamp(one.started_at),
             "duration_ms": round(one.elapsed * 1000),
         }

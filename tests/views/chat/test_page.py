@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from runs.models import Conversation, Run
 from runs.services.runs.conversation_runs import get_conversation_turns
-from tests.make import make_agent, make_run, make_step, make_user
+from tests.make import make_agent, make_attempt, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -376,3 +376,31 @@ def test_only_an_answer_can_be_rated(client, agent, output, is_rated):
     page = text(client, f"/chat/planner/{run.conversation_id}/")
 
     assert ('name="rating"' in page) is is_rated
+
+
+def stop_while_writing(run, text="It **rains**"):
+    finish(run, output=None, status="canceled")
+    make_attempt(run, code="canceled", partial_text=text)
+
+
+def test_a_stopped_answer_keeps_what_was_written(client, agent):
+    run = say(client, "Is it raining?")
+    stop_while_writing(run)
+    pages = [
+        text(client, f"/chat/planner/{run.conversation_id}/"),
+        text(client, f"/runs/{run.pk}/"),
+    ]
+
+    for page in pages:
+        assert "It <strong>rains</strong>" in page
+    assert "<span>Stopped</span>" in pages[0]
+    assert "before the answer was complete" in pages[1]
+
+
+def test_text_of_an_attempt_that_was_repeated_is_no_answer(client, agent):
+    run = say(client, "Is it raining?")
+    stop_while_writing(run)
+    Run.objects.filter(pk=run.pk).update(next_number=1)
+
+    page = text(client, f"/chat/planner/{run.conversation_id}/")
+    assert "rains" not in page
