@@ -34,7 +34,7 @@ class RunsConfig(AppConfig):
             "agent version",
             made="published",
             ignore=["definition"],
-            name=lambda version: f"{version.agent}, {version}",
+            name=lambda version: f"{version.agent} v{version.number}",
         )
         track_model(
             models.Schedule,

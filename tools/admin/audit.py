@@ -19,7 +19,12 @@ from django.utils.translation import gettext_lazy as _
 from tools.admin.base import ProductAdmin, filter_with_title, render_muted
 from tools.audit.entry import AuditEntry
 from tools.text.csv_cell import format_csv_cell
-from tools.ui.audit_labels import format_action, label_action, label_noun
+from tools.ui.audit_labels import (
+    FIELD_LABELS,
+    format_action,
+    label_action,
+    label_noun,
+)
 
 MAX_CSV_ROWS = 50_000
 """Rows of one CSV file, newest first."""
@@ -29,33 +34,6 @@ WHOLE_ROW_ACTIONS = ("made", "deleted", "published")
 
 MAX_SUMMARY_FIELDS = 3
 MAX_SUMMARY_LENGTH = 60
-FIELD_LABELS = {
-    "is_superuser": _("superuser"),
-    "is_staff": _("can open the administration"),
-    "is_active": _("can sign in"),
-    "user_permissions": _("permissions"),
-    "permissions": _("permissions"),
-    "is_on": _("enabled"),
-    "everything": _("runs of all users"),
-    "sealed": _("secret"),
-    "sealed_key": _("API key"),
-    "sealed_headers": _("extra headers"),
-    "sealed_url": _("URL"),
-    "sealed_secret": _("signing secret"),
-    "sealed_old_secret": _("old signing secret"),
-    "key_env": _("variable with the API key"),
-    "base_url": _("base URL"),
-    "stream": _("stream responses"),
-    "args_schema": _("arguments"),
-    "archived_at": _("archived"),
-    "revoked_at": _("revoked"),
-    "at_expiry": _("if nobody decides in time"),
-    "return_direct": _("return the result as the final answer"),
-    "output_limit": _("maximum result size"),
-    "mcp_server": _("MCP server"),
-    "cron": _("schedule"),
-}
-"""Fields whose name is not a good label."""
 CSV_COLUMNS = ("number", "at", "by", "by_number", "way", "action", "noun", "thing")
 CSV_DETAIL_COLUMNS = ("thing_number", "changes", "note")
 
@@ -91,7 +69,7 @@ class AuditEntryAdmin(ProductAdmin):
     list_per_page = 50
     empty_value_display = SafeString("")
     show_full_result_count = False
-    fields = ("when", "who", "way", "what", "which", "changes_long", "note")
+    fields = ("when", "who", "source", "what", "which", "changes_long", "reason")
     readonly_fields = fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -131,6 +109,11 @@ class AuditEntryAdmin(ProductAdmin):
             return gettext("%(user)s (API)") % {"user": name}
         return name
 
+    @admin.display(description=_("Source"))
+    def source(self, entry: AuditEntry) -> str:
+        """Where the change was made."""
+        return str(entry.Way(entry.way).label)
+
     @admin.display(description=_("Action"), ordering="action")
     def what(self, entry: AuditEntry) -> str:
         """The labels of the action and of the object type."""
@@ -154,6 +137,11 @@ class AuditEntryAdmin(ProductAdmin):
     def changes_long(self, entry: AuditEntry) -> SafeString:
         """All fields in full."""
         return render_changes_table(list(iter_field_changes(entry, None)))
+
+    @admin.display(description=_("Reason"))
+    def reason(self, entry: AuditEntry) -> str:
+        """The note in full."""
+        return entry.note
 
     @admin.display(description=_("Reason"))
     def note_short(self, entry: AuditEntry) -> str:

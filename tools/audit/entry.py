@@ -67,7 +67,7 @@ class AuditEntry(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.by or 'The server'} {self.action} {self.noun} {self.thing}"
+        return self.thing
 
     def save(self, *args: Any, **more: Any) -> None:
         if not self._state.adding:

@@ -4,22 +4,36 @@ from typing import Any
 
 from django import forms
 from django.forms.utils import pretty_name
+from django.utils.functional import lazy
 from django.utils.text import capfirst
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
+
+
+def fill_in_field(message: Any, label: Any) -> str:
+    return str(message) % {"field": label}
+
+
+name_field = lazy(fill_in_field, str)
+"""Return the message with the label of its field, in the language that is active."""
 
 
 def set_error_messages(name: str, field: forms.Field) -> None:
-    """Name the field in messages that a form does not set itself."""
-    told: dict[str, Any] = field.error_messages
-    label = capfirst(str(field.label or pretty_name(name)))
-    is_choice = isinstance(field, forms.ChoiceField | forms.ModelChoiceField)
-    if told.get("required") == forms.Field.default_error_messages["required"]:
+    """Name the field in messages that a form does not set itself.
+
+    Forms share their declared fields, so a message is translated when it is shown.
+    """
+    messages: dict[str, Any] = field.error_messages
+    label = capfirst(field.label) if field.label else pretty_name(name)
+    if messages.get("required") == forms.Field.default_error_messages["required"]:
         if name == "name":
-            told["required"] = _("Enter a name.")
-        elif is_choice:
-            told["required"] = _("Select a value for “%(field)s”.") % {"field": label}
+            messages["required"] = _("Enter a name.")
+        elif isinstance(field, forms.ChoiceField | forms.ModelChoiceField):
+            messages["required"] = name_field(
+                _("Select a value for “%(field)s”."), label
+            )
         else:
-            told["required"] = _("Enter a value for “%(field)s”.") % {"field": label}
-    told.setdefault("min_value", gettext_lazy("Enter %(limit_value)s or more."))
-    told.setdefault("max_value", gettext_lazy("Enter %(limit_value)s or less."))
+            messages["required"] = name_field(
+                _("Enter a value for “%(field)s”."), label
+            )
+    messages.setdefault("min_value", _("Enter %(limit_value)s or more."))
+    messages.setdefault("max_value", _("Enter %(limit_value)s or less."))

@@ -29,20 +29,6 @@ from runs.ui.kind_labels import get_kind_label, list_kind_choices
 from runs.views.prompts.preview import RequestPreview, build_first_request
 from tools.spec import ToolSpec
 
-SAMPLE_TOOLS = (
-    ToolSpec(
-        name="weather",
-        description="Forecast for a city and a day.",
-        args_schema={
-            "type": "object",
-            "properties": {"city": {"type": "string"}, "day": {"type": "string"}},
-            "required": ["city"],
-        },
-    ),
-    ToolSpec(name="calculator", description="Arithmetic."),
-)
-"""Sample tools for the preview."""
-
 
 @require_GET
 def prompt_list(request: HtmxRequest) -> HttpResponse:
@@ -156,6 +142,22 @@ def build_kind_preview(kind: str, prompt: PromptSpec) -> RequestPreview:
         input_variables=required_variables(prompt),
         engine_variables=engine_variables(prompt),
         request=build_first_request(
-            AgentSpec(kind=kind, prompt=prompt, tools=SAMPLE_TOOLS)
+            AgentSpec(kind=kind, prompt=prompt, tools=make_sample_tools())
         ),
+    )
+
+
+def make_sample_tools() -> tuple[ToolSpec, ...]:
+    """Return what the preview offers to the model."""
+    return (
+        ToolSpec(
+            name="weather",
+            description=_("Forecast for a city and a day."),
+            args_schema={
+                "type": "object",
+                "properties": {"city": {"type": "string"}, "day": {"type": "string"}},
+                "required": ["city"],
+            },
+        ),
+        ToolSpec(name="calculator", description=_("Arithmetic.")),
     )

@@ -82,7 +82,7 @@ def test_publishing_an_agent_is_kept():
     publish_agent(agent, by=agent.owner)
 
     assert newest("agent version").action == "published"
-    assert newest("agent version").thing == "Planner, version 1"
+    assert newest("agent version").thing == "Planner v1"
 
 
 def test_a_tool_given_to_an_agent_is_kept():

@@ -100,7 +100,7 @@ def test_fields_are_called_by_their_words():
 
     shown = page(client, LIST, noun="user")
 
-    for words in ("superuser", "calls per run", "config: base_url"):
+    for words in ("superuser", "calls per run", "configuration: base_url"):
         assert f"<dt>{words}</dt>" in shown
     assert "is_superuser" not in shown
 
