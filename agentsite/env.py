@@ -154,6 +154,17 @@ class Env(BaseSettings):
         le=10_000,
         description="Maximum sub-agent calls per run.",
     )
+    agentsite_user_runs: int = Field(
+        default=1000,
+        ge=0,
+        description="Maximum queued and running runs per user; 0 for no limit.",
+    )
+    agentsite_user_streams: int = Field(
+        default=100,
+        ge=0,
+        description="Maximum open live streams per user and web process; 0 for no "
+        "limit.",
+    )
     agentsite_demo: bool = Field(
         default=True,
         description="Create the demo provider and agents on the first start.",

@@ -15,6 +15,7 @@ from pydantic_core import to_json
 
 from runs.api.problems import ApiProblem, field_problem, unauthorized_problem
 from runs.services.accounts.tokens import authenticate_token
+from runs.services.errors import TooManyRuns
 from tools.audit.actor import Way, act_as
 
 logger = logging.getLogger(__name__)
@@ -46,6 +47,10 @@ def api_view(**endpoints: Endpoint) -> Endpoint:
                 return endpoint(request, user, **captured)
         except ApiProblem as problem:
             return problem.response()
+        except TooManyRuns as error:
+            response = field_problem("runs", str(error), 429).response()
+            response["Retry-After"] = str(error.retry_seconds)
+            return response
         except RequestDataTooBig:
             return field_problem(
                 "body", "The request body is too large.", 413

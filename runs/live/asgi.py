@@ -5,6 +5,7 @@ import json
 import re
 import signal
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from runs.live.api_renderer import ApiRenderer
 from runs.live.auth import (
     Access,
     Credentials,
+    Person,
     authorize,
     read_credentials,
     read_language,
@@ -58,10 +60,15 @@ REFUSALS = {
     401: "Sign in, or send a token that is valid.",
     404: "There is no such run.",
     405: "This address only answers GET.",
+    429: "You have too many open streams. Close some of them.",
     503: "The database is away. Ask again in a moment.",
 }
 
-REFUSAL_HEADERS = {401: ((b"www-authenticate", b"Bearer"),), 405: ((b"allow", b"GET"),)}
+REFUSAL_HEADERS = {
+    401: ((b"www-authenticate", b"Bearer"),),
+    405: ((b"allow", b"GET"),),
+    429: ((b"retry-after", b"10"),),
+}
 """Headers that HTTP wants beside these refusals."""
 REFUSAL_FIELDS = {401: "Authorization", 404: "id", 405: "method"}
 
@@ -98,6 +105,8 @@ class LiveApp:
 
     def __init__(self) -> None:
         self._renderers: dict[tuple[type[AnyRenderer], str], AnyRenderer] = {}
+        self._open_streams = Counter[int]()
+        """By user."""
         self._languages: dict[Credentials, asyncio.Task[str]] = {}
         self._hub: Hub | None = None
         self._checks: dict[tuple[Credentials, int | None], AccessCheck] = {}
@@ -146,8 +155,14 @@ class LiveApp:
             is_unknown = wish.is_api and door.result == "stranger"
             await send_problem(send, 401 if is_unknown else 404)
             return
-        viewers = self._subscribe(wish, door, language)
+        assert door.person is not None
+        user_id = door.person.pk
+        if 0 < settings.USER_STREAMS <= self._open_streams[user_id]:
+            await send_problem(send, 429)
+            return
+        viewers = self._subscribe(wish, door.person._replace(language=language))
         gone = asyncio.create_task(close_on_disconnect(receive, viewers))
+        self._open_streams[user_id] += 1
         try:
             with suppress(TimeoutError, OSError):
                 await self._send_stream(wish, viewers, send)
@@ -155,18 +170,17 @@ class LiveApp:
             for viewer in viewers:
                 self.hub.unsubscribe(viewer)
             gone.cancel()
+            self._open_streams[user_id] -= 1
+            if not self._open_streams[user_id]:
+                del self._open_streams[user_id]
 
-    def _subscribe(
-        self, wish: StreamRequest, door: Access, language: str
-    ) -> list[AnyViewer]:
+    def _subscribe(self, wish: StreamRequest, person: Person) -> list[AnyViewer]:
         """Subscribe to the runs, and on pages to the updates of the header."""
-        assert door.person is not None
-        person = door.person._replace(language=language)
         if wish.run_id is None:
             return [self.hub.subscribe_person(person, in_inbox=wish.in_inbox)]
         header = person if wish.renderer is PageRenderer else None
-        key = (wish.renderer, language)
-        renderer = self._renderers.setdefault(key, wish.renderer(language))
+        key = (wish.renderer, person.language)
+        renderer = self._renderers.setdefault(key, wish.renderer(person.language))
         return [
             self.hub.subscribe(renderer, run_id, after=wish.after, person=header)
             for run_id in wish.run_ids

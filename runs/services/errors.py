@@ -4,6 +4,7 @@ RunsError
   InputsRefused        an input is missing, unknown or not a text
   SpecRefused          the agent cannot run as it is
   NotAllowed           the user may not do this
+  TooManyRuns          the user has as many unfinished runs as are allowed
   CannotShare          the run has too many links, or the lifetime is out of range
   CannotFork           the run has no such step, or an edit does not fit it
   CannotResume         a limit is too low or not valid
@@ -31,6 +32,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 if TYPE_CHECKING:
     from runs.models import Decision
@@ -65,6 +67,24 @@ class SpecRefused(RunsError):
 
 class NotAllowed(RunsError):
     """The user may not do this."""
+
+
+class TooManyRuns(RunsError):
+    """The user has as many unfinished runs as are allowed."""
+
+    retry_seconds = 10
+    """After which some may have ended."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(
+            ngettext(
+                "You already have %(count)s unfinished run. Try again after it ends.",
+                "You already have %(count)s unfinished runs. Try again after some of "
+                "them end.",
+                limit,
+            )
+            % {"count": limit}
+        )
 
 
 class CannotResume(RunsError):

@@ -5,7 +5,7 @@ import pytest
 from runs.models import Conversation, Run
 from runs.services.agents.publish import publish_agent
 from tests.api.make_client import Api, fields_of
-from tests.make import make_agent, make_prompt, make_user
+from tests.make import make_agent, make_prompt, make_run, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -25,6 +25,25 @@ def test_starts_the_published_agent():
     assert run.version == version
     assert answer.headers["Location"] == f"/api/v1/runs/{run.pk}"
     assert said == Api(ann).get(f"runs/{run.pk}").json()
+
+
+def test_too_many_unfinished_runs_are_told_to_wait(settings):
+    settings.USER_RUNS = 2
+    ann = make_user()
+    agent = make_agent(ann, slug="adder")
+    for status in ("running", "succeeded", "awaiting_approval"):
+        make_run(ann, agent=agent, status=status)
+    make_run(status="running")
+    body = {"agent": "adder", "inputs": QUESTION}
+
+    answers = [Api(ann).post("runs", body) for _ in range(3)]
+
+    assert [answer.status_code for answer in answers] == [201, 429, 429]
+    assert answers[1].headers["Retry-After"] == "10"
+    assert answers[1].json()["detail"] == (
+        "You already have 2 unfinished runs. Try again after some of them end."
+    )
+    assert Run.objects.filter(owner=ann).count() == 4
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ def main() -> int:
         "AGENTSITE_DATA": folder.name,
         "REDIS_URL": os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/15"),
         "AGENTSITE_LOG_LEVEL": "WARNING",
+        "AGENTSITE_USER_STREAMS": "0",
         "PORT": str(wish.port),
     }
     os.environ.update(environment)

@@ -188,7 +188,7 @@ def test_breaking_off_anywhere_loses_no_event():
 
 
 @contextlib.contextmanager
-def served() -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+def served(**variables: str) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
     """Serve the test's database with a real uvicorn."""
     port = free_port()
     name = settings.DATABASES["default"]["NAME"]
@@ -201,6 +201,7 @@ def served() -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
         url = os.environ["DATABASE_URL"]
         environment["DATABASE_URL"] = url.rpartition("/")[0] + f"/{name}"
     environment["PORT"] = "8000"  # the session cookie is named after it
+    environment |= variables
     server = subprocess.Popen(
         [sys.executable, "-m", "uvicorn", "agentsite.asgi:application"]
         + ["--port", str(port), "--log-level", "warning"]
@@ -232,6 +233,32 @@ def test_a_real_server_streams_each_event_as_it_is_committed():
 
     assert seen == ["started", "succeeded"]
     assert answer.headers["content-type"].startswith("text/event-stream")
+
+
+def test_one_user_has_a_limited_number_of_streams():
+    run = make_run(status="running")
+    others = make_run(status="running")
+    with (
+        served(AGENTSITE_USER_STREAMS="2") as (url, _),
+        httpx.Client(timeout=60) as client,
+    ):
+        path = f"{url}/api/v1/runs/{run.pk}/events"
+        headers = dict(bearer(run.owner))
+        with client.stream("GET", path, headers=headers) as first:
+            with client.stream("GET", path, headers=dict(bearer(run.owner))):
+                refused = client.get(path, headers=headers)
+                assert (first.status_code, refused.status_code) == (200, 429)
+                assert refused.headers["retry-after"] == "10"
+                other = f"{url}/api/v1/runs/{others.pk}/events"
+                their = dict(bearer(others.owner))
+                with client.stream("GET", other, headers=their) as answer:
+                    assert answer.status_code == 200
+
+            def is_open_again():
+                with client.stream("GET", path, headers=headers) as answer:
+                    return answer.status_code == 200
+
+            wait_until(is_open_again)
 
 
 def test_a_server_that_is_stopped_ends_its_streams(record_property):

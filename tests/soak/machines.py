@@ -46,6 +46,7 @@ class Machines:
             "AGENTSITE_TOOL_MODULES": "tests.soak.functions",
             "AGENTSITE_LEASE_SECONDS": str(LEASE_SECONDS),
             "AGENTSITE_SWEEP_SECONDS": str(SWEEP_SECONDS),
+            "AGENTSITE_USER_RUNS": "0",  # one user starts all of them
             LEDGER: str(self.ledger),
         }
 

@@ -24,6 +24,7 @@ from runs.services.forks.edits import (
     with_limits,
 )
 from runs.services.forks.point import ForkPoint
+from runs.services.runs.limit import check_run_limit
 from runs.services.runs.replay import replay_history
 from runs.services.runs.start import (
     MAX_INPUT_LENGTH,
@@ -73,11 +74,12 @@ def fork_run(
     Earlier replies and results are copied and cost nothing. At a model call the
     model is called again, unless its reply is edited; at a step the result is kept,
     edited, or the tool called again. A fork of one's own conversation continues in
-    a branch of it. Raises `CannotFork`, `SpecRefused`, `InputsRefused` or
-    `NotAllowed`; nothing is stored then.
+    a branch of it. Raises `CannotFork`, `SpecRefused`, `InputsRefused`,
+    `NotAllowed` or `TooManyRuns`; nothing is stored then.
     """
     run = point.run
     _check_fork_allowed(point, by=by, edits=edits)
+    check_run_limit(by)
     kept = _load_copied_rows(point, edits)
     spec = build_edited_spec(
         get_spec_at_call(run, kept.resumes, number=len(kept.calls)), edits, run=run

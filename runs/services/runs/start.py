@@ -14,6 +14,7 @@ from runs.engine.parsing.clean import clean_text
 from runs.engine.types import AgentSpec
 from runs.models import Agent, AgentVersion, Conversation, Run, Schedule, Spec
 from runs.services.errors import FieldError, InputsRefused, NotAllowed
+from runs.services.runs.limit import check_run_limit
 from runs.services.runs.select_turns import select_turns
 from runs.services.spec.definition import uses_memory
 from runs.services.spec.freeze import freeze_agent, validate_spec, variables_of_spec
@@ -50,12 +51,14 @@ def start_run(
 
     It runs the newest published version; the draft if there is none or if `draft`
     is set; or `frozen`. A run of an agent with memory belongs to a conversation, a
-    new one by default. Raises `InputsRefused`, `SpecRefused` or `NotAllowed`;
-    nothing is stored then.
+    new one by default. Raises `InputsRefused`, `SpecRefused`, `NotAllowed` or
+    `TooManyRuns`; nothing is stored then.
     """
     if agent.archived_at is not None:
         raise NotAllowed(_("The agent is archived. Unarchive it to run it."))
     require_agent_access(agent, by=by)
+    if source in (Run.Source.PAGE, Run.Source.API):
+        check_run_limit(by)
     frozen = frozen or freeze_newest_version(agent, draft=draft)
     has_memory = uses_memory(agent, frozen.version)
     inputs = validate_inputs(frozen.spec, inputs)

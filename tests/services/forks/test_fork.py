@@ -9,7 +9,13 @@ from django.utils import timezone
 from runs.engine.types import ModelSettings, PromptMessage, PromptSpec, ToolCall
 from runs.models import Conversation, Run
 from runs.services.approvals.answer import approve_step
-from runs.services.errors import CannotFork, InputsRefused, NotAllowed, SpecRefused
+from runs.services.errors import (
+    CannotFork,
+    InputsRefused,
+    NotAllowed,
+    SpecRefused,
+    TooManyRuns,
+)
 from runs.services.forks.edits import ForkEdits
 from runs.services.forks.fork import fork_run
 from runs.services.forks.point import get_end_row, load_fork_point
@@ -514,3 +520,13 @@ def test_a_fork_of_somebody_elses_turn_stands_alone():
 
     assert alone.conversation is None
     assert Conversation.objects.count() == 1
+
+
+def test_a_fork_counts_as_a_run_of_its_person(settings):
+    with model_server(script=["It is 3."]) as server:
+        parent = executed(agent_on(server, "add"))
+    make_run(parent.owner, agent=parent.agent, status="running")
+    settings.USER_RUNS = 1
+
+    with pytest.raises(TooManyRuns):
+        forked(parent, 1)
