@@ -5,50 +5,54 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0001_initial'),
+        ("runs", "0001_initial"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='agentstep',
-            name='is_copied',
+            model_name="agentstep",
+            name="is_copied",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='agentstep',
-            name='is_edited',
+            model_name="agentstep",
+            name="is_edited",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='modelcall',
-            name='is_copied',
+            model_name="modelcall",
+            name="is_copied",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='modelcall',
-            name='is_edited',
+            model_name="modelcall",
+            name="is_edited",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='modelcall',
-            name='spec',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.spec'),
+            model_name="modelcall",
+            name="spec",
+            field=models.ForeignKey(
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="+",
+                to="runs.spec",
+            ),
         ),
         migrations.AddField(
-            model_name='run',
-            name='fork_edits',
+            model_name="run",
+            name="fork_edits",
             field=models.JSONField(default=list),
         ),
         migrations.AddField(
-            model_name='run',
-            name='fork_row',
+            model_name="run",
+            name="fork_row",
             field=models.PositiveIntegerField(null=True),
         ),
         migrations.AddField(
-            model_name='run',
-            name='turns_seen_at',
+            model_name="run",
+            name="turns_seen_at",
             field=models.DateTimeField(null=True),
         ),
     ]

@@ -6,65 +6,133 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('auth', '0012_alter_user_first_name_max_length'),
-        ('runs', '0002_forks'),
+        ("auth", "0012_alter_user_first_name_max_length"),
+        ("runs", "0002_forks"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='decision',
-            name='approvers',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='auth.group'),
+            model_name="decision",
+            name="approvers",
+            field=models.ForeignKey(
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to="auth.group",
+            ),
         ),
         migrations.AddField(
-            model_name='decision',
-            name='at_expiry',
-            field=models.CharField(choices=[('reject', 'Reject the call and tell the model'), ('stop', 'Stop the run')], default='reject', max_length=6),
+            model_name="decision",
+            name="at_expiry",
+            field=models.CharField(
+                choices=[
+                    ("reject", "Reject the call and tell the model"),
+                    ("stop", "Stop the run"),
+                ],
+                default="reject",
+                max_length=6,
+            ),
         ),
         migrations.AddField(
-            model_name='decision',
-            name='runs_digest',
+            model_name="decision",
+            name="runs_digest",
             field=models.CharField(blank=True, max_length=64),
         ),
         migrations.AlterField(
-            model_name='decision',
-            name='answer',
-            field=models.CharField(blank=True, choices=[('approved', 'Approved'), ('rejected', 'Rejected'), ('expired', 'Expired'), ('withdrawn', 'The run ended first'), ('happened', 'It happened'), ('retry', 'It did not happen: run it again'), ('skip', 'Skip it and tell the model'), ('fail', 'Fail the run')], max_length=10),
+            model_name="decision",
+            name="answer",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("approved", "Approved"),
+                    ("rejected", "Rejected"),
+                    ("expired", "Expired"),
+                    ("withdrawn", "The run ended first"),
+                    ("happened", "It happened"),
+                    ("retry", "It did not happen: run it again"),
+                    ("skip", "Skip it and tell the model"),
+                    ("fail", "Fail the run"),
+                ],
+                max_length=10,
+            ),
         ),
         migrations.CreateModel(
-            name='Allowance',
+            name="Allowance",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('tool', models.CharField(max_length=200)),
-                ('reason', models.TextField(blank=True)),
-                ('at', models.DateTimeField(auto_now_add=True)),
-                ('revoked_at', models.DateTimeField(null=True)),
-                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('revoked_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='allowances', to='runs.run')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("tool", models.CharField(max_length=200)),
+                ("reason", models.TextField(blank=True)),
+                ("at", models.DateTimeField(auto_now_add=True)),
+                ("revoked_at", models.DateTimeField(null=True)),
+                (
+                    "by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "revoked_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "run",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="allowances",
+                        to="runs.run",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.AddField(
-            model_name='decision',
-            name='allowance',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='decisions', to='runs.allowance'),
+            model_name="decision",
+            name="allowance",
+            field=models.ForeignKey(
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="decisions",
+                to="runs.allowance",
+            ),
         ),
         migrations.AddIndex(
-            model_name='decision',
-            index=models.Index(condition=models.Q(('answer', '')), fields=['expires_at'], name='decision_open'),
+            model_name="decision",
+            index=models.Index(
+                condition=models.Q(("answer", "")),
+                fields=["expires_at"],
+                name="decision_open",
+            ),
         ),
         migrations.AddIndex(
-            model_name='decision',
-            index=models.Index(fields=['-at'], name='decision_newest'),
+            model_name="decision",
+            index=models.Index(fields=["-at"], name="decision_newest"),
         ),
         migrations.AddConstraint(
-            model_name='allowance',
-            constraint=models.UniqueConstraint(condition=models.Q(('revoked_at', None)), fields=('run', 'tool'), name='allowance_once'),
+            model_name="allowance",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("revoked_at", None)),
+                fields=("run", "tool"),
+                name="allowance_once",
+            ),
         ),
     ]

@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0003_allowances'),
+        ("runs", "0003_allowances"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='agentstep',
-            name='usage',
+            model_name="agentstep",
+            name="usage",
             field=models.JSONField(null=True),
         ),
     ]

@@ -5,15 +5,20 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0004_agent_step_usage'),
+        ("runs", "0004_agent_step_usage"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='agenttool',
-            name='sub_agent',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='used_by', to='runs.agent'),
+            model_name="agenttool",
+            name="sub_agent",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.RESTRICT,
+                related_name="used_by",
+                to="runs.agent",
+            ),
         ),
     ]

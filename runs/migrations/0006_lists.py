@@ -23,111 +23,163 @@ def index_text(apps, editor):
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0005_agent_in_use'),
+        ("runs", "0005_agent_in_use"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='RunCard',
+            name="RunCard",
             fields=[
-                ('run', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='card', serialize=False, to='runs.run')),
-                ('text', models.TextField()),
-                ('seconds', models.FloatField()),
-                ('rounds', models.PositiveIntegerField()),
-                ('tokens', models.PositiveBigIntegerField()),
-                ('cost', models.DecimalField(decimal_places=6, max_digits=14)),
+                (
+                    "run",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="card",
+                        serialize=False,
+                        to="runs.run",
+                    ),
+                ),
+                ("text", models.TextField()),
+                ("seconds", models.FloatField()),
+                ("rounds", models.PositiveIntegerField()),
+                ("tokens", models.PositiveBigIntegerField()),
+                ("cost", models.DecimalField(decimal_places=6, max_digits=14)),
             ],
         ),
         migrations.CreateModel(
-            name='RunTag',
+            name="RunTag",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=40)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("name", models.CharField(max_length=40)),
             ],
             options={
-                'ordering': ['name'],
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='RunTool',
+            name="RunTool",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('tool', models.CharField(max_length=200)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("tool", models.CharField(max_length=200)),
             ],
         ),
         migrations.CreateModel(
-            name='SavedFilter',
+            name="SavedFilter",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=60)),
-                ('query', models.CharField(max_length=1000)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("name", models.CharField(max_length=60)),
+                ("query", models.CharField(max_length=1000)),
             ],
             options={
-                'ordering': ['name'],
+                "ordering": ["name"],
             },
         ),
         migrations.AddField(
-            model_name='run',
-            name='filed',
+            model_name="run",
+            name="filed",
             field=models.BooleanField(db_default=False, default=False),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('filed', False)), fields=['id'], name='run_unfiled'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("filed", False)), fields=["id"], name="run_unfiled"
+            ),
         ),
         migrations.AddIndex(
-            model_name='runcard',
-            index=models.Index(fields=['seconds', 'run'], name='card_by_seconds'),
+            model_name="runcard",
+            index=models.Index(fields=["seconds", "run"], name="card_by_seconds"),
         ),
         migrations.AddIndex(
-            model_name='runcard',
-            index=models.Index(fields=['rounds', 'run'], name='card_by_rounds'),
+            model_name="runcard",
+            index=models.Index(fields=["rounds", "run"], name="card_by_rounds"),
         ),
         migrations.AddIndex(
-            model_name='runcard',
-            index=models.Index(fields=['tokens', 'run'], name='card_by_tokens'),
+            model_name="runcard",
+            index=models.Index(fields=["tokens", "run"], name="card_by_tokens"),
         ),
         migrations.AddIndex(
-            model_name='runcard',
-            index=models.Index(fields=['cost', 'run'], name='card_by_cost'),
+            model_name="runcard",
+            index=models.Index(fields=["cost", "run"], name="card_by_cost"),
         ),
         migrations.AddField(
-            model_name='runtag',
-            name='run',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tags', to='runs.run'),
+            model_name="runtag",
+            name="run",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="tags",
+                to="runs.run",
+            ),
         ),
         migrations.AddField(
-            model_name='runtool',
-            name='run',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='called', to='runs.run'),
+            model_name="runtool",
+            name="run",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="called",
+                to="runs.run",
+            ),
         ),
         migrations.AddField(
-            model_name='savedfilter',
-            name='owner',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='saved_filters', to=settings.AUTH_USER_MODEL),
+            model_name="savedfilter",
+            name="owner",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="saved_filters",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AddIndex(
-            model_name='runtag',
-            index=models.Index(fields=['name', '-run'], name='run_tag_by_name'),
+            model_name="runtag",
+            index=models.Index(fields=["name", "-run"], name="run_tag_by_name"),
         ),
         migrations.AddConstraint(
-            model_name='runtag',
-            constraint=models.UniqueConstraint(fields=('run', 'name'), name='run_tag_once'),
+            model_name="runtag",
+            constraint=models.UniqueConstraint(
+                fields=("run", "name"), name="run_tag_once"
+            ),
         ),
         migrations.AddIndex(
-            model_name='runtool',
-            index=models.Index(fields=['tool', '-run'], name='run_tool_by_tool'),
+            model_name="runtool",
+            index=models.Index(fields=["tool", "-run"], name="run_tool_by_tool"),
         ),
         migrations.AddConstraint(
-            model_name='runtool',
-            constraint=models.UniqueConstraint(fields=('run', 'tool'), name='run_tool_once'),
+            model_name="runtool",
+            constraint=models.UniqueConstraint(
+                fields=("run", "tool"), name="run_tool_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='savedfilter',
-            constraint=models.UniqueConstraint(fields=('owner', 'name'), name='saved_filter_once'),
+            model_name="savedfilter",
+            constraint=models.UniqueConstraint(
+                fields=("owner", "name"), name="saved_filter_once"
+            ),
         ),
         migrations.RunPython(index_text, migrations.RunPython.noop),
     ]

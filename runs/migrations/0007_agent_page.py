@@ -4,25 +4,24 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0006_lists'),
+        ("runs", "0006_lists"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='agent',
-            name='is_playground',
+            model_name="agent",
+            name="is_playground",
             field=models.BooleanField(default=False),
         ),
         migrations.AddField(
-            model_name='agentversion',
-            name='definition',
+            model_name="agentversion",
+            name="definition",
             field=models.JSONField(null=True),
         ),
         migrations.AddField(
-            model_name='conversation',
-            name='is_test',
+            model_name="conversation",
+            name="is_test",
             field=models.BooleanField(default=False),
         ),
     ]

@@ -7,39 +7,98 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0007_agent_page'),
+        ("runs", "0007_agent_page"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='runcard',
-            name='ended_at',
+            model_name="runcard",
+            name="ended_at",
             field=models.DateTimeField(default=django.utils.timezone.now),
             preserve_default=False,
         ),
         migrations.AddField(
-            model_name='runcard',
-            name='status',
-            field=models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('awaiting_approval', 'Needs approval'), ('awaiting_decision', 'Needs a decision'), ('waiting', 'Waiting'), ('succeeded', 'Succeeded'), ('stopped', 'Stopped'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='succeeded', max_length=20),
+            model_name="runcard",
+            name="status",
+            field=models.CharField(
+                choices=[
+                    ("queued", "Queued"),
+                    ("running", "Running"),
+                    ("awaiting_approval", "Needs approval"),
+                    ("awaiting_decision", "Needs a decision"),
+                    ("waiting", "Waiting"),
+                    ("succeeded", "Succeeded"),
+                    ("stopped", "Stopped"),
+                    ("failed", "Failed"),
+                    ("cancelled", "Cancelled"),
+                ],
+                default="succeeded",
+                max_length=20,
+            ),
             preserve_default=False,
         ),
         migrations.CreateModel(
-            name='RunTally',
+            name="RunTally",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('day', models.DateField()),
-                ('status', models.CharField(choices=[('queued', 'Queued'), ('running', 'Running'), ('awaiting_approval', 'Needs approval'), ('awaiting_decision', 'Needs a decision'), ('waiting', 'Waiting'), ('succeeded', 'Succeeded'), ('stopped', 'Stopped'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], max_length=20)),
-                ('runs', models.IntegerField(default=0)),
-                ('tokens', models.BigIntegerField(default=0)),
-                ('cost', models.DecimalField(decimal_places=6, default=0, max_digits=16)),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.agent')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("day", models.DateField()),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("queued", "Queued"),
+                            ("running", "Running"),
+                            ("awaiting_approval", "Needs approval"),
+                            ("awaiting_decision", "Needs a decision"),
+                            ("waiting", "Waiting"),
+                            ("succeeded", "Succeeded"),
+                            ("stopped", "Stopped"),
+                            ("failed", "Failed"),
+                            ("cancelled", "Cancelled"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("runs", models.IntegerField(default=0)),
+                ("tokens", models.BigIntegerField(default=0)),
+                (
+                    "cost",
+                    models.DecimalField(decimal_places=6, default=0, max_digits=16),
+                ),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="runs.agent",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('day', 'agent', 'owner', 'status'), name='run_tally_once')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("day", "agent", "owner", "status"),
+                        name="run_tally_once",
+                    )
+                ],
             },
         ),
     ]

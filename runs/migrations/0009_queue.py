@@ -4,24 +4,31 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0008_tallies'),
+        ("runs", "0008_tallies"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='QueueSample',
+            name="QueueSample",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('minute', models.DateTimeField(unique=True)),
-                ('queued', models.PositiveIntegerField()),
-                ('running', models.PositiveIntegerField()),
-                ('wait', models.FloatField()),
-                ('workers', models.PositiveIntegerField()),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("minute", models.DateTimeField(unique=True)),
+                ("queued", models.PositiveIntegerField()),
+                ("running", models.PositiveIntegerField()),
+                ("wait", models.FloatField()),
+                ("workers", models.PositiveIntegerField()),
             ],
             options={
-                'ordering': ['minute'],
+                "ordering": ["minute"],
             },
         ),
     ]

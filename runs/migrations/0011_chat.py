@@ -5,25 +5,29 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0010_run_shares'),
+        ("runs", "0010_run_shares"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='conversation',
-            name='branch_at',
+            model_name="conversation",
+            name="branch_at",
             field=models.PositiveBigIntegerField(db_index=True, null=True),
         ),
         migrations.AddField(
-            model_name='conversation',
-            name='branch_of',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='branches', to='runs.conversation'),
+            model_name="conversation",
+            name="branch_of",
+            field=models.ForeignKey(
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="branches",
+                to="runs.conversation",
+            ),
         ),
         migrations.AddField(
-            model_name='run',
-            name='rating',
+            model_name="run",
+            name="rating",
             field=models.SmallIntegerField(null=True),
         ),
     ]

@@ -5,25 +5,39 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0011_chat'),
+        ("runs", "0011_chat"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='agentstep',
-            name='run',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='steps', to='runs.run'),
+            model_name="agentstep",
+            name="run",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="steps",
+                to="runs.run",
+            ),
         ),
         migrations.AlterField(
-            model_name='modelattempt',
-            name='run',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='attempts', to='runs.run'),
+            model_name="modelattempt",
+            name="run",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="attempts",
+                to="runs.run",
+            ),
         ),
         migrations.AlterField(
-            model_name='modelcall',
-            name='run',
-            field=models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='calls', to='runs.run'),
+            model_name="modelcall",
+            name="run",
+            field=models.ForeignKey(
+                db_index=False,
+                on_delete=django.db.models.deletion.CASCADE,
+                related_name="calls",
+                to="runs.run",
+            ),
         ),
     ]

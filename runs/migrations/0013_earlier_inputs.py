@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0012_one_index_less'),
+        ("runs", "0012_one_index_less"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='run',
-            name='earlier_inputs',
+            model_name="run",
+            name="earlier_inputs",
             field=models.JSONField(null=True),
         ),
     ]

@@ -5,23 +5,37 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0013_earlier_inputs'),
+        ("runs", "0013_earlier_inputs"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='EditingSpell',
+            name="EditingSpell",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('by', models.CharField(max_length=150)),
-                ('by_number', models.BigIntegerField()),
-                ('way', models.CharField(max_length=8)),
-                ('began_at', models.DateTimeField()),
-                ('last_at', models.DateTimeField(db_index=True)),
-                ('before', models.JSONField()),
-                ('agent', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.agent')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("by", models.CharField(max_length=150)),
+                ("by_number", models.BigIntegerField()),
+                ("way", models.CharField(max_length=8)),
+                ("began_at", models.DateTimeField()),
+                ("last_at", models.DateTimeField(db_index=True)),
+                ("before", models.JSONField()),
+                (
+                    "agent",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="runs.agent",
+                    ),
+                ),
             ],
         ),
     ]

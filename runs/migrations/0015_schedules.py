@@ -6,57 +6,122 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0014_editing_spell'),
+        ("runs", "0014_editing_spell"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Schedule',
+            name="Schedule",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=120)),
-                ('inputs', models.JSONField(default=dict)),
-                ('cron', models.CharField(max_length=120)),
-                ('time_zone', models.CharField(default='UTC', max_length=60)),
-                ('overlap', models.CharField(choices=[('skip', 'Leave that time out'), ('start', 'Start another run beside it')], default='skip', max_length=5)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('next_at', models.DateTimeField(null=True)),
-                ('last_at', models.DateTimeField(null=True)),
-                ('missed', models.PositiveIntegerField(default=0)),
-                ('skipped', models.PositiveIntegerField(default=0)),
-                ('problem', models.TextField(blank=True)),
-                ('problem_at', models.DateTimeField(null=True)),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='schedules', to='runs.agent')),
-                ('last_run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.run')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='schedules', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("name", models.CharField(max_length=120)),
+                ("inputs", models.JSONField(default=dict)),
+                ("cron", models.CharField(max_length=120)),
+                ("time_zone", models.CharField(default="UTC", max_length=60)),
+                (
+                    "overlap",
+                    models.CharField(
+                        choices=[
+                            ("skip", "Leave that time out"),
+                            ("start", "Start another run beside it"),
+                        ],
+                        default="skip",
+                        max_length=5,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                ("next_at", models.DateTimeField(null=True)),
+                ("last_at", models.DateTimeField(null=True)),
+                ("missed", models.PositiveIntegerField(default=0)),
+                ("skipped", models.PositiveIntegerField(default=0)),
+                ("problem", models.TextField(blank=True)),
+                ("problem_at", models.DateTimeField(null=True)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="schedules",
+                        to="runs.agent",
+                    ),
+                ),
+                (
+                    "last_run",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="runs.run",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="schedules",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name', 'pk'],
+                "ordering": ["name", "pk"],
             },
         ),
         migrations.AddField(
-            model_name='run',
-            name='schedule',
-            field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='runs', to='runs.schedule'),
+            model_name="run",
+            name="schedule",
+            field=models.ForeignKey(
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="runs",
+                to="runs.schedule",
+            ),
         ),
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('schedule__isnull', False)), fields=['schedule', '-id'], name='run_by_schedule'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("schedule__isnull", False)),
+                fields=["schedule", "-id"],
+                name="run_by_schedule",
+            ),
         ),
         migrations.AddIndex(
-            model_name='schedule',
-            index=models.Index(condition=models.Q(('next_at__isnull', False)), fields=['next_at'], name='schedule_due'),
+            model_name="schedule",
+            index=models.Index(
+                condition=models.Q(("next_at__isnull", False)),
+                fields=["next_at"],
+                name="schedule_due",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='schedule',
-            constraint=models.UniqueConstraint(fields=('owner', 'name'), name='schedule_name_once'),
+            model_name="schedule",
+            constraint=models.UniqueConstraint(
+                fields=("owner", "name"), name="schedule_name_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='schedule',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('problem', ''), ('problem_at', None)), models.Q(models.Q(('problem', ''), _negated=True), ('problem_at__isnull', False)), _connector='OR'), name='schedule_problem_has_a_time'),
+            model_name="schedule",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("problem", ""), ("problem_at", None)),
+                    models.Q(
+                        models.Q(("problem", ""), _negated=True),
+                        ("problem_at__isnull", False),
+                    ),
+                    _connector="OR",
+                ),
+                name="schedule_problem_has_a_time",
+            ),
         ),
     ]

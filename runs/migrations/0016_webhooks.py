@@ -6,81 +6,180 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0015_schedules'),
+        ("runs", "0015_schedules"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Webhook',
+            name="Webhook",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=120)),
-                ('host', models.CharField(max_length=300)),
-                ('sealed_url', models.TextField()),
-                ('shape', models.CharField(choices=[('event', 'The event, for a program'), ('text', 'A line of text, for a chat')], default='event', max_length=8)),
-                ('events', models.JSONField(default=list)),
-                ('everything', models.BooleanField(default=False)),
-                ('is_on', models.BooleanField(default=True)),
-                ('sealed_secret', models.TextField()),
-                ('sealed_old_secret', models.TextField(blank=True)),
-                ('old_secret_until', models.DateTimeField(null=True)),
-                ('failing_since', models.DateTimeField(null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('agent', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='webhooks', to='runs.agent')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='webhooks', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("name", models.CharField(max_length=120)),
+                ("host", models.CharField(max_length=300)),
+                ("sealed_url", models.TextField()),
+                (
+                    "shape",
+                    models.CharField(
+                        choices=[
+                            ("event", "The event, for a program"),
+                            ("text", "A line of text, for a chat"),
+                        ],
+                        default="event",
+                        max_length=8,
+                    ),
+                ),
+                ("events", models.JSONField(default=list)),
+                ("everything", models.BooleanField(default=False)),
+                ("is_on", models.BooleanField(default=True)),
+                ("sealed_secret", models.TextField()),
+                ("sealed_old_secret", models.TextField(blank=True)),
+                ("old_secret_until", models.DateTimeField(null=True)),
+                ("failing_since", models.DateTimeField(null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="webhooks",
+                        to="runs.agent",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="webhooks",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Delivery',
+            name="Delivery",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('seq', models.PositiveBigIntegerField(default=0)),
-                ('event', models.CharField(max_length=24)),
-                ('facts', models.JSONField(default=dict)),
-                ('status', models.CharField(choices=[('waiting', 'Waiting'), ('delivered', 'Delivered'), ('failed', 'Failed')], db_default='waiting', default='waiting', max_length=10)),
-                ('attempts', models.PositiveSmallIntegerField(db_default=0, default=0)),
-                ('not_before', models.DateTimeField(null=True)),
-                ('taken_until', models.DateTimeField(null=True)),
-                ('rung_at', models.DateTimeField(null=True)),
-                ('answered', models.PositiveSmallIntegerField(null=True)),
-                ('answer', models.TextField(db_default='', default='')),
-                ('error', models.TextField(db_default='', default='')),
-                ('duration_ms', models.PositiveIntegerField(null=True)),
-                ('created_at', models.DateTimeField()),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='runs.run')),
-                ('webhook', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='runs.webhook')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="ID",
+                    ),
+                ),
+                ("seq", models.PositiveBigIntegerField(default=0)),
+                ("event", models.CharField(max_length=24)),
+                ("facts", models.JSONField(default=dict)),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("waiting", "Waiting"),
+                            ("delivered", "Delivered"),
+                            ("failed", "Failed"),
+                        ],
+                        db_default="waiting",
+                        default="waiting",
+                        max_length=10,
+                    ),
+                ),
+                ("attempts", models.PositiveSmallIntegerField(db_default=0, default=0)),
+                ("not_before", models.DateTimeField(null=True)),
+                ("taken_until", models.DateTimeField(null=True)),
+                ("rung_at", models.DateTimeField(null=True)),
+                ("answered", models.PositiveSmallIntegerField(null=True)),
+                ("answer", models.TextField(db_default="", default="")),
+                ("error", models.TextField(db_default="", default="")),
+                ("duration_ms", models.PositiveIntegerField(null=True)),
+                ("created_at", models.DateTimeField()),
+                ("ended_at", models.DateTimeField(null=True)),
+                (
+                    "run",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="deliveries",
+                        to="runs.run",
+                    ),
+                ),
+                (
+                    "webhook",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="deliveries",
+                        to="runs.webhook",
+                    ),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='webhook',
-            index=models.Index(condition=models.Q(('everything', True)), fields=['id'], name='webhook_of_all'),
+            model_name="webhook",
+            index=models.Index(
+                condition=models.Q(("everything", True)),
+                fields=["id"],
+                name="webhook_of_all",
+            ),
         ),
         migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('status', 'waiting')), fields=['webhook', 'not_before'], name='delivery_due'),
+            model_name="delivery",
+            index=models.Index(
+                condition=models.Q(("status", "waiting")),
+                fields=["webhook", "not_before"],
+                name="delivery_due",
+            ),
         ),
         migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(condition=models.Q(('taken_until__isnull', False)), fields=['webhook'], name='delivery_taken'),
+            model_name="delivery",
+            index=models.Index(
+                condition=models.Q(("taken_until__isnull", False)),
+                fields=["webhook"],
+                name="delivery_taken",
+            ),
         ),
         migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(fields=['webhook', '-id'], name='delivery_by_webhook'),
+            model_name="delivery",
+            index=models.Index(fields=["webhook", "-id"], name="delivery_by_webhook"),
         ),
         migrations.AddIndex(
-            model_name='delivery',
-            index=models.Index(fields=['created_at'], name='delivery_by_age'),
+            model_name="delivery",
+            index=models.Index(fields=["created_at"], name="delivery_by_age"),
         ),
         migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.UniqueConstraint(fields=('webhook', 'run', 'seq'), name='delivery_once'),
+            model_name="delivery",
+            constraint=models.UniqueConstraint(
+                fields=("webhook", "run", "seq"), name="delivery_once"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='delivery',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('not_before__isnull', False), ('status', 'waiting')), models.Q(models.Q(('status', 'waiting'), _negated=True), ('ended_at__isnull', False), ('not_before', None), ('taken_until', None)), _connector='OR'), name='delivery_over_has_an_end'),
+            model_name="delivery",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("ended_at", None),
+                        ("not_before__isnull", False),
+                        ("status", "waiting"),
+                    ),
+                    models.Q(
+                        models.Q(("status", "waiting"), _negated=True),
+                        ("ended_at__isnull", False),
+                        ("not_before", None),
+                        ("taken_until", None),
+                    ),
+                    _connector="OR",
+                ),
+                name="delivery_over_has_an_end",
+            ),
         ),
     ]

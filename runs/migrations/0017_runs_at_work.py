@@ -5,15 +5,18 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0016_webhooks'),
+        ("runs", "0016_webhooks"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('ended_at', None), ('schedule__isnull', False)), fields=['schedule', 'ended_at'], name='run_of_schedule_at_work'),
+            model_name="run",
+            index=models.Index(
+                condition=models.Q(("ended_at", None), ("schedule__isnull", False)),
+                fields=["schedule", "ended_at"],
+                name="run_of_schedule_at_work",
+            ),
         ),
     ]

@@ -4,20 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0017_runs_at_work'),
+        ("runs", "0017_runs_at_work"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='provider',
-            name='test_error',
+            model_name="provider",
+            name="test_error",
             field=models.TextField(blank=True),
         ),
         migrations.AddField(
-            model_name='provider',
-            name='tested_at',
+            model_name="provider",
+            name="tested_at",
             field=models.DateTimeField(blank=True, null=True),
         ),
     ]

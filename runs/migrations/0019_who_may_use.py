@@ -4,25 +4,48 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0018_provider_test'),
+        ("runs", "0018_provider_test"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='agent',
-            name='visibility',
-            field=models.CharField(choices=[('private', 'Only the owner'), ('groups', 'Selected groups'), ('everyone', 'Everyone')], default='private', max_length=10),
+            model_name="agent",
+            name="visibility",
+            field=models.CharField(
+                choices=[
+                    ("private", "Only the owner"),
+                    ("groups", "Selected groups"),
+                    ("everyone", "Everyone"),
+                ],
+                default="private",
+                max_length=10,
+            ),
         ),
         migrations.AlterField(
-            model_name='prompttemplate',
-            name='visibility',
-            field=models.CharField(choices=[('private', 'Only the owner'), ('groups', 'Selected groups'), ('everyone', 'Everyone')], default='private', max_length=10),
+            model_name="prompttemplate",
+            name="visibility",
+            field=models.CharField(
+                choices=[
+                    ("private", "Only the owner"),
+                    ("groups", "Selected groups"),
+                    ("everyone", "Everyone"),
+                ],
+                default="private",
+                max_length=10,
+            ),
         ),
         migrations.AlterField(
-            model_name='provider',
-            name='visibility',
-            field=models.CharField(choices=[('private', 'Only the owner'), ('groups', 'Selected groups'), ('everyone', 'Everyone')], default='private', max_length=10),
+            model_name="provider",
+            name="visibility",
+            field=models.CharField(
+                choices=[
+                    ("private", "Only the owner"),
+                    ("groups", "Selected groups"),
+                    ("everyone", "Everyone"),
+                ],
+                default="private",
+                max_length=10,
+            ),
         ),
     ]

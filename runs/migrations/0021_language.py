@@ -4,65 +4,152 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('runs', '0020_standard_names'),
+        ("runs", "0020_standard_names"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='preferences',
-            name='language',
+            model_name="preferences",
+            name="language",
             field=models.CharField(blank=True, max_length=16),
         ),
         migrations.AlterField(
-            model_name='agentstep',
-            name='status',
-            field=models.CharField(choices=[('planned', 'Planned'), ('awaiting_approval', 'Awaiting approval'), ('started', 'Running'), ('succeeded', 'Succeeded'), ('failed', 'Failed'), ('rejected', 'Rejected'), ('unknown', 'Unknown outcome'), ('skipped', 'Skipped'), ('canceled', 'Canceled')], default='planned', max_length=20),
+            model_name="agentstep",
+            name="status",
+            field=models.CharField(
+                choices=[
+                    ("planned", "Planned"),
+                    ("awaiting_approval", "Awaiting approval"),
+                    ("started", "Running"),
+                    ("succeeded", "Succeeded"),
+                    ("failed", "Failed"),
+                    ("rejected", "Rejected"),
+                    ("unknown", "Unknown outcome"),
+                    ("skipped", "Skipped"),
+                    ("canceled", "Canceled"),
+                ],
+                default="planned",
+                max_length=20,
+            ),
         ),
         migrations.AlterField(
-            model_name='agenttool',
-            name='policy',
-            field=models.CharField(choices=[('default', "Use the tool's setting"), ('allow', 'Allow'), ('ask', 'Require approval'), ('deny', 'Deny')], default='default', max_length=8),
+            model_name="agenttool",
+            name="policy",
+            field=models.CharField(
+                choices=[
+                    ("default", "Use the tool's setting"),
+                    ("allow", "Allow"),
+                    ("ask", "Require approval"),
+                    ("deny", "Deny"),
+                ],
+                default="default",
+                max_length=8,
+            ),
         ),
         migrations.AlterField(
-            model_name='decision',
-            name='answer',
-            field=models.CharField(blank=True, choices=[('approved', 'Approved'), ('rejected', 'Rejected'), ('expired', 'Expired'), ('withdrawn', 'Run ended first'), ('happened', 'Happened'), ('retry', 'Did not happen, retried'), ('skip', 'Skipped'), ('fail', 'Run failed')], max_length=10),
+            model_name="decision",
+            name="answer",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("approved", "Approved"),
+                    ("rejected", "Rejected"),
+                    ("expired", "Expired"),
+                    ("withdrawn", "Run ended first"),
+                    ("happened", "Happened"),
+                    ("retry", "Did not happen, retried"),
+                    ("skip", "Skipped"),
+                    ("fail", "Run failed"),
+                ],
+                max_length=10,
+            ),
         ),
         migrations.AlterField(
-            model_name='decision',
-            name='at_expiry',
-            field=models.CharField(choices=[('reject', 'Reject the call'), ('stop', 'Stop the run')], default='reject', max_length=6),
+            model_name="decision",
+            name="at_expiry",
+            field=models.CharField(
+                choices=[("reject", "Reject the call"), ("stop", "Stop the run")],
+                default="reject",
+                max_length=6,
+            ),
         ),
         migrations.AlterField(
-            model_name='decision',
-            name='question',
-            field=models.CharField(choices=[('approval', 'Approve this call?'), ('outcome', 'Did this call happen?')], max_length=10),
+            model_name="decision",
+            name="question",
+            field=models.CharField(
+                choices=[
+                    ("approval", "Approve this call?"),
+                    ("outcome", "Did this call happen?"),
+                ],
+                max_length=10,
+            ),
         ),
         migrations.AlterField(
-            model_name='modelcall',
-            name='purpose',
-            field=models.CharField(choices=[('plan', 'Next action'), ('early_stop', 'Final answer at a limit'), ('summary', 'Summary of earlier rounds')], default='plan', max_length=10),
+            model_name="modelcall",
+            name="purpose",
+            field=models.CharField(
+                choices=[
+                    ("plan", "Next action"),
+                    ("early_stop", "Final answer at a limit"),
+                    ("summary", "Summary of earlier rounds"),
+                ],
+                default="plan",
+                max_length=10,
+            ),
         ),
         migrations.AlterField(
-            model_name='run',
-            name='source',
-            field=models.CharField(choices=[('page', 'in the dashboard'), ('api', 'through the API'), ('schedule', 'by a schedule'), ('parent', 'by another run')], default='page', max_length=8),
+            model_name="run",
+            name="source",
+            field=models.CharField(
+                choices=[
+                    ("page", "in the dashboard"),
+                    ("api", "through the API"),
+                    ("schedule", "by a schedule"),
+                    ("parent", "by another run"),
+                ],
+                default="page",
+                max_length=8,
+            ),
         ),
         migrations.AlterField(
-            model_name='run',
-            name='stop_reason',
-            field=models.CharField(blank=True, choices=[('iterations', 'Round limit reached'), ('time', 'Time limit reached'), ('tokens', 'Token budget used up'), ('cost', 'Cost budget used up'), ('loop', 'Loop without progress'), ('expired', 'Approval expired')], max_length=12),
+            model_name="run",
+            name="stop_reason",
+            field=models.CharField(
+                blank=True,
+                choices=[
+                    ("iterations", "Round limit reached"),
+                    ("time", "Time limit reached"),
+                    ("tokens", "Token budget used up"),
+                    ("cost", "Cost budget used up"),
+                    ("loop", "Loop without progress"),
+                    ("expired", "Approval expired"),
+                ],
+                max_length=12,
+            ),
         ),
         migrations.AlterField(
-            model_name='schedule',
-            name='overlap',
-            field=models.CharField(choices=[('skip', 'Skip that run'), ('start', 'Start another run in parallel')], default='skip', max_length=5),
+            model_name="schedule",
+            name="overlap",
+            field=models.CharField(
+                choices=[
+                    ("skip", "Skip that run"),
+                    ("start", "Start another run in parallel"),
+                ],
+                default="skip",
+                max_length=5,
+            ),
         ),
         migrations.AlterField(
-            model_name='webhook',
-            name='shape',
-            field=models.CharField(choices=[('event', 'Event as JSON'), ('text', 'Text message for a chat')], default='event', max_length=8),
+            model_name="webhook",
+            name="shape",
+            field=models.CharField(
+                choices=[
+                    ("event", "Event as JSON"),
+                    ("text", "Text message for a chat"),
+                ],
+                default="event",
+                max_length=8,
+            ),
         ),
     ]

@@ -75,9 +75,9 @@ class AgentTool(models.Model):
     """A tool or another agent that an agent can call."""
 
     class Policy(models.TextChoices):
-        DEFAULT = "default", _("Use the tool's setting")
-        ALLOW = "allow", _("Allow")
-        ASK = "ask", _("Require approval")
+        DEFAULT = "default", _("Default")
+        ALLOW = "allow", _("Never ask")
+        ASK = "ask", _("Always ask")
         DENY = "deny", _("Deny")
 
     agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="uses")

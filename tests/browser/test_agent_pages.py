@@ -195,3 +195,51 @@ def test_a_search_of_the_library_that_finds_nothing_says_so(browser, lived_in):
     expect(none).to_be_hidden()
     expect(page.locator("#agent-library-table tr:visible").nth(1)).to_be_visible()
     context.close()
+
+
+def test_an_added_tool_stays_under_the_pointer_and_is_counted(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/new/")
+    row = page.locator("#agent-library-table tr:visible").nth(3)
+    on, off = page.locator("[data-on-count]"), page.locator("[data-off-count]")
+    rest, place = int(off.inner_text()), row.bounding_box()
+
+    row.locator("select").select_option("Always ask")
+
+    expect(on).to_have_text("1")
+    expect(off).to_have_text(str(rest - 1))
+    assert row.bounding_box()["height"] == place["height"]
+    assert row.evaluate("row => row.closest('table').id") == "agent-library-table"
+    row.locator("select").select_option("Not used")
+    expect(on).to_have_text("0")
+    expect(off).to_have_text(str(rest))
+    context.close()
+
+
+def test_many_tools_take_few_tab_stops(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/new/")
+    page.evaluate(MANY_TOOLS)
+    page.locator("#agent-library [data-filter]").fill("a")
+    stops = 0
+
+    page.locator("#agent-model summary").focus()
+    while not page.evaluate("document.activeElement.name === 'max_iterations'"):
+        page.keyboard.press("Tab")
+        stops += 1
+        assert stops <= 60
+
+    page.locator("#agent-tools .skip").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.name") == "max_iterations"
+    context.close()
+
+
+MANY_TOOLS = """() => {
+  const body = document.querySelector("#agent-library-table tbody");
+  const row = body.querySelector("tr");
+  for (let n = 0; n < 300; n += 1) body.append(row.cloneNode(true));
+}"""

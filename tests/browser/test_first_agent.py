@@ -36,8 +36,8 @@ def test_builds_an_agent_tests_publishes_and_runs_it(browser, first_start):
         "city", timeout=SECONDS
     )
     page.locator("#agent-library tr", has_text="weather_sample").first.locator(
-        "label:has-text('Allow')"
-    ).click()
+        "select"
+    ).select_option("Never ask")
     page.locator("#agent-form button:has-text('Create')").click()
     page.wait_for_url(re.compile(r"/agents/\d+/edit/$"))
 

@@ -31,8 +31,8 @@ class SubAgentForm(ToolUseForm):
         ],
         label=gettext_lazy("Permission"),
         help_text=gettext_lazy(
-            "Ask requires approval of each call. Deny hides the agent from the model. "
-            "Calls that the sub-agent makes follow the rules of its own tools."
+            "Always ask requires approval of each call. Deny hides the agent from the "
+            "model. Calls that the sub-agent makes follow the rules of its own tools."
         ),
     )
     output_limit = forms.IntegerField(

@@ -99,9 +99,10 @@ class AgentToolForm(ToolUseForm):
         choices=AgentTool.Policy.choices,
         label=gettext_lazy("Permission"),
         help_text=gettext_lazy(
-            "Allow calls the tool without approval, unless the tool always requires "
-            "approval or names approvers. Ask requires approval of each call. Deny "
-            "hides the tool from the model."
+            "Default applies the tool's own approval rule. Never ask calls the tool "
+            "without approval, unless the tool always requires approval or names "
+            "approvers. Always ask requires approval of each call. Deny hides the tool "
+            "from the model."
         ),
     )
     effect = forms.ChoiceField(

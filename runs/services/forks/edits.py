@@ -98,9 +98,9 @@ def refuse_removed_approvals(edits: ForkEdits) -> None:
     for tool in Tool.objects.filter(pk__in=allowed):
         one = allowed[tool.pk]
         if is_approval_enforced(tool, effect=one.effect):
-            told = _('"%(tool)s" requires approval. Select "Ask" for this tool.') % {
-                "tool": one.name
-            }
+            told = _(
+                '"%(tool)s" requires approval. Select "Always ask" for this tool.'
+            ) % {"tool": one.name}
             raise SpecRefused([FieldError("tools", told)])
 
 

@@ -273,17 +273,22 @@
     model.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
-  // A tool added to the agent moves up to its other tools.
+  // Rows stay where they are under the pointer; they are sorted when the page is loaded.
   form.addEventListener("change", (event) => {
-    const count = form.querySelector("[data-on-count]");
-    count.textContent = form.querySelectorAll(
-      ".tools input:checked:not([value=off])",
-    ).length;
-    const row = event.target.closest("#agent-library-table tr");
-    if (!row || event.target.value === "off") return;
-    document.querySelector("#agent-tool-table tbody").append(row);
-    document.getElementById("agent-no-tools")?.remove();
-    row.querySelector("input:checked")?.focus();
+    const row = event.target.closest(".tools tr");
+    if (!row) return;
+    if (event.target.value === "off") delete row.dataset.kept;
+    else row.dataset.kept = ""; // a search does not hide it
+    const count = (where, isOn) =>
+      [...form.querySelectorAll(`${where} select`)].filter(
+        (permission) => (permission.value !== "off") === isOn,
+      ).length;
+    const used = count(".tools", true);
+    form.querySelector("[data-on-count]").textContent = used;
+    const rest = form.querySelector("[data-off-count]");
+    if (rest) rest.textContent = count("#agent-library-table", false);
+    const none = document.getElementById("agent-no-tools");
+    if (none) none.hidden = used > 0;
   });
 
   document.addEventListener("click", (event) => {

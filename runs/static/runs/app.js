@@ -283,16 +283,27 @@
   document.addEventListener("htmx:after:swap", () => reachScrolled(document));
   addEventListener("resize", () => reachScrolled(document));
 
-  document.addEventListener("input", (event) => {
-    const search = event.target.closest("[data-filter]");
-    if (!search) return;
+  // Of a long list the first matches are shown, so that Tab leads past it.
+  function filterRows(search) {
     const word = search.value.trim().toLowerCase();
     const rows = [...document.querySelectorAll(search.dataset.filter)];
-    for (const row of rows) row.hidden = !row.dataset.find.toLowerCase().includes(word);
-    document.querySelector(search.dataset.none).hidden = rows.some(
-      (row) => !row.hidden,
+    const found = rows.filter((row) => row.dataset.find.toLowerCase().includes(word));
+    const shown = new Set(found.slice(0, Number(search.dataset.most) || found.length));
+    for (const row of rows) row.hidden = !shown.has(row) && !("kept" in row.dataset);
+    document.querySelector(search.dataset.none).hidden = found.length > 0;
+    const rest = search.closest(".find").parentElement.querySelector("[data-rest]");
+    if (!rest) return;
+    rest.hidden = shown.size === found.length;
+    rest.textContent = text(
+      gettext("The first %(shown)s of %(count)s. Search to find the others."),
+      { shown: shown.size, count: found.length },
     );
+  }
+  document.addEventListener("input", (event) => {
+    const search = event.target.closest("[data-filter]");
+    if (search) filterRows(search);
   });
+  document.querySelectorAll("[data-filter]").forEach(filterRows);
 
   document.addEventListener("submit", (event) => {
     const form = event.target.closest("form[data-theme-form]");

@@ -11,9 +11,10 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from runs.engine.kinds.registry import AGENT_KINDS
 from runs.forms.agents.agent import AgentForm
+from runs.forms.agents.tool_choices import OFF
 from runs.forms.prompt import engine_variables, required_variables
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
-from runs.models import Agent, Provider
+from runs.models import Agent, AgentTool, Provider
 from runs.services.errors import DraftConflict
 from runs.services.spec.starting_prompts import (
     find_starting_instructions,
@@ -29,13 +30,7 @@ from runs.views.agents.kind_suggestion import (
 from runs.views.agents.test_pane import build_test_pane_context
 from runs.views.prompts.preview import RequestPreview, build_first_request
 
-POLICIES = [
-    ("off", gettext_lazy("Off"), ""),
-    ("default", gettext_lazy("Default"), ""),
-    ("allow", gettext_lazy("Allow"), "good"),
-    ("ask", gettext_lazy("Ask"), "need"),
-    ("deny", gettext_lazy("Deny"), "bad"),
-]
+PERMISSIONS = [(OFF, gettext_lazy("Not used")), *AgentTool.Policy.choices]
 COMMON_KINDS = ["tool-calling", "react", "structured-chat"]
 """Always shown; the others are folded."""
 OUTPUT_FIELDS = ["output_schema", "parsing", "parsing_text"]
@@ -197,7 +192,7 @@ def build_agent_form_context(
         "tools": [choice for choice in form.tools if choice.is_on],
         "library": [choice for choice in form.tools if not choice.is_on],
         "tool_count": len(form.tools),
-        "policies": POLICIES,
+        "permissions": PERMISSIONS,
         "output_open": any(is_field_set(form, name) for name in OUTPUT_FIELDS),
         "context_open": any(is_field_set(form, name) for name in CONTEXT_FIELDS),
         **build_models_context(form.user, provider, str(form["model"].value() or "")),
