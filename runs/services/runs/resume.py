@@ -35,11 +35,11 @@ def resume_run(
     """Queue `run` again; its steps are kept and cost nothing again.
 
     `limits` are fields of `ExecutorOptions` that apply from here. Raises
-    `NotAllowed` if `by` may not use the agent, `NotResumable`, and `CannotResume`
-    if a limit is not valid.
+    `NotAllowed` if `by` may no longer use the agent (administrators always may),
+    `NotResumable`, and `CannotResume` if a limit is not valid.
     """
     limits = limits or {}
-    if by is not None:
+    if by is not None and not by.is_superuser:
         require_agent_access(run.agent, by=by)
     _validate_resume(run, limits)
     with transaction.atomic():
