@@ -57,8 +57,12 @@ class UnknownFunction(ToolFailed):
     """The path names no registered function."""
 
     def __init__(self, path: str) -> None:
+        module, _, name = path.rpartition(".")
+        meant = f"{module}:{name}"
         super().__init__(
-            f"The function {path!r} is not registered; its module has to be named "
+            f"The function {path!r} is not registered. Did you mean {meant!r}?"
+            if meant in _registered_functions
+            else f"The function {path!r} is not registered; its module has to be named "
             "in AGENTSITE_TOOL_MODULES."
         )
 

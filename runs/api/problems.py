@@ -26,7 +26,7 @@ class ApiProblem(Exception):
         self.status = status
         self.errors = list(errors)
         self.headers = headers or {}
-        super().__init__(" ".join(error.message for error in self.errors))
+        super().__init__(_describe_errors(self.errors))
 
     def response(self) -> HttpResponse:
         shape = {
@@ -42,6 +42,13 @@ class ApiProblem(Exception):
             content_type="application/problem+json",
             headers={"Cache-Control": "no-store", **self.headers},
         )
+
+
+def _describe_errors(errors: list[FieldError]) -> str:
+    """Return all messages; of several errors, each with its field."""
+    if len(errors) == 1:
+        return errors[0].message
+    return " ".join(f"{error.field}: {error.message}" for error in errors)
 
 
 def field_problem(field: str, message: str, status: int = 422) -> ApiProblem:

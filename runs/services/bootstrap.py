@@ -134,7 +134,10 @@ def _create_demo_agent(
         kind="tool-calling",
         provider=provider,
         model=demo.model,
-        executor={"max_iterations": demo.rounds} if demo.rounds else {},
+        executor={
+            "loop_guard": {},
+            **({"max_iterations": demo.rounds} if demo.rounds else {}),
+        },
         memory=True,
         owner=owner,
         visibility=Visibility.EVERYONE,

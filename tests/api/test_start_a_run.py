@@ -268,3 +268,9 @@ def adder() -> tuple[Api, dict[str, object]]:
     ann = make_user()
     make_agent(ann, slug="adder")
     return Api(ann), {"agent": "adder", "inputs": QUESTION}
+
+
+def test_the_detail_names_each_field():
+    said = Api(make_user()).post("runs", {"agent": "a", "foo": 1, "bar": 2}).json()
+
+    assert "foo: Unknown field. bar: Unknown field." in said["detail"]

@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from runs.engine.types import ModelRequest
 from runs.llm.demo.text import format_action, format_answer, parse_text_prompt
@@ -145,25 +145,36 @@ def _find_cities(question: str, words: dict[str, str]) -> list[str]:
 
 
 def _write_plan(words: dict[str, str], place: str, observation: str) -> str:
-    """Plan a day with the numbers of `weather_sample`; quote any other observation."""
+    """Plan a day with the numbers of `weather_sample`; quote any other observation.
+
+    If a person changed the arguments, a notice precedes the result, and the city is
+    that of the result.
+    """
     try:
-        day = json.loads(observation)["days"][0]
+        report = _find_json_line(observation)
+        place, day = report.get("city") or place, report["days"][0]
         rain = day["rain_percent"]
         facts = (day["conditions"], day["low_c"], day["high_c"], rain)
         first, *stops = words["wet" if rain >= 50 else "dry"].split("|")
-    except (ValueError, LookupError, TypeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return words["called"].format(observation)
     weather = words["facts"].format(*facts)
     return words["plan"].format(place, weather, first, *stops) + words["signature"]
 
 
+def _find_json_line(observation: str) -> Any:
+    """Return the JSON of the last line that begins with a brace."""
+    lines = [line for line in observation.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1])
+
+
 def _compare_plans(words: dict[str, str], places: list[str], plans: list[str]) -> str:
-    found = [re.search(r"(\d+)%", plan) for plan in plans]
-    rains = [
-        (int(rain[1]), place)
-        for rain, place in zip(found, places, strict=False)
-        if rain is not None
-    ]
+    title = re.escape(words["plan"].partition("\n")[0]).replace(r"\{\}", "(.+)")
+    rains = []
+    for place, plan in zip(places, plans, strict=False):
+        chance, named = re.search(r"(\d+)%", plan), re.search(f"(?m)^{title}$", plan)
+        if chance is not None:
+            rains.append((int(chance[1]), named[1] if named else place))
     rain, place = min(rains, default=("?", places[0]))
     inner = [re.sub(r"^#", "##", plan, flags=re.MULTILINE) for plan in plans]
     return "\n".join([words["compare"].format(place, rain), *inner])

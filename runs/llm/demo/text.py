@@ -29,7 +29,7 @@ OBSERVATION_BLOCK = re.compile(
     r"^Observation: ?(?P<line>.*?)(?=^Thought:|^\(Reply with|\Z)"
     r"|<observation>(?P<tag>.*?)</observation>"
     r"|^Result:\n(?P<result>.*?)\n\nGo on:"
-    r"|^Intermediate answer: (?P<answer>[^\n]*)",
+    r"|^Intermediate answer: (?P<answer>.*?)(?=^(?: Yes\.\n)?Follow up:|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 

@@ -5,11 +5,11 @@ from typing import Any, TypeVar
 
 from django.contrib.auth.models import User
 
-from runs.engine.types import ExecutorOptions
 from runs.models import Agent, AgentTool, PromptTemplate, Provider
 from runs.services.agentfile.schema import (
     AgentEntry,
     AgentFile,
+    ExecutorEntry,
     PromptEntry,
     ProviderEntry,
     ToolEntry,
@@ -206,7 +206,7 @@ def build_agent_entry(row: Agent) -> AgentEntry:
         parameters=row.parameters,
         prompt=row.prompt.slug if row.prompt else None,
         tools=tuple(build_tool_use_entry(use) for use in row.uses.all()),
-        executor=ExecutorOptions.model_validate(row.executor),
+        executor=ExecutorEntry.model_validate({"loop_guard": None, **row.executor}),
         memory=row.memory,
     )
 

@@ -8,11 +8,13 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
+from runs.engine.kinds.registry import AGENT_KINDS
 from runs.engine.spec_validation import SpecProblem, find_spec_problems
 from runs.engine.types import ExecutorOptions
 from runs.llm.key_variables import is_default_key_variable
 from runs.models import Agent, AgentTool, PromptTemplate, Provider
 from runs.services.agentfile.checks import (
+    find_entry_kind_errors,
     find_prompt_entry_errors,
     find_provider_entry_errors,
     find_tool_entry_errors,
@@ -105,9 +107,17 @@ class AgentFileImport:
         for path, entry, agent in agents:
             if agent is not None:
                 self.check_cycle(path, entry, agent)
-        for path, entry, agent in sort_callees_first(agents):
-            if agent is not None and not self.errors:
-                self.check_and_publish(path, entry, agent)
+        if not self.errors:
+            self.publish_agents(sort_callees_first(agents))
+
+    def publish_agents(self, agents: "list[ImportedAgent]") -> None:
+        """Publish agents; report those that cannot run, but not who calls them."""
+        faulty: set[str] = set()
+        for path, entry, agent in agents:
+            if agent is None or faulty & {use.agent for use in entry.tools}:
+                continue
+            if not self.check_and_publish(path, entry, agent):
+                faulty.add(entry.slug)
 
     E = TypeVar("E", bound=AgentFileEntry)
 
@@ -204,8 +214,9 @@ class AgentFileImport:
     ) -> Iterator[FieldError]:
         """Yield the problems of a tool; a draft may name a missing function."""
         for mistake in find_tool_entry_errors(entry, fields):
-            is_away = entry.kind == "function" and mistake.field == "config"
-            if not (self.inert and is_away):
+            is_of_function = entry.kind == "function" and mistake.field == "config"
+            is_reported = mistake.message in (error.message for error in self.errors)
+            if not (is_of_function and (self.inert or is_reported)):
                 yield mistake
 
     def get_function_defaults(self, path: str, entry: ToolEntry) -> dict[str, Any]:
@@ -232,6 +243,7 @@ class AgentFileImport:
 
     def store_agent(self, path: str, entry: AgentEntry) -> Agent | None:
         """Store an agent without its tools."""
+        self.add_errors(path, find_entry_kind_errors(entry.kind, AGENT_KINDS))
         provider = self.find_usable_row(Provider, f"{path}.provider", entry.provider)
         prompt = None
         if entry.prompt is not None:
@@ -245,7 +257,10 @@ class AgentFileImport:
             "name": entry.name or entry.slug,
             "provider": provider,
             "prompt": prompt,
-            "executor": entry.executor.model_dump(mode="json", exclude_unset=True),
+            "executor": {
+                "loop_guard": {},
+                **entry.executor.model_dump(mode="json", exclude_unset=True),
+            },
         }
         return self.store_row(Agent, path, entry, fields) if provider else None
 
@@ -301,16 +316,18 @@ class AgentFileImport:
             if names:
                 self.add_error(f"{path}.tools[{index}]", str(AgentCycle(names)))
 
-    def check_and_publish(self, path: str, entry: AgentEntry, agent: Agent) -> None:
-        """Report an agent that cannot run; publish if something has changed."""
+    def check_and_publish(self, path: str, entry: AgentEntry, agent: Agent) -> bool:
+        """Publish a changed agent; report one that cannot run, and return False."""
         problems = find_spec_problems(freeze_agent(agent))
         for problem in problems:
             self.add_error(find_path_in_file(path, entry, problem), problem.message)
-        if problems or self.inert:
-            return
-        before = agent.versions.first()
-        if publish_agent(agent, by=self.owner, note=NOTE) != before:
-            self.published.append(f"agent {agent.slug}")
+        if problems:
+            return False
+        if not self.inert:
+            before = agent.versions.first()
+            if publish_agent(agent, by=self.owner, note=NOTE) != before:
+                self.published.append(f"agent {agent.slug}")
+        return True
 
     def find_referenced_row(
         self, model: type[Row], path: str, name: str, entry: ToolEntry

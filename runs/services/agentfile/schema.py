@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from runs.engine.kinds.registry import resolve_kind_name
-from runs.engine.types import ExecutorOptions, PromptMessage
+from runs.engine.types import ExecutorOptions, LoopGuard, PromptMessage
 from tools.definition.overrides import find_overrides_flaw
 from tools.spec import Approval, AtExpiry, Effect, OnError
 
@@ -108,6 +108,12 @@ class ToolUseEntry(BaseModel):
         return self
 
 
+class ExecutorEntry(ExecutorOptions):
+    """Limits of an agent; unlike in the engine, repeated rounds end a run."""
+
+    loop_guard: LoopGuard | None = LoopGuard()
+
+
 class AgentEntry(AgentFileEntry):
     """An agent; without a prompt it uses the one of its kind."""
 
@@ -119,7 +125,7 @@ class AgentEntry(AgentFileEntry):
     parameters: dict[str, Any] = {}
     prompt: Slug | None = None
     tools: tuple[ToolUseEntry, ...] = ()
-    executor: ExecutorOptions = ExecutorOptions()
+    executor: ExecutorEntry = ExecutorEntry()
     memory: bool = False
 
 

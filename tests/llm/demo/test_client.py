@@ -76,8 +76,11 @@ def test_calls_the_weather_tool_and_plans_with_its_numbers(question, city, title
         assert fact in reply.text
 
 
-def finished(kind: str, question: str) -> AgentResult:
-    """Run an agent of `kind` on the demo model, with the real sample weather."""
+def finished(kind: str, question: str, *, edited: str = "") -> AgentResult:
+    """Run an agent of `kind` on the demo model, with the real sample weather.
+
+    With `edited`, a person changes the city of the call.
+    """
     model = ModelSettings(model="demo-planner")
     spec = AgentSpec(kind=kind, model=model, tools=(WEATHER,))
     llm = make_llm("", kind="demo")
@@ -89,16 +92,20 @@ def finished(kind: str, question: str) -> AgentResult:
                 reply = llm.complete(effect.request, deadline=soon())
                 effect = run.send(ModelReplied(reply))
             else:
-                results = [_result(step.action.tool_input) for step in effect.steps]
+                results = [
+                    _result(step.action.tool_input, edited) for step in effect.steps
+                ]
                 effect = run.send(ToolsFinished(tuple(results)))
     except StopIteration as end:
         return end.value
 
 
-def _result(tool_input: object) -> ToolResult:
+def _result(tool_input: object, edited: str) -> ToolResult:
     assert isinstance(tool_input, dict)
-    observed = weather_sample(tool_input["city"])
-    return ToolResult(json.dumps(observed, ensure_ascii=False))
+    observed = weather_sample(edited or tool_input["city"])
+    text = json.dumps(observed, ensure_ascii=False)
+    notice = "A person changed the arguments of this call. It ran with {...}.\n"
+    return ToolResult(notice + text if edited else text)
 
 
 @pytest.mark.parametrize(
@@ -119,6 +126,14 @@ def test_plans_a_day_out_for_agents_of_every_kind(kind, question, title):
     assert result.status == "succeeded"
     assert str(result.output).startswith(title)
     assert f"{high} °C" in str(result.output)
+
+
+@pytest.mark.parametrize("kind", AGENT_KINDS)
+def test_plans_for_the_city_that_a_person_put_in_its_place(kind):
+    result = finished(kind, "根据北京的天气情况,制定一个出游计划", edited="上海")
+
+    assert str(result.output).startswith("# 上海一日出游计划")
+    assert f"{weather_sample('上海')['days'][0]['high_c']} °C" in str(result.output)
 
 
 @pytest.mark.parametrize("question", ["A day in Lisbon", "What to do this weekend?"])

@@ -7,10 +7,11 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
 
+from runs.engine.types import LoopGuard
 from runs.models import Agent, PromptTemplate, Provider
 from runs.services.agentfile.export import export_agentfile
 from runs.services.agentfile.load import ImportResult, import_agentfile
-from runs.services.agentfile.text import AgentFileRefused
+from runs.services.agentfile.text import AgentFileRefused, parse_agentfile
 from runs.services.spec.freeze import freeze_agent
 from tests.make import make_agent, make_provider, make_tool, make_user
 from tools.models import Tool, ToolRevision
@@ -47,6 +48,39 @@ def all_rows() -> list[list[dict]]:
         list(model.objects.order_by("pk").values())
         for model in (Provider, PromptTemplate, Tool, Agent, ToolRevision)
     ]
+
+
+def test_every_agent_with_a_mistake_is_named():
+    text = """
+agentfile: 1
+providers: [{slug: p, kind: demo}]
+agents:
+  - {slug: a, kind: magic, provider: p, model: m}
+  - {slug: b, kind: voodoo, provider: p, model: m}
+"""
+    assert list(mistakes(text)) == ["agents[0].kind", "agents[1].kind"]
+    limits = "provider: p, model: m, executor: {max_iterations: -1}"
+    text = f"""
+agentfile: 1
+providers: [{{slug: p, kind: demo}}]
+agents:
+  - {{slug: a, {limits}}}
+  - {{slug: b, {limits}}}
+  - {{slug: c, provider: p, model: m, tools: [{{agent: a}}]}}
+"""
+    assert list(mistakes(text)) == [
+        "agents[0].executor.max_iterations",
+        "agents[1].executor.max_iterations",
+    ]
+
+
+def test_a_function_with_a_dot_for_its_colon_is_corrected():
+    text = FILE.replace(ADD, ADD.replace(":", "."))
+
+    assert mistakes(text) == {
+        "tools[0].config.function": f"The function {ADD.replace(':', '.')!r} is not "
+        f"registered. Did you mean {ADD!r}?"
+    }
 
 
 def test_a_tool_may_have_a_name_in_any_language():
@@ -90,7 +124,7 @@ def test_makes_and_publishes_everything():
     assert done.published == ["agent adder", "agent thinker"]
     adder = Agent.objects.get(slug="adder")
     assert (adder.owner, adder.kind, adder.name) == (ann, "tool-calling", "Adder")
-    assert adder.executor == {"max_iterations": 300}
+    assert adder.executor == {"loop_guard": {}, "max_iterations": 300}
     assert adder.versions.get().spec.body["tools"][0]["name"] == "calculator"
 
 
@@ -104,11 +138,20 @@ def test_a_function_tool_is_as_its_function_declares():
     assert tool.enabled
 
 
-def test_an_agent_file_has_no_loop_guard_of_its_own():
-    import_agentfile(FILE, make_user())
+def test_repeated_rounds_end_a_run_unless_the_file_switches_that_off():
+    owner = make_user()
+    for executor, guard in (("{}", {}), ("{loop_guard: null}", None)):
+        import_agentfile(FILE.replace("{max_iterations: 300}", executor), owner)
 
-    body = Agent.objects.get(slug="thinker").versions.get().spec.body
-    assert "loop_guard" not in body.get("executor", {})
+        adder = Agent.objects.get(slug="adder")
+        assert adder.executor["loop_guard"] == guard
+        assert freeze_agent(adder).executor.loop_guard == (
+            LoopGuard() if guard is not None else None
+        )
+        exported = parse_agentfile(export_agentfile(["adder"]))
+        assert exported.agents[0].executor.loop_guard == (
+            LoopGuard() if guard is not None else None
+        )
 
 
 def test_a_policy_reaches_the_agent():
