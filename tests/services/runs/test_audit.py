@@ -64,7 +64,7 @@ def test_an_answer_about_an_unknown_outcome_is_kept():
 
 
 def test_stopping_and_resuming_by_a_person_is_kept():
-    bob = make_user("bob")
+    bob = make_user("bob", is_superuser=True)
     run, over = make_run(status="queued"), make_run(status="failed")
 
     cancel_run(run, by=bob)
