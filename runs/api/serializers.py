@@ -7,6 +7,7 @@ from typing import Any
 from django.db.models import F, QuerySet
 
 from runs.models import AgentStep, ModelCall, Run
+from runs.services.providers.run_wait import RunWait, get_run_wait
 
 Json = dict[str, Any]
 
@@ -36,7 +37,8 @@ def run_json(run: Run, steps: Iterable[AgentStep] | None = None) -> Json:
     """Return the run; with `steps`, also those, without `steps_next`.
 
     Dates are ISO 8601 in UTC, `cost` is in the currency of the price table. A run that
-    another one started has a `parent` too; `usage` includes that of its sub-agents.
+    another one started has a `parent` too, and one that waits for its provider a
+    `waiting_for`; `usage` includes that of its sub-agents.
     """
     shape: Json = {
         "id": run.pk,
@@ -60,11 +62,23 @@ def run_json(run: Run, steps: Iterable[AgentStep] | None = None) -> Json:
             "model_calls": run.model_calls,
         },
     }
+    wait = get_run_wait(run)
+    if wait is not None:
+        shape["waiting_for"] = wait_json(wait)
     if run.parent_step_id is not None:
         shape["parent"] = parent_json(run.parent_step_id)
     if steps is not None:
         shape["steps"] = [step_json(step) for step in steps]
     return shape
+
+
+def wait_json(wait: RunWait) -> Json:
+    """Return the provider that a run waits for, and for how long."""
+    return {
+        "provider": wait.provider.slug,
+        "next_attempt_at": format_timestamp(wait.next_attempt_at),
+        "until": format_timestamp(wait.until),
+    }
 
 
 def parent_json(step_id: int) -> Json:

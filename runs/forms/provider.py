@@ -18,6 +18,7 @@ from runs.forms.widgets import monospace_textarea, style_widgets
 from runs.llm.registry import PROVIDER_KINDS
 from runs.models import Provider
 from runs.services.providers.client import get_provider_net_policy
+from runs.services.providers.outages import end_outage
 from runs.ui.kind_labels import list_provider_kind_choices
 from tools.net.netpolicy import AddressRefused
 from tools.net.reserved_headers import is_reserved_header
@@ -89,6 +90,7 @@ class ProviderForm(_ModelForm):
             "key_env",
             "default_model",
             "timeout",
+            "outage_minutes",
             "stream",
             "visibility",
         ]
@@ -97,6 +99,7 @@ class ProviderForm(_ModelForm):
             "key_env": gettext_lazy("Environment variable with the API key"),
             "default_model": gettext_lazy("Default model"),
             "timeout": gettext_lazy("Idle timeout"),
+            "outage_minutes": gettext_lazy("Maximum outage wait"),
             "stream": gettext_lazy("Stream responses"),
             "visibility": gettext_lazy("Shared with"),
         }
@@ -109,19 +112,24 @@ class ProviderForm(_ModelForm):
             "timeout": gettext_lazy(
                 "A call fails if the server sends nothing for this long."
             ),
+            "outage_minutes": gettext_lazy(
+                "How long runs wait while the server is unavailable. 0: they fail "
+                "after a few retries."
+            ),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.stored = copy(self.instance)
         self.label_suffix = ""
-        self.fields["timeout"].widget.attrs["step"] = "any"
+        for name in ("timeout", "outage_minutes"):
+            self.fields[name].widget.attrs["step"] = "any"
+            self.initial[name] = f"{getattr(self.instance, name):g}"
         if self.instance.owner.is_superuser:
             self.fields["key_env"].widget.attrs["list"] = "provider-variables"
         else:
             del self.fields["key_env"]
         self.fields["default_model"].widget.attrs["list"] = "provider-models"
-        self.initial["timeout"] = f"{self.instance.timeout:g}"
         if self.instance.sealed_key:
             self.fields["key"].help_text = _(
                 "A key is stored. Enter a new one to replace it."
@@ -294,6 +302,8 @@ class ProviderForm(_ModelForm):
         provider = super().save(commit)
         if commit:
             save_shared_groups(provider, given["groups"])
+            if provider.connection_settings != self.stored.connection_settings:
+                end_outage(provider)
         return provider
 
 

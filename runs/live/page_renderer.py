@@ -185,6 +185,11 @@ class PageRenderer:
             if page_cache.liveness != life:
                 page_cache.liveness = life
                 changed.append(pk)
+        for pk, outage in load_outages_by_run(run_ids).items():
+            page_cache = memories[pk].entries.get("page")
+            if isinstance(page_cache, PageCache) and page_cache.liveness != outage:
+                page_cache.liveness = outage
+                changed.append(pk)
         return changed[:MAX_STALE_RUNS]
 
     def render_heads(
@@ -287,6 +292,16 @@ class PageRenderer:
             + render_viewer_parts(run)
         )
         return [Fragment(0, page_cache.status_seq, whole, whole)]
+
+
+def load_outages_by_run(run_ids: list[int]) -> dict[int, tuple[Any, ...]]:
+    """Return what the headers of runs show that wait for a provider."""
+    rows = Run.objects.filter(
+        pk__in=run_ids, status=Run.Status.WAITING, waiting_since__isnull=False
+    )
+    outage = "waiting_provider__outage"
+    shown = (f"{outage}__probe_at", f"{outage}__probe_run", f"{outage}__ended_at")
+    return {pk: seen for pk, *seen in rows.values_list("pk", *shown)}
 
 
 Attempts = dict[tuple[int, int], list[ModelAttempt]]

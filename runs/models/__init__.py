@@ -10,7 +10,7 @@ from runs.models.agents import (
     Spec,
 )
 from runs.models.decisions import Allowance, Decision
-from runs.models.providers import Provider, ProviderModel
+from runs.models.providers import Provider, ProviderModel, ProviderOutage
 from runs.models.run_search import (
     DailyRunStats,
     RunSearchRow,
@@ -46,6 +46,7 @@ __all__ = [
     "PromptTemplate",
     "Provider",
     "ProviderModel",
+    "ProviderOutage",
     "QueueSample",
     "Resume",
     "Run",

@@ -27,6 +27,12 @@ class Provider(Owned):
         default=60.0, validators=[MinValueValidator(1), MaxValueValidator(3600)]
     )
     """Seconds without a byte after which a call is given up."""
+    outage_minutes = models.FloatField(
+        default=30.0,
+        db_default=30.0,
+        validators=[MinValueValidator(0), MaxValueValidator(10_080)],
+    )
+    """How long a run waits while the provider is unavailable; 0: it fails at once."""
     default_model = models.CharField(max_length=200, blank=True)
     stream = models.BooleanField(default=True)
     tested_at = models.DateTimeField(null=True, blank=True)
@@ -81,6 +87,32 @@ class Provider(Owned):
         lines = unseal(self.sealed_headers).splitlines()
         pairs = (line.split(":", 1) for line in lines if ":" in line)
         return tuple((name.strip(), value.strip()) for name, value in pairs)
+
+
+class ProviderOutage(models.Model):
+    """A provider that is unavailable: its runs wait, and one at a time tests it.
+
+    The row is deleted after the recovery, when no run waits for the provider.
+    """
+
+    provider = models.OneToOneField(
+        Provider, on_delete=models.CASCADE, related_name="outage"
+    )
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    """When the provider responded again; runs that still wait continue soon."""
+    error_code = models.CharField(max_length=40)
+    error_message = models.TextField()
+    """Why the last attempt failed."""
+    probe_at = models.DateTimeField()
+    """When the next run may call the provider, even if `probe_run` has not ended."""
+    probe_run = models.ForeignKey(
+        "runs.Run", null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    """The run that tests the provider now."""
+
+    def __str__(self) -> str:
+        return f"outage of provider {self.provider_id}"
 
 
 class ProviderModel(models.Model):

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.engine.stopping import is_stop_message
 from runs.models.agents import Agent, AgentVersion, Spec
+from runs.models.providers import Provider
 from runs.models.schedules import Schedule
 from runs.models.workers import Worker
 from tools.ownership import filter_own_rows
@@ -159,6 +160,17 @@ class Run(models.Model):
     """The worker that has the run, or had it last."""
     enqueued_at = models.DateTimeField(null=True)
     available_at = models.DateTimeField(null=True)
+    """When a waiting run is queued at the latest; null if it waits for child runs."""
+    waiting_provider = models.ForeignKey(
+        Provider,
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="waiting_runs",
+        db_index=False,
+    )
+    """The provider that the current model call has had to wait for."""
+    waiting_since = models.DateTimeField(null=True)
+    """When that call ran out of quick retries; null if it did not."""
     recoveries = models.PositiveSmallIntegerField(default=0)
     """Consecutive claims after a lost lease without a new step."""
     cancel_requested_at = models.DateTimeField(null=True)
@@ -196,6 +208,11 @@ class Run(models.Model):
             ),
             models.Index(
                 fields=["id"], condition=Q(indexed=False), name="run_not_indexed"
+            ),
+            models.Index(
+                fields=["waiting_provider", "queued_at"],
+                condition=Q(waiting_provider__isnull=False),
+                name="run_by_waiting_provider",
             ),
             models.Index(
                 fields=["schedule", "-id"],

@@ -86,6 +86,8 @@ class WorkerState:
         """Crash suspects that found the slot in use."""
         self.deadlines = dict[str, float]()
         """Monotonic time until which each loop of the process must have a turn."""
+        self.unavailable_providers = frozenset[int]()
+        """Providers that had an outage at the last sweep, or have had one since."""
 
     def add_claim(self, claim: ClaimedRun) -> None:
         """Start renewing the lease of a run, unless a newer claim of it is held."""

@@ -56,7 +56,8 @@ COUNT_REPLY = """recoveries = 0,
     output_tokens = output_tokens + %s, cost = cost + %s"""
 REPLY_IS_NEXT = "next_index = %s AND next_number = %s"
 COMMIT_REPLY = f"""
-    UPDATE runs_run SET seq = seq + 1, {COUNT_REPLY}
+    UPDATE runs_run SET seq = seq + 1,
+    waiting_provider_id = NULL, waiting_since = NULL, {COUNT_REPLY}
     WHERE id = %s AND fence = %s AND status = 'running' AND {REPLY_IS_NEXT}
     RETURNING seq
 """  # noqa: S608  (our own names)

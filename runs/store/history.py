@@ -169,6 +169,8 @@ class FailedAttempts(NamedTuple):
     number: int
     since_resume: int
     """Attempts after the last resume; earlier ones do not count."""
+    since_wait: int
+    """Those after the last wait for an unavailable provider, too."""
     seconds: float
     """Working time of the attempts after the last resume."""
 
@@ -177,4 +179,11 @@ def count_failed_attempts(run: Run, number: int) -> FailedAttempts:
     attempts = list(ModelAttempt.objects.filter(run=run, number=number))
     resume = Resume.objects.filter(run=run).last() if attempts else None
     recent = [a for a in attempts if resume is None or a.started_at > resume.at]
-    return FailedAttempts(len(attempts), len(recent), sum(a.elapsed for a in recent))
+    woken_at = run.queued_at if run.waiting_since else None
+    newest = [a for a in recent if woken_at is None or a.started_at > woken_at]
+    return FailedAttempts(
+        number=len(attempts),
+        since_resume=len(recent),
+        since_wait=len(newest),
+        seconds=sum(a.elapsed for a in recent),
+    )

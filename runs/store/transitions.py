@@ -288,5 +288,10 @@ def _build_entry_columns(status: str) -> dict[str, Any]:
         Status.FAILED,
         Status.CANCELED,
     ):
-        return {"ended_at": build_sql_time(), "available_at": None}
+        return {
+            "ended_at": build_sql_time(),
+            "available_at": None,
+            "waiting_provider": None,
+            "waiting_since": None,
+        }
     return {}

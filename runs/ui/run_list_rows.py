@@ -10,7 +10,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import AgentStep, Run
+from runs.services.providers.run_wait import get_run_wait
 from runs.ui.error_labels import get_error_label
+from runs.ui.run_wait import describe_run_wait
 
 OPEN_STEP_STATUSES = ["started", "awaiting_approval", "unknown"]
 STOP_REASON_NOTES = {
@@ -39,7 +41,9 @@ def annotate_current_tool(runs: QuerySet[Run]) -> QuerySet[Run]:
     open_step = AgentStep.objects.filter(
         run=OuterRef("pk"), status__in=OPEN_STEP_STATUSES
     ).order_by("-index")
-    return runs.select_related("agent", "version", "owner", "spec").annotate(
+    return runs.select_related(
+        "agent", "version", "owner", "spec", "waiting_provider__outage"
+    ).annotate(
         doing=Subquery(open_step.values("tool")[:1]),
         parent_run=F("parent_step__run_id"),
     )
@@ -87,6 +91,9 @@ def describe_open_step(run: Run) -> str:
         case "awaiting_decision":
             text = _("Unknown outcome: %(tool)s") if tool else _("Unknown outcome")
         case "waiting" if run.available_at:
+            wait = get_run_wait(run)
+            if wait is not None:
+                return describe_run_wait(wait, timezone.now())
             text = _("Waiting to retry the model call")
         case "waiting":
             text = _("Waiting for %(tool)s") if tool else _("Waiting for another run")

@@ -25,7 +25,7 @@ from runs.store.commits import (
 )
 from runs.store.sanitizer import Sanitizer
 from runs.store.transitions import transition
-from runs.worker.call_model import RunSuspended
+from runs.worker.provider_wait import RunSuspended
 from tools.spec import ToolSpec
 
 Status = AgentStep.Status

@@ -15,19 +15,12 @@ from runs.llm.errors import ModelCallError
 from runs.llm.retry import compute_retry_delay
 from runs.models import ModelAttempt, Run
 from runs.redis_streams import MAX_DELTA_CHARACTERS, TextDeltaWriter
+from runs.services.providers.run_provider import ProviderConnection
 from runs.store.claims import ClaimedRun
-from runs.store.commits import (
-    ModelReply,
-    commit_attempt,
-    increment_seq,
-    persist,
-    raise_if_canceled,
-    release_connection,
-)
-from runs.store.database_clock import build_sql_time
+from runs.store.commits import ModelReply, commit_attempt, release_connection
 from runs.store.history import FailedAttempts, count_failed_attempts
 from runs.store.sanitizer import Sanitizer
-from runs.store.transitions import transition
+from runs.worker.provider_wait import ProviderWait
 from tools.errors import CallCanceled, DeadlineExceeded
 from tools.net.deadline import Deadline
 
@@ -39,17 +32,19 @@ THREAD_GRACE_SECONDS = 15.0
 """Seconds after an operation's deadline until its thread counts as dead."""
 
 
-class RunSuspended(Exception):
-    """The run was suspended; a person or an event wakes it."""
-
-
 class ModelCaller:
     """One run's connection to its model."""
 
     def __init__(
-        self, run: Run, claim: ClaimedRun, llm: LLM, sanitizer: Sanitizer
+        self,
+        run: Run,
+        claim: ClaimedRun,
+        opened: ProviderConnection,
+        sanitizer: Sanitizer,
     ) -> None:
-        self.run, self.claim, self.llm, self.sanitizer = run, claim, llm, sanitizer
+        self.run, self.claim, self.sanitizer = run, claim, sanitizer
+        self.llm: LLM = opened.llm
+        self.provider_wait = ProviderWait(run, claim, opened.provider)
         self.may_have_earlier_attempts = run.fence > 1
         """Whether attempts of an earlier worker may be recorded."""
         self.rng = random.Random(run.pk)  # noqa: S311  (jitter, no secret)
@@ -62,11 +57,13 @@ class ModelCaller:
         before = (
             count_failed_attempts(self.run, number)
             if self.may_have_earlier_attempts
-            else FailedAttempts(0, 0, 0)
+            else FailedAttempts(0, 0, 0, 0)
         )
         self.may_have_earlier_attempts = False
+        if (failed := self.provider_wait.before_call()) is not None:
+            return failed
         release_connection()
-        spent, tried, attempt = before.seconds, before.since_resume, before.number
+        spent, tried, attempt = before.seconds, before.since_wait, before.number
         began = time.monotonic()
         while True:
             attempt, tried = attempt + 1, tried + 1
@@ -84,17 +81,18 @@ class ModelCaller:
             except ModelCallError as failure:
                 elapsed = spent + time.monotonic() - began
                 wait = compute_retry_delay(tried + 1, failure, rng=self.rng)
-                if wait is not None and left is not None and wait >= left:
+                if wait is not None and not self.provider_wait.may_retry_now(failure):
                     wait = None
                 self._record_failed_attempt(once, failure, wait=wait)
                 if wait is None:
-                    return ModelCallFailed(failure.code, str(failure), elapsed)
-                self._wait_to_retry(wait)
+                    return self.provider_wait.after_failure(failure, elapsed)
+                self._wait_to_retry(wait, left)
                 continue
             except DeadlineExceeded:
                 return ModelCallTimedOut(spent + time.monotonic() - began)
             finally:
                 self.claim.deadline = None
+            self.provider_wait.after_reply()
             return ModelReply(
                 effect=effect,
                 number=number,
@@ -145,24 +143,20 @@ class ModelCaller:
             ),
         )
 
-    def _wait_to_retry(self, seconds: float) -> None:
-        """Wait here for a short time, or requeue the run until it is due."""
+    def _wait_to_retry(self, seconds: float, left: float | None) -> None:
+        """Wait here for a short time, or requeue the run until it is due.
+
+        A wait without a thread is no working time, of which the run has `left`.
+        """
         self.claim.raise_if_ended()
-        if seconds > MAX_SLEEP_SECONDS:
-            persist(self.claim, lambda: self._suspend(seconds))
-            raise RunSuspended
+        if seconds > MAX_SLEEP_SECONDS or left is not None and seconds >= left:
+            self.provider_wait.suspend(seconds)
         release_connection()
         try:
             Deadline(flag=self.claim.flag).sleep(seconds)
         except CallCanceled:
             self.claim.raise_if_ended()
             raise
-
-    def _suspend(self, seconds: float) -> None:
-        increment_seq(self.claim)
-        raise_if_canceled(self.claim)
-        due, fence = build_sql_time(seconds), self.claim.fence
-        transition(self.run, to=Run.Status.WAITING, fence=fence, available_at=due)
 
 
 class _Attempt:
@@ -198,6 +192,8 @@ class _Attempt:
         def on_text(piece: str) -> None:
             if self.first_token is None:
                 self.first_token = round(time.monotonic() - self.began, 4)
+                self.model_caller.provider_wait.after_response()
+                release_connection()
             safe = shown.feed(piece)
             self._shown.append(safe)
             draft.write(safe)

@@ -40,7 +40,8 @@ from runs.store.commits import ModelReply, commit_reply, persist
 from runs.store.history import RunHistory, load_history
 from runs.store.sanitizer import Sanitizer
 from runs.store.transitions import MAX_RECOVERIES, claim_run
-from runs.worker.call_model import ModelCaller, RunSuspended
+from runs.worker.call_model import ModelCaller
+from runs.worker.provider_wait import RunSuspended
 from runs.worker.run_tools import MAX_PARALLEL_CALLS, ToolRunner
 from tools.mcp_servers.sessions import McpSessions
 
@@ -222,6 +223,6 @@ class RunDriver:
             opened = open_run_provider(self.run, self.record.spec)
             self.sanitizer = self.tools.sanitizer = Sanitizer(opened.secrets)
             self.model_caller = ModelCaller(
-                self.run, self.claim, opened.llm, self.sanitizer
+                self.run, self.claim, opened, self.sanitizer
             )
         return self.model_caller

@@ -27,7 +27,8 @@ from runs.store.history import build_tool_result
 from runs.store.sanitizer import Sanitizer
 from runs.store.tool_usage import ToolCallUsage, add_tool_usage
 from runs.worker.call_agents import AgentCall, AgentCalls, is_agent_call
-from runs.worker.call_model import THREAD_GRACE_SECONDS, RunSuspended
+from runs.worker.call_model import THREAD_GRACE_SECONDS
+from runs.worker.provider_wait import RunSuspended
 from tools.definition.permission import find_tool_block
 from tools.errors import CallCanceled, DeadlineExceeded, ToolFailed
 from tools.kinds.registry import call_tool

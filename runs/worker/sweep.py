@@ -13,6 +13,7 @@ from runs.models import Run
 from runs.models.runs import UNFINISHED_STATUSES
 from runs.services.agents.edit_sessions import end_idle_edit_sessions
 from runs.services.approvals.expire import expire_approvals
+from runs.services.providers.outages import sweep_outages
 from runs.services.schedules.fire import fire_due_schedules
 from runs.services.search.index_runs import index_runs
 from runs.services.webhooks.deliver import enqueue_due_deliveries
@@ -31,6 +32,7 @@ REENQUEUE_SECONDS = 10.0
 def sweep(*, free: int) -> int:
     """Enqueue at most `free` unclaimed runs, oldest first; return how many."""
     _wake_waiting_runs()
+    sweep_outages()
     expire_approvals()
     if free <= 0:
         return 0

@@ -1,11 +1,15 @@
 """`GET /api/v1/runs/{id}`."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
+from django.utils import timezone
 
-from runs.models import AgentStep
+from runs.api.serializers import format_timestamp
+from runs.models import AgentStep, ProviderOutage
 from tests.api.make_client import Api, fields_of
-from tests.make import make_call, make_run, make_step, make_user
+from tests.make import make_call, make_provider, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -184,3 +188,23 @@ def test_parent_and_child_name_each_other():
     assert above["steps"][1]["child"] == child.pk
     assert "parent" not in above
     assert below["parent"] == {"run": parent.pk, "step": 1}
+
+
+def test_a_run_that_waits_for_its_provider_says_how_long():
+    now, provider = timezone.now(), make_provider(slug="local")
+    probe_at = now + timedelta(seconds=20)
+    outage = ProviderOutage.objects.create(
+        provider=provider, started_at=now, probe_at=probe_at
+    )
+    run = make_run(status="waiting", waiting_provider=provider, waiting_since=now)
+
+    said = Api(run.owner).get(f"runs/{run.pk}").json()["waiting_for"]
+    assert said == {
+        "provider": "local",
+        "next_attempt_at": format_timestamp(probe_at),
+        "until": format_timestamp(now + timedelta(minutes=30)),
+    }
+    outage.probe_run = make_run()
+    outage.save()
+    said = Api(run.owner).get(f"runs/{run.pk}").json()["waiting_for"]
+    assert said["next_attempt_at"] is None

@@ -223,8 +223,13 @@ def model_server(
     script: Sequence[Any] | Callable[[Recorded], Any] | None = None,
     *,
     faults: dict[str, Fault] | None = None,
+    port: int = 0,
 ) -> Iterator[FakeServer]:
-    """Run a fake server in a thread of its own until the block ends."""
+    """Run a fake server in a thread of its own until the block ends.
+
+    Without a `port` it listens on a free one; with the port of an earlier server it
+    is that one, started again.
+    """
     is_list = script is not None and not callable(script)
     server = FakeServer(script=list(script) if is_list else script)
     loop = asyncio.new_event_loop()
@@ -238,7 +243,7 @@ def model_server(
         await _serve(server, table, reader, writer)
 
     async def start() -> asyncio.Server:
-        found = await asyncio.start_server(serve, "127.0.0.1", 0, limit=2**26)
+        found = await asyncio.start_server(serve, "127.0.0.1", port, limit=2**26)
         server.port = found.sockets[0].getsockname()[1]
         return found
 

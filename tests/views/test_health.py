@@ -10,9 +10,9 @@ import redis
 from django.db import OperationalError, connection
 from django.utils import timezone
 
-from runs.models import HealthProbe
+from runs.models import HealthProbe, ProviderOutage
 from runs.services.health import status
-from tests.make import make_run, make_worker
+from tests.make import make_provider, make_run, make_worker
 from tests.servers import start_redis
 
 pytestmark = pytest.mark.django_db
@@ -223,3 +223,17 @@ def hung_server():
         yield server.getsockname()[1]
         for peer, _ in kept:
             peer.close()
+
+
+def test_counts_unavailable_providers_without_their_names(client, redis_url):
+    make_worker()
+    now, provider = timezone.now(), make_provider(name="Secret lab")
+    ProviderOutage.objects.create(provider=provider, started_at=now, probe_at=now)
+    for since in (now, None):
+        make_run(status="waiting", waiting_provider=provider, waiting_since=since)
+
+    answer = client.get("/healthz")
+
+    assert answer.json()["status"] == "ok"
+    assert answer.json()["providers"] == {"unavailable": 1, "waiting_runs": 1}
+    assert "Secret" not in answer.content.decode()

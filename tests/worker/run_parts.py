@@ -70,11 +70,16 @@ def function_tool(owner: User, name: str, **fields: Any) -> Tool:
 
 
 def agent_on(
-    server: FakeServer, *names: str, owner: User | None = None, **fields: Any
+    server: FakeServer | None,
+    *names: str,
+    owner: User | None = None,
+    **fields: Any,
 ) -> Agent:
     """Make an agent that talks to `server` and has the named tools."""
     owner = owner or make_user()
-    fields.setdefault("provider", make_provider(owner, base_url=server.base_url))
+    if "provider" not in fields:
+        assert server is not None
+        fields["provider"] = make_provider(owner, base_url=server.base_url)
     tools = tuple(function_tool(owner, name) for name in names)
     return make_agent(owner, tools=tools, **fields)
 

@@ -103,7 +103,9 @@ async def slow_drip(exchange):
 def agent_at(server, **fields):
     """Make an agent whose provider gives up after a second of silence."""
     owner = make_user()
-    provider = make_provider(owner, base_url=server.base_url, timeout=1.0)
+    provider = make_provider(
+        owner, base_url=server.base_url, timeout=1.0, outage_minutes=0
+    )
     return agent_on(server, "add", owner=owner, provider=provider, **fields)
 
 

@@ -133,6 +133,7 @@ def build_provider_entry(row: Provider) -> ProviderEntry:
         kind=row.kind,
         base_url=row.base_url,
         timeout=row.timeout,
+        outage_minutes=row.outage_minutes,
         key_env=row.key_env,
         default_model=row.default_model,
         stream=row.stream,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from django.contrib.auth.models import User
@@ -36,6 +37,7 @@ from runs.services.agentfile.text import (
 from runs.services.agents.call_graph import find_cycle
 from runs.services.agents.publish import publish_agent
 from runs.services.errors import AgentCycle, FieldError
+from runs.services.providers.outages import end_outage
 from runs.services.spec.freeze import freeze_agent
 from tools.definition.overrides import find_loosenings, parse_overrides
 from tools.definition.save import save_tool
@@ -387,6 +389,8 @@ class AgentFileImport:
                 if isinstance(row, Provider):
                     row.reset_test(unless=reached)
                 row.save()
+                if isinstance(row, Provider) and row.connection_settings != reached:
+                    transaction.on_commit(partial(end_outage, row))
         return row if row.pk else None
 
     def note_change(self, path: str, word: str, row: Owned, *, is_new: bool) -> None:

@@ -37,6 +37,7 @@ class ProviderEntry(AgentFileEntry):
     kind: str = "openai"
     base_url: Annotated[str, Field(max_length=500)] = ""
     timeout: Annotated[float, Field(ge=1, le=3600)] = 60.0
+    outage_minutes: Annotated[float, Field(ge=0, le=10_080)] = 30.0
     key_env: Annotated[str, Field(max_length=120)] = ""
     default_model: Annotated[str, Field(max_length=200)] = ""
     stream: bool = True

@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from runs.models import HealthProbe
+from runs.models import HealthProbe, ProviderOutage, Run
 from runs.services.health.queue import LiveWorker, QueueHealth, measure_queue_health
 
 CHECK_TIMEOUT_MS = 400
@@ -43,6 +43,14 @@ class ComponentHealth:
 
 
 @dataclass(frozen=True)
+class ProviderOutages:
+    """How many providers are unavailable, and how many runs wait for one."""
+
+    unavailable: int
+    waiting_runs: int
+
+
+@dataclass(frozen=True)
 class SystemHealth:
     """All components at one moment."""
 
@@ -50,6 +58,7 @@ class SystemHealth:
     broker: ComponentHealth
     queue: QueueHealth | None
     """None if the database cannot be read."""
+    outages: ProviderOutages
     free_bytes: int | None = None
     """Free space for the SQLite database; None for another database server."""
 
@@ -84,6 +93,7 @@ class SystemHealth:
                 {"age_seconds": w.age, "running": w.running, "threads": w.threads}
                 for w in self.workers
             ],
+            "providers": vars(self.outages),
         }
 
 
@@ -94,6 +104,7 @@ def check_health() -> SystemHealth:
         database=database,
         broker=check_broker(),
         queue=_measure_queue() if database.ok else None,
+        outages=_count_outages() if database.ok else ProviderOutages(0, 0),
         free_bytes=_count_free_bytes(),
     )
 
@@ -183,6 +194,21 @@ def _count_free_bytes() -> int | None:
         logger.warning("The free disk space could not be read: %s", error)
         return None
     return disk.f_bavail * disk.f_frsize
+
+
+def _count_outages() -> ProviderOutages:
+    """Count providers whose runs wait; not a fault of this installation."""
+    waiting = Run.objects.filter(
+        waiting_provider__isnull=False,
+        waiting_since__isnull=False,
+        status=Run.Status.WAITING,
+    )
+    outages = ProviderOutage.objects.filter(ended_at=None)
+    try:
+        return ProviderOutages(outages.count(), waiting.count())
+    except (DatabaseError, InterfaceError):
+        logger.exception("The outages could not be read")
+        return ProviderOutages(0, 0)
 
 
 def check_broker() -> ComponentHealth:

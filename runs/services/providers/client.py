@@ -13,6 +13,7 @@ from runs.llm.base import LLM, Endpoint, ModelCard, WireRequest
 from runs.llm.errors import ModelCallError
 from runs.llm.registry import open_llm
 from runs.models import Provider
+from runs.services.providers.outages import end_outage
 from runs.services.providers.refresh_models import refresh_models
 from runs.store.sanitizer import HIDDEN, Sanitizer
 from tools.errors import DeadlineExceeded, ToolFailed
@@ -108,7 +109,10 @@ def fetch_provider_models(
 
 
 def run_provider_test(provider: Provider) -> ProviderTest:
-    """Test the saved provider; store the result and the models for its page."""
+    """Test the saved provider; store the result and the models for its page.
+
+    A success ends an outage.
+    """
     outcome = check_connection(provider)
     if outcome.ok:
         refresh_models(provider, outcome.models)
@@ -117,6 +121,8 @@ def run_provider_test(provider: Provider) -> ProviderTest:
     Provider.objects.filter(pk=provider.pk).update(
         tested_at=provider.tested_at, test_error=provider.test_error
     )
+    if outcome.ok:
+        end_outage(provider)
     return outcome
 
 

@@ -24,6 +24,7 @@ class ProviderRefused(RunsError):
 class ProviderConnection:
     """A connection, and the secrets that must not be stored with replies."""
 
+    provider: Provider
     llm: LLM
     secrets: tuple[str, ...]
 
@@ -33,7 +34,9 @@ def open_run_provider(run: Run, spec: AgentSpec) -> ProviderConnection:
     provider = get_usable_provider(spec, owner=run.agent.owner)
     try:
         return ProviderConnection(
-            llm=open_provider_llm(provider), secrets=get_provider_secrets(provider)
+            provider=provider,
+            llm=open_provider_llm(provider),
+            secrets=get_provider_secrets(provider),
         )
     except SecretUnreadable as unreadable:
         raise ProviderRefused("secret_unreadable", str(unreadable)) from None

@@ -92,6 +92,8 @@ class RunTurn:
                     "work": describe_work_done(run),
                     "duration": self._duration,
                 }
+            case Run.Status.WAITING if state.wait is not None:
+                return state.call_progress_text
             case _:
                 return str(WAITING_LABELS[run.status])
 

@@ -1,11 +1,13 @@
 """The list of providers, the form, the connection test and local servers."""
 
 import os
+from collections.abc import Iterable
 from copy import copy
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.db.models import Count, Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -15,13 +17,15 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from runs.forms.provider import ProviderForm
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.llm.registry import PROVIDER_KINDS
-from runs.models import Provider
+from runs.models import Provider, ProviderOutage
 from runs.services.providers.client import (
     ProviderTest,
     check_connection,
     run_provider_test,
 )
 from runs.services.providers.discover import discover_local_servers
+from runs.services.providers.outages import count_waiting_runs
+from runs.services.providers.run_wait import get_outage
 from runs.ui.kind_labels import (
     get_provider_kind_title,
     list_provider_kind_choices,
@@ -35,7 +39,7 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
     providers = (
         Provider.objects.visible_to(request.user)
         .filter(archived_at__isnull=not away)
-        .select_related("owner")
+        .select_related("owner", "outage")
         .annotate(
             agent_count=Count(
                 "agents", filter=Q(agents__archived_at=None), distinct=True
@@ -45,7 +49,13 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
         .order_by("name")
     )
     kinds = dict(list_provider_kind_choices())
-    context = {"providers": providers, "away": away, "kinds": kinds}
+    notes = build_outage_notes(providers, request.user)
+    context = {
+        "providers": providers,
+        "rows": [(provider, notes.get(provider.pk)) for provider in providers],
+        "away": away,
+        "kinds": kinds,
+    }
     return render(request, "providers/list.html", context)
 
 
@@ -64,7 +74,7 @@ def provider_create(request: HtmxRequest) -> HttpResponse:
             % {"name": provider},
         )
         return redirect("provider-detail", pk=provider.pk)
-    context = build_provider_context(blank) | {"form": form}
+    context = build_provider_context(blank, request.user) | {"form": form}
     return render(request, "providers/form.html", context)
 
 
@@ -73,9 +83,8 @@ def provider_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show one provider; its owner can change it."""
     provider = get_object_or_404(Provider.objects.visible_to(request.user), pk=pk)
     if not Provider.objects.editable_by(request.user).filter(pk=pk).exists():
-        return render(
-            request, "providers/detail.html", build_provider_context(provider)
-        )
+        context = build_provider_context(provider, request.user)
+        return render(request, "providers/detail.html", context)
     form = ProviderForm(request.POST or None, instance=provider)
     if request.method == "POST" and form.is_valid():
         form.save()
@@ -86,7 +95,7 @@ def provider_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     return render(
         request,
         "providers/form.html",
-        build_provider_context(provider) | {"form": form},
+        build_provider_context(provider, request.user) | {"form": form},
     )
 
 
@@ -115,7 +124,7 @@ def show_test_result(request: HtmxRequest, provider: Provider) -> HttpResponse:
             typed.connection_settings == provider.connection_settings
         )
         outcome = run_provider_test(typed) if is_stored else check_connection(typed)
-    context = build_provider_context(provider) | {
+    context = build_provider_context(provider, request.user) | {
         "form": form,
         "outcome": outcome,
         "is_stored": is_stored,
@@ -149,13 +158,36 @@ def get_server_origin(base_url: str) -> str:
     return "/".join(base_url.split("/")[:3])
 
 
-def build_provider_context(provider: Provider) -> dict[str, Any]:
+class OutageNote(NamedTuple):
+    """An outage, and how many runs wait for its end."""
+
+    outage: ProviderOutage
+    runs: int
+
+
+def build_outage_notes(
+    providers: Iterable[Provider], user: User
+) -> dict[int, OutageNote]:
+    """Return the outages that have not ended, by the key of the provider."""
+    found = [get_outage(provider) for provider in providers]
+    outages = [one for one in found if one is not None and one.ended_at is None]
+    if not outages:
+        return {}
+    counts = count_waiting_runs([one.provider for one in outages], user)
+    return {
+        one.provider_id: OutageNote(one, counts.get(one.provider_id, 0))
+        for one in outages
+    }
+
+
+def build_provider_context(provider: Provider, user: User) -> dict[str, Any]:
     """Return the context of a provider's page, also before it is saved."""
     if provider.pk is None:
         found_keys = list_environment_keys(provider)
         return {"provider": provider, "models": [], "found_keys": found_keys}
     return {
         "provider": provider,
+        "outage": build_outage_notes([provider], user).get(provider.pk),
         "kind_title": get_provider_kind_title(provider.kind),
         "models": provider.models.all(),
         "agents": provider.agents.filter(archived_at=None).order_by("name")[:20],

@@ -98,6 +98,7 @@ def select_page_relations(runs: "QuerySet[Run]") -> "QuerySet[Run]":
         "agent",
         "version",
         "worker",
+        "waiting_provider__outage",
         "owner",
         "spec",
         "canceled_by",

@@ -16,8 +16,10 @@ from django.utils.translation import gettext_lazy, ngettext
 from runs.engine.types import Budget, ExecutorOptions
 from runs.llm.retry import MAX_ATTEMPTS
 from runs.models import AgentStep, Decision, ModelAttempt, Resume, Run, Worker
+from runs.services.providers.run_wait import RunWait, get_run_wait
 from runs.services.runs.limits import apply_resume_limits
 from runs.ui.format import duration, money, number
+from runs.ui.run_wait import describe_run_wait
 from runs.ui.time_scale import LONGEST_WAIT, SHOWN_WAIT, Timeline, TimeScale
 
 MAX_QUEUE_PLACES = 1_000
@@ -132,7 +134,7 @@ class RunState:
     @property
     def has_open_call(self) -> bool:
         """Whether a model call has no reply yet; it may wait for a retry."""
-        return self.is_asking or bool(self.failed)
+        return self.is_asking or bool(self.failed) or self.wait is not None
 
     @property
     def is_working(self) -> bool:
@@ -147,6 +149,11 @@ class RunState:
         run = self.run
         return list(ModelAttempt.objects.filter(run=run, number=run.next_number))
 
+    @cached_property
+    def wait(self) -> RunWait | None:
+        """What a waiting run waits for, if that is its provider."""
+        return get_run_wait(self.run)
+
     @property
     def retry_at(self) -> datetime | None:
         """When the model call is retried; may be past."""
@@ -160,6 +167,8 @@ class RunState:
         """What the current model call is doing."""
         if self.is_writing:
             return _("The model is writing")
+        if self.wait is not None:
+            return describe_run_wait(self.wait, self.now)
         if not self.failed:
             if self.is_lost:
                 return _("Model call interrupted")

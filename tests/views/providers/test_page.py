@@ -25,6 +25,7 @@ GOOD = {
     "kind": "openai",
     "base_url": "http://127.0.0.1:9/v1",
     "timeout": "60",
+    "outage_minutes": "30",
     "visibility": "private",
 }
 

@@ -17,6 +17,7 @@ from tests.make import (
     make_agent,
     make_call,
     make_decision,
+    make_provider,
     make_run,
     make_spec,
     make_step,
@@ -516,14 +517,15 @@ def test_a_failure_is_placed_where_the_list_of_steps_shows_it(client, ann):
 
 def test_a_run_that_waits_for_its_provider_says_why(client, ann):
     later = timezone.now() + timedelta(hours=2)
-    run = make_run(ann, status="waiting", available_at=later)
+    provider = make_provider(ann, name="Local")
+    run = make_run(ann, status="waiting", available_at=later, waiting_provider=provider)
     two_steps(run)
     fail_next(run)
     ModelAttempt.objects.filter(run=run).update(retry_in=7240)
 
     text = page(client, run)
-    assert "after 1 failed attempt</span>" in text
-    assert "Attempt 2 of 5 in 2 h" in text
+    assert "Waiting for provider Local, next attempt at <time" in text
+    assert "Waiting for provider Local, next attempt in" in text
     assert "Step 4 · model call" in text
     assert 'id="run-readable"' not in text
 

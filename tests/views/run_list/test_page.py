@@ -7,11 +7,18 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from runs.models import Run, RunTag
+from runs.models import ProviderOutage, Run, RunTag
 from runs.services.runs.resume import resume_run
 from runs.services.search.index_runs import index_runs
 from runs.views.run_list.pagination import PAGE_SIZE
-from tests.make import make_agent, make_run, make_step, make_user, make_worker
+from tests.make import (
+    make_agent,
+    make_provider,
+    make_run,
+    make_step,
+    make_user,
+    make_worker,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -506,3 +513,18 @@ def test_a_count_is_of_the_list_it_leads_to(client, ann):
 def run_groups_of(page: str) -> str:
     """Return the tabs above the list."""
     return page.split('id="run-groups"')[1].split("</nav>")[0]
+
+
+def test_a_run_says_for_which_provider_it_waits(client, ann):
+    now, provider = timezone.now(), make_provider(ann, name="Local")
+    make_run(
+        ann,
+        status="waiting",
+        waiting_provider=provider,
+        waiting_since=now,
+        available_at=now + timedelta(minutes=30),
+    )
+    at = now + timedelta(seconds=40)
+    ProviderOutage.objects.create(provider=provider, started_at=now, probe_at=at)
+
+    assert "Waiting for provider Local, next attempt in" in text(client)
