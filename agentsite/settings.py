@@ -144,7 +144,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "CommonPasswordValidator",
         "NumericPasswordValidator",
     )
-]
+] + [{"NAME": "runs.services.accounts.password_changed.EndOtherAccess"}]
 
 STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True  # works without collectstatic

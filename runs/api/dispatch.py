@@ -14,7 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 from pydantic_core import to_json
 
 from runs.api.problems import ApiProblem, field_problem, unauthorized_problem
-from runs.services.accounts.tokens import authenticate_token
+from runs.services.accounts.tokens import find_valid_token
 from runs.services.errors import TooManyRuns
 from tools.audit.actor import Way, act_as
 
@@ -25,11 +25,12 @@ Endpoint = Callable[..., HttpResponse]
 SAFE_METHODS = ("GET", "HEAD")
 
 
-def api_view(**endpoints: Endpoint) -> Endpoint:
+def api_view(*, scope: str = "run", **endpoints: Endpoint) -> Endpoint:
     """Return the view of one URL: `api_view(GET=read_run)`.
 
-    Endpoints take the request, the user and the URL's arguments. A session is accepted
-    only for reading, as the API has no CSRF protection.
+    `scope` is what a token needs for methods that change something. Endpoints take the
+    request, the user and the URL's arguments. A session is accepted only for reading,
+    as the API has no CSRF protection.
     """
     if "GET" in endpoints:
         endpoints["HEAD"] = endpoints["GET"]
@@ -41,7 +42,7 @@ def api_view(**endpoints: Endpoint) -> Endpoint:
             endpoint = endpoints.get(request.method or "")
             if endpoint is None:
                 raise method_not_allowed(request, sorted(endpoints))
-            user = authenticate_request(request)
+            user = authenticate_request(request, scope=scope)
             # Errors of the API are in English, whatever the client's language.
             with translation.override("en"), act_as(user, way=Way.API):
                 return endpoint(request, user, **captured)
@@ -77,15 +78,22 @@ def method_not_allowed(request: HttpRequest, allowed: list[str]) -> ApiProblem:
     return problem
 
 
-def authenticate_request(request: HttpRequest) -> User:
-    """Return the user, by token or, for reading, by session; raise a 401."""
+def authenticate_request(request: HttpRequest, *, scope: str) -> User:
+    """Return the user, by token or, for reading, by session; raise a 401 or 403."""
     header = request.headers.get("Authorization", "")
     if header:
         scheme, _, token = header.partition(" ")
-        user = authenticate_token(token.strip()) if scheme.lower() == "bearer" else None
-        if user is None:
+        found = find_valid_token(token.strip()) if scheme.lower() == "bearer" else None
+        if found is None:
             raise unauthorized_problem("The API token is invalid.")
-        return user
+        needed = "read" if request.method in SAFE_METHODS else scope
+        if not found.allows(needed):
+            raise field_problem(
+                "Authorization",
+                f"The API token does not have the scope `{needed}`.",
+                403,
+            )
+        return found.user
     if request.method in SAFE_METHODS and isinstance(request.user, User):
         return request.user
     raise unauthorized_problem("The header `Authorization: Bearer TOKEN` is missing.")

@@ -30,17 +30,17 @@ urlpatterns = [
     ),
     re_path(
         rf"{APPROVAL}/approve/?$",
-        api_view(POST=approvals.approve_call),
+        api_view(scope="approve", POST=approvals.approve_call),
         name="api-approve",
     ),
     re_path(
         rf"{APPROVAL}/reject/?$",
-        api_view(POST=approvals.reject_call),
+        api_view(scope="approve", POST=approvals.reject_call),
         name="api-reject",
     ),
     re_path(
         rf"{APPROVAL}/settle/?$",
-        api_view(POST=approvals.settle_call),
+        api_view(scope="approve", POST=approvals.settle_call),
         name="api-settle",
     ),
     path("", url_not_found, name="api"),

@@ -1,14 +1,17 @@
 """Forms of a user's account: sign-in, password, API tokens."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from runs.forms.widgets import style_widgets
+from runs.models import ApiToken
+from runs.services.accounts.tokens import get_valid_tokens, revoke_all_tokens
 
 
 class SignInForm(AuthenticationForm):
@@ -55,11 +58,29 @@ class ChangePasswordForm(_SetPasswordForm):
         )
         self.fields["new_password2"].label = _("Confirm new password")
         self.fields["new_password2"].help_text = ""
+        count = get_valid_tokens(user).count()
+        if count:
+            self.fields["revoke_tokens"] = forms.BooleanField(
+                required=False,
+                label=ngettext(
+                    "Also revoke my %(count)s API token",
+                    "Also revoke my %(count)s API tokens",
+                    count,
+                )
+                % {"count": count},
+                help_text=_("Tokens keep working after a new password."),
+            )
         if user.has_usable_password():
             self.order_fields(["old_password", "new_password1", "new_password2"])
         else:
             del self.fields["old_password"]
         style_widgets(self)
+
+    def save(self, commit: bool = True) -> User:
+        user = super().save(commit)
+        if self.cleaned_data.get("revoke_tokens"):
+            revoke_all_tokens(user)
+        return user
 
     def clean_old_password(self) -> str:
         old: str = self.cleaned_data["old_password"]
@@ -68,8 +89,16 @@ class ChangePasswordForm(_SetPasswordForm):
         return old
 
 
+TOKEN_LIFETIMES = (
+    ("30", gettext_lazy("30 days")),
+    ("90", gettext_lazy("90 days")),
+    ("365", gettext_lazy("One year")),
+    ("", gettext_lazy("Never")),
+)
+
+
 class TokenForm(forms.Form):
-    """The name of a new API token."""
+    """Name, scopes and lifetime of a new API token."""
 
     name = forms.CharField(
         max_length=120,
@@ -79,6 +108,23 @@ class TokenForm(forms.Form):
             "Where you use the token, so that you know which one to revoke."
         ),
     )
+    scopes = forms.MultipleChoiceField(
+        choices=ApiToken.Scope.choices,
+        initial=list(ApiToken.Scope),
+        label=gettext_lazy("Scopes"),
+        widget=forms.CheckboxSelectMultiple,
+    )
+    days = forms.ChoiceField(
+        choices=TOKEN_LIFETIMES,
+        initial="90",
+        required=False,
+        label=gettext_lazy("Expires after"),
+    )
+
+    @property
+    def lifetime(self) -> timedelta | None:
+        days = self.cleaned_data["days"]
+        return timedelta(days=int(days)) if days else None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -11,7 +11,7 @@ from django.utils import translation
 
 from runs.language import SESSION_KEY
 from runs.models import Run
-from runs.services.accounts.tokens import authenticate_token
+from runs.services.accounts.tokens import find_valid_token
 
 AccessResult = Literal["ok", "stranger", "hidden"]
 
@@ -81,7 +81,8 @@ def read_language(key: Credentials) -> str:
 def user_of_credentials(key: Credentials) -> User | None:
     """Return the user; None without a valid token or session."""
     if key.token:
-        return authenticate_token(key.token)
+        token = find_valid_token(key.token)
+        return token.user if token is not None and token.allows("read") else None
     if not key.session:
         return None
     user = get_user(_SessionRequest(key))  # type: ignore[arg-type]  # all it reads is the session

@@ -2,6 +2,10 @@
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+ALL_SCOPES = "read run approve"
 
 
 class Preferences(models.Model):
@@ -22,18 +26,41 @@ class Preferences(models.Model):
 class ApiToken(models.Model):
     """An API token; only its hash is stored."""
 
+    class Scope(models.TextChoices):
+        """What a token allows."""
+
+        READ = "read", _("Read runs and approvals")
+        RUN = "run", _("Start, cancel, resume and fork runs")
+        APPROVE = "approve", _("Answer approvals")
+
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
     )
     name = models.CharField(max_length=120, blank=True)
     digest = models.CharField(max_length=64, unique=True)
     """SHA-256 of the token. It has 256 random bits, so a slow hash adds nothing."""
+    scopes = models.CharField(max_length=40, default=ALL_SCOPES, db_default=ALL_SCOPES)
+    """Values of `Scope`, separated by spaces."""
+    expires_at = models.DateTimeField(null=True)
+    """Null for a token that does not expire."""
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return self.name or f"token {self.pk}"
+
+    @property
+    def scope_labels(self) -> list[str]:
+        """Return what the token allows, in words."""
+        return [str(scope.label) for scope in self.Scope if self.allows(scope)]
+
+    @property
+    def is_expired(self) -> bool:
+        return self.expires_at is not None and self.expires_at <= timezone.now()
+
+    def allows(self, scope: str) -> bool:
+        return scope in self.scopes.split()
 
 
 class LoginLink(models.Model):

@@ -94,9 +94,14 @@ def set_password(request: HtmxRequest) -> HttpResponse:
 @never_cache
 def token_list(request: HtmxRequest) -> HttpResponse:
     """Show the user's API tokens; the next page shows a new one, once."""
-    form = TokenForm(request.POST or None)
+    form = TokenForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        made = create_token(request.user, form.cleaned_data["name"])
+        made = create_token(
+            request.user,
+            form.cleaned_data["name"],
+            scopes=form.cleaned_data["scopes"],
+            lifetime=form.lifetime,
+        )
         request.session[NEW_TOKEN_KEY] = seal(made)
         return redirect("token-list")
     made = pop_new_token(request)

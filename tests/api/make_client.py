@@ -13,11 +13,11 @@ from runs.services.accounts.tokens import create_token
 class Api:
     """One user's token and a way to use it."""
 
-    def __init__(self, user: User | None) -> None:
+    def __init__(self, user: User | None, **token: Any) -> None:
         self.client = Client(raise_request_exception=False, enforce_csrf_checks=True)
         self.headers = {}
         if user is not None:
-            self.headers["Authorization"] = f"Bearer {create_token(user)}"
+            self.headers["Authorization"] = f"Bearer {create_token(user, **token)}"
 
     def get(self, path: str, **headers: str) -> HttpResponse:
         return self.client.get(f"/api/v1/{path}", headers={**self.headers, **headers})

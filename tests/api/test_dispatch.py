@@ -105,7 +105,7 @@ def test_server_errors_are_problem_json(monkeypatch, error, status):
     def fail(token):
         raise error
 
-    monkeypatch.setattr(door, "authenticate_token", fail)
+    monkeypatch.setattr(door, "find_valid_token", fail)
     answer = api.get(f"runs/{run.pk}")
 
     assert (answer.status_code, fields_of(answer)) == (status, ["server"])
@@ -116,3 +116,30 @@ def test_responses_are_not_cached():
     run = make_run()
 
     assert Api(run.owner).get(f"runs/{run.pk}").headers["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "scope"),
+    [
+        ("get", "runs/{}", "read"),
+        ("get", "approvals", "read"),
+        ("post", "runs", "run"),
+        ("post", "runs/{}/cancel", "run"),
+        ("post", "runs/{}/resume", "run"),
+        ("post", "runs/{}/fork", "run"),
+        ("post", "approvals/1/approve", "approve"),
+        ("post", "approvals/1/reject", "approve"),
+        ("post", "approvals/1/settle", "approve"),
+    ],
+)
+def test_a_token_needs_the_scope_of_the_request(method, path, scope):
+    run = make_run()
+    path = path.format(run.pk)
+    others = {"read", "run", "approve"} - {scope}
+
+    refused = getattr(Api(run.owner, scopes=others), method)(path)
+    let_in = getattr(Api(run.owner, scopes=[scope]), method)(path)
+
+    assert refused.status_code == 403
+    assert fields_of(refused) == ["Authorization"]
+    assert let_in.status_code != 403

@@ -106,6 +106,14 @@ def test_a_token_opens_the_events_of_its_own_run():
     assert b"event: end" in answer.body
 
 
+def test_events_need_the_scope_to_read():
+    run = make_run(status="succeeded")
+    token = create_token(run.owner, scopes=["run", "approve"])
+    headers = [("Authorization", f"Bearer {token}")]
+
+    assert ask(f"/api/v1/runs/{run.pk}/events", headers=headers).status == 401
+
+
 @pytest.mark.parametrize("key", [bearer, session])
 def test_someone_elses_run_is_not_there(key):
     run = make_run(status="running")

@@ -1,12 +1,14 @@
 """Passwords, login links and API tokens."""
 
 import re
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from runs.models import ApiToken
-from runs.services.accounts.login_link import create_login_link
-from runs.services.accounts.tokens import authenticate_token, create_token
+from runs.services.accounts.login_link import create_login_link, is_valid_login_link
+from runs.services.accounts.tokens import create_token, find_valid_token
 from tests.make import make_user
 
 pytestmark = pytest.mark.django_db
@@ -94,15 +96,82 @@ def test_a_new_token_is_shown_once_and_works(client):
     ann = make_user("ann")
     client.force_login(ann)
 
-    made = client.post("/account/tokens/", {"name": "nightly"})
+    made = client.post(
+        "/account/tokens/", {"name": "nightly", "scopes": ["read"], "days": "30"}
+    )
     page = client.get(made.headers["Location"]).content.decode()
     again = client.get("/account/tokens/").content.decode()
 
     token = re.search(r">as_([^<]+)</textarea>", page)[1]
-    assert authenticate_token(f"as_{token}") == ann
+    assert find_valid_token(f"as_{token}").user == ann
     assert token not in again
     assert "nightly" in again
-    assert ApiToken.objects.count() == 1
+    assert "Read runs and approvals" in again
+    made = ApiToken.objects.get()
+    assert made.scopes == "read"
+    assert timedelta(days=29) < made.expires_at - timezone.now() <= timedelta(days=30)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"scopes": []}, {"scopes": ["root"]}, {"days": "9999"}]
+)
+def test_a_token_needs_known_scopes_and_a_known_lifetime(client, wrong):
+    client.force_login(make_user())
+    good = {"name": "x", "scopes": ["read"], "days": ""}
+
+    client.post("/account/tokens/", good | wrong)
+
+    assert not ApiToken.objects.exists()
+
+
+def test_an_expired_token_is_shown_as_such(client):
+    ann = make_user("ann")
+    client.force_login(ann)
+    create_token(ann, "old", lifetime=timedelta(days=-1))
+
+    assert "expired" in client.get("/account/tokens/").content.decode()
+
+
+@pytest.mark.parametrize("revoke", [True, False])
+def test_a_new_password_revokes_tokens_if_the_user_wants_it(client, revoke):
+    ann = make_user("ann")
+    client.force_login(ann)
+    token, new = create_token(ann), "a right long password"
+    body = {"old_password": "secret", "new_password1": new, "new_password2": new}
+
+    page = client.get("/account/password/").content.decode()
+    client.post(
+        "/account/password/", body | ({"revoke_tokens": "on"} if revoke else {})
+    )
+
+    assert "Also revoke my 1 API token" in page
+    assert (find_valid_token(token) is None) is revoke
+
+
+def test_an_administrators_new_password_revokes_tokens_and_links(client):
+    client.force_login(make_user("root", is_superuser=True))
+    ann = make_user("ann")
+    token, link, new = create_token(ann), create_login_link(ann), "a right long one"
+
+    client.post(
+        f"/admin/auth/user/{ann.pk}/password/", {"password1": new, "password2": new}
+    )
+
+    assert find_valid_token(token) is None
+    assert client.get(f"/login/{link}/").context["is_usable"] is False
+
+
+def test_a_new_password_ends_login_links(client):
+    ann = make_user("ann")
+    client.force_login(ann)
+    link, new = create_login_link(ann), "a right long password"
+
+    client.post(
+        "/account/password/",
+        {"old_password": "secret", "new_password1": new, "new_password2": new},
+    )
+
+    assert not is_valid_login_link(link)
 
 
 def test_a_token_needs_a_name(client):
@@ -122,7 +191,7 @@ def test_a_revoked_token_opens_nothing(client):
     client.post(f"/account/tokens/{ApiToken.objects.get().pk}/revoke/")
     client.get("/account/tokens/")  # the message with its name is shown once
 
-    assert authenticate_token(token) is None
+    assert find_valid_token(token) is None
     assert "zebra" not in client.get("/account/tokens/").content.decode()
 
 
@@ -133,4 +202,4 @@ def test_another_persons_token_is_out_of_reach(client):
     pk = ApiToken.objects.get().pk
     assert client.post(f"/account/tokens/{pk}/revoke/").status_code == 404
     assert "bobs" not in client.get("/account/tokens/").content.decode()
-    assert authenticate_token(token) is not None
+    assert find_valid_token(token) is not None

@@ -1,11 +1,15 @@
 """`create_token USERNAME`: create an API token and print it on the last line."""
 
+from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runs.management.users import get_active_user
+from runs.models import ApiToken
 from runs.services.accounts.tokens import create_token
+
+MAX_DAYS = 3650
 
 
 class Command(BaseCommand):
@@ -15,5 +19,24 @@ class Command(BaseCommand):
         parser.add_argument("username")
         parser.add_argument("--name", default="", help="What the token is for.")
 
-    def handle(self, *_: Any, username: str, name: str, **__: Any) -> None:
-        self.stdout.write(create_token(get_active_user(username), name))
+        parser.add_argument(
+            "--scope",
+            action="append",
+            choices=ApiToken.Scope.values,
+            help="What the token allows, once per scope; by default all.",
+        )
+        parser.add_argument(
+            "--days", type=int, help="When the token expires; by default never."
+        )
+
+    def handle(self, *_: Any, username: str, name: str, **more: Any) -> None:
+        days = more["days"]
+        if days is not None and not 1 <= days <= MAX_DAYS:
+            raise CommandError(f"--days must be from 1 to {MAX_DAYS}.")
+        token = create_token(
+            get_active_user(username),
+            name,
+            scopes=dict.fromkeys(more["scope"] or ApiToken.Scope.values),
+            lifetime=None if days is None else timedelta(days=days),
+        )
+        self.stdout.write(token)

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from runs.models import LoginLink
@@ -15,8 +15,8 @@ LIFETIME = timedelta(minutes=15)
 
 
 def create_login_link(user: User) -> str:
-    """Return the token of a new link for `user`; only its hash is stored."""
-    LoginLink.objects.filter(expires_at__lt=Now()).delete()
+    """Return the token of a new link for `user`; earlier ones stop working."""
+    LoginLink.objects.filter(Q(expires_at__lt=Now()) | Q(user=user)).delete()
     token = secrets.token_urlsafe(32)
     LoginLink.objects.create(
         user=user, digest=hash_token(token), expires_at=Now() + LIFETIME

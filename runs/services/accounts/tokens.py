@@ -2,10 +2,12 @@
 
 import hashlib
 import secrets
+from collections.abc import Iterable
 from datetime import timedelta
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -17,20 +19,34 @@ TOKEN_PREFIX = "as_"  # noqa: S105  # how a token begins
 LAST_USED_INTERVAL = timedelta(minutes=1)
 
 
-def create_token(user: User, name: str = "") -> str:
+def create_token(
+    user: User,
+    name: str = "",
+    *,
+    scopes: Iterable[str] = tuple(ApiToken.Scope),
+    lifetime: timedelta | None = None,
+) -> str:
     """Return a new token of 256 random bits for `user`; it is never shown again."""
     token = TOKEN_PREFIX + secrets.token_urlsafe(32)
-    ApiToken.objects.create(user=user, name=name, digest=hash_token(token))
+    ApiToken.objects.create(
+        user=user,
+        name=name,
+        digest=hash_token(token),
+        scopes=" ".join(scopes),
+        expires_at=None if lifetime is None else timezone.now() + lifetime,
+    )
     return token
 
 
-def authenticate_token(token: str) -> User | None:
-    """Return the user of a token; None if it is unknown or revoked.
+def find_valid_token(token: str) -> ApiToken | None:
+    """Return the row of a token with its user; None if it opens nothing.
 
     Its use is recorded at most once a minute, so that polling writes nothing.
     """
     found = select_row(ApiToken, ("user",), digest=hash_token(token))
-    if found is None or found.revoked_at is not None or not found.user.is_active:
+    if found is None or found.revoked_at is not None or found.is_expired:
+        return None
+    if not found.user.is_active:
         return None
     used = found.last_used_at
     if used is None or timezone.now() - used > LAST_USED_INTERVAL:
@@ -38,7 +54,18 @@ def authenticate_token(token: str) -> User | None:
         ApiToken.objects.filter(pk=found.pk, last_used_at=used).update(
             last_used_at=Now()
         )
-    return found.user
+    return found
+
+
+def get_valid_tokens(user: User) -> QuerySet[ApiToken]:
+    """Return the tokens that still open something."""
+    expired = Q(expires_at__lte=Now())
+    return ApiToken.objects.filter(user=user, revoked_at=None).exclude(expired)
+
+
+def revoke_all_tokens(user: User) -> None:
+    for token in get_valid_tokens(user):
+        revoke_token(token)
 
 
 def revoke_token(token: ApiToken) -> bool:

@@ -62,6 +62,17 @@ def test_one_of_an_inactive_user_opens_nothing():
     assert use_login_link(token) is None
 
 
+def test_a_newer_link_ends_the_earlier_ones():
+    ann, bob = User.objects.create_user("ann"), User.objects.create_user("bob")
+    bobs, first = create_login_link(bob), create_login_link(ann)
+
+    second = create_login_link(ann)
+
+    assert use_login_link(first) is None
+    assert use_login_link(second) == ann
+    assert use_login_link(bobs) == bob
+
+
 def test_old_ones_are_cleared_away():
     ann = User.objects.create_user("ann")
     create_login_link(ann)
