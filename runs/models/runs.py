@@ -43,11 +43,20 @@ class Conversation(models.Model):
     """The conversation that has its turns before `branch_at`."""
     branch_at = models.PositiveBigIntegerField(null=True, db_index=True)
     """Number of the run that this branch replaces."""
+    root = models.ForeignKey(
+        "self", null=True, on_delete=models.SET_NULL, related_name="all_branches"
+    )
+    """Where the branches began, at any depth: people see them as one conversation."""
     created_at = models.DateTimeField(auto_now_add=True)
     archived_at = models.DateTimeField(null=True, blank=True)
 
     def __str__(self) -> str:
         return self.title or f"conversation {self.pk}"
+
+    @property
+    def root_pk(self) -> int:
+        """The same for all branches of a conversation."""
+        return self.root_id or self.pk
 
 
 class RunQuerySet(models.QuerySet["Run"]):

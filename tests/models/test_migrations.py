@@ -63,11 +63,28 @@ def upgraded(connection: BaseDatabaseWrapper) -> BaseDatabaseWrapper:
     executor.loader = MigrationLoader(connection, replace_migrations=False)
     state = executor.migrate([("runs", "0019_who_may_use"), *last("tools")])
     owner = state.apps.get_model("auth", "User").objects.using(ALIAS)
+    ann = owner.create(username="ann")
     state.apps.get_model("runs", "SavedFilter").objects.using(ALIAS).create(
-        owner=owner.create(username="ann"), name="Old", query="status=stopped&q=x"
+        owner=ann, name="Old", query="status=stopped&q=x"
     )
+    add_branches(state.apps, ann)
     call_command("migrate", database=ALIAS, verbosity=0)
     return connection
+
+
+def add_branches(apps: Any, owner: Any) -> None:
+    """Add a conversation with a branch of a branch, and another conversation."""
+
+    def add(model: str, **fields: Any) -> Any:
+        rows = apps.get_model("runs", model).objects.using(ALIAS)
+        return rows.create(owner=owner, **fields)
+
+    provider = add("Provider", slug="p", name="p", kind="demo")
+    agent = add("Agent", slug="a", name="a", kind="react", provider=provider)
+    first = add("Conversation", agent=agent, title="first")
+    branch = add("Conversation", agent=agent, branch_of=first, branch_at=1)
+    add("Conversation", agent=agent, title="leaf", branch_of=branch, branch_at=2)
+    add("Conversation", agent=agent, title="other")
 
 
 def last(app: str) -> list[tuple[str, str]]:
@@ -125,3 +142,15 @@ def split(sql: str) -> list[str]:
         else:
             parts[-1] += character
     return [part.strip() for part in parts]
+
+
+def test_branches_of_before_know_where_they_began(old):
+    with old.cursor() as cursor:
+        cursor.execute(
+            "SELECT leaf.title, root.title FROM runs_conversation leaf"
+            " LEFT JOIN runs_conversation root ON root.id = leaf.root_id"
+            " WHERE leaf.title <> '' ORDER BY leaf.id"
+        )
+        found = cursor.fetchall()
+
+    assert found == [("first", None), ("leaf", "first"), ("other", None)]

@@ -1,11 +1,11 @@
 """Send the next message of a conversation, or branch it at an earlier one."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import Min, Q
 from django.utils.translation import gettext as _
 
 from runs.models import Agent, Conversation, Run
@@ -34,7 +34,7 @@ def send_message(
 def branch_conversation(
     talk: Conversation, *, at: Run, by: User, inputs: dict[str, str]
 ) -> Run:
-    """Return the first run of a new conversation that branches from `talk` at run `at`.
+    """Return the first run of a new branch of `talk` at run `at`.
 
     Earlier messages are part of both; `talk` stays complete. Raises what
     `start_run` raises, and `NotAllowed` for a run that is not in `talk`.
@@ -58,7 +58,14 @@ def create_branch(talk: Conversation, *, at: Run) -> Conversation:
         is_test=talk.is_test,
         branch_of=home,
         branch_at=place,
+        root_id=home.root_pk,
     )
+
+
+def update_all_branches(talk: Conversation, **fields: Any) -> None:
+    """Change `talk` with all its branches: to people they are one conversation."""
+    family = Q(pk=talk.root_pk) | Q(root=talk.root_pk)
+    Conversation.objects.filter(family, owner=talk.owner_id).update(**fields)
 
 
 def is_in_own_conversation(run: Run, user: User) -> bool:

@@ -1,6 +1,5 @@
 """The chat pages."""
 
-from collections import defaultdict
 from typing import Any, NamedTuple
 
 from django.contrib import messages
@@ -18,19 +17,22 @@ from runs.models import Agent, Conversation, Run
 from runs.models.runs import UNFINISHED_STATUSES
 from runs.services.conversations.messages import (
     branch_conversation,
-    find_turn_positions,
     send_message,
+    update_all_branches,
 )
 from runs.services.errors import InputsRefused, RunsError
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.conversation_runs import get_conversation_turns
 from runs.store.history import extract_question
+from runs.views.chat.branches import TurnBranches, load_turn_branches
 from runs.views.chat.turns import RunTurn, build_run_turns, build_stream_key
 from runs.views.run.context import select_page_relations
 from runs.whole_number import parse_whole_number
 
 MAX_CONVERSATIONS = 50
 """Conversations in the list."""
+MAX_BRANCHES = 250
+"""Newest branches among which the conversations of the list are found."""
 TURNS_PER_PAGE = 50
 """Turns of a conversation on its page."""
 
@@ -44,21 +46,13 @@ class ConversationRow(NamedTuple):
     """The newest question."""
 
 
-class BranchVersion(NamedTuple):
-    """One of several branches of a conversation at a message."""
-
-    number: int
-    conversation_id: int
-    is_here: bool
-
-
 class ChatTurn(NamedTuple):
     """A question, its run, and the other branches at this message."""
 
     question: str
     run: Run
     turn: RunTurn
-    versions: list[BranchVersion]
+    branches: TurnBranches
 
 
 @require_GET
@@ -120,7 +114,10 @@ def chat_say(request: HtmxRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def chat_branch(request: HtmxRequest, slug: str, pk: int, run_pk: int) -> HttpResponse:
-    """Branch at a run with another message; with the same one if it is empty."""
+    """Branch at a run with another message; with the same one if it is empty.
+
+    The new branch is part of the same conversation.
+    """
     agent = get_usable_agent(request.user, slug)
     talk = get_own_conversation(request.user, agent, pk)
     run = get_object_or_404(get_conversation_turns(talk), pk=run_pk)
@@ -167,17 +164,15 @@ def chat_rename(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
     if not title or len(title) > 200:
         messages.error(request, _("Enter a title of 1 to 200 characters."))
     else:
-        talk.title = title
-        talk.save(update_fields=["title"])
+        update_all_branches(talk, title=title)
     return redirect("chat-talk", slug, pk)
 
 
 @require_POST
 def chat_archive(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
-    """Archive a conversation; its runs stay in the run list."""
+    """Archive a conversation with its branches; its runs stay in the run list."""
     talk = get_own_conversation(request.user, get_usable_agent(request.user, slug), pk)
-    talk.archived_at = timezone.now()
-    talk.save(update_fields=["archived_at"])
+    update_all_branches(talk, archived_at=timezone.now())
     messages.success(request, _("Conversation archived."))
     return redirect("chat-agent", slug)
 
@@ -215,9 +210,13 @@ def query_own_conversations(user: User) -> QuerySet[Conversation]:
 
 
 def build_conversation_rows(talks: QuerySet[Conversation]) -> list[ConversationRow]:
-    """Return the newest conversations as rows."""
-    found: list[Any] = list(talks[:MAX_CONVERSATIONS])  # annotated above
-    return [ConversationRow(talk, talk.status, talk.last) for talk in found]
+    """Return the newest conversations as rows, each with its newest branch."""
+    found: list[Any] = list(talks[:MAX_BRANCHES])  # annotated above
+    newest: dict[int, Any] = {}
+    for talk in found:
+        newest.setdefault(talk.root_pk, talk)
+    rows = list(newest.values())[:MAX_CONVERSATIONS]
+    return [ConversationRow(talk, talk.status, talk.last) for talk in rows]
 
 
 def has_unfinished(talks: list[ConversationRow]) -> bool:
@@ -283,20 +282,8 @@ def load_newest_runs(said: QuerySet[Run], *, before: int | None) -> list[Run]:
 
 def build_chat_turns(talk: Conversation, runs: list[Run]) -> list[ChatTurn]:
     """Return each turn with the other branches at its place."""
-    places = find_turn_positions(talk, runs)
-    wanted = {place.run_pk for place in places.values()}
-    branches: dict[int, list[int]] = defaultdict(list)
-    found = Conversation.objects.filter(
-        branch_at__in=wanted, owner=talk.owner, archived_at=None
-    )
-    for branch_at, pk in found.order_by("pk").values_list("branch_at", "pk"):
-        branches[branch_at or 0].append(pk)
-    turns = []
-    for run, turn in zip(runs, build_run_turns(runs), strict=True):
-        place, home = places[run.pk]
-        ways = [home.pk, *branches[place]]
-        here = run.conversation_id
-        versions = [BranchVersion(n, way, way == here) for n, way in enumerate(ways, 1)]
-        several = versions if len(versions) > 1 else []
-        turns.append(ChatTurn(extract_question(run.inputs), run, turn, several))
-    return turns
+    branches = load_turn_branches(talk, runs)
+    return [
+        ChatTurn(extract_question(run.inputs), run, turn, branches[run.pk])
+        for run, turn in zip(runs, build_run_turns(runs), strict=True)
+    ]

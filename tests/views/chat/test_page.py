@@ -176,19 +176,79 @@ def test_an_edited_question_begins_a_branch_that_knows_what_was_before(client, a
     assert list(old) == [first, second]
 
 
-def test_the_ways_a_conversation_went_on_are_linked(client, agent):
+def branch_navs(page):
+    """Return (kind, words, conversations before and after) of each navigation."""
+    parts = page.split('<nav class="branch" id="chat-branches-')[1:]
+    return [
+        (
+            one.split("-")[0],
+            re.search(r"(\d+/\d+)</span>", one)[1],
+            re.findall(r"/chat/planner/(\d+)/", one.split("</nav>")[0]),
+        )
+        for one in parts
+    ]
+
+
+def test_versions_of_a_message_are_reached_from_each_other(client, agent):
     first = say(client, "One")
     finish(first)
     other = branch(client, first, input="Uno")
     finish(other)
     third = branch(client, other, input="Eins")
+    finish(third)
+    talks = [str(run.conversation_id) for run in (first, other, third)]
+    navs = [branch_navs(text(client, f"/chat/planner/{talk}/")) for talk in talks]
 
-    page = text(client, f"/chat/planner/{third.conversation_id}/")
-    ways = page.split('aria-label="Branches"')[1].split("</nav>")[0]
+    assert navs[0] == [("question", "1/3", [talks[1]])]
+    assert navs[1] == [("question", "2/3", [talks[0], talks[2]])]
+    assert navs[2] == [("question", "3/3", [talks[1]])]
 
-    assert re.findall(r"/chat/planner/(\d+)/", ways) == [
-        str(run.conversation_id) for run in (first, other, third)
+
+def test_versions_of_an_answer_belong_to_their_message(client, agent):
+    first = say(client, "One")
+    finish(first)
+    again = branch(client, first)
+    finish(again)
+    edited = branch(client, again, input="Uno")
+    finish(edited)
+    page = text(client, f"/chat/planner/{again.conversation_id}/")
+    of_edited = text(client, f"/chat/planner/{edited.conversation_id}/")
+
+    assert branch_navs(page) == [
+        ("question", "1/2", [str(edited.conversation_id)]),
+        ("answer", "2/2", [str(first.conversation_id)]),
     ]
+    assert branch_navs(of_edited) == [
+        ("question", "2/2", [str(again.conversation_id)]),
+    ]
+
+
+def test_the_list_shows_a_conversation_once_whatever_its_branches(client, agent):
+    first = say(client, "One")
+    finish(first)
+    other = branch(client, first, input="Uno")
+    finish(other)
+    again = branch(client, other)
+    page = text(client, f"/chat/planner/{first.conversation_id}/")
+    listed = page.split('id="chat-list"')[1].split("</ul>")[0]
+
+    assert listed.count("<li") == 1
+    assert f'/chat/planner/{again.conversation_id}/"\n' in listed
+    assert 'aria-current="true"' in listed
+    assert text(client, "/chat/").count('id="chat-talk-') == 1
+
+
+def test_a_conversation_is_renamed_and_archived_with_its_branches(client, agent):
+    first = say(client, "One")
+    finish(first)
+    other = branch(client, first, input="Uno")
+    path = f"/chat/planner/{first.conversation_id}"
+    text(client, f"{path}/rename/", title="Numbers")
+
+    other.conversation.refresh_from_db()
+    assert other.conversation.title == "Numbers"
+    client.post(f"{path}/archive/")
+    assert "Numbers" not in text(client, "/chat/planner/")
 
 
 def test_answer_again_asks_the_same(client, agent):
