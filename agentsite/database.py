@@ -18,6 +18,9 @@ POSTGRES_TIMEOUTS = {
 PREPARE_THRESHOLD = 1_000_000
 """Prepares only statements that request it (`tools.sql.statement`), none of the ORM."""
 
+POOL_RECONNECT_SECONDS = 3
+"""The pool then starts anew; with more, its attempts get up to minutes apart."""
+
 WEB_POOL_TIMEOUT, WORKER_POOL_TIMEOUT = 3, 10
 """Seconds to wait for a pooled connection: short for web requests."""
 
@@ -86,6 +89,11 @@ def postgres_settings(
             "options": timeouts,
             "prepare_threshold": PREPARE_THRESHOLD if prepares else None,
             **options,
-            "pool": {"min_size": 1, "max_size": pool, "timeout": WEB_POOL_TIMEOUT},
+            "pool": {
+                "min_size": 1,
+                "max_size": pool,
+                "timeout": WEB_POOL_TIMEOUT,
+                "reconnect_timeout": POOL_RECONNECT_SECONDS,
+            },
         },
     }

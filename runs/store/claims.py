@@ -88,6 +88,8 @@ class WorkerState:
         """Monotonic time until which each loop of the process must have a turn."""
         self.unavailable_providers = frozenset[int]()
         """Providers that had an outage at the last sweep, or have had one since."""
+        self.database_away_at: float | None = None
+        """Monotonic time at which the database was last found to be away or slow."""
 
     def add_claim(self, claim: ClaimedRun) -> None:
         """Start renewing the lease of a run, unless a newer claim of it is held."""
@@ -108,6 +110,19 @@ class WorkerState:
             waiting, self.waiting_suspects = self.waiting_suspects, set()
         for run_id in waiting:
             bell.enqueue_run(run_id)
+
+    def note_database_away(self) -> None:
+        """Leave the runs of other workers alone for one lease."""
+        self.database_away_at = time.monotonic()
+
+    def may_recover_runs(self) -> bool:
+        """Whether a lease that has expired shows that its worker is gone.
+
+        While the database is away nobody can renew a lease. When it is back, live
+        workers need a while to do so.
+        """
+        since = self.database_away_at
+        return since is None or time.monotonic() - since > settings.LEASE_SECONDS
 
     def expect_turn(self, loop: str, *, within: float) -> None:
         """Let `loop` count as hung if it does not call this again in that time."""

@@ -224,15 +224,21 @@ def notify_run_changed(run_id: int, seq: int = 0) -> None:
 
 
 def claim_run(
-    run_id: int, worker: Worker | None, *, takes_suspects: bool = False
+    run_id: int,
+    worker: Worker | None,
+    *,
+    takes_suspects: bool = False,
+    recovers: bool = True,
 ) -> Run | None:
     """Claim a queued run, or one whose lease expired; None if it is not available.
 
-    A crash suspect, which has lost two workers in a row, is skipped by default. The
-    fence is the one of this very claim: a worker that was frozen between claim and
-    read may find that of its successor, and must not act under it.
+    A crash suspect, which has lost two workers in a row, is skipped by default. Runs
+    whose lease expired are claimed only if it `recovers`. The fence is the one of this
+    very claim: a worker that was frozen between claim and read may find that of its
+    successor, and must not act under it.
     """
     calm = "" if takes_suspects else "AND recoveries = 0"
+    lost = f"OR status = 'running' AND lease_until < {build_sql_time().sql} {calm}"
     now, lease = build_sql_time().sql, build_sql_time(settings.LEASE_SECONDS)
     parts, values = build_assignments(
         Run,
@@ -250,7 +256,7 @@ def claim_run(
             {", ".join(parts)}
         WHERE id = %s AND (
             status = 'queued' AND (available_at IS NULL OR available_at <= {now})
-            OR status = 'running' AND lease_until < {now} {calm})
+            {lost if recovers else ""})
         RETURNING fence
         """,  # noqa: S608  (our own names)
         [*values, run_id],

@@ -78,8 +78,11 @@ class ClaimResult(NamedTuple):
 
 def _claim_run(run_id: int) -> ClaimResult | None:
     """Claim a run; a crash suspect only if no other one is running here."""
-    if run := claim_run(run_id, worker_state.worker):
+    recovers = worker_state.may_recover_runs()
+    if run := claim_run(run_id, worker_state.worker, recovers=recovers):
         return ClaimResult(run, ClaimedRun(run.pk, run.fence))
+    if not recovers:
+        return None
     if not worker_state.crash_slot.acquire(blocking=False):
         worker_state.waiting_suspects.add(run_id)
         return None

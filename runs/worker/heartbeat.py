@@ -5,7 +5,13 @@ import threading
 import time
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
 from django.db.models.functions import Now
 
 from runs.models import Run, Worker
@@ -77,6 +83,18 @@ def flush_tool_usage() -> None:
         record_usage(uses)
 
 
+def discard_connections() -> None:
+    """Close this thread's connection and the idle ones of the pool.
+
+    After a restart of the database all of them are broken, and each would cost a
+    heartbeat before it is noticed.
+    """
+    connection.close()
+    pool = getattr(connection, "pool", None)
+    if pool is not None:
+        pool.drain()
+
+
 def run_heartbeat_loop(process: WorkerState, stop: threading.Event) -> None:
     """Send heartbeats until `stop` is set; wait for an unavailable database."""
     next_beat = 0.0
@@ -91,7 +109,9 @@ def run_heartbeat_loop(process: WorkerState, stop: threading.Event) -> None:
                 next_beat = time.monotonic() + pause
         except (DatabaseError, InterfaceError) as error:
             logger.warning("no heartbeat, database not available: %s", error)
-            connection.close()
+            if isinstance(error, OperationalError | InterfaceError):
+                process.note_database_away()
+            discard_connections()
             next_beat = 0.0
         except Exception:  # without heartbeats every run of the process is lost
             logger.exception("a heartbeat failed")

@@ -2,9 +2,16 @@
 
 import logging
 import threading
+import time
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connection,
+    transaction,
+)
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
@@ -29,22 +36,26 @@ REENQUEUE_SECONDS = 10.0
 """Seconds after which a run that was not claimed is enqueued again."""
 
 
-def sweep(*, free: int) -> int:
-    """Enqueue at most `free` unclaimed runs, oldest first; return how many."""
+MIN_SLOW_SECONDS = 2.0
+"""Waiting longer for the database, and than a heartbeat, means that it was away."""
+
+
+def sweep(*, free: int, recovers: bool = True) -> int:
+    """Enqueue at most `free` unclaimed runs, oldest first; return how many.
+
+    Runs whose lease expired are among them only if it `recovers`.
+    """
     _wake_waiting_runs()
     sweep_outages()
     expire_approvals()
     if free <= 0:
         return 0
     rung = 0
-    rows = Run.objects.filter(_claimable() & _not_enqueued_lately()).order_by(
-        "queued_at"
-    )
+    wanted = _claimable(recovers=recovers) & _not_enqueued_lately()
+    rows = Run.objects.filter(wanted).order_by("queued_at")
     for run_id in rows.values_list("pk", flat=True)[:free]:
         with transaction.atomic():
-            took = Run.objects.filter(
-                Q(pk=run_id) & _claimable() & _not_enqueued_lately()
-            ).update(enqueued_at=Now())
+            took = Run.objects.filter(Q(pk=run_id) & wanted).update(enqueued_at=Now())
             if took:
                 bell.enqueue_run(run_id)
                 rung += 1
@@ -72,10 +83,11 @@ def _wake_waiting_runs() -> None:
         wake_parent(run)
 
 
-def _claimable() -> Q:
-    return Q(status=Run.Status.QUEUED) | Q(
-        status=Run.Status.RUNNING, lease_until__lt=Now()
-    )
+def _claimable(*, recovers: bool) -> Q:
+    queued = Q(status=Run.Status.QUEUED)
+    if not recovers:
+        return queued
+    return queued | Q(status=Run.Status.RUNNING, lease_until__lt=Now())
 
 
 def _not_enqueued_lately() -> Q:
@@ -90,14 +102,17 @@ def _not_enqueued_lately() -> Q:
 def run_sweep_loop(process: WorkerState, stop: threading.Event) -> None:
     """Sweep until `stop` is set.
 
-    After a database error it waits for one lease, so that live workers renew first.
+    For one lease after the database was away it recovers no run, so that live workers
+    renew their leases first.
     """
-    pause, pruning = settings.SWEEP_SECONDS, DeliveryPruner()
-    while not stop.wait(pause):
-        process.expect_turn("the sweeper", within=5 * settings.HANG_SECONDS)
-        pause = settings.SWEEP_SECONDS
+    limit = settings.SWEEP_SECONDS + 5 * settings.HANG_SECONDS
+    pruning = DeliveryPruner()
+    process.expect_turn("the sweeper", within=limit)
+    while not stop.wait(settings.SWEEP_SECONDS):
         try:
-            sweep(free=process.threads - len(process.list_claims()))
+            _reach_database(process)
+            free = process.threads - len(process.list_claims())
+            sweep(free=free, recovers=process.may_recover_runs())
             fire_due_schedules()
             index_runs()
             sample_queue()
@@ -107,8 +122,20 @@ def run_sweep_loop(process: WorkerState, stop: threading.Event) -> None:
         except (DatabaseError, InterfaceError) as error:
             logger.warning("no sweep, database not available: %s", error)
             connection.close()
-            pause = settings.LEASE_SECONDS
         except Exception:  # without sweeps lost runs stay in the queue
             logger.exception("a sweep failed")
-        process.expect_turn("the sweeper", within=pause + 5 * settings.HANG_SECONDS)
+        process.expect_turn("the sweeper", within=limit)
     connection.close()
+
+
+def _reach_database(process: WorkerState) -> None:
+    """Ask the database for nothing; slow means that it came back while this waited."""
+    began = time.monotonic()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except (OperationalError, InterfaceError):
+        process.note_database_away()
+        raise
+    if time.monotonic() - began > max(settings.HEARTBEAT_SECONDS, MIN_SLOW_SECONDS):
+        process.note_database_away()

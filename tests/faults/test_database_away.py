@@ -7,13 +7,14 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from tests.fakes.model_server import model_server
+from tests.fakes.model_server import Recorded, model_server
 from tests.faults.functions import LEDGER
 from tests.faults.site import ROOT, Site, environment, start
 from tests.postgres import Postgres, find_initdb, postgresql
@@ -26,7 +27,10 @@ agentfile: 1
 providers: [{{slug: fake, kind: openai, base_url: "{url}"}}]
 tools:
   - {{slug: look, kind: function, config: {{function: "tests.faults.functions:look"}}}}
-agents: [{{slug: looker, kind: tool-calling, provider: fake, model: m, tools: [look]}}]
+  - {{slug: pay, kind: function, config: {{function: "tests.faults.functions:pay"}}}}
+agents:
+  - {{slug: looker, kind: tool-calling, provider: fake, model: m, tools: [look]}}
+  - {{slug: payer, kind: tool-calling, provider: fake, model: m, tools: [pay]}}
 """
 
 
@@ -102,6 +106,94 @@ def test_runs_go_on_when_the_database_comes_back(tmp_path: Path, postgres: Postg
 
     assert (ended["status"], ended["output"]) == ("succeeded", "Seen.")
     assert ledger.read_text().splitlines() == ["look it"]
+
+
+def test_idle_workers_leave_runs_to_a_worker_that_only_waited(
+    tmp_path: Path, postgres: Postgres
+):
+    """Other workers see expired leases when the database is back, but wait a lease."""
+    paying = {"name": "pay", "arguments": '{"whom": "ann", "seconds": 25.0}', "id": "c"}
+
+    def pay_once(asked: Recorded) -> Any:
+        *_, last = asked.body["messages"]
+        return "Paid." if last["role"] == "tool" else {"tool_calls": [paying]}
+
+    variables = {
+        "DATABASE_URL": postgres.url,
+        "AGENTSITE_LEASE_SECONDS": "6",
+        "AGENTSITE_SWEEP_SECONDS": "0.5",
+        "AGENTSITE_TOOL_MODULES": "tests.faults.functions",
+        LEDGER: str(tmp_path / "ledger"),
+    }
+    make_database(postgres)
+    with model_server(script=pay_once) as server, ExitStack() as stack:
+        site = start(tmp_path / "data", **variables)
+        stack.callback(site.end)
+        site.wait_for("Agentsite is running at")
+        agentfile = tmp_path / "agents.yaml"
+        agentfile.write_text(AGENTFILE.format(url=server.base_url))
+        command(site, variables, "import_agentfile", str(agentfile))
+        token = command(site, variables, "create_token", "admin")
+        body = {"agent": "payer", "inputs": {"input": "Pay."}}
+        runs = [call_api(site, token, "", body)["id"] for _ in range(5)]
+        wait_until(lambda: ledger_of(tmp_path).count("pay ann") == 5, seconds=60)
+        for n in range(2):
+            start_worker(stack, site, variables, tmp_path / f"idle-{n}.log")
+        wait_until(lambda: count_workers(site) == 3, seconds=60)
+
+        postgres.stop()
+        time.sleep(14)
+        postgres.start()
+
+        ended = [wait_for_end(site, token, run) for run in runs]
+        with psycopg.connect(postgres.url) as connection:
+            rows = connection.execute("SELECT fence, recoveries FROM runs_run")
+            claims = set(rows.fetchall())
+
+    assert {run["status"] for run in ended} == {"succeeded"}
+    assert claims == {(1, 0)}
+    assert ledger_of(tmp_path) == ["pay ann"] * 5
+
+
+def ledger_of(folder: Path) -> list[str]:
+    path = folder / "ledger"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def start_worker(
+    stack: ExitStack, site: Site, variables: dict[str, str], log: Path
+) -> None:
+    """Start another worker on the site's database and broker."""
+    words = ["celery", "-q", "-A", "agentsite", "worker", "-P", "threads", "-c", "9"]
+    words += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    with log.open("wb") as console:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *words],
+            cwd=ROOT,
+            env=environment(site.data) | variables,
+            stdout=console,
+            stderr=console,
+        )
+    stack.callback(process.wait)
+    stack.callback(process.kill)
+
+
+def count_workers(site: Site) -> int:
+    address = f"http://127.0.0.1:{site.port}/healthz"
+    with urllib.request.urlopen(address) as answer:
+        return len(json.load(answer)["workers"])
+
+
+def wait_for_end(site: Site, token: str, run: int) -> Any:
+    """Wait until a run is over or waits for a person, and return it."""
+    found: dict[str, Any] = {}
+
+    def is_settled() -> bool:
+        found.update(call_api(site, token, f"/{run}"))
+        return found["status"] not in {"queued", "running"}
+
+    wait_until(is_settled, seconds=90, told=lambda: f"{found}\n{logs_of(site)[-4000:]}")
+    return found
 
 
 HEALTH_PATHS = ("/livez", "/readyz", "/healthz")

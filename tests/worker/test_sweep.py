@@ -6,6 +6,8 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run
+from runs.store.claims import WorkerState
+from runs.store.transitions import claim_run
 from runs.worker.sweep import sweep
 from tests.make import make_run
 
@@ -65,3 +67,24 @@ def test_wakes_a_run_whose_retry_time_has_come():
 
     assert Run.objects.get(pk=run.pk).status == "queued"
     assert Run.objects.get(pk=waits.pk).status == "waiting"
+
+
+def test_recovers_no_run_while_live_workers_may_still_renew_their_leases(settings):
+    settings.LEASE_SECONDS = 30
+    make_run(status="running", lease_until=timezone.now() - timedelta(seconds=1))
+    make_run(enqueued_at=LONG_AGO)
+    state = WorkerState()
+    assert state.may_recover_runs()
+
+    state.note_database_away()
+
+    assert not state.may_recover_runs()
+    assert sweep(free=5, recovers=state.may_recover_runs()) == 1
+    assert sweep(free=5, recovers=True) == 1
+
+
+def test_a_claim_takes_no_run_whose_worker_may_still_renew_its_lease():
+    run = make_run(status="running", lease_until=timezone.now() - timedelta(seconds=1))
+
+    assert claim_run(run.pk, None, recovers=False) is None
+    assert claim_run(run.pk, None) is not None
