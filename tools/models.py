@@ -23,6 +23,7 @@ __all__ = [
     "ToolQuerySet",
     "ToolRevision",
     "ToolUsage",
+    "UploadedDocument",
 ]
 
 
@@ -257,3 +258,25 @@ class ToolUsage(models.Model):
 
     def __str__(self) -> str:
         return f"{self.tool_id} {self.hour:%Y-%m-%d %H}"
+
+
+class UploadedDocument(models.Model):
+    """An OpenAPI document from its upload until its operations are selected.
+
+    Its owner alone can read it; `tools.openapi.uploads` deletes it when it expires.
+    """
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+    )
+    body = models.BinaryField()
+    """The parsed document as compressed JSON."""
+    server_url = models.CharField(max_length=2000, blank=True, db_default="")
+    """That replaces the server of the document."""
+    credential = models.ForeignKey(
+        Credential, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    uploaded_at = models.DateTimeField(auto_now_add=True, db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.pk}"

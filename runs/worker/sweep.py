@@ -29,6 +29,7 @@ from runs.store.claims import WorkerState
 from runs.store.database_clock import db_time_from_now
 from runs.store.transitions import transition, wake_parent
 from runs.worker.sample_queue import sample_queue
+from tools.openapi.uploads import UploadCleaner
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ def run_sweep_loop(process: WorkerState, stop: threading.Event) -> None:
     renew their leases first.
     """
     limit = settings.SWEEP_SECONDS + 5 * settings.HANG_SECONDS
-    pruning = DeliveryPruner()
+    pruning, uploads = DeliveryPruner(), UploadCleaner()
     process.expect_turn("the sweeper", within=limit)
     while not stop.wait(settings.SWEEP_SECONDS):
         try:
@@ -119,6 +120,7 @@ def run_sweep_loop(process: WorkerState, stop: threading.Event) -> None:
             end_idle_edit_sessions()
             enqueue_due_deliveries()
             pruning.prune_if_due()
+            uploads.clean_if_due()
         except (DatabaseError, InterfaceError) as error:
             logger.warning("no sweep, database not available: %s", error)
             connection.close()

@@ -17,6 +17,7 @@ LIMITS = {
     "tests/agentsite/test_celery.py::test_a_broker_that_hangs_is_an_error": 3.0,
     "tests/bench/limit_calls.py::test_one_call_of_a_function": 0.0003,
     "tests/bench/limit_calls.py::test_one_call_of_python": 0.003,
+    "tests/bench/limit_openapi.py::test_a_large_document_is_imported": 5.0,
     "tests/bench/limit_parsing.py::test_hostile_text": 0.1,
     "tests/bench/limit_parsing.py::test_hostile_arguments": 0.1,
     "tests/browser/test_newcomer.py::"

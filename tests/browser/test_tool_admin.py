@@ -92,3 +92,58 @@ def test_the_body_of_a_request_is_checked_as_one_types(browser, lived_in):
     page.fill("[name=json_body]", '{"q": 1}')
     expect(says).to_have_text("")
     context.close()
+
+
+SHOP = json.dumps(
+    {
+        "openapi": "3.1.0",
+        "info": {"title": "Shop"},
+        "servers": [{"url": "https://shop.example"}],
+        "paths": {
+            "/orders": {
+                "get": {
+                    "tags": ["orders"],
+                    "summary": "List orders",
+                    "parameters": [{"name": "sid", "in": "cookie"}],
+                },
+                "delete": {"tags": ["orders"], "summary": "Delete all orders"},
+            },
+            "/users": {
+                "get": {"tags": ["users"], "summary": "List users"},
+                "put": {"requestBody": {"content": {"image/png": {}}}},
+            },
+        },
+    }
+)
+
+
+def test_operations_of_a_document_are_filtered_and_selected(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/admin/tools/tool/import/")
+    page.fill("[name=document]", SHOP)
+    page.click("text=Show operations")
+    address, selected = page.url, page.locator("[data-selected]")
+    rows = page.locator("tr[data-find]:visible")
+    expect(rows).to_have_count(4)
+
+    search = page.locator("#openapi-choice [name=q]")
+    search.fill("list")
+    expect(rows).to_have_count(2)
+    search.press("Enter")
+    page.select_option("[name=tag]", "orders")
+    expect(rows).to_have_count(1)
+    page.click("text=Select all")
+    expect(selected).to_have_text("1")
+    search.fill("")
+    page.select_option("[name=tag]", "")
+    page.click("text=Select all")
+    expect(selected).to_have_text("3")
+    page.click("text=Clear selection")
+    expect(selected).to_have_text("0")
+    page.check("[value='DELETE /orders']")
+    assert (page.url, overflow(page)) == (address, 0)
+    page.click("text=Create selected tools")
+
+    expect(page.locator("#content-main")).to_contain_text("delete__orders")
+    context.close()

@@ -1,10 +1,11 @@
-"""The page that imports tools from an OpenAPI document."""
+"""The pages that import tools from an OpenAPI document."""
 
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from django.contrib import messages
 from django.contrib.admin.models import ADDITION, LogEntry
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -12,45 +13,75 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tools.models import Tool
 from tools.net.netpolicy import AddressRefused
 from tools.net.outbound_policy import get_net_policy
+from tools.openapi.choice import OperationChoice
 from tools.openapi.form import OpenApiForm
 from tools.openapi.import_tools import import_openapi
-from tools.openapi.operations import Operation
+from tools.openapi.operations import Operation, list_operations
 from tools.openapi.security import find_required_credential
+from tools.openapi.uploads import current_uploads, load_document
 
 
-def import_openapi_view(site: Any, request: HttpRequest) -> HttpResponse:
-    """Show the upload form, then the operations, then create the tools."""
+def upload_openapi_view(site: Any, request: HttpRequest) -> HttpResponse:
+    """Show the upload form, and store the document."""
     if not site.has_add_permission(request):
         raise PermissionDenied
     is_sent = request.method == "POST"
     form = OpenApiForm(
         request.POST if is_sent else None,
         request.FILES if is_sent else None,
-        user=request.user,
+        user=cast("User", request.user),
     )
-    context: dict[str, Any] = {
+    if is_sent and form.is_valid():
+        return redirect("admin:tools_tool_import_choice", form.upload.pk)
+    context = {**build_page_context(site, request), "form": form}
+    return render(request, "admin/tools/tool/import.html", context)
+
+
+def choose_operations_view(site: Any, request: HttpRequest, pk: int) -> HttpResponse:
+    """Show the operations of an uploaded document, then create the tools."""
+    if not site.has_add_permission(request):
+        raise PermissionDenied
+    user = cast("User", request.user)
+    upload = current_uploads(user).select_related("credential").filter(pk=pk).first()
+    if upload is None:
+        text = _("The document has expired. Upload it again.")
+        site.message_user(request, text, messages.WARNING)
+        return redirect("admin:tools_tool_import")
+    document = load_document(upload)
+    is_create = "create" in request.POST or "all" in request.POST
+    keys = None if "all" in request.POST else request.POST.getlist("operation")
+    if is_create and (keys is None or keys):
+        made = import_openapi(
+            document,
+            keys if keys is None else frozenset(keys),
+            by=user,
+            base=upload.server_url,
+            credential=upload.credential,
+        )
+        return redirect_to_tools(site, request, made)
+    operations = list_operations(document, base=upload.server_url)
+    context = {
+        **build_page_context(site, request),
+        "choice": OperationChoice(operations, request.POST or request.GET),
+        "unreachable": find_unreachable_server(operations),
+        "document": document,
+        "upload": upload,
+        "wanted": find_required_credential(document),
+        "is_nothing_selected": is_create,
+    }
+    return render(request, "admin/tools/tool/import_choice.html", context)
+
+
+def build_page_context(site: Any, request: HttpRequest) -> dict[str, Any]:
+    """Return what both pages need."""
+    return {
         **site.admin_site.each_context(request),
         "title": _("Import OpenAPI document"),
         "opts": site.model._meta,
-        "form": form,
     }
-    if is_sent and form.is_valid():
-        chosen = request.POST.getlist("operation")
-        if chosen or "all" in request.POST:
-            return create_openapi_tools(site, request, form, chosen)
-        operations = form.operations()
-        context |= {
-            "operations": operations,
-            "unreachable": find_unreachable_server(operations),
-            "possible": sum(not one.flaw for one in operations),
-            "kept": form.cleaned_data["kept"],
-            "document": form.parsed_document,
-            "wanted": find_required_credential(form.parsed_document),
-            "asked": "operation" in request.POST or "choose" in request.POST,
-        }
-    return render(request, "admin/tools/tool/import.html", context)
 
 
 def find_unreachable_server(operations: list[Operation]) -> str:
@@ -68,19 +99,13 @@ def find_unreachable_server(operations: list[Operation]) -> str:
     return ""
 
 
-def create_openapi_tools(
-    site: Any, request: HttpRequest, form: OpenApiForm, chosen: list[str]
+def redirect_to_tools(
+    site: Any, request: HttpRequest, made: list[Tool]
 ) -> HttpResponse:
-    """Create the selected tools, or all, and redirect to the list."""
-    user: Any = request.user
-    made = import_openapi(
-        form.parsed_document,
-        None if "all" in request.POST else frozenset(chosen),
-        by=user,
-        base=form.cleaned_data["base"],
-        credential=form.cleaned_data["credential"],
+    """Say how many tools were created, and redirect to their list."""
+    LogEntry.objects.log_actions(
+        cast("User", request.user).pk, made, ADDITION, "Imported"
     )
-    LogEntry.objects.log_actions(user.pk, made, ADDITION, "Imported")
     site.message_user(
         request,
         ngettext(

@@ -31,7 +31,7 @@ from tools.admin.filters import (
     UsageFilter,
 )
 from tools.admin.mcp import McpServerAdmin, render_tool_server
-from tools.admin.openapi import import_openapi_view
+from tools.admin.openapi import choose_operations_view, upload_openapi_view
 from tools.admin.owned import OwnedAdmin, find_visible_referrers
 from tools.admin.people import AccountAdmin, UserGroupAdmin
 from tools.admin.schema import check_json_view, schema_editor_view
@@ -289,7 +289,12 @@ class ToolAdmin(OwnedAdmin):
             ),
             path("schema/", own(schema_editor_view), name="tools_tool_schema"),
             path("json/", own(check_json_view), name="tools_tool_json"),
-            path("import/", own(self.import_openapi), name="tools_tool_import"),
+            path("import/", own(self.upload_openapi), name="tools_tool_import"),
+            path(
+                "import/<int:pk>/",
+                own(self.choose_operations),
+                name="tools_tool_import_choice",
+            ),
             *super().get_urls(),
         ]
 
@@ -297,9 +302,13 @@ class ToolAdmin(OwnedAdmin):
         """Show the test page."""
         return try_tool_view(self, request, pk)
 
-    def import_openapi(self, request: HttpRequest) -> HttpResponse:
-        """Import tools from an OpenAPI document."""
-        return import_openapi_view(self, request)
+    def upload_openapi(self, request: HttpRequest) -> HttpResponse:
+        """Upload an OpenAPI document."""
+        return upload_openapi_view(self, request)
+
+    def choose_operations(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Select operations of an OpenAPI document."""
+        return choose_operations_view(self, request, pk)
 
     def restore(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Restore an earlier revision as a new one."""

@@ -47,6 +47,8 @@ class Operation:
     omitted: list[str] = field(default_factory=list)
     """Inputs of the operation that the tool does not send."""
     tags: tuple[str, ...] = ()
+    is_elsewhere: bool = False
+    """Whether part of it is in another file."""
 
     @property
     def effect(self) -> str:
@@ -134,6 +136,7 @@ def start_operation(place: OperationSource, taken: set[str]) -> Operation:
         make_tool_description(place.raw),
         flaw=replace_unstorable(place.flaw),
         tags=get_tags(place.raw),
+        is_elsewhere=bool(place.flaw),
     )
 
 
@@ -164,6 +167,7 @@ def build_operation(
         operation.omitted = draft.omitted
     except (UnsupportedOperation, ExternalReference) as flaw:
         operation.flaw = replace_unstorable(str(flaw))
+        operation.is_elsewhere = isinstance(flaw, ExternalReference)
     return MAX_NODES - draft.inliner.left
 
 

@@ -1,13 +1,14 @@
 """Importing OpenAPI documents in the admin."""
 
 import json
-import random
+from datetime import timedelta
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from django.test import Client
+from django.utils import timezone
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
@@ -25,11 +26,13 @@ from tests.tools.rows import make_user
 from tools.audit.entry import AuditEntry
 from tools.definition.freeze import freeze_tool
 from tools.definition.save import serialize_definition
-from tools.models import Credential, Tool
+from tools.models import Credential, Tool, UploadedDocument
+from tools.openapi.uploads import MAX_UPLOADS
 
 pytestmark = pytest.mark.django_db
 
 PAGE = "/admin/tools/tool/import/"
+UNSENDABLE = {"content": {"image/png": {}}}
 
 
 def signed_in():
@@ -38,8 +41,27 @@ def signed_in():
     return client
 
 
+def upload(client, **given):
+    """Upload a document; return the address of the page of its operations."""
+    answer = client.post(PAGE, {"document": SHOP, **given})
+    assert answer.status_code == 302
+    return answer.headers["Location"]
+
+
+def shown(client, **given):
+    """Return the page of operations of a document."""
+    return client.get(upload(client, **given)).content.decode()
+
+
+def listing(paths, **more):
+    """Return a document with these paths."""
+    servers = [{"url": "https://a.example"}]
+    document = {"openapi": "3.1.0", "servers": servers, "paths": paths, **more}
+    return json.dumps(document)
+
+
 def test_a_document_shows_its_operations_and_makes_nothing():
-    page = signed_in().post(PAGE, {"document": SHOP}).content.decode()
+    page = shown(signed_in())
 
     assert "GET /orders/{order-id}" in page
     assert 'class="tag">\n                read-only</span>' in page
@@ -51,10 +73,8 @@ def test_a_document_shows_its_operations_and_makes_nothing():
 def test_inputs_that_a_tool_does_not_send_are_named():
     parameters = [{"name": "sid", "in": "cookie"}, {"name": "q", "in": "query"}]
     paths = {"/x": {"get": {"parameters": parameters}}}
-    servers = [{"url": "https://a.example"}]
-    text = json.dumps({"openapi": "3.1.0", "servers": servers, "paths": paths})
 
-    page = signed_in().post(PAGE, {"document": text}).content.decode()
+    page = shown(signed_in(), document=listing(paths))
 
     assert "Not sent: the cookie “sid”" in page
 
@@ -62,7 +82,7 @@ def test_inputs_that_a_tool_does_not_send_are_named():
 def test_a_file_can_be_given():
     file = SimpleUploadedFile("shop.yaml", SHOP.encode())
 
-    assert "getOrder" in signed_in().post(PAGE, {"file": file}).content.decode()
+    assert "getOrder" in shown(signed_in(), file=file, document="")
 
 
 def test_chosen_operations_become_tools_that_are_switched_off():
@@ -71,10 +91,10 @@ def test_chosen_operations_become_tools_that_are_switched_off():
         name="shop", owner=make_user("admin"), hosts=["eu.shop.example"]
     )
 
+    page = upload(client, credential=row.pk)
     chosen = ["GET /orders/{order-id}", "POST /orders", "PUT /files", "GET /nothing"]
-    client.post(
-        PAGE, {"document": SHOP, "operation": chosen, "credential": row.pk, "choose": 1}
-    )
+
+    client.post(page, {"operation": chosen, "create": "1"})
 
     made = {tool.name: tool for tool in Tool.objects.all()}
     assert set(made) == {"getOrder", "create_order"}
@@ -85,10 +105,9 @@ def test_chosen_operations_become_tools_that_are_switched_off():
 
 def test_every_call_of_an_imported_write_requires_approval():
     paths = {"/x": {m: {} for m in ("get", "head", "post", "put", "patch", "delete")}}
-    servers = [{"url": "https://a.example"}]
-    text = json.dumps({"openapi": "3.1.0", "servers": servers, "paths": paths})
+    client = signed_in()
 
-    signed_in().post(PAGE, {"document": text, "all": "1"})
+    client.post(upload(client, document=listing(paths)), {"all": "1"})
 
     asks = {
         tool.config["method"]: freeze_tool(tool).asks for tool in Tool.objects.all()
@@ -100,59 +119,114 @@ def test_every_call_of_an_imported_write_requires_approval():
 
 
 def test_choosing_nothing_is_said():
-    page = signed_in().post(PAGE, {"document": SHOP, "choose": "1"}).content.decode()
+    client = signed_in()
+
+    page = client.post(upload(client), {"create": "1"}).content.decode()
 
     assert "Select at least one operation." in page
 
 
-def kept_after(client, given):
-    """Return the hidden fields that the page of operations sends back."""
-    context = client.post(PAGE, given).context
-    return {"kept": context["kept"], "base": given.get("base", ""), "choose": "1"}
-
-
-def test_the_page_of_operations_keeps_the_document_by_itself():
+def test_the_document_is_not_sent_back_with_the_selection():
     client = signed_in()
-    kept = kept_after(client, {"document": SHOP})
+    page = upload(client, document=SHOP + "x-note: " + "n" * 500_000)
 
-    client.post(PAGE, {**kept, "operation": ["GET /orders/{order-id}"]})
+    assert len(client.get(page).content) < 50_000
+    client.post(page, {"operation": ["GET /orders/{order-id}"], "create": "1"})
 
     assert Tool.objects.get().name == "getOrder"
 
 
 def test_all_that_are_possible_are_made_at_once():
     client = signed_in()
-    kept = kept_after(client, {"document": SHOP})
+    page = upload(client)
 
-    assert b"Create all 5 tools" in client.post(PAGE, kept).content
-    client.post(PAGE, {**kept, "all": "1"})
+    assert b"Create all 5 tools" in client.get(page).content
+    client.post(page, {"all": "1"})
 
     assert Tool.objects.count() == 5
     assert "PUT" not in {tool.config["method"] for tool in Tool.objects.all()}
 
 
-@pytest.mark.parametrize("kept", ["x", "e30:1:x", ".eJw:1tAbcd:" + "x" * 43])
-def test_a_kept_document_that_we_did_not_write_is_asked_for_again(kept):
-    page = signed_in().post(PAGE, {"kept": kept, "all": "1"}).content.decode()
+TAGGED = listing(
+    {
+        "/orders": {
+            "get": {"tags": ["orders"], "summary": "List orders"},
+            "post": {"tags": ["orders", "write"], "summary": "Create an order"},
+        },
+        "/users": {"get": {"tags": ["users"]}, "put": {"requestBody": UNSENDABLE}},
+    }
+)
 
-    assert "Paste a document or select a file." in page
-    assert not Tool.objects.exists()
+
+def choice_after(client, page, **given):
+    """Return which operations are shown, and which are selected, after a button."""
+    rows = client.post(page, given).context["choice"].rows
+    shown = [row.operation.key for row in rows if row.is_shown]
+    return shown, [row.operation.key for row in rows if row.is_selected]
 
 
-def test_a_document_that_cannot_be_kept_is_refused_with_a_sentence():
-    noise = random.Random(3).randbytes(2_000_000).hex()
-    text = json.dumps({"openapi": "3.0.0", "paths": {}, "x": noise})
-    file = SimpleUploadedFile("noise.json", text.encode())
+def test_operations_are_filtered_by_text_and_tag():
+    client = signed_in()
+    page = upload(client, document=TAGGED)
 
-    page = signed_in().post(PAGE, {"file": file}).content.decode()
+    assert choice_after(client, page, q="order create")[0] == ["POST /orders"]
+    assert choice_after(client, page, q="GET")[0] == ["GET /orders", "GET /users"]
+    assert choice_after(client, page, tag="write")[0] == ["POST /orders"]
+    assert choice_after(client, page, tag="users", q="order")[0] == []
+    assert '<option value="orders">orders (2)</option>' in shown(
+        client, document=TAGGED
+    )
 
-    assert "Reduce it to the paths you need" in page
+
+def test_all_that_the_filter_shows_are_selected_with_those_selected_before():
+    client = signed_in()
+    page = upload(client, document=TAGGED)
+    before = {"q": "order", "operation": ["GET /users"]}
+
+    assert choice_after(client, page, **before, mark="all") == (
+        ["GET /orders", "POST /orders"],
+        ["GET /orders", "POST /orders", "GET /users"],
+    )
+    assert choice_after(client, page, **before, mark="none")[1] == []
+    assert choice_after(client, page, **before)[1] == ["GET /users"]
+    assert choice_after(client, page, mark="all")[1][-1] == "GET /users"
+
+
+def test_selected_operations_that_the_filter_hides_are_created_too():
+    client = signed_in()
+    page = upload(client, document=TAGGED)
+    given = {"q": "order", "operation": ["GET /users", "GET /orders"]}
+    html = client.post(page, given).content.decode()
+
+    assert html.count("hidden>") >= 2
+    client.post(page, {**given, "create": "1"})
+    assert Tool.objects.count() == 2
+
+
+def test_more_operations_than_a_form_usually_has_fields_can_be_selected():
+    client = signed_in()
+    paths = {f"/x{n}": {"get": {}} for n in range(1200)}
+    page = upload(client, document=listing(paths))
+
+    client.post(page, {"operation": [f"GET {one}" for one in paths], "create": "1"})
+
+    assert Tool.objects.count() == 1200
+
+
+def test_a_document_of_several_files_says_how_to_bundle_it():
+    paths = {"/x": {"$ref": "./paths/x.yaml"}, "/y": {"get": {}}}
+
+    page = shown(signed_in(), document=listing(paths))
+
+    assert "The document refers to other files, which are not read." in page
+    assert "part of it is in another file (./paths/x.yaml)" in page
+    assert "other files" not in shown(signed_in())
 
 
 def test_a_server_that_tools_may_not_reach_is_said_before_tools_are_made():
     text = SHOP.replace("https://{region}.shop.example/v1/", "http://169.254.169.254")
 
-    page = signed_in().post(PAGE, {"document": text}).content.decode()
+    page = shown(signed_in(), document=text)
 
     assert "Calls to &#x27;169.254.169.254&#x27; are not allowed" in page
 
@@ -161,7 +235,7 @@ def test_each_tool_that_is_made_has_its_revision_and_its_entries():
     client = signed_in()
     Tool.objects.create(name="get_order", slug="getorder", owner=make_user("admin"))
 
-    client.post(PAGE, {**kept_after(client, {"document": SHOP}), "all": "1"})
+    client.post(upload(client), {"all": "1"})
 
     made = Tool.objects.filter(kind="http")
     assert made.get(name="getOrder").slug == "getorder-2"
@@ -175,13 +249,11 @@ def test_each_tool_that_is_made_has_its_revision_and_its_entries():
 
 def test_hundreds_of_tools_take_as_many_queries_as_one(django_assert_max_num_queries):
     paths = {f"/x{n}": {"get": {}} for n in range(300)}
-    servers = [{"url": "https://a.example"}]
-    text = json.dumps({"openapi": "3.1.0", "servers": servers, "paths": paths})
     client = signed_in()
-    kept = kept_after(client, {"document": text})
+    page = upload(client, document=listing(paths))
 
     with django_assert_max_num_queries(40):
-        client.post(PAGE, {**kept, "all": "1"})
+        client.post(page, {"all": "1"})
 
     assert Tool.objects.count() == 300
 
@@ -203,6 +275,38 @@ def test_only_those_who_may_add_tools_import():
     client.force_login(make_user("bob", is_staff=True))
 
     assert client.get(PAGE).status_code == 403
+    assert client.get(upload(signed_in())).status_code == 403
+
+
+def test_a_document_is_shown_to_nobody_else():
+    other = Client()
+    other.force_login(make_user("eve", is_staff=True, is_superuser=True))
+
+    answer = other.get(upload(signed_in()), follow=True)
+
+    assert answer.redirect_chain == [(PAGE, 302)]
+    assert "The document has expired. Upload it again." in answer.content.decode()
+
+
+def test_a_document_expires_after_an_hour_and_is_deleted_by_the_next_upload():
+    client = signed_in()
+    page = upload(client)
+    an_hour_ago = timezone.now() - timedelta(hours=1, seconds=1)
+    UploadedDocument.objects.update(uploaded_at=an_hour_ago)
+
+    assert client.post(page, {"all": "1"}).headers["Location"] == PAGE
+    assert not Tool.objects.exists()
+    upload(client)
+    assert UploadedDocument.objects.count() == 1
+
+
+def test_a_person_keeps_the_newest_documents_only():
+    client = signed_in()
+    pages = [upload(client) for _number in range(MAX_UPLOADS + 1)]
+
+    assert client.get(pages[0]).status_code == 302
+    assert client.get(pages[1]).status_code == 200
+    assert UploadedDocument.objects.count() == MAX_UPLOADS
 
 
 MAKES = (PHONE, FORECAST, VETS, VECTORS, FILES, NEWS)
@@ -235,9 +339,9 @@ def test_no_document_breaks_out(text, cuts):
     with transaction.atomic():
         client = signed_in()
         with outbreaks() as seen:
-            shown = client.post(PAGE, given)
-            keys = [one.key for one in shown.context.get("operations", ())]
-            made = client.post(PAGE, {**given, "operation": keys})
+            shown = client.post(PAGE, given, follow=True)
+            page = shown.request["PATH_INFO"]
+            made = client.post(page, {"all": "1"}) if page != PAGE else shown
         event(f"made {Tool.objects.count()} tools")
         assert {shown.status_code, made.status_code} <= {200, 302}
         assert seen == []

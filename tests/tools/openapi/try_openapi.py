@@ -132,22 +132,22 @@ def imported(path: Path) -> Tried:
     base = SERVER if needs_server(path) else ""
     file = SimpleUploadedFile(path.name, path.read_bytes())
     begun = time.perf_counter()
-    shown = client.post(PAGE, {"file": file, "base": base})
+    shown = client.post(PAGE, {"file": file, "base": base}, follow=True)
     middle = time.perf_counter()
-    if "operations" not in (shown.context or {}):
+    if "choice" not in (shown.context or {}):
         errors = shown.context["form"].errors if shown.context else {"": ["no page"]}
         why = " ".join(text for listed in errors.values() for text in listed)
         return Tried(refused=Counter({why: 1}), seconds=(round(middle - begun, 2), 0))
-    operations = shown.context["operations"]
-    kept = {"kept": shown.context["kept"], "base": base, "all": "1"}
+    operations = shown.context["choice"].operations
+    document = shown.context["document"].body
     again = time.perf_counter()
-    client.post(PAGE, kept)
+    client.post(shown.request["PATH_INFO"], {"all": "1"})
     ended = time.perf_counter()
     memory = peak() - before
     made = list(Tool.objects.order_by("pk"))
     requests, faults = opened(client, made[:: max(1, len(made) // OPENED)])
     return Tried(
-        version=str(shown.context["document"].body["openapi"]),
+        version=str(document.get("openapi") or document.get("swagger")),
         operations=len(operations),
         taken=len(made),
         seconds=(round(middle - begun, 2), round(ended - again, 2)),
