@@ -13,7 +13,8 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, overload
+from math import inf
+from typing import Any, TypeVar, get_args, overload
 
 from tools.errors import ToolFailed
 from tools.net.deadline import Deadline
@@ -24,6 +25,7 @@ from tools.schema.signature import (
     parse_docstring,
 )
 from tools.spec import Effect
+from tools.tool_name import is_tool_name
 
 __all__ = [
     "FunctionTool",
@@ -105,6 +107,14 @@ class FunctionTool:
         return self.arguments.schema
 
 
+class InvalidDeclaration(NotATool):
+    """What `@tool` was given does not describe a tool."""
+
+    def __init__(self, function: object, why: str) -> None:
+        name = getattr(function, "__qualname__", None) or repr(function)
+        TypeError.__init__(self, f"{name} cannot be a tool: {why}.")
+
+
 @overload
 def tool(function: F, /) -> F: ...
 
@@ -139,11 +149,19 @@ def tool(
     `keeps_hosts`: it reaches no host beyond `ToolContext.hosts`. Without that word its
     tool cannot be limited to hosts, since nothing else would hold it to them.
     `variables`: what an isolated function needs of the environment, such as a key.
-    Raise `NotATool` for a function whose signature cannot be offered to a model.
+    Raise `NotATool` for what cannot be offered to a model.
     """
 
     def register(function: F) -> F:
+        check_function(function)
         path = f"{function.__module__}:{function.__qualname__}"
+        check_declaration(
+            function,
+            path,
+            name=name or function.__name__,
+            effect=effect,
+            timeout=timeout,
+        )
         _registered_functions[path] = FunctionTool(
             path=path,
             function=function,
@@ -160,6 +178,52 @@ def tool(
         return function
 
     return register if function is None else register(function)
+
+
+def check_function(function: object) -> None:
+    """Raise `InvalidDeclaration` for anything but a function with a docstring."""
+    if isinstance(function, str):
+        raise InvalidDeclaration(
+            function, f"a name is given by keyword: @tool(name={function!r})"
+        )
+    if not inspect.isroutine(function):
+        raise InvalidDeclaration(
+            function, "it is not a function; define a function that calls it"
+        )
+    if not parse_docstring(inspect.getdoc(function) or "").text:
+        raise InvalidDeclaration(
+            function,
+            "it has no docstring, which models read as the description of the tool",
+        )
+
+
+def check_declaration(
+    function: Callable[..., Any], path: str, *, name: str, effect: str, timeout: object
+) -> None:
+    """Raise `InvalidDeclaration` for words of `@tool` that mean nothing."""
+    effects = get_args(Effect)
+    if effect not in effects:
+        raise InvalidDeclaration(
+            function, f"the effect {effect!r} is not one of {', '.join(effects)}"
+        )
+    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if not is_number or not 0 < timeout < inf:  # type: ignore[operator]  # a number
+        raise InvalidDeclaration(
+            function, f"the timeout {timeout!r} is not a positive number of seconds"
+        )
+    if not is_tool_name(name):
+        raise InvalidDeclaration(function, f"the name {name!r} is not valid")
+    known = _registered_functions.get(path)
+    if known is not None and get_source(known.function) != get_source(function):
+        raise InvalidDeclaration(
+            function, f"another function is already registered as {path!r}"
+        )
+
+
+def get_source(function: Callable[..., Any]) -> tuple[str, int] | None:
+    """Return where a function is defined: a module that is loaded again is the same."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return (code.co_filename, code.co_firstlineno) if code else None
 
 
 def get_registered_functions() -> dict[str, FunctionTool]:

@@ -1,6 +1,8 @@
 """`@tool` and the schema it makes."""
 
+import re
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -10,6 +12,7 @@ from pydantic import Field
 from tools.registry import (
     FunctionTool,
     NotATool,
+    ToolContext,
     ToolModuleBroken,
     UnknownFunction,
     find_function,
@@ -154,3 +157,82 @@ def test_a_module_that_ends_the_program_names_the_variable(tmp_path, monkeypatch
 
     with pytest.raises(ToolModuleBroken, match="quits_at_import"):
         load_tool_modules(["quits_at_import"])
+
+
+WRONG: dict[str, Any] = {
+    "effect": (
+        {"effect": "reads"},
+        "is not one of read, idempotent",
+    ),
+    "negative": ({"timeout": -1}, "the timeout -1 is not a positive number of seconds"),
+    "text": ({"timeout": "5s"}, "the timeout '5s' is not a positive number of seconds"),
+    "name": ({"name": "a[b]"}, "the name 'a[b]' is not valid"),
+}
+
+
+@pytest.mark.parametrize(("words", "why"), WRONG.values(), ids=WRONG)
+def test_words_that_mean_nothing_are_refused(words, why):
+    def halve(x: float) -> float:
+        """Halve."""
+        return x / 2
+
+    with pytest.raises(NotATool, match=re.escape(why)):
+        tool(**words)(halve)
+
+
+def test_a_function_without_a_docstring_is_refused():
+    def halve(x: float) -> float:
+        return x / 2
+
+    with pytest.raises(NotATool, match="it has no docstring"):
+        tool(halve)
+
+
+def test_a_name_without_a_keyword_and_a_partial_are_refused():
+    with pytest.raises(NotATool, match=re.escape("@tool(name='halve')")):
+        tool("halve")
+    with pytest.raises(NotATool, match="it is not a function"):
+        tool(partial(look_up, "Rome"))
+
+
+def test_two_functions_of_one_path_are_refused_but_not_a_module_loaded_again():
+    def halve(x: float) -> float:
+        """Halve."""
+        return x / 2
+
+    first = tool(halve)
+
+    def halve(x: float) -> float:  # the mistake
+        """Halve twice."""
+        return x / 4
+
+    with pytest.raises(NotATool, match="another function is already registered"):
+        tool(halve)
+    assert tool(first) is first
+
+
+def test_two_contexts_are_refused_and_an_optional_one_is_filled_in():
+    def both(one: ToolContext, two: ToolContext) -> str:
+        """Take two."""
+        return ""
+
+    def maybe(context: ToolContext | None = None) -> str:
+        """Take one."""
+        return ""
+
+    with pytest.raises(NotATool, match="two contexts, 'one' and 'two'"):
+        tool(both)
+    assert found_local(tool(maybe)).arguments.context == "context"
+
+
+def test_a_default_of_another_type_is_refused():
+    def halve(x: int = "x") -> float:  # type: ignore[assignment]
+        """Halve."""
+        return x / 2
+
+    with pytest.raises(NotATool, match="the default of .x: int = 'x'. does not fit"):
+        tool(halve)
+
+
+def found_local(function: Any) -> FunctionTool:
+    return find_function(f"{__name__}:{function.__qualname__}")

@@ -3,12 +3,14 @@
 import inspect
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import (
     Annotated,
     Any,
     NamedTuple,
     NotRequired,
+    get_args,
     get_type_hints,
 )
 
@@ -98,10 +100,15 @@ def get_function_arguments(
     fields: dict[str, Any] = {}
     context_name = None
     for name, parameter in inspect.signature(function).parameters.items():
-        if hints.get(name) is context:
+        if context in (hints.get(name), *get_args(hints.get(name))):
+            if context_name is not None:
+                raise NotATool(
+                    function, f"it takes two contexts, {context_name!r} and {name!r}"
+                )
             context_name = name
         else:
             kind = get_parameter_type(function, parameter, hints)
+            check_default(function, parameter, kind)
             fields[name] = build_field_type(kind, parameter.default, told.get(name))
     adapter = build_arguments_adapter(function, fields)
     return FunctionArguments(
@@ -120,6 +127,21 @@ def get_parameter_type(
     if parameter.name not in hints:
         raise NotATool(function, f"the parameter {parameter.name!r} has no type")
     return hints[parameter.name]
+
+
+def check_default(
+    function: Callable[..., Any], parameter: inspect.Parameter, kind: Any
+) -> None:
+    """Refuse a default that a model could not give."""
+    if parameter.default is inspect.Parameter.empty:
+        return
+    with suppress(PydanticSchemaGenerationError, PydanticUserError):
+        try:
+            TypeAdapter(kind).validate_python(parameter.default)
+        except ValidationError:
+            raise NotATool(
+                function, f"the default of {str(parameter)!r} does not fit its type"
+            ) from None
 
 
 def build_field_type(kind: Any, default: Any, description: str | None) -> Any:
