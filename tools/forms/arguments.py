@@ -1,5 +1,6 @@
 """The form for testing a tool, built from the schema of its arguments."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -10,11 +11,14 @@ from django.utils.translation import gettext_lazy
 from tools.forms.error_messages import set_error_messages
 from tools.forms.fields import JsonField
 from tools.schema.argument_types import describe_type, strip_null_type
+from tools.schema.references import resolve_references
 
 TEXT_FIELD_NAME = "input"
 """The field of a tool that takes a single text input."""
 
 OMITTED = object()
+MAX_NESTED_OBJECTS = 3
+"""Objects within objects; deeper ones are entered as JSON."""
 
 
 class ArgumentsForm(forms.Form):
@@ -35,24 +39,52 @@ class ArgumentsForm(forms.Form):
             text.kind = _("text")  # type: ignore[attr-defined]  # for the template
             self.fields[TEXT_FIELD_NAME] = text
             return
-        required = schema.get("required", [])
-        for name, part in schema.get("properties", {}).items():
-            if isinstance(part, dict):
-                field = build_argument_field(part, required=name in required)
-                field.label, field.kind = name, describe_type(part)  # type: ignore[attr-defined]  # for the template
-                field.help_text = str(part.get("description", ""))
-                set_error_messages(name, field)
-                self.fields[name] = field
+        self.paths: dict[str, tuple[str, ...]] = {}
+        """Where the value of a field belongs: the keys of nested objects."""
+        self.required_objects: list[tuple[str, ...]] = []
+        self.add_fields(resolve_references(schema), required=True)
+
+    def add_fields(
+        self, part: dict[str, Any], *, required: bool, above: tuple[str, ...] = ()
+    ) -> None:
+        """Add a field for each property; objects add those of their own."""
+        for name, inner in part.get("properties", {}).items():
+            if not isinstance(inner, dict):
+                continue
+            path = (*above, name)
+            is_required = required and name in part.get("required", [])
+            plain = strip_null_type(inner)
+            if plain.get("properties") and len(path) <= MAX_NESTED_OBJECTS:
+                self.add_fields(plain, required=is_required, above=path)
+                if is_required:
+                    self.required_objects.append(path)
+                continue
+            label = ".".join(path)
+            field = build_argument_field(inner, required=is_required)
+            field.label, field.kind = label, describe_type(inner)  # type: ignore[attr-defined]  # for the template
+            field.help_text = str(inner.get("description", ""))
+            set_error_messages(label, field)
+            self.fields[label], self.paths[label] = field, path
 
     def tool_input(self) -> Any:
         """Return the arguments as a model would send them."""
         if self.schema is None:
             return self.cleaned_data[TEXT_FIELD_NAME]
-        return {
-            name: value
-            for name, value in self.cleaned_data.items()
-            if value is not OMITTED
-        }
+        found: dict[str, Any] = {}
+        for path in self.required_objects:
+            find_object(found, path)
+        for label, value in self.cleaned_data.items():
+            if value is not OMITTED:
+                *above, name = self.paths[label]
+                find_object(found, above)[name] = value
+        return found
+
+
+def find_object(whole: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    """Return the object at `path` in `whole`, which is added if it is missing."""
+    for key in path:
+        whole = whole.setdefault(key, {})
+    return whole
 
 
 def build_argument_field(part: dict[str, Any], *, required: bool) -> forms.Field:

@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from tools.schema.argument_types import describe_type
+from tools.schema.references import resolve_references
 
 
 class ArgumentRow(NamedTuple):
@@ -20,6 +21,7 @@ def build_argument_rows(schema: dict[str, Any] | None) -> list[ArgumentRow] | No
     """Return the arguments of a schema; None for a single text input."""
     if schema is None:
         return None
+    schema = resolve_references(schema)
     required = schema.get("required", [])
     return [
         ArgumentRow(

@@ -1,10 +1,14 @@
 """The fields that a tool is tried with, made from its schema."""
 
 import json
+from dataclasses import dataclass
+from enum import StrEnum
 
 import pytest
+from pydantic import BaseModel
 
 from tools.forms.arguments import ArgumentsForm
+from tools.registry import find_function, tool
 
 
 @pytest.mark.parametrize(
@@ -40,3 +44,60 @@ def test_an_empty_value_is_a_value(text):
 
     assert form.is_valid()
     assert form.tool_input() == {"it": json.loads(text)}
+
+
+class Unit(StrEnum):
+    C = "celsius"
+    F = "fahrenheit"
+
+
+@dataclass
+class Address:
+    street: str
+    floor: int = 0
+
+
+class Order(BaseModel):
+    sku: str
+    to: Address
+    note: str | None = None
+
+
+def test_enums_models_and_dataclasses_have_a_field_for_each_value():
+    @tool
+    def place(order: Order, unit: Unit = Unit.C) -> str:
+        """Place an order."""
+        return ""
+
+    schema = find_function(f"{__name__}:{place.__qualname__}").args_schema
+    form = ArgumentsForm(schema=schema)
+    assert [
+        (name, field.kind, field.required) for name, field in form.fields.items()
+    ] == [
+        ("order.sku", "text", True),
+        ("order.to.street", "text", True),
+        ("order.to.floor", "integer", False),
+        ("order.note", "text", False),
+        ("unit", "one of celsius, fahrenheit", False),
+    ]
+
+    data = {
+        "arg-order.sku": "7",
+        "arg-order.to.street": "Elm",
+        "arg-unit": "fahrenheit",
+    }
+    form = ArgumentsForm(data, schema=schema)
+    assert form.is_valid()
+    assert form.tool_input() == {
+        "order": {"sku": "7", "to": {"street": "Elm"}},
+        "unit": "fahrenheit",
+    }
+
+
+def test_a_required_object_is_sent_without_any_of_its_values():
+    inner = {"type": "object", "properties": {"a": {"type": "string"}}}
+    schema = {"properties": {"it": inner, "more": inner}, "required": ["it"]}
+    form = ArgumentsForm({}, schema=schema)
+
+    assert form.is_valid()
+    assert form.tool_input() == {"it": {}}
