@@ -6,6 +6,7 @@ from typing import Any
 
 from django.db.models import F, QuerySet
 
+from runs.engine.types import TRUNCATED
 from runs.models import AgentStep, ModelCall, Run
 from runs.services.providers.run_wait import RunWait, get_run_wait
 
@@ -51,6 +52,8 @@ def run_json(run: Run, steps: Iterable[AgentStep] | None = None) -> Json:
         "conversation": run.conversation_id,
         "inputs": run.inputs,
         "output": run.output,
+        "finish_reason": run.finish_reason or None,
+        "truncated": run.is_truncated,
         "seq": run.seq,
         "created_at": format_timestamp(run.created_at),
         "started_at": format_timestamp(run.started_at),
@@ -134,6 +137,7 @@ def call_json(call: ModelCall) -> Json:
         "reasoning": reply.get("reasoning", ""),
         "tool_calls": reply.get("tool_calls", []),
         "finish_reason": reply.get("finish_reason", ""),
+        "truncated": reply.get("finish_reason") == TRUNCATED,
         "usage": {
             "input_tokens": call.input_tokens,
             "cached_tokens": call.cached_tokens,

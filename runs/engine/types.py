@@ -107,6 +107,10 @@ class Usage(FrozenModel):
     """Part of the output that was reasoning."""
 
 
+TRUNCATED = "length"
+"""The finish reason of a reply that the token limit cut off."""
+
+
 class Reply(FrozenModel):
     """A complete reply of a model, independent of the wire format."""
 

@@ -9,6 +9,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from runs.engine.stopping import is_stop_message
+from runs.engine.types import TRUNCATED
 from runs.models.agents import Agent, AgentVersion, Spec
 from runs.models.providers import Provider
 from runs.models.schedules import Schedule
@@ -153,6 +154,10 @@ class Run(models.Model):
     error_message = models.TextField(blank=True)
     output = models.JSONField(null=True)
     output_log = models.TextField(blank=True)
+    finish_reason = models.CharField(
+        max_length=40, blank=True, default="", db_default=""
+    )
+    """Why the model stopped writing the reply that ended the run: stop, length …"""
 
     seq = models.PositiveBigIntegerField(default=0)
     """Raised by every committed change; never part of a condition."""
@@ -269,6 +274,11 @@ class Run(models.Model):
         """Return the model's answer; None if a limit came first."""
         has_answer = self.status != "limit_reached" or not is_stop_message(self.output)
         return self.output if has_answer else None
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether the token limit of the model cut off the last reply."""
+        return self.finish_reason == TRUNCATED
 
     @property
     def can_resume(self) -> bool:

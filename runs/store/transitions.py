@@ -287,6 +287,7 @@ def _build_entry_columns(status: str) -> dict[str, Any]:
             "stop_reason": "",
             "error_code": "",
             "error_message": "",
+            "finish_reason": "",
         }
     if status in (
         Status.SUCCEEDED,

@@ -136,6 +136,8 @@ class RunDriver:
         self.model_caller: ModelCaller | None = None
         self.pending_reply: ModelReply | None = None
         """A reply that the engine has processed and the database does not have yet."""
+        self.finish_reason = ""
+        """Of the newest reply, as long as it has led to no call."""
 
     def drive(self) -> None:
         """Perform the engine's effects until it ends; then store its result."""
@@ -147,7 +149,13 @@ class RunDriver:
         )
         try:
             result = self._loop(loop)
-            end_run(self.run, self.claim, result, self.pending_reply)
+            end_run(
+                self.run,
+                self.claim,
+                result,
+                self.pending_reply,
+                finish_reason=self.finish_reason,
+            )
         finally:
             if self.model_caller is not None:
                 self.model_caller.llm.close()
@@ -164,8 +172,12 @@ class RunDriver:
     def _perform(self, effect: Effect) -> Outcome:
         match effect:
             case CallModel():
-                return self._call_model(effect)
+                outcome = self._call_model(effect)
+                if isinstance(outcome, ModelReplied):
+                    self.finish_reason = outcome.reply.finish_reason
+                return outcome
             case CallTools():
+                self.finish_reason = ""
                 return self._call_tools(effect)
         assert_never(effect)
 

@@ -34,6 +34,8 @@ def test_shows_the_whole_run():
         "conversation": None,
         "inputs": {"input": "What is 2 + 2?"},
         "output": None,
+        "finish_reason": None,
+        "truncated": False,
         "seq": 2,
         "usage": {
             "input_tokens": 100,

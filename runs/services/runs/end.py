@@ -27,10 +27,21 @@ UNFINISHED_STEP_STATUSES = (
 )
 
 
+MAX_FINISH_REASON = 40
+
+
 def end_run(
-    run: Run, claim: ClaimedRun, result: AgentResult, pending: ModelReply | None
+    run: Run,
+    claim: ClaimedRun,
+    result: AgentResult,
+    pending: ModelReply | None,
+    *,
+    finish_reason: str = "",
 ) -> None:
-    """Commit the result with the reply that led to it."""
+    """Commit the result with the reply that led to it.
+
+    `finish_reason` is that of the last reply, which a fork or resume may have reused.
+    """
     reply = build_reply_row(run, pending, steps=0) if pending is not None else None
     error = result.error
 
@@ -45,6 +56,7 @@ def end_run(
             stop_reason=result.stop_reason or "",
             error_code=error.code if error else "",
             error_message=clean_text(error.message) if error else "",
+            finish_reason=finish_reason[:MAX_FINISH_REASON],
         )
         if not done and not _is_end_committed(run, claim, result.status):
             raise LeaseLost

@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from runs.engine.types import TRUNCATED
 from runs.models import AgentStep, ModelAttempt, ModelCall, Run
 from runs.ui.format import duration
 from runs.ui.summaries import (
@@ -200,6 +201,8 @@ def build_call_row(
         tags.append(RowTag(format_attempt_count(failed), "bad"))
     if is_old:
         tags.append(RowTag(_("superseded")))
+    if call.reply.get("finish_reason") == TRUNCATED:
+        tags.append(RowTag(_("cut off"), "bad"))
     tags += list_reuse_tags(call)
     return TimelineRow(
         number=get_call_row_number(call),

@@ -10,6 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from runs.engine.types import TRUNCATED
 from runs.models import AgentStep, Decision, ModelAttempt, ModelCall, Run
 from runs.services.runs.rebuild_prompt import (
     RebuiltPrompt,
@@ -98,6 +99,8 @@ class ReadableTab:
     """The run of the called agent."""
     answer: SafeString | str = ""
     """Its answer, shown in place of the result."""
+    is_truncated: bool = False
+    """Whether the token limit cut off the reply."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +227,7 @@ def build_readable_tab(run: Run, place: RowRecord) -> ReadableTab:
         reasoning=render_markdown(reasoning) if reasoning else "",
         requested_calls=tuple(actions),
         actions_title=requested % {"count": len(actions)},
+        is_truncated=call.reply.get("finish_reason") == TRUNCATED,
     )
 
 
