@@ -76,17 +76,23 @@ def sqlite_settings(path: Path) -> dict[str, Any]:
 def postgres_settings(
     name: str, *, options: dict[str, str], pool: int
 ) -> dict[str, Any]:
-    """Return settings with a connection pool per process."""
+    """Return settings with a connection pool per process.
+
+    With the option `pgbouncer=true` nothing is left in a session, where another client
+    of the pooler would find it, and no startup parameter is sent that it refuses.
+    """
+    shares_sessions = options.pop("pgbouncer", "") == "true"
+    prepares = options.pop("prepare_threshold", "") != "none" and not shares_sessions
     timeouts = " ".join(f"-c {key}={ms}" for key, ms in POSTGRES_TIMEOUTS.items())
-    prepares = options.pop("prepare_threshold", "") != "none"
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": name,
         "CONN_MAX_AGE": 0,
         "CONN_HEALTH_CHECKS": True,
+        "DISABLE_SERVER_SIDE_CURSORS": shares_sessions,
         "OPTIONS": {
             "connect_timeout": 5,
-            "options": timeouts,
+            **({} if shares_sessions else {"options": timeouts}),
             "prepare_threshold": PREPARE_THRESHOLD if prepares else None,
             **options,
             "pool": {

@@ -1,10 +1,13 @@
 """`prepare`: migrate, create the first user, print a login link."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from django.core.management import BaseCommand, CommandError, call_command
 from django.db import OperationalError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
 MIGRATION_LOCK_ID = 7_246_001
@@ -31,14 +34,42 @@ class Command(BaseCommand):
 
 def apply_migrations() -> None:
     """Apply missing migrations; concurrent processes take turns."""
-    if connection.vendor == "postgresql":
-        with connection.cursor() as cursor:
-            cursor.execute("SET statement_timeout = 0")
-            cursor.execute("SET lock_timeout = 0")
-            cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATION_LOCK_ID])
+    with ExitStack() as stack:
+        if connection.vendor == "postgresql":
+            stack.enter_context(hold_migration_lock())
+            remove_timeouts()
+        migrate()
+    connection.close()
+
+
+@contextmanager
+def hold_migration_lock() -> Iterator[None]:
+    """Hold a lock in a transaction of its own: a pooler may share sessions."""
+    own: BaseDatabaseWrapper = connection.copy()
+    own.settings_dict["OPTIONS"].pop("pool", None)
+    own.set_autocommit(False)
+    try:
+        with own.cursor() as cursor:
+            for name in ("statement", "lock", "idle_in_transaction_session"):
+                cursor.execute(f"SET LOCAL {name}_timeout = 0")
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [MIGRATION_LOCK_ID])
+            yield
+    finally:
+        own.close()
+
+
+def remove_timeouts() -> None:
+    """Let migrations take their time, unless other clients share the session."""
+    if connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 0")
+        cursor.execute("SET lock_timeout = 0")
+
+
+def migrate() -> None:
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if missing:
         print(f"Preparing the database ({len(missing)} steps) ...", file=sys.stderr)
         call_command("migrate", interactive=False, stdout=sys.stderr)
-    connection.close()  # releases the lock

@@ -9,6 +9,10 @@ from runs.llm.base import LLM
 from runs.models import Provider, Run
 from runs.services.errors import RunsError
 from runs.services.providers.client import get_provider_secrets, open_provider_llm
+from runs.services.providers.mask_address import (
+    mask_provider_address,
+    may_see_provider,
+)
 from tools.secrets import SecretUnreadable
 
 
@@ -31,7 +35,14 @@ class ProviderConnection:
 
 def open_run_provider(run: Run, spec: AgentSpec) -> ProviderConnection:
     """Return a connection to the run's provider; raise `ProviderRefused`."""
-    provider = get_usable_provider(spec, owner=run.agent.owner)
+    try:
+        provider = get_usable_provider(spec, owner=run.agent.owner)
+    except ProviderRefused as refused:
+        row = Provider.objects.filter(pk=spec.model.provider_id or 0).first()
+        if row is None or may_see_provider(run, row):
+            raise
+        message = mask_provider_address(str(refused), row)
+        raise ProviderRefused(refused.code, message) from None
     try:
         return ProviderConnection(
             provider=provider,
