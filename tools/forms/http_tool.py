@@ -11,7 +11,7 @@ from tools.credentials import binding_matches, format_origin
 from tools.forms.fields import JsonField, PairsField
 from tools.forms.json_body import FlatJsonField, JsonEditor, is_flat_object
 from tools.forms.multipart import MultipartField
-from tools.forms.schema import SchemaField
+from tools.forms.schema import SchemaField, offer_arguments
 from tools.forms.tool import ToolForm
 from tools.kinds.config_checks import describe_unknown_argument
 from tools.kinds.http_config import HttpConfig, Method
@@ -217,10 +217,13 @@ class HttpToolForm(ToolForm):
         """Refuse placeholders without an argument."""
         schema = cleaned.get("args_schema")
         known = {"input"} if schema is None else set(schema.get("properties", {}))
-        for name in sorted(config.placeholders - known):
+        missing = sorted(config.placeholders - known)
+        wanted = sorted(config.placeholders) if schema is None else missing
+        for name in missing:
+            sentence = describe_unknown_argument(f"{{{name}}}", known)
             self.add_error(
                 "url" if f"{{{name}}}" in config.url else "args_schema",
-                describe_unknown_argument(f"{{{name}}}", known),
+                offer_arguments(sentence, wanted if name == missing[0] else []),
             )
 
     def check_styled_names(self, config: HttpConfig) -> None:

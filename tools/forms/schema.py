@@ -7,8 +7,10 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.template.loader import render_to_string
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from tools.schema.draft import (
     InvalidSchema,
@@ -91,6 +93,23 @@ class SchemaField(forms.Field):
             return not is_same_schema(initial, self.to_python(data))
         except ValidationError:
             return True
+
+
+def offer_arguments(sentence: str, names: list[str]) -> str:
+    """Return an error with a button that adds these arguments; the form is not saved.
+
+    The first of several errors has the button for all of them.
+    """
+    if not names:
+        return sentence
+    label = ngettext("Add argument %(names)s", "Add arguments %(names)s", len(names))
+    return format_html(
+        '{} <button class="btn small" name="args_schema-do" value="add:{}"'
+        " formnovalidate>{}</button>",
+        sentence,
+        ",".join(names),
+        label % {"names": ", ".join(names)},
+    )
 
 
 def is_same_schema(stored: dict[str, Any] | None, given: dict[str, Any] | None) -> bool:

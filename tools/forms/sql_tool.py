@@ -7,7 +7,7 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from tools.errors import Interrupted, ToolFailed
-from tools.forms.schema import SchemaField
+from tools.forms.schema import SchemaField, offer_arguments
 from tools.forms.tool import ToolForm
 from tools.kinds.config_checks import describe_unknown_argument
 from tools.kinds.sql import FREE_QUERY_SCHEMA, MAX_QUERY, MAX_ROWS, describe_tables
@@ -94,8 +94,11 @@ class SqlToolForm(ToolForm):
         if schema is None:
             schema = cleaned["args_schema"] = {"type": "object", "properties": {}}
         known = set(schema.get("properties", {}))
-        for name in sorted(find_argument_names(cleaned["query"]) - known):
-            self.add_error("query", describe_unknown_argument(f":{name}", known))
+        missing = sorted(find_argument_names(cleaned["query"]) - known)
+        for name in missing:
+            sentence = describe_unknown_argument(f":{name}", known)
+            wanted = missing if name == missing[0] else []
+            self.add_error("query", offer_arguments(sentence, wanted))
 
     def load_tables(self, connection: str) -> None:
         """Store the tables for the model, or show why the database did not answer."""

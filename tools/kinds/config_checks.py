@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
 from tools.errors import ToolFailed
@@ -49,8 +50,14 @@ def find_name_flaws(
 
 def describe_unknown_argument(name: str, known: set[str]) -> str:
     """Say that a name, as it is written, is none of the known arguments."""
-    listed = ", ".join(sorted(known)) or "none"
-    return f"{name} is no argument of this tool. There are: {listed}."
+    if not known:
+        return _("%(name)s is not an argument of this tool, which has none.") % {
+            "name": name
+        }
+    return _("%(name)s is not an argument of this tool. Arguments: %(known)s.") % {
+        "name": name,
+        "known": ", ".join(sorted(known)),
+    }
 
 
 COMPOSITION_KEYWORDS = ("$ref", "allOf", "anyOf", "oneOf")

@@ -24,6 +24,9 @@ from tools.text.parse_errors import find_json_error
 
 DraftShape = Literal["rows", "json", "text"]
 
+ADD_NAMED_ACTION = re.compile(r"add:([A-Za-z_][\w.-]*(?:,[A-Za-z_][\w.-]*)*)")
+"""Adds required text arguments with these names."""
+
 ROW_ACTION = re.compile(r"(up|down|remove)-([0-9]{1,3})")
 
 
@@ -101,6 +104,8 @@ def apply_editor_action(draft: SchemaDraft, action: str) -> SchemaDraft:
     rows = list(draft.rows)
     if action == "add" and len(rows) < MAX_ARGUMENTS:
         return replace(draft, rows=(*rows, SchemaRow()), focus=(len(rows), "name"))
+    if named := ADD_NAMED_ACTION.fullmatch(action):
+        return _add_arguments(draft, named[1].split(","))
     if move := ROW_ACTION.fullmatch(action):
         return _move_row(draft, move[1], int(move[2]))
     if action == "text":
@@ -108,6 +113,22 @@ def apply_editor_action(draft: SchemaDraft, action: str) -> SchemaDraft:
     if action in ("rows", "json"):
         return _convert_draft(draft, action)
     return draft
+
+
+def _add_arguments(draft: SchemaDraft, names: list[str]) -> SchemaDraft:
+    """Return the draft with more arguments; JSON that is not valid stays as it is."""
+    if draft.shape == "json" and draft.json.strip():
+        try:
+            schema = schema_from_draft(draft) or {}
+        except InvalidSchema:
+            return draft
+        added = {name: {"type": "string"} for name in names}
+        schema["properties"] = {**added, **schema.get("properties", {})}
+        schema["required"] = list(dict.fromkeys([*schema.get("required", []), *names]))
+        return replace(draft, json=json.dumps(schema, indent=2, ensure_ascii=False))
+    known = {row.name for row in draft.rows}
+    rows = [SchemaRow(name, required=True) for name in names if name not in known]
+    return replace(draft, shape="rows", rows=(*draft.rows, *rows)[:MAX_ARGUMENTS])
 
 
 def _move_row(draft: SchemaDraft, way: str, at: int) -> SchemaDraft:

@@ -106,7 +106,7 @@ tools:
 """
 
     told = mistakes(text, inert=inert)["tools[0].config"]
-    assert told == "{id} is no argument of this tool. There are: none."
+    assert told == "{id} is not an argument of this tool, which has none."
 
 
 def test_makes_and_publishes_everything():

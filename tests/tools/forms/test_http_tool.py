@@ -1,5 +1,7 @@
 """The form of HTTP tools in the admin."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -135,7 +137,10 @@ def test_only_who_sees_tools_has_a_body_checked():
     [
         ({"url": "nowhere"}, "An address begins with https:// and a host."),
         ({"url": "https://{id}/"}, "The host cannot come from an argument."),
-        ({"url": "https://x.example/{order}"}, "{order} is no argument of this tool"),
+        (
+            {"url": "https://x.example/{order}"},
+            "{order} is not an argument of this tool. Arguments: id.",
+        ),
         ({"url": "http://169.254.169.254/latest"}, "clouds hand out credentials"),
         ({"url": "http://metadata.google.internal/x"}, "clouds hand out credentials"),
         ({"headers": "nonsense"}, "is not a pair. Write name: value."),
@@ -223,3 +228,55 @@ def test_a_multipart_body_is_stored_and_shown_again():
     assert form["body_kind"].value() == "multipart"
     assert form["multipart_body"].value() == typed
     assert form["styles"].value() == "f=deepObject"
+
+
+def added(client, data):
+    """Press the button in the error, and save what the page then shows."""
+    page = client.post(ADD, data).content.decode()
+    do = re.search('name="args_schema-do" value="(add:[^"]*)"', page)[1]
+    again = client.post(ADD, {**data, "args_schema-do": do})
+    assert not Tool.objects.exists()
+    editor = again.context["adminform"].form["args_schema"].value()
+    rows = {
+        f"args_schema-{number}-{field}": getattr(row, field)
+        for number, row in enumerate(editor.rows)
+        for field in ("name", "type")
+    }
+    shape = {
+        "args_schema-shape": editor.shape,
+        "args_schema-count": len(editor.rows),
+        "args_schema": editor.json,
+    }
+    assert client.post(ADD, {**data, **rows, **shape}).status_code == 302
+    return Tool.objects.get().args_schema["properties"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "names"),
+    [
+        ({"args_schema": ""}, {"order", "line"}),
+        ({"args_schema": SCHEMA}, {"order", "line", "id"}),
+        (
+            {"args_schema-shape": "rows", "args_schema-count": "0"},
+            {"order", "line"},
+        ),
+    ],
+)
+def test_placeholders_without_an_argument_offer_to_add_it(schema, names):
+    url = "https://x.example/{order}/{line}"
+
+    assert added(signed_in(), filled(url=url, **schema)).keys() == names
+
+
+def test_the_text_input_stays_an_argument_beside_those_added():
+    url = "https://x.example/{order}?q={input}"
+
+    schema = {"args_schema-shape": "text", "args_schema": ""}
+    assert added(signed_in(), filled(url=url, **schema)).keys() == {"input", "order"}
+
+
+def test_the_offer_to_add_an_argument_is_no_way_into_the_page():
+    url = "https://x.example/{a}"
+    page = signed_in().post(ADD, filled(url=url, headers="X: {<script>}"))
+
+    assert "<script>}" not in page.content.decode()

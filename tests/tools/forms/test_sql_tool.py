@@ -67,7 +67,10 @@ def test_lines_end_as_they_did_before_a_browser_sent_them():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"query": "SELECT :who"}, ":who is no argument of this tool."),
+        (
+            {"query": "SELECT :who"},
+            ":who is not an argument of this tool, which has none.",
+        ),
         ({"connection": "other"}, "is not one of the available choices"),
         ({"connection": "gone"}, "The query failed: unable to open database file"),
         ({"max_rows": "0"}, "1 or more."),

@@ -283,3 +283,25 @@ def test_what_is_no_schema_keeps_its_shape_and_its_text():
 def test_no_schema_is_one_text():
     assert schema_from_draft(draft_from_schema(None)) is None
     assert table_from_schema({"type": "object"}).rows == ()
+
+
+@pytest.mark.parametrize(
+    ("draft", "names"),
+    [
+        (SchemaDraft(), ["x", "y"]),
+        (SchemaDraft("rows", rows=(SchemaRow("a"), SchemaRow("x"))), ["a", "x", "y"]),
+        (SchemaDraft("json", json='{"properties": {"a": {}}}'), ["x", "y", "a"]),
+        (SchemaDraft("json"), ["x", "y"]),
+    ],
+)
+def test_arguments_are_added_by_their_names(draft, names):
+    added = apply_editor_action(draft, "add:x,y")
+
+    assert added.is_changing
+    assert [*schema_from_draft(added)["properties"]] == names
+
+
+def test_arguments_are_not_added_to_what_is_no_schema():
+    draft = SchemaDraft("json", json="{")
+
+    assert apply_editor_action(draft, "add:x").json == "{"
