@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from tools.audit.entry import AuditEntry
 from tools.mcp_pin import McpPin
+from tools.mcp_sign_in import McpSignIn
 from tools.ownership import Owned, OwnedQuerySet
 from tools.tool_name import is_tool_name
 
@@ -19,6 +20,7 @@ __all__ = [
     "Credential",
     "McpPin",
     "McpServer",
+    "McpSignIn",
     "Tool",
     "ToolQuerySet",
     "ToolRevision",
@@ -83,6 +85,11 @@ class McpServer(Owned):
     credential = models.ForeignKey(
         Credential, null=True, blank=True, on_delete=models.PROTECT
     )
+    client_id = models.CharField(
+        _("Client ID"), max_length=500, blank=True, db_default=""
+    )
+    """Of a client registered by hand, if the server's sign-in makes none itself."""
+    sealed_client_secret = models.TextField(blank=True, db_default="")
     accepts_descriptions = models.BooleanField(
         _("Accept changed descriptions"), default=False, db_default=False
     )

@@ -15,6 +15,8 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import SamplingMessage, TextContent, ToolAnnotations
 from pydantic import BaseModel
 
+from tests.mcp.account import Account
+
 
 class Confirmation(BaseModel):
     """What a person would fill in."""
@@ -45,12 +47,16 @@ class Running:
 
 
 @contextmanager
-def mcp_server(*, json: bool = False, stateless: bool = False) -> Iterator[Running]:
-    """Run the server until the block ends."""
+def mcp_server(
+    *, json: bool = False, stateless: bool = False, account: Account | None = None
+) -> Iterator[Running]:
+    """Run the server until the block ends; with an account, it wants a sign-in."""
     sock = socket.socket()
     sock.bind(("127.0.0.1", 0))
     sums: list[str] = []
-    running = Running(sock.getsockname()[1], usual_server(sums), sums=sums)
+    port = sock.getsockname()[1]
+    more = account.settings(f"http://127.0.0.1:{port}") if account else {}
+    running = Running(port, usual_server(sums, **more), sums=sums)
     app = running.server.streamable_http_app(
         json_response=json, stateless_http=stateless
     )
@@ -58,7 +64,8 @@ def mcp_server(*, json: bool = False, stateless: bool = False) -> Iterator[Runni
     async def noting(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             pairs = ((k.decode(), v.decode()) for k, v in scope["headers"])
-            running.heads.append({"method": scope["method"], **dict(pairs)})
+            head = {"method": scope["method"], "path": scope["path"], **dict(pairs)}
+            running.heads.append(head)
         await app(scope, receive, send)
 
     config = uvicorn.Config(
@@ -77,9 +84,9 @@ def mcp_server(*, json: bool = False, stateless: bool = False) -> Iterator[Runni
         sock.close()
 
 
-def usual_server(sums: list[str]) -> MCPServer:
+def usual_server(sums: list[str], **more: Any) -> MCPServer:
     """Return a server with tools of every temper."""
-    server = MCPServer("tests", log_level="ERROR")
+    server = MCPServer("tests", log_level="ERROR", **more)
 
     @server.tool(annotations=ToolAnnotations(read_only_hint=True))
     def add(a: int, b: int) -> int:

@@ -85,16 +85,12 @@ def test_whatever_a_server_answers_is_a_sentence(answer, why):
 )
 def test_a_server_that_wants_a_sign_in_is_said_to(status, signed_in, why):
     body = {"error": "invalid_token", "error_description": "No token"}
-    secret = OpenCredential("bearer", "", ("127.0.0.1",), "s3cret")
 
-    with (
-        serve(lambda got: Answer(body, status=status)) as server,
-        pytest.raises(ToolFailed, match=why),
-        open_mcp_session(
-            link_to(server.url, credential=secret if signed_in else None), MINUTE()
-        ),
-    ):
-        pass
+    with serve(lambda got: Answer(body, status=status)) as server:
+        secret = OpenCredential("bearer", "", (server.url,), "s3cret")
+        link = link_to(server.url, credential=secret if signed_in else None)
+        with pytest.raises(ToolFailed, match=why), open_mcp_session(link, MINUTE()):
+            pass
 
 
 def test_the_old_transport_is_refused_by_its_name():

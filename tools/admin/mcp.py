@@ -1,5 +1,6 @@
 """MCP servers in the admin: importing tools and accepting changes."""
 
+from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
@@ -13,8 +14,10 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_GET, require_POST
 
 from tools.admin.cells import render_breakable_address, render_time_ago
+from tools.admin.mcp_sign_in import connect_page, disconnect, signed_in_page
 from tools.admin.owned import OwnedAdmin
 from tools.errors import Interrupted, ToolFailed
 from tools.forms.mcp_server import McpServerForm
@@ -28,7 +31,7 @@ from tools.mcp_servers.import_tools import (
     list_server_tools,
 )
 from tools.mcp_servers.reject_change import reject_mcp_change
-from tools.models import Credential, McpServer, Tool
+from tools.models import Credential, McpServer, McpSignIn, Tool
 from tools.text.visible_text import render_visible_text
 from tools.ui.mcp_diff import diff_definitions
 
@@ -48,7 +51,10 @@ class McpServerAdmin(OwnedAdmin):
         (None, {"fields": ["name", "transport"]}),
         (
             _("Streamable HTTP"),
-            {"fields": ["url", "credential"], "classes": ["when-http"]},
+            {
+                "fields": ["url", "credential", "client_id", "client_secret"],
+                "classes": ["when-http"],
+            },
         ),
         (_("Command"), {"fields": ["command"], "classes": ["when-stdio"]}),
         (_("Changes of its tools"), {"fields": ["accepts_descriptions"]}),
@@ -118,11 +124,27 @@ class McpServerAdmin(OwnedAdmin):
         """Show the imported tools beside the form."""
         if server := context.get("original"):
             context["taken"] = list_server_tools(server)
+            context["sign_in"] = McpSignIn.objects.filter(server=server).first()
         return super().render_change_form(request, context, *args, **more)
 
     def get_urls(self) -> list[URLPattern]:
         own = self.admin_site.admin_view
         return [
+            path(
+                "<int:pk>/connect/",
+                own(require_POST(partial(connect_page, self))),
+                name="tools_mcp_connect",
+            ),
+            path(
+                "<int:pk>/disconnect/",
+                own(require_POST(partial(disconnect, self))),
+                name="tools_mcp_disconnect",
+            ),
+            path(
+                "signed-in/",
+                own(require_GET(partial(signed_in_page, self))),
+                name="tools_mcp_signed_in",
+            ),
             path(
                 "<int:pk>/tools/", own(self.server_tools_page), name="tools_mcp_tools"
             ),

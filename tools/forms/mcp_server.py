@@ -11,6 +11,7 @@ from tools.credentials import binding_matches, format_origin
 from tools.mcp.commands import parse_server_commands
 from tools.models import Credential, McpServer
 from tools.net.web_address import find_address_flaw, has_userinfo
+from tools.secrets import seal
 from tools.typed_generics import ModelForm
 
 
@@ -26,10 +27,18 @@ class McpServerForm(ModelForm):
         ),
     )
 
+    client_secret = forms.CharField(
+        label=_("Client secret"),
+        required=False,
+        strip=True,
+        max_length=1000,
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
     class Meta:
         model = McpServer
         fields = (
-            *("name", "transport", "url", "credential", "command"),
+            *("name", "transport", "url", "credential", "client_id", "command"),
             "accepts_descriptions",
             *("visibility", "groups"),
         )
@@ -38,6 +47,7 @@ class McpServerForm(ModelForm):
             "transport": _("Transport"),
             "url": _("URL"),
             "credential": _("Credential"),
+            "client_id": _("Client ID"),
             "accepts_descriptions": _("Accept changed descriptions"),
             "visibility": _("Shared with"),
             "groups": _("Groups"),
@@ -48,6 +58,10 @@ class McpServerForm(ModelForm):
                 "an operator allowed them (mcp= in AGENTSITE_PRIVATE_HOSTS)."
             ),
             "credential": _("Sent with each request to the hosts it is bound to."),
+            "client_id": _(
+                "Only for a sign-in with OAuth that requires a client you registered. "
+                "Leave empty otherwise."
+            ),
             "accepts_descriptions": _(
                 "A tool stays enabled if only its description changes. Each change is "
                 "recorded in the audit log. Select this only for a server you trust: "
@@ -71,6 +85,10 @@ class McpServerForm(ModelForm):
             field.choices = [("", first), *((name, name) for name in names)]
         if "url" in self.fields:
             self.fields["url"].is_needed = True  # type: ignore[attr-defined]  # for the template
+        if "client_secret" in self.fields and self.instance.sealed_client_secret:
+            self.fields["client_secret"].help_text = _(
+                "A secret is stored. Leave empty to keep it."
+            )
         for name in ("credential", "groups"):
             if name in self.fields:
                 self.fields[name].required = False
@@ -80,6 +98,7 @@ class McpServerForm(ModelForm):
         cleaned = super().clean() or {}
         if cleaned.get("transport") == McpServer.Transport.STDIO:
             cleaned["url"], cleaned["credential"] = "", None
+            cleaned["client_id"] = cleaned["client_secret"] = ""
             command = cleaned.get("command", "")
             if not command:
                 self.add_error("command", _("Select a command."))
@@ -116,3 +135,13 @@ class McpServerForm(ModelForm):
                 )
                 % {"hosts": ", ".join(bindings), "host": format_origin(url)},
             )
+
+    def save(self, commit: bool = True) -> McpServer:
+        """Encrypt the client secret if one was entered; without a client, drop it."""
+        if not self.cleaned_data.get("client_id"):
+            self.instance.sealed_client_secret = ""
+        elif self.cleaned_data.get("client_secret"):
+            secret = self.cleaned_data["client_secret"]
+            self.instance.sealed_client_secret = seal(secret)
+        saved: McpServer = super().save(commit)
+        return saved

@@ -9,7 +9,11 @@ from tools.errors import ToolFailed
 from tools.kinds.call import PreparedCall
 from tools.mcp.session import Session
 from tools.mcp_offer import Offer
-from tools.mcp_servers.connect import McpConnection, get_tool_connection
+from tools.mcp_servers.connect import (
+    McpConnection,
+    get_tool_connection,
+    use_connection,
+)
 from tools.mcp_servers.sessions import McpSessions
 from tools.spec import ToolSpec
 
@@ -60,23 +64,33 @@ def call_mcp(call: PreparedCall) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise ToolFailed(f"This tool is not set up rightly: {first['msg']}.") from None
-    connection = get_tool_connection(
-        config.mcp_server, tool_id=call.spec.tool_id, hosts=config.hosts
-    )
     given = call.tool_input
     arguments = given if isinstance(given, dict) else {"input": given}
 
-    def call_in(session: Session) -> Any:
-        offer = session.find_offer(config.tool, call.deadline)
-        if offer is None:
-            raise ToolNotOffered(config.tool)
-        if offer.digest != config.digest:
-            check_changed_tool(call.spec, offer, connection)
-        return session.call(config.tool, arguments, call.deadline)
+    def connect(rejected_token: str) -> McpConnection:
+        return get_tool_connection(
+            config.mcp_server,
+            tool_id=call.spec.tool_id,
+            deadline=call.deadline,
+            hosts=config.hosts,
+            rejected_token=rejected_token,
+        )
 
-    with nullcontext(call.mcp_sessions) if call.mcp_sessions else McpSessions() as kept:
-        value = kept.use_session(connection, call.deadline, call_in)
-    return connection.mask_secret_in(value)
+    def call_over(connection: McpConnection) -> Any:
+        def call_in(session: Session) -> Any:
+            offer = session.find_offer(config.tool, call.deadline)
+            if offer is None:
+                raise ToolNotOffered(config.tool)
+            if offer.digest != config.digest:
+                check_changed_tool(call.spec, offer, connection)
+            return session.call(config.tool, arguments, call.deadline)
+
+        value = sessions.use_session(connection, call.deadline, call_in)
+        return connection.mask_secret_in(value)
+
+    kept = call.mcp_sessions
+    with nullcontext(kept) if kept else McpSessions() as sessions:
+        return use_connection(connect, call_over)
 
 
 def check_changed_tool(spec: ToolSpec, offer: Offer, connection: McpConnection) -> None:

@@ -9,7 +9,11 @@ from tools.definition.save import save_tool
 from tools.mcp.session import open_mcp_session
 from tools.mcp_offer import Offer
 from tools.mcp_pin import McpPin
-from tools.mcp_servers.connect import get_mcp_connection
+from tools.mcp_servers.connect import (
+    McpConnection,
+    get_mcp_connection,
+    use_connection,
+)
 from tools.mcp_servers.record_change import record_mcp_change
 from tools.models import McpServer, Tool
 from tools.net.deadline import Deadline
@@ -23,13 +27,21 @@ def discover_mcp_tools(server: McpServer, *, by: User) -> list[Offer]:
 
     Tools that were taken over and are something else now are switched off.
     """
-    connection = get_mcp_connection(server.pk, by=by)
     deadline = Deadline(seconds=DISCOVERY_TIMEOUT)
-    with (
-        connection.masking_errors(),
-        open_mcp_session(connection.open_link(), deadline) as session,
-    ):
-        offers = session.tools(deadline)
+
+    def list_offers(connection: McpConnection) -> list[Offer]:
+        with (
+            connection.masking_errors(),
+            open_mcp_session(connection.open_link(), deadline) as session,
+        ):
+            return session.tools(deadline)
+
+    offers = use_connection(
+        lambda rejected: get_mcp_connection(
+            server.pk, by=by, deadline=deadline, rejected_token=rejected
+        ),
+        list_offers,
+    )
     for tool in list_server_tools(server):
         for offer in offers:
             if offer.name == tool.config.get("tool"):

@@ -74,7 +74,7 @@ class SessionSlot:
                 self._session = self._begin_session(connection, deadline)
             link = self._session.link
             if isinstance(link, HttpLink):
-                link.set_credential(connection.credential)
+                link.set_credential(connection.secret)
             return self._session
 
     def drop_session(self, session: Session) -> None:

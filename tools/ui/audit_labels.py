@@ -31,6 +31,8 @@ ACTION_LABELS = {
     "shared": gettext_lazy("shared"),
     "paused": gettext_lazy("paused"),
     "resumed": gettext_lazy("resumed"),
+    "connected": gettext_lazy("connected"),
+    "disconnected": gettext_lazy("disconnected"),
 }
 NOUN_LABELS = {
     "tool": gettext_lazy("tool"),

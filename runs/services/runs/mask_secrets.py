@@ -16,7 +16,7 @@ from django.db.models import Q
 
 from runs.models import Provider, Run
 from runs.store.sanitizer import HIDDEN, Sanitizer
-from tools.models import Credential, McpServer
+from tools.models import Credential, McpServer, McpSignIn
 from tools.secrets import SecretUnreadable, unseal
 
 MIN_UNGUESSABLE_LENGTH = 16
@@ -116,12 +116,16 @@ def load_known_secrets(run: Run) -> list[str]:
         | Q(pk__in=_ids(model.get("provider_id") for model in models))
     )
     rows: list[Credential | Provider] = [*credentials.distinct(), *providers]
-    return [
+    found = [
         secret
         for row in rows
         for secret in unseal_secrets(row)
         if row.owner_id == run.owner_id or len(secret) >= MIN_UNGUESSABLE_LENGTH
     ]
+    for sign_in in McpSignIn.objects.filter(server__in=servers):
+        with suppress(SecretUnreadable):
+            found.append(unseal(sign_in.sealed_access_token))
+    return found
 
 
 def _ids(found: Iterable[Any]) -> set[int]:

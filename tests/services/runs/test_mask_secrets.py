@@ -14,7 +14,7 @@ from tests.make import (
     make_tool,
     make_user,
 )
-from tools.models import Credential, McpServer
+from tools.models import Credential, McpServer, McpSignIn
 from tools.secrets import seal
 from tools.spec import ToolSpec
 
@@ -123,7 +123,8 @@ def test_hides_the_secrets_that_the_run_can_use():
     spec = make_spec(
         model=ModelSettings(model="m", provider_id=provider.pk), tools=tools
     )
-    texts = "long-provider-key-1 long-header-value-2 long-credential-three"
+    McpSignIn.objects.create(server=server, sealed_access_token=seal("access-five"))
+    texts = "long-provider-key-1 long-header-value-2 long-credential-three access-five"
 
     run = make_run(spec=spec)
     parent = make_run(run.owner)
@@ -131,7 +132,7 @@ def test_hides_the_secrets_that_the_run_can_use():
 
     for one in (run, parent):
         text = SecretMask(one).text(f"{texts} long-credential-four")
-        assert text == " ".join([HIDDEN] * 4)
+        assert text == " ".join([HIDDEN] * 5)
 
 
 def test_the_secrets_of_others_cannot_be_guessed():
