@@ -3,6 +3,7 @@
 import random
 import time
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -15,6 +16,10 @@ from runs.llm.errors import ModelCallError
 from runs.llm.retry import compute_retry_delay
 from runs.models import ModelAttempt, Run
 from runs.redis_streams import MAX_DELTA_CHARACTERS, TextDeltaWriter
+from runs.services.providers.mask_address import (
+    mask_provider_address,
+    may_see_provider,
+)
 from runs.services.providers.run_provider import ProviderConnection
 from runs.store.claims import ClaimedRun
 from runs.store.commits import ModelReply, commit_attempt, release_connection
@@ -44,6 +49,7 @@ class ModelCaller:
     ) -> None:
         self.run, self.claim, self.sanitizer = run, claim, sanitizer
         self.llm: LLM = opened.llm
+        self.provider = opened.provider
         self.provider_wait = ProviderWait(run, claim, opened.provider)
         self.may_have_earlier_attempts = run.fence > 1
         """Whether attempts of an earlier worker may be recorded."""
@@ -53,6 +59,20 @@ class ModelCaller:
         self, effect: CallModel, *, number: int, prices: Prices | None
     ) -> ModelReply | ModelCallFailed | ModelCallTimedOut:
         """Return the reply, or why there is none; failed attempts are committed."""
+        outcome = self._call(effect, number=number, prices=prices)
+        if isinstance(outcome, ModelCallFailed):
+            return replace(outcome, message=self._mask_message(outcome.message))
+        return outcome
+
+    def _mask_message(self, message: str) -> str:
+        """Return an error without secrets, and without an address of a stranger's."""
+        if not may_see_provider(self.run, self.provider):
+            message = mask_provider_address(message, self.provider)
+        return self.sanitizer.text(message)
+
+    def _call(
+        self, effect: CallModel, *, number: int, prices: Prices | None
+    ) -> ModelReply | ModelCallFailed | ModelCallTimedOut:
         request = effect.request
         before = (
             count_failed_attempts(self.run, number)
@@ -133,7 +153,7 @@ class ModelCaller:
                 number=once.number,
                 attempt=once.attempt,
                 code=failure.code,
-                message=self.sanitizer.text(str(failure)),
+                message=self._mask_message(str(failure)),
                 status=failure.status,
                 was_streamed=failure.has_streamed,
                 partial_text="" if wait is not None else once.shown_text,
