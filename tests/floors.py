@@ -52,7 +52,6 @@ FLOORS: list[list[str]] = [
         "tools.net.web_address",
         "tools.schema.safe_schema",
         "tools.schema.signature",
-        "tools.text.parse_errors",
         "tools.text.storable",
     ],
 ]

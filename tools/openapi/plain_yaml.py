@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
+from django.utils.translation import gettext as _
 
 from tools.text.parse_errors import describe_text_error
 
@@ -48,7 +49,7 @@ class OpenContainer:
         if isinstance(self.value, list):
             self.value.append(value)
         elif self.key is None:
-            raise NotPlainYaml("a key is a list or an object")
+            raise NotPlainYaml(_("a key is a list or an object"))
         else:
             self.value[self.key] = value
             self.key = None
@@ -63,9 +64,11 @@ def read_yaml(text: str) -> Any:
             consume_yaml_event(event, within)
     except yaml.YAMLError as error:
         place, told = describe_text_error(text, error)
-        raise NotPlainYaml(f"in {place}, {told}") from None
+        raise NotPlainYaml(
+            _("in %(place)s, %(problem)s") % {"place": place, "problem": told}
+        ) from None
     if len(documents) > 1:
-        raise NotPlainYaml("it holds several documents")
+        raise NotPlainYaml(_("it holds several documents"))
     return documents[0] if documents else None
 
 
@@ -80,14 +83,14 @@ def consume_yaml_event(event: Any, within: list[OpenContainer]) -> None:
     elif isinstance(event, yaml.CollectionStartEvent):
         check_tag(event.tag, ("map", "seq"))
         if len(within) > MAX_DEPTH:
-            raise NotPlainYaml("it is nested too deeply")
+            raise NotPlainYaml(_("it is nested too deeply"))
         inner = OpenContainer({} if isinstance(event, yaml.MappingStartEvent) else [])
         top.put(inner.value)
         within.append(inner)
     elif isinstance(event, yaml.CollectionEndEvent):
         within.pop()
     elif isinstance(event, yaml.AliasEvent):  # a few lines can stand for gigabytes
-        raise NotPlainYaml("it uses YAML aliases (*name); write the parts out")
+        raise NotPlainYaml(_("it uses YAML aliases (*name); write the parts out"))
 
 
 def parse_scalar(event: yaml.ScalarEvent) -> Any:
@@ -101,7 +104,7 @@ def parse_scalar(event: yaml.ScalarEvent) -> Any:
 def check_tag(tag: str | None, known: tuple[str, ...]) -> None:
     """Refuse types that JSON does not have, and what would run code elsewhere."""
     if tag not in (None, "!", *(f"{TAG_PREFIX}{one}" for one in known)):
-        raise NotPlainYaml(f"it uses the YAML tag {tag!r}")
+        raise NotPlainYaml(_("it uses the YAML tag “%(tag)s”") % {"tag": tag})
 
 
 def parse_plain_scalar(text: str) -> Any:

@@ -5,73 +5,118 @@ import re
 from typing import NamedTuple
 
 import yaml
+from django.utils.functional import Promise
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 JSON_LIKE = re.compile(r'\s*[\[{]\s*"')
 OPENING_MISTAKES = (
-    ("quoted scalar", "the quotation mark that opens here is not closed"),
-    ("flow sequence", "the list that opens here lacks a comma between items, or its ]"),
-    ("flow mapping", "the object that opens here lacks a comma in it, or its }"),
+    ("quoted scalar", gettext_lazy("the quotation mark that opens here is not closed")),
+    (
+        "flow sequence",
+        gettext_lazy("the list that opens here lacks a comma between items, or its ]"),
+    ),
+    (
+        "flow mapping",
+        gettext_lazy("the object that opens here lacks a comma in it, or its }"),
+    ),
 )
 """What the YAML parser was in when the end came, told where that began."""
-QUOTE_HINT = "put the text in quotation marks"
 YAML_MESSAGES = (
     (
         "escape character",
-        "a backslash in double quotes cannot stand before this; write two, or use "
-        "single quotes",
+        gettext_lazy(
+            "a backslash in double quotes cannot stand before this; write two, or "
+            "use single quotes"
+        ),
     ),
     (
         "mapping values are not allowed",
-        "a colon cannot stand here; check the indentation, or put a text that holds a "
-        "colon in quotation marks",
+        gettext_lazy(
+            "a colon cannot stand here; check the indentation, or put a text that "
+            "holds a colon in quotation marks"
+        ),
     ),
     (
         "cannot start any token",
-        f"nothing may begin with this character; {QUOTE_HINT}, and indent with spaces",
+        gettext_lazy(
+            "nothing may begin with this character; put the text in quotation marks, "
+            "and indent with spaces"
+        ),
     ),
-    ("could not find expected ':'", "a colon is missing after the name"),
+    ("could not find expected ':'", gettext_lazy("a colon is missing after the name")),
     (
         "sequence entries are not allowed",
-        "an item of a list (-) must begin on a line of its own",
+        gettext_lazy("an item of a list (-) must begin on a line of its own"),
     ),
-    ("alphabetic or numeric", f"* and & have a meaning of their own; {QUOTE_HINT}"),
-    ("undefined alias", f"* refers to a part, and none has this name; {QUOTE_HINT}"),
-    ("comment or", "after | or > the text begins on the next line"),
-    ("node content", "a value is missing here, or a bracket or comma is one too many"),
-    ("<block end>", "this line is not indented as those it belongs to"),
-    ("expected key", "this line is not indented as those it belongs to"),
-    ("expected '-' indicator", "this line is not indented as those it belongs to"),
-    ("another document", "a second document begins (---); give one"),
-    ("constructor for the tag", f"! sets a type that is not known; {QUOTE_HINT}"),
-    ("unhashable key", "a name cannot be a list or an object"),
-    ("second occurrence", "& gives a name that is given already"),
+    (
+        "alphabetic or numeric",
+        gettext_lazy(
+            "* and & have a meaning of their own; put the text in quotation marks"
+        ),
+    ),
+    (
+        "undefined alias",
+        gettext_lazy(
+            "* refers to a part, and none has this name; put the text in quotation "
+            "marks"
+        ),
+    ),
+    ("comment or", gettext_lazy("after | or > the text begins on the next line")),
+    (
+        "node content",
+        gettext_lazy("a value is missing here, or a bracket or comma is one too many"),
+    ),
+    ("<block end>", gettext_lazy("this line is not indented as those it belongs to")),
+    ("expected key", gettext_lazy("this line is not indented as those it belongs to")),
+    (
+        "expected '-' indicator",
+        gettext_lazy("this line is not indented as those it belongs to"),
+    ),
+    ("another document", gettext_lazy("a second document begins (---); give one")),
+    (
+        "constructor for the tag",
+        gettext_lazy(
+            "! sets a type that is not known; put the text in quotation marks"
+        ),
+    ),
+    ("unhashable key", gettext_lazy("a name cannot be a list or an object")),
+    ("second occurrence", gettext_lazy("& gives a name that is given already")),
 )
 """Parts of what the YAML parsers say, the more telling first."""
 JSON_MESSAGES = (
     (
         "Expecting property name",
-        "a name in double quotes is missing, or a comma is one too many",
+        gettext_lazy("a name in double quotes is missing, or a comma is one too many"),
     ),
-    ("Expecting ','", "a comma or a closing bracket is missing"),
-    ("Expecting ':'", "a colon is missing after the name"),
+    ("Expecting ','", gettext_lazy("a comma or a closing bracket is missing")),
+    ("Expecting ':'", gettext_lazy("a colon is missing after the name")),
     (
         "Expecting value",
-        "a value is missing or lacks its quotation marks, or a comma is one too many",
+        gettext_lazy(
+            "a value is missing or lacks its quotation marks, or a comma is one too "
+            "many"
+        ),
     ),
-    ("trailing comma", "a comma is one too many"),
-    ("Unterminated string", "the quotation mark that opens here is not closed"),
+    ("trailing comma", gettext_lazy("a comma is one too many")),
+    (
+        "Unterminated string",
+        gettext_lazy("the quotation mark that opens here is not closed"),
+    ),
     (
         "control character",
-        r"a text holds a line end or a tab; write \n or \t, or close it before",
+        gettext_lazy(
+            "a text holds a line end or a tab; write \\n or \\t, or close it before"
+        ),
     ),
-    ("escape", "a backslash cannot stand before this; write two"),
-    ("Extra data", "the JSON has ended before this"),
+    ("escape", gettext_lazy("a backslash cannot stand before this; write two")),
+    ("Extra data", gettext_lazy("the JSON has ended before this")),
 )
-NOT_JSON = "This is not JSON."
+NOT_JSON = gettext_lazy("Not valid JSON.")
 """Begins what a form says of such a text; `json_flaw` goes on."""
 DUPLICATE_KEY = "is there twice"
-"""What our own reader says of a name, which the parsers let pass."""
-FALLBACK_MESSAGE = (
+"""Ends the message of our own YAML reader about a name, which the parsers let pass."""
+FALLBACK_MESSAGE = gettext_lazy(
     "it cannot be read from here on; check quotation marks, brackets and indents"
 )
 
@@ -99,8 +144,15 @@ def describe_text_error(text: str, error: yaml.YAMLError) -> ParseProblem:
 
 def describe_json_error(error: json.JSONDecodeError) -> ParseProblem:
     """Return what Python's reader of JSON found, in our words."""
-    place = f"line {error.lineno}, column {error.colno}"
-    return ParseProblem(place, translate_parser_message(error.msg, JSON_MESSAGES))
+    return ParseProblem(
+        describe_position(error.lineno, error.colno),
+        translate_parser_message(error.msg, JSON_MESSAGES),
+    )
+
+
+def describe_position(line: int, column: int) -> str:
+    """Return a place in a text; both numbers begin at 1."""
+    return _("line %(line)d, column %(column)d") % {"line": line, "column": column}
 
 
 def find_json_error(text: str) -> str:
@@ -108,10 +160,13 @@ def find_json_error(text: str) -> str:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        place, told = describe_json_error(error)
-        return f"{place[0].upper()}{place[1:]}: {told}."
+        return _("Line %(line)d, column %(column)d: %(problem)s.") % {
+            "line": error.lineno,
+            "column": error.colno,
+            "problem": describe_json_error(error).message,
+        }
     except (ValueError, RecursionError):
-        return "It is nested too deeply, or has a number that is too long."
+        return _("It is nested too deeply, or has a number that is too long.")
     return ""
 
 
@@ -120,25 +175,34 @@ def describe_yaml_error(error: yaml.MarkedYAMLError) -> ParseProblem:
     problem, context = str(error.problem or ""), str(error.context or "")
     mark, told = error.problem_mark, translate_parser_message(problem, YAML_MESSAGES)
     if problem.endswith(DUPLICATE_KEY):
-        told = problem
+        name = problem.removesuffix(DUPLICATE_KEY).strip()
+        told = _("%(name)s is there twice") % {"name": name}
     elif "escape character" not in problem:
         for part, words in OPENING_MISTAKES:
             if part in context:
-                mark, told = error.context_mark or mark, words
-    place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else "the text"
-    return ParseProblem(place, told)
+                mark, told = error.context_mark or mark, str(words)
+    if mark is None:
+        return ParseProblem(_("the text"), told)
+    return ParseProblem(describe_position(mark.line + 1, mark.column + 1), told)
 
 
 def describe_character_error(text: str, position: int | None) -> ParseProblem:
     """Return the flaw of a character that no document may hold."""
-    told = "a control character stands here; take it out"
     if position is None or position >= len(text):
-        return ParseProblem("the text", "it holds a control character; take it out")
+        return ParseProblem(
+            _("the text"), _("it holds a control character; take it out")
+        )
     before = text[:position]
     column = position - before.rfind("\n")
-    return ParseProblem(f"line {before.count(chr(10)) + 1}, column {column}", told)
+    return ParseProblem(
+        describe_position(before.count("\n") + 1, column),
+        _("a control character stands here; take it out"),
+    )
 
 
-def translate_parser_message(problem: str, words: tuple[tuple[str, str], ...]) -> str:
+def translate_parser_message(
+    problem: str, words: tuple[tuple[str, Promise], ...]
+) -> str:
     """Return our words for a parser's."""
-    return next((told for part, told in words if part in problem), FALLBACK_MESSAGE)
+    found = next((told for part, told in words if part in problem), FALLBACK_MESSAGE)
+    return str(found)

@@ -41,7 +41,7 @@ def test_each_value_is_what_json_would_say(text, value):
         ("<<: *x", "uses YAML aliases"),
         ("!!python/object/apply:os.system [true]", "the YAML tag"),
         ("a: !!timestamp 2026-01-01", "the YAML tag"),
-        ("a: !thing 1", "the YAML tag '!thing'"),
+        ("a: !thing 1", "the YAML tag “!thing”"),
         ("a: 1\n---\nb: 2", "several documents"),
         ("a: [1", "in line 1, column 4, the list that opens here"),
         ("a\0b", "a control character stands here"),

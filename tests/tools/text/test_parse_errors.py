@@ -2,8 +2,14 @@
 
 import pytest
 import yaml
+from django.utils import translation
+from django.utils.translation import trans_real
 
-from tools.text.parse_errors import FALLBACK_MESSAGE, describe_text_error
+from tools.text.parse_errors import (
+    DUPLICATE_KEY,
+    FALLBACK_MESSAGE,
+    describe_text_error,
+)
 
 LOADERS = [
     pytest.param(yaml.SafeLoader, id="python"),
@@ -73,3 +79,20 @@ def test_what_begins_as_json_is_told_by_its_rules(text, place, told):
 
 def test_what_has_no_words_of_its_own_has_a_place_and_what_to_check():
     assert flaw_in("%YAML 9\n---\n") == ("line 1, column 8", FALLBACK_MESSAGE)
+
+
+def test_a_mistake_is_told_in_the_language_of_the_reader(monkeypatch):
+    catalog = trans_real.translation("zh-hans")
+    monkeypatch.setattr(catalog, "gettext", lambda text: f"译 {text}")
+
+    with translation.override("zh-hans"):
+        found = flaw_in("a:\n\nb: |x y")
+
+    assert found.message.startswith("译 ")
+    assert found.position == "译 line 3, column 5"
+
+
+def test_a_name_that_is_there_twice_is_told():
+    error = yaml.MarkedYAMLError(problem=f"'a' {DUPLICATE_KEY}")
+
+    assert describe_text_error("a: 1\na: 2", error).message == "'a' is there twice"

@@ -263,7 +263,7 @@ def test_the_context_and_the_shape_of_the_answer_are_saved_and_shown(client, ann
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        pytest.param({"output_schema": "{"}, "This is not JSON. Line 1", id="no-json"),
+        pytest.param({"output_schema": "{"}, "Not valid JSON. Line 1", id="no-json"),
         pytest.param({"output_schema": "[1]"}, "Enter a JSON Schema", id="no-object"),
         pytest.param(
             {"output_schema": '{"type": "no"}'}, "output_schema-error", id="no-schema"

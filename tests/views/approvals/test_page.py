@@ -117,7 +117,7 @@ def test_arguments_that_are_no_json_answer_nothing_and_are_kept(client, ann):
     page = answer.content.decode()
     decision.refresh_from_db()
     assert answer.status_code == 200
-    assert "This is not JSON. Line 1, column 2: a name in double quotes" in page
+    assert "Not valid JSON. Line 1, column 2: a name in double quotes" in page
     assert "Correct them and submit again." in page
     assert "{amount" in page
     assert decision.answer == ""

@@ -163,7 +163,7 @@ def test_prompt_model_tools_and_limits_are_changed(client, ann):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        pytest.param({"parameters": "{"}, "This is not JSON. Line 1", id="parameters"),
+        pytest.param({"parameters": "{"}, "Not valid JSON. Line 1", id="parameters"),
         pytest.param({"parameters": "[]"}, "Enter a JSON object", id="no object"),
         pytest.param({"model": ""}, "Enter a model.", id="no model"),
         pytest.param(
@@ -171,7 +171,7 @@ def test_prompt_model_tools_and_limits_are_changed(client, ann):
         ),
         pytest.param(
             {"at_call": "write", "reply_calls": "[1 2]"},
-            "This is not JSON. Line 1, column 4: a comma or a closing bracket is",
+            "Not valid JSON. Line 1, column 4: a comma or a closing bracket is",
             id="no json",
         ),
         pytest.param(
