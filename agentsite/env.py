@@ -79,6 +79,10 @@ class Env(BaseSettings):
         default=(),
         description="Python modules whose `@tool` functions can be selected.",
     )
+    agentsite_extensions: CommaSeparated = Field(
+        default=(),
+        description="Python modules that register agent kinds, parsers and providers.",
+    )
     agentsite_key_variables: CommaSeparated = Field(
         default=(),
         description="Variables from which administrators' providers may read their "
@@ -178,6 +182,7 @@ class Env(BaseSettings):
         "allowed_hosts",
         "csrf_trusted_origins",
         "agentsite_tool_modules",
+        "agentsite_extensions",
         "agentsite_key_variables",
         mode="before",
     )
@@ -231,7 +236,7 @@ class Env(BaseSettings):
                 raise ValueError(f"{host!r} must be a host name, without http:// or /")
         return hosts
 
-    @field_validator("agentsite_tool_modules")
+    @field_validator("agentsite_tool_modules", "agentsite_extensions")
     @classmethod
     def check_modules(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:

@@ -38,6 +38,7 @@ USER_RUNS = ENV.agentsite_user_runs
 USER_STREAMS = ENV.agentsite_user_streams
 WORKER_THREADS = ENV.agentsite_worker_threads
 TOOL_MODULES = list(ENV.agentsite_tool_modules)
+EXTENSIONS = list(ENV.agentsite_extensions)
 KEY_VARIABLES = list(ENV.agentsite_key_variables)
 OWN_PORTS = [ENV.port]
 WEB_SEARCH = ENV.agentsite_web_search

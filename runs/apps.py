@@ -1,19 +1,27 @@
 """The Django application `runs`."""
 
+import sys
+
 from django.apps import AppConfig
+from django.conf import settings
 
 
 class RunsConfig(AppConfig):
     name = "runs"
 
     def ready(self) -> None:
-        """Register the models whose changes are audited."""
+        """Load extensions, and register the models whose changes are audited."""
         # Models can be imported only when all apps are loaded.
         from runs import models  # noqa: PLC0415
+        from runs.extensions import ExtensionBroken, load_extensions  # noqa: PLC0415
         from runs.language import connect_sign_in  # noqa: PLC0415
         from runs.services.agents.edit_sessions import connect_draft_signals  # noqa: PLC0415
         from tools.audit.tracking import track_model  # noqa: PLC0415
 
+        try:
+            load_extensions(settings.EXTENSIONS)
+        except ExtensionBroken as broken:
+            sys.exit(str(broken))
         track_model(models.Provider, "provider")
         track_model(
             models.ProviderModel,

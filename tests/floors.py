@@ -31,6 +31,7 @@ FLOORS: list[list[str]] = [
     ["runs.wakeup"],
     ["runs.redis_streams"],
     ["runs.models"],
+    ["runs.extensions"],
     ["runs.llm"],
     ["runs.engine"],
     ["tools"],

@@ -20,7 +20,7 @@ from runs.engine.effects import (
 )
 from runs.engine.errors import ParseError
 from runs.engine.kinds.kind import Decision, ScratchpadRound, ScratchpadStep
-from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.kinds.registry import PARSING_ERROR_HANDLERS, get_kind_of_spec
 from runs.engine.observations import truncate_for_model
 from runs.engine.parsing.clean import clean_json, clean_text
 from runs.engine.parsing.output_schema import parse_output
@@ -80,7 +80,7 @@ class RunRounds:
         turns: Sequence[HistoryTurn],
         resumes: Sequence[ResumePoint],
     ) -> None:
-        self.kind = AGENT_KINDS[spec.kind]
+        self.kind = get_kind_of_spec(spec)
         self.toolbox = Toolbox(spec.tools, as_functions=self.kind.needs_functions)
         self.progress = Progress(spec, resumes)
         self.transcript = Transcript(spec, self.kind, inputs=inputs, turns=turns)
@@ -210,6 +210,9 @@ class RunRounds:
         if handling is False:
             self.progress.fatal_error = RunError(code="parse_error", message=why)
             return None
+        handler = self.progress.options.parsing_error_handler
+        if handler is not None:
+            why = clean_text(PARSING_ERROR_HANDLERS[handler](why, heard.text))
         told = why if handling is True else handling
         step = plan_parse_error(told, start=self.progress.steps, log=heard.text)
         return self._call_tools((step,))

@@ -7,7 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from runs.engine.kinds.kind import AgentKind
-from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.kinds.registry import (
+    AGENT_KINDS,
+    OUTPUT_PARSERS,
+    PARSING_ERROR_HANDLERS,
+    get_prompt_of_spec,
+)
 from runs.engine.parsing.json_schema import find_schema_problem
 from runs.engine.planning import PARSE_ERROR_TOOL
 from runs.engine.prompts import (
@@ -66,7 +71,7 @@ def find_start_failure(
     if problems := find_spec_problems(spec):
         told = " ".join(problem.message for problem in problems)
         return AgentResult(status="failed", error=RunError(code="spec", message=told))
-    needed = input_variables_of_prompt(spec.prompt or AGENT_KINDS[spec.kind].prompt)
+    needed = input_variables_of_prompt(get_prompt_of_spec(spec))
     if missing := [name for name in needed if name not in inputs]:
         told = (
             f"The inputs do not contain variables of the prompt: {', '.join(missing)}."
@@ -132,6 +137,7 @@ def find_option_problems(options: ExecutorOptions) -> Iterator[SpecProblem]:
     yield from _find_limit_problems(options)
     if options.early_stopping_method not in EARLY_STOPPING:
         yield _option_problem("early_stopping_method", "must be force or generate")
+    yield from _find_extension_problems(options)
     guard = options.loop_guard
     if guard is not None and (guard.hint < 1 or guard.stop < 1):
         yield _option_problem("loop_guard", "must count at least 1 round")
@@ -141,6 +147,17 @@ def find_option_problems(options: ExecutorOptions) -> Iterator[SpecProblem]:
         flaw = find_schema_problem(options.output_schema)
         if flaw is not None:
             yield SpecProblem("executor.output_schema", flaw)
+
+
+def _find_extension_problems(options: ExecutorOptions) -> Iterator[SpecProblem]:
+    for name, known in (
+        ("output_parser", OUTPUT_PARSERS),
+        ("parsing_error_handler", PARSING_ERROR_HANDLERS),
+    ):
+        selected = getattr(options, name)
+        if selected is not None and selected not in known:
+            told = f"{selected!r} is not registered by a module of AGENTSITE_EXTENSIONS"
+            yield _option_problem(name, told)
 
 
 def _find_limit_problems(options: ExecutorOptions) -> Iterator[SpecProblem]:

@@ -249,6 +249,10 @@ class ExecutorOptions(FrozenModel):
     context_method: Literal["drop", "summary"] = "drop"
     output_schema: dict[str, Any] | None = None
     """JSON Schema of the final answer."""
+    output_parser: str | None = None
+    """An extension's parser, in place of the kind's."""
+    parsing_error_handler: str | None = None
+    """An extension's function that writes what the model is told of a parse error."""
 
 
 class AgentSpec(FrozenModel):

@@ -149,7 +149,7 @@ class ProviderForm(_ModelForm):
     def has_address(self) -> bool:
         """Whether the selected kind has an address; the demo has none."""
         kind = PROVIDER_KINDS.get(str(self["kind"].value()))
-        return kind is None or bool(kind.base_url)
+        return kind is None or kind.needs_server
 
     @property
     def default_base_urls(self) -> list[str]:
@@ -169,7 +169,11 @@ class ProviderForm(_ModelForm):
         """Normalize the URL; refuse invalid and forbidden addresses."""
         url: str = self.cleaned_data["base_url"].strip().rstrip("/")
         kind = PROVIDER_KINDS.get(self.cleaned_data.get("kind", ""))
+        if kind is not None and not kind.needs_server:
+            return ""
         if not url:
+            if kind is not None and not kind.base_url:
+                raise forms.ValidationError(_("Enter the base URL of the server."))
             return kind.base_url if kind else ""
         if flaw := find_address_flaw(url):
             raise forms.ValidationError(

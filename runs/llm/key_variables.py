@@ -17,17 +17,14 @@ OWN_VARIABLES = re.compile(
     r"(?i)AGENTSITE_.*|SECRET_KEY|DATABASE_URL|REDIS_URL|POSTGRES_.*"
 )
 KEY_LIKE = re.compile(r"(.*_)?(KEY|TOKEN)")
-DEFAULT_KEY_VARIABLES = {
-    kind.env_key for kind in PROVIDER_KINDS.values() if kind.env_key
-}
 
 
 def may_hold_key(name: str, *, listed: Collection[str]) -> bool:
     """Whether the variable `name` may be sent to a provider as its key."""
-    if OWN_VARIABLES.fullmatch(name):
+    if not name or OWN_VARIABLES.fullmatch(name):
         return False
     return (
-        name in DEFAULT_KEY_VARIABLES
+        name in (kind.env_key for kind in PROVIDER_KINDS.values())
         or name in listed
         or KEY_LIKE.fullmatch(name) is not None
     )

@@ -22,6 +22,8 @@ class ProviderKind:
     env_key: str = ""
     """The environment variable that usually holds the key."""
     needs_key: bool = False
+    needs_server: bool = True
+    """Whether a provider of this kind has an address."""
 
 
 PROVIDER_KINDS: dict[str, ProviderKind] = {
@@ -56,7 +58,9 @@ PROVIDER_KINDS: dict[str, ProviderKind] = {
         title="Ollama", open=Ollama, base_url="http://127.0.0.1:11434/api"
     ),
     "demo": ProviderKind(
-        title="Demo (scripted, offline)", open=lambda endpoint, _: Demo(endpoint)
+        title="Demo (scripted, offline)",
+        open=lambda endpoint, _: Demo(endpoint),
+        needs_server=False,
     ),
 }
 

@@ -45,7 +45,7 @@ from tools.models import Tool, ToolUsage
 MAX_ROWS = 8
 ACTIVE_STATUSES = ["running", "queued", "waiting"]
 """Statuses of runs that continue without a person."""
-OFFLINE_KINDS = [name for name, kind in PROVIDER_KINDS.items() if not kind.base_url]
+OFFLINE_KINDS = [name for name, kind in PROVIDER_KINDS.items() if not kind.needs_server]
 """Kinds of provider without a server: the demo."""
 
 SAMPLE_QUESTIONS = {

@@ -1,4 +1,7 @@
-"""All agent kinds by name."""
+"""All agent kinds, output parsers and parsing-error handlers, by name."""
+
+from collections.abc import Callable
+from dataclasses import replace
 
 from runs.engine.kinds import (
     conversational,
@@ -12,7 +15,9 @@ from runs.engine.kinds import (
     tool_calling,
     xml,
 )
-from runs.engine.kinds.kind import AgentKind
+from runs.engine.kinds.kind import AgentKind, Decision
+from runs.engine.toolbox import Toolbox
+from runs.engine.types import AgentSpec, PromptSpec, Reply
 
 _MODULES = (
     tool_calling,
@@ -30,6 +35,32 @@ _MODULES = (
 AGENT_KINDS: dict[str, AgentKind] = {
     module.KIND.name: module.KIND for module in _MODULES
 }
+
+OutputParser = Callable[[str, Reply, Toolbox], Decision]
+"""Like `AgentKind.parse_reply`, which it replaces."""
+OUTPUT_PARSERS: dict[str, OutputParser] = {}
+"""Of extensions."""
+
+ParsingErrorHandler = Callable[[str, str], str]
+"""Returns what the model is told, given the error and the model's text."""
+PARSING_ERROR_HANDLERS: dict[str, ParsingErrorHandler] = {}
+"""Of extensions."""
+
+
+def get_kind_of_spec(spec: AgentSpec) -> AgentKind:
+    """Return the kind of an agent that can run, with the parser it selects."""
+    kind, parser = AGENT_KINDS[spec.kind], spec.executor.output_parser
+    return replace(kind, parse_reply=OUTPUT_PARSERS[parser]) if parser else kind
+
+
+def get_prompt_of_spec(spec: AgentSpec) -> PromptSpec:
+    """Return the prompt of an agent, or the default one of its kind.
+
+    It is the question alone if the extension that had the kind is no longer there.
+    """
+    kind = AGENT_KINDS.get(spec.kind)
+    return spec.prompt or (kind.prompt if kind else PromptSpec(template="{input}"))
+
 
 KIND_ALIASES = {
     "zero-shot-react-description": "react",

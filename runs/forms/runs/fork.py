@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.kinds.registry import AGENT_KINDS, get_prompt_of_spec
 from runs.engine.parsing.clean import clean_json
 from runs.engine.prompts import input_variables_of_prompt
 from runs.engine.types import (
@@ -96,11 +96,12 @@ class ForkForm(forms.Form):
         self.label_suffix = ""
         self.point, self.spec, self.user = point, spec, user
         self.may_edit = may_edit
-        self.prompt = spec.prompt or AGENT_KINDS[spec.kind].prompt
+        self.prompt = get_prompt_of_spec(spec)
         self.tools = ForkTools(
             spec, self.data, run=point.run, user=user, may_edit=may_edit
         )
-        self.has_calls = AGENT_KINDS[spec.kind].needs_functions
+        kind = AGENT_KINDS.get(spec.kind)
+        self.has_calls = kind is not None and kind.needs_functions
         self._set_step_initial()
         self._set_reply_initial()
         self._add_model_fields()

@@ -21,7 +21,8 @@ from tools.net.web_address import find_address_flaw, has_userinfo
 
 def find_provider_entry_errors(entry: ProviderEntry) -> Iterator[FieldError]:
     yield from find_entry_kind_errors(entry.kind, PROVIDER_KINDS)
-    if entry.kind == "demo":
+    kind = PROVIDER_KINDS.get(entry.kind)
+    if kind is not None and not kind.needs_server:
         return
     if flaw := find_address_flaw(entry.base_url):
         yield FieldError("base_url", f"{capfirst(flaw)}.")

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.kinds.registry import get_prompt_of_spec
 from runs.engine.prompts import input_variables_of_prompt
 from runs.engine.types import (
     AgentSpec,
@@ -79,7 +79,7 @@ def build_edited_spec(spec: AgentSpec, edits: ForkEdits, *, run: Run) -> AgentSp
     new = spec.model_copy(update=changed)
     validate_spec(new)
     refuse_removed_approvals(edits)
-    prompt = new.prompt or AGENT_KINDS[new.kind].prompt
+    prompt = get_prompt_of_spec(new)
     given = {**run.inputs, **(edits.inputs or {})}
     missing = [name for name in input_variables_of_prompt(prompt) if name not in given]
     if missing:

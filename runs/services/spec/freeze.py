@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.kinds.registry import get_prompt_of_spec
 from runs.engine.prompts import input_variables_of_prompt
 from runs.engine.spec_validation import find_spec_problems
 from runs.engine.types import (
@@ -64,7 +64,7 @@ def validate_spec(spec: AgentSpec) -> None:
 
 def variables_of_spec(spec: AgentSpec) -> tuple[str, ...]:
     """Return the inputs of a run of `spec`; `input` comes first."""
-    names = input_variables_of_prompt(spec.prompt or AGENT_KINDS[spec.kind].prompt)
+    names = input_variables_of_prompt(get_prompt_of_spec(spec))
     return tuple(sorted(names, key=lambda name: name != "input"))
 
 

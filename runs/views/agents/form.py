@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.kinds.registry import AGENT_KINDS, get_prompt_of_spec
 from runs.forms.agents.agent import AgentForm
 from runs.forms.agents.tool_choices import OFF
 from runs.forms.prompt import engine_variables, required_variables
@@ -215,7 +215,7 @@ def is_field_set(form: AgentForm, name: str) -> bool:
 def build_agent_preview(form: AgentForm) -> RequestPreview:
     """Return the exact first request and the errors of the agent."""
     spec = form.preview_spec()
-    prompt = spec.prompt or AGENT_KINDS[spec.kind].prompt
+    prompt = get_prompt_of_spec(spec)
     return RequestPreview(
         mistakes=form.list_errors(),
         input_variables=required_variables(prompt),

@@ -28,6 +28,8 @@ OPTION_LABELS = {
     "context_tokens": gettext_lazy("Max request tokens"),
     "context_method": gettext_lazy("When a request is too long"),
     "output_schema": gettext_lazy("JSON Schema of the answer"),
+    "output_parser": gettext_lazy("Output parser"),
+    "parsing_error_handler": gettext_lazy("Parsing-error handler"),
 }
 
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
-from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.kinds.registry import get_prompt_of_spec
 from runs.engine.prompts import templates_of_prompt
 from runs.engine.types import AgentSpec
 from runs.htmx import HtmxRequest, render_page_or_part
@@ -325,9 +325,7 @@ def format_executor_limits(spec: AgentSpec) -> str:
 
 def get_prompt_text(spec: AgentSpec) -> str:
     """Return the whole template as one text."""
-    return "\n\n".join(
-        templates_of_prompt(spec.prompt or AGENT_KINDS[spec.kind].prompt)
-    )
+    return "\n\n".join(templates_of_prompt(get_prompt_of_spec(spec)))
 
 
 def compare_answers(one: Run, other: Run) -> AnswerComparison:

@@ -6,7 +6,7 @@ from typing import Any
 
 from runs.engine.effects import CallModel
 from runs.engine.executor import run_agent_loop
-from runs.engine.kinds.registry import AGENT_KINDS
+from runs.engine.kinds.registry import get_prompt_of_spec
 from runs.engine.prompts import input_variables_of_prompt
 from runs.engine.types import AgentSpec, ModelRequest
 from runs.views.run.prompt import estimate_text_tokens
@@ -38,7 +38,7 @@ def build_first_request(
     spec: AgentSpec, inputs: Mapping[str, Any] | None = None
 ) -> ModelRequest | None:
     """Return the first request of the engine; missing inputs stay `{name}`."""
-    names = input_variables_of_prompt(spec.prompt or AGENT_KINDS[spec.kind].prompt)
+    names = input_variables_of_prompt(get_prompt_of_spec(spec))
     values = {name: f"{{{name}}}" for name in names} | dict(inputs or {})
     effect = next(run_agent_loop(spec, values), None)
     return effect.request if isinstance(effect, CallModel) else None

@@ -120,6 +120,8 @@ def indent_request_body(body: dict[str, Any]) -> str:
     The fast encoder writes their texts as the standard one does.
     """
     name = "input" if "input" in body else "messages"
+    if not isinstance(body.get(name), list):
+        return indent_json(body)
     frame = indent_json({**body, name: []})
     messages = to_json({name: body.get(name)}, indent=2).decode()
     return frame.replace(f'\n  "{name}": []', messages[1:-2], 1)

@@ -1,0 +1,139 @@
+"""Modules of the operator: the example of the documentation, and what is refused."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from runs import extensions
+from runs.engine.kinds.registry import (
+    AGENT_KINDS,
+    OUTPUT_PARSERS,
+    PARSING_ERROR_HANDLERS,
+)
+from runs.extensions import ExtensionBroken, load_extensions
+from runs.llm.registry import PROVIDER_KINDS
+from runs.models import Agent, Run
+from runs.services.agentfile.load import import_agentfile
+from runs.services.runs.start import start_run
+from runs.worker.execute_run import execute_run
+from tests.engine.make import drive, make_spec
+from tests.make import make_user
+from tests.worker import functions
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PAGE = Path(__file__).parents[1] / "docs" / "extensions.md"
+REGISTRIES = (AGENT_KINDS, PROVIDER_KINDS, OUTPUT_PARSERS, PARSING_ERROR_HANDLERS)
+FILE = f"""
+agentfile: 1
+providers: [{{slug: bird, kind: parrot}}]
+tools: [{{slug: echo, kind: function, name: echo,
+  config: {{function: "{functions.__name__}:echo_back"}}}}]
+agents:
+  - {{slug: caller, kind: call-lines, provider: bird, model: parrot, tools: [echo]}}
+  - {{slug: liner, kind: react, provider: bird, model: parrot,
+     executor: {{output_parser: last-line}}}}
+"""
+
+
+@pytest.fixture
+def example(tmp_path, monkeypatch):
+    """Load the example of the documentation; forget it afterwards."""
+    code = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
+    (tmp_path / "my_extensions.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = [dict(registry) for registry in REGISTRIES]
+    load_extensions(["my_extensions"])
+    yield
+    sys.modules.pop("my_extensions")
+    for registry, old in zip(REGISTRIES, before, strict=True):
+        registry.clear()
+        registry.update(old)
+
+
+def executed(slug: str, question: str) -> Run:
+    agent = Agent.objects.get(slug=slug)
+    run = start_run(agent, by=agent.owner, inputs={"input": question})
+    execute_run(run.pk)
+    run.refresh_from_db()
+    return run
+
+
+def test_a_worker_runs_an_agent_of_an_outside_kind_and_provider(example, client):
+    ann = make_user(is_superuser=True, is_staff=True)
+    import_agentfile(FILE, ann)
+
+    run = executed("caller", "polly")
+
+    step = run.steps.get()
+    assert (step.tool, step.observation) == ("echo", "polly")
+    assert (run.status, run.output) == ("succeeded", "polly")
+    client.force_login(ann)
+    page = client.get(f"/runs/{run.pk}/?step=1&tab=request")
+    assert page.context["raw"]["text"] == "{}"
+    assert "Call lines" in client.get(f"/agents/{run.agent_id}/edit/").text
+    assert "Parrot" in client.get("/providers/").text
+
+
+def test_a_worker_uses_an_outside_output_parser(example):
+    import_agentfile(FILE, make_user())
+
+    assert executed("liner", "polly").output == "CALL (there are no tools): polly"
+
+
+def test_the_pages_of_a_run_outlive_its_extension(example, client):
+    ann = make_user(is_superuser=True, is_staff=True)
+    import_agentfile(FILE, ann)
+    run = executed("caller", "polly")
+    del AGENT_KINDS["call-lines"], PROVIDER_KINDS["parrot"]
+
+    client.force_login(ann)
+    for query in ("", "?step=1", "?step=1&tab=prompt", "?step=1&tab=request"):
+        assert client.get(f"/runs/{run.pk}/{query}").status_code == 200
+    assert client.get(f"/runs/{run.pk}/fork/?step=1").status_code == 200
+    provider = run.agent.provider_id
+    for path in (f"/agents/{run.agent_id}/", f"/agents/{run.agent_id}/edit/"):
+        assert client.get(path).status_code == 200
+    for path in ("/providers/", f"/providers/{provider}/", "/"):
+        assert client.get(path).status_code == 200
+    failed = executed("caller", "polly")
+    assert (failed.status, failed.error_code) == ("failed", "spec")
+
+
+def test_a_parsing_error_handler_writes_what_the_model_is_told(example):
+    spec = make_spec("react", parsing_error_handler="polite")
+
+    driven = drive(spec, ["hm", "Final Answer: end"])
+
+    assert driven.steps[0][2].startswith("Please try again. The reply has neither")
+
+
+def test_a_name_that_nobody_registered_is_refused():
+    driven = drive(make_spec("react", output_parser="magic"), [])
+
+    assert driven.result.status == "failed"
+    assert "'magic' is not registered" in driven.result.error.message
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("react", "There already is"), ("A B", "cannot name"), ("", "cannot name")],
+)
+def test_a_name_that_is_taken_or_invalid_is_refused(name, says):
+    kind = AGENT_KINDS["xml"]
+    with pytest.raises(ValueError, match=says):
+        extensions.register_agent_kind(
+            extensions.AgentKind(**{**vars(kind), "name": name})
+        )
+
+
+def test_a_module_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
+    (tmp_path / "broken_extension.py").write_text("1 / 0")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+
+    with pytest.raises(ExtensionBroken, match="'broken_extension'.*ZeroDivisionError"):
+        load_extensions(["broken_extension"])
