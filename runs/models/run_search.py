@@ -18,7 +18,7 @@ class RunSearchRow(models.Model):
     status = models.CharField(max_length=20, choices=Run.Status)
     ended_at = models.DateTimeField()
     seconds = models.FloatField()
-    """From the first claim to the end; 0 if the run was never claimed."""
+    """From the first claim to the end, without waiting for people."""
     rounds = models.PositiveIntegerField()
     tokens = models.PositiveBigIntegerField()
     cost = models.DecimalField(max_digits=14, decimal_places=6)

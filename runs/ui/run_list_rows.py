@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.models import AgentStep, Run
 from runs.services.providers.run_wait import get_run_wait
+from runs.services.search.human_waits import get_work_seconds, load_human_waits
 from runs.ui.error_labels import get_error_label
 from runs.ui.run_wait import describe_run_wait
 
@@ -32,8 +33,11 @@ class RunRow(NamedTuple):
     note: str
     tone: str
     seconds: float | None
+    """Without waiting for people."""
     left: float | None
     """Percent of the time limit that is left; None without a limit."""
+    waited: float = 0.0
+    """Seconds in which it waited for people."""
 
 
 def annotate_current_tool(runs: QuerySet[Run]) -> QuerySet[Run]:
@@ -51,15 +55,17 @@ def annotate_current_tool(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 def build_run_rows(runs: Iterable[Run]) -> list[RunRow]:
     """Return the rows of runs from `annotate_current_tool`."""
-    now = timezone.now()
-    return [build_run_row(run, now) for run in runs]
+    now, found = timezone.now(), list(runs)
+    waits = load_human_waits([run.pk for run in found])
+    return [build_run_row(run, now, waits.get(run.pk, 0.0)) for run in found]
 
 
-def build_run_row(run: Run, now: datetime) -> RunRow:
+def build_run_row(run: Run, now: datetime, waited: float) -> RunRow:
     """Return one row."""
     note, tone = describe_activity(run, now)
-    seconds = get_elapsed_seconds(run, now)
-    return RunRow(run, note, tone, seconds, get_time_left_percent(run, seconds))
+    seconds = get_work_seconds(run, waited)
+    left = get_time_left_percent(run, seconds)
+    return RunRow(run, note, tone, seconds, left, waited)
 
 
 def describe_activity(run: Run, now: datetime) -> tuple[str, str]:
@@ -102,13 +108,6 @@ def describe_open_step(run: Run) -> str:
         case _status:
             text = _("Round %(round)s: %(tool)s") if tool else _("Round %(round)s")
     return text % {"tool": tool, "round": run.rounds or 1}
-
-
-def get_elapsed_seconds(run: Run, now: datetime) -> float | None:
-    """Return how long the run has taken, or took."""
-    if run.started_at is None:
-        return None
-    return ((run.ended_at or now) - run.started_at).total_seconds()
 
 
 def get_time_left_percent(run: Run, seconds: float | None) -> float | None:

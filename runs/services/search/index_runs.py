@@ -10,6 +10,7 @@ from django.db.models.functions import Substr
 from runs.models import AgentStep, Run, RunSearchRow, RunTool
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.search.daily_stats import update_daily_stats
+from runs.services.search.human_waits import get_work_seconds, load_human_waits
 
 BATCH_SIZE = 200
 UPDATED_FIELDS = ["text", "status", "ended_at", "seconds", "rounds", "tokens", "cost"]
@@ -33,8 +34,14 @@ def index_runs(at_once: int = BATCH_SIZE) -> int:
             return 0
         tools = _load_called_tools(runs)
         errors = _load_step_errors(runs)
+        waits = load_human_waits([run.pk for run in runs])
         cards = [
-            build_search_row(run, (*tools[run.pk], *errors[run.pk])) for run in runs
+            build_search_row(
+                run,
+                step_words=(*tools[run.pk], *errors[run.pk]),
+                waited=waits.get(run.pk, 0.0),
+            )
+            for run in runs
         ]
         earlier = RunSearchRow.objects.filter(run__in=runs).select_related("run")
         update_daily_stats(cards, removed=list(earlier))
@@ -50,19 +57,22 @@ def index_runs(at_once: int = BATCH_SIZE) -> int:
     return len(runs)
 
 
-def build_search_row(run: Run, step_words: Iterable[str] = ()) -> RunSearchRow:
+def build_search_row(
+    run: Run, *, step_words: Iterable[str] = (), waited: float = 0.0
+) -> RunSearchRow:
     """Return the columns that lists use of an ended run.
 
-    `step_words` are the tools that it called and the errors of its steps.
+    `step_words` are the tools that it called and the errors of its steps, `waited`
+    the seconds in which it waited for people.
     """
-    begun, ended = run.started_at, run.ended_at
+    ended = run.ended_at
     assert ended is not None
     return RunSearchRow(
         run=run,
         text=build_search_text(run, step_words),
         status=run.status,
         ended_at=ended,
-        seconds=(ended - begun).total_seconds() if begun else 0.0,
+        seconds=get_work_seconds(run, waited) or 0.0,
         rounds=run.rounds,
         tokens=run.input_tokens + run.output_tokens,
         cost=run.cost,

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from runs.models import Run
+from runs.services.search.human_waits import load_human_waits
 from runs.ui.format import duration, format_day, format_round_duration
 from runs.views.charts.chart import (
     BASE,
@@ -48,17 +49,23 @@ class DurationStats(NamedTuple):
 
 
 def summarize_durations(runs: QuerySet[Run]) -> DurationStats | None:
-    """Return median and 95th percentile by day; None where nothing ended."""
+    """Return median and 95th percentile by day; None where nothing ended.
+
+    Without the time in which runs waited for people.
+    """
     days = get_chart_days()
     spans = (
         runs.filter(ended_at__isnull=False, started_at__isnull=False)
         .order_by("-pk")
-        .values_list("started_at", "ended_at")[:MAX_SAMPLED_RUNS]
+        .values_list("pk", "started_at", "ended_at")[:MAX_SAMPLED_RUNS]
     )
+    recent = [span for span in spans if span[2] and span[2].date() >= days[0]]
+    waits = load_human_waits([pk for pk, *_ in recent])
     by_day: dict[date, list[float]] = defaultdict(list)
-    for started, ended in spans:
-        if started and ended and ended.date() >= days[0]:
-            by_day[ended.date()].append((ended - started).total_seconds())
+    for pk, started, ended in recent:
+        if started and ended:
+            worked = (ended - started).total_seconds() - waits.get(pk, 0.0)
+            by_day[ended.date()].append(max(worked, 0.0))
     every = sorted(s for seconds in by_day.values() for s in seconds)
     if not every:
         return None

@@ -10,13 +10,18 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from runs.models import AgentStep, Run
+from runs.services.search.human_waits import get_work_seconds, load_human_waits
 from runs.ui.format import dollars, duration, number
 from runs.ui.markdown import render_json, render_markdown
 from runs.ui.summaries import summarize_input, summarize_result
 from runs.ui.time_scale import Timeline
 from runs.views.run.partial_text import load_partial_texts
 from runs.views.run.rows import get_step_row_number, query_agent_steps
-from runs.views.run.state import RunState, load_run_states
+from runs.views.run.state import (
+    MIN_NAMED_WAIT_SECONDS,
+    RunState,
+    load_run_states,
+)
 from runs.whole_number import parse_whole_number
 
 MAX_STEPS = 30
@@ -48,6 +53,8 @@ class RunTurn:
     """The answer as Markdown, or None."""
     json: SafeString | None = None
     """The answer if it is not text."""
+    waited: float = 0.0
+    """Seconds in which it waited for people."""
     kept: SafeString | None = None
     """What the model had written of an answer that was never complete."""
 
@@ -88,10 +95,7 @@ class RunTurn:
             case Run.Status.CANCELED:
                 return _("Canceled")
             case Run.Status.SUCCEEDED:
-                return _("%(work)s in %(duration)s") % {
-                    "work": describe_work_done(run),
-                    "duration": self._duration,
-                }
+                return self._describe_success()
             case Run.Status.WAITING if state.wait is not None:
                 return state.call_progress_text
             case _:
@@ -104,10 +108,24 @@ class RunTurn:
             return _("Queued at position %(place)d") % {"place": self.state.place}
         return _("Queued")
 
+    def _describe_success(self) -> str:
+        values = {
+            "work": describe_work_done(self.state.run),
+            "duration": self._duration,
+            "waited": keep_together(duration(self.waited)),
+        }
+        if self.waited < MIN_NAMED_WAIT_SECONDS:
+            return _("%(work)s in %(duration)s") % values
+        return _("%(work)s in %(duration)s, plus %(waited)s waiting") % values
+
     @property
     def _duration(self) -> str:
-        text = duration(self.state.duration_seconds)
-        return text.replace(" ", "\N{NO-BREAK SPACE}")
+        return keep_together(duration(get_work_seconds(self.state.run, self.waited)))
+
+
+def keep_together(text: str) -> str:
+    """Return `text` as it stays on one line."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 WAITING_LABELS = {
@@ -146,11 +164,13 @@ def build_run_turns(runs: Sequence[Run]) -> list[RunTurn]:
         steps[step.run_id].append(build_turn_step(step))
     states = load_run_states([(run, Timeline(run.started_at)) for run in runs])
     kept = load_partial_texts(runs)
+    waits = load_human_waits([run.pk for run in runs])
     return [
         RunTurn(
             state=state,
             steps=steps[state.run.pk],
             more=max(0, state.run.next_index - len(steps[state.run.pk])),
+            waited=waits.get(state.run.pk, 0.0),
             kept=render_markdown(kept[state.run.pk]) if state.run.pk in kept else None,
             **render_turn_answer(state.run.answer),
         )

@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 from django.db.models import Case, QuerySet, Value, When
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, render
-from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -19,6 +18,7 @@ from runs.engine.types import AgentSpec
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Resume, Run
 from runs.services.forks.fork import get_spec_at_call
+from runs.services.search.human_waits import get_work_seconds, load_human_waits
 from runs.ui.format import duration, money, number
 from runs.ui.markdown import render_markdown
 from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
@@ -236,13 +236,12 @@ def format_signed(value: float, words: str, *, least: float = 1) -> str:
 
 
 def get_shown_seconds(run: Run) -> float:
-    """Return the seconds of a run so far, rounded as shown.
+    """Return the seconds of a run so far, without waiting for people, as shown.
 
-    So the difference of two runs matches their figures.
+    They are rounded, so the difference of two runs matches their figures.
     """
-    if run.started_at is None:
-        return 0.0
-    seconds = ((run.ended_at or timezone.now()) - run.started_at).total_seconds()
+    waited = load_human_waits([run.pk]).get(run.pk, 0.0)
+    seconds = get_work_seconds(run, waited) or 0.0
     return (
         round(seconds, 1) if seconds < TENTHS_BELOW_SECONDS else float(round(seconds))
     )

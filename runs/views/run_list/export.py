@@ -14,6 +14,7 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
 from runs.models import Run, RunTag
+from runs.services.search.human_waits import load_human_waits
 from runs.views.run_list.filters import RunFilters, read_filters
 from runs.views.run_list.pagination import (
     PageCursor,
@@ -93,12 +94,15 @@ def iter_run_values(pks: list[int]) -> Iterator[dict[str, Any]]:
         *OWN_COLUMNS, *RELATED_COLUMNS.values()
     )
     found = {row["id"]: row for row in rows}
+    waits = load_human_waits(pks)
     for row in (found[pk] for pk in pks if pk in found):
         begun, ended = row["started_at"], row["ended_at"]
         row |= {name: row[path] for name, path in RELATED_COLUMNS.items()}
         row["model"] = row["model"] or ""
         row["tags"] = tags[row["id"]]
-        row["seconds"] = (ended - begun).total_seconds() if begun and ended else None
+        waited = waits.get(row["id"], 0.0)
+        whole = (ended - begun).total_seconds() if begun and ended else None
+        row["seconds"] = None if whole is None else max(whole - waited, 0.0)
         row["cost"] = str(row["cost"])
         for name in TIME_COLUMNS:
             row[name] = row[name].isoformat() if row[name] else None
