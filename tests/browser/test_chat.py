@@ -39,7 +39,9 @@ def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
     page.press(".edit-turn textarea", "Enter")
     page.wait_for_url(lambda url: "/chat/travel-planner/" in url and url != first)
 
-    expect(page.locator(".versions .chip")).to_have_count(2)
+    questions = page.get_by_role("navigation", name="Versions of this message")
+    expect(questions.locator(".num")).to_have_text("2/2")
+    expect(page.locator("#chat-list li")).to_have_count(1)
     expect(answer).to_contain_text("Oslo", timeout=LONG)
     expect(again).to_be_visible(timeout=LONG)  # the page came anew with the end
     beside.goto(page.url)
@@ -51,7 +53,12 @@ def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
     expect(page.locator("#chat-form [name=input]")).to_have_value("half written")
     beside.get_by_role("link", name="Show 1 newer message").click(timeout=LONG)
     expect(beside.locator(".turn")).to_have_count(2)
-    page.locator(".versions .chip").first.click()
+    questions.get_by_role("link", name="Previous version").click()
     expect(answer).to_contain_text("北京")
+    again.click()
+    answers = page.get_by_role("navigation", name="Versions of this answer")
+    expect(answers.locator(".num")).to_have_text("2/2", timeout=LONG)
+    expect(questions.locator(".num")).to_have_text("1/2")
+    expect(page.locator("#chat-list li")).to_have_count(1)
     assert heard == []
     page.context.close()

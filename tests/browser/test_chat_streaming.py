@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.driver.chromium import listen
+from tests.browser.driver.chromium import listen, overflow
 from tests.browser.site import Site, running_site
-from tests.browser.test_run_page import begun, person
+from tests.browser.test_run_page import OVER, begun, person
 
 pytestmark = pytest.mark.browser
 
@@ -18,6 +18,21 @@ SHIFTS = """() => { window.shifts = []; new PerformanceObserver((list) => {
     window.shifts.push([one.value, one.hadRecentInput, one.sources.map(
       (s) => s.node?.id || s.node?.className || s.node?.nodeName)]);
 }).observe({ type: "layout-shift", buffered: true }); }"""
+LINES = """(cell) => { const range = document.createRange();
+  range.selectNodeContents(cell);
+  return new Set([...range.getClientRects()].map((r) => r.top)).size; }"""
+ANSWERED = """
+import django
+django.setup()
+from django.utils import timezone
+from runs.models import Agent, Conversation, Run
+from tests.make import make_run
+agent = Agent.objects.get(slug="brisk")
+talk = Conversation.objects.create(owner=agent.owner, agent=agent, title="Code")
+make_run(agent.owner, agent=agent, conversation=talk, status="succeeded",
+    output={answer!r})
+print(f"/chat/brisk/{{talk.pk}}/")
+"""
 RAW = """() => { window.raw = []; new MutationObserver(() => {
   const text = document.querySelector("[id^=turn-draft-], #draft-text")?.innerText;
   if (text && /\\*\\*|\\||#/.test(text)) window.raw.push(text);
@@ -104,3 +119,87 @@ def test_a_stopped_run_shows_what_the_model_had_written(browser, site):
         expect(page.locator("#run-answer")).to_contain_text("Stopped by ann")
         page.reload()
         expect(page.locator("#answer-kept h1")).to_be_visible()
+
+
+CODE = """```python
+def walk(city):
+    return city
+```
+
+| tool | what it does in many words that fill the whole width of the column |
+|---|---|
+| weather_of_the_day | Looks up the weather of a city and says how likely rain is |
+"""
+
+
+def test_code_can_be_copied_and_words_in_tables_stay_whole(browser, site):
+    script = ANSWERED.format(answer=CODE)
+    path = site.run("-c", script).strip().splitlines()[-1]
+    with person(browser, site) as context:
+        context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page = context.new_page()
+        heard = listen(page)
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto(site.url + path)
+        frame = page.locator(".prose pre")
+        assert frame.evaluate("e => getComputedStyle(e).borderTopWidth") == "1px"
+        keyword = frame.locator(".h-k").first
+        colors = [
+            one.evaluate("e => getComputedStyle(e).color") for one in (keyword, frame)
+        ]
+        assert colors[0] != colors[1]
+        frame.hover()
+        frame.get_by_role("button", name="Copy code").click()
+        copied = page.evaluate("navigator.clipboard.readText()")
+        assert copied.strip() == "def walk(city):\n    return city"
+        cell = page.locator(".prose td").first
+        assert cell.evaluate(LINES) == 1
+        assert overflow(page) == 0
+        assert heard == []
+
+
+def test_the_lists_show_new_runs_without_a_reload(browser, site):
+    with person(browser, site) as context:
+        begun(context, site, "brisk").wait_for_selector(OVER)
+        lists = [context.new_page() for _ in range(2)]
+        heard = []
+        for page, path in zip(lists, ("/runs/", "/"), strict=True):
+            page.goto(site.url + path)
+            heard.append(listen(page))
+        address = begun(context, site, "brisk").url.removeprefix(site.url)
+        for page in lists:
+            expect(page.locator(f"main a[href='{address}']")).to_be_visible(
+                timeout=LONG
+            )
+        assert heard == [[], []]
+
+
+def test_enter_sends_a_test_message_once(browser, site):
+    with person(browser, site) as context:
+        page = context.new_page()
+        heard = listen(page)
+        page.goto(f"{site.url}/agents/")
+        page.click("a:text-is('brisk')")
+        page.goto(page.url.rstrip("/") + "/edit/")
+        box = page.locator("#agent-test-form [name=input]")
+        box.fill("Plan a day out in Oslo")
+        box.dispatch_event("keydown", {"key": "Enter", "isComposing": True})
+        expect(page.locator("#agent-try .ask")).to_have_count(0)
+        box.press("Enter")
+        box.press("Enter")
+        expect(page.locator("#agent-try .answer h1")).to_be_visible(timeout=LONG)
+        expect(page.locator("#agent-try .ask")).to_have_count(1)
+        assert focused(page) == "input"
+        assert heard == []
+
+
+def test_a_failure_opens_the_failed_step_while_one_looks_on(browser, site):
+    with person(browser, site) as context:
+        page = begun(context, site, "broken")
+        heard = listen(page)
+        expect(page.locator("#run-detail #run-attempts")).to_be_visible(timeout=LONG)
+        expect(page.locator("#run-progress")).to_contain_text("Failed")
+        expect(page.locator("#run-step-1 .step")).to_have_attribute(
+            "aria-current", "true"
+        )
+        assert heard == []

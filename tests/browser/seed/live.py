@@ -19,8 +19,9 @@ def seed() -> None:
     call_command("bootstrap")
     agent = Agent.objects.get(slug="travel-planner")
     ann = make_user("ann", password="secret", is_superuser=True)
-    for words, slug in ((25, "brisk"), (2, "slow")):
-        agent.parameters = {"words_per_second": words}
+    paces = ((25, "brisk", agent.model), (2, "slow", agent.model), (25, "broken", "x"))
+    for words, slug, model in paces:
+        agent.parameters, agent.model = {"words_per_second": words}, model
         agent.slug = agent.name = slug
         tools = list(agent.uses.all())
         agent.pk, agent._state.adding, agent.owner = None, True, ann
