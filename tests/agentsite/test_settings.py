@@ -46,11 +46,21 @@ def test_a_postgresql_url_becomes_a_pool(tmp_path):
     assert entry["OPTIONS"]["pool"]["max_size"] == 7
 
 
+def test_nothing_stays_in_a_session_that_pgbouncer_shares(tmp_path):
+    url = "postgresql://db.example/site?pgbouncer=true"
+
+    entry = parse_database_url(url, data=tmp_path, pool=7)
+
+    assert entry["DISABLE_SERVER_SIDE_CURSORS"]
+    assert not {"options", "pgbouncer"} & set(entry["OPTIONS"])
+
+
 @pytest.mark.parametrize(
     ("query", "prepares"),
     [
         pytest.param("", True, id="usual"),
         pytest.param("?prepare_threshold=none", False, id="behind-a-pooler"),
+        pytest.param("?pgbouncer=true", False, id="behind-pgbouncer"),
     ],
 )
 def test_only_a_pooler_that_forgets_forbids_prepared_statements(

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from django.core.management import BaseCommand, CommandError, call_command
@@ -23,28 +23,25 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Print progress to stderr, and the login link to stdout."""
         try:
-            apply_migrations()
+            with take_turns():
+                apply_migrations()
+                call_command("bootstrap", stdout=self.stdout)
         except OperationalError as error:
             raise CommandError(
                 f"The database cannot be used: {str(error).strip()}. "
                 "Check the variable DATABASE_URL."
             ) from error
-        call_command("bootstrap", stdout=self.stdout)
-
-
-def apply_migrations() -> None:
-    """Apply missing migrations; concurrent processes take turns."""
-    with ExitStack() as stack:
-        if connection.vendor == "postgresql":
-            stack.enter_context(hold_migration_lock())
-            remove_timeouts()
-        migrate()
-    connection.close()
 
 
 @contextmanager
-def hold_migration_lock() -> Iterator[None]:
-    """Hold a lock in a transaction of its own: a pooler may share sessions."""
+def take_turns() -> Iterator[None]:
+    """Let one process at a time run the block; on SQLite there is only one.
+
+    The lock is held in a transaction of its own: a pooler may share sessions.
+    """
+    if connection.vendor != "postgresql":
+        yield
+        return
     own: BaseDatabaseWrapper = connection.copy()
     own.settings_dict["OPTIONS"].pop("pool", None)
     own.set_autocommit(False)
@@ -58,18 +55,19 @@ def hold_migration_lock() -> Iterator[None]:
         own.close()
 
 
-def remove_timeouts() -> None:
-    """Let migrations take their time, unless other clients share the session."""
-    if connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"):
-        return
-    with connection.cursor() as cursor:
-        cursor.execute("SET statement_timeout = 0")
-        cursor.execute("SET lock_timeout = 0")
+def apply_migrations() -> None:
+    """Apply missing migrations, which may take their time.
 
-
-def migrate() -> None:
+    Timeouts are left alone where other clients share the session.
+    """
+    shares_sessions = connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
+    if connection.vendor == "postgresql" and not shares_sessions:
+        with connection.cursor() as cursor:
+            cursor.execute("SET statement_timeout = 0")
+            cursor.execute("SET lock_timeout = 0")
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if missing:
         print(f"Preparing the database ({len(missing)} steps) ...", file=sys.stderr)
         call_command("migrate", interactive=False, stdout=sys.stderr)
+    connection.close()  # and with it the timeouts that were removed
