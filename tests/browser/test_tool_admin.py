@@ -146,4 +146,45 @@ def test_operations_of_a_document_are_filtered_and_selected(browser, lived_in):
     page.click("text=Create selected tools")
 
     expect(page.locator("#content-main")).to_contain_text("delete__orders")
+
+
+def test_python_code_has_an_editor_that_marks_the_failed_line(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    heard = listen(page)
+    page.goto(f"{lived_in.url}/admin/tools/tool/add/?kind=python")
+    page.fill("[name=name]", "halves")
+    editor = page.locator(".editor .cm-content")
+    expect(editor.locator(".keyword, .string").first).to_be_visible()
+    expect(page.locator(".cm-lineNumbers")).to_contain_text("3")
+
+    editor.click()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("if input:\nx = = 1")
+    page.keyboard.press("Control+s")
+    expect(page.locator(".errorlist")).to_contain_text("Line 2: invalid syntax.")
+    expect(editor.locator(".wrong")).to_have_text("    x = = 1")
+
+    editor.click()
+    page.keyboard.press("Control+a")
+    page.keyboard.type("x = 0")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.type("1 / x")
+    assert page.input_value("[name=code]") == "x = 0\n1 / x"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") != "editor-host"
+    page.keyboard.press("Control+s")
+    page.wait_for_url(lambda url: "/change/" in url)
+
+    page.click("a[href$='/try/']")
+    page.fill("[name=arg-input]", "x")
+    page.click("text=Call the tool")
+    expect(page.locator("#tool-result .wrong")).to_contain_text("1 / x")
+    page.click("text=Edit line 2")
+    expect(editor.locator(".wrong")).to_have_text("1 / x")
+    assert overflow(page) == 0
+    assert heard == []
     context.close()

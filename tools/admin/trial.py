@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from tools.definition.freeze import freeze_tool
 from tools.errors import ToolFailed
 from tools.forms.arguments import ArgumentsForm
+from tools.kinds.python import find_error_line
 from tools.models import Tool
 from tools.services.show_request import show_request
 from tools.services.try_tool import TRY_SECONDS, TryResult, try_tool
@@ -36,6 +37,18 @@ HTTP_LABELS = RequestLabels(
     preview_title=_("Request preview"),
     empty_text=_("The request and the result for the model appear here."),
 )
+LINES_AROUND = 4
+"""Lines of code shown before and after the one that failed."""
+
+
+class CodeLine(NamedTuple):
+    """A line of a tool's code."""
+
+    number: int
+    text: str
+    is_wrong: bool
+
+
 LABELS_BY_KIND = {
     "sql": RequestLabels(
         preview_button=_("Preview query"),
@@ -90,10 +103,22 @@ def try_tool_view(site: Any, request: HttpRequest, pk: int) -> HttpResponse:
         "asked": asked,
         "refused": refused,
         "result": result,
+        "code_lines": list_failed_lines(spec, result.error) if result else [],
         "seconds": int(min(TRY_SECONDS, spec.timeout)),
         "can_change": site.has_change_permission(request, tool),
     }
     return render(request, "admin/tools/tool/try.html", context)
+
+
+def list_failed_lines(spec: ToolSpec, error: str) -> list[CodeLine]:
+    """Return the lines around the one that an error of Python code names."""
+    wrong = find_error_line(error) if spec.kind == "python" else None
+    if wrong is None:
+        return []
+    lines = str(spec.config.get("code", "")).splitlines()
+    first = max(wrong - LINES_AROUND, 1)
+    shown = lines[first - 1 : wrong + LINES_AROUND]
+    return [CodeLine(n, text, n == wrong) for n, text in enumerate(shown, first)]
 
 
 def preview_request(spec: ToolSpec, tool_input: Any) -> tuple[str, str]:

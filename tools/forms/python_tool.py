@@ -12,14 +12,34 @@ from tools.kinds.python import (
     MAX_CODE,
     find_code_flaw,
     find_cpython_flaw,
+    find_error_line,
     is_variable_name,
 )
 from tools.typed_generics import StrOrPromise
+
+EXAMPLE = """\
+# The arguments are variables; the last expression is the result.
+words = input.split()
+{"words": len(words), "longest": max(words, key=len, default="")}
+"""
 
 INTERPRETERS = [
     ("monty", _("Monty (Python subset), about 1 ms per call")),
     ("cpython", _("CPython with the standard library, about 40 ms per call")),
 ]
+
+
+class InterpreterSelect(forms.RadioSelect):
+    """Interpreters; CPython cannot be selected while it is not available."""
+
+    flaw = ""
+    """Why CPython is not available."""
+
+    def create_option(self, *args: Any, **more: Any) -> dict[str, Any]:
+        option: dict[str, Any] = super().create_option(*args, **more)
+        if self.flaw and option["value"] == "cpython" and not option["selected"]:
+            option["attrs"]["disabled"] = True
+        return option
 
 
 class PythonToolForm(ToolForm):
@@ -40,7 +60,12 @@ class PythonToolForm(ToolForm):
         max_length=MAX_CODE,
         strip=False,
         widget=forms.Textarea(
-            attrs={"rows": 14, "class": "mono", "spellcheck": "false"}
+            attrs={
+                "rows": 14,
+                "class": "mono",
+                "spellcheck": "false",
+                "data-code": "python",
+            }
         ),
         help_text=_(
             "The arguments are available as variables; the value of the last "
@@ -53,11 +78,7 @@ class PythonToolForm(ToolForm):
         choices=INTERPRETERS,
         initial="monty",
         required=False,
-        widget=forms.RadioSelect,
-        help_text=_(
-            "CPython is available only if an operator enabled it (AGENTSITE_CPYTHON) "
-            "and its sandbox passes a check."
-        ),
+        widget=InterpreterSelect,
     )
     memory_mb = forms.IntegerField(
         label=_("Memory (MB)"), min_value=4, max_value=512, initial=64
@@ -77,11 +98,17 @@ class PythonToolForm(ToolForm):
         super().__init__(*args, **more)
         self.set_initial_from_config("code", "memory_mb", "interpreter")
         self.default_to_read_only()
+        if self.instance.pk is None and "code" in self.fields:
+            self.fields["code"].initial = EXAMPLE
+        if "interpreter" in self.fields and (flaw := find_cpython_flaw()):
+            self.fields["interpreter"].widget.flaw = flaw
+            self.fields["interpreter"].help_text = flaw
 
     def clean_code(self) -> str:
         """Refuse code with syntax errors, without running it."""
         code: str = self.cleaned_data["code"].replace("\r\n", "\n")
         if flaw := find_code_flaw(code):
+            self.fields["code"].widget.attrs["data-error-line"] = find_error_line(flaw)
             raise ValidationError(flaw)
         return code
 

@@ -1,6 +1,7 @@
 """Tools that are Python written in the browser, run in a sandbox."""
 
 import keyword
+import re
 from typing import Any, Literal
 
 from django.conf import settings
@@ -16,6 +17,8 @@ from tools.sandbox.values import to_jsonable
 
 MAX_CODE = 50_000
 """Characters."""
+
+ERROR_LINE = re.compile(r"Line ([0-9]{1,6}): ")
 
 
 class InvalidVariableName(ToolFailed):
@@ -80,6 +83,12 @@ def find_cpython_flaw() -> str:
 def is_variable_name(name: str) -> bool:
     """Whether code can use `name` as a variable."""
     return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def find_error_line(error: str) -> int | None:
+    """Return the line of the code that an error of its call names."""
+    match = ERROR_LINE.match(error)
+    return int(match[1]) if match else None
 
 
 def find_code_flaw(code: str) -> str | None:

@@ -42,8 +42,9 @@ _pools: list[Monty] = []
 class CodeFailed(ToolFailed):
     """The code raised something, or met a limit."""
 
-    def __init__(self, error: MontyError) -> None:
-        super().__init__(str(error).strip() or type(error).__name__)
+    def __init__(self, error: MontyError, line: int | None = None) -> None:
+        told = str(error).strip() or type(error).__name__
+        super().__init__(f"Line {line}: {told}" if line else told)
 
 
 class SandboxCrashed(ToolFailed):
@@ -86,9 +87,9 @@ def run_monty(
         ) from None
     except MontyRuntimeError as error:
         deadline.check()  # its own time limit is the deadline of the call
-        raise (
-            CodePrintedTooMuch() if run.printed > MAX_PRINTED else CodeFailed(error)
-        ) from None
+        if run.printed > MAX_PRINTED:
+            raise CodePrintedTooMuch from None
+        raise CodeFailed(error, find_raising_line(error, code)) from None
     except MontyError as error:
         raise CodeFailed(error) from None
     except TimeoutError:
@@ -96,6 +97,13 @@ def run_monty(
     if value == TOO_LARGE_MARK:
         raise ResultTooLarge
     return value
+
+
+def find_raising_line(error: MontyRuntimeError, code: str) -> int | None:
+    """Return the innermost line of `code`; None where it was not the code's own."""
+    frames = error.traceback()
+    line = frames[-1].line if frames else 0
+    return line if 0 < line <= len(code.splitlines()) else None
 
 
 class ResultTooLarge(ToolFailed):

@@ -21,6 +21,7 @@ import {
   lintKeymap,
   linter,
 } from "./vendor/codemirror.min.js";
+import { look, replaceSelection } from "./editor_look.js";
 
 const ENGINE = {
   input: gettext("the question of the run"),
@@ -160,73 +161,6 @@ function complete(context) {
   };
 }
 
-const look = EditorView.theme({
-  "&": {
-    fontSize: ".75rem",
-    color: "var(--ink)",
-    backgroundColor: "var(--surface)",
-    borderRadius: "5px",
-  },
-  "&.cm-focused": { outline: "none" },
-  ".cm-scroller": {
-    font: "400 .75rem/1.65 var(--mono)",
-    minHeight: "9rem",
-    maxHeight: "28rem",
-    overflow: "auto",
-  },
-  ".cm-content": { padding: ".5rem 0", caretColor: "var(--ink)" },
-  ".cm-line": { padding: "0 .75rem 0 .375rem" },
-  ".cm-gutters": {
-    backgroundColor: "transparent",
-    color: "var(--ink-3)",
-    border: "0",
-    paddingInlineStart: ".25rem",
-  },
-  ".cm-cursor": { borderLeftColor: "var(--ink)" },
-  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground":
-    { backgroundColor: "var(--live-line)" },
-  ".v": {
-    color: "var(--live)",
-    backgroundColor: "var(--live-soft)",
-    borderRadius: "3px",
-  },
-  ".cm-tooltip": {
-    backgroundColor: "var(--raised)",
-    color: "var(--ink)",
-    border: "1px solid var(--line-2)",
-    borderRadius: "6px",
-    boxShadow: "var(--pop)",
-  },
-  ".cm-tooltip-autocomplete > ul": {
-    font: "400 .75rem/1.6 var(--mono)",
-    maxHeight: "12rem",
-  },
-  ".cm-tooltip-autocomplete > ul > li": { padding: ".125rem .5rem" },
-  ".cm-tooltip-autocomplete > ul > li[aria-selected]": {
-    backgroundColor: "var(--live-soft)",
-    color: "var(--ink)",
-  },
-  ".cm-completionIcon": { display: "none" },
-  ".cm-completionDetail": {
-    fontFamily: "var(--sans)",
-    fontStyle: "normal",
-    color: "var(--ink-3)",
-    marginLeft: "1rem",
-  },
-  ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "600" },
-  ".cm-diagnostic": {
-    padding: ".25rem .5rem",
-    font: "400 .75rem/1.5 var(--sans)",
-    borderLeft: "0",
-  },
-  ".cm-lintRange-error, .cm-lintRange-warning": {
-    backgroundImage: "none",
-    textDecoration: "underline wavy var(--bad-fill)",
-    textUnderlineOffset: "3px",
-  },
-  ".cm-lintRange-warning": { textDecorationColor: "var(--need-fill)" },
-});
-
 const low = EditorView.theme({ ".cm-scroller": { minHeight: "2.5rem" } });
 
 function foot(frame, text) {
@@ -298,6 +232,7 @@ function mount(area) {
         variables,
         ...(small ? [low] : []),
         look,
+        replaceSelection,
         EditorView.contentAttributes.of({
           "aria-label": label,
           spellcheck: "true",

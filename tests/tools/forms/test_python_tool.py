@@ -3,8 +3,11 @@
 import pytest
 from django.test import Client
 
-from tests.tools.rows import make_user
+from tests.tools.rows import make_tool, make_user
+from tools.forms.python_tool import EXAMPLE
+from tools.kinds.python import PythonConfig, run_in_interpreter
 from tools.models import Tool
+from tools.net.deadline import Deadline
 from tools.sandbox.cpython_probe import find_sandbox_flaw
 
 pytestmark = pytest.mark.django_db
@@ -76,3 +79,67 @@ def test_cpython_is_refused_where_nobody_switched_it_on(settings):
 
     assert "CPython is not switched on here." in posted(interpreter="cpython")
     assert not Tool.objects.exists()
+
+
+def test_a_syntax_error_marks_its_line():
+    assert 'data-error-line="2"' in posted(code="x = 1\ny = = 2")
+
+
+def test_a_new_tool_begins_with_an_example_that_works():
+    client = Client()
+    client.force_login(make_user("admin", is_staff=True, is_superuser=True))
+
+    page = client.get(ADD).content.decode()
+    config = PythonConfig(code=EXAMPLE)
+    value = run_in_interpreter(config, {"input": "a bird sings"}, Deadline(seconds=5))
+
+    assert "words = input.split()" in page
+    assert value == {"words": 3, "longest": "sings"}
+
+
+def test_cpython_is_offered_only_where_it_is_switched_on(settings):
+    settings.CPYTHON = False
+    client = Client()
+    client.force_login(make_user("admin", is_staff=True, is_superuser=True))
+
+    page = client.get(ADD).content.decode()
+    radio = page[page.index('value="cpython"') :].partition(">")[0]
+
+    assert "disabled" in radio
+    assert "CPython is not switched on here." in page
+
+
+def test_a_tool_keeps_cpython_while_it_is_switched_off(settings):
+    settings.CPYTHON = False
+    admin = make_user("admin", is_staff=True, is_superuser=True)
+    config = {"code": "1", "interpreter": "cpython"}
+    tool = make_tool(owner=admin, kind="python", config=config)
+    client = Client()
+    client.force_login(admin)
+
+    page = client.get(f"/admin/tools/tool/{tool.pk}/change/").content.decode()
+    radio = page[page.index('value="cpython"') :].partition(">")[0]
+
+    assert "checked" in radio
+    assert "disabled" not in radio
+
+
+@pytest.mark.parametrize("interpreter", ["monty", "cpython"])
+def test_a_failed_try_shows_the_line_that_failed(settings, interpreter):
+    settings.CPYTHON = True
+    if interpreter == "cpython" and find_sandbox_flaw():
+        pytest.skip("no sandbox for CPython on this machine")
+    admin = make_user("admin", is_staff=True, is_superuser=True)
+    code = "total = 0\nfor n in range(3):\n    total = total / 0\ntotal\n"
+    config = {"code": code, "interpreter": interpreter}
+    tool = make_tool(owner=admin, kind="python", config=config)
+    client = Client()
+    client.force_login(admin)
+
+    address = f"/admin/tools/tool/{tool.pk}/try/"
+    page = client.post(address, {"arg-input": "x"}).content.decode()
+
+    assert "Line 3: ZeroDivisionError: division by zero" in page
+    wrong = page[page.index('<li class="wrong"') :].partition("</li>")[0]
+    assert wrong.endswith("    total = total / 0")
+    assert f"/admin/tools/tool/{tool.pk}/change/?line=3" in page

@@ -48,7 +48,9 @@ def test_the_last_expression_is_the_result(code, arguments, value):
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
-        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("1 / 0", "Line 1: ZeroDivisionError: division by zero"),
+        ("def f(n):\n  return 1 / n\n\nf(0)", "Line 2: ZeroDivisionError"),
+        ("x = 0\n\n1 / x", "Line 3: ZeroDivisionError"),
         ("raise ValueError('no such order')", "ValueError: no such order"),
         ("nothing", "NameError: name 'nothing' is not defined"),
         ("a +", "Line 1: invalid syntax"),
