@@ -154,6 +154,8 @@ class Tool(Owned):
         "auth.Group", null=True, blank=True, on_delete=models.PROTECT, related_name="+"
     )
     """The group whose members approve or reject; null for the owner of the run."""
+    second_person = models.BooleanField(default=False, db_default=False)
+    """Nobody approves a call of their own run, administrators included."""
     approval_hours = models.FloatField(
         null=True,
         blank=True,

@@ -6,7 +6,7 @@ does not use Redis: reading a busy worker's notices would cost more than the que
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import Count, Sum
@@ -36,15 +36,24 @@ class OpenApprovals:
     by_owner: dict[int, int]
     by_group: dict[int, int]
     """Decisions that the members of a group make."""
+    not_by_owner: dict[tuple[int | None, int], int] = field(default_factory=dict)
+    """Those among them, by group and owner, that the run's owner may not make."""
     fingerprint: tuple[int, int] = (0, 0)
     """Changes with the set of open decisions."""
 
     def count_for(self, person: Person) -> int:
         """Return how many this person can make."""
         if person.is_superuser:
-            return sum(self.by_owner.values()) + sum(self.by_group.values())
-        own = self.by_owner.get(person.pk, 0)
-        return own + sum(self.by_group.get(group, 0) for group in person.groups)
+            count = sum(self.by_owner.values()) + sum(self.by_group.values())
+        else:
+            count = self.by_owner.get(person.pk, 0)
+            count += sum(self.by_group.get(group, 0) for group in person.groups)
+        return count - sum(
+            n
+            for (group, owner), n in self.not_by_owner.items()
+            if owner == person.pk
+            and (person.is_superuser or group is None or group in person.groups)
+        )
 
 
 @dataclass(frozen=True)
@@ -142,20 +151,23 @@ def count_open_approvals() -> OpenApprovals:
     """Count the open decisions by owner and by group of approvers."""
     rows = (
         Decision.objects.open()
-        .values_list("approvers", "step__run__owner")
+        .values_list("approvers", "step__run__owner", "second_person")
         .annotate(n=Count("pk"), keys=Sum("pk"))
         .order_by()
     )
     owners: dict[int, int] = {}
     groups: dict[int, int] = {}
+    not_by_owner: dict[tuple[int | None, int], int] = {}
     count = keys = 0
-    for group, owner, n, some_keys in rows:
+    for group, owner, second_person, n, some_keys in rows:
         count, keys = count + n, keys + some_keys
         if group is None:
             owners[owner] = owners.get(owner, 0) + n
         else:
             groups[group] = groups.get(group, 0) + n
-    return OpenApprovals(owners, groups, (count, keys))
+        if second_person:
+            not_by_owner[group, owner] = n
+    return OpenApprovals(owners, groups, not_by_owner, (count, keys))
 
 
 def summarize_health_by_language(languages: set[str]) -> dict[str, HealthSummary]:

@@ -54,13 +54,15 @@ class DecisionQuerySet(models.QuerySet["Decision"]):
         """Return the decisions that `user` may make, made or not.
 
         Superusers may make all. If a tool names a group of approvers, its members may,
-        and owning the run is not enough; otherwise the run's owner may.
+        and owning the run is not enough; otherwise the run's owner may. A tool that
+        requires a second person takes the run's owner out.
         """
         if not user.is_authenticated:
             return self.none()
+        others = self.exclude(second_person=True, step__run__owner=user)
         if user.is_superuser:
-            return self
-        return self.filter(
+            return others
+        return others.filter(
             Q(approvers=None, step__run__owner=user)
             | Q(approvers__in=user.groups.all())
         )
@@ -107,6 +109,8 @@ class Decision(models.Model):
         Group, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     """The group whose members may answer; null for the run's owner."""
+    second_person = models.BooleanField(default=False, db_default=False)
+    """The run's owner may not answer."""
     asked_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True)
     at_expiry = models.CharField(

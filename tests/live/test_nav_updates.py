@@ -56,6 +56,19 @@ def test_counts_for_owners_groups_and_superusers():
     assert needs.count_for(Person(99)) == 0
 
 
+def test_a_decision_that_requires_a_second_person_does_not_count_for_the_owner():
+    ann, billing = make_user("ann"), Group.objects.create(name="billing")
+    members = frozenset({billing.pk})
+    asking(ann, approvers=billing, second_person=True)
+    asking(ann, second_person=True)
+    needs = count_open_approvals()
+
+    assert needs.count_for(Person(ann.pk, groups=members)) == 0
+    assert needs.count_for(Person(ann.pk, is_superuser=True)) == 0
+    assert needs.count_for(Person(99, groups=members)) == 1
+    assert needs.count_for(Person(99, is_superuser=True)) == 2
+
+
 def test_a_page_is_told_when_a_question_comes_and_when_it_is_answered():
     ann = make_user("ann")
 

@@ -60,9 +60,10 @@ def needs_approval(tool: Tool, policy: str, *, effect: Effect) -> bool:
 def is_approval_enforced(tool: Tool, *, effect: str) -> bool:
     """Whether no agent may lift the tool's rule that a person approves each call.
 
-    So it is where the tool always asks, or names the group that answers.
+    So it is where the tool always asks, or says who answers.
     """
-    insists = tool.approval == Tool.Approval.ALWAYS or tool.approvers_id is not None
+    names_people = tool.second_person or tool.approvers_id is not None
+    insists = tool.approval == Tool.Approval.ALWAYS or names_people
     return insists and _tool_needs_approval(tool, effect)
 
 

@@ -14,6 +14,7 @@ DEFINITION_FIELDS = (
     *("name", "slug", "description", "kind", "config", "args_schema", "return_direct"),
     *("effect", "approval", "on_error", "timeout", "retries", "calls_per_run"),
     *("output_limit", "hosts", "enabled", "visibility", "approval_hours", "at_expiry"),
+    "second_person",
 )
 """Fields of a definition that a revision keeps."""
 

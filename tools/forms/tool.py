@@ -47,7 +47,7 @@ class ToolForm(ModelForm):
         model = Tool
         fields: tuple[str, ...] = (
             *("name", "slug", "description", "return_direct", "effect", "approval"),
-            *("approvers", "approval_hours", "at_expiry"),
+            *("approvers", "second_person", "approval_hours", "at_expiry"),
             *("on_error", "timeout", "retries", "calls_per_run", "output_limit"),
             *("hosts", "enabled", "visibility", "groups"),
         )
@@ -61,6 +61,7 @@ class ToolForm(ModelForm):
             "groups": _("Groups"),
             "return_direct": _("Return the result as the final answer"),
             "approvers": _("Approvers"),
+            "second_person": _("Require a second person"),
             "approval_hours": _("Approval timeout (hours)"),
             "at_expiry": _("If nobody decides in time"),
             "on_error": _("After a failed call"),
@@ -85,6 +86,10 @@ class ToolForm(ModelForm):
             ),
             "approval": _("Calls that a person must approve first."),
             "approvers": _("The person who started the run, or a member of a group."),
+            "second_person": _(
+                "Nobody can approve a call of a run that they started. Without a group "
+                "of approvers, only administrators can approve."
+            ),
             "approval_hours": _(
                 "Leave empty to use the site default; 0.5 is half an hour."
             ),
@@ -157,7 +162,7 @@ class ToolForm(ModelForm):
                 _("Effect and approval"),
                 {
                     "fields": [
-                        *("effect", "approval", "approvers"),
+                        *("effect", "approval", "approvers", "second_person"),
                         ("approval_hours", "at_expiry"),
                     ]
                 },

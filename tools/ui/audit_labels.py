@@ -135,6 +135,7 @@ FIELD_LABELS = {
     "sealed_secret": gettext_lazy("signing secret"),
     "sealed_url": gettext_lazy("URL"),
     "shape": gettext_lazy("authentication"),
+    "second_person": gettext_lazy("second person required"),
     "slug": gettext_lazy("short name"),
     "spec": gettext_lazy("definition"),
     "stop_words": gettext_lazy("stop sequences"),

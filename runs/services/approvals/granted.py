@@ -8,6 +8,7 @@ from django.db.models.functions import Now
 
 from runs.models import AgentStep, Allowance, Decision, Run
 from runs.services.approvals.request import (
+    Approvers,
     PendingCall,
     describe_call,
     digest_of_call,
@@ -53,6 +54,7 @@ def apply_allowances(
     reload_tool_inputs(steps)
     for one in steps:
         allowance = allowed[one.step.tool]
+        people = approvers.get(one.step.tool_ref_id or 0, Approvers())
         shown = describe_call(one.step.tool, one.step.tool_input, one.spec)
         digest = digest_of_call(shown)
         Decision.objects.create(
@@ -61,7 +63,8 @@ def apply_allowances(
             shown=shown,
             shown_digest=digest,
             runs_digest=digest,
-            approvers_id=approvers.get(one.step.tool_ref_id or 0),
+            approvers_id=people.group,
+            second_person=people.second_person,
             answer=Answer.APPROVED,
             reason=allowance.reason,
             allowance=allowance,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.db.models import Q
 
 from runs.models import AgentStep, Decision, Run
 from runs.store.claims import ClaimedRun, LeaseLost
@@ -84,18 +85,33 @@ def digest_of_call(shown: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def find_approvers_by_tool(asking: Sequence[PendingCall]) -> dict[int, int | None]:
-    """Return the group of approvers of each tool that has one."""
+class Approvers(NamedTuple):
+    """Who answers for a tool."""
+
+    group: int | None = None
+    """Number of the group; None for the owner of the run."""
+    second_person: bool = False
+
+
+def find_approvers_by_tool(asking: Sequence[PendingCall]) -> dict[int, Approvers]:
+    """Return who answers for the tools that say so, by tool."""
     pks = {one.step.tool_ref_id for one in asking if one.step.tool_ref_id}
-    rows = Tool.objects.filter(pk__in=pks, approvers__isnull=False)
-    return dict(rows.values_list("pk", "approvers_id"))
+    rows = Tool.objects.filter(pk__in=pks)
+    named = rows.filter(Q(approvers__isnull=False) | Q(second_person=True))
+    return {
+        pk: Approvers(group, second_person)
+        for pk, group, second_person in named.values_list(
+            "pk", "approvers_id", "second_person"
+        )
+    }
 
 
 def _build_decision(
-    one: PendingCall, *, is_unknown: bool, approvers: dict[int, int | None]
+    one: PendingCall, *, is_unknown: bool, approvers: dict[int, Approvers]
 ) -> Decision:
     shown = describe_call(one.step.tool, one.step.tool_input, one.spec)
     question = Decision.Question.OUTCOME if is_unknown else Decision.Question.APPROVAL
+    people = approvers.get(one.step.tool_ref_id or 0, Approvers())
     spec = one.spec
     hours = spec.approval_hours if spec else None
     if hours is None:
@@ -105,7 +121,8 @@ def _build_decision(
         question=question,
         shown=shown,
         shown_digest=digest_of_call(shown),
-        approvers_id=approvers.get(one.step.tool_ref_id or 0),
+        approvers_id=people.group,
+        second_person=people.second_person,
         # An outcome does not become known by waiting.
         expires_at=None if is_unknown or hours <= 0 else db_time_from_now(hours * 3600),
         at_expiry=(spec.at_expiry if spec else None) or settings.APPROVAL_EXPIRY,

@@ -284,6 +284,39 @@ def test_a_group_of_the_tool_answers_and_the_owner_does_not():
     assert functions.mails == ["ann"]
 
 
+@pytest.mark.parametrize("has_group", [True, False], ids=["group", "administrators"])
+def test_a_tool_that_requires_a_second_person_is_not_approved_by_who_started(has_group):
+    functions.mails.clear()
+    billing = Group.objects.create(name="billing")
+    with model_server(script=[call("send_mail", to="ann"), "Sent."]) as server:
+        agent = agent_on(server, "send_mail")
+        agent.owner.groups.add(billing)
+        tools = agent.uses.get().tool.__class__.objects
+        tools.update(
+            approval="side_effects",
+            second_person=True,
+            approvers=billing if has_group else None,
+        )
+        agent.uses.update(policy="allow")
+        run = executed(agent)
+        decision = run.steps.get().decisions.get()
+        for owner in (run.owner, make_admin(run.owner)):
+            with pytest.raises(NotAllowed):
+                approve_step(decision, by=owner)
+        mara = make_user("mara", is_superuser=not has_group)
+        mara.groups.add(billing)
+        approve_step(decision, by=mara)
+        go_on(run)
+
+    assert functions.mails == ["ann"]
+
+
+def make_admin(user):
+    user.is_superuser = True
+    user.save()
+    return user
+
+
 def test_a_yes_for_the_whole_run_covers_calls_now_and_later():
     functions.mails.clear()
     both = calls(call("send_mail", to="a"), call("send_mail", id="2", to="b"))
