@@ -29,6 +29,7 @@ from runs.views.run_actions import fork as run_fork
 from runs.views.run_actions import rerun as run_again
 from runs.views.run_actions import resume as run_resume
 from runs.views.run_actions import share as run_share
+from runs.views.run_actions.read_only import run_read_only
 from runs.views.run_list import bulk_actions as run_choices
 from runs.views.run_list import export as run_export
 from runs.views.run_list import page as run_list
@@ -71,6 +72,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/fork/<int:number>/", run_fork.run_fork, name="run-fork"),
     path("runs/<int:pk>/brief/", run_children.run_brief, name="run-brief"),
     path("runs/<int:pk>/outline/", run_children.run_outline, name="run-outline"),
+    path("runs/<int:pk>/read-only/", run_read_only, name="run-read-only"),
     path("runs/<int:pk>/share/", run_share.run_share, name="run-share"),
     path(
         "runs/<int:pk>/share/<int:share_pk>/revoke/",

@@ -65,6 +65,12 @@ class RunQuerySet(models.QuerySet["Run"]):
         """Return the user's own runs; all for superusers."""
         return filter_own_rows(self, user)
 
+    def asking_approver(self, user: User | AnonymousUser) -> Self:
+        """Return the runs that have asked a group of approvers of the user."""
+        if not user.is_authenticated:
+            return self.none()
+        return self.filter(steps__decisions__approvers__in=user.groups.all()).distinct()
+
 
 class Run(models.Model):
     """One execution of an agent, durable from its first row to its last."""

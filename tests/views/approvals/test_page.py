@@ -287,6 +287,27 @@ def test_a_group_of_approvers_sees_and_answers_and_the_owner_only_sees(client, a
     assert AgentStep.objects.get().status == "planned"
 
 
+def test_an_approver_reads_the_run_but_cannot_change_or_follow_it(client, ann):
+    billing = Group.objects.create(name="billing")
+    bob, cleo = make_user("bob"), make_user("cleo")
+    bob.groups.add(billing)
+    decision = asking(ann, approvers=billing)
+    run = decision.step.run
+    url = f"/runs/{run.pk}/read-only/"
+    assert client.get(url).headers["Location"] == f"/runs/{run.pk}/"
+
+    client.force_login(bob)
+    assert url in client.get(f"/approvals/{decision.pk}/").content.decode()
+    page = client.get(url).content.decode()
+    assert "refund" in page
+    assert "because you approve calls of its tools" in page
+    assert client.get(f"/runs/{run.pk}/").status_code == 404
+    assert client.post(f"/runs/{run.pk}/stop/").status_code == 404
+
+    client.force_login(cleo)
+    assert client.get(url).status_code == 404
+
+
 def test_the_list_says_that_the_chosen_one_was_answered_meanwhile(client, ann):
     decision = asking(ann)
     client.post(f"/approvals/{decision.pk}/answer/", {"answer": "reject"})

@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('tools', '0010_uploaded_document'),
+        ("tools", "0011_mcp_sign_in"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='tool',
-            name='second_person',
+            model_name="tool",
+            name="second_person",
             field=models.BooleanField(db_default=False, default=False),
         ),
     ]
