@@ -5,7 +5,6 @@ import sys
 import time
 from pathlib import Path
 
-from runs.store.claims import worker_state
 from tools.registry import tool
 
 LEDGER = "AGENTSITE_TEST_LEDGER"
@@ -47,6 +46,8 @@ def deadlock(once: str) -> str:
     if Path(os.environ[LEDGER]).exists():
         return "open"
     write(f"deadlock {once}")
+    from runs.store.claims import worker_state  # noqa: PLC0415  (needs Django set up)
+
     worker_state.lock.acquire()
     return "locked"
 
