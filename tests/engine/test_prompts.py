@@ -31,6 +31,26 @@ def test_variables_are_replaced_once(template, text):
     assert render_template(template, values) == text
 
 
+@pytest.mark.parametrize(
+    "template",
+    [
+        *("{name.__class__}", "{name[0]}", "{name!r}", "{name:>9}", "{0}", "{}"),
+        *("{{ cycler.__init__.__globals__ }}", "{{ user.delete }}", "{% debug %}"),
+        *("{% for x in y %}{% endfor %}", "${name.__class__}", "%(name)s", "#{7*7}"),
+    ],
+)
+def test_other_template_languages_are_plain_text(template):
+    shown = render_template(template, {"name": "Bo", "user": "Al", "x": "y"})
+
+    assert shown == template.replace("{{", "{").replace("}}", "}")
+
+
+def test_values_are_never_templates():
+    values = {"a": "{b} {{b}} {a.__class__}", "b": "{a}{a}{a}"}
+
+    assert render_template("{a}|{b}", values) == "{b} {{b}} {a.__class__}|{a}{a}{a}"
+
+
 def test_variables_are_named_once_in_order():
     prompt = PromptSpec(
         messages=(

@@ -1,0 +1,21 @@
+"""The lock files: exact versions with hashes, from wherever they are installed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PINNED = re.compile(r"[A-Za-z0-9._-]+(\[[a-z,]+\])?==\S+")
+
+
+@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
+def test_every_package_is_pinned_and_hashed(name):
+    text = (ROOT / name).read_text()
+    entries = re.split(r"\n(?=\S)", text.strip().replace("\\\n", ""))
+
+    assert len(entries) > 30
+    for entry in entries:
+        assert PINNED.match(entry), entry[:80]
+        assert "--hash=sha256:" in entry, entry[:80]
+    assert "://" not in text
