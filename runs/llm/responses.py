@@ -224,6 +224,8 @@ def build_response_reply(answer: dict[str, Any]) -> Reply:
         raise ErrorResponse(
             error if isinstance(error, dict) else {"message": str(error)}
         )
+    if answer.get("status") in ("failed", "cancelled"):
+        raise NotAReply(f"a {answer['status']} response without a reason")
     if not isinstance(answer.get("output"), list):
         raise NotAReply("an answer without output")
     items = get_dicts(answer, "output")

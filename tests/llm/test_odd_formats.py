@@ -297,3 +297,13 @@ def test_gemini_messages_without_signatures_stay_as_they_are():
     message = Message(role="assistant", tool_calls=(call,), native=native)
 
     assert encode_chat_message(message) is message.canonical
+
+
+@pytest.mark.parametrize("status", ["failed", "cancelled"])
+def test_a_failed_response_without_an_error_is_not_an_empty_reply(status):
+    whole = {"status": status, "output": [{"type": "message", "content": []}]}
+
+    with pytest.raises(NotAReply, match=f"a {status} response without a reason"):
+        responses.build_response_reply(whole)
+    with pytest.raises(NotAReply):
+        read(responses, {"type": "response.completed", "response": whole})
