@@ -44,7 +44,10 @@ def add_request_body(draft: OperationDraft, raw: dict[str, Any], method: str) ->
     needed = body.get("required") is True
     if method in ("get", "head"):
         if kinds:
-            draft.omit(_("a body with the method %s") % method.upper(), needed=needed)
+            draft.omit(
+                _("a body with the method %(method)s") % {"method": method.upper()},
+                needed=needed,
+            )
         return
     if not kinds:
         if method in ("post", "put", "patch"):
