@@ -101,6 +101,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="run-playground",
     ),
     path(
+        "runs/<int:pk>/steps/<int:number>/media/<int:position>/",
+        run_page.run_media,
+        name="run-media",
+    ),
+    path(
         "runs/<int:pk>/steps/<int:number>/<slug:what>/",
         run_page.run_raw,
         name="run-raw",

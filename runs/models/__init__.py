@@ -21,7 +21,7 @@ from runs.models.run_search import (
 from runs.models.runs import Conversation, IdempotencyKey, Resume, Run
 from runs.models.schedules import Schedule
 from runs.models.shares import RunShare
-from runs.models.steps import AgentStep, ModelAttempt, ModelCall
+from runs.models.steps import AgentStep, ModelAttempt, ModelCall, StepMedia
 from runs.models.webhooks import Delivery, Webhook, WebhookEvent
 from runs.models.workers import HealthProbe, QueueSample, Worker
 
@@ -58,6 +58,7 @@ __all__ = [
     "RunShare",
     "Schedule",
     "Spec",
+    "StepMedia",
     "Webhook",
     "Worker",
 ]

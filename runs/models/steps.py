@@ -199,3 +199,28 @@ class AgentStep(models.Model):
     def has_failed(self) -> bool:
         """Whether the observation is an error."""
         return self.status in ("failed", "rejected", "skipped")
+
+
+class StepMedia(models.Model):
+    """An image or sound that a call returned."""
+
+    step = models.ForeignKey(
+        AgentStep, on_delete=models.CASCADE, related_name="media", db_index=False
+    )
+    position = models.PositiveSmallIntegerField()
+    """Among those of the result, from 1, as its text says; unique."""
+    media_type = models.CharField(max_length=40)
+    content = models.BinaryField()
+
+    class Meta:
+        ordering = ["position"]
+        constraints = [
+            models.UniqueConstraint(fields=["step", "position"], name="step_media_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"media {self.step_id}.{self.position}"
+
+    @property
+    def is_image(self) -> bool:
+        return self.media_type.startswith("image/")

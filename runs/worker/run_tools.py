@@ -25,6 +25,7 @@ from runs.store.commits import (
 )
 from runs.store.history import build_tool_result
 from runs.store.sanitizer import Sanitizer
+from runs.store.step_media import store_step_media
 from runs.store.tool_usage import ToolCallUsage, add_tool_usage
 from runs.worker.call_agents import AgentCall, AgentCalls, is_agent_call
 from runs.worker.call_model import THREAD_GRACE_SECONDS
@@ -33,6 +34,7 @@ from tools.definition.permission import find_tool_block
 from tools.errors import CallCanceled, DeadlineExceeded, ToolFailed
 from tools.kinds.registry import call_tool
 from tools.mcp_servers.sessions import McpSessions
+from tools.media import Media, MediaResult
 from tools.net.deadline import Deadline
 from tools.spec import ToolSpec
 
@@ -53,6 +55,7 @@ class ToolOutcome:
     error: str | None
     seconds: float
     is_canceled: bool = False
+    media: tuple[Media, ...] = ()
 
 
 class ToolRunner:
@@ -268,6 +271,7 @@ class ToolRunner:
             limit = min(limit, max(ends - time.monotonic(), 0.0))
         deadline = Deadline(seconds=limit, flag=self.claim.flag)
         value, error, is_called_off = None, None, False
+        media: tuple[Media, ...] = ()
         try:
             value = call_tool(
                 spec,
@@ -277,6 +281,8 @@ class ToolRunner:
                 run_id=self.run.pk,
                 mcp_sessions=self.mcp_sessions,
             )
+            if isinstance(value, MediaResult):
+                value, media = value.value, value.media
         except ToolFailed as failed:
             error = str(failed)
         except DeadlineExceeded:
@@ -285,7 +291,8 @@ class ToolRunner:
             error, is_called_off = str(called_off), True
         except Exception as broken:  # noqa: BLE001  (the border to other people's code)
             error = str(broken) or type(broken).__name__
-        return ToolOutcome(value, error, time.monotonic() - began, is_called_off)
+        took = time.monotonic() - began
+        return ToolOutcome(value, error, took, is_called_off, media)
 
     def _commit_outcome(
         self, row: AgentStep, spec: ToolSpec, called: ToolOutcome, *, elapsed: float
@@ -303,6 +310,8 @@ class ToolRunner:
             value=self.sanitizer.json(called.value) if spec.return_direct else None,
             elapsed=round(elapsed, 4),
         )
+        if called.media:
+            persist(self.claim, lambda: store_step_media(self.claim, row, called.media))
         commit_outcome(
             self.claim,
             row,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
-from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver import Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import SamplingMessage, TextContent, ToolAnnotations
 from pydantic import BaseModel
@@ -118,6 +118,23 @@ def usual_server(sums: list[str], **more: Any) -> MCPServer:
         await ctx.session.send_tool_list_changed()
         return "turned"
 
+    @server.tool(structured_output=False)
+    def draw() -> list[Any]:
+        """Return a drawing."""
+        png = b"\x89PNG\r\n\x1a\n" + bytes(100)
+        return ["A drawing:", Image(data=png, format="png")]
+
+    @server.tool()
+    def fail(why: str) -> str:
+        """Fail."""
+        raise ToolError(why)
+
+    add_session_tools(server)
+    return server
+
+
+def add_session_tools(server: MCPServer) -> None:
+    """Add tools that remember the session, or ask the client something."""
     sessions: dict[int, int] = {}
 
     @server.tool()
@@ -141,10 +158,3 @@ def usual_server(sums: list[str], **more: Any) -> MCPServer:
         """Ask the client's person."""
         await ctx.elicit("Sure?", schema=Confirmation)
         return "answered"
-
-    @server.tool()
-    def fail(why: str) -> str:
-        """Fail."""
-        raise ToolError(why)
-
-    return server

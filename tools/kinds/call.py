@@ -25,4 +25,7 @@ class PreparedCall:
 
 
 KindFunction = Callable[[PreparedCall], Any]
-"""Makes the call; returns a JSON value, raises `ToolFailed` or `Interrupted`."""
+"""Makes the call; returns a JSON value or a `MediaResult`.
+
+Raises `ToolFailed` or `Interrupted`.
+"""

@@ -40,7 +40,7 @@ def call_tool(
     run_id: int | None = None,
     mcp_sessions: McpSessions | None = None,
 ) -> Any:
-    """Make one call and return a JSON value.
+    """Make one call and return a JSON value, or a `MediaResult`.
 
     Raise `ToolFailed` with a sentence for the model, `Interrupted` if `deadline` ended
     it. The tool's own `timeout` is a `ToolOutOfTime`: the run goes on.

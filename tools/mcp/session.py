@@ -9,10 +9,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from tools.errors import DeadlineExceeded, Interrupted, ToolFailed
-from tools.mcp.errors import McpFailed, NotMcpMessage, ServerError, ServerSentTooMuch
+from tools.mcp.errors import McpFailed, NotMcpMessage, ServerError
+from tools.mcp.results import parse_call_result
 from tools.mcp.wire import (
     CLIENT_INFO,
-    MAX_BYTES,
     STATELESS_VERSION,
     TOOLS_CHANGED,
     UNSUPPORTED_VERSION,
@@ -26,6 +26,7 @@ from tools.mcp.wire import (
     get_rpc_result,
 )
 from tools.mcp_offer import Offer
+from tools.media import MediaResult
 from tools.net.deadline import Deadline
 
 MAX_TOOLS = 500
@@ -117,7 +118,8 @@ class Session:
             raise
         value = parse_call_result(result, self.link.where)
         if result.get("isError") is True:
-            raise ToolReportedError(value if isinstance(value, str) else str(value))
+            told = value.value if isinstance(value, MediaResult) else value
+            raise ToolReportedError(told if isinstance(told, str) else str(told))
         return value
 
     def _receive(self, message: Message) -> Message | None:
@@ -166,32 +168,3 @@ def open_mcp_session(link: Link, deadline: Deadline) -> Iterator[Session]:
         link.abandon()
         raise
     link.close()
-
-
-def parse_call_result(result: dict[str, Any], where: str) -> Any:
-    """Return what a model reads of a result: its texts, or else its structure."""
-    content = result.get("content")
-    parts = content if isinstance(content, list) else []
-    texts = [text for part in parts if (text := format_content_part(part))]
-    if sum(map(len, texts)) > MAX_BYTES:
-        raise ServerSentTooMuch(where, MAX_BYTES)
-    structure = result.get("structuredContent")
-    if texts or structure is None:
-        return "\n".join(texts)
-    return structure
-
-
-def format_content_part(part: Any) -> str:
-    """Return one part of a result as text; what is no text is named."""
-    if not isinstance(part, dict):
-        return ""
-    kind = part.get("type")
-    if kind == "text":
-        return str(part.get("text", ""))
-    if kind == "resource_link":
-        return f"[{part.get('name', 'a resource')}: {part.get('uri', '')}]"
-    if kind == "resource" and isinstance(part.get("resource"), dict):
-        inner = part["resource"]
-        return str(inner["text"]) if "text" in inner else f"[{inner.get('uri', '')}]"
-    size = len(str(part.get("data", ""))) * 3 // 4
-    return f"[{part.get('mimeType', kind)}, {size} bytes, not shown]"

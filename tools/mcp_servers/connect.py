@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -20,6 +20,7 @@ from tools.mcp.http import HttpLink
 from tools.mcp.stdio import StdioLink
 from tools.mcp.wire import Link
 from tools.mcp_servers.sign_in import open_mcp_sign_in
+from tools.media import MediaResult
 from tools.models import McpServer, Tool
 from tools.net.deadline import Deadline
 from tools.net.outbound_policy import get_net_policy
@@ -73,7 +74,11 @@ class McpConnection:
 
     def mask_secret_in(self, result: Any) -> Any:
         """Return what the server said without the secret it was sent."""
-        return self.secret.mask_secret_in(result) if self.secret else result
+        if self.secret is None:
+            return result
+        if isinstance(result, MediaResult):
+            return replace(result, value=self.secret.mask_secret_in(result.value))
+        return self.secret.mask_secret_in(result)
 
 
 def get_tool_connection(

@@ -12,6 +12,7 @@ from tools.definition.freeze import freeze_tool
 from tools.definition.permission import find_tool_block
 from tools.errors import Interrupted, ToolFailed
 from tools.kinds.registry import call_tool
+from tools.media import MediaResult
 from tools.models import Tool
 from tools.net.deadline import Deadline
 from tools.sandbox.values import format_tool_value
@@ -63,6 +64,8 @@ def try_tool(tool: Tool, tool_input: Any, *, by: User) -> TryResult:
             deadline=Deadline(seconds=TRY_SECONDS),
             idempotency_key=f"try:{token_hex(8)}",  # another try is another request
         )
+        if isinstance(value, MediaResult):
+            value = value.value
     except (ToolFailed, Interrupted) as failed:
         error = replace_unstorable(str(failed))
     took = time.perf_counter() - began

@@ -36,6 +36,7 @@ from runs.store.commits import build_agent_step
 from runs.store.fast_insert import insert_row
 from runs.store.history import is_discarded_reply, load_history
 from runs.store.specs import get_or_create_spec, load_spec
+from runs.store.step_media import copy_step_media
 from runs.store.transitions import notify_run_changed
 from tools.audit.write import write_entry
 
@@ -249,10 +250,9 @@ def _copy_rows(fork: Run, point: ForkPoint, kept: CopiedRows, edits: ForkEdits) 
         _edit_reply(calls[-1], edits)
     ModelCall.objects.bulk_create(calls, batch_size=BATCH_SIZE)
     by_number = {call.number: call for call in calls}
-    AgentStep.objects.bulk_create(
-        [_copy_step(fork, row, by_number, point, edits) for row in kept.steps],
-        batch_size=BATCH_SIZE,
-    )
+    steps = [_copy_step(fork, row, by_number, point, edits) for row in kept.steps]
+    AgentStep.objects.bulk_create(steps, batch_size=BATCH_SIZE)
+    copy_step_media(steps)
     for resume in kept.resumes:
         Resume.objects.create(
             run=fork,

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
-from runs.models import Run
+from runs.models import Run, StepMedia
 from runs.services.errors import RunsError
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.start import start_run
@@ -37,6 +37,13 @@ from runs.views.run.state import load_run_state, run_state_context
 from runs.views.run.step_detail import find_row_record
 from runs.views.run.timeline import load_timeline
 from runs.views.run.window import find_next_error
+from tools.media import AUDIO_TYPES, IMAGE_TYPES
+
+MEDIA_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; sandbox",
+    "Cache-Control": "private, max-age=86400, immutable",
+    "X-Content-Type-Options": "nosniff",
+}
 
 CONTENT_TYPES = {"txt": "text/plain; charset=utf-8", "json": "application/json"}
 
@@ -172,6 +179,21 @@ def run_raw(request: HtmxRequest, pk: int, number: int, what: str) -> HttpRespon
         raise Http404
     name = f"run-{pk}-step-{number}-{what}.{found.kind}"
     return build_text_download(found.text, name, CONTENT_TYPES[found.kind])
+
+
+@require_GET
+def run_media(
+    request: HtmxRequest, pk: int, number: int, position: int
+) -> HttpResponse:
+    """Show an image or sound of a step; it never changes."""
+    place = find_row_record(get_visible_run(request, pk), number)
+    step = place.step if place else None
+    media = get_object_or_404(StepMedia, step=step, position=position)
+    if media.media_type not in IMAGE_TYPES + AUDIO_TYPES:
+        raise Http404
+    return HttpResponse(
+        bytes(media.content), content_type=media.media_type, headers=MEDIA_HEADERS
+    )
 
 
 @require_GET

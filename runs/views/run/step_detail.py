@@ -1,6 +1,7 @@
 """The right pane of the run page: the selected step in its tabs, or the answer."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -11,7 +12,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from runs.engine.types import TRUNCATED
-from runs.models import AgentStep, Decision, ModelAttempt, ModelCall, Run
+from runs.models import (
+    AgentStep,
+    Decision,
+    ModelAttempt,
+    ModelCall,
+    Run,
+    StepMedia,
+)
 from runs.services.runs.rebuild_prompt import (
     RebuiltPrompt,
     rebuild_next_prompt,
@@ -70,6 +78,14 @@ class RequestedCall(NamedTuple):
     status: SafeString
 
 
+class ShownMedia(NamedTuple):
+    """An image or sound of a result."""
+
+    url: str
+    is_image: bool
+    label: str
+
+
 @dataclass(frozen=True)
 class StepText:
     """Input and result of a tool call as HTML."""
@@ -82,6 +98,7 @@ class StepText:
     size: str = ""
     cut: str = ""
     whole_url: str = ""
+    media: tuple[ShownMedia, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -369,7 +386,16 @@ def build_step_text(run: Run, step: AgentStep, number: int) -> StepText:
         size=format_text_size(whole) if len(whole) > 1000 else "",
         cut=format_more_characters(more) if more > 0 else "",
         whole_url=reverse("run-raw", args=[run.pk, number, "observation"]),
+        media=tuple(list_step_media(run, step, number)),
     )
+
+
+def list_step_media(run: Run, step: AgentStep, number: int) -> Iterator[ShownMedia]:
+    """Yield the images and sounds of a step."""
+    for one in StepMedia.objects.filter(step=step).defer("content"):
+        label = _("Image %(number)s") if one.is_image else _("Sound %(number)s")
+        url = reverse("run-media", args=[run.pk, number, one.position])
+        yield ShownMedia(url, one.is_image, label % {"number": one.position})
 
 
 def tool_tab_context(run: Run, place: RowRecord) -> dict[str, Any]:
@@ -389,6 +415,7 @@ def tool_tab_context(run: Run, place: RowRecord) -> dict[str, Any]:
         "size": text.size,
         "cut": text.cut,
         "whole_url": text.whole_url,
+        "media": text.media,
         "decisions": Decision.objects.filter(step=step).select_related("by"),
     }
 

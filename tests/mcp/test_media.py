@@ -1,0 +1,159 @@
+"""Images and sounds in results: kept, shown on the run page, named for the model."""
+
+from base64 import b64encode
+
+import pytest
+
+from runs.models import StepMedia
+from runs.services.forks.edits import ForkEdits
+from runs.services.forks.fork import fork_run
+from runs.services.forks.point import load_fork_point
+from tests.fakes.model_server import model_server
+from tests.make import make_agent, make_provider, make_user
+from tests.mcp.http_server import mcp_server
+from tests.mcp.rows import make_server, take_over
+from tests.worker.run_parts import call, executed
+from tools.mcp.results import parse_call_result
+from tools.media import MAX_MEDIA, MAX_MEDIA_BYTES, Media, MediaResult
+from tools.services.try_tool import try_tool
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
+
+
+def image(content=PNG, **more):
+    part = {
+        "type": "image",
+        "mimeType": "image/png",
+        "data": b64encode(content).decode(),
+    }
+    return {**part, **more}
+
+
+@pytest.mark.parametrize(
+    ("parts", "text", "kept"),
+    [
+        ([image()], "[image 1: image/png, 108 bytes]", 1),
+        (
+            [{"type": "text", "text": "Look:"}, image(), image(mimeType="image/webp")],
+            "Look:\n[image 1: image/png, 108 bytes]\n[image 2: image/webp, 108 bytes]",
+            2,
+        ),
+        (
+            [image(type="audio", mimeType="audio/wav")],
+            "[sound 1: audio/wav, 108 bytes]",
+            1,
+        ),
+        (
+            [
+                {
+                    "type": "resource",
+                    "resource": {
+                        "uri": "u:x",
+                        "mimeType": "image/png",
+                        "blob": b64encode(PNG).decode(),
+                    },
+                }
+            ],
+            "[image 1: image/png, 108 bytes]",
+            1,
+        ),
+        (
+            [image(mimeType="image/svg+xml")],
+            "[image/svg+xml, 108 bytes, not shown]",
+            0,
+        ),
+        ([image(data="%%%%")], "[image/png, not readable]", 0),
+        ([image(data=5)], "[image/png, not readable]", 0),
+        (
+            [image(bytes(MAX_MEDIA_BYTES + 30))],
+            "[image/png, 5,242,911 bytes, too large to be shown]",
+            0,
+        ),
+    ],
+)
+def test_a_result_names_what_is_no_text(parts, text, kept):
+    found = parse_call_result({"content": parts}, "here")
+
+    assert (found.value if kept else found) == text
+    assert len(found.media if kept else ()) == kept
+
+
+def test_only_some_of_very_many_images_are_kept():
+    found = parse_call_result({"content": [image()] * (MAX_MEDIA + 1)}, "here")
+
+    assert len(found.media) == MAX_MEDIA
+    assert found.value.endswith("[image/png, 108 bytes, one of too many to be shown]")
+
+
+def test_the_structure_of_a_result_with_text_and_image_is_the_text():
+    parts = {"content": [image()], "structuredContent": {"a": 1}}
+
+    assert parse_call_result(parts, "here") == MediaResult(
+        "[image 1: image/png, 108 bytes]", (Media("image/png", PNG),)
+    )
+
+
+@pytest.fixture
+def drawing(settings):
+    """Give a tool that returns an image, and a run that called it."""
+    owner = make_user()
+    with mcp_server() as running, model_server(script=[call("draw"), "Done."]) as model:
+        settings.PRIVATE_HOSTS = f"{running.policy};provider=127.0.0.1"
+        server = make_server(url=running.url, owner=owner)
+        tools = take_over(server, "draw", approval="never")
+        provider = make_provider(owner, base_url=model.base_url)
+        run = executed(make_agent(owner, tools=tools, provider=provider))
+        yield run, model, tools[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_image_is_shown_on_the_run_page(drawing, client):
+    run, model, _tool = drawing
+    client.force_login(run.owner)
+
+    (step,) = run.steps.all()
+    assert step.observation == "A drawing:\n[image 1: image/png, 108 bytes]"
+    assert bytes(step.media.get().content) == PNG
+    told = str(model.requests[1].body)
+    assert "[image 1: image/png, 108 bytes]" in told
+
+    address = f"/runs/{run.pk}/steps/2/media/1/"
+    for tab in ("readable", "tool"):
+        page = client.get(f"/runs/{run.pk}/?step=2&tab={tab}").content.decode()
+        assert f'<img src="{address}" alt="Image 1"' in page
+    shown = client.get(address)
+    assert (shown.content, shown.headers["Content-Type"]) == (PNG, "image/png")
+    assert shown.headers["X-Content-Type-Options"] == "nosniff"
+    assert "sandbox" in shown.headers["Content-Security-Policy"]
+    assert client.get(f"/runs/{run.pk}/steps/2/media/2/").status_code == 404
+    client.force_login(make_user("eve"))
+    assert client.get(address).status_code == 404
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_fork_keeps_the_images_of_the_steps_it_copies(drawing):
+    run, _model, _tool = drawing
+
+    fork = fork_run(load_fork_point(run, 3), by=run.owner, edits=ForkEdits())
+    run.delete()
+
+    assert bytes(StepMedia.objects.get(step__run=fork).content) == PNG
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_edited_result_has_no_image(drawing):
+    run, _model, _tool = drawing
+    edits = ForkEdits(observation="I drew nothing.")
+
+    fork = fork_run(load_fork_point(run, 2), by=run.owner, edits=edits)
+
+    assert not StepMedia.objects.filter(step__run=fork).exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_test_call_shows_the_text(drawing):
+    run, _model, tool = drawing
+
+    tried = try_tool(tool, {}, by=run.owner)
+
+    assert tried.value_text == "A drawing:\n[image 1: image/png, 108 bytes]"

@@ -1,0 +1,31 @@
+"""Images and sounds in the result of a tool."""
+
+from dataclasses import dataclass
+from typing import Any
+
+IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+AUDIO_TYPES = (
+    *("audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3", "audio/mp4", "audio/ogg"),
+    *("audio/webm", "audio/flac", "audio/aac"),
+)
+MAX_MEDIA = 8
+"""Images and sounds of one result."""
+
+MAX_MEDIA_BYTES = 5 << 20
+"""Bytes of one of them."""
+
+
+@dataclass(frozen=True)
+class Media:
+    """One image or sound."""
+
+    media_type: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class MediaResult:
+    """What a tool returned: a JSON value, and what cannot be told as text."""
+
+    value: Any
+    media: tuple[Media, ...]
