@@ -50,7 +50,7 @@ class ModelCaller:
         self.run, self.claim, self.sanitizer = run, claim, sanitizer
         self.llm: LLM = opened.llm
         self.provider = opened.provider
-        self.provider_wait = ProviderWait(run, claim, opened.provider)
+        self.provider_wait = ProviderWait(run, claim, opened.provider, sanitizer)
         self.may_have_earlier_attempts = run.fence > 1
         """Whether attempts of an earlier worker may be recorded."""
         self.rng = random.Random(run.pk)  # noqa: S311  (jitter, no secret)

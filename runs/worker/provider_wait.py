@@ -19,6 +19,7 @@ from runs.services.providers.outages import (
 from runs.store.claims import ClaimedRun, worker_state
 from runs.store.commits import increment_seq, persist, raise_if_canceled
 from runs.store.database_clock import build_sql_time, db_time_from_now
+from runs.store.sanitizer import Sanitizer
 from runs.store.transitions import transition
 
 RECHECK_SECONDS = 600.0
@@ -34,8 +35,11 @@ class RunSuspended(Exception):
 class ProviderWait:
     """Decides whether a run calls its provider, waits for it, or gives up."""
 
-    def __init__(self, run: Run, claim: ClaimedRun, provider: Provider) -> None:
+    def __init__(
+        self, run: Run, claim: ClaimedRun, provider: Provider, sanitizer: Sanitizer
+    ) -> None:
         self.run, self.claim, self.provider = run, claim, provider
+        self.sanitizer = sanitizer
         self.is_probe = False
         """Whether this run tests the provider for the others."""
 
@@ -78,6 +82,7 @@ class ProviderWait:
 
     def after_response(self) -> None:
         """End the outage, if there is one: the provider has responded."""
+        self.is_probe = False
         if self._may_have_outage():
             end_outage(self.provider)
 
@@ -102,7 +107,7 @@ class ProviderWait:
             return ModelCallFailed(failure.code, str(failure), elapsed)
         if self._has_waited_enough():
             with transaction.atomic():
-                record_outage(self.provider, self.run, failure)
+                self._record_outage(failure)
             return self._give_up(failure.code, str(failure), elapsed)
         return self._suspend_during_outage(failure)
 
@@ -127,13 +132,17 @@ class ProviderWait:
 
         def write() -> None:
             if failure is not None:
-                record_outage(self.provider, self.run, failure)
+                self._record_outage(failure)
             # It may have ended while this run was on its way here.
             has_outage = find_open_outage(self.provider) is not None
             self._write_wait(seconds if has_outage else 0.0, is_long=True)
 
         persist(self.claim, write)
         raise RunSuspended
+
+    def _record_outage(self, failure: ModelCallError) -> None:
+        message = self.sanitizer.text(str(failure))
+        record_outage(self.provider, self.run, failure, message=message)
 
     def _write_wait(self, seconds: float, *, is_long: bool = False) -> None:
         """Suspend the run, in a transaction; `is_long` if no quick retry is left."""

@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from runs.live.batches import RendererState
 from runs.live.page_renderer import PageRenderer
-from runs.models import Decision, ModelAttempt, Run
-from tests.make import make_call, make_decision, make_run, make_step
+from runs.models import Decision, ModelAttempt, ProviderOutage, Run
+from tests.make import make_call, make_decision, make_provider, make_run, make_step
 
 pytestmark = pytest.mark.django_db
 
@@ -111,6 +111,31 @@ def test_a_call_under_way_says_when_the_worker_is_lost_and_when_it_is_back():
     back = rows(seconds=30)
     assert ">running<" in back
     assert "no heartbeat" not in back
+
+
+def test_a_waiting_run_says_when_its_provider_is_tested_and_responds():
+    now, provider = timezone.now(), make_provider(name="Local")
+    run = make_run(status="waiting", waiting_provider=provider, waiting_since=now)
+    outage = ProviderOutage.objects.create(
+        provider=provider, started_at=now, probe_at=now, error_message="No server."
+    )
+    form, memories = PageRenderer(), {run.pk: RendererState()}
+    form.read_batches({run.pk: 0}, memories)
+
+    def read_news(**changes):
+        ProviderOutage.objects.filter(pk=outage.pk).update(**changes)
+        if not form.find_stale_runs([run.pk], memories):
+            return ""
+        head = form.render_heads([run.pk], memories)[run.pk]
+        return b"".join(head.values()).decode()
+
+    first = read_news()
+    assert "Waiting for provider Local, next attempt at" in first
+    assert "No server." in first
+    assert read_news() == ""
+    tester = make_run()
+    assert f"which run {tester.pk} is testing" in read_news(probe_run=tester)
+    assert "Local responds again" in read_news(probe_run=None, ended_at=now)
 
 
 def test_a_failure_opens_the_failed_step_for_those_who_follow():

@@ -1,8 +1,12 @@
 """A run whose provider is unavailable waits, tests it, or gives up."""
 
+import asyncio
+import json
 from datetime import timedelta
 
 import pytest
+from asgiref.sync import sync_to_async
+from django.db import connection
 from django.utils import timezone
 
 from runs.models import ModelAttempt, ProviderOutage, Run
@@ -110,6 +114,51 @@ def test_a_successful_test_ends_the_outage_and_wakes_the_others():
     assert (run.waiting_provider, run.waiting_since) == (None, None)
     assert not ProviderOutage.objects.exists()
     assert list(check_invariants()) == []
+
+
+def test_the_first_text_of_a_reply_ends_the_outage():
+    seen = []
+
+    async def answer_slowly(exchange):
+        await exchange.begin_stream()
+        delta = {"choices": [{"index": 0, "delta": {"content": "Fi"}}]}
+        await exchange.piece(b"data: " + json.dumps(delta).encode() + b"\n\n")
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            if await sync_to_async(has_ended)():
+                seen.append("ended")
+                break
+        exchange.cut()
+
+    def has_ended():
+        try:
+            return not ProviderOutage.objects.filter(ended_at=None).exists()
+        finally:
+            connection.close()
+
+    port = free_port()
+    run = executed(make_agent_at(port))
+    make_probe_due()
+    sweep(free=0)
+    script, faults = [{"fault": "slow"}, "Fine."], {"slow": answer_slowly}
+    with model_server(script=script, faults=faults, port=port):
+        go_on(run)
+
+    assert (run.status, run.output) == ("succeeded", "Fine.")
+    assert seen == ["ended"]
+
+
+@pytest.mark.parametrize("fault", ["html", "503"])
+def test_a_proxy_without_its_server_does_not_end_the_outage(fault):
+    port = free_port()
+    run = executed(make_agent_at(port))
+    make_probe_due()
+    sweep(free=0)
+    with model_server(script=[{"fault": fault}], port=port):
+        go_on(run)
+
+    assert run.status == "waiting"
+    assert ProviderOutage.objects.get().ended_at is None
 
 
 @pytest.mark.parametrize("fault", ["400", "401", "429"])

@@ -66,10 +66,15 @@ def is_run_active(run_id: int) -> bool:
     return Run.objects.filter(pk=run_id, status__in=statuses).exists()
 
 
-def record_outage(provider: Provider, run: Run, failure: ModelCallError) -> None:
-    """Begin an outage, or plan the next test if `run` was the one that tested."""
+def record_outage(
+    provider: Provider, run: Run, failure: ModelCallError, *, message: str
+) -> None:
+    """Begin an outage, or plan the next test if `run` was the one that tested.
+
+    `message` is that of the failure, without secrets.
+    """
     worker_state.unavailable_providers |= {provider.pk}
-    why = {"error_code": failure.code, "error_message": str(failure)}
+    why = {"error_code": failure.code, "error_message": message}
     pause = db_time_from_now(draw_pause(0.0, failure.retry_after))
     first = ProviderOutage(provider=provider, started_at=Now(), probe_at=pause, **why)
     ProviderOutage.objects.bulk_create([first], ignore_conflicts=True)

@@ -13,7 +13,6 @@ from runs.services.providers.outages import (
     draw_pause,
     end_outage,
     find_open_outage,
-    record_outage,
     sweep_outages,
 )
 from tests.make import make_provider, make_run
@@ -40,13 +39,17 @@ def make_outage(provider, **fields):
     return ProviderOutage.objects.create(provider=provider, **{**defaults, **fields})
 
 
+def record_outage(provider, run, failure=AWAY):
+    outages.record_outage(provider, run, failure, message=str(failure))
+
+
 def queued_runs():
     return list(Run.objects.filter(status="queued").order_by("pk"))
 
 
 def test_the_first_failure_begins_an_outage_and_later_ones_do_not_prolong_it():
     provider = make_provider()
-    record_outage(provider, make_run(), AWAY)
+    record_outage(provider, make_run())
     first = find_open_outage(provider)
     record_outage(provider, make_run(), ModelCallError("timeout", "Later."))
 
@@ -63,7 +66,7 @@ def test_an_outage_may_begin_again_before_all_runs_are_woken():
     provider = make_provider()
     make_outage(provider, ended_at=timezone.now())
 
-    record_outage(provider, make_run(), AWAY)
+    record_outage(provider, make_run())
 
     assert find_open_outage(provider).probe_at > timezone.now()
 
@@ -93,7 +96,7 @@ def test_a_failed_test_lets_the_next_one_wait():
     began = timezone.now() - timedelta(minutes=10)
     make_outage(provider, probe_run=run, started_at=began)
 
-    record_outage(provider, run, AWAY)
+    record_outage(provider, run)
 
     outage = find_open_outage(provider)
     assert outage.probe_run is None
