@@ -2,7 +2,7 @@
 
 from django.urls import path, re_path
 
-from runs.api import approvals, forks, runs
+from runs.api import approvals, forks, providers, runs
 from runs.api.dispatch import api_view, url_not_found
 
 RUN = r"^runs/(?P<pk>\d{1,18})"
@@ -22,6 +22,9 @@ urlpatterns = [
         name="api-run-resume",
     ),
     re_path(rf"{RUN}/fork/?$", api_view(POST=forks.create_fork), name="api-run-fork"),
+    re_path(
+        r"^providers/?$", api_view(GET=providers.list_providers), name="api-providers"
+    ),
     re_path(
         r"^approvals/?$", api_view(GET=approvals.list_approvals), name="api-approvals"
     ),

@@ -7,6 +7,7 @@ docs/decisions/0023.
 import logging
 import random
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import DatabaseError, InterfaceError, transaction
@@ -17,6 +18,7 @@ from django.utils import timezone
 from runs.llm.errors import ModelCallError
 from runs.llm.retry import MAX_RETRY_AFTER
 from runs.models import Provider, ProviderOutage, Run
+from runs.services.providers.run_wait import get_outage
 from runs.store.claims import worker_state
 from runs.store.database_clock import db_time_from_now
 from runs.store.transitions import transition
@@ -130,15 +132,32 @@ def query_waiting_runs(provider: Provider) -> "QuerySet[Run]":
     return rows.order_by("queued_at", "pk")
 
 
-def count_waiting_runs(providers: Iterable[Provider], user: User) -> dict[int, int]:
-    """Return how many of the runs that `user` may see wait for each provider."""
+class OpenOutage(NamedTuple):
+    """An outage that has not ended, and how many runs wait for its end."""
+
+    outage: ProviderOutage
+    waiting_runs: int
+
+
+def list_open_outages(
+    providers: Iterable[Provider], user: User
+) -> dict[int, OpenOutage]:
+    """Return the outages by the key of the provider; counts runs the user may see."""
+    found = [get_outage(provider) for provider in providers]
+    outages = [one for one in found if one is not None and one.ended_at is None]
+    if not outages:
+        return {}
     rows = Run.objects.visible_to(user).filter(
-        waiting_provider__in=providers,
+        waiting_provider__in=[one.provider_id for one in outages],
         waiting_since__isnull=False,
         status=Run.Status.WAITING,
     )
-    counts = rows.order_by().values("waiting_provider").annotate(count=Count("pk"))
-    return dict(counts.values_list("waiting_provider", "count"))
+    counted = rows.order_by().values("waiting_provider").annotate(count=Count("pk"))
+    counts = dict(counted.values_list("waiting_provider", "count"))
+    return {
+        one.provider_id: OpenOutage(one, counts.get(one.provider_id, 0))
+        for one in outages
+    }
 
 
 def _wake_run(run: Run) -> bool:

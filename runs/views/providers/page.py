@@ -1,7 +1,6 @@
 """The list of providers, the form, the connection test and local servers."""
 
 import os
-from collections.abc import Iterable
 from copy import copy
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -17,15 +16,14 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from runs.forms.provider import ProviderForm
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.llm.registry import PROVIDER_KINDS
-from runs.models import Provider, ProviderOutage
+from runs.models import Provider
 from runs.services.providers.client import (
     ProviderTest,
     check_connection,
     run_provider_test,
 )
 from runs.services.providers.discover import discover_local_servers
-from runs.services.providers.outages import count_waiting_runs
-from runs.services.providers.run_wait import get_outage
+from runs.services.providers.outages import list_open_outages
 from runs.ui.kind_labels import (
     get_provider_kind_title,
     list_provider_kind_choices,
@@ -49,7 +47,7 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
         .order_by("name")
     )
     kinds = dict(list_provider_kind_choices())
-    notes = build_outage_notes(providers, request.user)
+    notes = list_open_outages(providers, request.user)
     context = {
         "providers": providers,
         "rows": [(provider, notes.get(provider.pk)) for provider in providers],
@@ -158,28 +156,6 @@ def get_server_origin(base_url: str) -> str:
     return "/".join(base_url.split("/")[:3])
 
 
-class OutageNote(NamedTuple):
-    """An outage, and how many runs wait for its end."""
-
-    outage: ProviderOutage
-    runs: int
-
-
-def build_outage_notes(
-    providers: Iterable[Provider], user: User
-) -> dict[int, OutageNote]:
-    """Return the outages that have not ended, by the key of the provider."""
-    found = [get_outage(provider) for provider in providers]
-    outages = [one for one in found if one is not None and one.ended_at is None]
-    if not outages:
-        return {}
-    counts = count_waiting_runs([one.provider for one in outages], user)
-    return {
-        one.provider_id: OutageNote(one, counts.get(one.provider_id, 0))
-        for one in outages
-    }
-
-
 def build_provider_context(provider: Provider, user: User) -> dict[str, Any]:
     """Return the context of a provider's page, also before it is saved."""
     if provider.pk is None:
@@ -187,7 +163,7 @@ def build_provider_context(provider: Provider, user: User) -> dict[str, Any]:
         return {"provider": provider, "models": [], "found_keys": found_keys}
     return {
         "provider": provider,
-        "outage": build_outage_notes([provider], user).get(provider.pk),
+        "outage": list_open_outages([provider], user).get(provider.pk),
         "kind_title": get_provider_kind_title(provider.kind),
         "models": provider.models.all(),
         "agents": provider.agents.filter(archived_at=None).order_by("name")[:20],
