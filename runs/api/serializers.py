@@ -76,9 +76,9 @@ def run_json(run: Run, steps: Iterable[AgentStep] | None = None) -> Json:
 
 
 def wait_json(wait: RunWait) -> Json:
-    """Return the provider that a run waits for, and for how long."""
+    """Return the provider, null for those who may not see it, and for how long."""
     return {
-        "provider": wait.provider.slug,
+        "provider": None if wait.is_hidden else wait.provider.slug,
         "next_attempt_at": format_timestamp(wait.next_attempt_at),
         "until": format_timestamp(wait.until),
     }

@@ -10,7 +10,7 @@ from runs.ui.format import lasting
 
 def describe_run_wait(wait: RunWait, now: datetime) -> str:
     """Return what the run waits for, with the time until the next attempt."""
-    values = {"provider": wait.provider.name, "run": wait.tested_by}
+    values = {"provider": wait.name, "run": wait.tested_by}
     if wait.tested_by is not None:
         text = _("Waiting for provider %(provider)s, which run %(run)s is testing")
         return text % values

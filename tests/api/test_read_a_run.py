@@ -193,12 +193,15 @@ def test_parent_and_child_name_each_other():
 
 
 def test_a_run_that_waits_for_its_provider_says_how_long():
-    now, provider = timezone.now(), make_provider(slug="local")
+    now, owner = timezone.now(), make_user()
+    provider = make_provider(owner, slug="local")
     probe_at = now + timedelta(seconds=20)
     outage = ProviderOutage.objects.create(
         provider=provider, started_at=now, probe_at=probe_at
     )
-    run = make_run(status="waiting", waiting_provider=provider, waiting_since=now)
+    run = make_run(
+        owner, status="waiting", waiting_provider=provider, waiting_since=now
+    )
 
     said = Api(run.owner).get(f"runs/{run.pk}").json()["waiting_for"]
     assert said == {
@@ -210,3 +213,22 @@ def test_a_run_that_waits_for_its_provider_says_how_long():
     outage.save()
     said = Api(run.owner).get(f"runs/{run.pk}").json()["waiting_for"]
     assert said["next_attempt_at"] is None
+
+
+def test_the_provider_that_a_run_waits_for_is_hidden_from_strangers():
+    now = timezone.now()
+    provider = make_provider(slug="local", base_url="http://10.0.0.7/v1")
+    message = "No server answers at http://10.0.0.7/v1. Check provider 'local'."
+    ProviderOutage.objects.create(
+        provider=provider, started_at=now, probe_at=now, error_message=message
+    )
+    run = make_run(status="waiting", waiting_provider=provider, waiting_since=now)
+
+    said = Api(run.owner).get(f"runs/{run.pk}").json()["waiting_for"]
+    assert said["provider"] is None
+    page = Client()
+    page.force_login(run.owner)
+    text = page.get(f"/runs/{run.pk}/").content.decode()
+    assert "Waiting for provider [hidden]" in text
+    assert "10.0.0.7" not in text
+    assert "local" not in text.replace("localhost", "")

@@ -8,7 +8,14 @@ from django.utils import timezone
 from runs.live.batches import RendererState
 from runs.live.page_renderer import PageRenderer
 from runs.models import Decision, ModelAttempt, ProviderOutage, Run
-from tests.make import make_call, make_decision, make_provider, make_run, make_step
+from tests.make import (
+    make_call,
+    make_decision,
+    make_provider,
+    make_run,
+    make_step,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -114,8 +121,11 @@ def test_a_call_under_way_says_when_the_worker_is_lost_and_when_it_is_back():
 
 
 def test_a_waiting_run_says_when_its_provider_is_tested_and_responds():
-    now, provider = timezone.now(), make_provider(name="Local")
-    run = make_run(status="waiting", waiting_provider=provider, waiting_since=now)
+    now, owner = timezone.now(), make_user()
+    provider = make_provider(owner, name="Local")
+    run = make_run(
+        owner, status="waiting", waiting_provider=provider, waiting_since=now
+    )
     outage = ProviderOutage.objects.create(
         provider=provider, started_at=now, probe_at=now, error_message="No server."
     )

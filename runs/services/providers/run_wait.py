@@ -6,12 +6,19 @@ from typing import NamedTuple
 from django.core.exceptions import ObjectDoesNotExist
 
 from runs.models import Provider, ProviderOutage, Run
+from runs.services.providers.mask_address import (
+    HIDDEN_ADDRESS,
+    mask_provider_address,
+    may_see_provider,
+)
 
 
 class RunWait(NamedTuple):
     """A wait for a provider that is unavailable, or asks for a pause."""
 
     provider: Provider
+    name: str
+    """Its name, hidden if the run's owner may not see the provider."""
     next_attempt_at: datetime | None
     """When a model call is tried next; null while one is, and after the recovery."""
     until: datetime | None = None
@@ -21,23 +28,35 @@ class RunWait(NamedTuple):
     error: str = ""
     """Why the provider is unavailable, from the last attempt of any run."""
 
+    @property
+    def is_hidden(self) -> bool:
+        return self.name == HIDDEN_ADDRESS
+
 
 def get_run_wait(run: Run) -> RunWait | None:
     """Return the wait of a waiting run; None if it waits for another run."""
     provider = run.waiting_provider
     if run.status != Run.Status.WAITING or provider is None:
         return None
+    is_visible = may_see_provider(run, provider)
+    wait = RunWait(
+        provider, provider.name if is_visible else HIDDEN_ADDRESS, run.available_at
+    )
     if run.waiting_since is None:
-        return RunWait(provider, run.available_at)
+        return wait
     until = run.waiting_since + timedelta(minutes=provider.outage_minutes)
     outage = get_outage(provider)
     if outage is None:
-        return RunWait(provider, run.available_at, until)
+        return wait._replace(until=until)
     if outage.ended_at is not None:
-        return RunWait(provider, None, until)
-    tested_by, error = outage.probe_run_id, outage.error_message
-    next_at = None if tested_by else outage.probe_at
-    return RunWait(provider, next_at, until, tested_by, error)
+        return wait._replace(next_attempt_at=None, until=until)
+    error = outage.error_message
+    return wait._replace(
+        next_attempt_at=None if outage.probe_run_id else outage.probe_at,
+        until=until,
+        tested_by=outage.probe_run_id,
+        error=error if is_visible else mask_provider_address(error, provider),
+    )
 
 
 def get_outage(provider: Provider) -> ProviderOutage | None:
