@@ -33,7 +33,7 @@ from tools.net.server_sent_events import parse_server_sent_events
 
 PATH = "/responses"
 FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
-REASONING_FIELDS = ("type", "id", "summary", "encrypted_content")
+REASONING_FIELDS = ("type", "id", "summary", "content", "encrypted_content")
 END_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -143,15 +143,19 @@ def _build_items(message: Message) -> list[dict[str, Any]]:
 def _insert_reasoning(
     message: Message, text: list[dict[str, Any]], calls: list[dict[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return text and calls with the encrypted reasoning before what it led to."""
+    """Return text and calls with the reasoning before what it led to.
+
+    OpenAI encrypts it; servers of open models send it as text.
+    """
     native = get_dicts(message.native or {}, "output")
     if all(item.get("type") != "message" for item in native):
         text, calls = [], [*text, *calls]
     items: list[dict[str, Any]] = []
     for item in native:
         match item.get("type"):
-            case "reasoning" if item.get("encrypted_content"):
-                items.append({name: item.get(name) for name in REASONING_FIELDS})
+            case "reasoning" if item.get("encrypted_content") or item.get("content"):
+                fields = {name: item[name] for name in REASONING_FIELDS if name in item}
+                items.append({"summary": [], **fields})
             case "message" if text:
                 items.append(text.pop())
             case "function_call" if calls:

@@ -307,3 +307,19 @@ def test_a_failed_response_without_an_error_is_not_an_empty_reply(status):
         responses.build_response_reply(whole)
     with pytest.raises(NotAReply):
         read(responses, {"type": "response.completed", "response": whole})
+
+
+def test_reasoning_as_text_goes_back_to_a_responses_server():
+    thought = {"type": "reasoning", "id": "rs_1", "content": [{"text": "So."}]}
+    empty = {"type": "reasoning", "id": "rs_2", "summary": []}
+    called = {"type": "function_call", "call_id": "c1", "name": "add"}
+    message = Message(
+        role="assistant",
+        tool_calls=(ToolCall(id="c1", name="add", arguments="{}"),),
+        native={"output": [thought, empty, called]},
+    )
+
+    body = responses.build_responses_body(make_request(message), stream=False)
+
+    assert [item.get("id") for item in body["input"]] == ["rs_1", None]
+    assert body["input"][0]["content"] == [{"text": "So."}]
