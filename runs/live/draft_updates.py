@@ -21,15 +21,15 @@ def render_draft_update(place: str, draft: DraftText, sent: int | None) -> bytes
     blocks = format_html_join(
         "", "{}", ((one.html,) for one in rendering.blocks if one.known_at > since)
     )
+    opened = format_html(
+        '<div class="open-block" id="{}-open">{}</div>', place, rendering.open_html
+    )
     if sent is None:
         missing = format_html("<p>{}</p>", MISSING) if draft.start else ""
-        html = format_html(
-            '{}{}<div class="open-block" id="{}-open">{}</div>',
-            *(missing, blocks, place, rendering.open_html),
-        )
+        html = format_html("{}{}{}", missing, blocks, opened)
         return format_element_update(f"#{place}", "innerHTML", html)
     if rendering.rendered_at <= since:
         return b""
-    target = f"#{place}-open"
-    added = format_element_update(target, "beforebegin", blocks) if blocks else b""
-    return added + format_element_update(target, "innerHTML", rendering.open_html)
+    # Replaced as a whole: an element that stayed would move when a block is added.
+    html = format_html("{}{}", blocks, opened)
+    return format_element_update(f"#{place}-open", "outerHTML", html)

@@ -107,6 +107,17 @@ def test_an_answer_takes_the_place_of_its_draft_without_a_jump(browser, site):
         assert heard == []
 
 
+def test_the_run_page_formats_what_is_written_without_a_jump(browser, site):
+    with person(browser, site) as context:
+        page = begun(context, site, "brisk")
+        page.evaluate(SHIFTS)
+        page.evaluate(RAW)
+        page.wait_for_selector(OVER)
+        expect(page.locator("#answer-text td").first).to_be_visible()
+        assert page.evaluate("window.raw") == []
+        assert layout_shift(page) < 0.02, page.evaluate("window.shifts")
+
+
 def test_a_stopped_run_shows_what_the_model_had_written(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "slow")
