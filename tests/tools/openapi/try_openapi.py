@@ -13,11 +13,14 @@ import resource
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from django import forms
+
+from tools.openapi.bodies import FILE_PROPERTIES
 
 PAGE = "/admin/tools/tool/import/"
 SERVER = "https://server.example/"
@@ -189,10 +192,12 @@ def opened(client: Any, tools: list[Any]) -> tuple[list[str], list[str]]:
             faults.append(f"{tool.name} cannot be saved: {errors}")
         if tool.revisions.count() != 1:
             faults.append(f"{tool.name} is another one after it was opened and saved")
-        parts = tool.args_schema.get("properties") or {}
+        given = example(tool.args_schema)
+        form = client.get(trial).context["form"]
         arguments = {
-            one.html_name: typed(example(parts[one.name]), one.field)
-            for one in client.get(trial).context["form"]
+            field.html_name: typed(value, field.field)
+            for field in form
+            if (value := value_at(given, form.paths[field.name])) is not None
         }
         asked = client.post(trial, {**arguments, "show": "1"})
         context = asked.context or {}
@@ -256,16 +261,25 @@ def example(part: Any) -> Any:
     if kind == "array":
         return [example(part.get("items"))]
     if kind == "object" or "properties" in part:
-        listed = part.get("properties") or {}
+        listed = dict(part.get("properties") or {})
+        if FILE_PROPERTIES.keys() == listed.keys():
+            del listed["base64"]  # a file has one of both
         return {name: example(one) for name, one in listed.items()}
     values = {"integer": 7, "number": 1.5, "boolean": True, "null": None}
     return values.get(str(kind), "x y/z")
 
 
+def value_at(given: Any, path: Iterable[str]) -> Any:
+    """Return a value within nested objects, None if it is not there."""
+    for name in path:
+        given = given.get(name) if isinstance(given, dict) else None
+    return given
+
+
 def typed(value: Any, field: Any) -> str:
     """Return a value as a person types it into a field."""
     if isinstance(value, bool):
-        return "yes" if value else "no"
+        return "Yes" if value else "No"
     is_json = isinstance(field, forms.JSONField)
     return value if isinstance(value, str) and not is_json else json.dumps(value)
 
