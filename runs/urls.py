@@ -192,6 +192,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         agent_versions.agent_versions,
         name="agent-versions",
     ),
+    path("agents/<int:pk>/export/", tool_files.agent_export, name="agent-export"),
     path(
         "agents/<int:pk>/versions/<int:number>/restore/",
         agent_versions.agent_restore,

@@ -4,11 +4,17 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 
-def get_active_user(username: str) -> User:
-    """Return the active user of that name; raise `CommandError` if there is none."""
+def get_user(username: str) -> User:
+    """Return the user of that name; raise `CommandError` if there is none."""
     user = User.objects.filter(username=username).first()
     if user is None:
         raise CommandError(f"User {username!r} not found.")
+    return user
+
+
+def get_active_user(username: str) -> User:
+    """Return the user of that name; raise `CommandError` if they may not sign in."""
+    user = get_user(username)
     if not user.is_active:
         raise CommandError(f"User {username!r} is not active.")
     return user

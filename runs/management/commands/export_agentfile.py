@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.management.users import get_active_user
+from runs.management.users import get_user
 from runs.services.agentfile.export import AgentNotFound, export_agentfile
 
 
@@ -18,10 +18,18 @@ class Command(BaseCommand):
         parser.add_argument(
             "--owner", metavar="USERNAME", help="Only agents of this user."
         )
+        parser.add_argument(
+            "--draft",
+            action="store_true",
+            help="Print the drafts instead of the newest versions.",
+        )
 
-    def handle(self, *_: Any, slugs: list[str], owner: str | None, **__: Any) -> None:
-        person = None if owner is None else get_active_user(owner)
+    def handle(
+        self, *_: Any, slugs: list[str], owner: str | None, draft: bool, **__: Any
+    ) -> None:
+        person = None if owner is None else get_user(owner)
         try:
-            self.stdout.write(export_agentfile(slugs, owner=person), ending="")
+            text = export_agentfile(slugs, owner=person, draft=draft)
+            self.stdout.write(text, ending="")
         except AgentNotFound as error:
             raise CommandError(str(error)) from None

@@ -26,16 +26,45 @@ class Command(BaseCommand):
             help="Owner of what is imported (default: the first administrator).",
         )
 
-    def handle(self, *_: Any, file: str, owner: str | None, **__: Any) -> None:
+        parser.add_argument(
+            "--draft",
+            action="store_true",
+            help="Import agents without publishing them.",
+        )
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="Print what would change, and change nothing.",
+        )
+
+    def handle(
+        self,
+        *_: Any,
+        file: str,
+        owner: str | None,
+        draft: bool,
+        dry_run: bool,
+        **__: Any,
+    ) -> None:
         person = get_first_superuser() if owner is None else get_active_user(owner)
         try:
-            done = import_agentfile(read_text_file(file), person)
+            done = import_agentfile(
+                read_text_file(file), person, draft=draft, dry_run=dry_run
+            )
         except AgentFileRefused as error:
             raise CommandError(f"Nothing was imported.\n{error}") from None
-        for word, names in done._asdict().items():
+        would = "would be " if dry_run else ""
+        changes = {
+            "created": done.created,
+            "updated": done.updated,
+            "published": done.published,
+        }
+        for word, names in changes.items():
             for name in names:
-                self.stdout.write(f"{word} {name}")
-        if not any(done):
+                self.stdout.write(f"{would}{word} {name}")
+        for sentence in done.missing:
+            self.stderr.write(f"Warning: {sentence}.")
+        if not any(changes.values()):
             self.stdout.write("No changes.")
 
 

@@ -1,11 +1,12 @@
 """Export agents and what they use as an agent file."""
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
 from django.contrib.auth.models import User
 
-from runs.models import Agent, AgentTool, PromptTemplate, Provider
+from runs.models import Agent, AgentVersion, PromptTemplate, Provider
 from runs.services.agentfile.schema import (
     AgentEntry,
     AgentFile,
@@ -17,12 +18,21 @@ from runs.services.agentfile.schema import (
 )
 from runs.services.agentfile.text import render_agentfile
 from runs.services.errors import RunsError
+from runs.services.spec.definition import (
+    AgentDefinition,
+    ToolBinding,
+    build_agent_definition,
+    get_version_definition,
+)
+from runs.services.spec.freeze import build_prompt_spec
+from runs.services.spec.inline_prompt import get_prompt_fields
 from tools.audit.masking import mask_json_value
 from tools.audit.write import write_entry
 from tools.definition.ensure_builtin import make_function_slug
 from tools.definition.overrides import get_effective_overrides
 from tools.errors import ToolFailed
 from tools.models import Tool
+from tools.ownership import Owned, Visibility
 from tools.registry import FunctionTool, find_function
 
 BUILTIN_TOOL_PREFIX = "tools.builtin."
@@ -36,31 +46,131 @@ class AgentNotFound(RunsError):
         super().__init__(f"Agent {slug!r} not found.")
 
 
-def export_agentfile(slugs: Iterable[str] = (), *, owner: User | None = None) -> str:
+class ExportedUse(NamedTuple):
+    """A tool or agent that an agent uses; exactly one of the two is set."""
+
+    tool: Tool | None
+    sub_agent: Agent | None
+    binding: ToolBinding
+
+
+@dataclass(frozen=True)
+class ExportedAgent:
+    """An agent as one of its versions has it, or as its draft does."""
+
+    agent: Agent
+    version: AgentVersion | None
+    """None for the draft."""
+    definition: AgentDefinition
+    provider: Provider
+    prompt: PromptTemplate | None
+    uses: tuple[ExportedUse, ...]
+
+
+def export_agentfile(
+    slugs: Iterable[str] = (), *, owner: User | None = None, draft: bool = False
+) -> str:
     """Return the agents of these slugs, or all that are not archived, as YAML.
 
-    Includes the providers, prompts, tools and agents they use, if the owners of
-    those agents own them too; others, and built-in tools, are only named. Raises
-    `AgentNotFound`.
+    Each agent is as its newest version has it; with `draft`, or if it has none, as its
+    draft does. Includes the providers, prompts, tools and agents they use, if the
+    owners of those agents own them too; others, and built-in tools, are only named.
+    Raises `AgentNotFound`.
     """
-    agents = include_sub_agents(find_exported_agents(list(slugs), owner))
-    owners = {agent.owner_id for agent in agents}
-    uses = [use for agent in agents for use in agent.uses.all()]
+    agents = find_exported_agents(list(slugs), owner)
+    return render_exported_agents(
+        [
+            load_exported_agent(agent, get_exported_version(agent, draft=draft))
+            for agent in agents
+        ],
+        draft=draft,
+    )
+
+
+def export_agent_version(agent: Agent, version: AgentVersion | None) -> str:
+    """Return the agent, as a version or the draft has it, and what it uses."""
+    return render_exported_agents(
+        [load_exported_agent(agent, version)], draft=version is None
+    )
+
+
+def render_exported_agents(agents: list[ExportedAgent], *, draft: bool) -> str:
+    """Return the agents and what they use as YAML."""
+    agents = include_sub_agents(agents, draft=draft)
+    owners = {one.agent.owner_id for one in agents}
+    uses = [use for one in agents for use in one.uses]
     tools = {use.tool for use in uses if use.tool and use.tool.owner_id in owners}
-    providers = {a.provider for a in agents if a.provider.owner_id in owners}
-    prompts = {a.prompt for a in agents if a.prompt and a.prompt.owner_id in owners}
+    providers = {one.provider for one in agents if one.provider.owner_id in owners}
+    prompts = {
+        one.prompt.slug: one.prompt
+        for one in agents
+        if one.prompt and one.prompt.owner_id in owners
+    }
     return render_agentfile(
         AgentFile(
             agentfile=1,
             providers=tuple(build_provider_entry(p) for p in sort_by_key(providers)),
-            prompts=tuple(build_prompt_entry(p) for p in sort_by_key(prompts)),
+            prompts=tuple(build_prompt_entry(p) for p in prompts.values()),
             tools=tuple(
                 build_tool_entry(t)
                 for t in sort_by_key(tools)
                 if not is_builtin_tool(t)
             ),
-            agents=tuple(build_agent_entry(a) for a in agents),
+            agents=tuple(build_agent_entry(one) for one in agents),
         )
+    )
+
+
+def get_exported_version(agent: Agent, *, draft: bool) -> AgentVersion | None:
+    """Return the newest version; None for the draft."""
+    return None if draft else agent.versions.select_related("spec").first()
+
+
+def load_exported_agent(agent: Agent, version: AgentVersion | None) -> ExportedAgent:
+    """Return what the version, or the draft, refers to, as far as it still exists."""
+    found = (
+        get_version_definition(version) if version else build_agent_definition(agent)
+    )
+    related = Tool.objects.select_related("credential", "mcp_server", "approvers")
+    tools = related.in_bulk([use.tool for use in found.uses if use.tool])
+    callees = Agent.objects.in_bulk(
+        [use.sub_agent for use in found.uses if use.sub_agent]
+    )
+    uses = [
+        ExportedUse(tools.get(use.tool or 0), callees.get(use.sub_agent or 0), use)
+        for use in found.uses
+    ]
+    provider = Provider.objects.filter(pk=found.provider).first()
+    return ExportedAgent(
+        agent,
+        version,
+        found,
+        provider or agent.provider,
+        get_exported_prompt(agent, version, found),
+        tuple(use for use in uses if use.tool or use.sub_agent),
+    )
+
+
+def get_exported_prompt(
+    agent: Agent, version: AgentVersion | None, definition: AgentDefinition
+) -> PromptTemplate | None:
+    """Return the prompt; one that has changed since under a name of the version."""
+    if definition.words is None:
+        return None
+    row = agent.prompt
+    if definition.source == "library" and definition.prompt != agent.prompt_id:
+        row = PromptTemplate.objects.filter(pk=definition.prompt or 0).first()
+    if row is not None and build_prompt_spec(row) == definition.words:
+        return row
+    number = version.number if version else 0
+    return PromptTemplate(
+        slug=f"{agent.slug[:60]}-v{number}",
+        name=f"{agent.name} v{number}",
+        owner=agent.owner,
+        visibility=agent.visibility,
+        kind=definition.prompt_kind or definition.kind,
+        partials=definition.words.partials,
+        **get_prompt_fields(definition.words),
     )
 
 
@@ -90,9 +200,7 @@ def sort_by_key(rows: Iterable[DefinitionRow]) -> list[DefinitionRow]:
 
 def find_exported_agents(slugs: list[str], owner: User | None) -> list[Agent]:
     """Return the requested agents, oldest first."""
-    rows = Agent.objects.select_related("provider", "prompt").prefetch_related(
-        "uses__tool__credential", "uses__tool__mcp_server", "uses__sub_agent"
-    )
+    rows = Agent.objects.select_related("provider", "prompt", "owner")
     if owner is not None:
         rows = rows.filter(owner=owner)
     if not slugs:
@@ -105,23 +213,23 @@ def find_exported_agents(slugs: list[str], owner: User | None) -> list[Agent]:
     return sorted(found.values(), key=lambda agent: agent.pk)
 
 
-def include_sub_agents(agents: list[Agent]) -> list[Agent]:
+def include_sub_agents(
+    agents: list[ExportedAgent], *, draft: bool
+) -> list[ExportedAgent]:
     """Return `agents` and the agents of the same owners that they call."""
-    owners = {agent.owner_id for agent in agents}
-    found = {agent.pk: agent for agent in agents}
+    owners = {one.agent.owner_id for one in agents}
+    found = {one.agent.pk: one for one in agents}
     todo = list(agents)
     while todo:
-        used = {
-            use.sub_agent.slug
-            for use in todo.pop().uses.all()
-            if use.sub_agent
-            and use.sub_agent.pk not in found
-            and use.sub_agent.owner_id in owners
-        }
-        more = find_exported_agents(list(used), None) if used else []
-        found |= {agent.pk: agent for agent in more}
-        todo += more
-    return sorted(found.values(), key=lambda agent: agent.pk)
+        for use in todo.pop().uses:
+            callee = use.sub_agent
+            if callee and callee.pk not in found and callee.owner_id in owners:
+                more = load_exported_agent(
+                    callee, get_exported_version(callee, draft=draft)
+                )
+                found[callee.pk] = more
+                todo.append(more)
+    return sorted(found.values(), key=lambda one: one.agent.pk)
 
 
 def build_provider_entry(row: Provider) -> ProviderEntry:
@@ -129,6 +237,7 @@ def build_provider_entry(row: Provider) -> ProviderEntry:
     return ProviderEntry(
         slug=row.slug,
         visibility=visibility_or_none(row.visibility),
+        groups=list_group_names(row),
         name=none_if_default(row.name, row.slug) or "",
         kind=row.kind,
         base_url=row.base_url,
@@ -146,6 +255,7 @@ def build_prompt_entry(row: PromptTemplate) -> PromptEntry:
         {
             "slug": row.slug,
             "visibility": visibility_or_none(row.visibility),
+            "groups": list_group_names(row),
             "name": none_if_default(row.name, row.slug) or "",
             "kind": row.kind,
             "template": row.template if not row.messages else None,
@@ -162,6 +272,7 @@ def build_tool_entry(row: Tool) -> ToolEntry:
         {
             "slug": row.slug,
             "visibility": visibility_or_none(row.visibility),
+            "groups": list_group_names(row),
             "name": none_if_default(row.name, function.name if function else row.slug),
             "kind": row.kind,
             "description": none_if_default(
@@ -173,6 +284,8 @@ def build_tool_entry(row: Tool) -> ToolEntry:
             "approval": none_if_default(row.approval, "never"),
             "approval_hours": row.approval_hours,
             "at_expiry": row.at_expiry or None,
+            "approvers": row.approvers.name if row.approvers else None,
+            "second_person": row.second_person or None,
             "args_schema": none_if_default(
                 row.args_schema, function.args_schema if function else None
             ),
@@ -194,36 +307,48 @@ def build_tool_entry(row: Tool) -> ToolEntry:
     )
 
 
-def build_agent_entry(row: Agent) -> AgentEntry:
+def build_agent_entry(one: ExportedAgent) -> AgentEntry:
     """Return the entry of an agent."""
+    row, kept = one.agent, one.definition
     return AgentEntry(
         slug=row.slug,
         visibility=visibility_or_none(row.visibility),
+        groups=list_group_names(row),
         name=none_if_default(row.name, row.slug) or "",
-        description=row.description,
-        kind=row.kind,
-        provider=row.provider.slug,
-        model=row.model,
-        parameters=row.parameters,
-        prompt=row.prompt.slug if row.prompt else None,
-        tools=tuple(build_tool_use_entry(use) for use in row.uses.all()),
-        executor=ExecutorEntry.model_validate({"loop_guard": None, **row.executor}),
-        memory=row.memory,
+        description=kept.description,
+        kind=kept.kind,
+        provider=one.provider.slug,
+        model=kept.model,
+        parameters=kept.parameters,
+        prompt=one.prompt.slug if one.prompt else None,
+        tools=tuple(build_tool_use_entry(use) for use in one.uses),
+        executor=ExecutorEntry.model_validate({"loop_guard": None, **kept.executor}),
+        memory=kept.memory,
+        version=one.version.number if one.version else None,
+        draft=one.version is None,
     )
 
 
-def build_tool_use_entry(use: AgentTool) -> ToolUseEntry:
+def build_tool_use_entry(use: ExportedUse) -> ToolUseEntry:
     """Return the entry of a tool or agent that an agent uses."""
+    overrides = use.binding.overrides
     return ToolUseEntry.model_validate(
         {
             "tool": use.tool.slug if use.tool else None,
             "agent": use.sub_agent.slug if use.sub_agent else None,
-            "policy": use.policy,
-            "overrides": get_effective_overrides(use.overrides, use.tool)
+            "policy": use.binding.policy,
+            "overrides": get_effective_overrides(overrides, use.tool)
             if use.tool
-            else use.overrides,
+            else overrides,
         }
     )
+
+
+def list_group_names(row: Owned) -> tuple[str, ...]:
+    """Return the groups that a row is shared with."""
+    if row.pk is None or row.visibility != Visibility.GROUPS:
+        return ()
+    return tuple(row.groups.order_by("name").values_list("name", flat=True))
 
 
 def find_registered_function(row: Tool) -> FunctionTool | None:

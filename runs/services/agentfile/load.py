@@ -1,11 +1,12 @@
 """Import an agent file: all or nothing, and repeating it changes nothing."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.exceptions import ValidationError
 from django.db import transaction
 
@@ -43,12 +44,28 @@ from tools.definition.overrides import find_loosenings, parse_overrides
 from tools.definition.save import save_tool
 from tools.errors import ToolFailed
 from tools.models import Credential, McpServer, Tool
-from tools.ownership import Owned
+from tools.ownership import Owned, Visibility
 from tools.registry import find_function
 
 Row = TypeVar("Row", bound=Owned)
 
 NOTE = "Imported from an agent file"
+NOT_TOOL_COLUMNS = {"slug", "visibility", "groups", "approvers", "second_person"}
+NOT_AGENT_COLUMNS = {
+    "slug",
+    "visibility",
+    "groups",
+    "tools",
+    "executor",
+    "version",
+    "draft",
+}
+"""Fields of an entry that are stored in another way."""
+
+
+def get_note(entry: AgentEntry) -> str:
+    """Return the note of the version that an import publishes."""
+    return f"{NOTE}, version {entry.version} there" if entry.version else NOTE
 
 
 class ImportResult(NamedTuple):
@@ -58,11 +75,24 @@ class ImportResult(NamedTuple):
     updated: list[str]
     published: list[str]
     missing: tuple[str, ...] = ()
-    """What drafts still need."""
+    """What drafts, or this site, still need."""
 
 
-def import_agentfile(text: str, owner: User, *, inert: bool = False) -> ImportResult:
+class _DryRunEnds(Exception):
+    """Takes back what a dry run did."""
+
+
+def import_agentfile(
+    text: str,
+    owner: User,
+    *,
+    inert: bool = False,
+    draft: bool = False,
+    dry_run: bool = False,
+) -> ImportResult:
     """Create or update what is in the file, for `owner`; raise `AgentFileRefused`.
+
+    With `draft` no agent is published; a dry run only returns what would be done.
 
     The operator's import publishes agents and enables tools. An `inert` import, of
     an untrusted file, creates drafts only: everything is private, tools are
@@ -71,11 +101,13 @@ def import_agentfile(text: str, owner: User, *, inert: bool = False) -> ImportRe
     refused.
     """
     file = parse_agentfile(text)
-    with transaction.atomic():
-        work = AgentFileImport(owner=owner, inert=inert)
+    work = AgentFileImport(owner=owner, inert=inert, publishes=not (inert or draft))
+    with suppress(_DryRunEnds), transaction.atomic():
         work.store_file(file)
         if work.errors:
             raise AgentFileRefused(work.errors)
+        if dry_run:
+            raise _DryRunEnds
     return ImportResult(work.created, work.updated, work.published, tuple(work.missing))
 
 
@@ -85,6 +117,7 @@ class AgentFileImport:
 
     owner: User
     inert: bool
+    publishes: bool
     errors: list[FieldError] = field(default_factory=list)
     created: list[str] = field(default_factory=list)
     updated: list[str] = field(default_factory=list)
@@ -139,7 +172,7 @@ class AgentFileImport:
 
     def store_provider(self, path: str, entry: ProviderEntry) -> None:
         """Store a provider; its key and headers are not changed."""
-        fields = entry.model_dump(exclude={"slug", "visibility"})
+        fields = entry.model_dump(exclude={"slug", "visibility", "groups"})
         fields["name"] = entry.name or entry.slug
         self.add_errors(path, find_provider_entry_errors(entry))
         if entry.key_env:
@@ -167,7 +200,7 @@ class AgentFileImport:
             )
 
     def store_prompt(self, path: str, entry: PromptEntry) -> None:
-        fields = entry.model_dump(mode="json", exclude={"slug", "visibility"})
+        fields = entry.model_dump(mode="json", exclude={"slug", "visibility", "groups"})
         fields["name"] = entry.name or entry.slug
         fields["template"] = entry.template or ""
         self.add_errors(path, find_prompt_entry_errors(entry))
@@ -175,7 +208,7 @@ class AgentFileImport:
 
     def store_tool(self, path: str, entry: ToolEntry) -> None:
         """Store a tool; a function tool takes missing fields from its function."""
-        fields = entry.model_dump(mode="json", exclude={"slug", "visibility"})
+        fields = entry.model_dump(mode="json", exclude=NOT_TOOL_COLUMNS)
         careful = Tool.Approval.SIDE_EFFECTS if self.inert else Tool.Approval.NEVER
         defaults: dict[str, Any] = {
             "name": entry.slug,
@@ -200,8 +233,21 @@ class AgentFileImport:
                 McpServer, path, "mcp_server", entry
             )
             fields["enabled"] = True
+            self.find_approvers(entry, fields)
         self.add_errors(path, self.find_tool_mistakes(entry, fields))
         self.store_row(Tool, path, entry, fields, new={"enabled": not self.inert})
+
+    def find_approvers(self, entry: ToolEntry, fields: dict[str, Any]) -> None:
+        """Add the rule for approvers; a group that does not exist here is listed."""
+        if entry.second_person is not None:
+            fields["second_person"] = entry.second_person
+        if entry.approvers is None:
+            return
+        group = Group.objects.filter(name=entry.approvers).first()
+        if group is None:
+            self.missing.append(f"{entry.slug} needs the group {entry.approvers!r}")
+        else:
+            fields["approvers"] = group
 
     def drop_references(self, entry: ToolEntry, fields: dict[str, Any]) -> None:
         """Remove and list what a file must not choose for a user."""
@@ -252,9 +298,7 @@ class AgentFileImport:
             prompt = self.find_usable_row(
                 PromptTemplate, f"{path}.prompt", entry.prompt
             )
-        fields = entry.model_dump(
-            mode="json", exclude={"slug", "visibility", "tools", "executor"}
-        )
+        fields = entry.model_dump(mode="json", exclude=NOT_AGENT_COLUMNS)
         fields |= {
             "name": entry.name or entry.slug,
             "provider": provider,
@@ -325,9 +369,9 @@ class AgentFileImport:
             self.add_error(find_path_in_file(path, entry, problem), problem.message)
         if problems:
             return False
-        if not self.inert:
+        if self.publishes and not entry.draft:
             before = agent.versions.first()
-            if publish_agent(agent, by=self.owner, note=NOTE) != before:
+            if publish_agent(agent, by=self.owner, note=get_note(entry)) != before:
                 self.published.append(f"agent {agent.slug}")
         return True
 
@@ -376,22 +420,57 @@ class AgentFileImport:
         wanted = {**fields, "archived_at": None}
         if entry.visibility is not None and not self.inert:
             wanted["visibility"] = entry.visibility
-        if not is_new and all(has_same_value(row, k, v) for k, v in wanted.items()):
-            return row
-        reached = row.connection_settings if isinstance(row, Provider) else ()
-        for name, value in wanted.items():
-            setattr(row, name, value)
-        if self.is_valid(path, row):
+        groups = self.find_groups(entry, row)
+        if is_new or not all(has_same_value(row, k, v) for k, v in wanted.items()):
+            reached = row.connection_settings if isinstance(row, Provider) else ()
+            for name, value in wanted.items():
+                setattr(row, name, value)
+            if not self.is_valid(path, row):
+                return row if row.pk else None
             self.note_change(path, str(model._meta.verbose_name), row, is_new=is_new)
-            if isinstance(row, Tool):
-                save_tool(row, by=self.owner, note=NOTE)
-            else:
-                if isinstance(row, Provider):
-                    row.reset_test(unless=reached)
-                row.save()
-                if isinstance(row, Provider) and row.connection_settings != reached:
-                    transaction.on_commit(partial(end_outage, row))
-        return row if row.pk else None
+            self.save_row(row, reached)
+        self.share_with_groups(path, row, groups)
+        return row
+
+    def save_row(self, row: Owned, reached: Any) -> None:
+        """Save a row; a provider that was reached by other settings is untested."""
+        if isinstance(row, Tool):
+            save_tool(row, by=self.owner, note=NOTE)
+            return
+        if isinstance(row, Provider):
+            row.reset_test(unless=reached)
+        row.save()
+        if isinstance(row, Provider) and row.connection_settings != reached:
+            transaction.on_commit(partial(end_outage, row))
+
+    def find_groups(self, entry: AgentFileEntry, row: Owned) -> list[Group] | None:
+        """Return the groups of the entry that exist here; None keeps those of the row.
+
+        What is shared with nobody after all is listed.
+        """
+        if self.inert or entry.visibility != Visibility.GROUPS.value:
+            return None
+        groups = list(Group.objects.filter(name__in=entry.groups))
+        known = {group.name for group in groups}
+        self.missing += [
+            f"{entry.slug} needs the group {name!r}"
+            for name in entry.groups
+            if name not in known
+        ]
+        if entry.groups:
+            return groups
+        if row.pk is None or not row.groups.exists():
+            self.missing.append(f"{entry.slug} needs groups to be shared with")
+        return None
+
+    def share_with_groups(
+        self, path: str, row: Owned, groups: list[Group] | None
+    ) -> None:
+        """Share the row with exactly these groups."""
+        if groups is not None and set(row.groups.all()) != set(groups):
+            row.groups.set(groups)
+            word = str(row._meta.verbose_name)
+            self.note_change(path, word, row, is_new=False)
 
     def note_change(self, path: str, word: str, row: Owned, *, is_new: bool) -> None:
         """Record a created or updated row; an inert import updates nothing."""

@@ -28,6 +28,8 @@ class AgentFileEntry(BaseModel):
     slug: Slug
     visibility: EntryVisibility | None = None
     """None keeps the visibility; a new definition is private."""
+    groups: tuple[Annotated[str, Field(max_length=150)], ...] = ()
+    """Names of the groups it is shared with, if its visibility is `groups`."""
 
 
 class ProviderEntry(AgentFileEntry):
@@ -69,6 +71,10 @@ class ToolEntry(AgentFileEntry):
     approval: Approval | None = None
     approval_hours: Annotated[float, Field(ge=0.01, le=8760)] | None = None
     at_expiry: AtExpiry | None = None
+    approvers: Annotated[str, Field(max_length=150)] | None = None
+    """Name of the group whose members approve; None keeps those of the tool."""
+    second_person: bool | None = None
+    """Nobody approves calls of their own runs; None keeps the rule of the tool."""
     args_schema: dict[str, Any] | None = None
     config: dict[str, Any] = {}
     return_direct: bool | None = None
@@ -128,6 +134,10 @@ class AgentEntry(AgentFileEntry):
     tools: tuple[ToolUseEntry, ...] = ()
     executor: ExecutorEntry = ExecutorEntry()
     memory: bool = False
+    version: Annotated[int, Field(ge=1)] | None = None
+    """Number of the published version this was exported from; an import ignores it."""
+    draft: bool = False
+    """Has never been published like this; an import does not publish it."""
 
 
 class AgentFile(BaseModel):

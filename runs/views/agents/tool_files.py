@@ -1,13 +1,16 @@
-"""Export of tools as a file, and import of tools as drafts."""
+"""Export of tools and agents as files, and import of tools as drafts."""
 
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from runs.forms.agents.import_file import AgentImportForm
 from runs.htmx import HtmxRequest
-from runs.services.agentfile.export import export_tools
+from runs.models import Agent
+from runs.services.agentfile.export import export_agent_version, export_tools
 from runs.views.agents.import_file import import_uploaded_file
+from runs.whole_number import parse_whole_number
+from tools.audit.write import write_entry
 from tools.models import Tool
 
 
@@ -18,10 +21,29 @@ def tool_export(request: HtmxRequest) -> HttpResponse:
     tools = Tool.objects.editable_by(request.user).filter(slug__in=slugs)
     if not tools:
         raise Http404
-    answer = HttpResponse(
-        export_tools(tools, by=request.user), content_type="application/yaml"
-    )
     name = slugs[0] if len(slugs) == 1 else "tools"
+    return build_yaml_download(export_tools(tools, by=request.user), name)
+
+
+@require_GET
+def agent_export(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Export one version of an agent as `?version=` says; without it, the draft."""
+    agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
+    version, name = None, f"{agent.slug}-draft"
+    if "version" in request.GET:
+        number = parse_whole_number(request.GET["version"]) or 0
+        version = get_object_or_404(
+            agent.versions.select_related("spec"), number=number
+        )
+        name = f"{agent.slug}-v{number}"
+    text = export_agent_version(agent, version)
+    write_entry("exported", "agent", agent, by=request.user)
+    return build_yaml_download(text, name)
+
+
+def build_yaml_download(text: str, name: str) -> HttpResponse:
+    """Return an agent file as a download that nothing caches."""
+    answer = HttpResponse(text, content_type="application/yaml")
     answer["Content-Disposition"] = f'attachment; filename="{name}.yaml"'
     answer["Cache-Control"] = "no-store"
     return answer

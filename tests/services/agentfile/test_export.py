@@ -3,12 +3,14 @@
 from io import StringIO
 
 import pytest
+from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 
-from runs.models import Agent, AgentTool, PromptTemplate, Provider
+from runs.models import Agent, AgentTool, AgentVersion, PromptTemplate, Provider
 from runs.services.agentfile.export import AgentNotFound, export_agentfile
 from runs.services.agentfile.load import ImportResult, import_agentfile
 from runs.services.agentfile.text import parse_agentfile
+from runs.services.agents.publish import publish_agent
 from tests.make import make_agent, make_prompt, make_provider, make_tool, make_user
 from tests.services.agentfile.test_load import FILE
 from tools.models import Tool
@@ -170,3 +172,83 @@ def test_what_a_tool_does_not_leave_any_more_stays_here():
     (entry,) = parse_agentfile(export_agentfile(["one"])).agents
 
     assert entry.tools[0].overrides == {"calls_per_run": 2}
+
+
+def test_the_newest_version_is_exported_and_never_what_was_not_published():
+    import_agentfile(FILE, ann := make_user())
+    agent = Agent.objects.get(slug="adder")
+    agent.description = "DRAFT ONLY"
+    agent.save()
+
+    (kept,) = parse_agentfile(export_agentfile(["adder"])).agents
+    (draft,) = parse_agentfile(export_agentfile(["adder"], draft=True)).agents
+
+    assert (kept.description, kept.version, kept.draft) != ("DRAFT ONLY", None, True)
+    assert (kept.version, kept.draft) == (1, False)
+    assert (draft.description, draft.version, draft.draft) == ("DRAFT ONLY", None, True)
+    done = import_agentfile(export_agentfile(["adder"], draft=True), ann)
+    assert done.published == []
+
+
+def test_a_prompt_that_changed_since_is_exported_as_the_version_had_it():
+    ann = make_user()
+    prompt = make_prompt(ann, slug="words", template="Old. {input} {agent_scratchpad}")
+    agent = make_agent(ann, slug="one", kind="react", prompt=prompt)
+    agent.provider.owner = ann
+    agent.provider.save()
+    publish_agent(agent, by=ann)
+    prompt.template = "New. {input} {agent_scratchpad}"
+    prompt.save()
+
+    file = parse_agentfile(export_agentfile(["one"]))
+
+    assert file.agents[0].prompt == "one-v1"
+    assert [(p.slug, p.template) for p in file.prompts] == [
+        ("one-v1", "Old. {input} {agent_scratchpad}")
+    ]
+
+
+def test_groups_and_approvers_travel_by_name_and_missing_ones_are_listed():
+    ann = make_user()
+    desk, billing = (Group.objects.create(name=name) for name in ("desk", "billing"))
+    tool = make_tool(
+        ann,
+        slug="pay",
+        approvers=billing,
+        second_person=True,
+        kind="python",
+        config={"code": "1 + 1"},
+    )
+    agent = make_agent(ann, slug="one", tools=(tool,), visibility="groups")
+    agent.groups.add(desk)
+    text = export_agentfile(["one"])
+    Tool.objects.update(approvers=None, second_person=False)
+    agent.groups.clear()
+
+    assert import_agentfile(text, ann).missing == ()
+    tool.refresh_from_db()
+    assert (list(agent.groups.all()), tool.approvers, tool.second_person) == (
+        [desk],
+        billing,
+        True,
+    )
+
+    Tool.objects.update(approvers=None)
+    agent.groups.clear()
+    Group.objects.all().delete()
+    assert import_agentfile(text, ann).missing == (
+        "pay needs the group 'billing'",
+        "one needs the group 'desk'",
+    )
+
+
+def test_a_dry_run_changes_nothing_and_a_draft_import_publishes_nothing():
+    ann = make_user()
+
+    tried = import_agentfile(FILE, ann, dry_run=True)
+    assert "agent adder" in tried.created
+    assert not Agent.objects.exists()
+
+    done = import_agentfile(FILE, ann, draft=True)
+    assert (done.created, done.published) == (tried.created, [])
+    assert not AgentVersion.objects.exists()

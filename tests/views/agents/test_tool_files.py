@@ -12,8 +12,9 @@ from django.test import Client
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from runs.services.agentfile.text import parse_agentfile
 from tests.fakes.outbreak import outbreaks
-from tests.make import make_tool, make_user
+from tests.make import make_agent, make_tool, make_user, make_version
 from tools.audit.entry import AuditEntry
 from tools.models import Credential, Tool
 
@@ -307,3 +308,20 @@ def test_a_planted_outbreak_is_noticed():
         probe.connect_ex(("127.0.0.1", 1))
 
     assert len(seen) == 1
+
+
+def test_versions_and_the_draft_are_exported_by_who_may_edit(client, ann):
+    agent = make_agent(ann, name="Desk", slug="desk")
+    make_version(agent, by=ann)
+    url = f"/agents/{agent.pk}/export/"
+    page = client.get(f"/agents/{agent.pk}/versions/").content.decode()
+    assert f'href="{url}?version=1"' in page
+
+    kept, draft = client.get(f"{url}?version=1"), client.get(url)
+    assert kept.headers["Content-Disposition"] == 'attachment; filename="desk-v1.yaml"'
+    assert parse_agentfile(kept.content.decode()).agents[0].version == 1
+    assert parse_agentfile(draft.content.decode()).agents[0].draft
+    assert client.get(f"{url}?version=9").status_code == 404
+
+    client.force_login(make_user("bob"))
+    assert client.get(url).status_code == 404
