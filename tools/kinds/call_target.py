@@ -40,7 +40,7 @@ def _describe_request(spec: ToolSpec, tool_input: Any) -> str:
     try:
         config = HttpConfig.model_validate(spec.config)
     except ValidationError:
-        return "An HTTP request that is not set up rightly"
+        return "An HTTP request that is not configured correctly"
     try:
         asked = build_http_request(config, tool_input)
         line = f"{asked.method} {mask_json_value(asked.url)}"

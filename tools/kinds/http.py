@@ -16,74 +16,76 @@ from tools.net.outbound_policy import get_net_policy
 from tools.text.json_pointer import resolve_json_pointer
 
 MAX_REASON = 600
-"""Characters of a refusal that the model is told."""
+"""Characters of an error response that the model sees."""
 
 
 class InvalidToolConfig(ToolFailed):
-    """The definition cannot be used."""
+    """The stored definition is not valid."""
 
     def __init__(self, error: ValidationError) -> None:
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(map(str, first["loc"]))
-        super().__init__(f"This tool is not set up rightly. {place}: {first['msg']}.")
+        super().__init__(
+            f"This tool is not configured correctly. {place}: {first['msg']}."
+        )
 
 
 class RequestRefused(ToolFailed):
-    """The server did not do what it was asked."""
+    """The server answered with an error status."""
 
-    def __init__(self, where: str, status: int, told: str) -> None:
-        super().__init__(f"{where} answered {status}{f': {told}' if told else '.'}")
+    def __init__(self, where: str, status: int, detail: str) -> None:
+        super().__init__(f"{where} answered {status}{f': {detail}' if detail else '.'}")
 
 
 class UnreadableResponse(ToolFailed):
-    """The answer is nothing a model can read."""
+    """The response is not text."""
 
-    def __init__(self, answered: Response) -> None:
+    def __init__(self, response: Response) -> None:
         super().__init__(
-            f"{answered.where} answered with {len(answered.body)} bytes of "
-            f"{answered.content_type.partition(';')[0] or 'an unnamed type'}, no text."
+            f"{response.where} answered with {len(response.body)} bytes of "
+            f"{response.content_type.partition(';')[0] or 'an unnamed type'}, no text."
         )
 
 
 def call_http(call: PreparedCall) -> Any:
-    """Send one request and return the answer, or the part of it that is asked for."""
+    """Send one request and return the response, or the part that `pick` selects."""
     try:
         config = HttpConfig.model_validate(call.spec.config)
     except ValidationError as error:
         raise InvalidToolConfig(error) from None
-    asked = build_http_request(config, call.tool_input)
+    request = build_http_request(config, call.tool_input)
     if call.idempotency_key:
-        asked = add_idempotency_key(asked, call.idempotency_key)
+        request = add_idempotency_key(request, call.idempotency_key)
     opened = None
     if config.credential is not None:
         opened = open_credential(config.credential, tool_id=call.spec.tool_id)
-        asked = opened.apply_to(asked)
-    answered = send_request(
-        asked,
+        request = opened.apply_to(request)
+    response = send_request(
+        request,
         policy=get_net_policy("tool", only_hosts=config.hosts),
         deadline=call.deadline,
         max_bytes=config.max_bytes,
     )
-    return parse_response_value(answered, config.pick, opened)
+    return parse_response_value(response, config.pick, opened)
 
 
-def add_idempotency_key(asked: Request, key: str) -> Request:
-    """Return the request with the key by which a server knows a repeated call."""
-    return replace(asked, headers={"idempotency-key": key, **asked.headers})
+def add_idempotency_key(request: Request, key: str) -> Request:
+    """Return the request with the key by which a server recognizes a repeated call."""
+    return replace(request, headers={"idempotency-key": key, **request.headers})
 
 
 def parse_response_value(
-    answered: Response, pointer: str, opened: OpenCredential | None
+    response: Response, pointer: str, opened: OpenCredential | None
 ) -> Any:
-    """Return JSON parsed and picked, text as it is; raise `ToolFailed` for the rest."""
-    text = answered.text
+    """Return parsed JSON, or text as it is; raise `ToolFailed` for anything else."""
+    text = response.text
     if opened is not None:
         text = opened.mask_secret(text)
-    if answered.status >= 300:
-        raise RequestRefused(answered.where, answered.status, shorten_refusal(text))
-    if not answered.body:
-        return {"status": answered.status}
-    is_json = "json" in answered.content_type
+    if response.status >= 300:
+        raise RequestRefused(response.where, response.status, shorten_refusal(text))
+    if not response.body:
+        return {"status": response.status}
+    is_json = "json" in response.content_type
     if is_json or pointer:
         try:
             picked = resolve_json_pointer(json.loads(text), pointer)
@@ -91,21 +93,21 @@ def parse_response_value(
             return picked if opened is None else opened.mask_secret_in(picked)
         except (ValueError, RecursionError):
             if pointer:
-                answered.json()  # it says what came instead
-    if not is_text_response(answered):
-        raise UnreadableResponse(answered)
+                response.json()  # its error names the type of the response
+    if not is_text_response(response):
+        raise UnreadableResponse(response)
     return text
 
 
 def shorten_refusal(text: str) -> str:
-    """Return the beginning of a refusal, in one line."""
+    """Return the beginning of an error response, in one line."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_REASON else f"{line[:MAX_REASON]}…"
 
 
-def is_text_response(answered: Response) -> bool:
-    """Whether the body claims to be text, or looks like it."""
-    kind = answered.content_type.partition(";")[0].strip().lower()
+def is_text_response(response: Response) -> bool:
+    """Whether the body is declared as text, or looks like it."""
+    kind = response.content_type.partition(";")[0].strip().lower()
     if kind.startswith(("image/", "audio/", "video/", "font/")):
         return False
-    return b"\0" not in answered.body[:4096]
+    return b"\0" not in response.body[:4096]

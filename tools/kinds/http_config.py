@@ -44,7 +44,7 @@ class HttpConfig(BaseModel):
     multipart: dict[str, MultipartPart] | None = None
     """Fields and files of a form of the type multipart/form-data."""
     pick: str = ""
-    """JSON pointer to the part of the answer that is the result."""
+    """JSON pointer to the part of the response that is the result."""
     max_bytes: int = Field(default=1 << 20, ge=1, le=MAX_BYTES)
     hosts: tuple[str, ...] = ()
     credential: int | None = None
@@ -52,7 +52,7 @@ class HttpConfig(BaseModel):
     @field_validator("url")
     @classmethod
     def check_url(cls, url: str) -> str:
-        """Refuse what names no server, or lets an argument name it."""
+        """Refuse a URL without a server, or with a server from an argument."""
         url = url.strip()
         if flaw := find_address_flaw(url):
             raise ValueError(flaw)
@@ -65,7 +65,7 @@ class HttpConfig(BaseModel):
     @field_validator("headers")
     @classmethod
     def check_headers(cls, headers: dict[str, str]) -> dict[str, str]:
-        """Refuse names that are none, and those of the connection."""
+        """Refuse invalid names, and headers that belong to the connection."""
         for name, value in headers.items():
             if not HEADER_NAME.fullmatch(name) or is_reserved_header(name):
                 raise ValueError(
@@ -81,7 +81,7 @@ class HttpConfig(BaseModel):
     @field_validator("pick")
     @classmethod
     def check_pointer(cls, pick: str) -> str:
-        """Refuse what is no JSON pointer."""
+        """Refuse what is not a JSON pointer."""
         try:
             parse_json_pointer(pick)
         except ToolFailed as error:

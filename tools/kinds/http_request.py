@@ -31,7 +31,7 @@ from tools.net.http_exchange import Request
 
 
 class ArgumentLeavesPath(ToolFailed):
-    """An argument would lead to another path."""
+    """An argument such as `..` would change the path."""
 
     def __init__(self, name: str, value: str) -> None:
         super().__init__(
@@ -40,7 +40,7 @@ class ArgumentLeavesPath(ToolFailed):
 
 
 class InvalidHeaderValue(ToolFailed):
-    """An argument does not fit into a header."""
+    """An argument has characters that a header cannot carry."""
 
     def __init__(self, header: str) -> None:
         super().__init__(
@@ -50,14 +50,14 @@ class InvalidHeaderValue(ToolFailed):
 
 
 class ArgumentMissing(ToolFailed):
-    """The path needs an argument that was left out."""
+    """A required argument of the path is missing."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"The argument {name!r} is needed for the address.")
 
 
 def build_http_request(config: HttpConfig, tool_input: Any) -> Request:
-    """Return the request for one call; refuse arguments that do not fit."""
+    """Return the request for one call; raise `ToolFailed` for unusable arguments."""
     arguments = tool_input if isinstance(tool_input, dict) else {"input": tool_input}
     rest = {k: v for k, v in arguments.items() if k not in config.placeholders}
     headers = {
@@ -85,7 +85,7 @@ def build_http_request(config: HttpConfig, tool_input: Any) -> Request:
 def build_request_url(
     url: str, arguments: dict[str, Any], query: list[tuple[str, str]]
 ) -> str:
-    """Return the address; each argument stays inside the part it stands in."""
+    """Return the URL; an argument cannot leave its segment or parameter."""
     parts = urlsplit(url)
 
     def part(match: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}")
 
 
 def fill_json_template(shape: Any, arguments: dict[str, Any]) -> Any:
-    """Return a JSON value with all placeholders replaced; absent ones are left out."""
+    """Return a JSON value with all placeholders replaced; absent ones are omitted."""
     if isinstance(shape, str):
         return fill_text_template(shape, arguments)
     if isinstance(shape, list):
@@ -36,14 +36,14 @@ def fill_text_template(template: str, arguments: dict[str, Any]) -> Any:
 
 
 def join_list_value(value: Any) -> str:
-    """Return a value for a place that holds one: the members of a list with commas."""
+    """Return a value as one string; a list is joined with commas."""
     if isinstance(value, list):
         return ",".join(format_scalar(one) for one in value)
     return format_scalar(value)
 
 
 def format_scalar(value: Any) -> str:
-    """Return a value as addresses and forms write it."""
+    """Return a value as a string for URLs and forms."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

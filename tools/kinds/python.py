@@ -46,7 +46,9 @@ def call_python(call: PreparedCall) -> Any:
         config = PythonConfig.model_validate(call.spec.config)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise ToolFailed(f"This tool is not set up rightly: {first['msg']}.") from None
+        raise ToolFailed(
+            f"This tool is not configured correctly: {first['msg']}."
+        ) from None
     given = call.tool_input
     inputs = given if isinstance(given, dict) else {"input": given}
     for name in inputs:

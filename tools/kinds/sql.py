@@ -50,7 +50,9 @@ def call_sql(call: PreparedCall) -> Any:
         config = SqlConfig.model_validate(call.spec.config)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise ToolFailed(f"This tool is not set up rightly: {first['msg']}.") from None
+        raise ToolFailed(
+            f"This tool is not configured correctly: {first['msg']}."
+        ) from None
     found = find_sql_connection(config.connection, settings.SQL_CONNECTIONS)
     given = call.tool_input if isinstance(call.tool_input, dict) else {}
     query, values = config.query, given

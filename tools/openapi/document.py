@@ -1,4 +1,4 @@
-"""Reading an OpenAPI document; nothing outside of it is ever looked at."""
+"""Parse OpenAPI documents; references that leave the document are not followed."""
 
 import json
 from dataclasses import dataclass
@@ -113,7 +113,7 @@ class OpenApiDocument:
         return replace_unstorable(title[:MAX_TITLE])
 
     def find_reference(self, reference: str) -> Any:
-        """Return what a local reference points to, None where there is nothing.
+        """Return the target of a local reference, None if there is none.
 
         Raise `ExternalReference` if it leads out of the document.
         """
@@ -130,7 +130,7 @@ class OpenApiDocument:
         return value
 
     def resolve(self, value: Any) -> dict[str, Any]:
-        """Follow references until an object comes; an empty one where none does."""
+        """Follow references to an object; return an empty one if there is none."""
         for _hop in range(MAX_REFERENCE_HOPS):
             if not isinstance(value, dict):
                 return {}

@@ -1,4 +1,4 @@
-"""Making tools of the operations of an OpenAPI document."""
+"""Create tools from the operations of an OpenAPI document."""
 
 from collections.abc import Collection
 
@@ -18,10 +18,10 @@ def import_openapi(
     base: str = "",
     credential: Credential | None = None,
 ) -> list[Tool]:
-    """Make a tool of each operation in `keys`, or of all where that is None.
+    """Create a tool for each operation in `keys`, or for all if that is None.
 
-    They are stored together or not at all, private, and switched off until a person has
-    looked at them.
+    They are stored together or not at all, private, and disabled until a person enables
+    them.
     """
     return save_new_tools(
         [

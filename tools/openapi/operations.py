@@ -43,7 +43,7 @@ class Operation:
     config: dict[str, Any] = field(default_factory=dict)
     args_schema: dict[str, Any] = field(default_factory=dict)
     flaw: str = ""
-    """Why no tool can be made of it; empty for most."""
+    """Why it cannot become a tool; empty if it can."""
     omitted: list[str] = field(default_factory=list)
     """Inputs of the operation that the tool does not send."""
     tags: tuple[str, ...] = ()
@@ -52,12 +52,12 @@ class Operation:
 
     @property
     def effect(self) -> str:
-        """What its method promises."""
+        """The effect that its HTTP method implies."""
         return METHOD_EFFECTS.get(self.key.partition(" ")[0], "side_effect")
 
     @property
     def approval(self) -> str:
-        """Which calls a person approves: all that write, though some can be repeated.
+        """Which calls require approval: all that write, even if safe to repeat.
 
         A repeated DELETE changes nothing more, but the first one deletes.
         """
@@ -72,7 +72,7 @@ def list_operations(
 ) -> list[Operation]:
     """Return those in `keys`, or all; `base` is the server if the document names none.
 
-    Names are the same whichever are asked for.
+    Names do not depend on `keys`.
     """
     found: list[Operation] = []
     taken: set[str] = set()
@@ -92,18 +92,18 @@ def list_operations(
 
 
 class OperationSource(NamedTuple):
-    """Where a document has an operation, and what it says there."""
+    """An operation as the document has it, with its path."""
 
     path: str
     method: str
-    """Empty where the whole path cannot be read."""
+    """Empty if the path is in another file."""
     item: dict[str, Any]
     raw: dict[str, Any]
     flaw: str = ""
 
 
 def iter_operation_sources(document: OpenApiDocument) -> Iterator[OperationSource]:
-    """Yield all operations, and paths that are in another file."""
+    """Yield all operations, and paths that are in other files."""
     for path, raw in document.body.get("paths", {}).items():
         try:
             item = document.resolve(raw)
@@ -118,7 +118,7 @@ def iter_operation_sources(document: OpenApiDocument) -> Iterator[OperationSourc
 def build_operation_source(
     document: OpenApiDocument, path: str, method: str, item: dict[str, Any]
 ) -> OperationSource:
-    """Return one operation; some documents that are many files refer to it."""
+    """Return one operation, with a flaw if it is in another file."""
     try:
         return OperationSource(path, method, item, document.resolve(item[method]))
     except ExternalReference as flaw:
@@ -126,7 +126,7 @@ def build_operation_source(
 
 
 def start_operation(place: OperationSource, taken: set[str]) -> Operation:
-    """Return the operation with a name that is not among `taken`, which gets it."""
+    """Return the operation with a unique name, which is added to `taken`."""
     name = pick_free_name(make_tool_name(place.raw, place.method, place.path), taken)
     taken.add(name)
     key = replace_unstorable(f"{place.method.upper()} {place.path}".strip())
@@ -158,7 +158,7 @@ def build_operation(
     document: OpenApiDocument,
     base: str,
 ) -> int:
-    """Fill in config and schema, or the flaw; return how many schemas that took."""
+    """Set config and schema, or the flaw; return the number of schema objects."""
     draft = OperationDraft(document)
     try:
         config, schema = build_request(draft, place, base)
@@ -194,7 +194,7 @@ def build_request(
 
 
 def check_definition(config: dict[str, Any], schema: dict[str, Any]) -> None:
-    """Refuse what the tool's own form would refuse."""
+    """Raise `UnsupportedOperation` for what the form of the tool would refuse."""
     if flaws := find_schema_flaws(schema):
         raise UnsupportedOperation(flaws[0])
     try:
@@ -220,7 +220,7 @@ def make_tool_name(raw: dict[str, Any], method: str, path: str) -> str:
 
 
 def pick_free_name(name: str, taken: set[str]) -> str:
-    """Return `name`, numbered where it is taken."""
+    """Return `name`, with a number if it is taken."""
     number, free = 2, name
     while free in taken:
         free = f"{name[:60]}_{number}"

@@ -1,7 +1,7 @@
-"""YAML as OpenAPI uses it: values that JSON knows too, read in bounded time and depth.
+"""Parse the YAML that JSON can represent, in bounded time and depth.
 
 Values are built from events, which the parser yields without recursion; the numbers and
-words that are no texts are those of YAML 1.2, so `no` and `12:30` are texts.
+words that are not strings are those of YAML 1.2, so `no` and `12:30` are strings.
 """
 
 import re
@@ -28,7 +28,7 @@ TAG_PREFIX = "tag:yaml.org,2002:"
 
 
 class NotPlainYaml(ValueError):
-    """It is no YAML, or holds what JSON does not know."""
+    """The text is not YAML, or has values that JSON does not have."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ def read_yaml(text: str) -> Any:
 
 
 def consume_yaml_event(event: Any, within: list[OpenContainer]) -> None:
-    """Let one event fill the innermost list or object."""
+    """Add one event to the innermost list or object."""
     top = within[-1]
     if isinstance(event, yaml.ScalarEvent):
         if top.wants_key:
@@ -102,7 +102,7 @@ def parse_scalar(event: yaml.ScalarEvent) -> Any:
 
 
 def check_tag(tag: str | None, known: tuple[str, ...]) -> None:
-    """Refuse types that JSON does not have, and what would run code elsewhere."""
+    """Refuse types that JSON does not have, such as those that run code."""
     if tag not in (None, "!", *(f"{TAG_PREFIX}{one}" for one in known)):
         raise NotPlainYaml(_("it uses the YAML tag “%(tag)s”") % {"tag": tag})
 

@@ -1,4 +1,4 @@
-"""JSON Schemas of an OpenAPI document, made to stand alone."""
+"""Make the JSON Schemas of an OpenAPI document self-contained."""
 
 from typing import Any
 
@@ -6,10 +6,10 @@ from tools.openapi.document import OpenApiDocument
 from tools.schema.check import iter_pattern_flaws
 
 MAX_NODES = 500
-"""Schema objects of one operation; what lies beyond takes anything."""
+"""Schema objects of one operation; those beyond accept any value."""
 
 MAX_ALL_NODES = 50_000
-"""Schema objects of a whole document; operations beyond are not taken."""
+"""Schema objects of a whole document; later operations are refused."""
 
 MAX_DEPTH = 12
 MAX_DESCRIPTION = 2_000
@@ -34,14 +34,14 @@ SCHEMA_KEYWORDS = ("items", "additionalProperties", "not", "propertyNames", "con
 
 
 class ReferenceInliner:
-    """Puts the targets of references in their place, within limits."""
+    """Replaces references by their targets, within limits."""
 
     def __init__(self, document: OpenApiDocument) -> None:
         self.document = document
         self.left = MAX_NODES
 
     def inline_schema(self, value: Any, seen: tuple[str, ...] = ()) -> Any:
-        """Return a schema without references; `{}` where it would be endless."""
+        """Return a schema without references; `{}` where it would repeat itself."""
         if not isinstance(value, dict):
             return value if isinstance(value, bool) else {}
         self.left -= 1
@@ -50,7 +50,7 @@ class ReferenceInliner:
         reference = value.get("$ref")
         if isinstance(reference, str):
             if reference in seen:
-                return {}  # a tree of itself: whatever fits
+                return {}  # recursive: accept any value
             target = self.inline_schema(
                 self.document.find_reference(reference), (*seen, reference)
             )
@@ -63,7 +63,7 @@ class ReferenceInliner:
     def inline_object(
         self, value: dict[str, Any], seen: tuple[str, ...]
     ) -> dict[str, Any]:
-        """Return one schema object, its parts inlined, in the words of 2020-12."""
+        """Return one schema object with inlined parts, as JSON Schema 2020-12."""
         result: dict[str, Any] = {}
         for key, one in value.items():
             if key in DROPPED_KEYWORDS or key.startswith("x-"):
@@ -97,12 +97,12 @@ def is_nullable(schema: dict[str, Any]) -> bool:
 
 
 def is_usable_pattern(pattern: Any) -> bool:
-    """Whether a pattern is of our dialect, short, and quick to match."""
+    """Whether a pattern is valid in Python, short, and fast to match."""
     return isinstance(pattern, str) and not any(iter_pattern_flaws(pattern))
 
 
 def upgrade_schema(schema: dict[str, Any], *, is_nullable: bool) -> dict[str, Any]:
-    """Translate what 3.0 says otherwise than JSON Schema."""
+    """Translate keywords of OpenAPI 3.0 that differ from JSON Schema."""
     kind = schema.get("type")
     if is_nullable and isinstance(kind, str):
         schema["type"] = [kind, "null"]

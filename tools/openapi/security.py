@@ -1,4 +1,4 @@
-"""What credential an OpenAPI document asks for."""
+"""Find the credential that an OpenAPI document requires."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,7 +12,7 @@ MAX_NAME = 200
 
 
 class RequiredCredential(NamedTuple):
-    """A way to sign in that tools can use."""
+    """A way to authenticate that tools support."""
 
     kind: str
     name: str
@@ -20,7 +20,7 @@ class RequiredCredential(NamedTuple):
 
 
 def find_required_credential(document: OpenApiDocument) -> RequiredCredential | None:
-    """Return the first security scheme that a credential can serve, or None."""
+    """Return the first security scheme that a credential supports, or None."""
     for scheme in iter_security_schemes(document):
         kind, place = str(scheme.get("type")), str(scheme.get("in"))
         if kind == "apiKey" and place in ("header", "query"):
@@ -37,7 +37,7 @@ def find_required_credential(document: OpenApiDocument) -> RequiredCredential | 
 
 
 def iter_security_schemes(document: OpenApiDocument) -> Iterator[dict[str, Any]]:
-    """Yield the schemes that are in the document itself."""
+    """Yield the schemes that the document itself defines."""
     components = document.body.get("components")
     schemes = components.get("securitySchemes") if isinstance(components, dict) else {}
     for raw in schemes.values() if isinstance(schemes, dict) else ():

@@ -33,7 +33,9 @@ def spec(kind, **config):
             id="http, an argument left out",
         ),
         pytest.param(
-            spec("http", url=7), "An HTTP request that is not set up rightly", id="no"
+            spec("http", url=7),
+            "An HTTP request that is not configured correctly",
+            id="no",
         ),
         pytest.param(spec("sql", connection="erp"), "The database 'erp'", id="sql"),
         pytest.param(spec("function", function="a:b"), "function a:b", id="function"),

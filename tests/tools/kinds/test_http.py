@@ -180,7 +180,7 @@ def test_every_call_carries_a_key_that_stays_when_it_is_repeated(effect):
 
 
 def test_a_wrong_definition_is_a_sentence():
-    with pytest.raises(ToolFailed, match="not set up rightly. url"):
+    with pytest.raises(ToolFailed, match="not configured correctly. url"):
         call("nowhere")
 
 
