@@ -6,6 +6,7 @@ from runs.models import Run
 from runs.services.forks.edits import ForkEdits
 from runs.services.forks.fork import fork_run
 from runs.services.forks.point import load_fork_point
+from runs.services.runs.share import share_run
 from tests.api.make_client import Api
 from tests.fakes.model_server import model_server
 from tests.worker.run_parts import agent_on, call, executed, go_on
@@ -28,10 +29,20 @@ def test_an_answer_that_was_cut_off_is_marked(client):
     assert (said["finish_reason"], said["truncated"]) == ("length", True)
     client.force_login(run.owner)
     page = client.get(f"/runs/{run.pk}/").content.decode()
-    assert page.count('id="run-truncated"') == 1
+    assert page.count(f'id="run-truncated-{run.pk}"') == 1
     assert page.count(">cut off<") == 1
     step = client.get(f"/runs/{run.pk}/?step=3").content.decode()
-    assert 'id="run-truncated"' in step
+    assert f'id="run-truncated-{run.pk}"' in step
+
+
+def test_a_shared_answer_that_was_cut_off_is_marked(client):
+    run = run_with(CUT)
+
+    shared = client.get(
+        f"/shared/{share_run(run, by=run.owner, hours=1)}/"
+    ).content.decode()
+
+    assert ">cut off<" in shared
 
 
 def test_a_whole_answer_is_not_marked(client):
