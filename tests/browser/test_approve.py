@@ -69,3 +69,38 @@ def test_a_page_connects_although_the_extension_comes_late(browser, lived_in):
     with page.expect_request("**/live/me/", timeout=SECONDS):
         page.goto(f"{lived_in.url}/agents/")
     context.close()
+
+
+def test_arguments_are_edited_in_the_test_chat(browser, first_start):
+    agent = first_start.run("-c", ASKING.replace("asks-first", "asks-in-chat"))
+    page = enter(browser, first_start, viewport={"width": 1440, "height": 900})
+    heard = listen(page)
+    address = f"{first_start.url}/agents/{agent.strip().splitlines()[-1]}/edit/"
+    page.goto(address)
+    page.fill("#agent-test-form textarea[name=input]", "Plan a day in Beijing")
+    page.click("#agent-test-form button:has-text('Send')")
+
+    page.click("#agent-try summary:has-text('Edit arguments')", timeout=SECONDS)
+    city = page.locator("#agent-try .as-fields [name$='-city']")
+    assert city.input_value() != ""
+    expect(page.locator("#agent-try .as-json textarea")).to_be_hidden()
+    city.fill("Oslo")
+    page.click("#agent-try button:has-text('Approve')")
+
+    expect(page.locator("#agent-try .answer .did")).to_contain_text(
+        "tool call", timeout=SECONDS
+    )
+    expect(page.locator("#agent-try summary:has-text('Edit arguments')")).to_be_hidden()
+    assert page.url.startswith(address)
+    edited = first_start.run("-c", EDITED).strip().splitlines()[-1]
+    assert "Oslo" in edited
+    page.context.close()
+    assert heard == []
+
+
+EDITED = """
+import django
+django.setup()
+from runs.models import Decision
+print(Decision.objects.latest("pk").edited_input)
+"""

@@ -1,13 +1,21 @@
 """A decision with its context, for the approvals page and the run's banner."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import F, QuerySet
 
+from runs.forms.edited_arguments import (
+    EditedArgumentsForm,
+    build_edit_form,
+    parse_edited_fields,
+    parse_edited_text,
+)
 from runs.models import AgentStep, Allowance, Decision, Run
+from runs.services.approvals.answer import tool_of_step
 from runs.services.errors import FieldError
 from runs.ui.reveal_invisible import RevealedValue, dump_readable_json, reveal_value
 from runs.ui.summaries import get_first_line, summarize_input
@@ -56,6 +64,18 @@ class DecisionDetail:
     is_edited: bool = False
     """Whether `text` comes from a refused form."""
 
+    typed: Mapping[str, str] | None = None
+    """The refused form."""
+
+    @cached_property
+    def edit_form(self) -> EditedArgumentsForm | None:
+        """A field for each argument; None if they can only be edited as text."""
+        return build_decision_form(self.decision, self.typed)
+
+    @property
+    def is_edited_as_json(self) -> bool:
+        return self.typed is not None and self.typed.get("edit_as") == "json"
+
     @property
     def is_approval(self) -> bool:
         """Whether it is about a call to be made, not about an unknown outcome."""
@@ -95,21 +115,17 @@ class DecisionDetail:
         return str(self.decision.shown.get("target", ""))
 
     def with_typed_answer(
-        self,
-        text: str,
-        errors: Sequence[FieldError],
-        *,
-        reason: str,
-        is_for_whole_run: bool,
+        self, typed: Mapping[str, str], errors: Sequence[FieldError]
     ) -> "DecisionDetail":
         """Return the decision with a refused form and its errors."""
         return replace(
             self,
-            text=text,
+            text=typed.get("edited", self.text),
             errors=errors,
-            reason=reason,
-            is_for_whole_run=is_for_whole_run,
+            reason=typed.get("reason", ""),
+            is_for_whole_run="alike" in typed,
             is_edited=True,
+            typed=typed,
         )
 
 
@@ -224,3 +240,30 @@ def list_earlier_decisions(decision: Decision, user: User) -> list[EarlierDecisi
         EarlierDecision(one, summarize_input(one.shown.get("tool_input")))
         for one in found
     ]
+
+
+def build_decision_form(
+    decision: Decision, typed: Mapping[str, str] | None = None
+) -> EditedArgumentsForm | None:
+    """Return the form of a call's arguments, with the fields of a refused one."""
+    spec, shown = tool_of_step(decision.step), decision.shown.get("tool_input")
+    schema = spec.args_schema if spec else None
+    form = build_edit_form(schema, shown, key=decision.pk)
+    if form is None or typed is None or form.schema is None:
+        return form
+    if typed.get("edit_as") != "fields":
+        return form
+    return EditedArgumentsForm(typed, schema=form.schema, shown=shown, key=decision.pk)
+
+
+def parse_edited_input(decision: Decision, sent: Mapping[str, str]) -> Any:
+    """Return the edited arguments; None if nothing was changed.
+
+    Raise `ArgumentsRefused`.
+    """
+    shown = decision.shown.get("tool_input")
+    if sent.get("edit_as") == "fields":
+        form = build_decision_form(decision, sent)
+        return form and parse_edited_fields(form, shown)
+    text = sent.get("edited")
+    return None if text is None else parse_edited_text(text, shown)

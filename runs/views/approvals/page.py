@@ -1,8 +1,5 @@
 """The approvals pages: open decisions, one or several at once, and past ones."""
 
-import json
-from typing import Any
-
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -23,7 +20,6 @@ from runs.services.approvals.answer import (
 from runs.services.errors import (
     AlreadyDecided,
     ArgumentsRefused,
-    FieldError,
     RunsError,
     ShownCallChanged,
 )
@@ -32,12 +28,12 @@ from runs.views.approvals.details import (
     DecisionDetail,
     DecisionRow,
     build_decision_detail,
+    parse_edited_input,
     query_open_decisions,
     select_decision_relations,
 )
 from runs.views.people import get_safe_next_url
 from runs.whole_number import parse_whole_number
-from tools.text.parse_errors import NOT_JSON, find_json_error
 
 MAX_LISTED = 100
 ANSWERED_PER_PAGE = 50
@@ -108,12 +104,8 @@ def approval_answer(request: HtmxRequest, pk: int) -> HttpResponse:
         }
         return render(request, "approvals/decided.html", context, status=409)
     except ArgumentsRefused as error:
-        question = build_decision_detail(decision, request.user).with_typed_answer(
-            request.POST.get("edited", ""),
-            error.errors,
-            reason=request.POST.get("reason", ""),
-            is_for_whole_run="alike" in request.POST,
-        )
+        question = build_decision_detail(decision, request.user)
+        question = question.with_typed_answer(request.POST, error.errors)
         return render_inbox(request, question, mistake=str(WRONG_ARGUMENTS))
     except ShownCallChanged as error:
         question = build_decision_detail(decision, request.user)
@@ -359,28 +351,10 @@ def approve_or_reject(decision: Decision, request: HtmxRequest, word: str) -> No
         approve_step(
             decision,
             by=request.user,
-            edited_input=parse_edited_input(decision, sent.get("edited")),
+            edited_input=parse_edited_input(decision, sent),
             reason=reason,
             alike="alike" in sent,
             shown=shown,
         )
     else:
         raise AnswerMissing
-
-
-def parse_edited_input(decision: Decision, text: str | None) -> Any:
-    """Return the edited arguments; None if nothing was changed."""
-    if text is None:
-        return None
-    shown = decision.shown.get("tool_input")
-    if isinstance(shown, str):
-        plain = text.replace("\r\n", "\n")
-        return None if plain == shown.replace("\r\n", "\n") else plain
-    try:
-        typed = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        why = f"{NOT_JSON} {find_json_error(text)}"
-        raise ArgumentsRefused([FieldError("", why)]) from error
-    # Not by ==: to Python, true is 1 and 1 is 1.0.
-    same = json.dumps(typed, sort_keys=True) == json.dumps(shown, sort_keys=True)
-    return None if same else typed

@@ -451,3 +451,101 @@ def test_an_answer_says_that_the_arguments_were_edited(client, ann):
     page = client.post(url, typed, follow=True).content.decode()
 
     assert "refund approved with the edited arguments. The run continues." in page
+
+
+def asking_with_schema(owner, properties, arguments, **more):
+    """Return a decision about a call whose tool has these arguments."""
+    decision = asking(owner)
+    spec = decision.step.run.spec
+    schema = {"type": "object", "properties": properties, **more}
+    spec.body["tools"] = [{"name": "refund", "asks": True, "args_schema": schema}]
+    spec.save()
+    decision.shown = {**decision.shown, "tool_input": arguments}
+    decision.save()
+    return decision
+
+
+PROPERTIES = {
+    "amount": {"type": "integer"},
+    "note": {"type": "string"},
+    "speed": {"enum": ["slow", "fast"]},
+    "to": {"type": "object", "properties": {"name": {"type": "string"}}},
+    "tags": {"type": "array", "items": {"type": "string"}},
+}
+ARGUMENTS = {
+    "amount": 49,
+    "note": "two\nlines",
+    "speed": "fast",
+    "to": {"name": "Ann"},
+    "tags": ["a"],
+}
+
+
+def fields_of(decision, **typed):
+    """Return the form as a browser sends it, with changed fields."""
+    names = {"amount": "49", "note": "two\r\nlines", "speed": "fast", "to.name": "Ann"}
+    sent = names | {"tags": '["a"]'} | typed
+    fields = {f"arg-{decision.pk}-{name}": value for name, value in sent.items()}
+    return {"answer": "approve", "edit_as": "fields", "edited": "{}"} | fields
+
+
+def test_each_argument_has_a_field(client, ann):
+    decision = asking_with_schema(ann, PROPERTIES, ARGUMENTS)
+
+    page = client.get(f"/approvals/{decision.pk}/").content.decode()
+
+    assert f'name="arg-{decision.pk}-amount" value="49"' in page
+    assert '<option value="fast" selected>' in page
+    assert f'name="arg-{decision.pk}-to.name"' in page
+
+
+def test_untouched_fields_are_no_edit(client, ann):
+    decision = asking_with_schema(ann, PROPERTIES, ARGUMENTS)
+
+    client.post(f"/approvals/{decision.pk}/answer/", fields_of(decision))
+    decision.refresh_from_db()
+
+    assert (decision.answer, decision.edited_input) == ("approved", None)
+
+
+def test_a_changed_field_is_what_runs(client, ann):
+    decision = asking_with_schema(ann, PROPERTIES, ARGUMENTS)
+    typed = fields_of(decision, amount="7", **{"to.name": "Bo"})
+
+    client.post(f"/approvals/{decision.pk}/answer/", typed)
+    decision.refresh_from_db()
+
+    assert decision.edited_input == ARGUMENTS | {"amount": 7, "to": {"name": "Bo"}}
+
+
+def test_a_wrong_field_is_named_and_everything_is_kept(client, ann):
+    decision = asking_with_schema(ann, PROPERTIES, ARGUMENTS)
+    typed = fields_of(decision, amount="much", note="typed here")
+
+    page = client.post(f"/approvals/{decision.pk}/answer/", typed).content.decode()
+    decision.refresh_from_db()
+
+    assert decision.answer == ""
+    assert "<code>amount</code> Enter a whole number" in page
+    assert "typed here</textarea>" in page
+
+
+@pytest.mark.parametrize(
+    ("properties", "arguments"),
+    [
+        pytest.param({"a": {"type": "string"}}, {"a": ""}, id="empty text"),
+        pytest.param({"a": {"type": "string"}}, {"a": "x", "b": 1}, id="unknown"),
+        pytest.param({"a": {"type": "string"}}, {"a": "x\r\ny"}, id="line breaks"),
+        pytest.param({"a": {"type": "integer"}}, {"a": 1.5}, id="other type"),
+        pytest.param({"a": {"type": ["string", "null"]}}, {"a": None}, id="null"),
+    ],
+)
+def test_what_fields_cannot_express_is_edited_as_json(
+    client, ann, properties, arguments
+):
+    decision = asking_with_schema(ann, properties, arguments)
+
+    page = client.get(f"/approvals/{decision.pk}/").content.decode()
+
+    assert 'name="edit_as"' not in page
+    assert 'name="edited"' in page

@@ -59,3 +59,22 @@ def test_hides_what_is_someone_elses(client, ann):
 
     assert (shown.status_code, told.status_code) == (404, 404)
     assert Decision.objects.get().answer == ""
+
+
+def test_edited_arguments_run_and_refused_ones_are_kept(client, ann):
+    run, decision = asking(ann)
+    decision.shown = {**decision.shown, "tool_input": {"people": 2}}
+    decision.save()
+    given = {"decision": decision.pk, "answer": "approve"}
+    given["shown"] = decision.shown_digest
+
+    wrong = client.post(
+        f"/runs/{run.pk}/asks/", given | {"edited": '{"people": 3'}, headers=HX
+    ).content.decode()
+    client.post(
+        f"/runs/{run.pk}/asks/", given | {"edited": '{"people": 3}'}, headers=HX
+    )
+
+    assert "{&quot;people&quot;: 3</textarea>" in wrong
+    assert "a comma or a closing bracket is missing" in wrong
+    assert Decision.objects.get().edited_input == {"people": 3}

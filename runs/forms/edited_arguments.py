@@ -1,0 +1,112 @@
+"""Editing the arguments of a call before it is approved: a field each, or JSON."""
+
+import json
+from typing import Any
+
+from runs.forms.widgets import style_widgets
+from runs.services.errors import ArgumentsRefused, FieldError
+from tools.forms.arguments import (
+    ArgumentsForm,
+    JsonValueField,
+    ValueChoiceField,
+    format_choice_label,
+)
+from tools.text.parse_errors import NOT_JSON, find_json_error
+
+
+class EditedArgumentsForm(ArgumentsForm):
+    """The arguments of one call; several such forms fit on one page."""
+
+    use_required_attribute = False
+
+    def __init__(
+        self, data: Any = None, *, schema: dict[str, Any], shown: Any, key: int
+    ) -> None:
+        self.prefix = f"arg-{key}"
+        super().__init__(data, schema=schema)
+        for name, path in self.paths.items():
+            self.fields[name].initial = format_argument(
+                self.fields[name], find_value(shown, path)
+            )
+        style_widgets(self)
+
+    def tool_input(self) -> Any:
+        """Return the arguments with the line breaks of the model, not of browsers."""
+        return replace_line_breaks(super().tool_input())
+
+    def list_refusals(self) -> list[FieldError]:
+        return [
+            FieldError(str(self.fields[name].label), str(error))
+            for name, errors in self.errors.items()
+            for error in errors
+        ]
+
+
+def build_edit_form(
+    schema: dict[str, Any] | None, shown: Any, *, key: int
+) -> EditedArgumentsForm | None:
+    """Return the form; None if its fields cannot express exactly what is shown."""
+    if schema is None or not isinstance(shown, dict):
+        return None
+    form = EditedArgumentsForm(schema=schema, shown=shown, key=key)
+    unchanged = {
+        form.add_prefix(name): field.initial
+        for name, field in form.fields.items()
+        if field.initial is not None
+    }
+    typed = EditedArgumentsForm(unchanged, schema=schema, shown=shown, key=key)
+    if not form.fields or not typed.is_valid():
+        return None
+    return form if is_same_json(typed.tool_input(), shown) else None
+
+
+def parse_edited_fields(form: EditedArgumentsForm, shown: Any) -> Any:
+    """Return the typed arguments; None if nothing was changed."""
+    if not form.is_valid():
+        raise ArgumentsRefused(form.list_refusals())
+    typed = form.tool_input()
+    return None if is_same_json(typed, shown) else typed
+
+
+def parse_edited_text(text: str, shown: Any) -> Any:
+    """Return the arguments typed as one text; None if nothing was changed."""
+    if isinstance(shown, str):
+        plain = text.replace("\r\n", "\n")
+        return None if plain == shown.replace("\r\n", "\n") else plain
+    try:
+        typed = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        why = f"{NOT_JSON} {find_json_error(text)}"
+        raise ArgumentsRefused([FieldError("", why)]) from error
+    return None if is_same_json(typed, shown) else typed
+
+
+def is_same_json(one: Any, other: Any) -> bool:
+    """Compare as JSON: to Python, true is 1 and 1 is 1.0."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def find_value(shown: Any, path: tuple[str, ...]) -> Any:
+    """Return the value at `path`; None where there is none."""
+    for key in path:
+        shown = shown.get(key) if isinstance(shown, dict) else None
+    return shown
+
+
+def format_argument(field: Any, value: Any) -> Any:
+    """Return a value as its field shows it."""
+    if value is None:
+        return None
+    if isinstance(field, ValueChoiceField):
+        return format_choice_label(value)
+    if isinstance(field, JsonValueField):
+        return json.dumps(value, ensure_ascii=False, indent=2)
+    return value
+
+
+def replace_line_breaks(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\r\n", "\n")
+    if isinstance(value, dict):
+        return {name: replace_line_breaks(inner) for name, inner in value.items()}
+    return value
