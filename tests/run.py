@@ -55,7 +55,7 @@ SLOW_ON_SQLITE = [
     "tests/faults/test_supervise.py",
 ]
 """Slow tests that no database can change, or that need the default one."""
-SLOW_ON_BOTH = ["tests/faults/test_kill_points.py"]
+SLOW_ON_BOTH = ["tests/faults/test_kill_points.py", "tests/faults/test_model_outage.py"]
 ONLY_POSTGRESQL = ["tests/tools/sql/test_borrowed_connection.py"]
 
 

@@ -7,6 +7,7 @@ docs/decisions/0023.
 import logging
 import random
 from collections.abc import Iterable
+from datetime import datetime
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
@@ -96,9 +97,13 @@ def draw_pause(lasted: float, retry_after: float | None = None) -> float:
 
     `lasted` is how long the outage has lasted, `retry_after` what the server asks for.
     """
-    most = min(max(lasted * PAUSE_SHARE, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
-    pause = most * random.uniform(0.5, 1.0)  # noqa: S311  (jitter, no secret)
+    pause = compute_pause(lasted) * random.uniform(0.5, 1.0)  # noqa: S311  (jitter)
     return max(pause, min(retry_after or 0.0, MAX_RETRY_AFTER))
+
+
+def compute_pause(lasted: float) -> float:
+    """Return the longest pause after `lasted` seconds of an outage or a wait."""
+    return min(max(lasted * PAUSE_SHARE, FIRST_PAUSE_SECONDS), LONGEST_PAUSE_SECONDS)
 
 
 def end_outage(provider: Provider) -> None:
@@ -118,8 +123,20 @@ def end_outage(provider: Provider) -> None:
 
 def wake_runs(provider: Provider, *, limit: int) -> int:
     """Queue runs that wait for the provider, the longest in wait first."""
-    rows = query_waiting_runs(provider)[:limit]
-    return sum(_wake_run(run) for run in rows)
+    rows, now = query_waiting_runs(provider)[:limit], timezone.now()
+    return sum(_wake_run(run) for run in rows if may_wake(run, now))
+
+
+def may_wake(run: Run, now: datetime) -> bool:
+    """Whether a run that was woken before, in vain, has paused for long enough.
+
+    Replies to other models of the provider would wake it again and again.
+    """
+    since = run.waiting_since
+    if since is None or run.queued_at <= since:
+        return True
+    pause = compute_pause((now - since).total_seconds())
+    return (now - run.queued_at).total_seconds() >= pause
 
 
 def query_waiting_runs(provider: Provider) -> "QuerySet[Run]":

@@ -24,7 +24,11 @@ AWAY = ModelCallError("transport", "No server answers.", may_retry=True)
 
 def make_waiting_run(provider, **fields):
     now = timezone.now()
-    times = {"waiting_since": now, "available_at": now + timedelta(minutes=30)}
+    times = {
+        "queued_at": now,
+        "waiting_since": now,
+        "available_at": now + timedelta(minutes=30),
+    }
     return make_run(status="waiting", waiting_provider=provider, **{**times, **fields})
 
 
@@ -156,6 +160,23 @@ def test_the_end_wakes_a_few_runs_at_once_and_each_reply_more(monkeypatch):
         woken.append(len(queued_runs()))
 
     assert woken == [3, 5, 9, 10]
+
+
+def test_a_run_that_was_woken_in_vain_pauses_before_it_is_woken_again():
+    provider, now = make_provider(), timezone.now()
+    since = now - timedelta(minutes=2)
+    tired = make_waiting_run(
+        provider, waiting_since=since, queued_at=now - timedelta(seconds=20)
+    )
+    rested = make_waiting_run(
+        provider, waiting_since=since, queued_at=now - timedelta(seconds=40)
+    )
+    make_outage(provider)
+
+    end_outage(provider)
+
+    assert queued_runs() == [rested]
+    assert Run.objects.get(pk=tired.pk).status == "waiting"
 
 
 def test_an_outage_is_gone_when_nobody_waits_any_more():
