@@ -1,7 +1,7 @@
 """The Chat Completions wire format, without I/O: build bodies, parse replies."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from runs.engine.types import Message, ModelRequest, Reply, ToolCall, Usage
@@ -32,7 +32,8 @@ MAX_STOP_WORDS = 4
 RESERVED_FIELDS = frozenset(("messages", "model", "stream", "tools"))
 """Fields that an agent's parameters cannot set."""
 
-REASONING_TEXTS = ("reasoning_content", "reasoning")
+REASONING = "reasoning_content"
+REASONING_TEXTS = (REASONING, "reasoning")
 """Fields in use for the text of a model's reasoning."""
 
 REASONING_BLOCKS = ("reasoning_details", "thinking_blocks")
@@ -73,19 +74,50 @@ def encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
     )
 
 
-def encode_chat_message(
-    message: Message, unwanted: frozenset[str] = frozenset()
-) -> bytes:
-    """Return a message with the reasoning and signatures its server sent with it.
+def encode_chat_messages(
+    messages: Sequence[Message], unwanted: frozenset[str] = frozenset()
+) -> list[bytes]:
+    """Return messages with the reasoning and signatures their server sent with them.
 
-    `unwanted` are fields that the server does not accept.
+    `unwanted` are fields that the server does not accept. If one reply had a
+    `reasoning_content`, all get one, empty if need be: DeepSeek refuses a request
+    without it.
     """
+    reasons = REASONING not in unwanted and any(map(_has_reasoning, messages))
+    return [
+        message.canonical
+        if message.native is None and not (reasons and message.role == "assistant")
+        else _encode_once(message, unwanted, reasons)
+        for message in messages
+    ]
+
+
+def _has_reasoning(message: Message) -> bool:
+    native = message.native
+    return native is not None and isinstance(native.get(REASONING), str)
+
+
+def _encode_once(message: Message, unwanted: frozenset[str], reasons: bool, /) -> bytes:
+    """Return the message in bytes; a run sends it again in each later request."""
+    known: tuple[frozenset[str], bool, bytes] | None
+    known = message.__dict__.get("_chat_bytes")
+    if known is None or known[:2] != (unwanted, reasons):
+        raw = _encode_with_extras(message, unwanted, reasons)
+        known = message.__dict__["_chat_bytes"] = (unwanted, reasons, raw)
+    return known[2]
+
+
+def _encode_with_extras(
+    message: Message, unwanted: frozenset[str], reasons: bool, /
+) -> bytes:
     native = message.native or {}
     more = {
         name: native[name]
         for name in REPEATED_FIELDS
         if native.get(name) and name not in unwanted
     }
+    if reasons:
+        more.setdefault(REASONING, "")
     calls = [
         {
             name: call[name]
@@ -227,7 +259,7 @@ class ChatStream:
             self._text.append(text)
             self._on_text(text)
         for key in REASONING_TEXTS:
-            if piece := _as_text(delta.get(key)):
+            if isinstance(piece := delta.get(key), str):
                 self._reasoning.setdefault(key, []).append(piece)
         for key in REASONING_BLOCKS:
             if blocks := get_dicts(delta, key):

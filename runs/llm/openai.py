@@ -8,7 +8,7 @@ from runs.llm.chat_completions import (
     REPEATED_CALL_FIELDS,
     REPEATED_FIELDS,
     build_chat_body,
-    encode_chat_message,
+    encode_chat_messages,
     encode_tools,
     parse_chat_reply,
     parse_chat_stream,
@@ -70,9 +70,7 @@ class OpenAI:
             request,
             stream=stream,
             tools=self._encode_tools(request.tools),
-            messages=[
-                encode_chat_message(message, unwanted) for message in request.messages
-            ],
+            messages=encode_chat_messages(request.messages, unwanted),
             unwanted=unwanted - MESSAGE_FIELDS,
         )
 

@@ -168,7 +168,7 @@ def test_reading_ends_in_a_reply_or_a_known_error(form, value, is_shaped):
         native=reply.native,
     )
     request = ModelRequest(messages=(again,))
-    chat.encode_chat_message(again)
+    chat.encode_chat_messages([again])
     anthropic.build_messages_body(request, stream=True)
     responses.build_responses_body(request, stream=True)
     ollama.build_ollama_body(request, stream=True)

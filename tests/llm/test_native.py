@@ -102,6 +102,32 @@ def test_other_unknown_fields_do_not_go_back():
     assert "web-1" not in continued("openai", first, stream=True)
 
 
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_server_that_sent_reasoning_gets_some_with_every_reply(stream):
+    script = [
+        {"extra": {"reasoning_content": "So."}, "tool_calls": [CALL]},
+        {"tool_calls": [{**CALL, "id": "c2"}]},
+        {"extra": {"reasoning_content": ""}, "tool_calls": [{**CALL, "id": "c3"}]},
+        "Done.",
+    ]
+    messages = ["1+2?", Message.from_text("assistant", "3"), "And now?"]
+    with model_server(script=script) as server:
+        llm = make_llm(server.root)
+        for _ in script:
+            request = make_request(*messages, tools=(ADD,), stream=stream)
+            reply = llm.complete(request, deadline=soon(), on_text=lambda _: None)
+            messages += said(reply) if reply.tool_calls else ()
+        llm.close()
+
+    first, last = server.requests[0].body, server.requests[3].body
+    assert "reasoning_content" not in json.dumps(first)
+    assert [
+        message["reasoning_content"]
+        for message in last["messages"]
+        if message["role"] == "assistant"
+    ] == ["", "So.", "", ""]
+
+
 def test_a_server_that_refuses_the_reasoning_of_another_gets_none():
     def reply(request):
         if '"reasoning_content":' in request.raw.decode():

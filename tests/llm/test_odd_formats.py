@@ -7,7 +7,7 @@ import pytest
 
 from runs.engine.types import Message, ToolCall, Usage
 from runs.llm import anthropic, ollama, responses
-from runs.llm.chat_completions import encode_chat_message
+from runs.llm.chat_completions import encode_chat_messages
 from runs.llm.errors import ModelCallError
 from runs.llm.wire import ErrorResponse, NotAReply, StreamCutOff
 from tests.fakes.model_server import model_server
@@ -296,7 +296,7 @@ def test_gemini_messages_without_signatures_stay_as_they_are():
     native = {"tool_calls": [{"id": "c1", "extra_content": 7}, 3]}
     message = Message(role="assistant", tool_calls=(call,), native=native)
 
-    assert encode_chat_message(message) is message.canonical
+    assert encode_chat_messages([message])[0] is message.canonical
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
