@@ -17,14 +17,14 @@ def deliveries_match_their_runs() -> Iterator[str]:
         event__in=needs
     )
     told = Delivery.objects.filter(silent).values_list("pk", "run_id", "event")
-    for pk, run_id, event in told:
+    for pk, run_id, event in told.iterator():
         yield f"delivery {pk} tells {event} of run {run_id}, a test or part of another"
     early = Delivery.objects.filter(seq__gt=F("run__seq"))
-    for pk, seq, run_id in early.values_list("pk", "seq", "run_id"):
+    for pk, seq, run_id in early.values_list("pk", "seq", "run_id").iterator():
         yield f"delivery {pk} tells of the seq {seq}, which run {run_id} has not yet"
     taken = Q(
         response_status__gte=200, response_status__lt=300, attempts__gt=0, error=""
     )
     odd = Delivery.objects.filter(~taken, status=Delivery.Status.DELIVERED)
-    for pk, answered in odd.values_list("pk", "response_status"):
+    for pk, answered in odd.values_list("pk", "response_status").iterator():
         yield f"delivery {pk} is delivered, but was answered {answered}"

@@ -12,7 +12,8 @@ def runs_fit_their_schedules() -> Iterator[str]:
     runs = Run.objects.filter(schedule__isnull=False).exclude(
         owner=F("schedule__owner"), agent=F("schedule__agent"), source="schedule"
     )
-    for pk, schedule, source in runs.values_list("pk", "schedule", "source"):
+    found = runs.values_list("pk", "schedule", "source")
+    for pk, schedule, source in found.iterator():
         yield (
             f"run {pk} of schedule {schedule} was started {source}, or for another "
             "owner or agent"

@@ -5,12 +5,14 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs.models import Decision, IdempotencyKey, Run, Schedule
 from runs.models.runs import FINISHED_STATUSES
+from runs.services.health import invariants
 from runs.services.health.invariants import RULES, check_invariants
 from tests.make import (
     make_agent,
@@ -403,3 +405,30 @@ def test_a_child_that_needs_somebody_may_be_told_but_not_its_end():
 
     make_delivery(run=child, event="run.failed")
     assert broken() == {"deliveries_match_their_runs"}
+
+
+def test_a_rule_may_take_longer_than_a_web_request(monkeypatch):
+    def read_many_runs():
+        with connection.cursor() as cursor:
+            if connection.vendor == "postgresql":
+                cursor.execute("SELECT pg_sleep(0.3)")
+        yield "run 1 is odd"
+
+    monkeypatch.setattr(invariants, "RULES", (read_many_runs,))
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL statement_timeout = 100")
+
+    assert list(check_invariants()) == [("read_many_runs", "run 1 is odd")]
+
+
+def test_usage_of_a_run_without_children_is_checked_without_subqueries():
+    """One per run would take longer than all other rules together."""
+    sound_run()
+
+    with CaptureQueriesContext(connection) as captured:
+        assert list(invariants.usage_adds_up()) == []
+
+    childless = [q["sql"] for q in captured if "NOT EXISTS" in q["sql"]]
+    assert len(childless) == 2
+    assert [sql.count("SELECT") for sql in childless] == [2, 2]
