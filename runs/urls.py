@@ -18,6 +18,7 @@ from runs.views.approvals import page as approvals
 from runs.views.chat import page as chat
 from runs.views.chat import turn_parts
 from runs.views.compare import page as run_compare
+from runs.views.ownership import user_ownership
 from runs.views.prompts import page as prompts
 from runs.views.prompts import playground
 from runs.views.providers import page as providers
@@ -171,6 +172,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(
         "approvals/<int:pk>/answer/", approvals.approval_answer, name="approval-answer"
     ),
+    path("users/<int:pk>/owned/", user_ownership, name="user-ownership"),
     path("agents/", agents.agent_list, name="agent-list"),
     path("tool-files/export/", tool_files.tool_export, name="tool-export"),
     path("tool-files/import/", tool_files.tool_import, name="tool-import"),

@@ -120,7 +120,7 @@ def greek_site() -> User:
     ada = User.objects.create_superuser(
         "άντα", first_name="Άντα", last_name="Λόβλεϊς", password="secret"
     )
-    provider = make_provider(ada, name="πάροχος", slug="π", default_model="μ")
+    provider = make_provider(ada, name="πάροχος", slug="p", default_model="μ")
     make_prompt(ada, name="προτροπή")
     make_prompt(ada, name="σκέψη", kind="react", template="{input} {agent_scratchpad}")
     credential = Credential.objects.create(owner=ada, name="κλειδί", hosts=["α.ελ"])

@@ -5,6 +5,7 @@ RunsError
   SpecRefused          the agent cannot run as it is
   NotAllowed           the user may not do this
   TooManyRuns          the user has as many unfinished runs as are allowed
+  CannotTransfer       the receiver cannot own these rows
   CannotShare          the run has too many links, or the lifetime is out of range
   CannotFork           the run has no such step, or an edit does not fit it
   CannotResume         a limit is too low or not valid

@@ -29,6 +29,7 @@ ACTION_LABELS = {
     "canceled": gettext_lazy("canceled"),
     "forked": gettext_lazy("forked"),
     "shared": gettext_lazy("shared"),
+    "transferred": gettext_lazy("transferred what is owned by"),
     "paused": gettext_lazy("paused"),
     "resumed": gettext_lazy("resumed"),
     "connected": gettext_lazy("connected"),
