@@ -72,9 +72,9 @@ class ContextWindow:
     def _base_size(self) -> int:
         request = self._transcript.build_request(RoundWindow(0, 0))
         tools = [[t.name, t.description, t.args_schema] for t in request.tools]
-        return sum(
-            estimate_tokens(message.canonical) for message in request.messages
-        ) + (estimate_tokens(json.dumps(tools).encode()))
+        return sum(message.size // 4 + 1 for message in request.messages) + (
+            estimate_tokens(json.dumps(tools).encode())
+        )
 
 
 def _first_untrimmed_round(options: ExecutorOptions, count: int) -> int:

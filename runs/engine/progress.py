@@ -144,6 +144,6 @@ def compute_usage_cost(usage: Usage, prices: Prices) -> float:
 
 def estimate_usage(asked: CallModel, reply_text: str) -> Usage:
     """Estimate the usage of a call if the provider reports none."""
-    sent = sum(len(message.canonical) for message in asked.request.messages)
+    sent = sum(message.size for message in asked.request.messages)
     said = len(reply_text.encode("utf-8", "replace"))
     return Usage(input_tokens=sent // 4 + 1, output_tokens=said // 4 + 1)

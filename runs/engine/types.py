@@ -8,7 +8,7 @@ from hashlib import sha256
 from json.encoder import encode_basestring as _quoted
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from runs.engine.parsing.clean import clean_text
 from tools.spec import ToolSpec
@@ -23,6 +23,23 @@ class FrozenModel(BaseModel):
 class TextPart(FrozenModel):
     type: Literal["text"] = "text"
     text: str
+
+
+class ImagePart(FrozenModel):
+    """An image of a tool's result; only in messages of the user."""
+
+    type: Literal["image"] = "image"
+    media_type: str
+    data: str = Field(repr=False)
+    """Base64."""
+
+    @property
+    def url(self) -> str:
+        return f"data:{self.media_type};base64,{self.data}"
+
+
+IMAGE_TOKENS = 1_500
+"""What an image counts as where tokens are estimated; models differ."""
 
 
 class ToolCall(FrozenModel):
@@ -41,7 +58,7 @@ class Message(FrozenModel):
     """A message of a request; serialized once, for both digest and body."""
 
     role: Role
-    content: tuple[TextPart, ...] = ()
+    content: tuple[TextPart | ImagePart, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     native: dict[str, Any] | None = None
@@ -55,9 +72,20 @@ class Message(FrozenModel):
     @property
     def text(self) -> str:
         """All text parts, joined."""
-        if len(self.content) == 1:
-            return self.content[0].text
-        return "".join(part.text for part in self.content)
+        if len(self.content) == 1 and isinstance(first := self.content[0], TextPart):
+            return first.text
+        return "".join(one.text for one in self.content if isinstance(one, TextPart))
+
+    @property
+    def images(self) -> tuple[ImagePart, ...]:
+        return tuple(one for one in self.content if isinstance(one, ImagePart))
+
+    @property
+    def size(self) -> int:
+        """Bytes from which its tokens are estimated."""
+        images = self.images
+        unread = sum(len(one.url) - 4 * IMAGE_TOKENS for one in images)
+        return max(len(self.canonical) - unread, 0)
 
     @property
     def canonical(self) -> bytes:
@@ -74,6 +102,8 @@ class Message(FrozenModel):
     def _serialize(self) -> bytes:
         text, more = self.text, ""
         said = _quoted(text) if text or not self.tool_calls else "null"
+        if self.images:
+            said = f"[{','.join(map(_canonical_part, self.content))}]"
         if self.tool_calls:
             calls = ",".join(map(_canonical_call, self.tool_calls))
             more = f',"tool_calls":[{calls}]'
@@ -89,6 +119,12 @@ class Message(FrozenModel):
     def digest(self) -> bytes:
         """SHA-256 of the canonical JSON."""
         return sha256(self.canonical).digest()
+
+
+def _canonical_part(part: TextPart | ImagePart) -> str:
+    if isinstance(part, TextPart):
+        return f'{{"type":"text","text":{_quoted(part.text)}}}'
+    return f'{{"type":"image_url","image_url":{{"url":{_quoted(part.url)}}}}}'
 
 
 def _canonical_call(call: ToolCall) -> str:
@@ -137,6 +173,8 @@ class ModelSettings(FrozenModel):
     parameters: dict[str, Any] = {}
     """Sent unchanged: temperature, max_tokens, top_p, seed …"""
     stream: bool = True
+    images: bool = False
+    """Whether the model reads images in results of tools."""
 
 
 @dataclass
@@ -191,6 +229,8 @@ class AgentStep(FrozenModel):
     action: AgentAction
     observation: str
     failed: bool = False
+    images: tuple[ImagePart, ...] = Field(default=(), exclude=True)
+    """Those of the result that the model reads."""
 
 
 class AgentFinish(FrozenModel):

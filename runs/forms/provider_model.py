@@ -11,6 +11,7 @@ from runs.models import Provider, ProviderModel
 
 CAPABILITIES = {
     "functions": gettext_lazy("Function calling"),
+    "images": gettext_lazy("Images"),
     "stop_words": gettext_lazy("Stop words"),
     "streaming": gettext_lazy("Streaming"),
 }

@@ -4,7 +4,7 @@ import json
 from functools import partial
 from typing import Any
 
-from runs.engine.types import Message, ModelRequest, Reply, ToolCall, Usage
+from runs.engine.types import ImagePart, Message, ModelRequest, Reply, ToolCall, Usage
 from runs.llm.base import Endpoint, ModelCard, WireRequest
 from runs.llm.chat_completions import (
     RESERVED_FIELDS,
@@ -166,7 +166,7 @@ def _build_blocks(message: Message) -> list[dict[str, Any]]:
     if said.strip():
         text.append({"type": "text", "text": said})
     if message.role != "assistant":
-        return text
+        return text + [_build_image_block(image) for image in message.images]
     calls: list[dict[str, Any]] = [
         {
             "type": "tool_use",
@@ -179,6 +179,11 @@ def _build_blocks(message: Message) -> list[dict[str, Any]]:
     if not calls:
         return text
     return _insert_signed_thinking(message, text, calls)
+
+
+def _build_image_block(image: ImagePart) -> dict[str, Any]:
+    source = {"type": "base64", "media_type": image.media_type, "data": image.data}
+    return {"type": "image", "source": source}
 
 
 def _insert_signed_thinking(

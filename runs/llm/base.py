@@ -15,6 +15,8 @@ class ModelCard:
     name: str
     functions: bool | None = None
     """Whether it supports function calling."""
+    images: bool | None = None
+    """Whether it reads images."""
     stop_words: bool | None = None
     streaming: bool | None = None
     context_tokens: int | None = None

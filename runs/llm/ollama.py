@@ -109,6 +109,7 @@ def parse_model_details(name: str, told: dict[str, Any]) -> ModelCard:
     return ModelCard(
         name=name,
         functions="tools" in can if isinstance(can, list) else None,
+        images="vision" in can if isinstance(can, list) else None,
         stop_words=True,
         streaming=True,
         context_tokens=next(filter(None, sizes), None),
@@ -153,6 +154,8 @@ def _build_message(message: Message, names: dict[str, str]) -> dict[str, Any]:
             {"function": {"name": call.name, "arguments": parse_call_arguments(call)}}
             for call in message.tool_calls
         ]
+    if message.images:
+        shape["images"] = [image.data for image in message.images]
     if message.role == "tool":
         shape["tool_name"] = names.get(message.tool_call_id or "", "")
     thinking = get_text(message.native or {}, "thinking")

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from runs.engine.types import Message, ModelRequest, Reply, ToolCall, Usage
+from runs.engine.types import Message, ModelRequest, Reply, TextPart, ToolCall, Usage
 from runs.llm.base import Endpoint, ModelCard, WireRequest
 from runs.llm.chat_completions import (
     RESERVED_FIELDS,
@@ -125,6 +125,8 @@ def _build_items(message: Message) -> list[dict[str, Any]]:
         call_id = message.tool_call_id or ""
         output = {"type": "function_call_output", "call_id": call_id}
         return [{**output, "output": message.text}]
+    if message.images:
+        return [{"role": message.role, "content": _build_parts(message)}]
     text: list[dict[str, Any]] = []
     if message.text or not message.tool_calls:
         text.append({"role": message.role, "content": message.text})
@@ -138,6 +140,15 @@ def _build_items(message: Message) -> list[dict[str, Any]]:
         for call in message.tool_calls
     ]
     return _insert_reasoning(message, text, calls) if calls else text
+
+
+def _build_parts(message: Message) -> list[dict[str, Any]]:
+    return [
+        {"type": "input_text", "text": part.text}
+        if isinstance(part, TextPart)
+        else {"type": "input_image", "image_url": part.url}
+        for part in message.content
+    ]
 
 
 def _insert_reasoning(

@@ -124,6 +124,8 @@ class ProviderModel(models.Model):
     name = models.CharField(max_length=200)
     functions = models.BooleanField(null=True)
     """Whether it supports function calling; null if unknown."""
+    images = models.BooleanField(null=True)
+    """Whether it reads images; they are sent only if so."""
     stop_words = models.BooleanField(null=True)
     streaming = models.BooleanField(null=True)
     context_tokens = models.PositiveIntegerField(null=True)

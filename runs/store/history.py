@@ -1,14 +1,25 @@
 """The stored history of a run, in the order in which the engine asks for it."""
 
+from base64 import b64encode
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from runs.engine.effects import CallModel, ModelReplied, ToolResult
+from runs.engine.effects import CallModel, ModelReplied, ToolResult, ToolsFinished
 from runs.engine.observations import stringify_value
-from runs.engine.types import AgentSpec, HistoryTurn, Reply, ResumePoint, Usage
-from runs.models import AgentStep, ModelAttempt, ModelCall, Resume, Run
+from runs.engine.types import (
+    AgentSpec,
+    HistoryTurn,
+    ImagePart,
+    ModelSettings,
+    Reply,
+    ResumePoint,
+    Usage,
+)
+from runs.models import AgentStep, ModelAttempt, ModelCall, Resume, Run, StepMedia
 from runs.store.specs import load_spec
+from tools.media import IMAGE_TYPES
 
 REPLAYED_CALL_FIELDS = (
     "number",
@@ -149,7 +160,33 @@ def extract_question(inputs: dict[str, object]) -> str:
     return str(value)
 
 
-def build_tool_result(step: AgentStep) -> ToolResult:
+def build_tool_results(
+    steps: Iterable[AgentStep], model: ModelSettings
+) -> ToolsFinished:
+    """Return the results of answered steps, with images if the model reads them."""
+    rows = list(steps)
+    images = load_images(rows) if model.images else {}
+    return ToolsFinished(
+        tuple(build_tool_result(row, images.get(row.pk, ())) for row in rows)
+    )
+
+
+def load_images(steps: Sequence[AgentStep]) -> dict[int, tuple[ImagePart, ...]]:
+    """Return the images of each step that has any."""
+    found: dict[int, list[ImagePart]] = {}
+    drawn = [row.pk for row in steps if "[image " in row.observation]
+    if drawn:  # a query only where a text names an image
+        media = StepMedia.objects.filter(step__in=drawn, media_type__in=IMAGE_TYPES)
+        for one in media.order_by("step", "position"):
+            data = b64encode(one.content).decode()
+            part = ImagePart(media_type=one.media_type, data=data)
+            found.setdefault(one.step_id, []).append(part)
+    return {pk: tuple(parts) for pk, parts in found.items()}
+
+
+def build_tool_result(
+    step: AgentStep, images: tuple[ImagePart, ...] = ()
+) -> ToolResult:
     """Return the result of an answered step for the engine."""
     used = step.usage or {}
     return ToolResult(
@@ -160,6 +197,7 @@ def build_tool_result(step: AgentStep) -> ToolResult:
         is_copied=step.is_copied,
         tokens=used.get("tokens", 0),
         cost=used.get("cost", 0.0),
+        images=images,
     )
 
 

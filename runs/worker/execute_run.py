@@ -131,7 +131,9 @@ class RunDriver:
         self.run, self.claim = run, claim
         self.record: RunHistory = load_history(run)
         self.sanitizer = Sanitizer()
-        self.tools = ToolRunner(run, claim, self.sanitizer, mcp_sessions)
+        self.tools = ToolRunner(
+            run, claim, self.sanitizer, mcp_sessions, self.record.spec.model
+        )
         self.number = run.next_number
         self.model_caller: ModelCaller | None = None
         self.pending_reply: ModelReply | None = None

@@ -8,6 +8,7 @@ from typing import Any
 
 from runs.engine.effects import CallTools, PlannedStep, ToolResult, ToolsFinished
 from runs.engine.observations import stringify_value, truncate_for_storage
+from runs.engine.types import ModelSettings
 from runs.models import AgentStep, Run
 from runs.services.approvals.granted import (
     APPROVED_CALL_CHANGED,
@@ -23,7 +24,7 @@ from runs.store.commits import (
     release_connection,
     retry_until_database_up,
 )
-from runs.store.history import build_tool_result
+from runs.store.history import build_tool_results
 from runs.store.sanitizer import Sanitizer
 from runs.store.step_media import store_step_media
 from runs.store.tool_usage import ToolCallUsage, add_tool_usage
@@ -67,8 +68,10 @@ class ToolRunner:
         claim: ClaimedRun,
         sanitizer: Sanitizer,
         mcp_sessions: McpSessions,
+        model: ModelSettings,
     ) -> None:
         self.run, self.claim, self.sanitizer = run, claim, sanitizer
+        self.model = model
         self.mcp_sessions = mcp_sessions
         self.started_here: set[int] = set()
         """Steps that this worker has committed as started."""
@@ -107,7 +110,7 @@ class ToolRunner:
             )
             raise RunSuspended
         agents.finish()
-        return ToolsFinished(tuple(build_tool_result(row) for row in rows))
+        return build_tool_results(rows, self.model)
 
     def _apply_approvals(self, asking: list[PendingCall]) -> None:
         """Let approved calls run, and only exactly the approved call."""

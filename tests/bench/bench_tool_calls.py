@@ -75,6 +75,7 @@ def measured(kind: str, calls: int) -> tuple[float, float]:
     from runs.engine.kinds.kind import ParsedCall  # noqa: PLC0415
     from runs.engine.planning import plan_calls  # noqa: PLC0415
     from runs.engine.toolbox import Toolbox  # noqa: PLC0415
+    from runs.engine.types import ModelSettings  # noqa: PLC0415
     from runs.store.claims import ClaimedRun  # noqa: PLC0415
     from runs.store.sanitizer import Sanitizer  # noqa: PLC0415
     from runs.worker.run_tools import ToolRunner  # noqa: PLC0415
@@ -87,7 +88,7 @@ def measured(kind: str, calls: int) -> tuple[float, float]:
     run = make_run(agent=agent, status="running")
     toolbox = Toolbox([freeze_tool(tool)])
     claim = ClaimedRun(run.pk, run.fence)
-    hands = ToolRunner(run, claim, Sanitizer(), McpSessions())
+    hands = ToolRunner(run, claim, Sanitizer(), McpSessions(), ModelSettings())
     spent = []
     for number in range(calls + 20):
         row = make_step(run, tool="add", tool_input={"a": number, "b": 1},

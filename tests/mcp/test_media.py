@@ -1,9 +1,11 @@
 """Images and sounds in results: kept, shown on the run page, named for the model."""
 
+import json
 from base64 import b64encode
 
 import pytest
 
+from runs.engine.types import IMAGE_TOKENS, ImagePart, Message
 from runs.models import StepMedia
 from runs.services.forks.edits import ForkEdits
 from runs.services.forks.fork import fork_run
@@ -128,6 +130,70 @@ def test_an_image_is_shown_on_the_run_page(drawing, client):
     assert client.get(f"/runs/{run.pk}/steps/2/media/2/").status_code == 404
     client.force_login(make_user("eve"))
     assert client.get(address).status_code == 404
+
+
+ENCODED = b64encode(PNG).decode()
+URL = f"data:image/png;base64,{ENCODED}"
+SENT = {
+    "openai": {"type": "image_url", "image_url": {"url": URL}},
+    "gemini": {"type": "image_url", "image_url": {"url": URL}},
+    "responses": {"type": "input_image", "image_url": URL},
+    "anthropic": {
+        "type": "image",
+        "source": {"type": "base64", "media_type": "image/png", "data": ENCODED},
+    },
+    "ollama": {"images": [ENCODED]},
+}
+
+
+@pytest.fixture(params=SENT)
+def seen(request, settings, client):
+    """Give a run of a model that reads images, of each kind of provider."""
+    owner = make_user()
+    script = [call("draw"), call("draw"), "Done."]
+    with mcp_server() as running, model_server(script=script) as model:
+        settings.PRIVATE_HOSTS = f"{running.policy};provider=127.0.0.1"
+        tools = take_over(
+            make_server(url=running.url, owner=owner), "draw", approval="never"
+        )
+        provider = make_provider(owner, kind=request.param, base_url=model.root)
+        agent = make_agent(owner, tools=tools, provider=provider)
+        provider.models.create(name=agent.model, images=True)
+        run = executed(agent)
+        client.force_login(owner)
+        yield run, model, SENT[request.param]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_model_that_reads_images_gets_them(seen, client):
+    run, model, part = seen
+
+    assert run.status == "succeeded", run.error_message
+    second, third = (json.dumps(asked.body) for asked in model.requests[1:])
+    wanted = json.dumps(part)[1:-1]
+    assert (second.count(wanted), third.count(wanted)) == (1, 2)
+    assert "The images that draw returned, in their order:" in second
+
+    page = client.get(f"/runs/{run.pk}/?step=5&tab=request")
+    assert page.context["raw"]["note"].startswith("Rebuilt from the record; its messa")
+    shown = client.get(f"/runs/{run.pk}/steps/5/request/").content.decode()
+    assert json.loads(shown) == model.requests[2].body
+
+
+@pytest.mark.django_db(transaction=True)
+def test_another_model_gets_only_the_text(drawing):
+    _run, model, _tool = drawing
+
+    assert ENCODED not in json.dumps(model.requests[1].body)
+
+
+def test_an_image_counts_as_a_fixed_number_of_tokens():
+    images = [ImagePart(media_type="image/png", data="A" * size) for size in (9, 10**6)]
+
+    sizes = {Message(role="user", content=(one,)).size for one in images}
+
+    assert len(sizes) == 1
+    assert sizes.pop() // 4 == pytest.approx(IMAGE_TOKENS, abs=30)
 
 
 @pytest.mark.django_db(transaction=True)

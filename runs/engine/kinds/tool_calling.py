@@ -1,6 +1,7 @@
 """Kind `tool-calling`: the model's own function calls, several per reply (R9)."""
 
 import json
+from collections.abc import Iterator
 
 from pydantic_core import from_json
 
@@ -22,6 +23,7 @@ from runs.engine.types import (
     PromptMessage,
     PromptSpec,
     Reply,
+    TextPart,
     ToolCall,
 )
 from tools.tool_name import build_function_name, strip_tool_name
@@ -81,7 +83,16 @@ def render_tool_call_messages(shown: ScratchpadRound) -> tuple[Message, ...]:
         )
         for step in shown.steps
     )
-    return (asked, *results)
+    return (asked, *results, *_build_image_messages(shown))
+
+
+def _build_image_messages(shown: ScratchpadRound) -> Iterator[Message]:
+    """Yield the images of the results, which most formats take only from the user."""
+    for step in shown.steps:
+        if images := step.step.images:
+            name = step.step.action.tool
+            text = TextPart(text=f"The images that {name} returned, in their order:")
+            yield Message(role="user", content=(text, *images))
 
 
 def _build_assistant_message(shown: ScratchpadRound) -> Message:

@@ -11,7 +11,7 @@ from runs.models import Agent, AgentVersion, Conversation, Provider, Run
 from runs.services.runs.start import FrozenAgent, start_run
 from runs.services.spec.freeze import (
     freeze_agent,
-    get_model_prices,
+    use_model,
     validate_spec,
     variables_of_spec,
 )
@@ -88,6 +88,4 @@ def replace_model(spec: AgentSpec, provider: Provider, model: str) -> AgentSpec:
             "stream": provider.stream,
         }
     )
-    return spec.model_copy(
-        update={"model": settings, "prices": get_model_prices(settings)}
-    )
+    return use_model(spec, settings)

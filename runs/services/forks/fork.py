@@ -31,7 +31,7 @@ from runs.services.runs.start import (
     build_run_title,
     require_agent_access,
 )
-from runs.services.spec.freeze import get_model_prices
+from runs.services.spec.freeze import use_model
 from runs.store.commits import build_agent_step
 from runs.store.fast_insert import insert_row
 from runs.store.history import is_discarded_reply, load_history
@@ -86,7 +86,7 @@ def fork_run(
         get_spec_at_call(run, kept.resumes, number=len(kept.calls)), edits, run=run
     )
     if spec.prices is None and edits.model is not None:
-        spec = spec.model_copy(update={"prices": get_model_prices(spec.model)})
+        spec = use_model(spec, spec.model)
     if edits.calls_again and not has_forked_tool(spec, point):
         raise CannotFork(
             _("The fork does not have the tool of this call. Enter a result instead.")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from runs.engine.effects import CallModel, CallTools, Effect, ToolsFinished
 from runs.engine.executor import run_agent_loop
 from runs.models import Run
-from runs.store.history import RunHistory, build_tool_result
+from runs.store.history import RunHistory, build_tool_results
 
 
 def replay_history(
@@ -39,4 +39,4 @@ def replay_history(
 
 def _build_tools_answered(effect: CallTools, record: RunHistory) -> ToolsFinished:
     rows = (record.steps[step.index] for step in effect.steps)
-    return ToolsFinished(tuple(build_tool_result(row) for row in rows))
+    return build_tool_results(rows, record.spec.model)

@@ -36,16 +36,23 @@ def freeze_agent(agent: Agent) -> AgentSpec:
         parameters=agent.parameters,
         stream=agent.provider.stream,
     )
-    return AgentSpec(
+    spec = AgentSpec(
         kind=agent.kind,
         name=agent.name,
         slug=agent.slug,
         prompt=build_prompt_spec(agent.prompt) if agent.prompt else None,
-        model=settings,
         tools=prefix_colliding_names(_build_tool_specs(agent)),
         executor=ExecutorOptions.model_validate(agent.executor),
-        prices=get_model_prices(settings),
     )
+    return use_model(spec, settings)
+
+
+def use_model(spec: AgentSpec, settings: ModelSettings) -> AgentSpec:
+    """Return `spec` with a model, its prices, and whether it reads images."""
+    listed = find_provider_model(settings)
+    images = listed is not None and listed.images is True
+    model = settings.model_copy(update={"images": images})
+    return spec.model_copy(update={"model": model, "prices": build_prices(listed)})
 
 
 def build_prompt_spec(prompt: PromptTemplate) -> PromptSpec:
@@ -139,11 +146,19 @@ def _build_args_schema(names: tuple[str, ...]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(names)}
 
 
-def get_model_prices(model: ModelSettings) -> Prices | None:
-    """Return the prices of a model; None if nobody has entered any."""
-    row = ProviderModel.objects.filter(
+def find_provider_model(model: ModelSettings) -> ProviderModel | None:
+    """Return what is known of a model."""
+    return ProviderModel.objects.filter(
         provider_id=model.provider_id or 0, name=model.model
     ).first()
+
+
+def get_model_prices(model: ModelSettings) -> Prices | None:
+    """Return the prices of a model; None if nobody has entered any."""
+    return build_prices(find_provider_model(model))
+
+
+def build_prices(row: ProviderModel | None) -> Prices | None:
     if row is None or row.input_price is None:
         return None
     return Prices(

@@ -1,0 +1,35 @@
+"""What servers report about their models."""
+
+import pytest
+
+from runs.llm.model_list import parse_model_list
+from runs.llm.ollama import parse_model_details
+
+
+@pytest.mark.parametrize(
+    ("told", "images"),
+    [
+        ({"architecture": {"input_modalities": ["text", "image"]}}, True),
+        ({"architecture": {"input_modalities": ["text"]}}, False),
+        ({"capabilities": {"vision": True}}, True),
+        ({"capabilities": {"vision": "yes"}}, None),
+        ({"architecture": 5}, None),
+        ({}, None),
+    ],
+)
+def test_says_whether_a_model_reads_images(told, images):
+    (card,) = parse_model_list({"data": [{"id": "m", **told}]})
+
+    assert card.images is images
+
+
+@pytest.mark.parametrize(
+    ("told", "images"),
+    [
+        ({"capabilities": ["completion", "vision"]}, True),
+        ({"capabilities": ["tools"]}, False),
+        ({}, None),
+    ],
+)
+def test_ollama_names_vision_among_the_capabilities(told, images):
+    assert parse_model_details("m", told).images is images
