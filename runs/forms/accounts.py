@@ -93,7 +93,7 @@ TOKEN_LIFETIMES = (
     ("30", gettext_lazy("30 days")),
     ("90", gettext_lazy("90 days")),
     ("365", gettext_lazy("One year")),
-    ("", gettext_lazy("Never")),
+    ("0", gettext_lazy("Never")),
 )
 
 
@@ -117,14 +117,12 @@ class TokenForm(forms.Form):
     days = forms.ChoiceField(
         choices=TOKEN_LIFETIMES,
         initial="90",
-        required=False,
         label=gettext_lazy("Expires after"),
     )
 
     @property
     def lifetime(self) -> timedelta | None:
-        days = self.cleaned_data["days"]
-        return timedelta(days=int(days)) if days else None
+        return timedelta(days=int(self.cleaned_data["days"])) or None
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -117,11 +117,19 @@ def test_a_new_token_is_shown_once_and_works(client):
 )
 def test_a_token_needs_known_scopes_and_a_known_lifetime(client, wrong):
     client.force_login(make_user())
-    good = {"name": "x", "scopes": ["read"], "days": ""}
+    good = {"name": "x", "scopes": ["read"], "days": "0"}
 
     client.post("/account/tokens/", good | wrong)
 
     assert not ApiToken.objects.exists()
+
+
+def test_a_token_may_never_expire(client):
+    client.force_login(make_user())
+
+    client.post("/account/tokens/", {"name": "x", "scopes": ["run"], "days": "0"})
+
+    assert ApiToken.objects.get().expires_at is None
 
 
 def test_an_expired_token_is_shown_as_such(client):
