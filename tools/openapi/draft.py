@@ -87,8 +87,8 @@ def get_schema_types(schema: Any) -> set[str]:
     if not isinstance(schema, dict):
         return set()
     named = schema.get("type")
-    types = set(filter(None, named if isinstance(named, list) else [named]))
-    types = {one for one in types if isinstance(one, str)}
+    listed = named if isinstance(named, list) else [named]
+    types = {one for one in listed if isinstance(one, str)}
     for key in ("anyOf", "oneOf", "allOf"):
         parts = schema.get(key)
         for part in parts if isinstance(parts, list) else ():

@@ -120,7 +120,11 @@ def upgrade_schema(schema: dict[str, Any], *, is_nullable: bool) -> dict[str, An
     if isinstance(schema.get("required"), list):
         known = schema.get("properties")
         if isinstance(known, dict):
-            schema["required"] = [n for n in schema["required"] if n in known]
+            schema["required"] = [
+                name
+                for name in schema["required"]
+                if isinstance(name, str) and name in known
+            ]
     elif "required" in schema:
         del schema["required"]
     return schema

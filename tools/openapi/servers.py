@@ -18,16 +18,25 @@ def find_server_url(
     """Return the address of the server, variables filled with their defaults."""
     for source in (raw, item, document.body):
         servers = source.get("servers")
-        if isinstance(servers, list) and servers and isinstance(servers[0], dict):
-            address = fill_server_variables(servers[0])
-            if base and urlsplit(address).netloc:
-                return base  # what a person typed counts before the document
-            whole = urljoin(base, address) if base else address
-            if urlsplit(whole).scheme in ("http", "https"):
-                return whole
+        first = servers[0] if isinstance(servers, list) and servers else None
+        if not isinstance(first, dict):
+            continue
+        if url := resolve_server(fill_server_variables(first), base):
+            return url
     if base:
         return base
     raise UnsupportedOperation(_("the document has no server; enter the server URL"))
+
+
+def resolve_server(address: str, base: str) -> str:
+    """Return the URL of a server, empty if it has no host or cannot be parsed."""
+    try:
+        if base and urlsplit(address).netloc:
+            return base  # what a person entered replaces the server of the document
+        url = urljoin(base, address) if base else address
+        return url if urlsplit(url).scheme in ("http", "https") else ""
+    except ValueError:  # such as https://[x
+        return ""
 
 
 def fill_server_variables(server: dict[str, Any]) -> str:

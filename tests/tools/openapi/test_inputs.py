@@ -18,6 +18,7 @@ COLOR = {
     "required": ["R"],
 }
 FREE = {"type": "object", "additionalProperties": True}
+GET = {"get": {}}
 FORM = "application/x-www-form-urlencoded"
 FILE = {"type": "string", "format": "binary"}
 
@@ -315,3 +316,42 @@ def test_a_key_in_a_cookie_can_be_a_credential():
 
     document = parse_openapi_document(json.dumps(body))
     assert find_required_credential(document) == ("header", "Cookie")
+
+
+UNHASHABLE = [[1], {"a": 1}]
+ODD_SCHEMAS = [
+    {"type": UNHASHABLE},
+    {"type": {"a": 1}},
+    {"anyOf": [{"type": UNHASHABLE}]},
+    {"type": "object", "properties": {"a": {}}, "required": UNHASHABLE},
+    {"allOf": [{"properties": {"a": {}}, "required": UNHASHABLE}]},
+]
+
+
+@pytest.mark.parametrize("schema", ODD_SCHEMAS)
+@pytest.mark.parametrize("kind", ["application/json", "multipart/form-data", FORM])
+def test_lists_where_names_belong_break_nothing(schema, kind):
+    odd = {"schema": schema, "style": UNHASHABLE, "explode": UNHASHABLE}
+    parameters = [
+        {"name": "q", "in": "query", **odd},
+        {"name": "h", "in": "header", "schema": schema},
+        {"name": "c", "in": "query", "content": {kind: {"schema": schema}}},
+    ]
+    media = {"schema": schema, "encoding": {"a": UNHASHABLE}}
+
+    one = imported({"parameters": parameters, "tags": UNHASHABLE})
+    other = imported({"requestBody": {"content": {kind: media}}})
+
+    assert one.tags == ()
+    assert {bool(one.config) or bool(one.flaw), bool(other.config or other.flaw)} == {
+        True
+    }
+
+
+@pytest.mark.parametrize("url", ["https://[x", "//[", "http://["])
+def test_a_server_that_is_no_url_is_refused(url):
+    document = {"openapi": "3.0.0", "servers": [{"url": url}], "paths": {"/": GET}}
+
+    (one,) = list_operations(parse_openapi_document(json.dumps(document)))
+
+    assert one.flaw == "the document has no server; enter the server URL"
