@@ -23,6 +23,7 @@ from runs.services.webhooks.manage import (
     set_webhook_enabled,
 )
 from runs.services.webhooks.sign import rotate_webhook_secret
+from runs.ui.list_search import get_search_text, search_rows
 from tools.secrets import SecretUnreadable, seal, unseal
 
 NEW_SECRET_KEY = "webhook-secret"  # noqa: S105  # a session key
@@ -53,6 +54,8 @@ def webhook_list(request: HtmxRequest) -> HttpResponse:
         )
         .order_by("name", "pk")
     )
+    query = get_search_text(request)
+    webhooks = search_rows(webhooks, query, "name", "host", "owner__username")
     rows = [
         WebhookRow(
             webhook,
@@ -61,7 +64,7 @@ def webhook_list(request: HtmxRequest) -> HttpResponse:
         )
         for webhook in webhooks
     ]
-    context = {"rows": rows, "shows_owners": request.user.is_superuser}
+    context = {"rows": rows, "q": query, "shows_owners": request.user.is_superuser}
     return render(request, "webhooks/list.html", context)
 
 

@@ -20,6 +20,7 @@ from runs.services.errors import InputsRefused, RunsError
 from runs.services.runs.start import start_run
 from runs.services.spec.inline_prompt import is_inline_prompt
 from runs.ui.kind_labels import get_kind_label, list_kind_choices
+from runs.ui.list_search import get_search_text, search_rows
 from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
 from runs.views.agents.kind_suggestion import warn_of_unlisted_model
 from runs.views.schedules.page import list_agent_schedules
@@ -31,7 +32,7 @@ MAX_RECENT_RUNS = 10
 def agent_list(request: HtmxRequest) -> HttpResponse:
     """Show the agents visible to the user."""
     away = request.GET.get("archived") == "1"
-    query = request.GET.get("q", "").replace("\0", "").strip()
+    query = get_search_text(request)
     mine = Q(runs__in=Run.objects.visible_to(request.user))
     agents = (
         Agent.objects.visible_to(request.user)
@@ -45,10 +46,9 @@ def agent_list(request: HtmxRequest) -> HttpResponse:
         )
         .order_by("name")
     )
-    if query:
-        agents = agents.filter(
-            Q(name__icontains=query) | Q(description__icontains=query)
-        )
+    agents = search_rows(
+        agents, query, "name", "description", "slug", "model", "owner__username"
+    )
     titles = dict(list_kind_choices())
     context = {"agents": agents, "away": away, "q": query, "titles": titles}
     return render_page_or_part(

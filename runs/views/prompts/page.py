@@ -26,6 +26,7 @@ from runs.services.spec.starting_prompts import (
     list_starting_prompts,
 )
 from runs.ui.kind_labels import get_kind_label, list_kind_choices
+from runs.ui.list_search import get_search_text, search_rows
 from runs.views.prompts.preview import RequestPreview, build_first_request
 from tools.spec import ToolSpec
 
@@ -46,8 +47,10 @@ def prompt_list(request: HtmxRequest) -> HttpResponse:
         )
         .order_by("name")
     )
+    query = get_search_text(request)
+    prompts = search_rows(prompts, query, "name", "slug", "owner__username")
     titles = dict(list_kind_choices())
-    context = {"prompts": prompts, "away": away, "titles": titles}
+    context = {"prompts": prompts, "away": away, "q": query, "titles": titles}
     return render(request, "prompts/list.html", context)
 
 

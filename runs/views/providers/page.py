@@ -28,6 +28,7 @@ from runs.ui.kind_labels import (
     get_provider_kind_title,
     list_provider_kind_choices,
 )
+from runs.ui.list_search import get_search_text, search_rows
 
 
 @require_GET
@@ -46,12 +47,17 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
         )
         .order_by("name")
     )
+    query = get_search_text(request)
+    providers = search_rows(
+        providers, query, "name", "slug", "base_url", "owner__username"
+    )
     kinds = dict(list_provider_kind_choices())
     notes = list_open_outages(providers, request.user)
     context = {
         "providers": providers,
         "rows": [(provider, notes.get(provider.pk)) for provider in providers],
         "away": away,
+        "q": query,
         "kinds": kinds,
     }
     return render(request, "providers/list.html", context)

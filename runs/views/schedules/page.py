@@ -32,6 +32,7 @@ from runs.services.schedules.save import (
     resume_schedule,
 )
 from runs.store.specs import load_spec
+from runs.ui.list_search import get_search_text, search_rows
 from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
 
 MAX_RECENT_RUNS = 15
@@ -65,10 +66,16 @@ class ScheduleRow(NamedTuple):
 @require_GET
 def schedule_list(request: HtmxRequest) -> HttpResponse:
     """Show the schedules visible to the user."""
-    visible = Schedule.objects.visible_to(request.user)
+    query = get_search_text(request)
+    visible = search_rows(
+        Schedule.objects.visible_to(request.user),
+        query,
+        *("name", "agent__name", "owner__username"),
+    )
     rows = build_schedule_rows(visible)
     context = {
         "rows": rows,
+        "q": query,
         "more": visible.count() - len(rows) if len(rows) == MAX_SCHEDULES else 0,
         "here": request.get_full_path(),
         "others": any(row.schedule.owner != request.user for row in rows),

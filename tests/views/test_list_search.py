@@ -1,0 +1,39 @@
+"""Each list can be searched."""
+
+import pytest
+
+from tests.make import (
+    make_agent,
+    make_prompt,
+    make_provider,
+    make_schedule,
+    make_user,
+    make_webhook,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+def make_two_of_each(owner):
+    for name in ("Blue moon", "Green sun"):
+        provider = make_provider(owner, name=f"{name} provider")
+        make_prompt(owner, name=f"{name} prompt")
+        agent = make_agent(owner, name=f"{name} agent", provider=provider)
+        make_schedule(owner, agent=agent, name=f"{name} schedule")
+        make_webhook(owner, name=f"{name} webhook")
+
+
+@pytest.mark.parametrize("noun", ["agent", "prompt", "provider", "schedule", "webhook"])
+def test_words_in_any_order_find_a_row(client, noun):
+    ann = make_user("ann")
+    make_two_of_each(ann)
+    client.force_login(ann)
+
+    page = client.get(f"/{noun}s/", {"q": "MOON blue"}).content.decode()
+    assert f"Blue moon {noun}" in page
+    assert f"Green sun {noun}" not in page
+    assert 'value="MOON blue"' in page
+
+    nothing = client.get(f"/{noun}s/", {"q": "<none>"}).content.decode()
+    assert "“&lt;none&gt;”" in nothing
+    assert 'name="q" value="&lt;none&gt;"' in nothing
