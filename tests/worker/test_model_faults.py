@@ -175,6 +175,21 @@ def test_a_long_wait_is_spent_without_a_worker(fault, monkeypatch):
     assert list(check_invariants()) == []
 
 
+def test_a_pause_longer_than_the_time_left_is_spent_without_a_worker():
+    async def busy(exchange):
+        await exchange.send_json({"error": {}}, status=503, Retry_After="6")
+
+    script = [{"fault": "busy"}, "Fine."]
+    with model_server(script=script, faults={"busy": busy}) as server:
+        run = executed(agent_at(server, executor={"max_execution_time": 3.0}))
+        assert run.status == "waiting"
+        Run.objects.filter(pk=run.pk).update(available_at=LONG_AGO)
+        sweep(free=0)
+        go_on(run)
+
+    assert (run.status, run.output) == ("succeeded", "Fine.")
+
+
 @pytest.mark.parametrize("fault", FAILED)
 def test_the_run_fails_and_says_what_to_do(fault):
     code, advice = FAILED[fault]

@@ -97,7 +97,9 @@ class RunTurn:
             case Run.Status.SUCCEEDED:
                 return self._describe_success()
             case Run.Status.WAITING if state.wait is not None:
-                return state.call_progress_text
+                # Without a time: nothing renders a waiting turn again until it goes on.
+                text = _("Waiting for provider %(provider)s")
+                return text % {"provider": state.wait.name}
             case _:
                 return str(WAITING_LABELS[run.status])
 

@@ -8,7 +8,15 @@ from django.test.utils import CaptureQueriesContext
 
 from runs.models import Conversation, Run
 from runs.services.runs.conversation_runs import get_conversation_turns
-from tests.make import make_agent, make_attempt, make_run, make_step, make_user
+from runs.views.chat.turns import build_run_turn
+from tests.make import (
+    make_agent,
+    make_attempt,
+    make_provider,
+    make_run,
+    make_step,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -464,3 +472,10 @@ def test_text_of_an_attempt_that_was_repeated_is_no_answer(client, agent):
 
     page = text(client, f"/chat/planner/{run.conversation_id}/")
     assert "rains" not in page
+
+
+def test_a_turn_names_the_provider_that_it_waits_for(ann):
+    provider = make_provider(ann, name="Local")
+    run = make_run(ann, status="waiting", waiting_provider=provider)
+
+    assert build_run_turn(run).words == "Waiting for provider Local"
