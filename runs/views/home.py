@@ -123,9 +123,10 @@ def home(request: HtmxRequest) -> HttpResponse:
 
 @require_POST
 def hide_first_steps(request: HtmxRequest) -> HttpResponse:
-    """Hide the first steps for this user."""
+    """Hide the first steps for this user, or show them again."""
+    is_hidden = "show" not in request.POST
     Preferences.objects.update_or_create(
-        user=request.user, defaults={"hides_first_steps": True}
+        user=request.user, defaults={"hides_first_steps": is_hidden}
     )
     return redirect("home")
 
@@ -203,6 +204,7 @@ def build_dashboard_context(
         .order_by("-last")
     )
     outcomes = count_outcomes(tallies.filter(**charted))
+    is_hidden = has_hidden_first_steps(user)
     return {
         "outcomes": outcomes,
         "outcome_summary": summarize_outcomes(outcomes) if outcomes else "",
@@ -216,7 +218,8 @@ def build_dashboard_context(
         "failures": failures[:6],
         "failure_count": sum(row["number"] for row in failures),
         "troubles": query_failing_schedules(user, mine=mine),
-        "steps": [] if has_hidden_first_steps(user) else list_first_steps(user),
+        "steps": [] if is_hidden else list_first_steps(user),
+        "has_hidden_steps": is_hidden,
     }
 
 

@@ -148,3 +148,77 @@ def test_the_seed_is_a_true_list(browser, lived_in):
     late = [(a, b) for a, b in pairwise(begun) if b - a > timedelta(minutes=5)]
     assert late == []
     context.close()
+
+
+def test_escape_closes_a_menu_and_returns_to_its_button(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+
+    page.click(".account > summary")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+
+    expect(page.locator(".account > div")).to_be_hidden()
+    assert page.evaluate("document.activeElement.className") == "avatar"
+    context.close()
+
+
+def test_a_skip_link_leads_to_the_tools_of_the_administration(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/admin/tools/tool/")
+
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.locator("a.skip:focus")).to_have_text("Skip to results")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+
+    assert page.evaluate("document.activeElement.closest('#result_list') !== null")
+    context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1100, 1440])
+def test_the_menu_of_templates_is_not_cut(browser, lived_in, width):
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/new/")
+
+    page.click("#agent-beginnings > summary")
+    menu = page.locator("#agent-beginnings > div").bounding_box()
+    pane = page.locator("#agent-form").bounding_box()
+
+    assert menu["x"] >= pane["x"]
+    assert menu["x"] + menu["width"] <= pane["x"] + pane["width"]
+    context.close()
+
+
+def test_on_a_phone_a_call_is_approved_without_scrolling(browser, lived_in):
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/approvals/")
+    run = page.locator("a:has-text('Open run'), #approval-detail a[href^='/runs/']")
+    page.goto(lived_in.url + run.first.get_attribute("href"))
+
+    button = page.locator("#run-banner button[value=approve]").first.bounding_box()
+    bar = page.locator(".tabbar").bounding_box()
+
+    assert button["y"] + button["height"] <= bar["y"]
+    context.close()
+
+
+def test_a_success_message_leaves_after_a_while(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.clock.install()
+    page.goto(f"{lived_in.url}/webhooks/new/")
+    page.fill("[name=name]", "short-lived")
+    page.fill("[name=url]", "https://hooks.example/x")
+    page.click("#webhook-form button:has-text('Save')")
+    message = page.locator("#part-messages .note")
+    expect(message).to_be_visible()
+
+    page.clock.fast_forward(11_000)
+
+    expect(message).to_have_count(0)
+    context.close()

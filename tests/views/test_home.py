@@ -193,6 +193,8 @@ def test_the_first_steps_can_be_sent_away(client, ann):
     client.post("/first-steps/hide/")
 
     assert "First steps" not in text(client)
+    client.post("/first-steps/hide/", {"show": "1"})
+    assert "First steps" in text(client)
 
 
 def test_an_agent_of_ones_own_is_a_step_done_also_with_the_demo_model(ann):

@@ -305,6 +305,7 @@
     if (view) {
       event.preventDefault();
       show(view.dataset.view);
+      follow();
     }
   });
   function show(view) {

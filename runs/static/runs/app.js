@@ -170,7 +170,9 @@
 
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
+      const menu = document.activeElement?.closest("details.menu[open]");
       closeMenus(null);
+      menu?.querySelector("summary").focus();
       if (!event.target.matches("input[type=search]")) return;
       event.preventDefault(); // keeps the text of the search
       event.target.blur();
@@ -255,6 +257,17 @@
       word.textContent = before;
     }, 1600);
   });
+
+  // A success is said for a while; errors and warnings stay.
+  const SAID_FOR = 10_000;
+  const said = document.querySelectorAll("#part-messages [data-tone=good]");
+  for (const message of said) {
+    const end = () =>
+      message.matches(":hover, :focus-within")
+        ? setTimeout(end, SAID_FOR)
+        : message.remove();
+    setTimeout(end, SAID_FOR);
+  }
 
   // Scroll rows of tabs so that the selected one is visible next to the fading edge.
   const FADE = 32;

@@ -87,10 +87,15 @@ def approval_answered(request: HtmxRequest) -> HttpResponse:
     return render_page_or_part(request, page, "approvals/_answered.html", context)
 
 
-@require_POST
+@require_http_methods(["GET", "POST"])
 def approval_answer(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Save a decision; it is refused if it is late or about another call than shown."""
+    """Save a decision; it is refused if it is late or about another call than shown.
+
+    A refused form leaves this address in the browser: opened again, it is the decision.
+    """
     decision = get_visible_decision(request, pk)
+    if request.method == "GET":
+        return redirect("approval-detail", pk)
     try:
         told = submit_answer(decision, request)
     except AlreadyDecided as error:

@@ -549,3 +549,11 @@ def test_what_fields_cannot_express_is_edited_as_json(
 
     assert 'name="edit_as"' not in page
     assert 'name="edited"' in page
+
+
+def test_the_address_of_a_refused_form_opens_the_decision(client, ann):
+    decision = asking(ann)
+
+    answer = client.get(f"/approvals/{decision.pk}/answer/")
+
+    assert answer.headers["Location"] == f"/approvals/{decision.pk}/"

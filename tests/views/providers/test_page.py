@@ -470,3 +470,12 @@ def test_found_servers_stand_below_the_list_and_the_form(client, ann):
     crumbs = page.partition('class="crumbs"')[2].partition("</nav>")[0]
 
     assert re.findall(r'href="([^"]+)"', crumbs) == ["/providers/", "/providers/new/"]
+
+
+def test_a_sentence_for_the_operator_can_be_copied(client, ann):
+    there = {"base_url": "http://10.0.0.7:8000/v1"}
+
+    part = connect(client, make_provider(ann), **there)
+
+    assert "AGENTSITE_PRIVATE_HOSTS=provider=10.0.0.7:8000" in part
+    assert 'data-copy="#provider-test-told"' in part
