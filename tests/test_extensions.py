@@ -15,7 +15,7 @@ from runs.engine.kinds.registry import (
 )
 from runs.extensions import ExtensionBroken, load_extensions
 from runs.llm.registry import PROVIDER_KINDS
-from runs.models import Agent, Run
+from runs.models import Agent, Provider, Run
 from runs.services.agentfile.load import import_agentfile
 from runs.services.runs.start import start_run
 from runs.worker.execute_run import execute_run
@@ -76,6 +76,17 @@ def test_a_worker_runs_an_agent_of_an_outside_kind_and_provider(example, client)
     assert page.context["raw"]["text"] == "{}"
     assert "Call lines" in client.get(f"/agents/{run.agent_id}/edit/").text
     assert "Parrot" in client.get("/providers/").text
+
+
+def test_a_provider_without_a_server_needs_no_base_url(example, client):
+    client.force_login(make_user())
+    fields = {"name": "Polly", "kind": "parrot", "base_url": "", "timeout": "60"}
+    fields |= {"visibility": "private", "outage_minutes": "0", "default_model": "x"}
+
+    answer = client.post("/providers/new/", fields)
+
+    assert answer.status_code == 302, answer.context["form"].errors
+    assert Provider.objects.get(kind="parrot").base_url == ""
 
 
 def test_a_worker_uses_an_outside_output_parser(example):
