@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from runs.models import Worker
 from runs.store.claims import WorkerState, worker_state
@@ -26,6 +27,9 @@ DRAIN_SECONDS = 20.0
 MAX_ABANDONED_CALLS = 20
 """Hung function tools after which a worker drains and restarts."""
 
+MAX_CLOCK_DIFFERENCE = 30.0
+"""Seconds between this machine's clock and the database's; more is reported."""
+
 _stop = threading.Event()
 
 
@@ -33,6 +37,7 @@ def start_worker(*, pool: str, threads: int) -> None:
     """Register this process as a worker and start its heartbeat."""
     worker_state.threads = threads
     worker_state.worker = _register(pool=pool, threads=threads)
+    warn_about_wrong_clock(worker_state.worker)
     for work in (run_heartbeat_loop, run_sweep_loop, _watch_abandoned_calls):
         threading.Thread(
             target=work, args=(worker_state, _stop), name=work.__name__, daemon=True
@@ -58,6 +63,18 @@ def _register(*, pool: str, threads: int) -> Worker:
         started_at=Now(),
         last_heartbeat=Now(),
     )
+
+
+def warn_about_wrong_clock(worker: Worker) -> None:
+    """Report a clock that is wrong; leases use the database's, times of steps ours."""
+    worker.refresh_from_db(fields=["started_at"])
+    seconds = (timezone.now() - worker.started_at).total_seconds()
+    if abs(seconds) > MAX_CLOCK_DIFFERENCE:
+        logger.warning(
+            "the clock of this machine differs from the database's by %.0f s, "
+            "so times of steps will be wrong",
+            seconds,
+        )
 
 
 def drain_worker() -> None:
