@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 import nh3
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from runs.ui.markdown import (
     ATTRIBUTES,
@@ -33,6 +33,16 @@ OPEN_PARSER = (
     .enable(["table", "strikethrough"])
     .disable(["image", "html_block", "html_inline"])
 )
+BLOCK_PARSER = (
+    MarkdownIt("commonmark", {"html": False})
+    .enable("table")
+    .disable(["html_block", "inline"])
+)
+"""Finds blocks, whatever is in them."""
+MAX_OPEN_BLOCK = 20_000
+"""Characters of an open block that are rendered; a longer one is shown as text."""
+MAX_CLOSED_LINE = 2_000
+"""Characters of a line in which open marks are closed."""
 BARE_MARKER = re.compile(r"\s*(?:[-*+>|=_]+|#{1,6}|\d{1,9}[.)]?|`+[^`]*|~+[^~]*)?\s*")
 """A last line of which nobody knows yet what it begins."""
 OPEN_LINK = re.compile(r"!?\[([^\[\]]*)(?:\](?:\([^()\s]*)?)?$")
@@ -67,32 +77,34 @@ class StreamedMarkdown:
         if len(text) - self.rendered_at <= max(excess, 0) // GROWTH:
             return
         rest = text[self._open_from :]
-        tokens = OPEN_PARSER.parse(rest)
-        if finished := find_open_block(rest, tokens):
+        if finished := find_open_block(rest):
             block = render_markdown(rest[:finished])
             self.blocks.append(FinishedBlock(block, len(text)))
             self._open_from += finished
             rest = rest[finished:]
-            tokens = OPEN_PARSER.parse(rest)
         self.rendered_at = len(text)
-        self.open_html = render_open_block(rest, tokens)
+        self.open_html = render_open_block(rest)
 
 
-def find_open_block(text: str, tokens: list[Token]) -> int:
-    """Return where the last block of `text` begins."""
+def find_open_block(text: str) -> int:
+    """Return where the last block begins, as far as whole lines show."""
+    lines = text[: text.rfind("\n") + 1]
+    tokens = BLOCK_PARSER.parse(lines)
     starts = [token.map[0] for token in tokens if token.level == 0 and token.map]
     if not starts or not starts[-1]:
         return 0
-    ends = (match.end() for match in LINE_END.finditer(text))
+    ends = (match.end() for match in LINE_END.finditer(lines))
     return next(islice(ends, starts[-1] - 1, None))
 
 
-def render_open_block(text: str, tokens: list[Token]) -> SafeString:
+def render_open_block(text: str) -> SafeString:
     """Return the block that is being written, with what is open in it closed."""
+    tokens = BLOCK_PARSER.parse(text)
     last = next((one for one in reversed(tokens) if not one.nesting), None)
-    if last is None or last.type not in {"fence", "code_block"}:
-        tokens = OPEN_PARSER.parse(close_open_marks(text))
-    html = OPEN_PARSER.renderer.render(tokens, OPEN_PARSER.options, {})
+    is_code = last is not None and last.type in {"fence", "code_block"}
+    if len(text) > MAX_OPEN_BLOCK and not is_code:
+        return format_html('<p class="plain-text">{}</p>', text)
+    html = OPEN_PARSER.render(text if is_code else close_open_marks(text))
     clean = nh3.clean(html, tags=TAGS, attributes=ATTRIBUTES, url_schemes=SCHEMES)
     return mark_safe(clean)  # noqa: S308  # sanitized in the line above
 
@@ -110,7 +122,9 @@ def close_open_marks(text: str) -> str:
         before = []  # the head of a table shows what it is with the line below it
     if BARE_MARKER.fullmatch(line):
         return "\n".join(before)
-    return "\n".join([*before, close_line(line)])
+    if len(line) <= MAX_CLOSED_LINE:
+        line = close_line(line)
+    return "\n".join([*before, line])
 
 
 def close_line(line: str) -> str:

@@ -53,13 +53,13 @@ def test_a_viewer_is_sent_a_finished_block_once():
     draft = DraftText(fence=1, number=0, attempt=1, start=0, text="one", run_id=7)
     form = TurnRenderer()
     messages = [form.render_draft(draft, None).decode()]
-    for text in ("one\n\ntw", "one\n\ntwo", "one\n\ntwo"):
+    for text in ("one\n\ntwo", "one\n\ntwo\n", "one\n\ntwo\n3"):
         sent, draft.text = len(draft.text), text
         messages.append(form.render_draft(draft, sent).decode())
 
-    assert [message.count("<p>one</p>") for message in messages] == [1, 1, 0, 0]
-    assert "<p>two</p>" in messages[2]
-    assert messages[3] == ""
+    assert [message.count("<p>one</p>") for message in messages] == [1, 1, 1, 0]
+    assert "<p>two" in messages[3]
+    assert form.render_draft(draft, len(draft.text)) == b""
 
 
 def test_the_draft_goes_to_its_own_run():

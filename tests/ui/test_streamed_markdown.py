@@ -90,6 +90,20 @@ def test_the_cost_grows_with_the_length_and_not_with_its_square(monkeypatch, blo
     assert sum(parsed) < 40 * len(text)
 
 
+def test_a_line_that_is_not_complete_finishes_no_block():
+    text = "a\n*** b *** c\n"
+    *_, last = shown(text)
+
+    assert "".join(last.split()) == "".join(render_markdown(text).split())
+
+
+def test_a_very_long_open_block_is_shown_as_text():
+    rendering = StreamedMarkdown()
+    rendering.advance("![*a" * 20_000)
+
+    assert rendering.open_html.startswith('<p class="plain-text">![*a![*a')
+
+
 def test_a_table_appears_with_its_first_two_lines():
     rendering = StreamedMarkdown()
     rendering.advance("| a | b |\n|--")
