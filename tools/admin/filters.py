@@ -29,6 +29,40 @@ class KindFilter(admin.SimpleListFilter):
         return tools.filter(kind=self.value()) if self.value() else tools
 
 
+class RelatedFilter(admin.SimpleListFilter):
+    """Filters tools by a related row, of those that visible tools have."""
+
+    field = ""
+    name_field = "name"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        names = (self.field, f"{self.field}__{self.name_field}")
+        rows = model_admin.model.objects.visible_to(request.user).exclude(
+            **{self.field: None}
+        )
+        return rows.order_by(names[1]).values_list(*names).distinct()
+
+    def queryset(self, request: HttpRequest, tools: QuerySet[Any]) -> QuerySet[Any]:
+        number = parse_row_number(self.value())
+        return tools if number is None else tools.filter(**{self.field: number})
+
+
+class OwnerFilter(RelatedFilter):
+    title = _("owner")
+    parameter_name = field = "owner"
+    name_field = "username"
+
+
+class CredentialFilter(RelatedFilter):
+    title = _("credential")
+    parameter_name = field = "credential"
+
+
+def parse_row_number(text: str | None) -> int | None:
+    """Return the number of a row in a query; None for anything else."""
+    return int(text) if text and text.isascii() and text.isdigit() else None
+
+
 class UsageFilter(admin.SimpleListFilter):
     """Filters tools by recent usage."""
 

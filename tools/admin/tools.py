@@ -17,7 +17,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from tools.admin.audit import AuditEntryAdmin
-from tools.admin.base import render_muted
+from tools.admin.base import filter_with_title, render_muted
 from tools.admin.cells import (
     format_call_count,
     render_arguments_table,
@@ -26,8 +26,10 @@ from tools.admin.cells import (
 )
 from tools.admin.filters import (
     ArchivedFilter,
+    CredentialFilter,
     FailingFilter,
     KindFilter,
+    OwnerFilter,
     UsageFilter,
 )
 from tools.admin.mcp import McpServerAdmin, render_tool_server
@@ -63,11 +65,17 @@ class ToolAdmin(OwnedAdmin):
     """Tools."""
 
     list_display = (
-        *("tool", "kind_word", "effect", "approval", "is_on"),
+        *("tool", "kind_word", "owner_name", "effect", "approval", "is_on"),
         *("last_used", "calls", "failed", "by_day"),
     )
     list_filter = (
-        *(KindFilter, "effect", "enabled"),
+        *(KindFilter, OwnerFilter, CredentialFilter, "effect", "enabled"),
+        *(
+            (
+                "visibility",
+                filter_with_title(admin.ChoicesFieldListFilter, _("sharing")),
+            ),
+        ),
         *(UsageFilter, FailingFilter, ArchivedFilter),
     )
     search_fields = ("name", "slug", "description")
@@ -75,12 +83,15 @@ class ToolAdmin(OwnedAdmin):
     list_per_page = 50
     readonly_fields = ("arguments_display", "server_display")
     noun = "tool"
-    actions = ("enable", "disable", "archive", "unarchive", "export")
+    actions = (
+        *("enable", "disable", "share", "unshare", "ask_always", "ask_never"),
+        *("archive", "unarchive", "export"),
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Return the visible tools with their usage in 30 days."""
         rows = with_usage(super().get_queryset(request))
-        return rows.select_related("credential", "mcp_server", "pin")
+        return rows.select_related("owner", "credential", "mcp_server", "pin")
 
     # The list.
 
@@ -120,6 +131,10 @@ class ToolAdmin(OwnedAdmin):
             return gettext("yes")
         return format_html('<span class="tag">{}</span>', gettext("disabled"))
 
+    @admin.display(description=_("Owner"), ordering="owner__username")
+    def owner_name(self, tool: Tool) -> str:
+        return tool.owner.get_username()
+
     @admin.display(description=_("Last used"), ordering="last_used_at")
     def last_used(self, tool: Tool) -> SafeString | str:
         return render_time_ago(tool.last_used_at)
@@ -152,6 +167,29 @@ class ToolAdmin(OwnedAdmin):
         """Refuse calls from now on, also those of active runs."""
         done = self._change(request, tools, "Disabled", enabled=False)
         text = ngettext("Disabled %(count)d tool.", "Disabled %(count)d tools.", done)
+        self.message_user(request, text % {"count": done}, messages.SUCCESS)
+
+    @admin.action(description=_("Share with everyone"), permissions=["change"])
+    def share(self, request: HttpRequest, tools: QuerySet[Tool]) -> None:
+        self._change_access(request, tools, "Shared", visibility="everyone")
+
+    @admin.action(description=_("Stop sharing"), permissions=["change"])
+    def unshare(self, request: HttpRequest, tools: QuerySet[Tool]) -> None:
+        self._change_access(request, tools, "Made private", visibility="private")
+
+    @admin.action(description=_("Always require approval"), permissions=["change"])
+    def ask_always(self, request: HttpRequest, tools: QuerySet[Tool]) -> None:
+        self._change_access(request, tools, "Approval: always", approval="always")
+
+    @admin.action(description=_("Never require approval"), permissions=["change"])
+    def ask_never(self, request: HttpRequest, tools: QuerySet[Tool]) -> None:
+        self._change_access(request, tools, "Approval: never", approval="never")
+
+    def _change_access(
+        self, request: HttpRequest, tools: QuerySet[Tool], note: str, **values: Any
+    ) -> None:
+        done = self._change(request, tools, note, **values)
+        text = ngettext("Changed %(count)d tool.", "Changed %(count)d tools.", done)
         self.message_user(request, text % {"count": done}, messages.SUCCESS)
 
     @admin.action(description=_("Archive"), permissions=["change"])
@@ -245,6 +283,15 @@ class ToolAdmin(OwnedAdmin):
         """Save the tool and its revision."""
         if not change:
             obj.owner = request.user
+        if not obj.description.strip():
+            self.message_user(
+                request,
+                gettext(
+                    "%(tool)s has no description. The model selects tools by this text."
+                )
+                % {"tool": obj.name},
+                messages.WARNING,
+            )
         note = form.cleaned_data.get("note", "") or ("" if change else "Created")
         save_tool(obj, by=request.user, note=note)  # type: ignore[arg-type]  # staff
 

@@ -527,3 +527,49 @@ def test_a_flaw_of_a_credential_is_said_at_its_field(changes, sentence):
 )
 def test_each_list_is_called_by_what_it_lists(address, title):
     assert f"<h1>{title}</h1>" in page(signed_in(), address)
+
+
+def test_the_list_is_filtered_by_owner_credential_and_sharing():
+    client, ann = signed_in(), make_user("ann")
+    credential = Credential.objects.create(owner=ann, name="key", slug="key")
+    make_tool(name="anns", slug="anns", owner=ann, credential=credential)
+    make_tool(name="bobs", slug="bobs", owner=make_user("bob"), visibility="everyone")
+
+    def named(**query):
+        shown = page(client, LIST, **query)
+        return [name for name in ("anns", "bobs") if f"<code>{name}</code>" in shown]
+
+    assert named(owner=ann.pk) == ["anns"]
+    assert named(credential=credential.pk) == ["anns"]
+    assert named(visibility__exact="everyone") == ["bobs"]
+    assert named(owner="²") == ["anns", "bobs"]
+
+
+@pytest.mark.parametrize(
+    ("action", "field", "value"),
+    [
+        ("share", "visibility", "everyone"),
+        ("unshare", "visibility", "private"),
+        ("ask_always", "approval", "always"),
+        ("ask_never", "approval", "never"),
+    ],
+)
+def test_several_tools_are_shared_or_need_approval_at_once(action, field, value):
+    client, ann = signed_in(), make_user("ann")
+    start = {"visibility": "groups", "approval": "side_effects"}
+    tools = [make_tool(name=n, slug=n, owner=ann, **start) for n in ("a", "b")]
+    chosen = {"action": action, "_selected_action": [tool.pk for tool in tools]}
+
+    client.post(LIST, chosen)
+
+    assert set(Tool.objects.values_list(field, flat=True)) == {value}
+
+
+def test_a_tool_without_a_description_is_warned_about():
+    client = signed_in()
+    code = {"code": "1", "memory_mb": "64", "args_schema": ""}
+    form = filled(description="", **code)
+
+    saved = client.post(f"{LIST}add/?kind=python", form, follow=True)
+
+    assert "plus has no description." in saved.content.decode()
