@@ -27,7 +27,11 @@ def make_outage(provider, **fields):
 def make_waiting_run(provider, owner):
     now = timezone.now()
     return make_run(
-        owner, status="waiting", waiting_provider=provider, waiting_since=now
+        owner,
+        status="waiting",
+        waiting_provider=provider,
+        queued_at=now - timedelta(minutes=1),
+        waiting_since=now,
     )
 
 
