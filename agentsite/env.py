@@ -169,6 +169,12 @@ class Env(BaseSettings):
         description="Maximum open live streams per user and web process; 0 for no "
         "limit.",
     )
+    agentsite_sign_in_attempts: int = Field(
+        default=20,
+        ge=0,
+        description="Failed sign-ins per client address until further ones are refused "
+        "for 15 minutes; 0 for no limit.",
+    )
     agentsite_demo: bool = Field(
         default=True,
         description="Create the demo provider and agents on the first start.",

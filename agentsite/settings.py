@@ -1,6 +1,7 @@
 """Django's settings; everything that differs between machines is in `agentsite.env`."""
 
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 from cryptography.fernet import Fernet
@@ -96,6 +97,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "axes",
     "django_htmx",
     "agentsite.apps.SiteConfig",
     "tools.apps.ToolsConfig",
@@ -116,6 +118,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 ROOT_URLCONF = "agentsite.urls"
 ASGI_APPLICATION = "agentsite.asgi.application"
@@ -135,6 +138,29 @@ TEMPLATES = [
         },
     },
 ]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",  # refuses before a password is hashed
+    "django.contrib.auth.backends.ModelBackend",
+]
+AXES_ENABLED = ENV.agentsite_sign_in_attempts > 0
+AXES_FAILURE_LIMIT = ENV.agentsite_sign_in_attempts
+AXES_LOCKOUT_PARAMETERS = ["ip_address"]  # a name is not locked: anyone knows some
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_LOCKOUT_CALLABLE = "runs.views.people.sign_in_locked"
+AXES_HANDLER = "axes.handlers.cache.AxesCacheHandler"  # strangers fill no table
+AXES_CACHE = "sign-in"
+AXES_VERBOSE = AXES_ENABLE_ADMIN = False
+AXES_SENSITIVE_PARAMETERS: list[str] = []  # the log has the address, and no name
+SILENCED_SYSTEM_CHECKS = ["axes.W001"]  # each web process counts by itself
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "sign-in": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "LOCATION": "sign-in",
+        "OPTIONS": {"MAX_ENTRIES": 10_000},
+    },
+}
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "sign-in"

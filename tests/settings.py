@@ -16,6 +16,7 @@ os.environ["AGENTSITE_DATA"] = _data
 from agentsite.settings import *  # noqa: E402, F403  # after the folder is named
 
 WHITENOISE_AUTOREFRESH = True  # else each client walks through all static files
+AXES_ENABLED = False  # tests sign in without a request; those of the limit enable it
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 if EMBEDDED:  # noqa: F405
     # A file as in the product: threads share a memory database by another locking.

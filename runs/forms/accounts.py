@@ -1,6 +1,7 @@
 """Forms of a user's account: sign-in, password, API tokens."""
 
 from datetime import timedelta
+from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -13,6 +14,10 @@ from runs.forms.widgets import style_widgets
 from runs.models import ApiToken
 from runs.services.accounts.tokens import get_valid_tokens, revoke_all_tokens
 
+PASSWORD_CHECKS = BoundedSemaphore(2)
+"""Passwords checked at the same time, so that the CPU stays free for others."""
+MAX_WAIT_SECONDS = 1.0
+
 
 class SignInForm(AuthenticationForm):
     """Name and password."""
@@ -22,6 +27,7 @@ class SignInForm(AuthenticationForm):
             "The name or password is wrong. Both are case-sensitive."
         ),
         "inactive": gettext_lazy("This account is disabled. Ask an administrator."),
+        "busy": gettext_lazy("Too many people are signing in. Try again."),
     }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -29,6 +35,15 @@ class SignInForm(AuthenticationForm):
         self.label_suffix = ""
         self.fields["username"].label = _("Name")
         style_widgets(self)
+
+    def clean(self) -> dict[str, Any]:
+        """Check the password; a hash takes a second of CPU, also for unknown names."""
+        if not PASSWORD_CHECKS.acquire(timeout=MAX_WAIT_SECONDS):
+            raise forms.ValidationError(self.error_messages["busy"], code="busy")
+        try:
+            return super().clean()
+        finally:
+            PASSWORD_CHECKS.release()
 
 
 if TYPE_CHECKING:

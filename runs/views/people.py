@@ -4,12 +4,15 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth import login, logout, update_session_auth_hash
 from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.models import User
 from django.contrib.auth.views import LoginView
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import (
     require_GET,
@@ -24,13 +27,40 @@ from runs.models import ApiToken, Preferences
 from runs.services.accounts.login_link import is_valid_login_link, use_login_link
 from runs.services.accounts.tokens import create_token, revoke_token
 from runs.ui.context_processors import THEMES, page_frame
+from tools.audit.write import write_entry
 from tools.secrets import SecretUnreadable, seal, unseal
 
-_login_view = LoginView.as_view(
-    template_name="people/sign_in.html",
-    authentication_form=SignInForm,
-    redirect_authenticated_user=True,
-)
+
+class SignInView(LoginView):
+    """Name and password; attempts at an account are in the audit log."""
+
+    template_name = "people/sign_in.html"
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def form_valid(self, form: AuthenticationForm) -> HttpResponse:
+        response = super().form_valid(form)
+        record_sign_in(self.request, form.get_user())
+        return response
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        user = User.objects.filter(username=form.data.get("username", "")).first()
+        is_refused = getattr(self.request, "axes_locked_out", False)
+        if user is not None and not is_refused and form.has_error("__all__"):
+            write_entry("sign-in failed", "user", user, note=get_address(self.request))
+        return super().form_invalid(form)
+
+
+def record_sign_in(request: HttpRequest, user: User) -> None:
+    write_entry("signed in", "user", user, by=user, note=get_address(request))
+
+
+def get_address(request: HttpRequest) -> str:
+    """Return where a request came from, for the audit log."""
+    return str(request.META.get("REMOTE_ADDR", ""))
+
+
+_login_view = SignInView.as_view()
 NEW_TOKEN_KEY = "just-made"  # noqa: S105  # a session key
 """Session key of a sealed token until the page has shown it once."""
 LOGIN_BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -40,6 +70,23 @@ LOGIN_BACKEND = "django.contrib.auth.backends.ModelBackend"
 def sign_in(request: HttpRequest) -> HttpResponseBase:
     """Show the form for name and password."""
     return _login_view(request)
+
+
+def sign_in_locked(
+    request: HttpRequest, _response: HttpResponseBase, _credentials: object
+) -> HttpResponse:
+    """Refuse a sign-in, whatever the password, after too many failed ones."""
+    seconds = int(settings.AXES_COOLOFF_TIME.total_seconds())
+    minutes = seconds // 60
+    problem = ngettext(
+        "Too many failed sign-ins from your address. Try again in %(count)s minute.",
+        "Too many failed sign-ins from your address. Try again in %(count)s minutes.",
+        minutes,
+    )
+    context = {"form": SignInForm(request), "problem": problem % {"count": minutes}}
+    response = render(request, "people/sign_in.html", context, status=429)
+    response["Retry-After"] = str(seconds)
+    return response
 
 
 @require_GET
@@ -71,6 +118,7 @@ def login_link(request: HttpRequest, token: str) -> HttpResponse:
         user = use_login_link(token)
         if user is not None:
             login(request, user, backend=LOGIN_BACKEND)
+            record_sign_in(request, user)
             return redirect("home")
         return render(request, "people/login_link.html", {"is_usable": False})
     context = {"is_usable": is_valid_login_link(token)}

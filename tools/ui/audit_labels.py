@@ -32,6 +32,8 @@ ACTION_LABELS = {
     "transferred": gettext_lazy("transferred what is owned by"),
     "paused": gettext_lazy("paused"),
     "resumed": gettext_lazy("resumed"),
+    "signed in": gettext_lazy("signed in"),
+    "sign-in failed": gettext_lazy("failed sign-in"),
     "connected": gettext_lazy("connected"),
     "disconnected": gettext_lazy("disconnected"),
 }
