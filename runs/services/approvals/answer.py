@@ -53,8 +53,8 @@ def approve_step(
 ) -> None:
     """Let the shown call run, with other arguments if `edited_input` is given.
 
-    With `alike` the approval covers every call of the tool in this run: pending
-    ones and later ones, whatever their arguments, until it is revoked. `shown` is
+    With `alike` the approval covers every call of the tool in this run that `by` may
+    approve, pending or later, whatever its arguments, until it is revoked. `shown` is
     the digest of what the person saw; another call is not approved. Raises
     `ArgumentsRefused` if the edited input does not fit the tool.
     """
@@ -73,10 +73,14 @@ def approve_step(
             decision, by=by, reason=reason, allowance=allowance, edited=edited
         )
         if allowance is not None:
-            others = Decision.objects.open().filter(
-                step__run=decision.step.run_id,
-                step__tool=decision.step.tool,
-                question=Question.APPROVAL,
+            others = (
+                Decision.objects.answerable_by(by)
+                .open()
+                .filter(
+                    step__run=decision.step.run_id,
+                    step__tool=decision.step.tool,
+                    question=Question.APPROVAL,
+                )
             )
             for other in others.select_related("step__run__spec"):
                 _approve_decision(other, by=by, reason=reason, allowance=allowance)

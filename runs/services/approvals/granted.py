@@ -39,22 +39,25 @@ def apply_allowances(
 ) -> None:
     """Approve the steps whose tool a person has allowed for the whole run.
 
-    Each gets an answered decision that names the allowance. In a transaction of the
-    caller, which also blocks a concurrent revocation.
+    Each gets an answered decision that names the allowance. A call asks again if the
+    person may not approve it now: they left the group, or the tool names other people.
+    In a transaction of the caller, which also blocks a concurrent revocation.
     """
     seq = increment_seq(claim)
-    allowed = {
-        row.tool: row for row in Allowance.objects.filter(run=run, revoked_at=None)
-    }
+    rows = Allowance.objects.filter(run=run, revoked_at=None).select_related("by")
+    allowed = {row.tool: row for row in rows}
     steps = [one for one in asking if one.step.tool in allowed]
     asked = Decision.objects.open().filter(step__in=[one.step.pk for one in steps])
     has_question = set(asked.values_list("step_id", flat=True))
     steps = [one for one in steps if one.step.pk not in has_question]
     approvers = find_approvers_by_tool(steps)
     reload_tool_inputs(steps)
+    is_changed = False
     for one in steps:
         allowance = allowed[one.step.tool]
         people = approvers.get(one.step.tool_ref_id or 0, Approvers())
+        if not people.includes(allowance.by, run=run):
+            continue
         shown = describe_call(one.step.tool, one.step.tool_input, one.spec)
         digest = digest_of_call(shown)
         Decision.objects.create(
@@ -73,7 +76,8 @@ def apply_allowances(
         )
         one.step.status, one.step.changed_seq = Status.PLANNED, seq
         one.step.save(update_fields=["status", "changed_seq"])
-    if steps:
+        is_changed = True
+    if is_changed:
         notify_run_changed(run.pk)
 
 

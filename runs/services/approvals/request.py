@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db.models import Q
 
 from runs.models import AgentStep, Decision, Run
@@ -91,6 +92,18 @@ class Approvers(NamedTuple):
     group: int | None = None
     """Number of the group; None for the owner of the run."""
     second_person: bool = False
+
+    def includes(self, user: User | None, *, run: Run) -> bool:
+        """Whether `Decision.objects.answerable_by` would let `user` decide."""
+        if user is None or not user.is_active:
+            return False
+        if self.second_person and user.pk == run.owner_id:
+            return False
+        if user.is_superuser:
+            return True
+        if self.group is None:
+            return user.pk == run.owner_id
+        return user.groups.filter(pk=self.group).exists()
 
 
 def find_approvers_by_tool(asking: Sequence[PendingCall]) -> dict[int, Approvers]:

@@ -353,6 +353,48 @@ def test_decisions_by_an_allowance_keep_the_group_of_approvers():
     assert later not in Decision.objects.answerable_by(run.owner)
 
 
+@pytest.mark.parametrize("change", ["second person", "group", "left"])
+def test_an_allowance_ends_where_its_giver_may_no_longer_approve(change):
+    functions.mails.clear()
+    billing = Group.objects.create(name="billing")
+    script = [call("send_mail", to="a"), call("send_mail", to="b")]
+    with model_server(script=script) as server:
+        agent = agent_on(server, "send_mail")
+        ask_before(agent, "send_mail")
+        tools = agent.uses.get().tool.__class__.objects
+        giver = agent.owner
+        if change == "left":
+            tools.update(approvers=billing)
+            giver = make_user("mara")
+            giver.groups.add(billing)
+        run = executed(agent)
+        approve_step(run.steps.get().decisions.get(), by=giver, alike=True)
+        if change == "second person":
+            tools.update(second_person=True)
+        elif change == "group":
+            tools.update(approvers=billing)
+        else:
+            giver.groups.clear()
+        go_on(run)
+
+    assert (run.status, functions.mails) == ("awaiting_approval", ["a"])
+    later = run.steps.last().decisions.get()
+    assert (later.answer, later.by) == ("", None)
+
+
+def test_an_answer_for_all_calls_leaves_those_that_need_other_people():
+    both = calls(call("send_mail", to="a"), call("send_mail", id="2", to="b"))
+    with model_server(script=[both]) as server:
+        run = asking(server)
+    first, second = Decision.objects.order_by("pk")
+    Decision.objects.filter(pk=second.pk).update(second_person=True)
+
+    approve_step(first, by=run.owner, alike=True)
+
+    second.refresh_from_db()
+    assert second.answer == ""
+
+
 def test_a_yes_that_was_taken_back_asks_again():
     functions.mails.clear()
     script = [call("send_mail", to="a"), call("send_mail", to="b")]
