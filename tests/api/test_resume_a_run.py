@@ -87,3 +87,14 @@ def test_refuses_an_agent_that_is_no_longer_shared():
 
     assert (answer.status_code, fields_of(answer)) == (403, ["agent"])
     assert Run.objects.get(pk=run.pk).status == "failed"
+
+
+def test_refuses_more_unfinished_runs_than_are_allowed(settings):
+    settings.USER_RUNS = 1
+    run = make_stopped_run(status="failed")
+    make_run(run.owner, agent=run.agent)
+
+    answer = Api(run.owner).post(f"runs/{run.pk}/resume")
+
+    assert answer.status_code == 429
+    assert answer["Retry-After"]

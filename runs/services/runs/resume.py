@@ -11,6 +11,7 @@ from runs.engine.spec_validation import find_spec_problems
 from runs.engine.types import ExecutorOptions
 from runs.models import AgentStep, Resume, Run
 from runs.services.errors import CannotResume, NotResumable
+from runs.services.runs.limit import check_run_limit
 from runs.services.runs.start import require_agent_access
 from runs.store.specs import load_spec
 from runs.store.transitions import transition
@@ -36,12 +37,14 @@ def resume_run(
 
     `limits` are fields of `ExecutorOptions` that apply from here. Raises
     `NotAllowed` if `by` may no longer use the agent (administrators always may),
-    `NotResumable`, and `CannotResume` if a limit is not valid.
+    `NotResumable`, `CannotResume` if a limit is not valid, and `TooManyRuns`.
     """
     limits = limits or {}
     if by is not None and not by.is_superuser:
         require_agent_access(run.agent, by=by)
     _validate_resume(run, limits)
+    if by is not None and by.pk == run.owner_id:
+        check_run_limit(by)
     with transaction.atomic():
         resumed = transition(
             run,
