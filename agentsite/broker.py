@@ -17,8 +17,21 @@ MALFORMED = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What parsing a message of somebody else raises."""
 
 
+class UnacknowledgedMessages(redis.QoS):
+    """Discards messages that cannot be parsed, instead of queuing them again."""
+
+    def restore_by_tag(self, tag: Any, *args: Any, **options: Any) -> None:
+        try:
+            super().restore_by_tag(tag, *args, **options)  # type: ignore[no-untyped-call]  # Kombu has no types
+        except MALFORMED as error:
+            logger.error("discarded a malformed unacknowledged message: %s", error)
+            self._remove_from_indices(tag).execute()  # type: ignore[no-untyped-call]  # Kombu has no types
+
+
 class Channel(redis.Channel):
     """Discards messages that cannot be parsed, which would end the worker."""
+
+    QoS = UnacknowledgedMessages
 
     def _brpop_read(self, **options: Any) -> Any:
         try:
