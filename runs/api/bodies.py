@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from contextlib import suppress
+from math import isinf
 from typing import Any, TypeVar
 
 from django.http import HttpRequest
@@ -85,11 +86,16 @@ def parse_resume_run_body(request: HttpRequest) -> ResumeRunBody:
 def parse_body(body: bytes, kind: type[B]) -> B:
     """Parse a body; raise `ApiProblem`.
 
-    Repeated names and NaN are refused: whatever reads a body before us, such as a
-    gateway, may read another value than we do.
+    Repeated names, NaN and infinite numbers are refused: whatever reads a body before
+    us, such as a gateway, may read another value than we do.
     """
     with suppress(ValueError, RecursionError):  # reported below, in pydantic's words
-        json.loads(body, object_pairs_hook=check_names, parse_constant=refuse_constant)
+        json.loads(
+            body,
+            object_pairs_hook=check_names,
+            parse_constant=refuse_constant,
+            parse_float=check_float,
+        )
     try:
         return kind.model_validate_json(body)
     except ValidationError as error:
@@ -106,6 +112,13 @@ def check_names(pairs: list[tuple[str, Any]]) -> None:
 
 def refuse_constant(name: str) -> None:
     raise field_problem("body", f"{name} is not JSON.", 400)
+
+
+def check_float(text: str) -> float:
+    """Raise an `ApiProblem` for a number such as 1e999, which would be infinite."""
+    if isinf(number := float(text)):
+        raise field_problem("body", f"The number {text[:80]} is too large.", 400)
+    return number
 
 
 def read_idempotency_key(request: HttpRequest) -> str | None:

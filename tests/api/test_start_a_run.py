@@ -73,6 +73,12 @@ def test_too_many_unfinished_runs_are_told_to_wait(settings):
             ["body"],
             id="infinity",
         ),
+        pytest.param(
+            b'{"agent": "adder", "inputs": {"input": 1e999}}',
+            400,
+            ["body"],
+            id="infinite-number",
+        ),
         pytest.param(b'{"a":' * 200_000, 400, ["body"], id="deep"),
         pytest.param([1], 422, ["body"], id="no-object"),
         pytest.param({}, 422, ["agent"], id="no-agent"),

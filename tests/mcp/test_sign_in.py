@@ -21,12 +21,19 @@ from tests.tools.rows import make_user
 from tools.definition.freeze import freeze_tool
 from tools.errors import ToolFailed
 from tools.kinds.registry import call_tool
-from tools.mcp.oauth import plan_sign_in
+from tools.mcp.oauth import (
+    ServerMetadata,
+    Tokens,
+    check_server,
+    parse_json,
+    plan_sign_in,
+)
 from tools.mcp_servers.import_tools import discover_mcp_tools
 from tools.mcp_servers.sessions import McpSessions
 from tools.mcp_servers.sign_in import get_sender, open_mcp_sign_in
 from tools.models import AuditEntry, Credential, McpSignIn
 from tools.net.deadline import Deadline
+from tools.net.http_exchange import Response
 from tools.secrets import unseal
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -122,7 +129,7 @@ def test_the_link_carries_state_and_a_proof_key(client, server):
 
 
 @pytest.mark.parametrize(
-    "change", ["state", "other browser", "twice", "too late", "iss"]
+    "change", ["state", "no ASCII", "other browser", "twice", "too late", "iss"]
 )
 def test_an_answer_that_was_not_asked_for_is_refused(
     client, server, change, monkeypatch
@@ -131,6 +138,8 @@ def test_an_answer_that_was_not_asked_for_is_refused(
     match change:
         case "state":
             there = re.sub(r"state=[^&]*", "state=mine", there)
+        case "no ASCII":
+            there = re.sub(r"state=[^&]*", "state=%C3%A9", there)
         case "iss":
             there += "&iss=https%3A%2F%2Fevil.example"
         case "other browser":
@@ -325,6 +334,7 @@ SERVER = {
         ({}, {"issuer": "https://evil.example"}, "calls itself"),
         ({}, {"code_challenge_methods_supported": ["plain"]}, "PKCE with S256"),
         ({}, {"authorization_endpoint": "javascript:alert(1)"}, "cannot be used"),
+        ({}, {"registration_endpoint": "file:///etc"}, "cannot be used"),
         ({}, {"token_endpoint": 5}, "without what OAuth requires"),
     ],
 )
@@ -345,6 +355,38 @@ def test_a_sign_in_that_cannot_be_trusted_is_refused(resource, server, why, sett
 
     with serve(answer) as found, pytest.raises(ToolFailed, match=why):
         plan_sign_in(f"{found.url}/mcp", get_sender(Deadline(seconds=20)))
+
+
+def test_an_encrypted_server_has_encrypted_addresses_only():
+    addresses = ("authorization_endpoint", "token_endpoint", "registration_endpoint")
+    good = dict.fromkeys(addresses, "https://auth.example/x")
+    for name in addresses:
+        server = ServerMetadata(
+            issuer="https://auth.example",
+            code_challenge_methods_supported=("S256",),
+            **{**good, name: "http://auth.example/x"},
+        )
+        with pytest.raises(ToolFailed, match="is not encrypted"):
+            check_server(server, server.issuer, is_encrypted=True)
+
+
+@pytest.mark.parametrize("lasts", [-5, 1, 10**15])
+def test_a_token_of_any_lifetime_is_used(client, server, account, lasts):
+    account.lasts = lasts
+    connect(client, server)
+    McpSignIn.objects.update(renew_at=timezone.now())
+
+    opened = open_mcp_sign_in(server, deadline=Deadline(seconds=3))
+
+    assert opened.secret in account.access
+    assert account.renewed == 1
+
+
+@pytest.mark.parametrize("lasts", ["NaN", "Infinity"])
+def test_a_lifetime_that_is_no_number_is_refused(lasts):
+    body = f'{{"access_token": "a", "expires_in": {lasts}}}'.encode()
+    with pytest.raises(ToolFailed, match="without what OAuth requires"):
+        parse_json(Response(200, {}, body, "https://auth.example"), Tokens)
 
 
 def test_a_credential_is_sent_until_the_server_is_connected(client, server, running):

@@ -169,6 +169,20 @@ def test_an_administrators_new_password_revokes_tokens_and_links(client):
     assert client.get(f"/login/{link}/").context["is_usable"] is False
 
 
+def test_no_request_removes_a_password_and_leaves_tokens(client):
+    client.force_login(make_user("root", is_superuser=True))
+    ann = make_user("ann")
+    token = create_token(ann)
+
+    client.post(
+        f"/admin/auth/user/{ann.pk}/password/",
+        {"usable_password": "false", "unset-password": "1"},
+    )
+
+    ann.refresh_from_db()
+    assert (ann.has_usable_password(), find_valid_token(token) is None) == (True, False)
+
+
 def test_a_new_password_ends_login_links(client):
     ann = make_user("ann")
     client.force_login(ann)

@@ -146,7 +146,10 @@ class SetPasswordForm(PasswordChangeForm):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         simplify_password_help(self)
+        # Removing a password would not end tokens and login links, as a new one does.
+        self.fields.pop("usable_password", None)
         for name in ("password1", "password2"):
+            self.fields[name].required = True
             self.fields[name].widget.attrs["class"] = "input"
 
 

@@ -71,7 +71,7 @@ class Client(Wire):
 
 class Tokens(Wire):
     access_token: str = Field(min_length=1, max_length=MAX_TOKEN, pattern=r"^[!-~]+$")
-    expires_in: float | None = None
+    expires_in: float | None = Field(default=None, allow_inf_nan=False)
     refresh_token: str = Field(default="", repr=False)
 
 
@@ -169,7 +169,10 @@ def check_server(server: ServerMetadata, issuer: str, *, is_encrypted: bool) -> 
         raise SignInFailed(
             f"the authorization server calls itself {server.issuer!r}, not {issuer!r}"
         )
-    for address in (server.authorization_endpoint, server.token_endpoint):
+    addresses = [server.authorization_endpoint, server.token_endpoint]
+    if server.registration_endpoint:
+        addresses.append(server.registration_endpoint)
+    for address in addresses:
         if flaw := find_address_flaw(address):
             raise SignInFailed(f"the address {address!r} cannot be used: {flaw}")
         if is_encrypted and not address.startswith("https:"):

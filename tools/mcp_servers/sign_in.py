@@ -40,6 +40,12 @@ SIGN_IN_SECONDS = 20.0
 """For all requests of one step of a sign-in."""
 
 PENDING_MINUTES = 10
+MIN_TOKEN_SECONDS = 5.0
+"""A new token is used at least as long, so that renewing it comes to an end."""
+
+MAX_TOKEN_SECONDS = 366 * 86400.0
+"""A longer lifetime might not be a date any more."""
+
 RENEW_LEASE = timedelta(seconds=30)
 RENEW_POLL_SECONDS = 0.2
 
@@ -84,7 +90,8 @@ class PendingSignIn(BaseModel):
         """Whether an answer of that state, and issuer if it has one, belongs to it."""
         is_recent = timezone.now() - self.begun_at < timedelta(minutes=PENDING_MINUTES)
         is_ours = not issuer or issuer == self.plan.server.issuer
-        return is_recent and is_ours and secrets.compare_digest(state, self.state)
+        is_same = secrets.compare_digest(state.encode(), self.state.encode())
+        return is_recent and is_ours and is_same
 
 
 def begin_mcp_sign_in(server: McpServer, *, redirect_uri: str) -> PendingSignIn:
@@ -252,8 +259,9 @@ def sealed_tokens(tokens: Tokens) -> dict[str, object]:
         "renewing_until": None,
     }
     if tokens.expires_in:
-        left = max(tokens.expires_in - 60, tokens.expires_in / 2)
-        columns["renew_at"] = timezone.now() + timedelta(seconds=left)
+        left = max(tokens.expires_in - 60, tokens.expires_in / 2, MIN_TOKEN_SECONDS)
+        wait = timedelta(seconds=min(left, MAX_TOKEN_SECONDS))
+        columns["renew_at"] = timezone.now() + wait
     if tokens.refresh_token:
         columns["sealed_refresh_token"] = seal(tokens.refresh_token)
     return columns
