@@ -48,7 +48,7 @@ class ProviderWait:
 
         Return None if the call may be made, or why the run waits no longer.
         """
-        if not self._may_have_outage():
+        if not self.provider.outage_minutes or not self._may_have_outage():
             return None
         outage = find_open_outage(self.provider)
         if outage is None:
@@ -100,7 +100,7 @@ class ProviderWait:
         """Whether the database must be asked; for most calls it need not."""
         is_known = self.provider.pk in worker_state.unavailable_providers
         has_waited = self.run.waiting_provider_id is not None
-        return bool(self.provider.outage_minutes) and (is_known or has_waited)
+        return is_known or has_waited
 
     def _after_outage(self, failure: ModelCallError, elapsed: float) -> ModelCallFailed:
         if not self.provider.outage_minutes:

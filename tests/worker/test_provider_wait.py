@@ -250,3 +250,15 @@ def test_a_provider_that_does_not_wait_fails_the_run_at_once():
     assert (run.status, run.error_code) == ("failed", "transport")
     assert ModelAttempt.objects.count() == 5
     assert not ProviderOutage.objects.exists()
+
+
+def test_a_reply_ends_the_outage_when_runs_wait_for_the_provider_no_more():
+    port = free_port()
+    agent = make_agent_at(port)
+    executed(agent)
+    agent.provider.outage_minutes = 0
+    agent.provider.save()
+    with model_server(script=["Fine."], port=port):
+        assert executed(agent).status == "succeeded"
+
+    assert not ProviderOutage.objects.filter(ended_at=None).exists()
