@@ -194,7 +194,11 @@
   // text, Enter belongs to it; Safari says so only by the key code.
   document.addEventListener("keydown", (event) => {
     const field = event.target;
-    if (event.key !== "Enter" || event.shiftKey || !field.matches("[enterkeyhint=send]"))
+    if (
+      event.key !== "Enter" ||
+      event.shiftKey ||
+      !field.matches("[enterkeyhint=send]")
+    )
       return;
     if (event.isComposing || event.keyCode === 229) return;
     event.preventDefault();

@@ -322,7 +322,13 @@
     wanted = step;
     clearTimeout(opening);
     // A held key passes many rows; the stream may have replaced this one meanwhile.
-    opening = setTimeout(() => rows().find((one) => stepOf(one) === step)?.click(), 70);
+    opening = setTimeout(
+      () =>
+        rows()
+          .find((one) => stepOf(one) === step)
+          ?.click(),
+      70,
+    );
   }
   function move(by) {
     const all = rows(),
