@@ -25,9 +25,8 @@ class InvalidToolConfig(ToolFailed):
     def __init__(self, error: ValidationError) -> None:
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(map(str, first["loc"]))
-        super().__init__(
-            f"This tool is not configured correctly. {place}: {first['msg']}."
-        )
+        why = first["msg"].removeprefix("Value error, ")
+        super().__init__(f"This tool is not configured correctly. {place}: {why}.")
 
 
 class RequestRefused(ToolFailed):

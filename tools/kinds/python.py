@@ -46,9 +46,8 @@ def call_python(call: PreparedCall) -> Any:
         config = PythonConfig.model_validate(call.spec.config)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        raise ToolFailed(
-            f"This tool is not configured correctly: {first['msg']}."
-        ) from None
+        why = first["msg"].removeprefix("Value error, ")
+        raise ToolFailed(f"This tool is not configured correctly: {why}.") from None
     given = call.tool_input
     inputs = given if isinstance(given, dict) else {"input": given}
     for name in inputs:

@@ -59,6 +59,13 @@ NOUN_LABELS = {
 }
 
 FIELD_LABELS = {
+    "accepts_descriptions": gettext_lazy("accept changed descriptions"),
+    "client_id": gettext_lazy("client ID"),
+    "expires_at": gettext_lazy("expires"),
+    "images": gettext_lazy("reads images"),
+    "outage_minutes": gettext_lazy("maximum outage wait"),
+    "scopes": gettext_lazy("scopes"),
+    "sealed_client_secret": gettext_lazy("client secret"),
     "agent": gettext_lazy("agent"),
     "approval": gettext_lazy("approval"),
     "approval_hours": gettext_lazy("approval timeout (hours)"),

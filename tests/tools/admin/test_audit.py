@@ -10,7 +10,9 @@ from django.test import Client
 from tests.tools.rows import make_tool, make_user
 from tools.audit.actor import act_as
 from tools.audit.entry import AuditEntry
+from tools.audit.tracking import _tracked_models
 from tools.audit.write import write_entry
+from tools.ui.audit_labels import FIELD_LABELS
 
 pytestmark = pytest.mark.django_db
 
@@ -146,3 +148,14 @@ def test_a_save_in_the_admin_names_the_person():
 
     entry = AuditEntry.objects.get(noun="group")
     assert (entry.by, entry.action, entry.thing) == ("cleo", "made", "Support")
+
+
+def test_each_field_of_the_log_has_a_label():
+    missing = {
+        field.name
+        for model, tracked in _tracked_models.items()
+        for field in [*model._meta.concrete_fields, *model._meta.many_to_many]
+        if field.name not in {*tracked.ignore, *FIELD_LABELS}
+    }
+
+    assert missing == set()

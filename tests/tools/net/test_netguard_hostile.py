@@ -212,7 +212,7 @@ SENTENCES = (
     "this is no address (",
     "an address begins with https:// and a host",
     "an address has no space or line break in it",
-    "a password belongs into a credential",
+    "store a password in a credential",
 )
 
 
