@@ -2,7 +2,8 @@
 
 A block is finished once another one has begun after it. Only the open block is parsed
 again, and only after it has grown by a part of its length, so that the cost of a text
-grows with its length however long its blocks are.
+grows with its length however long its blocks are. A very long one that is not code is
+shown as text, and parsed after it has grown by half.
 """
 
 import re
@@ -68,6 +69,8 @@ class StreamedMarkdown:
     rendered_at: int = 0
     """Length of the text when the open block was last rendered."""
     _open_from: int = 0
+    _parse_from: int = 0
+    """Length of the text at which a very long open block is parsed again."""
 
     def advance(self, text: str) -> None:
         """Take in the text so far, which begins with the text before."""
@@ -76,14 +79,22 @@ class StreamedMarkdown:
         excess = self.rendered_at - self._open_from - SHORT_BLOCK
         if len(text) - self.rendered_at <= max(excess, 0) // GROWTH:
             return
+        self.rendered_at = len(text)
         rest = text[self._open_from :]
+        if len(text) < self._parse_from:
+            self.open_html = show_as_text(rest)
+            return
         if finished := find_open_block(rest):
             block = render_markdown(rest[:finished])
             self.blocks.append(FinishedBlock(block, len(text)))
             self._open_from += finished
             rest = rest[finished:]
-        self.rendered_at = len(text)
-        self.open_html = render_open_block(rest)
+        is_code = ends_in_code(rest)
+        if len(rest) > MAX_OPEN_BLOCK and not is_code:
+            self._parse_from = len(text) + len(rest) // 2
+            self.open_html = show_as_text(rest)
+        else:
+            self.open_html = render_open_block(rest, is_code=is_code)
 
 
 def find_open_block(text: str) -> int:
@@ -97,13 +108,18 @@ def find_open_block(text: str) -> int:
     return next(islice(ends, starts[-1] - 1, None))
 
 
-def render_open_block(text: str) -> SafeString:
-    """Return the block that is being written, with what is open in it closed."""
+def ends_in_code(text: str) -> bool:
     tokens = BLOCK_PARSER.parse(text)
     last = next((one for one in reversed(tokens) if not one.nesting), None)
-    is_code = last is not None and last.type in {"fence", "code_block"}
-    if len(text) > MAX_OPEN_BLOCK and not is_code:
-        return format_html('<p class="plain-text">{}</p>', text)
+    return last is not None and last.type in {"fence", "code_block"}
+
+
+def show_as_text(text: str) -> SafeString:
+    return format_html('<p class="plain-text">{}</p>', text)
+
+
+def render_open_block(text: str, *, is_code: bool) -> SafeString:
+    """Return the block that is being written, with what is open in it closed."""
     html = OPEN_PARSER.render(text if is_code else close_open_marks(text))
     clean = nh3.clean(html, tags=TAGS, attributes=ATTRIBUTES, url_schemes=SCHEMES)
     return mark_safe(clean)  # noqa: S308  # sanitized in the line above

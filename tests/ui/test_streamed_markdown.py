@@ -141,3 +141,30 @@ def test_hostile_text_stays_text():
 )
 def test_what_is_open_in_a_line_is_closed(line, closed):
     assert close_line(line) == closed
+
+
+@pytest.mark.parametrize("line", ["- a\n", "[a]: b\n", "| a |\n"])
+def test_the_end_of_a_very_long_block_is_seldom_looked_for(monkeypatch, line):
+    text, parsed = "| a |\n|---|\n" * (line[0] == "|") + line * 20_000, []
+
+    def count(part):
+        parsed.append(len(part))
+        return 0
+
+    monkeypatch.setattr("runs.ui.streamed_markdown.find_open_block", count)
+    monkeypatch.setattr("runs.ui.streamed_markdown.MAX_OPEN_BLOCK", 2_000)
+    rendering = StreamedMarkdown()
+    for end in range(200, len(text), 200):
+        rendering.advance(text[:end])
+
+    assert sum(parsed) < 5 * len(text)
+
+
+def test_text_after_a_very_long_block_is_rendered_again():
+    text = "- item\n" * 4_000
+    rendering = StreamedMarkdown()
+    rendering.advance(text)
+    rendering.advance(text + "\n**word**\n" * 2_000)
+
+    assert "<li>item</li>" in rendering.blocks[0].html
+    assert rendering.open_html == "<p><strong>word</strong></p>\n"
