@@ -92,3 +92,8 @@ class Schedule(models.Model):
     @property
     def is_on(self) -> bool:
         return self.next_at is not None
+
+    @property
+    def has_disabled_owner(self) -> bool:
+        """Whether it starts no runs although it is on."""
+        return self.is_on and not self.owner.is_active

@@ -16,6 +16,7 @@ from runs.htmx import HtmxRequest
 from runs.services.accounts.transfer import (
     CannotTransfer,
     list_owned_rows,
+    list_shared_uses,
     transfer_ownership,
 )
 
@@ -58,6 +59,7 @@ def user_ownership(request: HtmxRequest, pk: int) -> HttpResponse:
         "owner": user,
         "form": form,
         "rows": rows,
+        "shared": list_shared_uses(user),
         "has_moved_rows": any(each.is_moved for each in rows),
     }
     return render(request, "people/ownership.html", context)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.make import make_prompt, make_user
+from tests.make import make_agent, make_prompt, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -25,3 +25,16 @@ def test_administrators_see_and_move_what_somebody_owns(client):
     assert prompt.owner == ada
     assert "1 object now belongs to ada." in page
     assert "owns no definitions" in page
+
+
+def test_the_page_says_what_deactivating_does_not_stop(client):
+    eve = make_user("eve")
+    client.force_login(make_user("root", is_superuser=True, is_staff=True))
+    url = f"/users/{eve.pk}/owned/"
+    assert "Not stopped by deactivating" not in client.get(url).content.decode()
+
+    make_agent(eve, name="Desk", visibility="everyone")
+
+    page = client.get(url).content.decode()
+    assert "Not stopped by deactivating" in page
+    assert "others can still run these agents" in page

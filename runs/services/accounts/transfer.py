@@ -11,6 +11,7 @@ from runs.models import Agent, ApiToken, PromptTemplate, Provider, Schedule, Web
 from runs.services.errors import RunsError
 from tools.audit.write import write_entry
 from tools.models import Credential, McpServer, Tool
+from tools.ownership import Visibility
 
 MOVED: dict[type[models.Model], Any] = {
     Provider: gettext_lazy("Providers"),
@@ -53,6 +54,28 @@ def list_owned_rows(user: User) -> list[OwnedRows]:
         OwnedRows(_("API tokens"), [row.name for row in tokens], is_moved=False),
     ]
     return [rows for rows in found if rows.names]
+
+
+class SharedUses(NamedTuple):
+    """Agents that others can run although their owner, or a provider's, is gone."""
+
+    own_agents: list[str]
+    """Shared agents of the user."""
+    agents_of_others: list[str]
+    """Agents of other users that use the user's providers."""
+
+
+def list_shared_uses(user: User) -> SharedUses:
+    """Return the agents that deactivating the user does not stop."""
+    agents = Agent.objects.filter(archived_at=None, is_playground=False)
+    shared = agents.filter(owner=user).exclude(visibility=Visibility.PRIVATE)
+    others = agents.filter(provider__owner=user).exclude(owner=user)
+    others = others.exclude(owner__is_active=False, visibility=Visibility.PRIVATE)
+    others = others.select_related("owner").order_by("name")
+    return SharedUses(
+        [agent.name for agent in shared.order_by("name")],
+        [f"{one.name} ({one.owner.get_username()})" for one in others],
+    )
 
 
 def owned_by(user: User, model: type[models.Model]) -> Any:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.db.models import Case, F, QuerySet, When
+from django.db.models import Case, F, Q, QuerySet, When
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -196,7 +196,8 @@ def list_fix_links(schedule: Schedule, user: User) -> list[FixLink]:
 def build_schedule_rows(schedules: QuerySet[Schedule]) -> list[ScheduleRow]:
     """Return rows for lists: those with a problem first, then by next time."""
     found = schedules.select_related("agent", "owner", "last_run").defer("inputs")
-    is_fine = Case(When(problem="", then=1), default=0)
+    is_paused_or_active = Q(next_at=None) | Q(owner__is_active=True)
+    is_fine = Case(When(is_paused_or_active, problem="", then=1), default=0)
     ordered = found.order_by(is_fine, F("next_at").asc(nulls_last=True), "name", "pk")
     return [
         ScheduleRow(one, describe_cron(one.cron)) for one in ordered[:MAX_SCHEDULES]

@@ -4,10 +4,12 @@ from io import StringIO
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from runs.services.accounts.transfer import (
     CannotTransfer,
     list_owned_rows,
+    list_shared_uses,
     transfer_ownership,
 )
 from tests.make import (
@@ -84,3 +86,16 @@ def test_the_command_lists_and_moves():
     assert "5 objects now belong to ada." in out.getvalue()
     with pytest.raises(CommandError, match="not found"):
         call_command("transfer_ownership", "eve", "nobody")
+
+
+def test_agents_that_deactivating_does_not_stop_are_listed():
+    eve, ada = make_leaver(), make_user("ada")
+    gone = make_user("gus", is_active=False)
+    provider = eve.schedules.get().agent.provider
+    make_agent(eve, name="Shared desk", provider=provider, visibility="everyone")
+    make_agent(eve, name="Old", visibility="everyone", archived_at=timezone.now())
+    make_agent(ada, name="Writer", provider=provider)
+    make_agent(gone, name="Nobody's", provider=provider)
+    make_agent(ada, name="Other")
+
+    assert list_shared_uses(eve) == (["Shared desk"], ["Writer (ada)"])

@@ -55,6 +55,30 @@ def test_an_empty_list_explains_schedules(client: Client, ann):
     assert "No schedules yet" in client.get("/schedules/").text
 
 
+@pytest.mark.django_db
+def test_a_disabled_owner_shows_at_once(client: Client):
+    eve, root = make_user("eve"), make_user("root", is_superuser=True)
+    agent, soon = make_agent(eve), timezone.now() + timedelta(minutes=5)
+    make_schedule(root, name="A works", next_at=soon)
+    paused = make_schedule(eve, agent=agent, name="C paused", next_at=None)
+    active = make_schedule(
+        eve, agent=agent, name="B active", next_at=soon + timedelta(minutes=5)
+    )
+    client.force_login(root)
+    assert "Owner disabled" not in client.get("/schedules/").text
+
+    eve.is_active = False
+    eve.save()
+
+    page = client.get("/schedules/").text
+    assert page.count("Owner disabled") == 1
+    assert page.index("B active") < page.index("A works") < page.index("C paused")
+    sentence = "Starts no runs: the account of its owner is disabled."
+    assert sentence in client.get(f"/schedules/{active.pk}/").text
+    assert sentence not in client.get(f"/schedules/{paused.pk}/").text
+    assert "Owner disabled" in client.get(f"/agents/{agent.pk}/").text
+
+
 def test_schedules_with_a_problem_come_first_and_paused_ones_last(client: Client, ann):
     soon = timezone.now() + timedelta(minutes=5)
     make_schedule(ann, name="C paused", next_at=None)
