@@ -3,7 +3,7 @@
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -61,6 +61,13 @@ class OpenCredential:
                 name, value = "authorization", f"Bearer {self.secret}"
         others = {k: v for k, v in asked.headers.items() if k.lower() != name.lower()}
         return replace(asked, headers={**others, name: value})
+
+    def limit_hosts(self, hosts: Sequence[str]) -> tuple[str, ...]:
+        """Return those of a tool's hosts, all if empty, that the secret is bound to."""
+        found = find_usable_hosts(self.hosts, hosts)
+        if not found:
+            raise CredentialRefused("the tool may reach none of its hosts")
+        return found
 
     def mask_secret(self, text: str) -> str:
         """Return `text` without the secret, which a server may echo as it came."""
@@ -149,6 +156,23 @@ def host_matches(pattern: str, host: str) -> bool:
     return host == pattern or (pattern.startswith("*.") and host.endswith(pattern[1:]))
 
 
+def find_usable_hosts(bindings: Sequence[str], hosts: Sequence[str]) -> tuple[str, ...]:
+    """Return the hosts of `bindings` that a tool limited to `hosts` can reach.
+
+    Without `hosts` the tool has no limit. Schemes and ports of bindings are left out.
+    """
+    bound = [parse_binding(one).host for one in bindings]
+    found = [
+        *(one for one in bound if not hosts or any_host_matches(hosts, one)),
+        *(one for one in hosts if any_host_matches(bound, one)),
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def any_host_matches(patterns: Sequence[str], host: str) -> bool:
+    return any(host_matches(one, host.lower()) for one in patterns)
+
+
 class Origin(NamedTuple):
     """Where a request goes, or a credential is bound to."""
 
@@ -177,11 +201,8 @@ def binding_matches(binding: str, url: str) -> bool:
     A host name alone means HTTPS at its usual port; another port, or HTTP, has to be
     named: `api.example.com:8443`, `http://localhost:8080`.
     """
-    if "://" not in binding:
-        is_bare_ipv6 = binding.count(":") > 1 and "[" not in binding
-        binding = f"https://[{binding}]" if is_bare_ipv6 else f"https://{binding}"
     try:
-        bound, there = parse_origin(binding), parse_origin(url)
+        bound, there = parse_binding(binding), parse_origin(url)
     except ValueError:
         return False
     return (
@@ -189,6 +210,14 @@ def binding_matches(binding: str, url: str) -> bool:
         and (bound.scheme, bound.port) == (there.scheme, there.port)
         and host_matches(bound.host, there.host)
     )
+
+
+def parse_binding(binding: str) -> Origin:
+    """Return the origin of a binding; raise `ValueError`."""
+    if "://" not in binding:
+        is_bare_ipv6 = binding.count(":") > 1 and "[" not in binding
+        binding = f"https://[{binding}]" if is_bare_ipv6 else f"https://{binding}"
+    return parse_origin(binding)
 
 
 def add_query_parameter(url: str, name: str, value: str) -> str:

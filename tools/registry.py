@@ -12,6 +12,7 @@ The function stays callable. What is not declared counts as a side effect.
 import importlib
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, TypeVar, get_args, overload
@@ -32,6 +33,7 @@ __all__ = [
     "NotATool",
     "ToolContext",
     "ToolModuleBroken",
+    "ToolUser",
     "UnknownFunction",
     "find_function",
     "supports_host_limit",
@@ -69,6 +71,21 @@ class UnknownFunction(ToolFailed):
         )
 
 
+class SecretMissing(ToolFailed):
+    """The function needs a secret, and its tool has no credential."""
+
+    def __init__(self) -> None:
+        super().__init__("This tool needs a credential. Select one on the tool's page.")
+
+
+@dataclass(frozen=True)
+class ToolUser:
+    """The person on whose behalf a call is made."""
+
+    id: int
+    username: str
+
+
 @dataclass(frozen=True)
 class ToolContext:
     """What a function may know of its call: take a parameter annotated with this."""
@@ -80,6 +97,25 @@ class ToolContext:
     run_id: int | None = None
     hosts: tuple[str, ...] = ()
     """The only hosts the tool may reach; empty for every public one."""
+    user: ToolUser | None = None
+    """Who started the run, or tests the tool; None for calls of neither."""
+    credential_secret: str | None = field(default=None, repr=False)
+    send_progress: Callable[[str], None] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    @property
+    def secret(self) -> str:
+        """The secret of the tool's credential; raise `SecretMissing` without one."""
+        if self.credential_secret is None:
+            raise SecretMissing
+        return self.credential_secret
+
+    def report_progress(self, text: str) -> None:
+        """Show a line such as `3 of 10 pages` on the run's page during the call."""
+        if self.send_progress is not None:
+            with suppress(Exception):  # progress never fails a call
+                self.send_progress(str(text))
 
 
 @dataclass(frozen=True)

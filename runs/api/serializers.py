@@ -27,6 +27,7 @@ STEP_FIELDS = (
     "log",
     "observation",
     "status",
+    "progress",
     "duration",
     "created_seq",
     "changed_seq",
@@ -106,7 +107,8 @@ def step_json(step: AgentStep) -> Json:
     """Return one step; `observation` is null until there is one.
 
     `error` says whether the observation is an error. A step that called another agent
-    has a `child` too, the id of that run; see `annotate_child_runs`.
+    has a `child` too, the id of that run; see `annotate_child_runs`. A running one has
+    the `progress` that its tool has last reported, if any.
     """
     has_result = step.is_answered or bool(step.observation)
     child = getattr(step, "child_run", None)
@@ -121,7 +123,11 @@ def step_json(step: AgentStep) -> Json:
         "status": step.status,
         "duration_ms": to_milliseconds(step.duration),
     }
-    return shape if child is None else shape | {"child": child}
+    if child is not None:
+        shape["child"] = child
+    if step.status == AgentStep.Status.STARTED and step.progress:
+        shape["progress"] = step.progress
+    return shape
 
 
 def call_json(call: ModelCall) -> Json:

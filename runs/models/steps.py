@@ -145,6 +145,8 @@ class AgentStep(models.Model):
     observation = models.TextField(blank=True)
     value = models.JSONField(null=True)
     """The tool's value, if it may become the output."""
+    progress = models.CharField(max_length=200, blank=True, default="", db_default="")
+    """What the call last reported while it ran."""
     attempts = models.PositiveSmallIntegerField(default=0)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)

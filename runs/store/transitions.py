@@ -55,7 +55,7 @@ MAX_RECOVERIES = 3
 USAGE_FIELDS = ("model_calls", "input_tokens", "output_tokens", "cost")
 """Usage of a run; a parent's includes that of its ended children."""
 
-CLAIMED_RUN_RELATIONS = ("spec", "agent", "agent__owner")
+CLAIMED_RUN_RELATIONS = ("spec", "agent", "agent__owner", "owner")
 
 
 def transition(

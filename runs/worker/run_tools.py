@@ -27,6 +27,7 @@ from runs.store.commits import (
 from runs.store.history import build_tool_results
 from runs.store.sanitizer import Sanitizer
 from runs.store.step_media import store_step_media
+from runs.store.step_progress import report_step_progress
 from runs.store.tool_usage import ToolCallUsage, add_tool_usage
 from runs.worker.call_agents import AgentCall, AgentCalls, is_agent_call
 from runs.worker.call_model import THREAD_GRACE_SECONDS
@@ -37,6 +38,7 @@ from tools.kinds.registry import call_tool
 from tools.mcp_servers.sessions import McpSessions
 from tools.media import Media, MediaResult
 from tools.net.deadline import Deadline
+from tools.registry import ToolUser
 from tools.spec import ToolSpec
 
 MAX_PARALLEL_CALLS = 8
@@ -73,6 +75,7 @@ class ToolRunner:
         self.run, self.claim, self.sanitizer = run, claim, sanitizer
         self.model = model
         self.mcp_sessions = mcp_sessions
+        self.user = ToolUser(run.owner_id, run.owner.get_username())
         self.started_here: set[int] = set()
         """Steps that this worker has committed as started."""
         self.allowed: dict[int, tuple[float, str | None]] = {}
@@ -283,6 +286,10 @@ class ToolRunner:
                 idempotency_key=f"{self.run.pk}:{row.index}",
                 run_id=self.run.pk,
                 mcp_sessions=self.mcp_sessions,
+                user=self.user,
+                on_progress=lambda text: report_step_progress(
+                    self.claim, row.pk, self.sanitizer.text(text)
+                ),
             )
             if isinstance(value, MediaResult):
                 value, media = value.value, value.media

@@ -107,6 +107,53 @@ def tells_hosts(context: ToolContext) -> list[str]:
     return list(context.hosts)
 
 
+def use_secret(how: str, context: ToolContext) -> dict[str, Any]:
+    """Say the secret in one of the ways out of a function."""
+    context.report_progress(f"asks as {context.user} with {context.secret}")
+    if how == "raise":
+        raise ValueError(f"refused {context.secret}")
+    if how == "fail":
+        raise ToolFailed(f"refused {context.secret}")
+    return {
+        context.secret: [f"Bearer {context.secret}"],
+        "hosts": list(context.hosts),
+        "user": context.user and context.user.username,
+        "context": repr(context),
+    }
+
+
+@tool(effect="read", keeps_hosts=True)
+def uses_secret(how: str, context: ToolContext) -> dict[str, Any]:
+    """Use the secret in a thread."""
+    return use_secret(how, context)
+
+
+@tool(effect="read", keeps_hosts=True, isolated=True, timeout=20)
+def isolated_uses_secret(how: str, context: ToolContext) -> dict[str, Any]:
+    """Use the secret in a process."""
+    return use_secret(how, context)
+
+
+@tool(effect="read")
+def asks_for_a_secret(context: ToolContext) -> str:
+    """Use a secret, and reach any host."""
+    return context.secret
+
+
+@tool(effect="read", isolated=True, timeout=20)
+def isolated_progress(context: ToolContext) -> str:
+    """Report progress from several threads."""
+    work = [
+        threading.Thread(target=context.report_progress, args=(f"{n}\n" * 20_000,))
+        for n in range(4)
+    ]
+    for thread in work:
+        thread.start()
+    for thread in work:
+        thread.join()
+    return "x" * 200_000
+
+
 @tool(effect="read")
 def half_a_character() -> str:
     """Return what UTF-8 cannot carry."""

@@ -15,6 +15,8 @@ mails: list[str] = []
 """What `send_mail` has sent, in this process."""
 counted: list[str] = []
 """The calls of `count_call`, in this process."""
+progress_seen = threading.Event()
+"""Ends the calls of `count_pages`."""
 together = threading.Barrier(3, timeout=5)
 """Lets three calls pass only side by side."""
 
@@ -99,3 +101,12 @@ def refuse_oddly() -> str:
 def echo_back(text: str) -> str:
     """Say it again."""
     return text
+
+
+@tool(effect="read")
+def count_pages(context: ToolContext) -> str:
+    """Report progress, and wait until a page can show it."""
+    for number in range(1, 4):
+        context.report_progress(f"{number} of 10\n pages ")
+    progress_seen.wait(20)
+    return context.user.username if context.user else ""

@@ -5,8 +5,9 @@ from typing import Any, ClassVar
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from tools.credentials import find_usable_hosts
 from tools.forms.tool import ToolForm
-from tools.models import Tool
+from tools.models import Credential, Tool
 from tools.registry import find_function, get_registered_functions, supports_host_limit
 from tools.typed_generics import StrOrPromise
 
@@ -15,6 +16,15 @@ ChoiceGroups = list[tuple[str, list[tuple[str, str]]]]
 HOST_LIMIT_UNSUPPORTED = _(
     "The function does not declare keeps_hosts=True, so it cannot be restricted to "
     "these hosts. Leave the field empty."
+)
+
+SECRET_UNSUPPORTED = _(
+    "The function does not declare keeps_hosts=True, so it cannot be given a "
+    "credential. Select none."
+)
+NO_COMMON_HOST = _(
+    "The credential is bound to %(hosts)s, none of which the tool can reach. Change "
+    "the allowed hosts, or select another credential."
 )
 
 DECLARED_FIELDS = ("name", "description", "effect", "timeout")
@@ -48,6 +58,7 @@ class FunctionToolForm(ToolForm):
     kind_fields: ClassVar[tuple[str | tuple[str, ...], ...]] = (
         "function",
         "arguments_display",
+        "credential",
     )
 
     function = forms.ChoiceField(
@@ -58,8 +69,20 @@ class FunctionToolForm(ToolForm):
         ),
     )
 
+    class Meta(ToolForm.Meta):
+        fields = (*ToolForm.Meta.fields, "credential")
+        help_texts = {
+            **ToolForm.Meta.help_texts,
+            "credential": _(
+                "For functions that use the secret of a credential. They can then "
+                "reach only the hosts it is bound to. Never shown."
+            ),
+        }
+
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
+        if "credential" in self.fields:
+            self.fields["credential"].required = False
         path = str(self.instance.config.get("function", ""))
         field = self.fields.get("function")
         if isinstance(field, forms.ChoiceField):
@@ -86,11 +109,23 @@ class FunctionToolForm(ToolForm):
         path = (cleaned or {}).get("function")
         if cleaned and path and cleaned.get("hosts") and not supports_host_limit(path):
             self.add_error("hosts", HOST_LIMIT_UNSUPPORTED)
+        if cleaned and path and cleaned.get("credential"):
+            self.check_credential(path, cleaned["credential"], cleaned.get("hosts"))
         if cleaned is not None and path and self.instance.pk is None:
             function = find_function(path)
             for name in DECLARED_FIELDS:
                 cleaned[name] = cleaned.get(name) or getattr(function, name)
         return cleaned
+
+    def check_credential(
+        self, path: str, credential: Credential, hosts: list[str] | None
+    ) -> None:
+        """Refuse a credential that no call could use."""
+        if not supports_host_limit(path):
+            self.add_error("credential", SECRET_UNSUPPORTED)
+        elif not find_usable_hosts(credential.hosts, hosts or ()):
+            bindings = ", ".join(credential.hosts)
+            self.add_error("credential", NO_COMMON_HOST % {"hosts": bindings})
 
     def config(self) -> dict[str, Any]:
         return {"function": self.cleaned_data["function"]}

@@ -6,6 +6,7 @@ from typing import Any
 
 from tools.mcp_servers.sessions import McpSessions
 from tools.net.deadline import Deadline
+from tools.registry import ToolUser
 from tools.spec import ToolSpec
 
 
@@ -22,6 +23,9 @@ class PreparedCall:
     run_id: int | None = None
     mcp_sessions: McpSessions | None = None
     """Those of the run; None for a session of this call alone."""
+    user: ToolUser | None = None
+    on_progress: Callable[[str], None] | None = None
+    """Receives what a function reports while it runs, without the tool's secret."""
 
 
 KindFunction = Callable[[PreparedCall], Any]

@@ -29,7 +29,8 @@ def describe_call_target(spec: ToolSpec, tool_input: Any) -> str:
         case "python":
             return "Python code in a sandbox, without network or files"
         case "function":
-            return f"Python function {spec.config.get('function', '')}"
+            credential = _describe_credential(spec.config.get("credential"))
+            return f"Python function {spec.config.get('function', '')}{credential}"
         case "agent":
             return f"The agent {spec.config.get('agent', '')}, in a run of its own"
         case _:

@@ -2,11 +2,13 @@
 
 import asyncio
 import inspect
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from django.db import connections
 
+from tools.credentials import OpenCredential, open_credential
 from tools.errors import Interrupted, ToolCrashed, ToolFailed
 from tools.kinds.call import PreparedCall
 from tools.kinds.subprocess_call import call_in_process
@@ -14,6 +16,17 @@ from tools.net.deadline import Deadline
 from tools.registry import FunctionTool, ToolContext, find_function
 from tools.sandbox.abandoned_calls import run_or_abandon
 from tools.sandbox.values import to_jsonable
+
+
+class SecretUnsupported(ToolFailed):
+    """The tool has a credential, and its function does not say it keeps to hosts."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"This tool has a credential, and its function {path!r} does not declare "
+            "keeps_hosts=True, so nothing would keep the secret to the hosts it is "
+            "bound to."
+        )
 
 
 class HostLimitUnsupported(ToolFailed):
@@ -32,16 +45,53 @@ def call_function(call: PreparedCall) -> Any:
     hosts = tuple(call.spec.config.get("hosts", ()))
     if hosts and not function.keeps_hosts:
         raise HostLimitUnsupported(function.path)
+    credential = call.spec.config.get("credential")
+    if credential is None:
+        return call_with_context(function, call, build_context(call, hosts))
+    if not function.keeps_hosts:
+        raise SecretUnsupported(function.path)
+    opened = open_credential(credential, tool_id=call.spec.tool_id)
+    context = build_context(call, opened.limit_hosts(hosts), opened)
+    try:
+        return opened.mask_secret_in(call_with_context(function, call, context))
+    except ToolFailed as failed:
+        masked = opened.mask_secret(str(failed))
+        if masked == str(failed):
+            raise
+        raise ToolFailed(masked) from None  # the traceback would show the secret
+
+
+def build_context(
+    call: PreparedCall, hosts: tuple[str, ...], opened: OpenCredential | None = None
+) -> ToolContext:
+    """Return what the function may know; without the secret in its progress."""
+    send = call.on_progress
+    if send is not None and opened is not None:
+        send = partial(send_masked, send, opened)
+    return ToolContext(
+        call.deadline,
+        call.idempotency_key,
+        call.run_id,
+        hosts,
+        call.user,
+        opened.secret if opened else None,
+        send,
+    )
+
+
+def send_masked(send: Callable[[str], None], opened: OpenCredential, text: str) -> None:
+    send(opened.mask_secret(text))
+
+
+def call_with_context(
+    function: FunctionTool, call: PreparedCall, context: ToolContext
+) -> Any:
+    """Return the function's value; raise `ToolFailed` or `Interrupted`."""
     arguments = function.arguments.convert(call.tool_input)
     if function.isolated:
-        return call_in_process(function, call)
+        return call_in_process(function, call, context)
     if function.arguments.context is not None:
-        arguments[function.arguments.context] = ToolContext(
-            call.deadline,
-            call.idempotency_key,
-            call.run_id,
-            hosts,
-        )
+        arguments[function.arguments.context] = context
     try:
         return run_or_abandon(
             lambda: run_function(function, arguments, call.deadline), call.deadline

@@ -1,5 +1,6 @@
 """The kinds of tools, one line each, and `call_tool`."""
 
+from collections.abc import Callable
 from typing import Any
 
 from tools.errors import DeadlineExceeded, ToolFailed, ToolTimedOut
@@ -11,6 +12,7 @@ from tools.kinds.python import call_python
 from tools.kinds.sql import call_sql
 from tools.mcp_servers.sessions import McpSessions
 from tools.net.deadline import Deadline
+from tools.registry import ToolUser
 from tools.spec import ToolSpec
 
 KINDS: dict[str, KindFunction] = {
@@ -39,6 +41,8 @@ def call_tool(
     idempotency_key: str = "",
     run_id: int | None = None,
     mcp_sessions: McpSessions | None = None,
+    user: ToolUser | None = None,
+    on_progress: Callable[[str], None] | None = None,
 ) -> Any:
     """Make one call and return a JSON value, or a `MediaResult`.
 
@@ -52,7 +56,16 @@ def call_tool(
     inner = Deadline(seconds=seconds, flag=deadline.flag)
     try:
         return KINDS[spec.kind](
-            PreparedCall(spec, tool_input, inner, idempotency_key, run_id, mcp_sessions)
+            PreparedCall(
+                spec,
+                tool_input,
+                inner,
+                idempotency_key,
+                run_id,
+                mcp_sessions,
+                user,
+                on_progress,
+            )
         )
     except DeadlineExceeded:
         deadline.check()

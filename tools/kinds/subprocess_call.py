@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from tools.kinds.call import PreparedCall
-from tools.registry import FunctionTool
+from tools.registry import FunctionTool, ToolContext
 from tools.sandbox.environment import get_minimal_environment
 from tools.sandbox.subprocess_protocol import (
     Program,
@@ -18,7 +18,9 @@ MAX_PRINTED = 1 << 20
 """Bytes a function may print."""
 
 
-def call_in_process(function: FunctionTool, call: PreparedCall) -> Any:
+def call_in_process(
+    function: FunctionTool, call: PreparedCall, context: ToolContext
+) -> Any:
     """Return the value of one call; raise `ToolFailed` or `Interrupted`."""
     program = Program(
         [sys.executable, "-m", "tools.sandbox.isolated"],
@@ -28,12 +30,17 @@ def call_in_process(function: FunctionTool, call: PreparedCall) -> Any:
     )
     return parse_program_outcome(
         run_program(
-            program, encode_function_call(function, call), deadline=call.deadline
+            program,
+            encode_function_call(function, call, context),
+            deadline=call.deadline,
+            on_line=lambda line: context.report_progress(json.loads(line)),
         )
     )
 
 
-def encode_function_call(function: FunctionTool, call: PreparedCall) -> bytes:
+def encode_function_call(
+    function: FunctionTool, call: PreparedCall, context: ToolContext
+) -> bytes:
     """Return the call as the process reads it."""
     return json.dumps(
         {
@@ -42,7 +49,9 @@ def encode_function_call(function: FunctionTool, call: PreparedCall) -> bytes:
             "seconds": call.deadline.remaining() or call.spec.timeout,
             "key": call.idempotency_key,
             "run": call.run_id,
-            "hosts": call.spec.config.get("hosts", ()),
+            "hosts": context.hosts,
+            "user": context.user and [context.user.id, context.user.username],
+            "secret": context.credential_secret,
             "parent": os.getpid(),
             "path": sys.path,
         }

@@ -1,8 +1,9 @@
 """A process of its own for one call: `python -m tools.sandbox.isolated`.
 
 It reads the call from standard input, and writes the outcome to the pipe whose number
-is its argument, so that nothing a function prints is taken for it. This module is
-imported in both processes; Django is in neither's way.
+is its argument, so that nothing a function prints is taken for it. Before the outcome,
+each line is a text of progress, as JSON. This module is imported in both processes;
+Django is in neither's way.
 """
 
 import ctypes
@@ -11,6 +12,8 @@ import os
 import resource
 import signal
 import sys
+import threading
+from collections.abc import Callable
 from typing import Any
 
 DEFAULT_MEMORY = 2 << 30
@@ -50,20 +53,30 @@ def main() -> None:
     asked = json.load(sys.stdin)
     limit_process(seconds=asked["seconds"], parent=asked["parent"])
     sys.path[:] = asked["path"]
-    answer = json.dumps(build_isolated_outcome(asked)).encode()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    lock = threading.Lock()
     with os.fdopen(out, "wb") as pipe:
+
+        def send_progress(text: str) -> None:
+            with lock:
+                pipe.write(json.dumps(text).encode() + b"\n")
+                pipe.flush()
+
+        answer = json.dumps(build_isolated_outcome(asked, send_progress)).encode()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        lock.acquire()  # threads a function has started end with its call
         pipe.write(answer)
-    os._exit(0)  # threads a function has started end with its call
+    os._exit(0)
 
 
-def build_isolated_outcome(asked: dict[str, Any]) -> dict[str, Any]:
+def build_isolated_outcome(
+    asked: dict[str, Any], send_progress: Callable[[str], None]
+) -> dict[str, Any]:
     """Return `{"value": …}` or `{"error": sentence}`."""
     # Only after the limits: importing runs foreign code.
     from tools.sandbox.isolated_call import make_isolated_call  # noqa: PLC0415
 
-    return make_isolated_call(asked)
+    return make_isolated_call(asked, send_progress)
 
 
 if __name__ == "__main__":

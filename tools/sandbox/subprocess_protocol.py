@@ -5,11 +5,11 @@ import os
 import selectors
 import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tools.errors import ToolFailed
 from tools.net.deadline import Deadline
@@ -25,6 +25,14 @@ SIGNAL_EXIT_BASE = 128
 """What shells and bubblewrap add to the number of a signal."""
 
 Process = subprocess.Popen[bytes]
+
+
+class OutputLimits(NamedTuple):
+    """How much a process may print and answer, and who reads lines before that."""
+
+    max_printed: int
+    max_answer: int
+    on_line: Callable[[bytes], None] | None
 
 
 class ProcessPrintedTooMuch(ToolFailed):
@@ -82,9 +90,16 @@ class Program:
         )
 
 
-def run_program(program: Program, asked: bytes, *, deadline: Deadline) -> bytes:
+def run_program(
+    program: Program,
+    asked: bytes,
+    *,
+    deadline: Deadline,
+    on_line: Callable[[bytes], None] | None = None,
+) -> bytes:
     """Start the program, give it the call, return its outcome; end it in any case.
 
+    The outcome has no line break; `on_line` receives the lines before it at once.
     Raise `ToolFailed` where it gives none, `Interrupted` where `deadline` says so.
     """
     reader, writer = os.pipe()
@@ -93,8 +108,8 @@ def run_program(program: Program, asked: bytes, *, deadline: Deadline) -> bytes:
             process = program.start(writer)
         finally:
             os.close(writer)
-        most = (program.max_printed, program.max_answer)
-        return exchange_with_process(process, asked, answers.fileno(), deadline, most)
+        limits = OutputLimits(program.max_printed, program.max_answer, on_line)
+        return exchange_with_process(process, asked, answers.fileno(), deadline, limits)
 
 
 def parse_program_outcome(answer: bytes) -> Any:
@@ -110,12 +125,12 @@ def exchange_with_process(
     asked: bytes,
     answers: int,
     deadline: Deadline,
-    most: tuple[int, int],
+    limits: OutputLimits,
 ) -> bytes:
     """Return what comes out of the pipe `answers`; end the process in any case."""
     with process:
         try:
-            answer = read_process_outcome(process, asked, answers, deadline, most)
+            answer = read_process_outcome(process, asked, answers, deadline, limits)
             code = wait_for_exit_code(process, deadline) if not answer else 0
         finally:
             if process.returncode is None:
@@ -141,7 +156,7 @@ def read_process_outcome(
     asked: bytes,
     answers: int,
     deadline: Deadline,
-    most: tuple[int, int],
+    limits: OutputLimits,
 ) -> bytes:
     """Write the call and read until the outcome is complete, in slices."""
     assert process.stdin is not None  # for the type checker
@@ -163,16 +178,30 @@ def read_process_outcome(
                     continue
                 piece = os.read(key.fd, READ_SIZE)
                 if key.fd == answers:
-                    answer += piece
+                    answer = take_lines(answer, piece, limits.on_line)
                     if not piece:
                         return bytes(answer)
                 elif not piece:
                     selector.unregister(process.stdout)
                 printed += len(piece) if key.fd != answers else 0
-            if printed > most[0]:
-                raise ProcessPrintedTooMuch(most[0])
-            if len(answer) > most[1]:
-                raise OutcomeTooLarge(most[1])
+            if printed > limits.max_printed:
+                raise ProcessPrintedTooMuch(limits.max_printed)
+            if len(answer) > limits.max_answer:
+                raise OutcomeTooLarge(limits.max_answer)
+
+
+def take_lines(
+    answer: bytearray, piece: bytes, on_line: Callable[[bytes], None] | None
+) -> bytearray:
+    """Add a piece, pass on the lines that are complete, return what follows them."""
+    answer += piece
+    if on_line is None or b"\n" not in piece:
+        return answer
+    *lines, rest = answer.split(b"\n")
+    for line in lines:
+        with suppress(ValueError):  # the function itself wrote to the pipe
+            on_line(bytes(line))
+    return rest
 
 
 def write_available(pipe: int, rest: memoryview) -> memoryview:

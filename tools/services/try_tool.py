@@ -15,6 +15,7 @@ from tools.kinds.registry import call_tool
 from tools.media import MediaResult
 from tools.models import Tool
 from tools.net.deadline import Deadline
+from tools.registry import ToolUser
 from tools.sandbox.values import format_tool_value
 from tools.schema.safe_schema import find_first_schema_error
 from tools.text.storable import replace_unstorable
@@ -63,6 +64,7 @@ def try_tool(tool: Tool, tool_input: Any, *, by: User) -> TryResult:
             tool_input,
             deadline=Deadline(seconds=TRY_SECONDS),
             idempotency_key=f"try:{token_hex(8)}",  # another try is another request
+            user=ToolUser(by.pk, by.get_username()),
         )
         if isinstance(value, MediaResult):
             value = value.value

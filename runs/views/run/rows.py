@@ -356,6 +356,7 @@ def build_step_row(
         found = NO_HEARTBEAT_TAG
     tag, tone = (str(found[0]), found[1]) if found else ("", "")
     result = summarize_result(step.shown)  # type: ignore[attr-defined]  # annotated by `query_agent_steps`
+    result = result or get_current_progress(step)
     asked = "" if is_error else summarize_input(step.tool_input)
     if child:
         text = _("run %(run)s: %(input)s") if asked else _("run %(run)s")
@@ -391,6 +392,12 @@ def build_step_row(
         changed_seq=step.changed_seq,
         child=child,
     )
+
+
+def get_current_progress(step: AgentStep) -> str:
+    """Return what a running call has last reported."""
+    is_running = step.status == AgentStep.Status.STARTED
+    return summarize_result(step.progress) if is_running else ""
 
 
 def build_step_bars(

@@ -31,7 +31,11 @@ from runs.ui.format import number as format_count
 from runs.ui.markdown import render_json, render_json_or_text, render_markdown
 from runs.ui.status_badge import status as status_tag
 from runs.views.run.partial_text import load_partial_texts
-from runs.views.run.rows import CUT_OFF_CODE, get_next_row_number
+from runs.views.run.rows import (
+    CUT_OFF_CODE,
+    get_current_progress,
+    get_next_row_number,
+)
 from runs.views.run.state import load_open_tools
 from tools.models import Tool
 
@@ -356,6 +360,8 @@ def list_step_facts(step: AgentStep) -> list[Fact]:
         Fact(_("Status"), get_step_status_label(step)),
         *list_reuse_facts(step),
     ]
+    if progress := get_current_progress(step):
+        facts.append(Fact(_("Progress"), progress))
     if step.effect:
         facts.append(Fact(_("Effect"), str(Tool.Effect(step.effect).label)))
     if step.duration is not None:

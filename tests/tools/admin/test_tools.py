@@ -575,3 +575,38 @@ def test_a_tool_without_a_description_is_warned_about():
     saved = client.post(f"{LIST}add/?kind=python", form, follow=True)
 
     assert "plus has no description." in saved.content.decode()
+
+
+def test_a_function_that_keeps_to_hosts_can_have_a_credential():
+    client = signed_in()
+    shop = Credential.objects.create(
+        name="Shop", owner=make_user("admin"), hosts=["api.example.com"]
+    )
+    asked = filled(function="tests.tools.functions:uses_secret", credential=shop.pk)
+
+    assert client.post(f"{LIST}add/", asked).status_code == 302
+
+    tool = Tool.objects.get(name="plus")
+    assert tool.credential == shop
+    assert "Shop" in page(client, f"{LIST}{tool.pk}/change/")
+
+
+@pytest.mark.parametrize(
+    ("function", "hosts", "sentence"),
+    [
+        ("add", "", "it cannot be given a credential"),
+        ("uses_secret", "b.example", "bound to api.example.com, none of which"),
+    ],
+)
+def test_a_credential_that_no_call_could_use_is_refused(function, hosts, sentence):
+    client = signed_in()
+    shop = Credential.objects.create(
+        name="Shop", owner=make_user("admin"), hosts=["api.example.com"]
+    )
+    path = f"tests.tools.functions:{function}"
+
+    asked = filled(function=path, hosts=hosts, credential=shop.pk)
+    response = client.post(f"{LIST}add/", asked)
+
+    assert sentence in response.content.decode()
+    assert not Tool.objects.exists()

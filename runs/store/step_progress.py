@@ -1,0 +1,86 @@
+"""Progress that running tool calls report: one thread per process writes the newest.
+
+A page or log of progress is a hint, so a report that cannot be written is dropped.
+"""
+
+import logging
+import os
+import threading
+import time
+from functools import cache
+from typing import NamedTuple
+
+from django.db import Error as DatabaseError
+from django.db import connection
+
+from runs.models import AgentStep
+from runs.store.claims import ClaimedRun, LeaseLost
+from runs.store.commits import INCREMENT_SEQ
+from runs.store.fenced_commit import Commit, write_commit
+from runs.store.transitions import notify_run_changed
+
+WRITE_INTERVAL_SECONDS = 1.0
+"""Between two writes; of several reports of a step in between, the last is written."""
+MAX_CHARACTERS = 200
+
+logger = logging.getLogger(__name__)
+
+
+class ProgressReport(NamedTuple):
+    claim: ClaimedRun
+    text: str
+
+
+def report_step_progress(claim: ClaimedRun, step_id: int, text: str) -> None:
+    """Show a text, free of secrets, at a running step soon; never wait or raise."""
+    line = " ".join(text.split())[:MAX_CHARACTERS]
+    _writer_for_process(os.getpid()).put(step_id, ProgressReport(claim, line))
+
+
+@cache
+def _writer_for_process(pid: int) -> "ProgressWriter":
+    return ProgressWriter()
+
+
+class ProgressWriter(threading.Thread):
+    """Writes the newest report of each step, with a pause after each round."""
+
+    def __init__(self) -> None:
+        super().__init__(name="progress", daemon=True)
+        self._lock, self._has_reports = threading.Lock(), threading.Event()
+        self._newest: dict[int, ProgressReport] = {}
+        self.start()
+
+    def put(self, step_id: int, report: ProgressReport) -> None:
+        with self._lock:
+            self._newest[step_id] = report
+        self._has_reports.set()
+
+    def run(self) -> None:
+        while True:
+            self._has_reports.wait()
+            self._has_reports.clear()
+            with self._lock:
+                reports, self._newest = self._newest, {}
+            for step_id, report in reports.items():
+                try:
+                    write_progress(step_id, report)
+                except LeaseLost:
+                    pass  # the run is over, or another worker has it
+                except DatabaseError as error:
+                    logger.warning(
+                        "progress of step %s not written: %s", step_id, error
+                    )
+            connection.close()
+            time.sleep(WRITE_INTERVAL_SECONDS)
+
+
+def write_progress(step_id: int, report: ProgressReport) -> None:
+    """Store the text of a report; raise `LeaseLost` if the run is no longer ours."""
+    claim = report.claim
+    step = AgentStep(pk=step_id, progress=report.text)
+    fence = [claim.run_id, claim.fence]
+    seq = write_commit(
+        Commit(INCREMENT_SEQ, fence, changed=[step], columns=("progress",))
+    )
+    notify_run_changed(claim.run_id, seq)
