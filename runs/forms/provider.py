@@ -302,6 +302,8 @@ class ProviderForm(_ModelForm):
             self.instance.set_key(given["key"])
         if given["headers"] or given["forget_headers"]:
             self.instance.set_headers(given["headers"])
+        if not self.instance.may_read(self.instance.key_env):
+            self.instance.key_env = ""  # a later owner could read it, for this URL
         self.instance.reset_test(unless=self.stored.connection_settings)
         provider = super().save(commit)
         if commit:

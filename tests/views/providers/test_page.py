@@ -145,6 +145,19 @@ def test_only_superusers_name_a_variable(client, ann, monkeypatch):
     assert "OPENAI_API_KEY</span> is set" not in page
 
 
+def test_a_variable_does_not_stay_with_a_url_of_somebody_who_may_not_read_it(
+    client, ann
+):
+    provider = make_provider(
+        ann, base_url="https://models.example/v1", key_env="OPENAI_API_KEY"
+    )
+
+    client.post(f"/providers/{provider.pk}/", GOOD)
+
+    provider.refresh_from_db()
+    assert (provider.base_url, provider.key_env) == (GOOD["base_url"], "")
+
+
 def test_without_an_address_the_kinds_own_is_meant(client, ann):
     client.post("/providers/new/", GOOD | {"kind": "anthropic", "base_url": ""})
 
