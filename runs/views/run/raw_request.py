@@ -13,6 +13,7 @@ from runs.llm.demo.client import Demo
 from runs.llm.errors import ModelCallError
 from runs.models import Provider, Run
 from runs.services.providers.client import build_provider_wire_request
+from runs.services.providers.mask_address import HIDDEN_ADDRESS, may_see_provider
 from runs.views.run.step_detail import RowRecord, indent_json, rebuild_row_prompt
 
 
@@ -53,12 +54,13 @@ def build_raw_request(
         note = _(
             "Rebuilt from the record; its messages do not match the stored digest."
         )
-    return RawRequest(
-        text,
-        f"{note} {_note_format(provider, sent)}",
-        format_head(sent),
-        len(sent.body),
-    )
+    if sent.url and provider is not None and not may_see_provider(run, provider):
+        head = f"{sent.method} {HIDDEN_ADDRESS}"
+        note = f"{note} {_('The address of the provider is hidden.')}"
+    else:
+        head = format_head(sent)
+        note = f"{note} {_note_format(provider, sent)}"
+    return RawRequest(text, note, head, len(sent.body))
 
 
 def build_sent_request(provider: Provider | None, request: ModelRequest) -> WireRequest:

@@ -6,7 +6,7 @@ import pytest
 
 from runs.engine.types import ModelSettings
 from tests.fakes.model_server import model_server
-from tests.make import make_call, make_provider, make_run, make_spec
+from tests.make import make_call, make_provider, make_run, make_spec, make_user
 from tests.worker.run_parts import agent_on, call, executed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,6 +45,21 @@ def test_shows_what_the_server_got(client, ann, kind, stream):
     assert headers["x-team"] == "[secret removed]"
     assert "sk-very-secret" not in pane["head"]
     assert set(headers) <= set(got.headers)
+
+
+def test_hides_the_address_of_a_provider_that_the_owner_may_not_see(client, ann):
+    provider = make_provider(make_user("bob"), base_url="http://10.1.2.3:8000/v1")
+    provider.set_headers("X-Team: tools")
+    provider.save()
+    spec = make_spec(model=ModelSettings(model="m", provider_id=provider.pk))
+    run = make_run(ann, status="succeeded", spec=spec, inputs={"input": "Go"})
+    make_call(run)
+
+    page = client.get(f"/runs/{run.pk}/?step=1&tab=request").content.decode()
+
+    assert "10.1.2.3" not in page
+    assert "x-team" not in page.lower()
+    assert raw(client, run, 1)["head"] == "POST [hidden]"
 
 
 def test_a_provider_that_is_gone_leaves_the_common_format(client, ann):
