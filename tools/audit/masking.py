@@ -20,19 +20,24 @@ SECRET_IN_URL = re.compile(
 USERINFO_IN_URL = re.compile(r"(?<=//)[^/@\s]*:[^/@\s]*@")
 
 
-def mask_json_value(value: Any, *, name: str = "") -> Any:
-    """Return a JSON value without what could be a secret, by name and by place."""
+def mask_json_value(value: Any, *, name: str = "", cuts: bool = True) -> Any:
+    """Return a JSON value without what could be a secret, by name and by place.
+
+    Long texts are cut, unless `cuts` is False.
+    """
     if isinstance(value, dict):
         return {
-            str(key): mask_json_value(one, name=str(key)) for key, one in value.items()
+            str(key): mask_json_value(one, name=str(key), cuts=cuts)
+            for key, one in value.items()
         }
     if isinstance(value, list | tuple):
-        return [mask_json_value(one, name=name) for one in value]
+        return [mask_json_value(one, name=name, cuts=cuts) for one in value]
     if not isinstance(value, str):
         return value
     if SECRET_NAME.search(name) and value and not PLACEHOLDER.fullmatch(value):
         return SECRET_MASK
-    return truncate_audit_text(mask_text(value))
+    masked = mask_text(value)
+    return truncate_audit_text(masked) if cuts else masked
 
 
 def mask_text(text: str) -> str:

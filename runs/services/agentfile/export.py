@@ -187,7 +187,9 @@ def export_tools(tools: Iterable[Tool], *, by: User) -> str:
         AgentFile(
             agentfile=1,
             tools=tuple(
-                entry.model_copy(update={"config": mask_json_value(entry.config)})
+                entry.model_copy(
+                    update={"config": mask_json_value(entry.config, cuts=False)}
+                )
                 for entry in entries
             ),
         )

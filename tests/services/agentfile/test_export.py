@@ -7,7 +7,11 @@ from django.contrib.auth.models import Group
 from django.core.management import CommandError, call_command
 
 from runs.models import Agent, AgentTool, AgentVersion, PromptTemplate, Provider
-from runs.services.agentfile.export import AgentNotFound, export_agentfile
+from runs.services.agentfile.export import (
+    AgentNotFound,
+    export_agentfile,
+    export_tools,
+)
 from runs.services.agentfile.load import ImportResult, import_agentfile
 from runs.services.agentfile.text import parse_agentfile
 from runs.services.agents.publish import publish_agent
@@ -115,6 +119,16 @@ def test_secrets_stay_here():
 
     assert "secret" not in text
     assert provider.sealed_key not in text
+
+
+def test_a_long_program_of_a_tool_is_exported_whole():
+    ann = make_user("ann")
+    code = "total = 0\n" + "total += 1\n" * 1_000
+    tool = make_tool(ann, name="count", kind="python", config={"code": code})
+
+    (entry,) = parse_agentfile(export_tools([tool], by=ann)).tools
+
+    assert entry.config["code"] == code
 
 
 def test_only_what_is_asked_for_is_exported():
