@@ -74,7 +74,9 @@ def test_a_disabled_owner_shows_at_once(client: Client):
     assert page.count("Owner disabled") == 1
     assert page.index("B active") < page.index("A works") < page.index("C paused")
     sentence = "Starts no runs: the account of its owner is disabled."
-    assert sentence in client.get(f"/schedules/{active.pk}/").text
+    detail = client.get(f"/schedules/{active.pk}/").text
+    assert sentence in detail
+    assert 'id="schedule-coming"' not in detail
     assert sentence not in client.get(f"/schedules/{paused.pk}/").text
     assert "Owner disabled" in client.get(f"/agents/{agent.pk}/").text
 
