@@ -89,7 +89,7 @@ class FailingFilter(admin.SimpleListFilter):
     parameter_name = "failing"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
-        return [("yes", _("Failing (10% or more)")), ("no", _("Working"))]
+        return [("yes", _("Failing (at least 10%)")), ("no", _("Working"))]
 
     def queryset(self, request: HttpRequest, tools: QuerySet[Any]) -> QuerySet[Any]:
         if self.value() == "yes":
