@@ -4,6 +4,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
+from django.core.exceptions import BadRequest
 from django.forms import Media, ModelChoiceField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -45,6 +46,12 @@ class ProductAdmin(ModelAdmin):
     empty_value_display = render_muted(gettext_lazy("none"))
     noun = ""
     """The code of the model in the audit log."""
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **more: Any) -> Any:
+        """Refuse to save a copy: Django does not ask `save_as` before it tries."""
+        if "_saveasnew" in request.POST:
+            raise BadRequest("A copy cannot be saved here.")
+        return super().changeform_view(request, *args, **more)
 
     @property
     def media(self) -> Media:

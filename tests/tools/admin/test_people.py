@@ -287,3 +287,13 @@ def test_only_held_permissions_are_granted_to_groups():
     assert list(own.permissions.all()) == [right("view_group")]
     for action, body in (("change", {"name": "Mine"}), ("delete", {"post": "yes"})):
         assert client.post(f"{groups}{strong.pk}/{action}/", body).status_code == 403
+
+
+def test_no_copy_of_an_account_is_saved():
+    bob = make_user("bob")
+    data = {"username": "bobby", "_saveasnew": "1"}
+
+    answer = signed_in().post(f"{LIST}{bob.pk}/change/", data)
+
+    assert answer.status_code == 400
+    assert not User.objects.filter(username="bobby").exists()
