@@ -1,10 +1,12 @@
 """The base class of all admin pages."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.core.exceptions import BadRequest
+from django.db.models import Model
 from django.forms import Media, ModelChoiceField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -14,7 +16,7 @@ from django.utils.html import format_html
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from tools.forms.error_messages import set_error_messages
 from tools.typed_generics import ModelAdmin, StrOrPromise
@@ -37,6 +39,20 @@ def filter_with_title(filter_class: Any, title: StrOrPromise) -> Any:
             self.title = title
 
     return Titled
+
+
+def redirect_to_new_tools(
+    request: HttpRequest, made: Sequence[Model], *, kind: str
+) -> HttpResponse:
+    """Say how many tools an import created, and redirect to their list."""
+    text = ngettext(
+        "Created %(count)d tool. It is disabled until you enable it.",
+        "Created %(count)d tools. They are disabled until you enable them.",
+        len(made),
+    )
+    messages.success(request, text % {"count": len(made)})
+    there = reverse("admin:tools_tool_changelist")
+    return redirect(f"{there}?kind__exact={kind}&enabled__exact=0")
 
 
 class ProductAdmin(ModelAdmin):

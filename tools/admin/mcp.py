@@ -9,13 +9,14 @@ from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.template.loader import render_to_string
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_GET, require_POST
 
+from tools.admin.base import redirect_to_new_tools
 from tools.admin.cells import render_breakable_address, render_time_ago
 from tools.admin.mcp_sign_in import connect_page, disconnect, signed_in_page
 from tools.admin.owned import OwnedAdmin
@@ -227,18 +228,7 @@ class McpServerAdmin(OwnedAdmin):
                 text = gettext("Select at least one tool.")
                 self.message_user(request, text, messages.WARNING)
             return self.render_server_tools(request, server, offers, "")
-        self.message_user(
-            request,
-            ngettext(
-                "Created %(count)d tool. It is disabled until you enable it.",
-                "Created %(count)d tools. They are disabled until you enable them.",
-                len(made),
-            )
-            % {"count": len(made)},
-            messages.SUCCESS,
-        )
-        there = reverse("admin:tools_tool_changelist")
-        return redirect(f"{there}?kind__exact=mcp&enabled__exact=0")
+        return redirect_to_new_tools(request, made, kind="mcp")
 
     def review_change_page(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Show how a server changed one tool; accept or reject the change on POST."""

@@ -9,11 +9,9 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
-from tools.models import Tool
+from tools.admin.base import redirect_to_new_tools
 from tools.net.netpolicy import AddressRefused
 from tools.net.outbound_policy import get_net_policy
 from tools.openapi.choice import OperationChoice
@@ -61,7 +59,8 @@ def choose_operations_view(site: Any, request: HttpRequest, pk: int) -> HttpResp
             base=upload.server_url,
             credential=upload.credential,
         )
-        return redirect_to_tools(site, request, made)
+        LogEntry.objects.log_actions(user.pk, made, ADDITION, "Imported")
+        return redirect_to_new_tools(request, made, kind="http")
     operations = list_operations(document, base=upload.server_url)
     context = {
         **build_page_context(site, request),
@@ -97,24 +96,3 @@ def find_unreachable_server(operations: list[Operation]) -> str:
         except AddressRefused as refused:
             return str(refused)
     return ""
-
-
-def redirect_to_tools(
-    site: Any, request: HttpRequest, made: list[Tool]
-) -> HttpResponse:
-    """Say how many tools were created, and redirect to their list."""
-    LogEntry.objects.log_actions(
-        cast("User", request.user).pk, made, ADDITION, "Imported"
-    )
-    site.message_user(
-        request,
-        ngettext(
-            "Created %(count)d tool. It is disabled until you enable it.",
-            "Created %(count)d tools. They are disabled until you enable them.",
-            len(made),
-        )
-        % {"count": len(made)},
-        messages.SUCCESS,
-    )
-    there = reverse("admin:tools_tool_changelist")
-    return redirect(f"{there}?kind__exact=http&enabled__exact=0")
