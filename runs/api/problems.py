@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from runs.services.errors import FieldError
+from tools.text.validation_message import strip_value_error
 
 
 class ApiProblem(Exception):
@@ -92,4 +93,4 @@ def format_validation_error(kind: str, message: str) -> str:
         return "Unknown field."
     if kind == "missing":
         return "This field is required."
-    return message.removeprefix("Value error, ").rstrip(".") + "."
+    return strip_value_error(message).rstrip(".") + "."

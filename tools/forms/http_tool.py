@@ -18,6 +18,7 @@ from tools.kinds.http_config import HttpConfig, Method
 from tools.models import Credential
 from tools.net.netpolicy import AddressRefused
 from tools.net.outbound_policy import get_net_policy
+from tools.text.validation_message import strip_value_error
 from tools.typed_generics import StrOrPromise
 
 METHOD_EFFECTS = {
@@ -200,7 +201,7 @@ class HttpToolForm(ToolForm):
         except ValidationError as error:
             for one in error.errors(include_url=False, include_context=False):
                 place = str(one["loc"][0]) if one["loc"] else "body_kind"
-                sentence = one["msg"].removeprefix("Value error, ")
+                sentence = strip_value_error(one["msg"])
                 field = FORM_FIELDS.get(place, place)
                 self.add_error(field, f"{sentence[0].upper()}{sentence[1:]}.")
             return cleaned

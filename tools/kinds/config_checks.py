@@ -16,6 +16,7 @@ from tools.net.outbound_policy import get_net_policy
 from tools.registry import find_function
 from tools.sql.connections import find_sql_connection
 from tools.sql.postgres_query import find_argument_names
+from tools.text.validation_message import strip_value_error
 
 
 def find_config_flaws(kind: str, config: dict[str, Any]) -> list[str]:
@@ -28,7 +29,7 @@ def find_config_flaws(kind: str, config: dict[str, Any]) -> list[str]:
     except ValidationError as error:
         return [
             f"{'.'.join(map(str, one['loc'])) or 'config'}: "
-            f"{one['msg'].removeprefix('Value error, ')}."
+            f"{strip_value_error(one['msg'])}."
             for one in error.errors(include_url=False, include_context=False)
         ]
     return []

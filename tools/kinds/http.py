@@ -14,6 +14,7 @@ from tools.kinds.http_request import build_http_request
 from tools.net.http_exchange import Request, Response, send_request
 from tools.net.outbound_policy import get_net_policy
 from tools.text.json_pointer import resolve_json_pointer
+from tools.text.validation_message import strip_value_error
 
 MAX_REASON = 600
 """Characters of an error response that the model sees."""
@@ -25,7 +26,7 @@ class InvalidToolConfig(ToolFailed):
     def __init__(self, error: ValidationError) -> None:
         first = error.errors(include_url=False, include_context=False)[0]
         place = ".".join(map(str, first["loc"]))
-        why = first["msg"].removeprefix("Value error, ")
+        why = strip_value_error(first["msg"])
         super().__init__(f"This tool is not configured correctly. {place}: {why}.")
 
 

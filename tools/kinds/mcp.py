@@ -16,6 +16,7 @@ from tools.mcp_servers.connect import (
 )
 from tools.mcp_servers.sessions import McpSessions
 from tools.spec import ToolSpec
+from tools.text.validation_message import strip_value_error
 
 
 class McpConfig(BaseModel):
@@ -63,7 +64,7 @@ def call_mcp(call: PreparedCall) -> Any:
         config = McpConfig.model_validate(call.spec.config)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        why = first["msg"].removeprefix("Value error, ")
+        why = strip_value_error(first["msg"])
         raise ToolFailed(f"This tool is not configured correctly: {why}.") from None
     given = call.tool_input
     arguments = given if isinstance(given, dict) else {"input": given}

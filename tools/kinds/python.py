@@ -14,6 +14,7 @@ from tools.sandbox.cpython import run_cpython
 from tools.sandbox.cpython_probe import find_sandbox_flaw
 from tools.sandbox.last_value import UnreadableCode, parse_code
 from tools.sandbox.values import to_jsonable
+from tools.text.validation_message import strip_value_error
 
 MAX_CODE = 50_000
 """Characters."""
@@ -46,7 +47,7 @@ def call_python(call: PreparedCall) -> Any:
         config = PythonConfig.model_validate(call.spec.config)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        why = first["msg"].removeprefix("Value error, ")
+        why = strip_value_error(first["msg"])
         raise ToolFailed(f"This tool is not configured correctly: {why}.") from None
     given = call.tool_input
     inputs = given if isinstance(given, dict) else {"input": given}

@@ -26,6 +26,7 @@ from tools.openapi.servers import find_server_url
 from tools.openapi.swagger2 import upgrade_operation
 from tools.schema.check import find_schema_flaws
 from tools.text.storable import is_storable, replace_unstorable
+from tools.text.validation_message import strip_value_error
 
 PATH_PARAMETER = re.compile(r"\{([^{}/]+)\}")
 MAX_TAGS, MAX_TAG = 5, 60
@@ -201,7 +202,7 @@ def check_definition(config: dict[str, Any], schema: dict[str, Any]) -> None:
         found = HttpConfig.model_validate(config)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        raise UnsupportedOperation(first["msg"].removeprefix("Value error, ")) from None
+        raise UnsupportedOperation(strip_value_error(first["msg"])) from None
     if not is_storable(config):
         raise UnsupportedOperation(
             _("it has a character or number that cannot be stored")

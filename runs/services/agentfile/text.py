@@ -11,6 +11,7 @@ from runs.services.agentfile.schema import AgentFile
 from runs.services.errors import FieldError, RunsError
 from tools.text.parse_errors import DUPLICATE_KEY, describe_text_error
 from tools.text.storable import find_scalar_flaw
+from tools.text.validation_message import strip_value_error
 
 MAX_FILE_CHARS = 500_000
 """Characters of a file."""
@@ -216,7 +217,7 @@ def format_field_error(kind: str, message: str) -> str:
         return "This field is missing."
     if kind == "string_pattern_mismatch":
         return "Use 1 to 80 letters, digits, hyphens and underscores."
-    return message.removeprefix("Value error, ").rstrip(".") + "."
+    return strip_value_error(message).rstrip(".") + "."
 
 
 def format_error_path(loc: "list[int | str]") -> str:
