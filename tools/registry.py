@@ -143,14 +143,6 @@ class FunctionTool:
         return self.arguments.schema
 
 
-class InvalidDeclaration(NotATool):
-    """What `@tool` was given does not describe a tool."""
-
-    def __init__(self, function: object, why: str) -> None:
-        name = getattr(function, "__qualname__", None) or repr(function)
-        TypeError.__init__(self, f"{name} cannot be a tool: {why}.")
-
-
 @overload
 def tool(function: F, /) -> F: ...
 
@@ -217,17 +209,17 @@ def tool(
 
 
 def check_function(function: object) -> None:
-    """Raise `InvalidDeclaration` for anything but a function with a docstring."""
+    """Raise `NotATool` for anything but a function with a docstring."""
     if isinstance(function, str):
-        raise InvalidDeclaration(
+        raise NotATool(
             function, f"a name is given by keyword: @tool(name={function!r})"
         )
     if not inspect.isroutine(function):
-        raise InvalidDeclaration(
+        raise NotATool(
             function, "it is not a function; define a function that calls it"
         )
     if not parse_docstring(inspect.getdoc(function) or "").text:
-        raise InvalidDeclaration(
+        raise NotATool(
             function,
             "it has no docstring, which models read as the description of the tool",
         )
@@ -236,24 +228,22 @@ def check_function(function: object) -> None:
 def check_declaration(
     function: Callable[..., Any], path: str, *, name: str, effect: str, timeout: object
 ) -> None:
-    """Raise `InvalidDeclaration` for words of `@tool` that mean nothing."""
+    """Raise `NotATool` for words of `@tool` that mean nothing."""
     effects = get_args(Effect)
     if effect not in effects:
-        raise InvalidDeclaration(
+        raise NotATool(
             function, f"the effect {effect!r} is not one of {', '.join(effects)}"
         )
     is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
     if not is_number or not 0 < timeout < inf:  # type: ignore[operator]  # a number
-        raise InvalidDeclaration(
+        raise NotATool(
             function, f"the timeout {timeout!r} is not a positive number of seconds"
         )
     if not is_tool_name(name):
-        raise InvalidDeclaration(function, f"the name {name!r} is not valid")
+        raise NotATool(function, f"the name {name!r} is not valid")
     known = _registered_functions.get(path)
     if known is not None and get_source(known.function) != get_source(function):
-        raise InvalidDeclaration(
-            function, f"another function is already registered as {path!r}"
-        )
+        raise NotATool(function, f"another function is already registered as {path!r}")
 
 
 def get_source(function: Callable[..., Any]) -> tuple[str, int] | None:

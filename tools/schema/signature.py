@@ -35,12 +35,12 @@ SPHINX_PARAM = re.compile(
 
 
 class NotATool(TypeError):
-    """A function's signature cannot be offered to a model."""
+    """A function, or what is said of it, cannot be offered to a model."""
 
-    def __init__(self, function: Callable[..., Any], why: str) -> None:
-        super().__init__(
-            f"{function.__module__}.{function.__qualname__} cannot be a tool: {why}."
-        )
+    def __init__(self, function: object, why: str) -> None:
+        name = getattr(function, "__qualname__", None)
+        shown = f"{function.__module__}.{name}" if name else repr(function)
+        super().__init__(f"{shown} cannot be a tool: {why}.")
 
 
 class InvalidArguments(ToolFailed):
