@@ -140,12 +140,14 @@ def load_exported_agent(agent: Agent, version: AgentVersion | None) -> ExportedA
         ExportedUse(tools.get(use.tool or 0), callees.get(use.sub_agent or 0), use)
         for use in found.uses
     ]
-    provider = Provider.objects.filter(pk=found.provider).first()
+    provider = agent.provider
+    if found.provider != provider.pk:
+        provider = Provider.objects.filter(pk=found.provider).first() or provider
     return ExportedAgent(
         agent,
         version,
         found,
-        provider or agent.provider,
+        provider,
         get_exported_prompt(agent, version, found),
         tuple(use for use in uses if use.tool or use.sub_agent),
     )

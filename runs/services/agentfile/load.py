@@ -1,7 +1,6 @@
 """Import an agent file: all or nothing, and repeating it changes nothing."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -78,10 +77,6 @@ class ImportResult(NamedTuple):
     """What drafts, or this site, still need."""
 
 
-class _DryRunEnds(Exception):
-    """Takes back what a dry run did."""
-
-
 def import_agentfile(
     text: str,
     owner: User,
@@ -102,12 +97,11 @@ def import_agentfile(
     """
     file = parse_agentfile(text)
     work = AgentFileImport(owner=owner, inert=inert, publishes=not (inert or draft))
-    with suppress(_DryRunEnds), transaction.atomic():
+    with transaction.atomic():
         work.store_file(file)
         if work.errors:
             raise AgentFileRefused(work.errors)
-        if dry_run:
-            raise _DryRunEnds
+        transaction.set_rollback(dry_run)
     return ImportResult(work.created, work.updated, work.published, tuple(work.missing))
 
 
