@@ -19,13 +19,11 @@ from django.utils import autoreload
 from agentsite.child_processes import Child, ProcessGroup, print_line
 from agentsite.supervise import (
     Installation,
-    StartupError,
     build_valkey,
     build_worker,
-    check_port,
-    lock_data_folder,
     prepare_database,
     read_installation,
+    run_alone,
 )
 
 
@@ -36,18 +34,7 @@ def main() -> int:
         return 0
     os.umask(0o077)
     os.environ.setdefault("DEBUG", "1")
-    group = ProcessGroup()
-    try:
-        place = read_installation()
-        with lock_data_folder(place):
-            check_port(place)
-            try:
-                return run_development(place, group)
-            finally:
-                group.stop()
-    except StartupError as error:
-        print_line(str(error))
-        return 1
+    return run_alone(run_development, ProcessGroup())
 
 
 def run_development(place: Installation, group: ProcessGroup) -> int:

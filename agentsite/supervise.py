@@ -16,7 +16,7 @@ import sys
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -59,14 +59,21 @@ def main() -> int:
         signal.signal(number, lambda *_: family.stop_requested.set())
     if os.environ.get("MAKELEVEL"):
         die_with_parent(signal.SIGTERM)()
+    return run_alone(run_installation, family)
+
+
+def run_alone(
+    run: Callable[[Installation, ProcessGroup], int], group: ProcessGroup
+) -> int:
+    """Run with the data folder locked, then stop the group; return the exit code."""
     try:
         place = read_installation()
         with lock_data_folder(place):
             check_port(place)
             try:
-                return run_installation(place, family)
+                return run(place, group)
             finally:
-                family.stop()
+                group.stop()
     except StartupError as sentence:
         print_line(str(sentence))
         return 1
