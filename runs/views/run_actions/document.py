@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from django.db.models import F
+from django.http import QueryDict
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -21,6 +22,7 @@ from runs.ui.markdown import render_json, render_json_or_text, render_markdown
 from runs.ui.summaries import summarize_input, summarize_reply, summarize_result
 from runs.views.run.state import describe_limit_reached
 from runs.views.run.step_detail import get_step_status_label
+from runs.whole_number import parse_whole_number
 
 WINDOW = 100
 """Rows of a shared page; a file has all of them."""
@@ -74,6 +76,15 @@ class RunDocument:
         """The row after which there are more; None at the end."""
         last = self.first + len(self.rows) - 1
         return last if last < self.total else None
+
+
+def build_document_page(run: Run, query: QueryDict) -> dict[str, Any]:
+    """Return one window of the run, as `?after=` says, and where the one before is."""
+    after = parse_whole_number(query.get("after", "")) or 0
+    return {
+        "document": build_run_document(run, after=after),
+        "before": max(after - WINDOW, 0),
+    }
 
 
 def build_run_document(

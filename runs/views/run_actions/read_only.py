@@ -7,8 +7,7 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
 from runs.models import Run
-from runs.views.run_actions.document import WINDOW, build_run_document
-from runs.whole_number import parse_whole_number
+from runs.views.run_actions.document import build_document_page
 
 
 @require_GET
@@ -18,7 +17,5 @@ def run_read_only(request: HtmxRequest, pk: int) -> HttpResponse:
     if Run.objects.visible_to(request.user).filter(pk=pk).exists():
         return redirect("run-detail", pk)
     run = get_object_or_404(Run.objects.asking_approver(request.user), pk=pk)
-    after = parse_whole_number(request.GET.get("after", "")) or 0
-    document = build_run_document(run, after=after)
-    context = {"document": document, "before": max(after - WINDOW, 0), "run": run}
+    context = {"run": run, **build_document_page(run, request.GET)}
     return render(request, "runs/read_only.html", context)

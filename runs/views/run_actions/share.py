@@ -25,8 +25,7 @@ from runs.services.runs.share import (
     revoke_share,
     share_run,
 )
-from runs.views.run_actions.document import WINDOW, build_run_document
-from runs.whole_number import parse_whole_number
+from runs.views.run_actions.document import build_document_page
 from tools.secrets import SecretUnreadable, seal, unseal
 
 NEW_SHARE_KEY = "just-shared"
@@ -97,9 +96,7 @@ def run_shared(request: HttpRequest, token: str) -> HttpResponse:
     if run is None:
         page = render(request, "runs/shared_over.html", context, status=404)
     else:
-        after = parse_whole_number(request.GET.get("after", "")) or 0
-        document = build_run_document(run, after=after)
-        context |= {"document": document, "before": max(after - WINDOW, 0)}
+        context |= build_document_page(run, request.GET)
         page = render(request, "runs/shared.html", context)
     for name, value in PRIVATE_HEADERS.items():
         page[name] = value
