@@ -179,6 +179,11 @@ class Env(BaseSettings):
         default=True,
         description="Create the demo provider and agents on the first start.",
     )
+    agentsite_metrics_token: str = Field(
+        default="",
+        description="Token that `/metrics` requires, at least 16 characters; empty "
+        "means no `/metrics`.",
+    )
     agentsite_log_level: str = Field(
         default="INFO", description="`DEBUG`, `INFO`, `WARNING` or `ERROR`."
     )
@@ -259,6 +264,16 @@ class Env(BaseSettings):
                 raise ValueError(f"{origin!r} must begin with http:// or https://")
         return origins
 
+    @field_validator("agentsite_metrics_token")
+    @classmethod
+    def check_metrics_token(cls, token: str) -> str:
+        if token and not re.fullmatch(r"[!-~]{16,}", token):
+            raise ValueError(
+                "it must have at least 16 characters, ASCII and without spaces, as "
+                "created by `openssl rand -hex 24`"
+            )
+        return token
+
     @field_validator("agentsite_log_level")
     @classmethod
     def check_level(cls, level: str) -> str:
@@ -310,6 +325,6 @@ def format_env_errors(error: ValidationError) -> list[str]:
     for problem in error.errors(include_url=False):
         name = str(problem["loc"][0]).upper()
         why = problem["msg"].removeprefix("Value error, ")
-        value = "" if "KEY" in name or "URL" in name else f" is {problem['input']!r}"
+        value = "" if re.search("KEY|URL|TOKEN", name) else f" is {problem['input']!r}"
         said.append(f"The variable {name}{value or ' is invalid'}: {why}.")
     return said

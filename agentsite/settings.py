@@ -37,6 +37,7 @@ AGENT_DEPTH = ENV.agentsite_agent_depth
 CHILD_RUNS = ENV.agentsite_child_runs
 USER_RUNS = ENV.agentsite_user_runs
 USER_STREAMS = ENV.agentsite_user_streams
+METRICS_TOKEN = ENV.agentsite_metrics_token
 WORKER_THREADS = ENV.agentsite_worker_threads
 TOOL_MODULES = list(ENV.agentsite_tool_modules)
 EXTENSIONS = list(ENV.agentsite_extensions)

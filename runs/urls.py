@@ -5,7 +5,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.decorators.cache import cache_control
 from django.views.i18n import JavaScriptCatalog
 
-from runs.views import health, home, people, webhooks, workers
+from runs.views import health, home, metrics, people, webhooks, workers
 from runs.views.agents import archive_duplicate as owned
 from runs.views.agents import form as agent_form
 from runs.views.agents import import_file as agent_import
@@ -52,6 +52,7 @@ definition_urls: list[URLPattern | URLResolver] = [
 urlpatterns: list[URLPattern | URLResolver] = [
     path("healthz", health.health, name="health"),
     path("readyz", health.readiness, name="readiness"),
+    path("metrics", metrics.metrics, name="metrics"),
     path("api/v1/", include("runs.api.urls")),
     path("", home.home, name="home"),
     path("first-steps/hide/", home.hide_first_steps, name="hide-first-steps"),

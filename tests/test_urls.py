@@ -15,6 +15,7 @@ PUBLIC: set[str] = {
     "login-link",
     "health",
     "readiness",
+    "metrics",
     "run-shared",
     "script-translations",
 }

@@ -23,7 +23,7 @@ from runs.models.schedules import Schedule
 from runs.models.shares import RunShare
 from runs.models.steps import AgentStep, ModelAttempt, ModelCall, StepMedia
 from runs.models.webhooks import Delivery, Webhook, WebhookEvent
-from runs.models.workers import HealthProbe, QueueSample, Worker
+from runs.models.workers import HealthProbe, MetricCounter, QueueSample, Worker
 
 __all__ = [
     "Agent",
@@ -40,6 +40,7 @@ __all__ = [
     "WebhookEvent",
     "IdempotencyKey",
     "LoginLink",
+    "MetricCounter",
     "ModelAttempt",
     "ModelCall",
     "Preferences",

@@ -1,4 +1,4 @@
-"""Worker processes, samples of the queue, and the row that health checks write."""
+"""Worker processes, samples of the queue, counters, and the row of health checks."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -20,6 +20,8 @@ class Worker(models.Model):
     version = models.CharField(max_length=40, blank=True)
     started_at = models.DateTimeField()
     last_heartbeat = models.DateTimeField()
+    last_sweep = models.DateTimeField(null=True)
+    """When its sweeper last finished, as of the last heartbeat."""
     stopped_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -44,6 +46,26 @@ class QueueSample(models.Model):
 
     def __str__(self) -> str:
         return f"{self.minute:%Y-%m-%d %H:%M}"
+
+
+class MetricCounter(models.Model):
+    """A number that only grows: what all workers together have counted."""
+
+    name = models.CharField(max_length=60)
+    """A metric of `runs.store.metric_counters`, or a part of a histogram."""
+    labels = models.CharField(max_length=2600)
+    """Names and values as JSON, in alphabetical order."""
+    value = models.FloatField(default=0, db_default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["name", "labels"], name="metric_counter_once"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.labels}"
 
 
 class HealthProbe(models.Model):

@@ -88,6 +88,8 @@ class WorkerState:
         """Monotonic time until which each loop of the process must have a turn."""
         self.unavailable_providers = frozenset[int]()
         """Providers that had an outage at the last sweep, or have had one since."""
+        self.swept_at: float | None = None
+        """Monotonic time at which the sweeper last finished."""
         self.database_away_at: float | None = None
         """Monotonic time at which the database was last found to be away or slow."""
 

@@ -24,6 +24,13 @@ from runs.services.providers.run_provider import ProviderConnection
 from runs.store.claims import ClaimedRun
 from runs.store.commits import ModelReply, commit_attempt, release_connection
 from runs.store.history import FailedAttempts, count_failed_attempts
+from runs.store.metric_counters import (
+    FIRST_TOKEN_SECONDS,
+    MODEL_CALL_FAILURES,
+    MODEL_CALL_SECONDS,
+    MODEL_COST,
+    MODEL_TOKENS,
+)
 from runs.store.sanitizer import Sanitizer
 from runs.worker.provider_wait import ProviderWait
 from tools.errors import CallCanceled, DeadlineExceeded
@@ -113,6 +120,8 @@ class ModelCaller:
             finally:
                 self.claim.deadline = None
             self.provider_wait.after_reply()
+            cost = compute_reply_cost(reply, prices)
+            self._count_reply(once, reply, cost)
             return ModelReply(
                 effect=effect,
                 number=number,
@@ -121,8 +130,18 @@ class ModelCaller:
                 started_at=once.started_at,
                 elapsed=round(spent + time.monotonic() - began, 4),
                 first_token=once.first_token,
-                cost=compute_reply_cost(reply, prices),
+                cost=cost,
             )
+
+    def _count_reply(self, once: "_Attempt", reply: Reply, cost: Decimal) -> None:
+        which = {"provider": self.provider.slug, "model": once.model}
+        MODEL_CALL_SECONDS.observe(time.monotonic() - once.began, **which)
+        if once.first_token is not None:
+            FIRST_TOKEN_SECONDS.observe(once.first_token, **which)
+        MODEL_COST.add(float(cost), **which)
+        if reply.usage is not None:
+            MODEL_TOKENS.add(reply.usage.input_tokens, **which, direction="input")
+            MODEL_TOKENS.add(reply.usage.output_tokens, **which, direction="output")
 
     def _record_canceled_attempt(self, once: "_Attempt") -> None:
         """Record that a person canceled the run during this attempt."""
@@ -146,6 +165,7 @@ class ModelCaller:
     def _record_failed_attempt(
         self, once: "_Attempt", failure: ModelCallError, *, wait: float | None
     ) -> None:
+        MODEL_CALL_FAILURES.add(provider=self.provider.slug, code=failure.code)
         commit_attempt(
             self.claim,
             ModelAttempt(
@@ -192,6 +212,7 @@ class _Attempt:
         )
         self.started_at, self.began = datetime.now(UTC), time.monotonic()
         self.first_token: float | None = None
+        self.model = ""
         self._shown: list[str] = []
 
     @property
@@ -201,7 +222,7 @@ class _Attempt:
 
     def send(self, effect: CallModel) -> Reply:
         """Return the reply; raise `DeadlineExceeded` only if the run's time is over."""
-        claim = self.model_caller.claim
+        claim, self.model = self.model_caller.claim, effect.request.settings.model
         claim.deadline = self.began + self.seconds + THREAD_GRACE_SECONDS
         draft = TextDeltaWriter(
             claim.run_id, fence=claim.fence, number=self.number, attempt=self.attempt

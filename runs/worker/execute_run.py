@@ -38,6 +38,7 @@ from runs.store.claims import (
 )
 from runs.store.commits import ModelReply, commit_reply, persist
 from runs.store.history import RunHistory, load_history
+from runs.store.metric_counters import QUEUE_WAIT, RUN_RECOVERIES, RUNS_STARTED
 from runs.store.sanitizer import Sanitizer
 from runs.store.transitions import MAX_RECOVERIES, claim_run
 from runs.worker.call_model import ModelCaller
@@ -60,6 +61,7 @@ def execute_run(run_id: int) -> None:
     if taken is None:
         return
     run, claim = taken
+    count_claim(run)
     with McpSessions() as mcp_sessions:  # closed after the claim is released
         worker_state.add_claim(claim)
         try:
@@ -93,6 +95,14 @@ def _claim_run(run_id: int) -> ClaimResult | None:
         if run is None:
             claim.release_crash_slot()
     return ClaimResult(run, replace(claim, fence=run.fence)) if run else None
+
+
+def count_claim(run: Run) -> None:
+    if run.recoveries:
+        RUN_RECOVERIES.add()
+    elif run.fence == 1 and run.started_at is not None:
+        RUNS_STARTED.add(source=run.source)
+        QUEUE_WAIT.observe((run.started_at - run.queued_at).total_seconds())
 
 
 def _drive_run(run: Run, claim: ClaimedRun, mcp_sessions: McpSessions) -> None:

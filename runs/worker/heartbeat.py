@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from typing import Any
 
 from django.conf import settings
 from django.db import (
@@ -17,6 +18,7 @@ from django.db.models.functions import Now
 from runs.models import Run, Worker
 from runs.store.claims import ClaimedRun, WorkerState
 from runs.store.database_clock import db_time_from_now
+from runs.store.metric_counters import flush_counters
 from runs.store.tool_usage import drain_tool_usage
 from tools.definition.record_usage import record_usage
 from tools.sandbox import abandoned_calls as abandoned_calls
@@ -49,8 +51,16 @@ def send_heartbeat(process: WorkerState) -> bool:
             last_heartbeat=Now(),
             running=len(process.list_claims()),
             abandoned_calls=abandoned_calls.count_abandoned_calls(),
+            **_build_sweep_column(process),
         )
     return renewed == len(alive)
+
+
+def _build_sweep_column(process: WorkerState) -> dict[str, Any]:
+    swept_at = process.swept_at
+    if swept_at is None:
+        return {}
+    return {"last_sweep": db_time_from_now(swept_at - time.monotonic())}
 
 
 def check_claims(process: WorkerState) -> None:
@@ -105,6 +115,7 @@ def run_heartbeat_loop(process: WorkerState, stop: threading.Event) -> None:
             if time.monotonic() >= next_beat:
                 is_whole = send_heartbeat(process)
                 flush_tool_usage()
+                flush_counters()
                 pause = settings.HEARTBEAT_SECONDS if is_whole else CLAIM_CHECK_SECONDS
                 next_beat = time.monotonic() + pause
         except (DatabaseError, InterfaceError) as error:

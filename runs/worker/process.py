@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from runs.models import Worker
 from runs.store.claims import WorkerState, worker_state
+from runs.store.metric_counters import flush_counters
 from runs.worker.heartbeat import flush_tool_usage, run_heartbeat_loop, send_heartbeat
 from runs.worker.sweep import run_sweep_loop
 from tools.sandbox import abandoned_calls as abandoned_calls
@@ -91,6 +92,7 @@ def unregister_worker() -> None:
     try:
         send_heartbeat(worker_state)
         flush_tool_usage()
+        flush_counters()
         if worker_state.worker is not None:
             Worker.objects.filter(pk=worker_state.worker.pk).update(stopped_at=Now())
     except (DatabaseError, InterfaceError) as error:

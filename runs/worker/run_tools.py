@@ -25,6 +25,7 @@ from runs.store.commits import (
     retry_until_database_up,
 )
 from runs.store.history import build_tool_results
+from runs.store.metric_counters import TOOL_CALLS, TOOL_SECONDS
 from runs.store.sanitizer import Sanitizer
 from runs.store.step_media import store_step_media
 from runs.store.step_progress import report_step_progress
@@ -330,6 +331,9 @@ class ToolRunner:
             seconds=round(called.seconds, 4),
         )
         if spec.tool_id is not None:
+            outcome = "failed" if result.failed else "succeeded"
+            TOOL_CALLS.add(tool=spec.name, outcome=outcome)
+            TOOL_SECONDS.add(called.seconds, tool=spec.name)
             error = result.observation if result.failed else ""
             add_tool_usage(
                 ToolCallUsage(spec.tool_id, result.failed, called.seconds, error)

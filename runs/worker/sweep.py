@@ -121,6 +121,7 @@ def run_sweep_loop(process: WorkerState, stop: threading.Event) -> None:
             enqueue_due_deliveries()
             pruning.prune_if_due()
             uploads.clean_if_due()
+            process.swept_at = time.monotonic()
         except (DatabaseError, InterfaceError) as error:
             logger.warning("no sweep, database not available: %s", error)
             connection.close()

@@ -179,7 +179,7 @@ def test_a_nearly_full_disk_of_a_sqlite_database_is_degraded(
     client, redis_url, monkeypatch
 ):
     make_worker()
-    monkeypatch.setattr(status, "_count_free_bytes", lambda: 1000)
+    monkeypatch.setattr(status, "count_free_bytes", lambda: 1000)
 
     found = client.get("/healthz").json()
 

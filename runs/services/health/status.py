@@ -105,7 +105,7 @@ def check_health() -> SystemHealth:
         broker=check_broker(),
         queue=_measure_queue() if database.ok else None,
         outages=_count_outages() if database.ok else ProviderOutages(0, 0),
-        free_bytes=_count_free_bytes(),
+        free_bytes=count_free_bytes(),
     )
 
 
@@ -184,7 +184,7 @@ def _measure_queue() -> QueueHealth | None:
         return None
 
 
-def _count_free_bytes() -> int | None:
+def count_free_bytes() -> int | None:
     """Return the free space where the SQLite file is."""
     if connection.vendor != "sqlite":
         return None

@@ -11,6 +11,12 @@ from runs.models import AgentStep, Run, RunSearchRow, RunTool
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.search.daily_stats import update_daily_stats
 from runs.services.search.human_waits import get_work_seconds, load_human_waits
+from runs.store.metric_counters import (
+    RUN_SECONDS,
+    RUNS_FINISHED,
+    CounterBatch,
+    write_counters,
+)
 
 BATCH_SIZE = 200
 UPDATED_FIELDS = ["text", "status", "ended_at", "seconds", "rounds", "tokens", "cost"]
@@ -54,7 +60,18 @@ def index_runs(at_once: int = BATCH_SIZE) -> int:
         called = [RunTool(run_id=pk, tool=one) for pk in tools for one in tools[pk]]
         RunTool.objects.bulk_create(called, ignore_conflicts=True)
         Run.objects.filter(pk__in=[run.pk for run in runs]).update(indexed=True)
+        count_ended_runs(cards)
     return len(runs)
+
+
+def count_ended_runs(cards: Iterable[RunSearchRow]) -> None:
+    """Count runs that have ended, in the transaction that marks them as indexed."""
+    batch = CounterBatch()
+    for card in cards:
+        reason = card.run.error_code or card.run.stop_reason
+        RUNS_FINISHED.add_to(batch, status=card.status, reason=reason)
+        RUN_SECONDS.observe_in(batch, card.seconds, status=card.status)
+    write_counters(batch.drain())
 
 
 def build_search_row(

@@ -32,6 +32,7 @@ from runs.services.webhooks.sign import build_signature_headers, get_signing_sec
 from runs.store.claims import worker_state
 from runs.store.commits import release_connection
 from runs.store.database_clock import db_time_from_now
+from runs.store.metric_counters import WEBHOOK_ATTEMPTS
 from runs.store.sanitizer import Sanitizer
 from tools.net.netguard import NetPolicy
 from tools.secrets import SecretUnreadable
@@ -261,6 +262,7 @@ def record_attempt(delivery: Delivery, posted: PostResult) -> None:
     )
     if not rows.update(**changes):
         return
+    WEBHOOK_ATTEMPTS.add(outcome="failed" if posted.error else "delivered")
     webhook = Webhook.objects.filter(pk=delivery.webhook_id)
     if not posted.error:
         webhook.filter(failing_since__isnull=False).update(failing_since=None)
