@@ -1,9 +1,12 @@
 """Who may open which URL: every pattern of the site, and what guards it."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from django.urls import URLPattern, URLResolver
+
+ARGUMENT = re.compile(r"<(?:\w+:)?(\w+)>|\(\?P<(\w+)>[^)]*\)")
 
 
 class Door(NamedTuple):
@@ -12,6 +15,17 @@ class Door(NamedTuple):
     name: str
     route: str
     view: Callable[..., Any]
+
+    @property
+    def arguments(self) -> list[str]:
+        """The names of the arguments in the route."""
+        return [one[0] or one[1] for one in ARGUMENT.findall(self.route)]
+
+    def fill(self, values: dict[str, object]) -> str:
+        """Return a path that matches, with these arguments."""
+        plain = ARGUMENT.sub(lambda one: str(values[one[1] or one[2]]), self.route)
+        plain = plain.replace("/?$", "").replace("\\Z", "")
+        return "/" + plain.replace("^", "").replace("$", "")
 
 
 def doors(

@@ -1,7 +1,5 @@
 """Every URL asks for a login, except those listed here; and each verb is meant."""
 
-import re
-
 import pytest
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -33,9 +31,7 @@ def all_doors() -> list[Door]:
 
 def address(door: Door) -> str:
     """Return a URL that matches, with 1 for every argument."""
-    plain = re.sub(r"<(?:\w+:)?\w+>", "1", door.route)
-    plain = re.sub(r"\(\?P<\w+>[^)]*\)", "1", plain)
-    return "/" + plain.replace("^", "").replace("$", "").replace("\\Z", "")
+    return door.fill(dict.fromkeys(door.arguments, 1))
 
 
 def guarded(door: Door) -> bool:

@@ -1,0 +1,160 @@
+"""The address of every URL of the site, with the keys of rows that exist."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from django.contrib.auth.models import Group, User
+from django.db.models import Model
+from django.urls import get_resolver
+
+from runs.models import (
+    Agent,
+    Allowance,
+    ApiToken,
+    Conversation,
+    Decision,
+    Delivery,
+    PromptTemplate,
+    Provider,
+    ProviderModel,
+    Run,
+    RunShare,
+    SavedFilter,
+    Schedule,
+    StepMedia,
+    Webhook,
+)
+from tests.access import Door, doors
+from tools.models import (
+    AuditEntry,
+    Credential,
+    McpServer,
+    Tool,
+    ToolRevision,
+    UploadedDocument,
+)
+
+Keys = dict[str, Any]
+
+SHARE_TOKEN = "a-link-to-the-run"
+LOGIN_TOKEN = "a-link-that-signs-in"
+
+BY_STEM: dict[str, type[Model]] = {
+    "admin:auth_group": Group,
+    "admin:auth_user": User,
+    "admin:tools_auditentry": AuditEntry,
+    "admin:tools_credential": Credential,
+    "admin:tools_mcp": McpServer,
+    "admin:tools_restore": ToolRevision,
+    "admin:tools_tool": Tool,
+    "admin:tools_tool_import_choice": UploadedDocument,
+    "agent": Agent,
+    "allowance": Allowance,
+    "api-approval": Decision,
+    "api-approve": Decision,
+    "api-reject": Decision,
+    "api-run": Run,
+    "api-settle": Decision,
+    "approval": Decision,
+    "chat": Conversation,
+    "delivery": Webhook,
+    "prompt": PromptTemplate,
+    "provider": Provider,
+    "run": Run,
+    "saved-filter": SavedFilter,
+    "schedule": Schedule,
+    "sub-agent": Agent,
+    "token": ApiToken,
+    "turn": Run,
+    "user": User,
+    "webhook": Webhook,
+}
+"""What the argument `pk` of URLs stands for whose names begin like this."""
+
+BY_ARGUMENT: dict[str, Callable[[], Any]] = {
+    "after": lambda: 0,
+    "app_label": lambda: "tools",
+    "delivery_pk": lambda: first_pk(Delivery),
+    "key": lambda: first_pk(Run),
+    "model_pk": lambda: first_pk(ProviderModel),
+    "number": lambda: 1,
+    "position": lambda: StepMedia.objects.order_by("pk")[0].position,
+    "rest": lambda: "nothing",
+    "run_pk": lambda: first_pk(Run),
+    "share_pk": lambda: first_pk(RunShare),
+    "sub_pk": lambda: Agent.objects.order_by("pk")[1].pk,
+    "tool_pk": lambda: first_pk(Tool),
+    "url": lambda: "nothing",
+    "what": lambda: "request",
+}
+"""The other arguments."""
+
+BY_NAME: dict[str, Callable[[], Keys]] = {
+    "admin:tools_mcp_change": lambda: {"pk": Tool.objects.get(kind="mcp").pk},
+    "admin:view_on_site": lambda: {"content_type_id": 1, "object_id": 1},
+    "login-link": lambda: {"token": LOGIN_TOKEN},
+    "run-answer": lambda: {"pk": Run.objects.get(status="succeeded").pk},
+    "run-brief": lambda: {"pk": Run.objects.get(parent_step__isnull=False).pk},
+    "run-continue": lambda: {"pk": Run.objects.get(status="succeeded").pk},
+    "run-media": lambda: {"number": 2},  # the step after the first model call
+    "run-outline": lambda: {"pk": Run.objects.get(parent_step__isnull=False).pk},
+    "run-shared": lambda: {"token": SHARE_TOKEN},
+    "tool-detail": lambda: {"slug": Tool.objects.order_by("pk")[0].slug},
+}
+"""Arguments that mean something else in one URL."""
+
+QUERIES: dict[str, str] = {
+    "admin:autocomplete": "?app_label=tools&model_name=tool&field_name=approvers",
+    "agent-export": "?version=1",
+    "run-compare": "?a={run}&b={run}",
+    "tool-export": "?slug={tool}",
+}
+"""Without which a GET has nothing to show."""
+
+
+class Address(NamedTuple):
+    """One URL of the site."""
+
+    name: str
+    path: str
+    """With a query where the page needs one."""
+
+
+def first_pk(model: type[Model]) -> int:
+    """Return the key of the oldest row."""
+    return int(model._default_manager.order_by("pk")[0].pk)
+
+
+def list_addresses() -> Iterator[Address]:
+    """Yield each URL once; those with and without an argument are told apart."""
+    seen: dict[str, int] = {}
+    for door in doors(get_resolver().url_patterns):
+        if door.name == "admin:":  # Django's redirects of old and wrong addresses
+            continue
+        seen[door.name] = count = seen.get(door.name, 0) + 1
+        name = door.name if count == 1 else f"{door.name}-{count}"
+        yield Address(name, build_path(door))
+
+
+def build_path(door: Door) -> str:
+    """Return a path that the door's pattern matches."""
+    path = door.fill({one: find_key(door.name, one) for one in door.arguments})
+    query = QUERIES.get(door.name, "")
+    keys = {
+        "run": first_pk(Run) if "{run" in query else 0,
+        "tool": Tool.objects.order_by("pk")[0].slug if "{tool" in query else "",
+    }
+    return f"{path}{query.format(**keys)}"
+
+
+def find_key(name: str, argument: str) -> Any:
+    """Return the value of one argument of the URL `name`."""
+    special = BY_NAME.get(name, dict)()
+    if argument in special:
+        return special[argument]
+    if argument in {"pk", "id", "object_id"}:
+        stem = max(filter(name.startswith, BY_STEM), key=len)
+        return first_pk(BY_STEM[stem])
+    if argument == "slug":
+        return Agent.objects.order_by("pk")[0].slug
+    return BY_ARGUMENT[argument]()

@@ -1,0 +1,120 @@
+"""Who gets what at each URL: the table `access.txt`, row by row.
+
+A new URL fails here until the table has a line for it. Letters, one for each of `WHO`:
+
+    o  a page, a part, a file, or done        r  sent to another page
+    s  sent to sign in                        u  401, a token is missing
+    -  404, as if there were nothing          d  403, may not do this
+    m  405, no such method                    b  the request itself is refused
+"""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from django.contrib.auth.models import Group, Permission, User
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+
+from tests.every_address import Address, list_addresses
+from tests.make import make_user
+from tests.world import make_world
+
+TABLE = Path(__file__).with_name("access.txt")
+WHO = ("stranger", "member", "viewer", "owner", "manager", "admin")
+"""A member of nothing; of the group that rows are shared with and that approves; who
+owns the rows; staff with all permissions on tools; a superuser."""
+SIGN_IN = ("/sign-in/", "/admin/login/")
+CODES = {401: "u", 403: "d", 404: "-", 405: "m"}
+
+pytestmark = pytest.mark.django_db
+
+
+class Line(NamedTuple):
+    """One URL: a letter for each of `WHO`, by method."""
+
+    name: str
+    get: str
+    post: str
+
+
+@pytest.fixture
+def clients(settings) -> dict[str, Client]:
+    """Return a browser for each of `WHO`, of a site with one row of everything."""
+    settings.PRIVATE_HOSTS = "provider=127.0.0.1;mcp=127.0.0.1"
+    owner, group = make_user("ann"), Group.objects.create(name="crew")
+    make_world(owner, group)
+    viewer = make_user("viewer")
+    viewer.groups.add(group)
+    manager = make_user("manager", is_staff=True)
+    manager.user_permissions.set(
+        Permission.objects.filter(content_type__app_label="tools")
+    )
+    admin = make_user("root", is_superuser=True)
+    people = (None, make_user("member"), viewer, owner, manager, admin)
+    return {name: client_of(user) for name, user in zip(WHO, people, strict=True)}
+
+
+def client_of(user: User | None) -> Client:
+    client = Client(raise_request_exception=False)
+    if user is not None:
+        client.force_login(user)
+    return client
+
+
+def ask(client: Client, method: str, path: str) -> HttpResponse:
+    """Send a request and take back what it changed, cookies included."""
+    cookies = deepcopy(client.cookies)
+    with transaction.atomic():
+        answer = client.generic(method, path)
+        if getattr(answer, "streaming", False):
+            b"".join(answer.streaming_content)
+        transaction.set_rollback(True)
+    client.cookies = cookies
+    return answer
+
+
+def letter(answer: HttpResponse) -> str:
+    code = answer.status_code
+    if code in (301, 302):
+        return "s" if answer.headers["Location"].startswith(SIGN_IN) else "r"
+    if code < 300:
+        return "o"
+    return CODES.get(code) or ("b" if code < 500 else str(code))
+
+
+def seen_lines(clients: dict[str, Client]) -> Iterator[Line]:
+    for one in list_addresses():
+        yield Line(one.name, *(letters(clients, one, how) for how in ("GET", "POST")))
+
+
+def letters(clients: dict[str, Client], one: Address, method: str) -> str:
+    return "".join(letter(ask(clients[who], method, one.path)) for who in WHO)
+
+
+def expected_lines() -> list[Line]:
+    rows = [line.split() for line in TABLE.read_text().splitlines()]
+    return [Line(*row) for row in rows if row and not row[0].startswith("#")]
+
+
+def test_everyone_gets_what_the_table_says(clients):
+    assert set(seen_lines(clients)) ^ set(expected_lines()) == set()
+
+
+def test_no_form_is_accepted_from_another_site(clients):
+    """Every URL that takes a POST wants the CSRF token, except the API."""
+    browser = Client(enforce_csrf_checks=True)
+    browser.cookies = clients["admin"].cookies
+    posts = {line.name: line.post[-1] for line in expected_lines()}
+
+    taken = [
+        one.name
+        for one in list_addresses()
+        if posts[one.name] in "orb"
+        and letter(ask(browser, "POST", one.path)) not in ("d", "s")
+    ]
+
+    assert taken == []
