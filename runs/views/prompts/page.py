@@ -20,6 +20,7 @@ from runs.forms.prompt import (
 )
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import PromptTemplate
+from runs.services.agents.used_by import list_using_agents
 from runs.services.spec.inline_prompt import get_prompt_fields
 from runs.services.spec.starting_prompts import (
     get_starting_prompt,
@@ -93,7 +94,7 @@ def prompt_detail(request: HtmxRequest, pk: int) -> HttpResponse:
         "form": form,
         "prompt": PromptTemplate.objects.get(pk=pk) if form.errors else prompt,
         "may_edit": may,
-        "agents": prompt.agents.filter(archived_at=None).order_by("name")[:20],
+        "used_by": list_using_agents(prompt, request.user),
         "preview": build_prompt_preview(form),
     }
     name = "prompts/form.html" if may else "prompts/detail.html"

@@ -17,6 +17,7 @@ from runs.forms.provider import ProviderForm
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.llm.registry import PROVIDER_KINDS
 from runs.models import Provider
+from runs.services.agents.used_by import list_using_agents
 from runs.services.providers.client import (
     ProviderTest,
     check_connection,
@@ -172,7 +173,7 @@ def build_provider_context(provider: Provider, user: User) -> dict[str, Any]:
         "outage": list_open_outages([provider], user).get(provider.pk),
         "kind_title": get_provider_kind_title(provider.kind),
         "models": provider.models.all(),
-        "agents": provider.agents.filter(archived_at=None).order_by("name")[:20],
+        "used_by": list_using_agents(provider, user),
         "has_env_key": provider.may_read(provider.key_env)
         and bool(os.environ.get(provider.key_env)),
     }

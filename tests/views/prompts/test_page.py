@@ -164,3 +164,15 @@ def test_characters_that_no_database_keeps_are_replaced(client, ann):
     client.post("/prompts/new/", CHAT | {"message": ["a\0b", "{input}", ""]})
 
     assert "\0" not in PromptTemplate.objects.get().messages[0]["template"]
+
+
+def test_private_agents_of_others_are_counted_and_not_named(client, ann):
+    prompt = make_prompt(ann, visibility="everyone")
+    make_agent(ann, prompt=prompt, name="Own agent")
+    make_agent(prompt=prompt, name="Their secret plan")
+
+    page = client.get(f"/prompts/{prompt.pk}/").content.decode()
+
+    assert "Own agent" in page
+    assert "Their secret plan" not in page
+    assert "1 agent of other users" in " ".join(page.split())

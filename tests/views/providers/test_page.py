@@ -492,3 +492,16 @@ def test_a_sentence_for_the_operator_can_be_copied(client, ann):
 
     assert "AGENTSITE_PRIVATE_HOSTS=provider=10.0.0.7:8000" in part
     assert 'data-copy="#provider-test-told"' in part
+
+
+def test_private_agents_of_others_are_counted_and_not_named(client, ann):
+    provider = make_provider(ann, visibility="everyone")
+    make_agent(ann, provider=provider, name="Own agent")
+    make_agent(provider=provider, name="Their secret plan", model="secret-model")
+
+    page = client.get(f"/providers/{provider.pk}/").content.decode()
+
+    assert "Own agent" in page
+    assert "Their secret plan" not in page
+    assert "secret-model" not in page
+    assert "1 agent of other users" in " ".join(page.split())
