@@ -70,6 +70,8 @@ class Counter:
     name: str
     help: str
     labels: tuple[str, ...] = ()
+    initial: tuple[dict[str, str], ...] = ()
+    """Labels that are 0 from the start, so that alerts see the first increase."""
 
     def add(self, amount: float = 1.0, **labels: str) -> None:
         process_counters.add(self.name, amount, labels)
@@ -110,9 +112,12 @@ RUNS_FINISHED = Counter(
     "runs_finished",
     "Runs that ended, by status and by error code or limit.",
     ("status", "reason"),
+    ({"status": "failed", "reason": "crashed_repeatedly"},),
 )
 RUN_RECOVERIES = Counter(
-    "run_recoveries", "Runs taken over from a worker that died or lost its lease."
+    "run_recoveries",
+    "Runs taken over from a worker that died or lost its lease.",
+    initial=({},),
 )
 RUN_SECONDS = Histogram(
     "run_duration_seconds",
@@ -146,7 +151,7 @@ TOOL_CALLS = Counter(
     "Calls of tools; the outcome is succeeded or failed.",
     ("tool", "outcome"),
 )
-TOOL_SECONDS = Counter("tool_call_seconds", "Duration of all calls.", ("tool",))
+TOOL_SECONDS = Counter("tool_call_seconds", "Total duration of these calls.", ("tool",))
 WEBHOOK_ATTEMPTS = Counter(
     "webhook_attempts",
     "Requests to webhooks; the outcome is delivered or failed.",

@@ -90,7 +90,8 @@ def load_totals() -> Totals:
 def build_counter(counter: Counter, totals: Totals) -> CounterMetricFamily:
     labels = sorted(counter.labels)
     family = CounterMetricFamily(PREFIX + counter.name, counter.help, labels=labels)
-    for values, total in totals.get(counter.name, {}).items():
+    first = {tuple(one[name] for name in labels): 0.0 for one in counter.initial}
+    for values, total in (first | totals.get(counter.name, {})).items():
         if len(values) == len(labels):  # of this release
             family.add_metric(values, total)
     return family

@@ -60,13 +60,13 @@ GAUGES = (
     Gauge("worker_threads", "Runs that these workers can execute at once."),
     Gauge("worker_threads_busy", "Runs that these workers execute."),
     Gauge("worker_abandoned_calls", "Hung calls of tools that hold a thread."),
-    Gauge("sweep_age_seconds", "Since a sweeper of any worker finished."),
+    Gauge("sweep_age_seconds", "Seconds since any worker last swept."),
     Gauge("decisions_open", "Calls that wait for a person.", ("question",)),
     Gauge("decision_oldest_seconds", "Age of the oldest of these.", ("question",)),
     Gauge("deliveries_waiting", "Webhook deliveries that are not sent yet."),
     Gauge("delivery_oldest_seconds", "Age of the oldest of these; 0 for none."),
     Gauge("webhooks_failing", "Webhooks whose last attempt failed."),
-    Gauge("provider_outage_seconds", "Since a provider is away.", ("provider",)),
+    Gauge("provider_outage_seconds", "Seconds since a provider became unavailable.", ("provider",)),
     Gauge("provider_waiting_runs", "Runs that wait for a provider.", ("provider",)),
 )
 
