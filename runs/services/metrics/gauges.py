@@ -66,7 +66,11 @@ GAUGES = (
     Gauge("deliveries_waiting", "Webhook deliveries that are not sent yet."),
     Gauge("delivery_oldest_seconds", "Age of the oldest of these; 0 for none."),
     Gauge("webhooks_failing", "Webhooks whose last attempt failed."),
-    Gauge("provider_outage_seconds", "Seconds since a provider became unavailable.", ("provider",)),
+    Gauge(
+        "provider_outage_seconds",
+        "Seconds since a provider became unavailable.",
+        ("provider",),
+    ),
     Gauge("provider_waiting_runs", "Runs that wait for a provider.", ("provider",)),
 )
 
