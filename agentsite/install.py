@@ -1,6 +1,7 @@
-"""Create `.venv` from a lock file: `python3 -m agentsite.install requirements.lock`.
+"""Create an environment: `python3 -m agentsite.install LOCK [FOLDER] [pip options]`.
 
-Standard library only, and parsable by old Pythons, so that they get a clear message.
+The folder is `.venv` by default. Standard library only, and parsable by old Pythons, so
+that they get a clear message.
 """
 
 import hashlib
@@ -13,21 +14,20 @@ from collections import deque
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
-PYTHON = VENV / "bin" / "python"
 NEWER_PYTHONS = ("python3.14", "python3.13", "python3.12", "python3.11")
 
 
 def main() -> None:
     """Create or update the environment; write a stamp, so that this is done once."""
     lock = ROOT / sys.argv[1]
-    stamp = VENV / f"{lock.stem}.made"
+    folder = ROOT / (sys.argv[2] if len(sys.argv) > 2 else ".venv")
+    stamp = folder / f"{lock.stem}.made"
     digest = hashlib.sha256(lock.read_bytes()).hexdigest()
-    if not (stamp.exists() and stamp.read_text() == digest and is_venv_usable()):
+    if not (stamp.exists() and stamp.read_text() == digest and is_venv_usable(folder)):
         switch_to_newer_python()
-        if not is_venv_usable():
-            create_venv()
-        install_packages(lock)
+        if not is_venv_usable(folder):
+            create_venv(folder)
+        install_packages(lock, folder, sys.argv[3:])
     stamp.write_text(digest)
 
 
@@ -46,38 +46,41 @@ def switch_to_newer_python() -> None:
     )
 
 
-def is_venv_usable() -> bool:
+def is_venv_usable(folder: Path) -> bool:
     """Whether the environment has a working pip."""
+    python = folder / "bin" / "python"
     try:
-        answer = subprocess.run([PYTHON, "-c", "import pip"], capture_output=True)
+        answer = subprocess.run([python, "-c", "import pip"], capture_output=True)
     except OSError:
         return False
     return answer.returncode == 0
 
 
-def create_venv() -> None:
+def create_venv(folder: Path) -> None:
     """Create an empty environment; name the system package if it is missing."""
-    print(f"Creating the Python environment in {VENV.name} ...", flush=True)
+    name = folder.relative_to(ROOT)
+    print(f"Creating the Python environment in {name} ...", flush=True)
     try:
-        venv.create(VENV, clear=True, with_pip=True)
+        venv.create(folder, clear=True, with_pip=True)
     except (subprocess.CalledProcessError, ImportError):
-        shutil.rmtree(VENV, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         sys.exit(
             "The Python module venv is incomplete on this machine. Install it "
             "(Debian, Ubuntu: apt-get install python3-venv), then try again."
         )
     except OSError as error:
-        sys.exit(f"The folder {VENV} cannot be created: {error.strerror}.")
+        sys.exit(f"The folder {folder} cannot be created: {error.strerror}.")
 
 
-def install_packages(lock: Path) -> None:
+def install_packages(lock: Path, folder: Path, options: "list[str]") -> None:
     """Install exactly the locked packages, and print progress."""
     total = sum("==" in line for line in lock.read_text().splitlines())
     print(f"Installing {total} packages from {lock.name} ...", flush=True)
-    command = [str(PYTHON), "-m", "pip", "install", "--disable-pip-version-check"]
-    command += ["--no-input", "--progress-bar", "off", "--require-hashes", "-r"]
+    python = str(folder / "bin" / "python")
+    command = [python, "-m", "pip", "install", "--disable-pip-version-check"]
+    command += ["--no-input", "--progress-bar", "off", "--require-hashes", *options]
     with subprocess.Popen(
-        [*command, str(lock)],
+        [*command, "-r", str(lock)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

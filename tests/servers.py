@@ -4,6 +4,7 @@ import json
 import shutil
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -11,6 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import redis
+
+
+def find_server_program(name: str) -> Path:
+    """Return where `make test` installs a program of others' servers."""
+    return Path(sys.prefix) / "servers" / "bin" / name
 
 
 def free_port() -> int:

@@ -9,9 +9,9 @@ ROOT = Path(__file__).parent.parent
 PINNED = re.compile(r"[A-Za-z0-9._-]+(\[[a-z,]+\])?==\S+")
 
 
-@pytest.mark.parametrize("name", ["requirements.lock", "requirements-dev.lock"])
-def test_every_package_is_pinned_and_hashed(name):
-    text = (ROOT / name).read_text()
+@pytest.mark.parametrize("part", ["", "-dev", "-servers"])
+def test_every_package_is_pinned_and_hashed(part):
+    text = (ROOT / f"requirements{part}.lock").read_text()
     entries = re.split(r"\n(?=\S)", text.strip().replace("\\\n", ""))
 
     assert len(entries) > 30

@@ -30,7 +30,9 @@ NO_CREDIT = re.compile(
     re.IGNORECASE,
 )
 WRONG_KEY = re.compile(
-    r"api[ _]key (not valid|expired)|invalid[ _]api[ _]key", re.IGNORECASE
+    r"api[ _]key (not valid|expired)|invalid[ _]api[ _]key"
+    r"|no connected db",  # LiteLLM without a database, about an unknown key
+    re.IGNORECASE,
 )
 RESUME_LATER = " Resume the run when it works again."
 UNKNOWN_MODEL = re.compile(r"\bmodel\b|\bdeployment\b", re.IGNORECASE)
@@ -53,9 +55,12 @@ def parse_refusal(
     address: str,
 ) -> ModelCallError:
     """Return the error for a response with an error `status`."""
+    # Gemini wraps its error object in a list, and LiteLLM in an event.
+    inner = body.strip()
+    if inner.startswith(b"data:"):
+        inner = inner.removeprefix(b"data:").partition(b"\n\n")[0].strip()
+    inner = inner.removeprefix(b"[").removesuffix(b"]")
     try:
-        # Gemini wraps its error object in a list.
-        inner = body.strip().removeprefix(b"[").removesuffix(b"]")
         error = extract_error(parse_json_object(inner))
     except InvalidJson:
         error = None

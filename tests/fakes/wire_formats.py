@@ -221,48 +221,78 @@ def _block_events(
 def responses(body: dict[str, Any], reply: Script) -> Rendered:
     """Return `reply` as OpenAI's Responses."""
     sent, made = counted(body, reply)
-    items: list[dict[str, Any]] = []
-    if reply.reasoning:
-        summary = [{"type": "summary_text", "text": reply.reasoning}]
-        sealed = {"type": "reasoning", "id": "rs_1", "encrypted_content": "sealed-1"}
-        items.append({**sealed, "summary": summary})
-    if reply.content:
-        part = {"type": "output_text", "text": reply.content, "annotations": []}
-        items.append({"type": "message", "role": "assistant", "content": [part]})
-    for call in reply.tool_calls:
-        named = {"type": "function_call", "call_id": call["id"], "name": call["name"]}
-        items.append({**named, "arguments": call["arguments"]})
+    items = list(_response_items(reply))
     is_cut = reply.finish_reason == "length"
     whole = {
         "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
         "model": body.get("model", ""),
         "status": "incomplete" if is_cut else "completed",
         "incomplete_details": {"reason": "max_output_tokens"} if is_cut else None,
         "error": None,
         "output": items,
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": body.get("tools", []),
         "usage": {
             "input_tokens": sent,
             "output_tokens": made,
+            "total_tokens": sent + made,
             "input_tokens_details": {"cached_tokens": sent // 2},
             "output_tokens_details": {"reasoning_tokens": 3 if reply.reasoning else 0},
         },
     }
-    start = {**whole, "output": [], "usage": None}
+    start = {**whole, "status": "in_progress", "output": [], "usage": None}
     events: list[dict[str, Any]] = [{"type": "response.created", "response": start}]
-    for item in items:
-        if item["type"] == "message":
-            kind = "response.output_text.delta"
-            events += [{"type": kind, "delta": word} for word in reply.words]
-        if item["type"] == "function_call":
-            text = item["arguments"]
-            kind = "response.function_call_arguments.delta"
-            events += [
-                {"type": kind, "delta": text[n : n + 7]} for n in range(0, len(text), 7)
-            ]
-        events.append({"type": "response.output_item.done", "item": item})
+    for index, item in enumerate(items):
+        events += _response_item_events(reply, item, index)
     events.append({"type": f"response.{whole['status']}", "response": whole})
-    pieces = [sse(one, str(one["type"])) for one in events]
+    pieces = [
+        sse({**one, "sequence_number": number}, str(one["type"]))
+        for number, one in enumerate(events)
+    ]
     return Rendered(json.dumps(whole).encode(), pieces)
+
+
+def _response_items(reply: Script) -> Iterator[dict[str, Any]]:
+    if reply.reasoning:
+        summary = [{"type": "summary_text", "text": reply.reasoning}]
+        sealed = {"type": "reasoning", "id": "rs_1", "encrypted_content": "sealed-1"}
+        yield {**sealed, "summary": summary}
+    done = {"status": "completed"}
+    if reply.content:
+        part = {"type": "output_text", "text": reply.content, "annotations": []}
+        message = {"type": "message", "id": "msg_1", "role": "assistant"}
+        yield {**message, "content": [part], **done}
+    for number, call in enumerate(reply.tool_calls, 1):
+        named = {"type": "function_call", "call_id": call["id"], "name": call["name"]}
+        yield {"id": f"fc_{number}", **named, "arguments": call["arguments"], **done}
+
+
+def _response_item_events(
+    reply: Script, item: dict[str, Any], index: int
+) -> Iterator[dict[str, Any]]:
+    empty = {"content": [], "arguments": "", "summary": []}
+    shell = {name: empty.get(name, value) for name, value in item.items()}
+    at = {"output_index": index, "item_id": item["id"]}
+    of_item = {"output_index": index}
+    yield {"type": "response.output_item.added", **of_item, "item": shell}
+    if item["type"] == "message":
+        (part,) = item["content"]
+        here = {**at, "content_index": 0}
+        opened = {**part, "text": ""}
+        yield {"type": "response.content_part.added", **here, "part": opened}
+        for word in reply.words:
+            yield {"type": "response.output_text.delta", **here, "delta": word}
+        yield {"type": "response.output_text.done", **here, "text": reply.content}
+        yield {"type": "response.content_part.done", **here, "part": part}
+    if item["type"] == "function_call":
+        text, kind = item["arguments"], "response.function_call_arguments"
+        for start in range(0, len(text), 7):
+            yield {"type": f"{kind}.delta", **at, "delta": text[start : start + 7]}
+        yield {"type": f"{kind}.done", **at, "arguments": text}
+    yield {"type": "response.output_item.done", **of_item, "item": item}
 
 
 def ollama(body: dict[str, Any], reply: Script) -> Rendered:

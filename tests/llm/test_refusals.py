@@ -103,6 +103,12 @@ def test_the_parameter_is_named():
     assert "Unsupported value. (parameter 'top_p')" in str(meaning(400, body))
 
 
+def test_an_error_in_an_event_is_quoted():
+    body = b'data: {"error":\n{"message":"No route."}}\n\ndata: [DONE]\n\n'
+
+    assert str(meaning(500, body)).endswith("It says: No route.")
+
+
 def test_a_list_of_what_is_wrong_is_quoted():
     body = b'{"detail":[{"loc":["body","top_k"],"msg":"Extra inputs"}]}'
 
