@@ -145,6 +145,12 @@ def add_session_tools(server: MCPServer) -> None:
         return sessions[key]
 
     @server.tool()
+    async def report(message: str, ctx: Context) -> str:
+        """Report progress."""
+        await ctx.report_progress(1, 2, message)
+        return "reported"
+
+    @server.tool()
     async def ask_model(ctx: Context) -> str:
         """Ask the client for a completion, outside of the call's own stream."""
         text = TextContent(type="text", text="Hello?")

@@ -1,5 +1,6 @@
 """Tools of MCP servers: called only while they are what a person accepted."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -85,7 +86,9 @@ def call_mcp(call: PreparedCall) -> Any:
                 raise ToolNotOffered(config.tool)
             if offer.digest != config.digest:
                 check_changed_tool(call.spec, offer, connection)
-            return session.call(config.tool, arguments, call.deadline)
+            return session.call(
+                config.tool, arguments, call.deadline, mask_progress(call, connection)
+            )
 
         value = sessions.use_session(connection, call.deadline, call_in)
         return connection.mask_secret_in(value)
@@ -93,6 +96,16 @@ def call_mcp(call: PreparedCall) -> Any:
     kept = call.mcp_sessions
     with nullcontext(kept) if kept else McpSessions() as sessions:
         return use_connection(connect, call_over)
+
+
+def mask_progress(
+    call: PreparedCall, connection: McpConnection
+) -> Callable[[str], None] | None:
+    """Return what receives the progress, without the secret that the server got."""
+    send = call.on_progress
+    if send is None or connection.secret is None:
+        return send
+    return lambda line: send(str(connection.mask_secret_in(line)))
 
 
 def check_changed_tool(spec: ToolSpec, offer: Offer, connection: McpConnection) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of the result of a call: texts, images and sounds."""
+"""What becomes of the result of a call: texts, images and sounds; its progress."""
 
 import binascii
 from base64 import b64decode
@@ -68,3 +68,20 @@ def format_media(part: dict[str, Any], kind: Any, media: list[Media]) -> str:
     media.append(Media(name, content))
     noun = "image" if name in IMAGE_TYPES else "sound"
     return f"[{noun} {len(media)}: {name}, {len(content):,} bytes]"
+
+
+def format_progress(params: dict[str, Any]) -> str:
+    """Return a report of progress as a line, such as `reading (2 of 3)`."""
+    message, total = params.get("message"), format_count(params.get("total"))
+    count = format_count(params.get("progress"))
+    count = f"{count} of {total}" if count and total else count
+    if not isinstance(message, str) or not message:
+        return count
+    return f"{message} ({count})" if total else message
+
+
+def format_count(value: Any) -> str:
+    """Return a number as text, empty for anything else."""
+    if not isinstance(value, int | float) or not abs(value) < 1e15:
+        return ""
+    return f"{value:,.2f}".rstrip("0").rstrip(".")

@@ -1,7 +1,7 @@
 """One conversation with an MCP server: greeting, its tools, calls."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
 from typing import Any
@@ -10,9 +10,10 @@ from pydantic import ValidationError
 
 from tools.errors import DeadlineExceeded, Interrupted, ToolFailed
 from tools.mcp.errors import McpFailed, NotMcpMessage, ServerError
-from tools.mcp.results import parse_call_result
+from tools.mcp.results import format_progress, parse_call_result
 from tools.mcp.wire import (
     CLIENT_INFO,
+    PROGRESS,
     STATELESS_VERSION,
     TOOLS_CHANGED,
     UNSUPPORTED_VERSION,
@@ -48,6 +49,8 @@ class Session:
         self.link = link
         self._numbers = count(1)
         self._offers: dict[str, Offer] = {}
+        self._on_progress: dict[int, Callable[[str], None]] = {}
+        """What receives the progress of each call, by its number."""
         self._listing = threading.Lock()
         self._changes, self._listed_changes = 0, -1
         link.receive = self._receive
@@ -107,15 +110,29 @@ class Session:
                 self._listed_changes = changes
             return self._offers.get(name)
 
-    def call(self, name: str, arguments: dict[str, Any], deadline: Deadline) -> Any:
-        """Call a tool and return its value; raise `ToolReportedError` if it failed."""
-        params = {"name": name, "arguments": arguments}
+    def call(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        deadline: Deadline,
+        on_progress: Callable[[str], None] | None = None,
+    ) -> Any:
+        """Call a tool and return its value; raise `ToolReportedError` if it failed.
+
+        `on_progress` is called in another thread, and must not wait or raise.
+        """
+        params: dict[str, Any] = {"name": name, "arguments": arguments}
         number = next(self._numbers)
+        if on_progress is not None:
+            self._on_progress[number] = on_progress
+            params["_meta"] = {"progressToken": number}
         try:
             result = self._request("tools/call", params, deadline, number=number)
         except DeadlineExceeded:
             self._cancel(number)
             raise
+        finally:
+            self._on_progress.pop(number, None)
         value = parse_call_result(result, self.link.where)
         if result.get("isError") is True:
             told = value.value if isinstance(value, MediaResult) else value
@@ -123,9 +140,18 @@ class Session:
         return value
 
     def _receive(self, message: Message) -> Message | None:
-        if message.get("method") == TOOLS_CHANGED:
+        method = message.get("method")
+        if method == TOOLS_CHANGED:
             self._changes += 1
+        elif method == PROGRESS:
+            self._report_progress(message.get("params"))
         return build_server_reply(message)
+
+    def _report_progress(self, params: Any) -> None:
+        token = params.get("progressToken") if isinstance(params, dict) else None
+        report = self._on_progress.get(token) if isinstance(token, int) else None
+        if report is not None and (line := format_progress(params)):
+            report(line)
 
     def _iter_offers(self, listed: list[Any]) -> Iterator[Offer]:
         for one in listed:
@@ -145,7 +171,8 @@ class Session:
         number: int | None = None,
     ) -> Message:
         if self.link.version == STATELESS_VERSION:
-            params = {**params, "_meta": build_client_metadata()}
+            about = {**params.get("_meta", {}), **build_client_metadata()}
+            params = {**params, "_meta": about}
         asked = build_rpc_request(number or next(self._numbers), method, params)
         return get_rpc_result(self.link.request(asked, deadline), self.link.where)
 

@@ -20,6 +20,7 @@ MAX_BYTES = 10 << 20
 """Bytes of one reply."""
 
 TOOLS_CHANGED = "notifications/tools/list_changed"
+PROGRESS = "notifications/progress"
 
 CLIENT_INFO = {"name": "agentsite", "version": "1"}
 
