@@ -7,6 +7,8 @@ from pathlib import Path
 STANDALONE = {"base.html", "400.html", "500.html"}
 """Pages that extend nothing; the second must work when everything else is broken."""
 
+MAX_COLUMNS = 140
+
 COMMENT = re.compile(r"\{#.*?#\}|\{% comment %\}.*?\{% endcomment %\}", re.DOTALL)
 LOGIC = re.compile(r"\{%.*?%\}", re.DOTALL)
 TAG = re.compile(r"<([a-z][\w-]*)((?:\"[^\"]*\"|'[^']*'|\{\{.*?\}\}|[^>\"'])*)>", re.S)
@@ -33,6 +35,8 @@ def faults(folder: Path) -> list[str]:
 
 def faults_of(path: Path, text: str) -> Iterator[str]:
     """Yield what is wrong with one template."""
+    if path.name != "_icons.html":  # the path of a shape has no place to break
+        yield from faults_of_length(text)
     text = COMMENT.sub("", text)
     if path.parts[0] != "admin":  # these replace the admin's own, by its rules
         yield from (
@@ -42,6 +46,13 @@ def faults_of(path: Path, text: str) -> Iterator[str]:
         if pattern.search(LOGIC.sub(" ", text)):
             yield f"it has {what}"
     yield from faults_without_script(LOGIC.sub(" ", text))
+
+
+def faults_of_length(text: str) -> Iterator[str]:
+    """A line fits beside another file."""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if len(line) > MAX_COLUMNS:
+            yield f"line {number} has more than {MAX_COLUMNS} columns"
 
 
 def is_part(path: Path) -> bool:

@@ -38,6 +38,9 @@ PAGE = '{% extends "base.html" %}\n'
         ),
         pytest.param("runs/_row.html", "words", "an outermost tag", id="no-tag"),
         pytest.param(
+            "runs/_row.html", "x" * 141, "more than 140 columns", id="too-long"
+        ),
+        pytest.param(
             "a.html", PAGE + "<script>x()</script>", "inline script", id="script"
         ),
         pytest.param("a.html", PAGE + '<p style="x">', "inline style", id="style"),

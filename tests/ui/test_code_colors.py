@@ -34,7 +34,7 @@ def test_long_code_is_plain():
 
 
 def test_many_blocks_share_one_budget():
-    code, colors = "a = 1\n" * (MAX_CODE_CHARACTERS // 6), CodeColors()
+    code, colors = "a = 1\n" * (MAX_CODE_CHARACTERS // 6), CodeColors(seconds=60)
 
     shown = [colors.highlight(code, "python") for _ in range(10)]
 

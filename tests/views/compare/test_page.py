@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from runs.engine.types import ExecutorOptions, ModelSettings
 from runs.models import Resume
+from tests.html import join_lines
 from tests.make import make_agent, make_call, make_run, make_spec, make_step, make_user
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +25,7 @@ def run_with(owner, *observations, **fields):
 
 def page(client, one, other, more="", **headers) -> str:
     url = f"/runs/compare/?a={one.pk}&b={other.pk}{more}"
-    return client.get(url, headers=headers or None).content.decode()
+    return join_lines(client.get(url, headers=headers or None).content.decode())
 
 
 def test_folds_equal_steps_and_marks_what_differs(client, ann):

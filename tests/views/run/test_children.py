@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Run
+from tests.html import join_lines
 from tests.make import (
     fit,
     make_agent,
@@ -39,7 +40,7 @@ def family(ann, **fields) -> tuple[Run, Run]:
 
 
 def text(client, address, **headers):
-    return client.get(address, headers=headers).content.decode()
+    return join_lines(client.get(address, headers=headers).content.decode())
 
 
 def test_the_callers_row_names_the_child_and_where_it_is(client, ann):

@@ -11,6 +11,7 @@ from runs.models import ProviderOutage, Run, RunTag
 from runs.services.runs.resume import resume_run
 from runs.services.search.index_runs import index_runs
 from runs.views.run_list.pagination import PAGE_SIZE
+from tests.html import join_lines
 from tests.make import (
     make_agent,
     make_provider,
@@ -26,7 +27,8 @@ HTMX = {"HX-Request": "true"}
 
 
 def text(client, query="", **headers):
-    return client.get(f"/runs/{query}", headers=headers).content.decode()
+    page = client.get(f"/runs/{query}", headers=headers).content.decode()
+    return join_lines(page)
 
 
 def test_shows_the_page(client, ann):
@@ -393,7 +395,7 @@ def test_the_tabs_keep_their_counts_fresh(client, ann):
     assert 'hx-get="/runs/groups/?q=oslo"' in page
     assert part.strip().startswith('<nav class="tabrow" id="run-groups"')
     assert 'href="/runs/?q=oslo&amp;status=failed"' in part
-    plain = client.get("/runs/groups/").content.decode()
+    plain = join_lines(client.get("/runs/groups/").content.decode())
     assert '<span class="count">1</span>' in plain
 
 
