@@ -1,13 +1,14 @@
 """The database's clock, which all conditions on time use."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.db import connection
 from django.db.models import DateTimeField, ExpressionWrapper
 from django.db.models.functions import Now
+from django.utils.dateparse import parse_datetime
 
 from runs.models import Run
 
@@ -17,6 +18,19 @@ def db_time_from_now(seconds: float) -> "ExpressionWrapper[Any]":
     return ExpressionWrapper(
         Now() + timedelta(seconds=seconds), output_field=DateTimeField()
     )
+
+
+def read_database_time() -> datetime:
+    """Return the current moment by the database's clock."""
+    now = build_sql_time()
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {now.sql}", now.values)
+        (found,) = cursor.fetchone()
+    if isinstance(found, datetime):
+        return found
+    parsed = parse_datetime(found)
+    assert parsed is not None, found
+    return parsed.replace(tzinfo=UTC)
 
 
 class SqlTime(NamedTuple):

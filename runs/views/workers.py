@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import QueueSample, Run, Worker
+from runs.store.database_clock import read_database_time
 from runs.ui.run_list_rows import RunRow, annotate_current_tool, build_run_rows
 from runs.views.charts.queue import CHART_PERIOD, build_queue_chart
 from runs.worker.sample_queue import measure_queue
@@ -24,7 +25,7 @@ GONE_WORKER_PERIOD = timedelta(days=7)
 @require_GET
 def worker_list(request: HtmxRequest) -> HttpResponse:
     """Show the workers of the last week and the queue."""
-    now = timezone.now()
+    now = read_database_time()
     silent = now - timedelta(seconds=settings.LEASE_SECONDS)
     alive = list(Worker.objects.filter(stopped_at=None, last_heartbeat__gt=silent))
     gone = Worker.objects.filter(last_heartbeat__gt=now - GONE_WORKER_PERIOD).exclude(
@@ -39,7 +40,9 @@ def worker_list(request: HtmxRequest) -> HttpResponse:
         "chart": build_queue_chart([*samples, waiting], now=now) if samples else None,
         "gone": gone.annotate(left=count_abandoned_runs())[:20],
         "queued": waiting.queued,
-        "oldest": now - timedelta(seconds=waiting.wait) if waiting.queued else None,
+        "oldest": timezone.now() - timedelta(seconds=waiting.wait)
+        if waiting.queued
+        else None,
         "running": waiting.running,
         "lost": running.exclude(worker__in=alive).count(),
         "threads": sum(worker.threads for worker in alive),

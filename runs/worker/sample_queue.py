@@ -4,16 +4,16 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db.models import Count, Min, Q
-from django.utils import timezone
 
 from runs.models import QueueSample, Run, Worker
+from runs.store.database_clock import read_database_time
 
 RETENTION = timedelta(days=7)
 
 
 def sample_queue() -> bool:
     """Write the row of this minute and delete old ones; False if it exists."""
-    now = timezone.now()
+    now = read_database_time()
     minute = now.replace(second=0, microsecond=0)
     if QueueSample.objects.filter(minute=minute).exists():
         return False

@@ -132,3 +132,17 @@ def test_a_run_whose_worker_is_gone_is_told_from_those_at_work(client):
 )
 def test_the_axis_of_waits_ends_at_a_round_time(seconds, words):
     assert build_wait_ticks(round_up_wait(seconds))[-1].word == words
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_the_clock_of_the_web_server_does_not_matter(client, monkeypatch, hours):
+    clock = timezone.now() + timedelta(hours=hours)
+    make_worker(name="host-a")
+    make_run()
+    monkeypatch.setattr(timezone, "now", lambda: clock)
+
+    page = client.get("/workers/").content.decode()
+
+    assert "No worker is running" not in page
+    assert "<dt>Workers</dt><dd>1</dd>" in page
+    assert 'id="worker-gone"' not in page

@@ -33,3 +33,17 @@ def test_forgets_what_is_older_than_a_week():
     sample_queue()
 
     assert not QueueSample.objects.filter(minute=old).exists()
+
+
+def test_the_clock_of_the_worker_does_not_matter(monkeypatch):
+    make_run(queued_at=timezone.now() - timedelta(seconds=40))
+    make_worker()
+    clock = timezone.now() + timedelta(hours=1)
+    monkeypatch.setattr(timezone, "now", lambda: clock)
+
+    sample_queue()
+
+    row = QueueSample.objects.get()
+    assert row.minute < clock - timedelta(minutes=50)
+    assert row.workers == 1
+    assert 39 < row.wait < 100
