@@ -40,10 +40,6 @@ class Migration(migrations.Migration):
             name='waiting_since',
             field=models.DateTimeField(null=True),
         ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('waiting_provider__isnull', False)), fields=['waiting_provider', 'queued_at'], name='run_by_waiting_provider'),
-        ),
         migrations.AddField(
             model_name='provideroutage',
             name='probe_run',

@@ -2,17 +2,29 @@
 
 Its web servers and workers know neither new columns nor that old ones are gone. So a
 new column is nullable or has a default in the database (`db_default`), and a column
-that is no longer used stays for one release.
+that is no longer used stays for one release. Indexes of large tables are built while it
+writes to them.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import pytest
 from django.db import connection
-from django.db.migrations import AddField, RemoveField
+from django.db.migrations import (
+    AddConstraint,
+    AddField,
+    AddIndex,
+    AlterField,
+    RemoveField,
+    SeparateDatabaseAndState,
+)
 from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
-from django.db.models import IntegerField
+from django.db.models import Index, IntegerField, UniqueConstraint
+
+from tools.concurrent_index import AddIndexConcurrently
 
 pytestmark = pytest.mark.django_db
 
@@ -101,3 +113,89 @@ def test_a_column_that_is_gone_is_found():
     AddField("webhook", "old", IntegerField()).state_forwards("runs", state)
 
     assert find_problems(state) == ["runs_webhook.old is gone"]
+
+
+LARGE_TABLES = {
+    *("run", "agentstep", "modelcall", "modelattempt", "stepmedia", "runtool"),
+    *("runsearchrow", "delivery", "idempotencykey", "auditentry"),
+}
+"""Models, in lower case, whose tables may have millions of rows."""
+
+
+def find_blocking_operations(
+    operations: Iterable[Operation], existing: set[str]
+) -> list[str]:
+    """Return what keeps others from writing to a large table while it is scanned."""
+    found = []
+    for one in operations:
+        if isinstance(one, SeparateDatabaseAndState):
+            found += find_blocking_operations(one.database_operations, existing)
+        model = str(getattr(one, "model_name", "")).lower()
+        if model in LARGE_TABLES & existing and is_blocking(one):
+            found.append(one.describe())
+    return found
+
+
+def is_blocking(operation: Operation) -> bool:
+    if isinstance(operation, AddIndex):
+        return not isinstance(operation, AddIndexConcurrently)
+    if isinstance(operation, AddField | AlterField):
+        field = operation.field
+        return field.db_index or field.unique
+    return isinstance(operation, AddConstraint)
+
+
+def test_new_migrations_build_indexes_of_large_tables_without_blocking():
+    loader = MigrationLoader(connection)
+    existing = {name for _, name in previous_release().models}
+    released = {
+        key for leaf in PREVIOUS_RELEASE for key in loader.graph.forwards_plan(leaf)
+    }
+    squashed = {key for key in released for key in loader.graph.nodes[key].replaces}
+
+    found = {
+        key: problems
+        for key, migration in loader.disk_migrations.items()
+        if key[0] in {"runs", "tools"} and key not in released | squashed
+        if (problems := find_blocking_operations(migration.operations, existing))
+    }
+
+    assert found == {}, "use tools.concurrent_index, db_index=False"
+
+
+NEW_INDEX = Index(fields=["seq"], name="x")
+
+
+@pytest.mark.parametrize(
+    ("operation", "is_found"),
+    [
+        pytest.param(AddIndex("Run", NEW_INDEX), True, id="index"),
+        pytest.param(AddIndexConcurrently("Run", NEW_INDEX), False, id="concurrently"),
+        pytest.param(AddIndex("Provider", NEW_INDEX), False, id="small-table"),
+        pytest.param(AddIndex("StepMedia", NEW_INDEX), False, id="new-table"),
+        pytest.param(
+            AddField("run", "x", IntegerField(null=True)), False, id="plain-column"
+        ),
+        pytest.param(
+            AddField("run", "x", IntegerField(null=True, db_index=True)),
+            True,
+            id="indexed-column",
+        ),
+        pytest.param(
+            AddConstraint("run", UniqueConstraint(fields=["seq"], name="x")),
+            True,
+            id="constraint",
+        ),
+        pytest.param(
+            SeparateDatabaseAndState(
+                database_operations=[AddIndex("AgentStep", NEW_INDEX)]
+            ),
+            True,
+            id="nested",
+        ),
+    ],
+)
+def test_a_planted_blocking_operation_is_found(operation, is_found):
+    existing = {name for _, name in previous_release().models}
+
+    assert bool(find_blocking_operations([operation], existing)) is is_found

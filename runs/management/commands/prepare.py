@@ -1,6 +1,7 @@
 """`prepare`: migrate, create the first user, print a login link."""
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,10 +9,12 @@ from typing import Any
 from django.core.management import BaseCommand, CommandError, call_command
 from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.utils import CursorWrapper
 from django.db.migrations.executor import MigrationExecutor
 
 MIGRATION_LOCK_ID = 7_246_001
 """PostgreSQL advisory lock, so that only one of several web servers migrates."""
+LOCK_RETRY_SECONDS = 0.2
 
 
 class Command(BaseCommand):
@@ -49,10 +52,18 @@ def take_turns() -> Iterator[None]:
         with own.cursor() as cursor:
             for name in ("statement", "lock", "idle_in_transaction_session"):
                 cursor.execute(f"SET LOCAL {name}_timeout = 0")
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [MIGRATION_LOCK_ID])
+            # A statement that waited would have a snapshot, for whose end an index
+            # that the other process builds concurrently would wait.
+            while not _try_lock(cursor):
+                time.sleep(LOCK_RETRY_SECONDS)
             yield
     finally:
         own.close()
+
+
+def _try_lock(cursor: CursorWrapper) -> bool:
+    cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [MIGRATION_LOCK_ID])
+    return bool(cursor.fetchone()[0])
 
 
 def apply_migrations() -> None:
