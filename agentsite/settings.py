@@ -55,6 +55,8 @@ if PRIVATE_HOSTS is None:
 
 # Secrets.
 
+SECRET_KEY_IS_FILE = not ENV.secret_key
+KEYS_ARE_FILES = not ENV.agentsite_encryption_keys
 SECRET_KEY = ENV.secret_key or read_or_create_secret(
     DATA_DIR / "secret_key", get_random_secret_key
 )

@@ -5,7 +5,7 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.decorators.cache import cache_control
 from django.views.i18n import JavaScriptCatalog
 
-from runs.views import health, home, metrics, people, webhooks, workers
+from runs.views import health, home, metrics, people, restore, webhooks, workers
 from runs.views.agents import archive_duplicate as owned
 from runs.views.agents import form as agent_form
 from runs.views.agents import import_file as agent_import
@@ -260,5 +260,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="delivery-again",
     ),
     path("workers/", workers.worker_list, name="worker-list"),
+    path("restore/", restore.restore_confirm, name="restore-confirm"),
     *definition_urls,
 ]

@@ -11,6 +11,7 @@ from runs.models.agents import (
 )
 from runs.models.decisions import Allowance, Decision
 from runs.models.providers import Provider, ProviderModel, ProviderOutage
+from runs.models.restores import SiteRestore
 from runs.models.run_search import (
     DailyRunStats,
     RunSearchRow,
@@ -58,6 +59,7 @@ __all__ = [
     "SavedFilter",
     "RunShare",
     "Schedule",
+    "SiteRestore",
     "Spec",
     "StepMedia",
     "Webhook",

@@ -5,6 +5,7 @@ RunsError
   SpecRefused          the agent cannot run as it is
   NotAllowed           the user may not do this
   TooManyRuns          the user has as many unfinished runs as are allowed
+  BackupError          a backup cannot be created or restored
   CannotTransfer       the receiver cannot own these rows
   CannotShare          the run has too many links, or the lifetime is out of range
   CannotFork           the run has no such step, or an edit does not fit it
@@ -68,6 +69,10 @@ class SpecRefused(RunsError):
 
 class NotAllowed(RunsError):
     """The user may not do this."""
+
+
+class BackupError(RunsError):
+    """A backup cannot be created or restored; the sentence is for an operator."""
 
 
 class TooManyRuns(RunsError):

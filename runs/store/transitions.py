@@ -19,6 +19,7 @@ from runs.store.fast_insert import build_assignments
 from runs.store.fast_select import select_row
 from runs.store.fenced_commit import Commit, NewReply, write_commit
 from runs.store.outbox import outbox_insert_for
+from runs.store.site_pause import NOT_PAUSED_SQL
 from tools.statement import execute_statement
 
 Status = Run.Status
@@ -38,7 +39,12 @@ ALLOWED_FROM: dict[str, tuple[str, ...]] = {
     Status.WAITING: (Status.RUNNING,),
     Status.SUCCEEDED: (Status.RUNNING,),
     Status.LIMIT_REACHED: (Status.RUNNING, Status.AWAITING_APPROVAL),
-    Status.FAILED: (Status.RUNNING, Status.AWAITING_DECISION),
+    Status.FAILED: (
+        Status.RUNNING,
+        Status.AWAITING_DECISION,
+        Status.QUEUED,
+        Status.WAITING,
+    ),
     Status.CANCELED: (
         Status.QUEUED,
         Status.RUNNING,
@@ -257,6 +263,7 @@ def claim_run(
         WHERE id = %s AND (
             status = 'queued' AND (available_at IS NULL OR available_at <= {now})
             {lost if recovers else ""})
+            AND {NOT_PAUSED_SQL}
         RETURNING fence
         """,  # noqa: S608  (our own names)
         [*values, run_id],

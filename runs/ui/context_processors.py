@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from runs.language import SESSION_KEY
-from runs.models import Decision, Preferences
+from runs.models import Decision, Preferences, SiteRestore
 from runs.services.health.workers import WorkerHealth, get_worker_health
 
 THEMES = [
@@ -83,6 +83,8 @@ class PageFrame:
         self.theme = "" if self.selected_theme == "system" else self.selected_theme
         self.selected_language = request.session.get(SESSION_KEY, "")
         self.health = summarize_worker_health(get_worker_health())
+        self.restore = SiteRestore.objects.unconfirmed().first()
+        self.can_confirm_restore = user.is_superuser
         self.search_url = reverse_or_empty("run-list") or "/"
         self.workers_url = reverse_or_empty("worker-list") or "/"
         waiting = Decision.objects.answerable_by(user).open().count()

@@ -20,6 +20,7 @@ ERROR_LABELS = {
     "parse_errors": gettext_lazy("Too many unreadable replies"),
     "rate_limit": gettext_lazy("Rate limit reached"),
     "refused_address": gettext_lazy("Address not allowed"),
+    "restored": gettext_lazy("Stopped by a restore"),
     "spec": gettext_lazy("Invalid agent"),
     "timeout": gettext_lazy("Model server did not respond in time"),
     "tool_failed": gettext_lazy("Tool call failed"),

@@ -27,6 +27,7 @@ from runs.services.webhooks.deliver import enqueue_due_deliveries
 from runs.services.webhooks.prune import DeliveryPruner
 from runs.store.claims import WorkerState
 from runs.store.database_clock import db_time_from_now
+from runs.store.site_pause import is_site_paused
 from runs.store.transitions import transition, wake_parent
 from runs.worker.sample_queue import sample_queue
 from tools.openapi.uploads import UploadCleaner
@@ -112,6 +113,9 @@ def run_sweep_loop(process: WorkerState, stop: threading.Event) -> None:
     while not stop.wait(settings.SWEEP_SECONDS):
         try:
             _reach_database(process)
+            if is_site_paused():
+                process.swept_at = time.monotonic()
+                continue
             free = process.threads - len(process.list_claims())
             sweep(free=free, recovers=process.may_recover_runs())
             fire_due_schedules()
@@ -127,7 +131,8 @@ def run_sweep_loop(process: WorkerState, stop: threading.Event) -> None:
             connection.close()
         except Exception:  # without sweeps lost runs stay in the queue
             logger.exception("a sweep failed")
-        process.expect_turn("the sweeper", within=limit)
+        finally:
+            process.expect_turn("the sweeper", within=limit)
     connection.close()
 
 

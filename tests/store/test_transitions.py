@@ -13,12 +13,12 @@ from tests.make import make_run, make_worker
 pytestmark = pytest.mark.django_db
 
 ALLOWED = {
-    "queued": "running canceled",
+    "queued": "running canceled failed",
     "running": "succeeded limit_reached failed canceled awaiting_approval "
     "awaiting_decision waiting queued",
     "awaiting_approval": "queued canceled limit_reached",
     "awaiting_decision": "queued canceled failed",
-    "waiting": "queued canceled",
+    "waiting": "queued canceled failed",
     "limit_reached": "queued",
     "failed": "queued",
     "succeeded": "",

@@ -19,6 +19,7 @@ from redis.retry import Retry
 
 from runs.models import HealthProbe, ProviderOutage, Run
 from runs.services.health.queue import LiveWorker, QueueHealth, measure_queue_health
+from runs.store.site_pause import is_site_paused
 
 CHECK_TIMEOUT_MS = 400
 """Timeout of each check; all of them together stay below a second."""
@@ -59,6 +60,8 @@ class SystemHealth:
     queue: QueueHealth | None
     """None if the database cannot be read."""
     outages: ProviderOutages
+    is_paused: bool = False
+    """Whether a restore has not been confirmed, so that nothing is executed."""
     free_bytes: int | None = None
     """Free space for the SQLite database; None for another database server."""
 
@@ -75,6 +78,7 @@ class SystemHealth:
             "worker": not self.workers,
             "stuck_runs": self.queue is not None and self.queue.stuck > 0,
             "disk": is_disk_full,
+            "paused": self.is_paused,
         }
         return [name for name, is_found in problems.items() if is_found]
 
@@ -105,6 +109,7 @@ def check_health() -> SystemHealth:
         broker=check_broker(),
         queue=_measure_queue() if database.ok else None,
         outages=_count_outages() if database.ok else ProviderOutages(0, 0),
+        is_paused=database.ok and is_site_paused(),
         free_bytes=count_free_bytes(),
     )
 

@@ -20,7 +20,7 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
 from runs import wakeup as bell
-from runs.models import Delivery, Run, Webhook
+from runs.models import Delivery, Run, SiteRestore, Webhook
 from runs.services.webhooks.payload import build_delivery_body, get_message_id
 from runs.services.webhooks.post import (
     TIMEOUT_SECONDS,
@@ -177,7 +177,11 @@ def claim_delivery(delivery_id: int) -> Delivery | None:
     """
     rows = Delivery.objects.filter(build_due_filter(), pk=delivery_id)
     with transaction.atomic():
-        webhooks = Webhook.objects.filter(is_on=True, pk__in=rows.values("webhook"))
+        webhooks = Webhook.objects.filter(
+            ~Exists(SiteRestore.objects.unconfirmed()),
+            is_on=True,
+            pk__in=rows.values("webhook"),
+        )
         webhook = webhooks.select_for_update(no_key=True).first()
         if webhook is None or count_active_attempts(webhook) >= get_webhook_concurrency(
             webhook
