@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('runs', '0033_metrics'),
+        ('runs', '0034_waiting_provider_index'),
     ]
 
     operations = [
