@@ -12,7 +12,9 @@ from runs.models.agents import (
 from runs.models.decisions import Allowance, Decision
 from runs.models.providers import Provider, ProviderModel, ProviderOutage
 from runs.models.restores import SiteRestore
+from runs.models.retention import AgentRetention, DeletionJob, RetentionRule
 from runs.models.run_search import (
+    DailyRunDurations,
     DailyRunStats,
     RunSearchRow,
     RunTag,
@@ -28,6 +30,7 @@ from runs.models.workers import HealthProbe, MetricCounter, QueueSample, Worker
 
 __all__ = [
     "Agent",
+    "AgentRetention",
     "AgentStep",
     "AgentTool",
     "AgentVersion",
@@ -35,6 +38,7 @@ __all__ = [
     "ApiToken",
     "Conversation",
     "Decision",
+    "DeletionJob",
     "Delivery",
     "EditSession",
     "HealthProbe",
@@ -51,9 +55,11 @@ __all__ = [
     "ProviderOutage",
     "QueueSample",
     "Resume",
+    "RetentionRule",
     "Run",
     "RunSearchRow",
     "RunTag",
+    "DailyRunDurations",
     "DailyRunStats",
     "RunTool",
     "SavedFilter",

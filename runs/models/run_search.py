@@ -36,17 +36,23 @@ class RunSearchRow(models.Model):
 
 
 class DailyRunStats(models.Model):
-    """Number of runs per agent, owner, status and UTC day."""
+    """Number of runs per agent, owner, status and UTC day; it outlives the runs."""
 
     day = models.DateField()
-    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="+")
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
+    agent = models.ForeignKey(
+        Agent, null=True, on_delete=models.SET_NULL, related_name="+"
     )
+    """Null if it was deleted."""
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    """Null if the person was erased."""
     status = models.CharField(max_length=20, choices=Run.Status)
     runs = models.IntegerField(default=0)
     tokens = models.BigIntegerField(default=0)
     cost = models.DecimalField(max_digits=16, decimal_places=6, default=0)
+    pruned = models.IntegerField(default=0, db_default=0)
+    """How many of the runs have been pruned since; the others still have rows."""
 
     class Meta:
         constraints = [
@@ -57,6 +63,32 @@ class DailyRunStats(models.Model):
 
     def __str__(self) -> str:
         return f"{self.runs} {self.status} on {self.day}"
+
+
+class DailyRunDurations(models.Model):
+    """Number of runs per agent, owner, UTC day and duration; it outlives the runs."""
+
+    day = models.DateField()
+    agent = models.ForeignKey(
+        Agent, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    bucket = models.SmallIntegerField()
+    """See `runs.services.search.duration_buckets`."""
+    runs = models.IntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["day", "agent", "owner", "bucket"],
+                name="daily_run_durations_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.runs} runs on {self.day}"
 
 
 class RunTool(models.Model):

@@ -213,6 +213,8 @@ class Run(models.Model):
     """1 for a good answer, -1 for a bad one."""
     indexed = models.BooleanField(default=False, db_default=False)
     """Whether the search row describes the run as it is now."""
+    keep_forever = models.BooleanField(default=False, db_default=False)
+    """Whether retention rules leave it out; set on whole trees of runs."""
 
     objects = RunQuerySet.as_manager()
 

@@ -18,6 +18,7 @@ from runs.htmx import HtmxRequest, render_page_or_part
 from runs.llm.registry import PROVIDER_KINDS
 from runs.models import (
     Agent,
+    DailyRunDurations,
     DailyRunStats,
     Decision,
     Preferences,
@@ -191,8 +192,10 @@ def build_dashboard_context(
     The charts show one agent if `agent` is the key of an agent with recent runs.
     """
     tallies = DailyRunStats.objects.all()
+    durations = DailyRunDurations.objects.all()
     if mine or not user.is_superuser:
         tallies = tallies.filter(owner=user)
+        durations = durations.filter(owner=user)
     agents = summarize_agents(tallies)
     chosen = next((row["agent"] for row in agents if str(row["agent"]) == agent), None)
     charted = {"agent": chosen} if chosen else {}
@@ -210,7 +213,7 @@ def build_dashboard_context(
         "outcome_summary": summarize_outcomes(outcomes) if outcomes else "",
         "outcome_label": describe_outcome_chart(outcomes) if outcomes else "",
         "spending": sum_spending(tallies.filter(**charted)),
-        "durations": summarize_durations(runs.filter(**charted)),
+        "durations": summarize_durations(durations.filter(**charted)),
         "agents": agents,
         "chosen": chosen,
         "charts_query": "?mine=1&" if mine else "?",
@@ -259,7 +262,8 @@ def query_failing_schedules(user: User, *, mine: bool) -> QuerySet[Schedule]:
 
 def summarize_agents(tallies: QuerySet[DailyRunStats]) -> list[dict[str, Any]]:
     """Return the totals of each agent in the last seven days, busiest first."""
-    recent = tallies.filter(day__gte=get_chart_days()[0]).values("agent", "agent__name")
+    known = tallies.filter(day__gte=get_chart_days()[0], agent__isnull=False)
+    recent = known.values("agent", "agent__name")
     return list(
         recent.annotate(
             number=Sum("runs"),

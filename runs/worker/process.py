@@ -17,6 +17,7 @@ from runs.models import Worker
 from runs.store.claims import WorkerState, worker_state
 from runs.store.metric_counters import flush_counters
 from runs.worker.heartbeat import flush_tool_usage, run_heartbeat_loop, send_heartbeat
+from runs.worker.retention_loop import run_retention_loop
 from runs.worker.sweep import run_sweep_loop
 from tools.sandbox import abandoned_calls as abandoned_calls
 from tools.sandbox.cpython_probe import find_sandbox_flaw
@@ -39,7 +40,12 @@ def start_worker(*, pool: str, threads: int) -> None:
     worker_state.threads = threads
     worker_state.worker = _register(pool=pool, threads=threads)
     warn_about_wrong_clock(worker_state.worker)
-    for work in (run_heartbeat_loop, run_sweep_loop, _watch_abandoned_calls):
+    for work in (
+        run_heartbeat_loop,
+        run_sweep_loop,
+        run_retention_loop,
+        _watch_abandoned_calls,
+    ):
         threading.Thread(
             target=work, args=(worker_state, _stop), name=work.__name__, daemon=True
         ).start()

@@ -28,6 +28,7 @@ from django.db.models.functions import Coalesce
 
 from runs.models import AgentStep, Decision, IdempotencyKey, ModelCall, Run
 from runs.models.runs import FINISHED_STATUSES, UNFINISHED_STATUSES
+from runs.services.health.check_daily_stats import daily_stats_match_the_runs
 from runs.services.health.check_deliveries import deliveries_match_their_runs
 from runs.services.health.check_schedules import runs_fit_their_schedules
 
@@ -454,4 +455,5 @@ RULES: tuple[Rule, ...] = (
     runs_fit_their_agents,
     deliveries_match_their_runs,
     runs_fit_their_schedules,
+    daily_stats_match_the_runs,
 )

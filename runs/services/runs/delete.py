@@ -1,4 +1,4 @@
-"""Delete ended runs with all their rows."""
+"""Delete ended runs that a person selected."""
 
 from collections.abc import Iterable
 
@@ -7,6 +7,11 @@ from django.db import transaction
 
 from runs.models import Run, RunSearchRow
 from runs.models.runs import FINISHED_STATUSES
+from runs.services.runs.delete_rows import (
+    delete_run_rows,
+    lock_runs,
+    lock_trees,
+)
 from runs.services.search.daily_stats import update_daily_stats
 from tools.audit.write import write_entry
 
@@ -19,22 +24,11 @@ def delete_runs(runs: Iterable[Run], *, by: User) -> int:
     """
     wanted = [run.pk for run in runs]
     with transaction.atomic():
-        found = _lock_runs(
-            pk__in=wanted, status__in=FINISHED_STATUSES, parent_step=None
-        )
-        family = level = found
-        while level:
-            level = _lock_runs(parent_step__run__in=level)
-            family = family + level
+        found = lock_runs(pk__in=wanted, status__in=FINISHED_STATUSES, parent_step=None)
+        family = [run.pk for tree in lock_trees(found) for run in tree]
         cards = RunSearchRow.objects.filter(run__in=family).select_related("run")
         update_daily_stats([], removed=list(cards))
+        delete_run_rows(family)
         for run in found:
-            Run.objects.filter(pk=run.pk).delete()
             write_entry("deleted", "run", f"run {run.pk}", number=run.pk, by=by)
     return len(found)
-
-
-def _lock_runs(**which: object) -> list[Run]:
-    """Return the runs, locked in the order that all writers use."""
-    rows = Run.objects.select_for_update(of=("self",)).filter(**which)
-    return list(rows.order_by("pk"))

@@ -1,17 +1,16 @@
 """How long runs took in the last seven days, ready to be drawn as SVG."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from datetime import date
 from math import log
-from statistics import median
 from typing import NamedTuple
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Sum
 from django.utils.translation import gettext as _
 
-from runs.models import Run
-from runs.services.search.human_waits import load_human_waits
+from runs.models import DailyRunDurations
+from runs.services.search.duration_buckets import estimate_percentile
 from runs.ui.format import duration, format_day, format_round_duration
 from runs.views.charts.chart import (
     BASE,
@@ -25,8 +24,6 @@ from runs.views.charts.chart import (
 
 AXIS_BOUNDS = [0.1, 1, 10, 60, 600, 3600, 36_000, 360_000]
 """Seconds at which the axis can begin, end, and have the tick between."""
-MAX_SAMPLED_RUNS = 3000
-"""Durations are taken from this many of the newest runs at most."""
 
 
 class ChartPoint(NamedTuple):
@@ -48,31 +45,22 @@ class DurationStats(NamedTuple):
     """95 of 100 runs took at most this long."""
 
 
-def summarize_durations(runs: QuerySet[Run]) -> DurationStats | None:
+def summarize_durations(rows: QuerySet[DailyRunDurations]) -> DurationStats | None:
     """Return median and 95th percentile by day; None where nothing ended.
 
     Without the time in which runs waited for people.
     """
     days = get_chart_days()
-    spans = (
-        runs.filter(ended_at__isnull=False, started_at__isnull=False)
-        .order_by("-pk")
-        .values_list("pk", "started_at", "ended_at")[:MAX_SAMPLED_RUNS]
-    )
-    recent = [span for span in spans if span[2] and span[2].date() >= days[0]]
-    waits = load_human_waits([pk for pk, *_ in recent])
-    by_day: dict[date, list[float]] = defaultdict(list)
-    for pk, started, ended in recent:
-        if started and ended:
-            worked = (ended - started).total_seconds() - waits.get(pk, 0.0)
-            by_day[ended.date()].append(max(worked, 0.0))
-    every = sorted(s for seconds in by_day.values() for s in seconds)
+    counted = rows.filter(day__gte=days[0]).values_list("day", "bucket")
+    by_day: dict[date, Counter[int]] = defaultdict(Counter)
+    for day, bucket, runs in counted.annotate(number=Sum("runs")):
+        if runs > 0:
+            by_day[day][bucket] = runs
+    every = sum(by_day.values(), Counter[int]())
     if not every:
         return None
-    slow = {
-        day: get_percentile(sorted(seconds), 0.95) for day, seconds in by_day.items()
-    }
-    usual = {day: median(seconds) for day, seconds in by_day.items()}
+    slow = {day: estimate_percentile(each, 0.95) for day, each in by_day.items()}
+    usual = {day: estimate_percentile(each, 0.5) for day, each in by_day.items()}
     scale = fit_log_scale([*slow.values(), *usual.values()])
     lines = {
         "mute": build_chart_points(
@@ -89,8 +77,8 @@ def summarize_durations(runs: QuerySet[Run]) -> DurationStats | None:
     return DurationStats(
         Chart([], build_day_labels(days), scale.ticks(), points),
         [dot for dots in lines.values() for dot in dots],
-        median=median(every),
-        p95=get_percentile(every, 0.95),
+        median=estimate_percentile(every, 0.5),
+        p95=estimate_percentile(every, 0.95),
     )
 
 
@@ -141,8 +129,3 @@ def build_chart_points(
         for place, day in enumerate(get_chart_days())
         if day in values
     ]
-
-
-def get_percentile(ordered: Sequence[float], part: float) -> float:
-    """Return the value that `part` of the ordered values do not pass."""
-    return ordered[min(len(ordered) - 1, int(len(ordered) * part))]

@@ -10,10 +10,11 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from runs.models import Decision, IdempotencyKey, Run, Schedule
+from runs.models import DailyRunStats, Decision, IdempotencyKey, Run, Schedule
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.health import invariants
 from runs.services.health.invariants import RULES, check_invariants
+from runs.services.runs.resume import resume_run
 from tests.make import (
     make_agent,
     make_call,
@@ -25,6 +26,7 @@ from tests.make import (
     make_user,
     make_version,
 )
+from tests.services.retention.rows import make_old_run, prune, set_rules
 
 pytestmark = pytest.mark.django_db
 
@@ -279,6 +281,7 @@ def test_every_rule_but_the_databases_own_has_been_seen_to_break():
         "runs_fit_their_schedules",
         "leases_are_of_running_runs_only",
         "deliveries_match_their_runs",
+        "daily_stats_match_the_runs",
     }
 
     assert {rule.__name__ for rule in RULES} == seen
@@ -432,3 +435,28 @@ def test_usage_of_a_run_without_children_is_checked_without_subqueries():
     childless = [q["sql"] for q in captured if "NOT EXISTS" in q["sql"]]
     assert len(childless) == 2
     assert [sql.count("SELECT") for sql in childless] == [2, 2]
+
+
+def test_daily_figures_fit_indexed_and_pruned_runs():
+    make_old_run(status="failed")
+    make_old_run(days=2)
+    resume_run(make_old_run(status="failed", days=1), by=None)
+    set_rules(failed_runs=30)
+    prune()
+
+    assert broken() == set()
+
+
+@pytest.mark.parametrize("fields", [{"runs": 2}, {"pruned": 1}, {"tokens": 5}])
+def test_wrong_daily_figures_are_found(fields):
+    make_old_run(days=2)
+    DailyRunStats.objects.update(**fields)
+
+    assert broken() == {"daily_stats_match_the_runs"}
+
+
+def test_a_run_that_the_daily_figures_lack_is_found():
+    make_old_run(days=2)
+    DailyRunStats.objects.all().delete()
+
+    assert broken() == {"daily_stats_match_the_runs"}
