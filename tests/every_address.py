@@ -1,10 +1,14 @@
 """The address of every URL of the site, with the keys of rows that exist."""
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import Group, User
+from django.db import transaction
 from django.db.models import Model
+from django.http import HttpResponse
+from django.test import Client
 from django.urls import get_resolver
 
 from runs.models import (
@@ -158,3 +162,18 @@ def find_key(name: str, argument: str) -> Any:
     if argument == "slug":
         return Agent.objects.order_by("pk")[0].slug
     return BY_ARGUMENT[argument]()
+
+
+def ask(client: Client, method: str, path: str, form: str = "") -> HttpResponse:
+    """Send a request and take back what it changed, cookies included."""
+    cookies = deepcopy(client.cookies)
+    kind = "application/x-www-form-urlencoded"
+    with transaction.atomic():
+        answer = client.generic(method, path, form, content_type=kind)
+        if answer.streaming:
+            answer = HttpResponse(
+                b"".join(answer.streaming_content), status=answer.status_code
+            )
+        transaction.set_rollback(True)
+    client.cookies = cookies
+    return answer

@@ -9,17 +9,15 @@ A new URL fails here until the table has a line for it. Letters, one for each of
 """
 
 from collections.abc import Iterator
-from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
-from django.db import transaction
 from django.http import HttpResponse
 from django.test import Client
 
-from tests.every_address import Address, list_addresses
+from tests.every_address import Address, ask, list_addresses
 from tests.make import make_user
 from tests.world import make_world
 
@@ -45,6 +43,7 @@ class Line(NamedTuple):
 def clients(settings) -> dict[str, Client]:
     """Return a browser for each of `WHO`, of a site with one row of everything."""
     settings.PRIVATE_HOSTS = "provider=127.0.0.1;mcp=127.0.0.1"
+    settings.METRICS_TOKEN = "secret"
     owner, group = make_user("ann"), Group.objects.create(name="crew")
     make_world(owner, group)
     viewer = make_user("viewer")
@@ -63,18 +62,6 @@ def client_of(user: User | None) -> Client:
     if user is not None:
         client.force_login(user)
     return client
-
-
-def ask(client: Client, method: str, path: str) -> HttpResponse:
-    """Send a request and take back what it changed, cookies included."""
-    cookies = deepcopy(client.cookies)
-    with transaction.atomic():
-        answer = client.generic(method, path)
-        if getattr(answer, "streaming", False):
-            b"".join(answer.streaming_content)
-        transaction.set_rollback(True)
-    client.cookies = cookies
-    return answer
 
 
 def letter(answer: HttpResponse) -> str:

@@ -4,7 +4,7 @@ import logging
 import sys
 from collections.abc import Callable
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DataError, InterfaceError, OperationalError, connection
 from django.http import (
     HttpRequest,
     HttpResponse,
@@ -45,6 +45,27 @@ class MethodNotAllowedPage:
             page.headers["Allow"] = response.headers["Allow"]
             return page
         return response
+
+
+class UnstorableValuePage:
+    """Refuse a value in a request that the database cannot compare with any row.
+
+    SQLite has no integers over 64 bits, and PostgreSQL no NUL in texts. Django's fields
+    check neither where they select rows; no page has such a value.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_exception(
+        self, request: HttpRequest, exception: Exception
+    ) -> HttpResponse | None:
+        is_huge = isinstance(exception, OverflowError) and "SQLite" in str(exception)
+        has_nul = isinstance(exception, DataError) and "NUL" in str(exception)
+        return bad_request(request, exception) if is_huge or has_nul else None
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

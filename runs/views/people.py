@@ -96,10 +96,7 @@ def admin_sign_in(request: HtmxRequest) -> HttpResponse:
     if not admin.site.has_permission(request):
         raise PermissionDenied
     wanted = request.GET.get("next", "")
-    is_ours = url_has_allowed_host_and_scheme(
-        wanted, {request.get_host()}, require_https=request.is_secure()
-    )
-    return redirect(wanted if is_ours else "admin:index")
+    return redirect(wanted if is_local_path(request, wanted) else "admin:index")
 
 
 @require_POST
@@ -202,10 +199,14 @@ def set_language(request: HtmxRequest) -> HttpResponse:
 def get_safe_next_url(request: HttpRequest) -> str:
     """Return the local URL in `next`, else home."""
     there = request.POST.get("next", "")
-    own = url_has_allowed_host_and_scheme(
-        there, {request.get_host()}, require_https=request.is_secure()
+    return there if is_local_path(request, there) else "/"
+
+
+def is_local_path(request: HttpRequest, url: str) -> bool:
+    """Whether a URL is a path of this site; anything else may be a view's name."""
+    return url.startswith("/") and url_has_allowed_host_and_scheme(
+        url, {request.get_host()}, require_https=request.is_secure()
     )
-    return there if own else "/"
 
 
 @require_GET

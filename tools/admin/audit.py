@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.template.loader import render_to_string
 from django.urls import URLPattern, path
 from django.utils.formats import date_format
@@ -165,9 +167,11 @@ class AuditEntryAdmin(ProductAdmin):
         """Return the filtered list as CSV, newest first."""
         if not self.has_view_permission(request):
             return HttpResponse(status=403)
-        rows: QuerySet[Any] = self.get_changelist_instance(request).get_queryset(
-            request
-        )
+        try:
+            page = self.get_changelist_instance(request)
+            rows: QuerySet[Any] = page.get_queryset(request)
+        except IncorrectLookupParameters:  # as the list itself does
+            return redirect("admin:tools_auditentry_changelist")
         answer = HttpResponse(content_type="text/csv; charset=utf-8")
         answer["Content-Disposition"] = 'attachment; filename="audit-log.csv"'
         answer["Cache-Control"] = "no-store"
