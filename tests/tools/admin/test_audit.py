@@ -8,6 +8,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 
 from tests.tools.rows import make_tool, make_user
+from tools.admin.audit import MAX_SUMMARY_FIELDS
 from tools.audit.actor import act_as
 from tools.audit.entry import AuditEntry
 from tools.audit.tracking import _tracked_models
@@ -89,6 +90,27 @@ def test_one_entry_is_shown_in_full():
 
     assert "x" * 99 in shown
     assert "<dt>f8</dt>" in shown
+    assert "more</dt>" not in " ".join(shown.split())
+
+
+def test_the_list_counts_the_fields_it_leaves_out():
+    client = signed_in()
+    for count in (MAX_SUMMARY_FIELDS, MAX_SUMMARY_FIELDS + 2):
+        changes = {f"f{n}": [n, n + 1] for n in range(count)}
+        write_entry("changed", "tool", f"with {count}", changes=changes)
+
+    shown = " ".join(page(client, LIST, noun="tool").split())
+
+    assert shown.count("and 2 more</dt>") == 1
+    assert shown.count("more</dt>") == 1
+    assert f"<dt>f{MAX_SUMMARY_FIELDS - 1}</dt>" in shown
+    assert f"<dt>f{MAX_SUMMARY_FIELDS}</dt>" not in shown
+
+
+def test_people_groups_tools_and_keys_are_tracked():
+    nouns = {tracked.noun for tracked in _tracked_models.values()}
+
+    assert nouns >= {"tool", "credential", "MCP server", "user", "group"}
 
 
 def test_fields_are_called_by_their_words():
