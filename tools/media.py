@@ -8,6 +8,14 @@ AUDIO_TYPES = (
     *("audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3", "audio/mp4", "audio/ogg"),
     *("audio/webm", "audio/flac", "audio/aac"),
 )
+MODEL_AUDIO_FORMATS = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+}
+"""Types of sounds that are sent to models, with their names in Chat Completions."""
+
 MAX_MEDIA = 8
 """Images and sounds of one result."""
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from runs.engine.types import AgentAction, ImagePart, ModelRequest, Reply
+from runs.engine.types import AgentAction, MediaPart, ModelRequest, Reply
 from tools.spec import ToolSpec
 
 Purpose = Literal["plan", "early_stop", "summary"]
@@ -109,8 +109,8 @@ class ToolResult:
     """Used by a called agent; counts against the budget."""
     cost: float = 0.0
     """In the currency of the price table."""
-    images: tuple[ImagePart, ...] = ()
-    """For a model that reads them."""
+    media: tuple[MediaPart, ...] = ()
+    """For a model that takes them."""
 
 
 @dataclass(frozen=True)

@@ -303,7 +303,7 @@ def _build_step(plan: PlannedStep, result: ToolResult) -> AgentStep:
         action=plan.action,
         observation=clean_text(result.observation),
         failed=result.failed,
-        images=result.images,
+        media=result.media,
     )
 
 

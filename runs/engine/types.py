@@ -6,7 +6,7 @@ All of them are frozen and serialize to the JSON that is stored.
 from dataclasses import dataclass, field
 from hashlib import sha256
 from json.encoder import encode_basestring as _quoted
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -37,9 +37,34 @@ class ImagePart(FrozenModel):
     def url(self) -> str:
         return f"data:{self.media_type};base64,{self.data}"
 
+    @property
+    def tokens(self) -> int:
+        return IMAGE_TOKENS
+
+
+class AudioPart(FrozenModel):
+    """A sound of a tool's result; only in messages of the user."""
+
+    type: Literal["audio"] = "audio"
+    format: str
+    """`wav` or `mp3`."""
+    data: str = Field(repr=False)
+    """Base64."""
+    number: int
+    """Its place in the result, as the text of the result names it."""
+
+    @property
+    def tokens(self) -> int:
+        return len(self.data) // AUDIO_CHARACTERS
+
+
+MediaPart = ImagePart | AudioPart
 
 IMAGE_TOKENS = 1_500
 """What an image counts as where tokens are estimated; models differ."""
+
+AUDIO_CHARACTERS = 1_000
+"""Base64 characters of a sound that count as one token; about 1/40 s of speech."""
 
 
 class ToolCall(FrozenModel):
@@ -58,7 +83,7 @@ class Message(FrozenModel):
     """A message of a request; serialized once, for both digest and body."""
 
     role: Role
-    content: tuple[TextPart | ImagePart, ...] = ()
+    content: tuple[TextPart | MediaPart, ...] = ()
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
     native: dict[str, Any] | None = None
@@ -77,14 +102,13 @@ class Message(FrozenModel):
         return "".join(one.text for one in self.content if isinstance(one, TextPart))
 
     @property
-    def images(self) -> tuple[ImagePart, ...]:
-        return tuple(one for one in self.content if isinstance(one, ImagePart))
+    def media(self) -> tuple[MediaPart, ...]:
+        return tuple(one for one in self.content if not isinstance(one, TextPart))
 
     @property
     def size(self) -> int:
         """Bytes from which its tokens are estimated."""
-        images = self.images
-        unread = sum(len(one.url) - 4 * IMAGE_TOKENS for one in images)
+        unread = sum(len(one.data) - 4 * one.tokens for one in self.media)
         return max(len(self.canonical) - unread, 0)
 
     @property
@@ -102,7 +126,7 @@ class Message(FrozenModel):
     def _serialize(self) -> bytes:
         text, more = self.text, ""
         said = _quoted(text) if text or not self.tool_calls else "null"
-        if self.images:
+        if self.media:
             said = f"[{','.join(map(_canonical_part, self.content))}]"
         if self.tool_calls:
             calls = ",".join(map(_canonical_call, self.tool_calls))
@@ -121,10 +145,17 @@ class Message(FrozenModel):
         return sha256(self.canonical).digest()
 
 
-def _canonical_part(part: TextPart | ImagePart) -> str:
-    if isinstance(part, TextPart):
-        return f'{{"type":"text","text":{_quoted(part.text)}}}'
-    return f'{{"type":"image_url","image_url":{{"url":{_quoted(part.url)}}}}}'
+def _canonical_part(part: TextPart | MediaPart) -> str:
+    match part:
+        case TextPart():
+            return f'{{"type":"text","text":{_quoted(part.text)}}}'
+        case ImagePart():
+            return f'{{"type":"image_url","image_url":{{"url":{_quoted(part.url)}}}}}'
+        case AudioPart():
+            sound = f'{{"data":{_quoted(part.data)},"format":{_quoted(part.format)}}}'
+            return f'{{"type":"input_audio","input_audio":{sound}}}'
+        case _:
+            assert_never(part)
 
 
 def _canonical_call(call: ToolCall) -> str:
@@ -175,6 +206,8 @@ class ModelSettings(FrozenModel):
     stream: bool = True
     images: bool = False
     """Whether the model reads images in results of tools."""
+    audio: bool = False
+    """Whether it takes sounds in results of tools."""
 
 
 @dataclass
@@ -229,8 +262,8 @@ class AgentStep(FrozenModel):
     action: AgentAction
     observation: str
     failed: bool = False
-    images: tuple[ImagePart, ...] = Field(default=(), exclude=True)
-    """Those of the result that the model reads."""
+    media: tuple[MediaPart, ...] = Field(default=(), exclude=True)
+    """Images and sounds of the result that the model takes."""
 
 
 class AgentFinish(FrozenModel):

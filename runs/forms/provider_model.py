@@ -12,6 +12,7 @@ from runs.models import Provider, ProviderModel
 CAPABILITIES = {
     "functions": gettext_lazy("Function calling"),
     "images": gettext_lazy("Images"),
+    "audio": gettext_lazy("Audio"),
     "stop_words": gettext_lazy("Stop words"),
     "streaming": gettext_lazy("Streaming"),
 }
@@ -55,6 +56,8 @@ class ProviderModelForm(_ModelForm):
             self.fields[name] = forms.NullBooleanField(
                 label=CAPABILITIES[name], required=False
             )
+        if not provider.takes_audio:
+            del self.fields["audio"]
         for name in PRICES:
             self.fields[name].required = False
             self.fields[name].min_value = 0  # type: ignore[attr-defined]

@@ -166,7 +166,11 @@ def _build_blocks(message: Message) -> list[dict[str, Any]]:
     if said.strip():
         text.append({"type": "text", "text": said})
     if message.role != "assistant":
-        return text + [_build_image_block(image) for image in message.images]
+        return text + [
+            _build_image_block(image)
+            for image in message.media
+            if isinstance(image, ImagePart)
+        ]
     calls: list[dict[str, Any]] = [
         {
             "type": "tool_use",

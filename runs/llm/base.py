@@ -17,6 +17,8 @@ class ModelCard:
     """Whether it supports function calling."""
     images: bool | None = None
     """Whether it reads images."""
+    audio: bool | None = None
+    """Whether it takes sounds."""
     stop_words: bool | None = None
     streaming: bool | None = None
     context_tokens: int | None = None

@@ -62,17 +62,17 @@ def _parse_card(name: str, told: dict[str, Any]) -> ModelCard:
         else functions
         if isinstance(functions, bool)
         else None,
-        images=_parse_images(told, can),
+        images=_parse_modality("image", told, can.get("vision")),
+        audio=_parse_modality("audio", told, can.get("audio")),
         stop_words="stop" in takes if takes is not None else None,
         context_tokens=next(filter(None, map(parse_token_count, lengths)), None),
     )
 
 
-def _parse_images(told: dict[str, Any], can: dict[str, Any]) -> bool | None:
-    """Return whether a model reads images, as OpenRouter or Mistral report it."""
+def _parse_modality(name: str, told: dict[str, Any], capability: Any) -> bool | None:
+    """Return whether a model takes such inputs, as OpenRouter or Mistral report it."""
     shape = told.get("architecture")
     inputs = shape.get("input_modalities") if isinstance(shape, dict) else None
     if isinstance(inputs, list):
-        return "image" in inputs
-    vision = can.get("vision")
-    return vision if isinstance(vision, bool) else None
+        return name in inputs
+    return capability if isinstance(capability, bool) else None

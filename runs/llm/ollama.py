@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from runs.engine.types import Message, ModelRequest, Reply, ToolCall, Usage
+from runs.engine.types import ImagePart, Message, ModelRequest, Reply, ToolCall, Usage
 from runs.llm.anthropic import parse_call_arguments
 from runs.llm.base import Endpoint, ModelCard, WireRequest
 from runs.llm.chat_completions import (
@@ -154,8 +154,9 @@ def _build_message(message: Message, names: dict[str, str]) -> dict[str, Any]:
             {"function": {"name": call.name, "arguments": parse_call_arguments(call)}}
             for call in message.tool_calls
         ]
-    if message.images:
-        shape["images"] = [image.data for image in message.images]
+    images = [one.data for one in message.media if isinstance(one, ImagePart)]
+    if images:
+        shape["images"] = images
     if message.role == "tool":
         shape["tool_name"] = names.get(message.tool_call_id or "", "")
     thinking = get_text(message.native or {}, "thinking")

@@ -24,6 +24,8 @@ class ProviderKind:
     needs_key: bool = False
     needs_server: bool = True
     """Whether a provider of this kind has an address."""
+    takes_audio: bool = False
+    """Whether sounds can be sent to it, as in Chat Completions."""
 
 
 PROVIDER_KINDS: dict[str, ProviderKind] = {
@@ -32,6 +34,7 @@ PROVIDER_KINDS: dict[str, ProviderKind] = {
         open=OpenAI,
         base_url="https://api.openai.com/v1",
         env_key="OPENAI_API_KEY",
+        takes_audio=True,
     ),
     "responses": ProviderKind(
         title="OpenAI (Responses)",
@@ -53,6 +56,7 @@ PROVIDER_KINDS: dict[str, ProviderKind] = {
         base_url="https://generativelanguage.googleapis.com/v1beta/openai",
         env_key="GEMINI_API_KEY",
         needs_key=True,
+        takes_audio=True,
     ),
     "ollama": ProviderKind(
         title="Ollama", open=Ollama, base_url="http://127.0.0.1:11434/api"

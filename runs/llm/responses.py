@@ -3,7 +3,15 @@
 from functools import partial
 from typing import Any
 
-from runs.engine.types import Message, ModelRequest, Reply, TextPart, ToolCall, Usage
+from runs.engine.types import (
+    AudioPart,
+    ImagePart,
+    Message,
+    ModelRequest,
+    Reply,
+    ToolCall,
+    Usage,
+)
 from runs.llm.base import Endpoint, ModelCard, WireRequest
 from runs.llm.chat_completions import (
     RESERVED_FIELDS,
@@ -125,7 +133,7 @@ def _build_items(message: Message) -> list[dict[str, Any]]:
         call_id = message.tool_call_id or ""
         output = {"type": "function_call_output", "call_id": call_id}
         return [{**output, "output": message.text}]
-    if message.images:
+    if message.media:
         return [{"role": message.role, "content": _build_parts(message)}]
     text: list[dict[str, Any]] = []
     if message.text or not message.tool_calls:
@@ -144,10 +152,11 @@ def _build_items(message: Message) -> list[dict[str, Any]]:
 
 def _build_parts(message: Message) -> list[dict[str, Any]]:
     return [
-        {"type": "input_text", "text": part.text}
-        if isinstance(part, TextPart)
-        else {"type": "input_image", "image_url": part.url}
+        {"type": "input_image", "image_url": part.url}
+        if isinstance(part, ImagePart)
+        else {"type": "input_text", "text": part.text}
         for part in message.content
+        if not isinstance(part, AudioPart)
     ]
 
 

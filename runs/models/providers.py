@@ -7,6 +7,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from runs.llm.key_variables import may_hold_key
+from runs.llm.registry import PROVIDER_KINDS
 from tools.ownership import Owned, OwnedQuerySet
 from tools.secrets import seal, unseal
 
@@ -57,6 +58,12 @@ class Provider(Owned):
         """Return all fields that a connection test depends on."""
         secrets = (self.key_env, self.sealed_key, self.sealed_headers)
         return (self.kind, self.base_url, *secrets)
+
+    @property
+    def takes_audio(self) -> bool:
+        """Whether the format of this provider can carry sounds."""
+        kind = PROVIDER_KINDS.get(self.kind)
+        return kind is not None and kind.takes_audio
 
     def reset_test(self, *, unless: tuple[str, ...] = ()) -> None:
         """Discard the test result, unless the connection settings equal `unless`."""
@@ -126,6 +133,8 @@ class ProviderModel(models.Model):
     """Whether it supports function calling; null if unknown."""
     images = models.BooleanField(null=True)
     """Whether it reads images; they are sent only if so."""
+    audio = models.BooleanField(null=True)
+    """Whether it takes sounds; they are sent only if so."""
     stop_words = models.BooleanField(null=True)
     streaming = models.BooleanField(null=True)
     context_tokens = models.PositiveIntegerField(null=True)
@@ -148,3 +157,7 @@ class ProviderModel(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_audio_sent(self) -> bool:
+        return self.audio is True and self.provider.takes_audio

@@ -1,5 +1,6 @@
 """The stored history of a run, in the order in which the engine asks for it."""
 
+import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,8 +11,10 @@ from runs.engine.effects import CallModel, ModelReplied, ToolResult, ToolsFinish
 from runs.engine.observations import stringify_value
 from runs.engine.types import (
     AgentSpec,
+    AudioPart,
     HistoryTurn,
     ImagePart,
+    MediaPart,
     ModelSettings,
     Reply,
     ResumePoint,
@@ -19,7 +22,10 @@ from runs.engine.types import (
 )
 from runs.models import AgentStep, ModelAttempt, ModelCall, Resume, Run, StepMedia
 from runs.store.specs import load_spec
-from tools.media import IMAGE_TYPES
+from tools.media import IMAGE_TYPES, MODEL_AUDIO_FORMATS
+
+MEDIA_NAMED = re.compile(r"\[(image|sound) \d")
+"""Finds an image or sound in the text of a result."""
 
 REPLAYED_CALL_FIELDS = (
     "number",
@@ -163,30 +169,38 @@ def extract_question(inputs: dict[str, object]) -> str:
 def build_tool_results(
     steps: Iterable[AgentStep], model: ModelSettings
 ) -> ToolsFinished:
-    """Return the results of answered steps, with images if the model reads them."""
+    """Return the results of answered steps, with the media that the model takes."""
     rows = list(steps)
-    images = load_images(rows) if model.images else {}
+    media = load_media(rows, model) if model.images or model.audio else {}
     return ToolsFinished(
-        tuple(build_tool_result(row, images.get(row.pk, ())) for row in rows)
+        tuple(build_tool_result(row, media.get(row.pk, ())) for row in rows)
     )
 
 
-def load_images(steps: Sequence[AgentStep]) -> dict[int, tuple[ImagePart, ...]]:
-    """Return the images of each step that has any."""
-    found: dict[int, list[ImagePart]] = {}
-    drawn = [row.pk for row in steps if "[image " in row.observation]
-    if drawn:  # a query only where a text names an image
-        media = StepMedia.objects.filter(step__in=drawn, media_type__in=IMAGE_TYPES)
-        for one in media.order_by("step", "position"):
-            data = b64encode(one.content).decode()
-            part = ImagePart(media_type=one.media_type, data=data)
-            found.setdefault(one.step_id, []).append(part)
+def load_media(
+    steps: Sequence[AgentStep], model: ModelSettings
+) -> dict[int, tuple[MediaPart, ...]]:
+    """Return the media of each step that the model takes."""
+    found: dict[int, list[MediaPart]] = {}
+    types = [*(IMAGE_TYPES if model.images else ())]
+    types += MODEL_AUDIO_FORMATS if model.audio else ()
+    named = [row.pk for row in steps if MEDIA_NAMED.search(row.observation)]
+    if named:  # a query only where a text names an image or sound
+        rows = StepMedia.objects.filter(step__in=named, media_type__in=types)
+        for row in rows.order_by("step", "position"):
+            found.setdefault(row.step_id, []).append(build_media_part(row))
     return {pk: tuple(parts) for pk, parts in found.items()}
 
 
-def build_tool_result(
-    step: AgentStep, images: tuple[ImagePart, ...] = ()
-) -> ToolResult:
+def build_media_part(row: StepMedia) -> MediaPart:
+    data = b64encode(row.content).decode()
+    if row.is_image:
+        return ImagePart(media_type=row.media_type, data=data)
+    sound = MODEL_AUDIO_FORMATS[row.media_type]
+    return AudioPart(format=sound, data=data, number=row.position)
+
+
+def build_tool_result(step: AgentStep, media: tuple[MediaPart, ...] = ()) -> ToolResult:
     """Return the result of an answered step for the engine."""
     used = step.usage or {}
     return ToolResult(
@@ -197,7 +211,7 @@ def build_tool_result(
         is_copied=step.is_copied,
         tokens=used.get("tokens", 0),
         cost=used.get("cost", 0.0),
-        images=images,
+        media=media,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from runs.engine.types import AudioPart, ImagePart, Message, TextPart
 from tests.fakes.model_server import FakeServer, model_server
 from tests.llm.make import make_llm, make_request, soon
 from tests.make import make_provider, make_user
@@ -202,6 +203,25 @@ def test_a_passing_failure_is_retried(says, kind, stream, fault, code, words):
     attempt = run.attempts.get()
     assert (attempt.code, attempt.retry_in is None) == (code, False)
     assert words in attempt.message
+
+
+def test_images_and_sounds_go_through(proxy, behind):
+    behind.requests.clear()
+    behind.script = ["I see and hear."]
+    llm = make_llm(f"{proxy}/v1", key=KEY)
+    parts = (
+        TextPart(text="Look and listen:"),
+        ImagePart(media_type="image/png", data="iVBORw0KGgo="),
+        AudioPart(format="wav", data="UklGRjAwMDBXQVZF", number=2),
+    )
+    request = make_request(Message(role="user", content=parts), model="openai")
+
+    assert llm.complete(request, deadline=soon(60)).text == "I see and hear."
+    llm.close()
+    (sent,) = behind.requests
+    _, image, sound = sent.body["messages"][0]["content"]
+    assert image["image_url"]["url"] == "data:image/png;base64,iVBORw0KGgo="
+    assert sound["input_audio"] == {"data": "UklGRjAwMDBXQVZF", "format": "wav"}
 
 
 def test_the_key_of_the_proxy_is_checked(says, behind):

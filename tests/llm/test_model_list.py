@@ -24,6 +24,22 @@ def test_says_whether_a_model_reads_images(told, images):
 
 
 @pytest.mark.parametrize(
+    ("told", "audio"),
+    [
+        ({"architecture": {"input_modalities": ["text", "audio"]}}, True),
+        ({"architecture": {"input_modalities": ["text", "image"]}}, False),
+        ({"capabilities": {"audio": True}}, True),
+        ({"capabilities": {"vision": True}}, None),
+        ({}, None),
+    ],
+)
+def test_says_whether_a_model_takes_sounds(told, audio):
+    (card,) = parse_model_list({"data": [{"id": "m", **told}]})
+
+    assert card.audio is audio
+
+
+@pytest.mark.parametrize(
     ("told", "images"),
     [
         ({"capabilities": ["completion", "vision"]}, True),

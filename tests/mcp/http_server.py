@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
-from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver import Audio, Context, Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import SamplingMessage, TextContent, ToolAnnotations
 from pydantic import BaseModel
@@ -123,6 +123,12 @@ def usual_server(sums: list[str], **more: Any) -> MCPServer:
         """Return a drawing."""
         png = b"\x89PNG\r\n\x1a\n" + bytes(100)
         return ["A drawing:", Image(data=png, format="png")]
+
+    @server.tool(structured_output=False)
+    def speak(format: str = "wav") -> list[Any]:
+        """Return a sound between two images."""
+        png = Image(data=b"\x89PNG\r\n\x1a\n", format="png")
+        return [png, Audio(data=b"RIFF0000WAVE", format=format), png]
 
     @server.tool()
     def fail(why: str) -> str:

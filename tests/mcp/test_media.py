@@ -5,7 +5,7 @@ from base64 import b64encode
 
 import pytest
 
-from runs.engine.types import IMAGE_TOKENS, ImagePart, Message
+from runs.engine.types import IMAGE_TOKENS, AudioPart, ImagePart, Message
 from runs.models import StepMedia
 from runs.services.forks.edits import ForkEdits
 from runs.services.forks.fork import fork_run
@@ -178,6 +178,76 @@ def test_a_model_that_reads_images_gets_them(seen, client):
     assert page.context["raw"]["note"].startswith("Rebuilt from the record; its messa")
     shown = client.get(f"/runs/{run.pk}/steps/5/request/").content.decode()
     assert json.loads(shown) == model.requests[2].body
+
+
+SOUND = {"data": b64encode(b"RIFF0000WAVE").decode(), "format": "wav"}
+HEARD = {
+    "openai": {"type": "input_audio", "input_audio": SOUND},
+    "gemini": {"type": "input_audio", "input_audio": SOUND},
+    "responses": None,
+    "anthropic": None,
+    "ollama": None,
+}
+
+
+def speaking(settings, kind="openai", *, format="wav", **takes):
+    """Run an agent whose tool returns a sound; return the run and the last request."""
+    owner = make_user()
+    script = [call("speak", format=format), "Done."]
+    with mcp_server() as running, model_server(script=script) as model:
+        settings.PRIVATE_HOSTS = f"{running.policy};provider=127.0.0.1"
+        tools = take_over(
+            make_server(url=running.url, owner=owner), "speak", approval="never"
+        )
+        provider = make_provider(owner, kind=kind, base_url=model.root)
+        agent = make_agent(owner, tools=tools, provider=provider)
+        provider.models.create(name=agent.model, **takes)
+        run = executed(agent)
+        assert run.status == "succeeded", run.error_message
+        return run, model.requests[1].body
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("kind", HEARD)
+def test_a_model_that_takes_sounds_gets_them(settings, client, kind):
+    run, sent = speaking(settings, kind, audio=True, images=True)
+
+    told = json.dumps(sent)
+    assert "[sound 2: audio/wav, 12 bytes]" in told
+    if HEARD[kind] is None:
+        assert SOUND["data"] not in told
+        assert "Sound 2" not in told
+    else:
+        *_, images, sound = sent["messages"]
+        assert [one["type"] for one in images["content"]] == [
+            *("text", "image_url", "image_url")
+        ]
+        heading = {"type": "text", "text": "Sound 2 that speak returned:"}
+        assert sound == {"role": "user", "content": [heading, HEARD[kind]]}
+    client.force_login(run.owner)
+    shown = client.get(f"/runs/{run.pk}/steps/3/request/").content.decode()
+    assert json.loads(shown) == sent
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("format", "takes"),
+    [("ogg", {"audio": True}), ("wav", {"audio": None}), ("wav", {"images": True})],
+)
+def test_other_sounds_and_models_get_only_the_text(settings, format, takes):
+    _run, sent = speaking(settings, format=format, **takes)
+
+    told = json.dumps(sent)
+    assert f"[sound 2: audio/{format}, 12 bytes]" in told
+    assert SOUND["data"] not in told
+
+
+def test_a_sound_counts_as_tokens_by_its_length():
+    sound = AudioPart(format="mp3", data="A" * 400_000, number=1)
+
+    size = Message(role="user", content=(sound,)).size
+
+    assert size // 4 == pytest.approx(400, abs=30)
 
 
 @pytest.mark.django_db(transaction=True)

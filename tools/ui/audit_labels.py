@@ -62,6 +62,7 @@ FIELD_LABELS = {
     "accepts_descriptions": gettext_lazy("accept changed descriptions"),
     "client_id": gettext_lazy("client ID"),
     "expires_at": gettext_lazy("expires"),
+    "audio": gettext_lazy("takes audio"),
     "images": gettext_lazy("reads images"),
     "outage_minutes": gettext_lazy("maximum outage wait"),
     "scopes": gettext_lazy("scopes"),

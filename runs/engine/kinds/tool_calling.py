@@ -19,6 +19,8 @@ from runs.engine.parsing.reply_text import decode_json, strip_thinking
 from runs.engine.toolbox import Toolbox
 from runs.engine.types import (
     AgentAction,
+    AudioPart,
+    ImagePart,
     Message,
     PromptMessage,
     PromptSpec,
@@ -83,16 +85,20 @@ def render_tool_call_messages(shown: ScratchpadRound) -> tuple[Message, ...]:
         )
         for step in shown.steps
     )
-    return (asked, *results, *_build_image_messages(shown))
+    return (asked, *results, *_build_media_messages(shown))
 
 
-def _build_image_messages(shown: ScratchpadRound) -> Iterator[Message]:
-    """Yield the images of the results, which most formats take only from the user."""
+def _build_media_messages(shown: ScratchpadRound) -> Iterator[Message]:
+    """Yield media of the results, which most formats take only from the user."""
     for step in shown.steps:
-        if images := step.step.images:
-            name = step.step.action.tool
+        name, media = step.step.action.tool, step.step.media
+        if images := [one for one in media if isinstance(one, ImagePart)]:
             text = TextPart(text=f"The images that {name} returned, in their order:")
             yield Message(role="user", content=(text, *images))
+        for sound in media:
+            if isinstance(sound, AudioPart):
+                text = TextPart(text=f"Sound {sound.number} that {name} returned:")
+                yield Message(role="user", content=(text, sound))
 
 
 def _build_assistant_message(shown: ScratchpadRound) -> Message:

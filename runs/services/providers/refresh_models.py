@@ -10,7 +10,9 @@ from runs.engine.parsing.clean import clean_text
 from runs.llm.base import ModelCard
 from runs.models import Provider, ProviderModel
 
-REPORTED_FIELDS = ("functions", "images", "stop_words", "streaming", "context_tokens")
+REPORTED_FIELDS = (
+    *("functions", "images", "audio", "stop_words", "streaming", "context_tokens"),
+)
 """Fields that a server may report."""
 
 

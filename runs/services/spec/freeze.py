@@ -48,10 +48,13 @@ def freeze_agent(agent: Agent) -> AgentSpec:
 
 
 def use_model(spec: AgentSpec, settings: ModelSettings) -> AgentSpec:
-    """Return `spec` with a model, its prices, and whether it reads images."""
+    """Return `spec` with a model, its prices, and the media it takes."""
     listed = find_provider_model(settings)
-    images = listed is not None and listed.images is True
-    model = settings.model_copy(update={"images": images})
+    media = {
+        "images": listed is not None and listed.images is True,
+        "audio": listed is not None and listed.is_audio_sent,
+    }
+    model = settings.model_copy(update=media)
     return spec.model_copy(update={"model": model, "prices": build_prices(listed)})
 
 
@@ -148,9 +151,10 @@ def _build_args_schema(names: tuple[str, ...]) -> dict[str, Any]:
 
 def find_provider_model(model: ModelSettings) -> ProviderModel | None:
     """Return what is known of a model."""
-    return ProviderModel.objects.filter(
+    found = ProviderModel.objects.filter(
         provider_id=model.provider_id or 0, name=model.model
-    ).first()
+    )
+    return found.select_related("provider").first()
 
 
 def get_model_prices(model: ModelSettings) -> Prices | None:

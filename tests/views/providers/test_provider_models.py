@@ -51,6 +51,20 @@ def test_prices_are_saved_and_frozen_into_new_runs(client, ann):
     assert (prices.input, prices.cached_input, prices.output) == (2.5, None, 10.0)
 
 
+@pytest.mark.parametrize(("kind", "offered"), [("openai", True), ("ollama", False)])
+def test_audio_is_offered_where_the_format_carries_it(client, ann, kind, offered):
+    model, address = model_of(ann)
+    model.provider.kind = kind
+    model.provider.save()
+
+    page = client.get(address).content.decode()
+    client.post(address, {**GIVEN, "audio": "true"})
+
+    model.refresh_from_db()
+    assert ('name="audio"' in page, model.audio is True) == (offered, offered)
+    assert freeze_agent(make_agent(ann, provider=model.provider)).model.audio is offered
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("prices", "told"),
