@@ -18,6 +18,7 @@ from django.db import connections
 from agentsite import broker
 from agentsite.database import WORKER_POOL_TIMEOUT
 from agentsite.gc_tuning import freeze_gc
+from agentsite.logs import process_fields
 from agentsite.watchdog import CHECK_SECONDS, start_watchdog
 
 logger = logging.getLogger(__name__)
@@ -61,6 +62,7 @@ def register_worker(*, sender: Any, **_: object) -> None:
     Celery only logs what a receiver raises. A worker without a heartbeat would lose its
     runs, so the process exits, and the supervisor restarts it.
     """
+    from runs.store.claims import worker_state  # noqa: PLC0415  (needs Django set up)
     from runs.worker.process import start_worker  # noqa: PLC0415  (needs Django set up)
 
     freeze_gc()
@@ -68,6 +70,8 @@ def register_worker(*, sender: Any, **_: object) -> None:
     pool = "threads" if isinstance(sender.pool, broker.ThreadPool) else module
     try:
         start_worker(pool=pool, threads=sender.pool.limit)
+        if worker_state.worker is not None:
+            process_fields["worker"] = worker_state.worker.name
         watch_worker(sender)
     except Exception:  # top-level handler: any error must end the process
         logger.critical("the worker could not register and exits", exc_info=True)

@@ -25,10 +25,13 @@ DUPLICATE_SIGNAL_SECONDS = 0.2
 MAX_RESTART_DELAY = 30
 STABLE_SECONDS = 60
 """Seconds of uptime after which earlier crashes no longer count."""
-MAX_LOG_BYTES = 20_000_000
+DEFAULT_LOG_BYTES = 20_000_000
+OLD_LOGS = 2
+"""Rotated files of a log, `.1` being the newest; so many times its size is used."""
 PR_SET_PDEATHSIG = 1
 WARNING_LINE = re.compile(
     r"level=(warning|error|critical)\b|^(WARNING|ERROR|CRITICAL)\b"
+    r'|"level": "(warning|error|critical)"'
 )
 """Log lines that are also printed to the console."""
 
@@ -50,6 +53,7 @@ class Child:
     restart_at: float = 0
     log_offset: int = 0
     """Bytes of the log that were read."""
+    max_log_bytes: int = DEFAULT_LOG_BYTES
     alive_file: Path | None = None
     """Touched by the program every few seconds; None if it does not do that."""
     hang_seconds: float = 60
@@ -229,7 +233,7 @@ def read_log_tail(log: Path) -> str:
 
 
 def print_new_warnings(child: Child) -> None:
-    """Print new warnings of the child's log; truncate a log that grew too long."""
+    """Print new warnings of the child's log; rotate a log that grew too long."""
     with contextlib.suppress(FileNotFoundError), child.log.open("rb") as log:
         log.seek(child.log_offset)
         new = log.read(1_000_000)
@@ -238,10 +242,25 @@ def print_new_warnings(child: Child) -> None:
         for line in whole.decode(errors="replace").splitlines():
             if WARNING_LINE.search(line):
                 print_line(f"{child.name}: {line}")
-        if child.log_offset > MAX_LOG_BYTES:
-            shutil.copyfile(child.log, child.log.with_suffix(".log.1"))
-            os.truncate(child.log, 0)
-            child.log_offset = 0
+        if os.fstat(log.fileno()).st_size > child.max_log_bytes:
+            rotate_log(child)
+
+
+def rotate_log(child: Child) -> None:
+    """Copy the log and empty it: the program keeps the file open, and appends."""
+    old = [child.log.with_suffix(f".log.{n}") for n in range(1, OLD_LOGS + 1)]
+    try:
+        for newer, older in reversed(list(zip(old, old[1:], strict=False))):
+            if newer.exists():
+                newer.replace(older)
+        shutil.copyfile(child.log, old[0])
+        old[0].chmod(0o600)
+    except OSError as error:  # such as no space: new lines are worth more than old ones
+        print_line(f"{child.log} was emptied and not kept: {error.strerror}.")
+        with contextlib.suppress(OSError):
+            old[0].unlink()  # a part of a copy
+    os.truncate(child.log, 0)
+    child.log_offset = 0
 
 
 def print_line(sentence: str) -> None:

@@ -187,6 +187,16 @@ class Env(BaseSettings):
     agentsite_log_level: str = Field(
         default="INFO", description="`DEBUG`, `INFO`, `WARNING` or `ERROR`."
     )
+    agentsite_log_format: Literal["text", "json"] = Field(
+        default="text",
+        description="Lines of the log: `text` as `key=value`, or `json`.",
+    )
+    agentsite_log_megabytes: int = Field(
+        default=20,
+        ge=1,
+        le=10_000,
+        description="Size at which `make run` rotates each of its log files.",
+    )
 
     @field_validator(
         "agentsite_encryption_keys",

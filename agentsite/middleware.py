@@ -1,10 +1,16 @@
-"""Middleware: the Content Security Policy, and static files."""
+"""Middleware: log fields, the Content Security Policy, and static files."""
 
+import re
+import uuid
 from collections.abc import Callable
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from structlog.contextvars import bind_contextvars, clear_contextvars
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
+
+REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
 POLICY = "; ".join(
     [
@@ -48,3 +54,40 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # it ships no ty
         for name, value in answer.headers:
             response.headers[name] = value
         return response
+
+
+class RequestLogMiddleware:
+    """Log the id of the request: that of a reverse proxy, or a new one.
+
+    The response has it as the header `X-Request-ID`.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        given = request.headers.get("X-Request-ID", "")
+        request_id = given if REQUEST_ID.fullmatch(given) else uuid.uuid4().hex
+        clear_contextvars()
+        bind_contextvars(request=request_id)
+        try:
+            response = self.get_response(request)
+        finally:
+            clear_contextvars()
+        response.headers["X-Request-ID"] = request_id
+        return response
+
+
+class UserLogMiddleware:
+    """Log the id of the user, if earlier middleware has read the session."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_view(self, request: HttpRequest, *_: Any) -> None:
+        user = getattr(request, "_cached_user", None)  # no query for a log line
+        if user is not None and user.pk is not None:
+            bind_contextvars(user=user.pk)

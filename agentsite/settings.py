@@ -3,6 +3,7 @@
 import sys
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
@@ -10,7 +11,12 @@ from django.core.management.utils import get_random_secret_key
 from agentsite import translations, watchdog
 from agentsite.database import InvalidDatabaseUrl, parse_database_url
 from agentsite.env import is_fernet_key, read_env
-from agentsite.logs import configure_structlog, logging_config
+from agentsite.logs import (
+    configure_structlog,
+    hide_secrets,
+    log_uncaught_exceptions,
+    logging_config,
+)
 from agentsite.secret_files import read_or_create_secret
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -107,6 +113,7 @@ INSTALLED_APPS = [
     "runs.apps.RunsConfig",
 ]
 MIDDLEWARE = [
+    "agentsite.middleware.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "agentsite.middleware.ContentSecurityPolicy",
     "agentsite.middleware.StaticFiles",
@@ -122,6 +129,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "axes.middleware.AxesMiddleware",
+    "agentsite.middleware.UserLogMiddleware",
     "runs.views.error_pages.UnstorableValuePage",
 ]
 ROOT_URLCONF = "agentsite.urls"
@@ -237,4 +245,13 @@ CELERY_WORKER_SEND_TASK_EVENTS = False
 CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 
 configure_structlog()
-LOGGING = logging_config(ENV.agentsite_log_level)
+hide_secrets(
+    [
+        *(SECRET_KEY, *ENCRYPTION_KEYS, METRICS_TOKEN, WEB_SEARCH_KEY),
+        str(DATABASES["default"].get("PASSWORD", "")),
+        urlsplit(REDIS_URL).password or "",
+    ]
+)
+if ENV.agentsite_log_format == "json":
+    log_uncaught_exceptions()
+LOGGING = logging_config(ENV.agentsite_log_level, ENV.agentsite_log_format)

@@ -43,6 +43,7 @@ class Installation:
     port: int
     threads: int
     hang_seconds: float = 60
+    log_megabytes: int = 20
 
     @property
     def url(self) -> str:
@@ -112,6 +113,7 @@ def read_installation() -> Installation:
         port=read_env_number("PORT", 8000, most=65535),
         threads=read_env_number("AGENTSITE_WORKER_THREADS", 50, most=1000),
         hang_seconds=read_env_number("AGENTSITE_HANG_SECONDS", 60, most=3600),
+        log_megabytes=read_env_number("AGENTSITE_LOG_MEGABYTES", 20, most=10_000),
     )
 
 
@@ -202,6 +204,7 @@ def build_valkey(place: Installation, logs: Path) -> Child:
         name="valkey",
         command=[find_valkey_program(), *words],
         log=logs / "valkey.log",
+        max_log_bytes=place.log_megabytes * 1_000_000,
         parent_death_signal=signal.SIGTERM,
     )
 
@@ -266,6 +269,7 @@ def build_watched(
         name=name,
         command=command,
         log=logs / f"{name}.log",
+        max_log_bytes=place.log_megabytes * 1_000_000,
         alive_file=place.data / f"{name}.alive",
         hang_seconds=place.hang_seconds,
     )

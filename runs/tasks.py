@@ -1,6 +1,7 @@
 """The Celery tasks; each calls one service."""
 
 from celery import shared_task
+from structlog.contextvars import bound_contextvars
 
 from runs.services.webhooks.deliver import send_delivery
 from runs.wakeup import DELIVER_TASK, EXECUTE_RUN_TASK
@@ -16,4 +17,5 @@ def execute_run_task(run_id: int) -> None:
 @shared_task(name=DELIVER_TASK)
 def deliver_task(delivery_id: int) -> None:
     """Send a webhook delivery; a second delivery of the task does nothing."""
-    send_delivery(delivery_id)
+    with bound_contextvars(delivery=delivery_id):
+        send_delivery(delivery_id)

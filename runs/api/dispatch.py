@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import translation
 from django.views.decorators.csrf import csrf_exempt
 from pydantic_core import to_json
+from structlog.contextvars import bind_contextvars
 
 from runs.api.problems import ApiProblem, field_problem, unauthorized_problem
 from runs.services.accounts.tokens import find_valid_token
@@ -43,6 +44,7 @@ def api_view(*, scope: str = "run", **endpoints: Endpoint) -> Endpoint:
             if endpoint is None:
                 raise method_not_allowed(request, sorted(endpoints))
             user = authenticate_request(request, scope=scope)
+            bind_contextvars(user=user.pk)
             # Errors of the API are in English, whatever the client's language.
             with translation.override("en"), act_as(user, way=Way.API):
                 return endpoint(request, user, **captured)

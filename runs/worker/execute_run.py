@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple, assert_never
 
 from django.db import InterfaceError, OperationalError, connection
+from structlog.contextvars import bound_contextvars
 
 from runs.engine.effects import (
     CallModel,
@@ -62,7 +63,10 @@ def execute_run(run_id: int) -> None:
         return
     run, claim = taken
     count_claim(run)
-    with McpSessions() as mcp_sessions:  # closed after the claim is released
+    with (
+        bound_contextvars(run=run_id, user=run.owner_id),
+        McpSessions() as mcp_sessions,  # closed after the claim is released
+    ):
         worker_state.add_claim(claim)
         try:
             _drive_run(run, claim, mcp_sessions)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any
 
@@ -236,7 +237,8 @@ class ToolRunner:
                     del waiting[: len(batch)]
                     self._start(batch)
                     for row in batch:
-                        job = pool.submit(self._call, row, spec_of(row), ends)
+                        call = copy_context().run  # log lines name the run
+                        job = pool.submit(call, self._call, row, spec_of(row), ends)
                         running[job] = row
                 elif not running:
                     return

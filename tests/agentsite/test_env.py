@@ -20,6 +20,8 @@ from agentsite.env import ROOT, Env, format_env_errors
         pytest.param("CSRF_TRUSTED_ORIGINS", "example.org", id="origin-scheme"),
         pytest.param("AGENTSITE_LOG_LEVEL", "LOUD", id="log-level"),
         pytest.param("DEBUG", "maybe", id="debug-word"),
+        pytest.param("AGENTSITE_LOG_FORMAT", "xml", id="log-format"),
+        pytest.param("AGENTSITE_METRICS_TOKEN", "short", id="short-token"),
         pytest.param("REDIS_URL", "redis://host:port/0", id="redis-port"),
         pytest.param("AGENTSITE_ENCRYPTION_KEYS", "secret", id="no-key"),
         pytest.param("ALLOWED_HOSTS", "http://example.org", id="host-is-address"),

@@ -1,5 +1,6 @@
 """Tools for runs that are broken on purpose: each call leaves a line in a ledger."""
 
+import logging
 import os
 import sys
 import time
@@ -58,3 +59,14 @@ def shout(megabytes: int) -> str:
     for _ in range(megabytes):
         sys.stdout.write("x" * (1 << 20))
     return "hoarse"
+
+
+@tool(effect="read")
+def log(text: str) -> str:
+    """Write a line to the log.
+
+    Args:
+        text: What to write.
+    """
+    logging.getLogger(__name__).info(text)
+    return "Logged."
