@@ -188,7 +188,10 @@ def _play_turn(
     past: list[HistoryTurn],
 ) -> TurnOutcome:
     try:
-        options = ExecutorOptions(**scenario.get("executor", {}))
+        # Only scenarios leave repeated rounds alone unless they say otherwise.
+        options = ExecutorOptions(
+            **{"loop_guard": None, **scenario.get("executor", {})}
+        )
     except ValidationError as error:
         told = RunError(code="spec", message=str(error))
         return TurnOutcome(AgentResult(status="failed", error=told), [], [])

@@ -314,7 +314,7 @@ class ExecutorOptions(FrozenModel):
     trim_intermediate_steps: int = -1
     return_intermediate_steps: bool = False
     budget: Budget | None = None
-    loop_guard: LoopGuard | None = None
+    loop_guard: LoopGuard | None = LoopGuard()
     observation_limit: int = 65_536
     """Bytes of an observation that the model sees; more is stored."""
     context_tokens: int | None = None

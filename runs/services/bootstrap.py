@@ -134,10 +134,7 @@ def _create_demo_agent(
         kind="tool-calling",
         provider=provider,
         model=demo.model,
-        executor={
-            "loop_guard": {},
-            **({"max_iterations": demo.rounds} if demo.rounds else {}),
-        },
+        executor={"max_iterations": demo.rounds} if demo.rounds else {},
         memory=True,
         owner=owner,
         visibility=Visibility.EVERYONE,

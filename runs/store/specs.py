@@ -4,7 +4,7 @@ import hashlib
 import json
 from typing import Any
 
-from runs.engine.types import AgentSpec
+from runs.engine.types import AgentSpec, ExecutorOptions
 from runs.models import Spec
 
 
@@ -18,8 +18,13 @@ def get_or_create_spec(spec: AgentSpec) -> Spec:
 
 
 def dump_spec(spec: AgentSpec) -> dict[str, Any]:
+    """Return the stored form: without defaults, but always with the loop guard."""
     body = spec.model_dump(mode="json", exclude_defaults=True)
-    return body | {"kind": spec.kind}
+    executor = {**body.pop("executor", {})}
+    executor.pop("loop_guard", None)
+    if (guard := spec.executor.loop_guard) is not None:
+        executor["loop_guard"] = guard.model_dump(mode="json", exclude_defaults=True)
+    return body | {"kind": spec.kind} | ({"executor": executor} if executor else {})
 
 
 def compute_spec_digest(body: dict[str, Any]) -> str:
@@ -29,4 +34,11 @@ def compute_spec_digest(body: dict[str, Any]) -> str:
 
 
 def load_spec(row: Spec) -> AgentSpec:
-    return AgentSpec.model_validate(row.body)
+    options = load_executor_options(row.body)
+    return AgentSpec.model_validate({**row.body, "executor": options})
+
+
+def load_executor_options(body: dict[str, Any]) -> ExecutorOptions:
+    """Return the options of a stored spec, where no loop guard means none."""
+    stored = body.get("executor") or {}
+    return ExecutorOptions.model_validate({"loop_guard": None, **stored})

@@ -43,7 +43,7 @@ def one_run(replies: list[ModelReplied], *, digests: bool) -> list[float]:
     spec = AgentSpec(
         kind="tool-calling",
         tools=(ADD,),
-        executor=ExecutorOptions(max_iterations=ROUNDS),
+        executor=ExecutorOptions(max_iterations=ROUNDS, loop_guard=None),
     )
     run = run_agent_loop(spec, {"input": "Add up."})
     effect = next(run)

@@ -37,7 +37,7 @@ def make_big_run(owner: Any, *, steps: int, **fields: Any) -> Run:
     """Make a run with `steps` tool calls, two for each reply; every 97th fails."""
     spec = make_spec(
         tools=(LOOK_UP,),
-        executor=ExecutorOptions(max_iterations=10_000),
+        executor=ExecutorOptions(max_iterations=10_000, loop_guard=None),
         model=ModelSettings(model="model-a", stream=False),
         prices={"input": 0.4, "output": 1.0},
     )

@@ -1,5 +1,6 @@
 """The squashed migrations, beside the ones they replace."""
 
+import json
 import re
 import uuid
 from collections.abc import Iterator
@@ -81,6 +82,8 @@ def add_branches(apps: Any, owner: Any) -> None:
 
     provider = add("Provider", slug="p", name="p", kind="demo")
     agent = add("Agent", slug="a", name="a", kind="react", provider=provider)
+    guarded = {"slug": "g", "executor": {"loop_guard": {}}}
+    add("Agent", name="g", kind="react", provider=provider, **guarded)
     first = add("Conversation", agent=agent, title="first")
     branch = add("Conversation", agent=agent, branch_of=first, branch_at=1)
     add("Conversation", agent=agent, title="leaf", branch_of=branch, branch_at=2)
@@ -97,6 +100,13 @@ def test_a_database_at_0019_keeps_its_rows_under_the_new_names(old):
     with old.cursor() as cursor:
         cursor.execute("SELECT query FROM runs_savedfilter")
         assert cursor.fetchall() == [("status=limit_reached&q=x",)]
+
+
+def test_agents_without_a_loop_guard_stay_without(old):
+    with old.cursor() as cursor:
+        cursor.execute("SELECT slug, executor FROM runs_agent ORDER BY slug")
+        stored = {slug: json.loads(executor) for slug, executor in cursor.fetchall()}
+    assert stored == {"a": {"loop_guard": None}, "g": {"loop_guard": {}}}
 
 
 def test_a_database_with_all_old_migrations_has_nothing_to_apply(old):

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, TypeVar
 
 from django.contrib.auth.models import User
 
+from runs.engine.types import ExecutorOptions
 from runs.models import Agent, AgentVersion, PromptTemplate, Provider
 from runs.services.agentfile.schema import (
     AgentEntry,
     AgentFile,
-    ExecutorEntry,
     PromptEntry,
     ProviderEntry,
     ToolEntry,
@@ -78,19 +78,24 @@ def export_agentfile(
     Raises `AgentNotFound`.
     """
     agents = find_exported_agents(list(slugs), owner)
-    return render_exported_agents(
-        [
-            load_exported_agent(agent, get_exported_version(agent, draft=draft))
-            for agent in agents
-        ],
-        draft=draft,
-    )
+    return export_agents(agents, draft=draft)
 
 
 def export_agent_version(agent: Agent, version: AgentVersion | None) -> str:
     """Return the agent, as a version or the draft has it, and what it uses."""
     return render_exported_agents(
         [load_exported_agent(agent, version)], draft=version is None
+    )
+
+
+def export_agents(agents: Iterable[Agent], *, draft: bool = False) -> str:
+    """Return agents as their newest versions have them; with `draft`, as they are."""
+    return render_exported_agents(
+        [
+            load_exported_agent(agent, get_exported_version(agent, draft=draft))
+            for agent in agents
+        ],
+        draft=draft,
     )
 
 
@@ -326,7 +331,7 @@ def build_agent_entry(one: ExportedAgent) -> AgentEntry:
         parameters=kept.parameters,
         prompt=one.prompt.slug if one.prompt else None,
         tools=tuple(build_tool_use_entry(use) for use in one.uses),
-        executor=ExecutorEntry.model_validate({"loop_guard": None, **kept.executor}),
+        executor=ExecutorOptions.model_validate(kept.executor),
         memory=kept.memory,
         version=one.version.number if one.version else None,
         draft=one.version is None,

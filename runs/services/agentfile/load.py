@@ -297,10 +297,7 @@ class AgentFileImport:
             "name": entry.name or entry.slug,
             "provider": provider,
             "prompt": prompt,
-            "executor": {
-                "loop_guard": {},
-                **entry.executor.model_dump(mode="json", exclude_unset=True),
-            },
+            "executor": entry.executor.model_dump(mode="json", exclude_unset=True),
         }
         return self.store_row(Agent, path, entry, fields) if provider else None
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from runs.engine.kinds.registry import resolve_kind_name
-from runs.engine.types import ExecutorOptions, LoopGuard, PromptMessage
+from runs.engine.types import ExecutorOptions, PromptMessage
 from tools.definition.overrides import find_overrides_flaw
 from tools.spec import Approval, AtExpiry, Effect, OnError
 
@@ -115,12 +115,6 @@ class ToolUseEntry(BaseModel):
         return self
 
 
-class ExecutorEntry(ExecutorOptions):
-    """Limits of an agent; unlike in the engine, repeated rounds end a run."""
-
-    loop_guard: LoopGuard | None = LoopGuard()
-
-
 class AgentEntry(AgentFileEntry):
     """An agent; without a prompt it uses the one of its kind."""
 
@@ -132,7 +126,7 @@ class AgentEntry(AgentFileEntry):
     parameters: dict[str, Any] = {}
     prompt: Slug | None = None
     tools: tuple[ToolUseEntry, ...] = ()
-    executor: ExecutorEntry = ExecutorEntry()
+    executor: ExecutorOptions = ExecutorOptions()
     memory: bool = False
     version: Annotated[int, Field(ge=1)] | None = None
     """Number of the published version this was exported from; an import ignores it."""

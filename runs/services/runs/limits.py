@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from runs.engine.types import ExecutorOptions
 from runs.models import Resume, Run
+from runs.store.specs import load_executor_options
 
 
 def get_current_limits(run: Run) -> ExecutorOptions:
@@ -13,7 +14,7 @@ def get_current_limits(run: Run) -> ExecutorOptions:
 
 def apply_resume_limits(run: Run, resumes: Iterable[Resume]) -> ExecutorOptions:
     """Return the limits in effect after the resumes."""
-    options = dict(run.spec.body.get("executor") or {})
+    options = load_executor_options(run.spec.body).model_dump()
     for resume in resumes:
         options.update(resume.limits)
     return ExecutorOptions.model_validate(options)

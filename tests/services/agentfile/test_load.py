@@ -124,7 +124,7 @@ def test_makes_and_publishes_everything():
     assert done.published == ["agent adder", "agent thinker"]
     adder = Agent.objects.get(slug="adder")
     assert (adder.owner, adder.kind, adder.name) == (ann, "tool-calling", "Adder")
-    assert adder.executor == {"loop_guard": {}, "max_iterations": 300}
+    assert adder.executor == {"max_iterations": 300}
     assert adder.versions.get().spec.body["tools"][0]["name"] == "calculator"
 
 
@@ -140,18 +140,13 @@ def test_a_function_tool_is_as_its_function_declares():
 
 def test_repeated_rounds_end_a_run_unless_the_file_switches_that_off():
     owner = make_user()
-    for executor, guard in (("{}", {}), ("{loop_guard: null}", None)):
+    for executor, guard in (("{}", LoopGuard()), ("{loop_guard: null}", None)):
         import_agentfile(FILE.replace("{max_iterations: 300}", executor), owner)
 
         adder = Agent.objects.get(slug="adder")
-        assert adder.executor["loop_guard"] == guard
-        assert freeze_agent(adder).executor.loop_guard == (
-            LoopGuard() if guard is not None else None
-        )
+        assert freeze_agent(adder).executor.loop_guard == guard
         exported = parse_agentfile(export_agentfile(["adder"]))
-        assert exported.agents[0].executor.loop_guard == (
-            LoopGuard() if guard is not None else None
-        )
+        assert exported.agents[0].executor.loop_guard == guard
 
 
 def test_a_policy_reaches_the_agent():
