@@ -20,7 +20,7 @@ from runs.services.agentfile.load import import_agentfile
 from runs.services.runs.start import start_run
 from runs.worker.execute_run import execute_run
 from tests.engine.make import drive, make_spec
-from tests.make import make_user
+from tests.make import make_agent, make_user
 from tests.worker import functions
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -93,6 +93,45 @@ def test_a_worker_uses_an_outside_output_parser(example):
     import_agentfile(FILE, make_user())
 
     assert executed("liner", "polly").output == "CALL (there are no tools): polly"
+
+
+def test_the_form_of_an_agent_offers_parsers_and_handlers(example, client):
+    ann = make_user(is_superuser=True, is_staff=True)
+    import_agentfile(FILE, ann)
+    agent = Agent.objects.get(slug="caller")
+    client.force_login(ann)
+    fields = {"name": "c", "kind": "react", "provider": agent.provider_id}
+    fields |= {"model": "parrot", "source": "write", "visibility": "private"}
+    fields |= {"early_stopping_method": "force", "parsing": "tell"}
+    fields |= {"output_parser": "last-line", "parsing_error_handler": "polite"}
+    url = f"/agents/{agent.pk}/edit/"
+
+    assert 'name="output_parser"' in client.get(url).text
+    answer = client.post(url, fields)
+
+    assert answer.status_code == 302, answer.context["form"].errors
+    stored = Agent.objects.get(pk=agent.pk).executor
+    assert stored["output_parser"] == "last-line"
+    assert stored["parsing_error_handler"] == "polite"
+    assert '<option value="polite" selected>' in client.get(url).text
+    del OUTPUT_PARSERS["last-line"], PARSING_ERROR_HANDLERS["polite"]
+    page = client.get(url).text
+    assert "last-line (not registered)" in page
+    refused = client.post(url, fields).context["form"]
+    assert set(refused.errors) == {"output_parser", "parsing_error_handler"}
+    client.post(url, fields | {"output_parser": "", "parsing_error_handler": ""})
+    assert "output_parser" not in Agent.objects.get(pk=agent.pk).executor
+    assert 'name="output_parser"' not in client.get(url).text
+
+
+def test_the_form_without_extensions_keeps_what_is_stored(client):
+    ann = make_user()
+    client.force_login(ann)
+    agent = make_agent(
+        ann, kind="react", executor={"output_schema": {"type": "object"}}
+    )
+
+    assert 'name="output_parser"' not in client.get(f"/agents/{agent.pk}/edit/").text
 
 
 def test_the_pages_of_a_run_outlive_its_extension(example, client):

@@ -18,7 +18,7 @@ from runs.engine.prompts import (
     input_variables_of_prompt,
 )
 from runs.engine.types import PromptMessage, PromptSpec
-from runs.forms.agents.agent import parse_json_field
+from runs.forms.json_object import parse_json_object
 from runs.forms.runs.inputs import build_input_field, input_field_name
 from runs.forms.widgets import monospace_textarea, style_widgets
 from runs.services.prompts.trials import PromptTrial
@@ -111,9 +111,9 @@ class ColumnForm(forms.Form):
 
     def clean_more(self) -> dict[str, Any]:
         """Read the other parameters."""
-        text: str = self.cleaned_data["more"].strip()
-        return parse_json_field(
-            text, _('Enter a JSON object, for example {"top_p": 0.9}.')
+        return parse_json_object(
+            self.cleaned_data["more"],
+            expected=_('Enter a JSON object, for example {"top_p": 0.9}.'),
         )
 
     def clean(self) -> dict[str, Any]:

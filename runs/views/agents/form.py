@@ -10,7 +10,9 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from runs.engine.kinds.registry import AGENT_KINDS, get_prompt_of_spec
+from runs.engine.types import ExecutorOptions
 from runs.forms.agents.agent import AgentForm
+from runs.forms.agents.options import get_option_values
 from runs.forms.agents.tool_choices import OFF
 from runs.forms.prompt import engine_variables, required_variables
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
@@ -33,7 +35,13 @@ from runs.views.prompts.preview import RequestPreview, build_first_request
 PERMISSIONS = [(OFF, gettext_lazy("Not used")), *AgentTool.Policy.choices]
 COMMON_KINDS = ["tool-calling", "react", "structured-chat"]
 """Always shown; the others are folded."""
-OUTPUT_FIELDS = ["output_schema", "parsing", "parsing_text"]
+OUTPUT_FIELDS = [
+    "output_schema",
+    "parsing",
+    "parsing_text",
+    "output_parser",
+    "parsing_error_handler",
+]
 CONTEXT_FIELDS = ["trim_intermediate_steps", "context_tokens", "context_method"]
 """Fields of the folds; a fold is open if one of its fields is set."""
 
@@ -109,7 +117,7 @@ def agent_save(request: HtmxRequest, pk: int) -> HttpResponse:
     """Save the valid fields of the draft and show its state."""
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
     form = AgentForm(request.POST, instance=agent, user=request.user)
-    form.is_valid()
+    form.full_clean()
     has_conflict, seen = False, get_seen_token(request) or ""
     try:
         form.save(seen=seen)
@@ -128,7 +136,7 @@ def agent_preview(request: HtmxRequest) -> HttpResponse:
     form = AgentForm(
         request.POST, instance=Agent(owner=request.user), user=request.user
     )
-    form.is_valid()
+    form.full_clean()
     context = {"form": form, "preview": build_agent_preview(form)}
     return render_page_or_part(
         request, "agents/preview.html", "agents/_preview_body.html", context
@@ -208,8 +216,10 @@ def build_agent_form_context(
 
 def is_field_set(form: AgentForm, name: str) -> bool:
     """Whether a field differs from its initial value for a new agent."""
-    usual = form.fields[name].initial or ""
-    return name in form.errors or (form[name].value() or "") != usual
+    if name not in form.fields:
+        return False
+    usual = get_option_values(ExecutorOptions())[name]
+    return name in form.errors or (form[name].value() or "") != (usual or "")
 
 
 def build_agent_preview(form: AgentForm) -> RequestPreview:

@@ -62,7 +62,6 @@ def test_saves_everything_that_was_chosen(client, ann):
     assert agent.executor == {
         "max_execution_time": 300.0,
         "budget": {"cost": 0.25},
-        "loop_guard": {},
     }
     assert agent.prompt.messages[0]["template"] == "Plan a day in {city}."
 

@@ -176,8 +176,9 @@ def test_what_differs_from_the_published_version_is_counted(client, ann):
     agent = make_agent(ann)
     client.post(f"/agents/{agent.pk}/publish/")
 
-    same = save(client, agent, instructions="", loop_guard="")
-    part = save(client, Agent.objects.get(), instructions="", name="renamed")
+    same = save(client, agent, instructions="")
+    changed = {"name": "renamed", "loop_guard": ""}
+    part = save(client, Agent.objects.get(), instructions="", **changed)
 
     assert "Same as version 1" in same
     assert "data-published" in same
