@@ -7,8 +7,10 @@ from django.views.i18n import JavaScriptCatalog
 
 from runs.views import health, home, metrics, people, restore, webhooks, workers
 from runs.views.agents import archive_duplicate as owned
+from runs.views.agents import bulk_actions as agent_bulk
 from runs.views.agents import form as agent_form
 from runs.views.agents import import_file as agent_import
+from runs.views.agents import list_page as agent_list
 from runs.views.agents import page as agents
 from runs.views.agents import sub_agent, tool_files
 from runs.views.agents import test_pane as agent_try
@@ -174,7 +176,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "approvals/<int:pk>/answer/", approvals.approval_answer, name="approval-answer"
     ),
     path("users/<int:pk>/owned/", user_ownership, name="user-ownership"),
-    path("agents/", agents.agent_list, name="agent-list"),
+    path("agents/", agent_list.agent_list, name="agent-list"),
+    path("agents/choices/", agent_bulk.agent_choices, name="agent-choices"),
     path("tool-files/export/", tool_files.tool_export, name="tool-export"),
     path("tool-files/import/", tool_files.tool_import, name="tool-import"),
     path("agents/new/", agent_form.agent_create, name="agent-create"),

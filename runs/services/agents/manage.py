@@ -1,12 +1,28 @@
-"""Archive and duplicate agents, prompts, tools and providers."""
+"""Archive and duplicate definitions; share and delete agents."""
 
 from typing import TypeVar
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import (
+    Exists,
+    OuterRef,
+    ProtectedError,
+    QuerySet,
+    RestrictedError,
+)
 from django.utils import timezone
 
-from runs.models import Agent, PromptTemplate, Provider
+from runs.models import (
+    Agent,
+    AgentTool,
+    Conversation,
+    PromptTemplate,
+    Provider,
+    Run,
+    Schedule,
+    Webhook,
+)
 from runs.services.spec.inline_prompt import get_inline_prompt_slug, is_inline_prompt
 from tools.ownership import Owned, Visibility
 
@@ -23,6 +39,48 @@ def unarchive_definition(thing: Owned) -> None:
 def _set_archived(thing: Owned, *, away: bool) -> None:
     thing.archived_at = timezone.now() if away else None
     thing.save(update_fields=["archived_at", "updated_at"])
+
+
+@transaction.atomic
+def change_visibility(agent: Agent, visibility: Visibility) -> None:
+    """Share `agent` with everyone, or with nobody; its groups are removed."""
+    agent.visibility = visibility
+    agent.save(update_fields=["visibility", "updated_at"])
+    agent.groups.clear()
+    if agent.prompt is not None and is_inline_prompt(agent.prompt, agent):
+        agent.prompt.visibility = visibility
+        agent.prompt.save(update_fields=["visibility", "updated_at"])
+
+
+def find_deletable_agents(agents: QuerySet[Agent]) -> QuerySet[Agent]:
+    """Return the agents to which nothing refers: no run, conversation or schedule.
+
+    The others can be archived.
+    """
+    return agents.filter(
+        ~Exists(Run.objects.filter(agent=OuterRef("pk"))),
+        ~Exists(Conversation.objects.filter(agent=OuterRef("pk"))),
+        ~Exists(Schedule.objects.filter(agent=OuterRef("pk"))),
+        ~Exists(Webhook.objects.filter(agent=OuterRef("pk"))),
+        ~Exists(AgentTool.objects.filter(sub_agent=OuterRef("pk"))),
+    )
+
+
+def delete_agents(agents: QuerySet[Agent]) -> int:
+    """Delete the agents to which nothing refers, and return how many."""
+    done = 0
+    for agent in find_deletable_agents(agents).select_related("prompt"):
+        prompt = agent.prompt
+        has_own_prompt = prompt is not None and is_inline_prompt(prompt, agent)
+        try:
+            with transaction.atomic():
+                agent.delete()
+                if prompt is not None and has_own_prompt:
+                    prompt.delete()
+        except (ProtectedError, RestrictedError):
+            continue  # a run has started since
+        done += 1
+    return done
 
 
 D = TypeVar("D", bound=Owned)

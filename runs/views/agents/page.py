@@ -1,9 +1,8 @@
-"""The list of agents, the page of an agent with its run form, and publishing."""
+"""The page of an agent with its run form, and publishing."""
 
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Count, Max, Q
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.formats import number_format
@@ -13,47 +12,18 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runs.engine.types import ExecutorOptions
 from runs.forms.runs.inputs import RunForm
-from runs.htmx import HtmxRequest, render_page_or_part
+from runs.htmx import HtmxRequest
 from runs.models import Agent, Run
 from runs.services.agents.publish import get_latest_version, is_published, publish_draft
 from runs.services.errors import InputsRefused, RunsError
 from runs.services.runs.start import start_run
 from runs.services.spec.inline_prompt import is_inline_prompt
-from runs.ui.kind_labels import get_kind_label, list_kind_choices
-from runs.ui.list_search import get_search_text, search_rows
+from runs.ui.kind_labels import get_kind_label
 from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
 from runs.views.agents.kind_suggestion import warn_of_unlisted_model
 from runs.views.schedules.page import list_agent_schedules
 
 MAX_RECENT_RUNS = 10
-
-
-@require_GET
-def agent_list(request: HtmxRequest) -> HttpResponse:
-    """Show the agents visible to the user."""
-    away = request.GET.get("archived") == "1"
-    query = get_search_text(request)
-    mine = Q(runs__in=Run.objects.visible_to(request.user))
-    agents = (
-        Agent.objects.visible_to(request.user)
-        .filter(archived_at__isnull=not away, is_playground=False)
-        .select_related("provider", "owner")
-        .annotate(
-            run_count=Count("runs", filter=mine, distinct=True),
-            last_run=Max("runs__created_at", filter=mine),
-            tool_count=Count("uses", distinct=True),
-            version=Max("versions__number"),
-        )
-        .order_by("name")
-    )
-    agents = search_rows(
-        agents, query, "name", "description", "slug", "model", "owner__username"
-    )
-    titles = dict(list_kind_choices())
-    context = {"agents": agents, "away": away, "q": query, "titles": titles}
-    return render_page_or_part(
-        request, "agents/list.html", "agents/_list.html", context
-    )
 
 
 @require_GET

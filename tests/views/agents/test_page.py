@@ -188,4 +188,4 @@ def test_a_copy_is_ones_own(client, ann):
 def test_says_so_where_no_agent_fits(client, ann):
     make_agent(ann, name="planner")
 
-    assert "No agents found" in client.get("/agents/?q=zebra").content.decode()
+    assert "No matching agents" in client.get("/agents/?q=zebra").content.decode()

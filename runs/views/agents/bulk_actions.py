@@ -1,0 +1,142 @@
+"""Actions on the agents selected in the list."""
+
+from collections.abc import Callable
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from runs.htmx import HtmxRequest
+from runs.models import Agent
+from runs.services.agentfile.export import export_agents
+from runs.services.agents.manage import (
+    archive_definition,
+    change_visibility,
+    delete_agents,
+    find_deletable_agents,
+    unarchive_definition,
+)
+from runs.views.agents.tool_files import build_yaml_download
+from runs.whole_number import parse_whole_number
+from tools.audit.write import write_entry
+from tools.ownership import Visibility
+
+MAX_SELECTED_AGENTS = 200
+"""Agents at once; a page of the list has fewer."""
+
+CHANGES: dict[str, Callable[[Agent], None]] = {
+    "archive": archive_definition,
+    "unarchive": unarchive_definition,
+    "share": lambda agent: change_visibility(agent, Visibility.EVERYONE),
+    "unshare": lambda agent: change_visibility(agent, Visibility.PRIVATE),
+}
+
+
+@require_POST
+def agent_choices(request: HtmxRequest) -> HttpResponse:
+    """Archive, restore, share, export or delete the selected agents."""
+    chosen = {parse_whole_number(t) for t in request.POST.getlist("agent")} - {None}
+    back = redirect(get_agent_list_url(request))
+    if len(chosen) > MAX_SELECTED_AGENTS:
+        messages.error(
+            request,
+            _("Select at most %(count)s agents. Nothing was changed.")
+            % {"count": MAX_SELECTED_AGENTS},
+        )
+        return back
+    editable = Agent.objects.editable_by(request.user).filter(is_playground=False)
+    agents = editable.filter(pk__in=chosen).order_by("name", "pk")
+    do = request.POST.get("do", "")
+    if not agents:
+        messages.error(request, _("Select agents of yours in the list first."))
+    elif do in CHANGES:
+        change_selected_agents(request, agents, do)
+    elif do == "export":
+        return export_selected_agents(request, agents)
+    elif do == "delete":
+        return delete_selected_agents(request, agents) or back
+    else:
+        messages.error(request, _("Unknown action. Nothing was changed."))
+    return back
+
+
+def get_agent_list_url(request: HtmxRequest) -> str:
+    """Return the URL of the list as it was."""
+    here = request.POST.get("here", "")
+    is_ours = here.startswith("/") and url_has_allowed_host_and_scheme(here, None)
+    return here if is_ours else reverse("agent-list")
+
+
+def change_selected_agents(
+    request: HtmxRequest, agents: QuerySet[Agent], do: str
+) -> None:
+    """Change each agent, and say what that means."""
+    rows = list(agents.select_related("prompt"))
+    for agent in rows:
+        CHANGES[do](agent)
+    text = {
+        "archive": ngettext(
+            "%(count)s agent archived. It accepts no new runs.",
+            "%(count)s agents archived. They accept no new runs.",
+            len(rows),
+        ),
+        "unarchive": ngettext(
+            "%(count)s agent restored.", "%(count)s agents restored.", len(rows)
+        ),
+        "share": ngettext(
+            "%(count)s agent shared with everyone.",
+            "%(count)s agents shared with everyone.",
+            len(rows),
+        ),
+        "unshare": ngettext(
+            "%(count)s agent is now private.",
+            "%(count)s agents are now private.",
+            len(rows),
+        ),
+    }[do]
+    messages.success(request, text % {"count": len(rows)})
+
+
+def export_selected_agents(
+    request: HtmxRequest, agents: QuerySet[Agent]
+) -> HttpResponse:
+    """Download the newest versions as one file; drafts of agents without a version."""
+    rows = list(agents.select_related("provider", "prompt", "owner"))
+    text = export_agents(rows)
+    for agent in rows:
+        write_entry("exported", "agent", agent, by=request.user)
+    return build_yaml_download(text, rows[0].slug if len(rows) == 1 else "agents")
+
+
+def delete_selected_agents(
+    request: HtmxRequest, agents: QuerySet[Agent]
+) -> HttpResponse | None:
+    """Show a confirmation first; then delete the agents to which nothing refers."""
+    deletable = find_deletable_agents(agents)
+    if request.POST.get("sure") != "1":
+        context = {
+            "agents": deletable,
+            "kept": agents.exclude(pk__in=deletable.values("pk")),
+            "here": get_agent_list_url(request),
+        }
+        return render(request, "agents/delete.html", context)
+    count = agents.count()
+    done = delete_agents(agents)
+    if done:
+        text = ngettext("%(count)s agent deleted.", "%(count)s agents deleted.", done)
+        messages.success(request, text % {"count": done})
+    if left := count - done:
+        text = ngettext(
+            "%(count)s agent not deleted: something refers to it. Archive it instead.",
+            "%(count)s agents not deleted: something refers to them. Archive them "
+            "instead.",
+            left,
+        )
+        messages.info(request, text % {"count": left})
+    return None
