@@ -30,6 +30,18 @@ def may_administer(actor: User, target: Grantee) -> bool:
     return not list_held_permissions(target).exclude(pk__in=held).exists()
 
 
+def list_administrable_users(actor: User) -> QuerySet[User]:
+    """Return the users that `actor` may administer."""
+    if actor.is_superuser:
+        return User.objects.all()
+    held = list_held_permissions(actor).values("pk")
+    beyond = Permission.objects.exclude(pk__in=held).values("pk")
+    stronger = Q(user_permissions__in=beyond) | Q(groups__permissions__in=beyond)
+    return User.objects.filter(is_superuser=False).exclude(
+        pk__in=User.objects.filter(stronger).values("pk")
+    )
+
+
 def list_grantable_groups(actor: User) -> QuerySet[Group]:
     """Return the groups without a permission that `actor` does not hold."""
     if actor.is_superuser:

@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.auth.admin import GroupAdmin
 from django.contrib.auth.forms import UsernameField
 from django.contrib.auth.models import Group, Permission, User
@@ -19,6 +20,12 @@ from tools.admin.grantable import (
     list_grantable_groups,
     list_held_permissions,
     may_administer,
+)
+from tools.admin.group_members import (
+    build_members_field,
+    may_change_members,
+    render_members,
+    save_members,
 )
 from tools.forms.error_messages import set_error_messages
 from tools.typed_generics import (
@@ -272,10 +279,11 @@ class UserGroupAdmin(RankedAdmin, GroupAdmin):
     actions = None
     filter_horizontal = ()
     list_display = ("name", "members")
-    fieldsets = (
-        (None, {"fields": ["name"]}),
-        (_("Administration"), {"fields": ["permissions"], "classes": ["rights"]}),
-    )
+    readonly_fields = ("all_members",)
+
+    @admin.display(description=_("Users"))
+    def all_members(self, group: Group) -> SafeString | str:
+        return render_members(group)
 
     @admin.display(description=_("Members"), empty_value=render_muted(_("no members")))
     def members(self, group: Group) -> str:
@@ -293,14 +301,50 @@ class UserGroupAdmin(RankedAdmin, GroupAdmin):
         rows: QuerySet[Any] = super().get_queryset(request)
         return rows.prefetch_related("user_set")
 
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Show the members to those who may not change them, too."""
+        members = "users" if self._may_change_members(request, obj) else "all_members"
+        shown = obj is not None or members == "users"
+        return (
+            (None, {"fields": ["name"]}),
+            *([(_("Members"), {"fields": [members]})] if shown else []),
+            (_("Administration"), {"fields": ["permissions"], "classes": ["rights"]}),
+        )
+
+    def _may_change_members(self, request: HttpRequest, group: Group | None) -> bool:
+        may_save = (
+            self.has_change_permission(request, group)
+            if group
+            else self.has_add_permission(request)
+        )
+        return may_save and may_change_members(acting_user(request), group)
+
     def get_form(
         self, request: HttpRequest, obj: Any = None, change: bool = False, **more: Any
     ) -> Any:
-        """Offer only the permissions that have an effect and may be granted."""
+        """Offer only the permissions and members that the user may change."""
+        more["fields"] = [
+            name
+            for name in flatten_fieldsets(self.get_fieldsets(request, obj))
+            if name in ("name", "permissions")
+        ]
         form = super().get_form(request, obj, change=change, **more)
         if "permissions" in form.base_fields:
             held = obj.permissions if obj else None
             form.base_fields["permissions"] = build_permissions_field(
                 held, _("Permissions of members"), by=acting_user(request)
             )
+        if self._may_change_members(request, obj):
+            form.base_fields["users"] = build_members_field(
+                obj, by=acting_user(request)
+            )
         return form
+
+    def save_related(
+        self, request: HttpRequest, form: Any, formsets: Any, change: bool
+    ) -> None:
+        """Save the members, too."""
+        super().save_related(request, form, formsets, change)
+        if "users" in form.cleaned_data:
+            chosen = form.cleaned_data["users"]
+            save_members(form.instance, chosen, by=acting_user(request))

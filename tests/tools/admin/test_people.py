@@ -5,6 +5,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
 from tests.tools.rows import make_tool, make_user
+from tools.audit.entry import AuditEntry
 
 pytestmark = pytest.mark.django_db
 
@@ -297,3 +298,92 @@ def test_no_copy_of_an_account_is_saved():
 
     assert answer.status_code == 400
     assert not User.objects.filter(username="bobby").exists()
+
+
+GROUPS = "/admin/auth/group/"
+MEMBER_RIGHTS = ("view_group", "change_group", "change_user")
+
+
+def save_group(client, group, *members, **more):
+    data = {"name": group.name, "users": [user.pk for user in members]} | more
+    return client.post(f"{GROUPS}{group.pk}/change/", data)
+
+
+def test_members_are_changed_on_the_page_of_the_group_and_audited():
+    group = Group.objects.create(name="Support")
+    bob, eve = make_user("bob", first_name="Bob", last_name="Ray"), make_user("eve")
+    gone = make_user("gone", is_active=False)
+    group.user_set.add(eve, gone)
+    client = signed_in()
+
+    shown = page(client, f"{GROUPS}{group.pk}/change/")
+    assert "Bob Ray (bob)" in shown
+    assert "gone, cannot sign in" in shown
+    save_group(client, group, bob, gone)
+
+    assert set(group.user_set.all()) == {bob, gone}
+    entries = AuditEntry.objects.filter(noun="group", thing="Support")
+    told = str([entry.changes for entry in entries])
+    assert "bob" in told
+    assert "eve" in told
+
+
+def test_a_group_is_created_with_its_members():
+    bob = make_user("bob")
+
+    signed_in().post(f"{GROUPS}add/", {"name": "Support", "users": [bob.pk]})
+
+    assert list(Group.objects.get().user_set.all()) == [bob]
+
+
+def test_only_users_without_further_permissions_become_or_stop_being_members():
+    client, helper = helper_with(*MEMBER_RIGHTS)
+    group = Group.objects.create(name="Support")
+    root, toolmaker = make_user("root", is_superuser=True), make_user("toolmaker")
+    toolmaker.user_permissions.add(right("add_tool"))
+    bob = make_user("bob")
+    group.user_set.add(root)
+
+    shown = page(client, f"{GROUPS}{group.pk}/change/")
+    assert "with permissions that you do not have: root" in shown
+    assert "toolmaker" not in shown
+    save_group(client, group, bob, helper)
+    assert set(group.user_set.all()) == {root, bob, helper}
+    assert save_group(client, group, toolmaker).status_code == 200  # refused
+
+    assert set(group.user_set.all()) == {root, bob, helper}
+
+
+def test_a_group_with_further_permissions_is_not_joined_on_its_page():
+    client, helper = helper_with(*MEMBER_RIGHTS)
+    strong = Group.objects.create(name="Strong")
+    strong.permissions.add(right("add_tool"))
+
+    assert save_group(client, strong, helper).status_code == 403
+    assert "Users" in page(client, f"{GROUPS}{strong.pk}/change/")
+    assert not strong.user_set.exists()
+
+
+def test_who_may_not_change_users_reads_the_members():
+    client, helper = helper_with("view_group", "change_group")
+    group = Group.objects.create(name="Support")
+    bob = make_user("bob")
+    group.user_set.add(bob)
+
+    shown = page(client, f"{GROUPS}{group.pk}/change/")
+    assert "bob" in shown
+    assert 'name="users"' not in shown
+    save_group(client, group, helper)
+
+    assert list(group.user_set.all()) == [bob]
+
+
+def test_permissions_and_members_of_one_form_cannot_exceed_those_held():
+    client, helper = helper_with(*MEMBER_RIGHTS)
+    group, bob = Group.objects.create(name="Support"), make_user("bob")
+
+    save_group(client, group, bob, permissions=[right("add_tool").pk])
+    save_group(client, group, bob, permissions=[right("view_group").pk])
+
+    assert not User.objects.filter(groups__permissions=right("add_tool")).exists()
+    assert list(group.permissions.all()) == [right("view_group")]
