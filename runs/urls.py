@@ -177,7 +177,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("users/<int:pk>/owned/", user_ownership, name="user-ownership"),
     path("agents/", agent_list.agent_list, name="agent-list"),
-    path("agents/choices/", agent_bulk.agent_choices, name="agent-choices"),
+    path("agents/chosen/", agent_bulk.agent_choices, name="agent-choices"),
     path("tool-files/export/", tool_files.tool_export, name="tool-export"),
     path("tool-files/import/", tool_files.tool_import, name="tool-import"),
     path("agents/new/", agent_form.agent_create, name="agent-create"),
