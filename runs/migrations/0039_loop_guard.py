@@ -26,7 +26,7 @@ def set_omitted_guards(apps, schema_editor, guard):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("runs", "0037_backfill_durations")]
+    dependencies = [("runs", "0038_model_audio")]
 
     operations = [
         migrations.RunPython(
