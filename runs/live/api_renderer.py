@@ -1,5 +1,6 @@
 """The API's stream: named events with the JSON that GET answers."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
@@ -50,6 +51,9 @@ class ApiRenderer:
     def render_message(self, batch: Batch, cursor: int) -> bytes:
         """Return the events a client at `cursor` lacks."""
         return b"".join(batch.messages_after(cursor))
+
+    def render_backlog(self, draft: DraftText) -> Iterator[None]:
+        return iter(())
 
     def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
         """Return a piece of draft; it has no id, so that nobody resumes from it."""

@@ -1,5 +1,6 @@
 """What a stream sends: fragments of one run's changes, made once for all viewers."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -108,6 +109,10 @@ class StreamRenderer(Protocol):
 
     def render_message(self, batch: Batch, cursor: int) -> bytes:
         """Return the message that takes a viewer from `cursor` to the batch's seq."""
+        ...
+
+    def render_backlog(self, draft: DraftText) -> Iterator[None]:
+        """Render text that came at once, with a pause before each long piece."""
         ...
 
     def render_draft(self, draft: DraftText, sent: int | None) -> bytes:

@@ -180,6 +180,8 @@ class Viewer:
                     return
             elif self._channel.is_deleted:
                 return
+            elif await self._render_backlog():
+                continue
             elif message := self._next_unnumbered():
                 yield message
             elif not await self._wait():
@@ -200,6 +202,15 @@ class Viewer:
                 self._has_joined = True
                 return found
         return None
+
+    async def _render_backlog(self) -> bool:
+        """Render a long text in pieces, while others are served; True if it was."""
+        room, has_paused = self._channel, False
+        if self._has_joined and room.draft:
+            for _ in room.renderer.render_backlog(room.draft):
+                await asyncio.sleep(0)
+                has_paused = True
+        return has_paused
 
     def _next_unnumbered(self) -> bytes:
         """Return a piece of draft or a pulse that was not sent yet."""

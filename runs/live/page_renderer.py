@@ -4,7 +4,7 @@ A fragment holds nothing of one viewer. What needs a person's rights or forms is
 into the page as a part that loads itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -220,6 +220,9 @@ class PageRenderer:
     def render_message(self, batch: Batch, cursor: int) -> bytes:
         """Return one message; its id is where a reconnecting page goes on."""
         return b"".join([b"id: %d\n" % batch.seq, *batch.messages_after(cursor), b"\n"])
+
+    def render_backlog(self, draft: DraftText) -> Iterator[None]:
+        return draft.rendering.advance_in_steps(draft.text)
 
     def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
         """Return new text for the draft; no id, for nobody may resume from it."""

@@ -5,7 +5,7 @@ writes meanwhile is added to the turn's draft.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -75,6 +75,9 @@ class TurnRenderer:
     def render_message(self, batch: Batch, cursor: int) -> bytes:
         """Return one message; without an id, for a page always begins anew."""
         return b"".join([*batch.messages_after(cursor), b"\n"])
+
+    def render_backlog(self, draft: DraftText) -> Iterator[None]:
+        return draft.rendering.advance_in_steps(draft.text)
 
     def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
         """Return new text for the draft of its run."""

@@ -103,12 +103,12 @@ def render_markdown(text: str) -> SafeString:
 
 
 def _render_markdown(text: str) -> SafeString:
-    clean = nh3.clean(
-        PARSER.render(text, {"colors": CodeColors()}),
-        tags=TAGS,
-        attributes=ATTRIBUTES,
-        url_schemes=SCHEMES,
-    )
+    return sanitize_html(PARSER.render(text, {"colors": CodeColors()}))
+
+
+def sanitize_html(html: str) -> SafeString:
+    """Return HTML of a parser with what a page may show."""
+    clean = nh3.clean(html, tags=TAGS, attributes=ATTRIBUTES, url_schemes=SCHEMES)
     return mark_safe(clean)  # noqa: S308  # sanitized in the line above
 
 

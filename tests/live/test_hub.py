@@ -499,3 +499,34 @@ def test_a_draft_makes_the_row_and_the_header_say_the_same():
         ("now:has(.pulse) b", "The model is writing"),
     ):
         assert f'hx-target="#run-{place}" hx-swap="innerHTML">{words}<' in text
+
+
+def test_others_are_served_while_a_long_text_is_rendered():
+    run = make_run(status="running")
+    draft = DraftText(1, 0, 1, 0, "- item\n" * 4_000, run.pk)
+
+    async def scene():
+        turns = 0
+
+        async def take_turns():
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0)
+                turns += bool(draft.rendering.blocks)
+
+        async with running_hub() as hub:
+            viewer = hub.subscribe(PageRenderer(), run.pk, after=run.seq)
+            other = asyncio.create_task(take_turns())
+            async with asyncio.timeout(60):
+                while not viewer._has_joined:
+                    await anext(viewer.messages())
+                while hub._replays:
+                    await asyncio.sleep(0)
+                viewer._channel.draft = draft
+                async for message in viewer.messages():
+                    if b"<li>item</li>" in message:
+                        break
+            other.cancel()
+        return turns
+
+    assert asyncio.run(scene()) >= 5

@@ -62,6 +62,21 @@ def test_a_viewer_is_sent_a_finished_block_once():
     assert form.render_draft(draft, len(draft.text)) == b""
 
 
+def test_a_viewer_is_sent_each_item_of_a_long_list_once():
+    draft = DraftText(fence=1, number=0, attempt=1, start=0, text="", run_id=7)
+    form = TurnRenderer()
+    late, parts = b"", [form.render_draft(draft, None)]
+    for count in range(1, 601):
+        sent, draft.text = len(draft.text), "- item\n" * count
+        parts.append(form.render_draft(draft, sent))
+        late = form.render_draft(draft, None)
+
+    items = b'hx-target="#turn-draft-7-items-0" hx-swap="beforeend"><li>item</li>'
+    assert late.count(b"<li>item</li>") == 600
+    assert sum(part.count(items) for part in parts) > 250
+    assert max(len(part) for part in parts[-50:]) < 500
+
+
 def test_the_draft_goes_to_its_own_run():
     draft = DraftText(fence=1, number=0, attempt=1, start=0, text="a<b", run_id=7)
 

@@ -1,6 +1,7 @@
 """Markdown that is still being written."""
 
 import pytest
+from markdown_it import MarkdownIt
 
 from runs.ui.markdown import render_markdown
 from runs.ui.streamed_markdown import StreamedMarkdown, close_line
@@ -36,8 +37,12 @@ def shown(text):
     rendering = StreamedMarkdown()
     for end in range(1, len(text) + 1):
         rendering.advance(text[:end])
-        done = "".join(block.html for block in rendering.blocks)
-        yield done + rendering.open_html
+        yield rendered(rendering)
+
+
+def rendered(rendering):
+    done = [block.render("items") for block in rendering.blocks]
+    return "".join([*done, rendering.open_html])
 
 
 def words_of(html):
@@ -77,17 +82,38 @@ def test_a_finished_block_is_rendered_once():
         assert rendering.blocks[: len(before)] == before
 
 
-@pytest.mark.parametrize("block", ["word ", "- item\n", "x = 1\n"])
-def test_the_cost_grows_with_the_length_and_not_with_its_square(monkeypatch, block):
-    head = "```\n" if block == "x = 1\n" else ""
-    text, parsed = head + block * 6000, []
-    rendering = StreamedMarkdown()
-    for end in range(30, len(text), 30):
-        at = rendering.rendered_at
-        rendering.advance(text[:end])
-        parsed.append(end if rendering.rendered_at != at else 0)
+@pytest.mark.parametrize(
+    ("head", "line", "longest"),
+    [
+        pytest.param("", "- an **item**\n", 6_000, id="list"),
+        pytest.param("", "1. an **item**\n\n", 6_000, id="list of paragraphs"),
+        pytest.param("", "- a\n  - b\n    - c\n", 6_000, id="nested list"),
+        pytest.param("| a |\n|---|\n", "| b |\n", 6_000, id="table"),
+        pytest.param("", "a **word** ", 12_000, id="line"),
+        pytest.param("", "a **line**\n", 12_000, id="lines"),
+        pytest.param("", "> a **line**\n", 12_000, id="quote"),
+        pytest.param("- a\n", "  - b\n", 12_000, id="list in one item"),
+        pytest.param("", "[a]: b\n", 12_000, id="links"),
+        pytest.param("```\n", "x = 1\n", 200_000, id="code"),
+    ],
+)
+def test_the_cost_grows_with_the_length_and_not_with_its_square(
+    monkeypatch, head, line, longest
+):
+    text = head + line * (30_000 // len(line))
+    parse, parsed = MarkdownIt.parse, []
 
-    assert sum(parsed) < 40 * len(text)
+    def count(parser, source, *rest):
+        parsed.append(len(source))
+        return parse(parser, source, *rest)
+
+    monkeypatch.setattr(MarkdownIt, "parse", count)
+    rendering = StreamedMarkdown()
+    for end in range(200, len(text), 200):
+        rendering.advance(text[:end])
+
+    assert sum(parsed) < 150 * len(text)
+    assert max(parsed) < longest
 
 
 def test_a_line_that_is_not_complete_finishes_no_block():
@@ -143,28 +169,70 @@ def test_what_is_open_in_a_line_is_closed(line, closed):
     assert close_line(line) == closed
 
 
-@pytest.mark.parametrize("line", ["- a\n", "[a]: b\n", "| a |\n"])
-def test_the_end_of_a_very_long_block_is_seldom_looked_for(monkeypatch, line):
-    text, parsed = "| a |\n|---|\n" * (line[0] == "|") + line * 20_000, []
+LISTS = {
+    "bullets": "- an **item**\n",
+    "nested": "- a\n  1. b\n  2. c\n",
+    "paragraphs": "- a\n\n  b\n\n",
+    "code": "- a\n\n  ```\n  x = 1\n  ```\n",
+}
 
-    def count(part):
-        parsed.append(len(part))
-        return 0
 
-    monkeypatch.setattr("runs.ui.streamed_markdown.find_open_block", count)
-    monkeypatch.setattr("runs.ui.streamed_markdown.MAX_OPEN_BLOCK", 2_000)
+@pytest.mark.parametrize("item", LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize("step", [23, 500, 20_000])
+def test_a_long_list_looks_as_if_it_were_rendered_whole(item, step):
+    text = f"# A\n\nb\n\n{item * 400}\n# C\n\nd\n\ne\n"
     rendering = StreamedMarkdown()
-    for end in range(200, len(text), 200):
+    for end in [*range(step, len(text), step), len(text)]:
         rendering.advance(text[:end])
 
-    assert sum(parsed) < 5 * len(text)
+    html = rendered(rendering).replace(' id="items"', "")
+    assert "".join(html.split()) == "".join(render_markdown(text).split())
 
 
-def test_text_after_a_very_long_block_is_rendered_again():
+@pytest.mark.parametrize("step", [23, 500, 20_000])
+def test_a_long_table_looks_as_if_it_were_rendered_whole(step):
+    rows = "".join(f"| {n} | a **b** |\n" for n in range(300))
+    text = f"| n | b |\n|---|---|\n{rows}\nAfter `it`\n"
+    rendering = StreamedMarkdown()
+    for end in [*range(step, len(text), step), len(text)]:
+        rendering.advance(text[:end])
+
+    html = rendered(rendering).replace(' id="items"', "")
+    assert "".join(html.split()) == "".join(render_markdown(text).split())
+
+
+def test_the_open_item_of_a_long_numbered_list_has_its_number():
+    rendering = StreamedMarkdown()
+    rendering.advance("7. one\n" * 400 + "7. **an")
+
+    assert rendering.blocks[0].render("a").startswith('<ol id="a" start="7"><li>one')
+    assert rendering.open_html.startswith('<ol start="406">')
+    assert "<strong>an</strong>" in rendering.open_html
+
+
+def test_all_items_are_paragraphs_once_one_of_them_is():
+    rendering = StreamedMarkdown()
+    rendering.advance("- one\n\n" * 400)
+    rendering.advance("- one\n\n" * 400 + "text\n")
+
+    assert rendering.blocks[0].render("a").count("<p>one</p>") == 400
+
+
+def test_a_very_long_block_stays_text_up_to_a_blank_line():
+    rendering = StreamedMarkdown()
+    rendering.advance("a **line**\n" * 2_000)
+    assert "**line**" in rendering.open_html
+    rendering.advance("a **line**\n" * 2_000 + "\n**word**\n" * 2_000)
+
+    assert "**line**" in rendering.blocks[0].render("")
+    assert rendering.open_html == "<p><strong>word</strong></p>\n"
+
+
+def test_a_text_that_comes_at_once_is_rendered_in_pieces():
     text = "- item\n" * 4_000
     rendering = StreamedMarkdown()
-    rendering.advance(text)
-    rendering.advance(text + "\n**word**\n" * 2_000)
+    pauses = len(list(rendering.advance_in_steps(text)))
 
-    assert "<li>item</li>" in rendering.blocks[0].html
-    assert rendering.open_html == "<p><strong>word</strong></p>\n"
+    assert pauses == 6
+    assert len(text) - rendering.rendered_at <= 4_000
+    assert list(rendering.advance_in_steps(text)) == []
