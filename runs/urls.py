@@ -145,6 +145,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="chat-newer",
     ),
     path("chat/<slug:slug>/<int:pk>/stop/", chat.chat_stop, name="chat-stop"),
+    path(
+        "chat/<slug:slug>/<int:pk>/resume/<int:run_pk>/",
+        chat.chat_resume,
+        name="chat-resume",
+    ),
     path("chat/<slug:slug>/<int:pk>/rename/", chat.chat_rename, name="chat-rename"),
     path("chat/<slug:slug>/<int:pk>/archive/", chat.chat_archive, name="chat-archive"),
     path(

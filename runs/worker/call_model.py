@@ -40,6 +40,9 @@ MAX_CALL_SECONDS = 1800.0
 """Maximum seconds of one attempt, even if it is still streaming."""
 MAX_SLEEP_SECONDS = 10.0
 """Maximum seconds to wait in the thread for a retry; longer waits are queued."""
+CANCELED = ("canceled", "A person canceled the run during this model call.")
+OUT_OF_TIME = ("time_limit", "The time limit of the run ended this model call.")
+"""Error codes and messages of attempts that were interrupted."""
 THREAD_GRACE_SECONDS = 15.0
 """Seconds after an operation's deadline until its thread counts as dead."""
 
@@ -102,7 +105,8 @@ class ModelCaller:
             try:
                 reply = once.send(effect)
             except CallCanceled:
-                self._record_canceled_attempt(once)
+                if self.claim.end_reason == "canceled":
+                    self._record_interrupted_attempt(once, *CANCELED)
                 self.claim.raise_if_ended()
                 raise
             except ModelCallError as failure:
@@ -116,6 +120,7 @@ class ModelCaller:
                 self._wait_to_retry(wait, left)
                 continue
             except DeadlineExceeded:
+                self._record_interrupted_attempt(once, *OUT_OF_TIME)
                 return ModelCallTimedOut(spent + time.monotonic() - began)
             finally:
                 self.claim.deadline = None
@@ -143,18 +148,18 @@ class ModelCaller:
             MODEL_TOKENS.add(reply.usage.input_tokens, **which, direction="input")
             MODEL_TOKENS.add(reply.usage.output_tokens, **which, direction="output")
 
-    def _record_canceled_attempt(self, once: "_Attempt") -> None:
-        """Record that a person canceled the run during this attempt."""
-        if self.claim.end_reason != "canceled":
-            return
+    def _record_interrupted_attempt(
+        self, once: "_Attempt", code: str, message: str
+    ) -> None:
+        """Record an attempt that ended with its run, and what it had written."""
         commit_attempt(
             self.claim,
             ModelAttempt(
                 run=self.run,
                 number=once.number,
                 attempt=once.attempt,
-                code="canceled",
-                message="A person canceled the run during this model call.",
+                code=code,
+                message=message,
                 was_streamed=once.first_token is not None,
                 partial_text=once.shown_text,
                 started_at=once.started_at,

@@ -8,6 +8,8 @@ from django.utils import timezone
 from runs.llm.retry import MAX_ATTEMPTS
 from runs.models import Run
 from runs.services.health.invariants import check_invariants
+from runs.services.runs.resume import resume_run
+from runs.views.run.partial_text import load_partial_texts
 from runs.worker.sweep import sweep
 from tests.fakes.faults import FAULTS
 from tests.fakes.model_server import model_server
@@ -146,6 +148,26 @@ def test_the_last_attempt_keeps_what_the_model_had_written(quick):
     assert run.status == "failed"
     assert {attempt.partial_text for attempt in earlier} == {""}
     assert last.partial_text.startswith("Hel")
+
+
+def test_the_limit_of_time_keeps_what_the_model_had_written():
+    run = run_with("stalls", executor={"max_execution_time": 0.6})
+    attempt = run.attempts.get()
+
+    assert (run.status, run.stop_reason) == ("limit_reached", "time")
+    assert (attempt.code, attempt.retry_in) == ("time_limit", None)
+    assert attempt.partial_text.startswith("Hel")
+    assert list(check_invariants()) == []
+
+
+def test_a_resumed_run_has_all_of_its_new_limit_of_time():
+    with model_server(script=[{"fault": "stalls"}, "Fine."]) as server:
+        run = executed(agent_at(server, executor={"max_execution_time": 0.6}))
+        resume_run(run, by=None, limits={"max_execution_time": 5})
+        run = go_on(run)
+
+    assert (run.status, run.output) == ("succeeded", "Fine.")
+    assert load_partial_texts([run]) == {}
 
 
 @pytest.mark.parametrize("fault", ["html", "empty", "no-json", "stream-no-json"])

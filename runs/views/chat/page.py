@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from runs.forms.runs.inputs import RunForm, input_field_name
+from runs.forms.runs.limits import LimitsForm
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
 from runs.models import Agent, Conversation, Run
 from runs.models.runs import UNFINISHED_STATUSES
@@ -23,9 +24,12 @@ from runs.services.conversations.messages import (
 from runs.services.errors import InputsRefused, RunsError
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.conversation_runs import get_conversation_turns
+from runs.services.runs.limits import get_current_limits
+from runs.services.runs.resume import resume_run
 from runs.store.history import extract_question
 from runs.views.chat.branches import TurnBranches, load_turn_branches
 from runs.views.chat.turns import RunTurn, build_run_turns, build_stream_key
+from runs.views.run.banner import propose_resume_limits
 from runs.views.run.context import select_page_relations
 from runs.whole_number import parse_whole_number
 
@@ -138,6 +142,21 @@ def chat_stop(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
     talk = get_own_conversation(request.user, get_usable_agent(request.user, slug), pk)
     for run in get_conversation_turns(talk).filter(ended_at=None):
         cancel_run(run, by=request.user)
+    return redirect("chat-talk", slug, pk)
+
+
+@require_POST
+def chat_resume(request: HtmxRequest, slug: str, pk: int, run_pk: int) -> HttpResponse:
+    """Resume a run of the conversation; twice the limit that ended it applies."""
+    talk = get_own_conversation(request.user, get_usable_agent(request.user, slug), pk)
+    run = get_object_or_404(get_conversation_turns(talk), pk=run_pk)
+    limits = get_current_limits(run)
+    form = LimitsForm(limits, propose_resume_limits(run, limits))
+    options = form.changed_options() if form.is_valid() else {}
+    try:
+        resume_run(run, by=request.user, limits=options)
+    except RunsError as refused:
+        messages.error(request, str(refused))
     return redirect("chat-talk", slug, pk)
 
 

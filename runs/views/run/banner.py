@@ -101,6 +101,11 @@ def describe_failure(run: Run) -> str:
     return _("Failed before the first step")
 
 
+def propose_resume_limits(run: Run, limits: ExecutorOptions) -> dict[str, float]:
+    """Return twice the limit that ended the run."""
+    return {limit.name: limit.value for limit in list_limits_to_raise(run, limits)}
+
+
 def list_limits_to_raise(run: Run, limits: ExecutorOptions) -> list[RaisableLimit]:
     """Return the limit that ended the run, doubled as a proposal."""
     reason = run.stop_reason

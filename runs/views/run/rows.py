@@ -37,8 +37,8 @@ ROW_LABELS = {
     "tool": gettext_lazy("Tool call"),
     "run": gettext_lazy("Sub-agent run"),
 }
-CUT_OFF_CODE = "canceled"
-"""Error code of an attempt that ended because the run was canceled."""
+CUT_OFF_CODES = ("canceled", "time_limit")
+"""Error codes of attempts that ended because a person or a limit ended the run."""
 
 TOOL_ICONS = {"awaiting_approval": "hand", "unknown": "help"}
 CHILD_TAGS = {
@@ -300,7 +300,7 @@ def build_failed_row(run: Run, timeline: Timeline) -> TimelineRow | None:
     failed = list(ModelAttempt.objects.filter(run=run, number=run.next_number))
     if not failed:
         return None
-    if failed[-1].code == CUT_OFF_CODE:
+    if failed[-1].code in CUT_OFF_CODES:
         return build_cut_off_row(run, failed, timeline)
     return TimelineRow(
         number=get_next_row_number(run),
@@ -319,7 +319,7 @@ def build_failed_row(run: Run, timeline: Timeline) -> TimelineRow | None:
 def build_cut_off_row(
     run: Run, attempts: list[ModelAttempt], timeline: Timeline
 ) -> TimelineRow:
-    """Return the row of a model call during which the run was canceled."""
+    """Return the row of a model call that was interrupted."""
     *failed, last = attempts
     start = timeline.at(last.started_at)
     bar = TimelineBar("cut", format_percent(start), format_percent(last.elapsed))

@@ -32,7 +32,7 @@ from runs.ui.markdown import render_json, render_json_or_text, render_markdown
 from runs.ui.status_badge import status as status_tag
 from runs.views.run.partial_text import load_partial_texts
 from runs.views.run.rows import (
-    CUT_OFF_CODE,
+    CUT_OFF_CODES,
     get_current_progress,
     get_next_row_number,
 )
@@ -151,8 +151,8 @@ class RowRecord:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether it ended because the run was canceled."""
-        return bool(self.attempts) and self.attempts[-1].code == CUT_OFF_CODE
+        """Whether a person or a limit ended it with the run."""
+        return bool(self.attempts) and self.attempts[-1].code in CUT_OFF_CODES
 
     @property
     def icon(self) -> str:

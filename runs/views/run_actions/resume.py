@@ -6,13 +6,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from runs.engine.types import ExecutorOptions
 from runs.forms.runs.limits import LimitsForm
 from runs.htmx import HtmxRequest
 from runs.models import Run
 from runs.services.errors import RunsError
 from runs.services.runs.resume import resume_run
-from runs.views.run.banner import ADVICE, list_limits_to_raise
+from runs.views.run.banner import ADVICE, propose_resume_limits
 from runs.views.run.context import select_page_relations
 from runs.views.run.rows import get_next_row_number
 from runs.views.run.state import load_run_state
@@ -50,8 +49,3 @@ def run_resume(request: HtmxRequest, pk: int) -> HttpResponse:
         "next_number": get_next_row_number(run),
     }
     return render(request, "runs/resume.html", context)
-
-
-def propose_resume_limits(run: Run, limits: ExecutorOptions) -> dict[str, float]:
-    """Return twice the limit that ended the run."""
-    return {limit.name: limit.value for limit in list_limits_to_raise(run, limits)}

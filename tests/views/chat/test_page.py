@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from runs.engine.stopping import get_stop_message
 from runs.models import Conversation, Run
 from runs.services.runs.conversation_runs import get_conversation_turns
 from runs.views.chat.turns import build_run_turn
@@ -463,6 +464,37 @@ def test_a_stopped_answer_keeps_what_was_written(client, agent):
         assert "It <strong>rains</strong>" in page
     assert "<span>Stopped</span>" in pages[0]
     assert "before the answer was complete" in pages[1]
+
+
+@pytest.mark.parametrize("kind", ["time", "iterations"])
+def test_a_run_that_reached_a_limit_can_be_resumed_in_the_chat(client, agent, kind):
+    run = say(client, "Is it raining?")
+    stop_while_writing(run)
+    forced = {"output": get_stop_message(kind), "stop_reason": kind}
+    Run.objects.filter(pk=run.pk).update(status="limit_reached", **forced)
+    path = f"/chat/planner/{run.conversation_id}/"
+    page = text(client, path)
+    assert "It <strong>rains</strong>" in page
+    assert "<span>Stopped</span>" not in page
+    assert "limit reached" in page
+    assert f"{path}resume/{run.pk}/" in page
+
+    client.post(f"{path}resume/{run.pk}/")
+    run.refresh_from_db()
+    assert run.status == "queued"
+    (resume,) = run.resumes.all()
+    assert list(resume.limits) == (["max_iterations"] if kind == "iterations" else [])
+    assert f"{path}resume/{run.pk}/" not in text(client, path)
+
+
+def test_an_answered_run_cannot_be_resumed(client, agent):
+    run = say(client, "Is it raining?")
+    finish(run)
+    path = f"/chat/planner/{run.conversation_id}/"
+    assert "/resume/" not in text(client, path)
+
+    page = client.post(f"{path}resume/{run.pk}/", follow=True).content.decode()
+    assert "Only a run that failed or reached a limit can be resumed." in page
 
 
 def test_text_of_an_attempt_that_was_repeated_is_no_answer(client, agent):
