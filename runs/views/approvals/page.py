@@ -1,16 +1,20 @@
 """The approvals pages: open decisions, one or several at once, and past ones."""
 
+from collections.abc import Iterable
+
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
-from runs.models import Allowance, Decision
+from runs.models import Allowance, Decision, Run
 from runs.services.approvals.answer import (
     approve_step,
     reject_step,
@@ -37,6 +41,8 @@ from runs.whole_number import parse_whole_number
 
 MAX_LISTED = 100
 ANSWERED_PER_PAGE = 50
+MAX_LINKS = 10
+"""Links to runs in a message."""
 INBOX_TABS = ("open", "mine")
 
 
@@ -121,9 +127,7 @@ def approval_answer(request: HtmxRequest, pk: int) -> HttpResponse:
     if "next" in request.POST:
         messages.success(request, told)
         return redirect(get_safe_next_url(request))
-    run = decision.step.run_id
-    label = _("Open run %(run)s") % {"run": run}
-    link = format_html('<a href="{}">{}</a>', reverse("run-detail", args=[run]), label)
+    link = link_runs([decision.step.run_id], request.user)
     messages.success(request, format_html("{} {}", told, link))
     return redirect("approval-list")
 
@@ -142,7 +146,7 @@ def approval_several(request: HtmxRequest) -> HttpResponse:
         context = {"questions": questions, "counts": count_open_decisions(request)}
         return render(request, "approvals/several.html", context)
     word = request.POST.get("answer", "")
-    done = 0
+    answered = []
     for question in questions:
         try:
             approve_or_reject(question.decision, request, word)
@@ -158,7 +162,7 @@ def approval_several(request: HtmxRequest) -> HttpResponse:
                 },
             )
         else:
-            done += 1
+            answered.append(question.decision.step.run_id)
     if late := len(picked) - len(questions):
         messages.error(
             request,
@@ -169,8 +173,10 @@ def approval_several(request: HtmxRequest) -> HttpResponse:
             )
             % {"count": late},
         )
-    if done:
-        messages.success(request, describe_bulk_result(word, done))
+    if answered:
+        result = describe_bulk_result(word, len(answered))
+        links = link_runs(answered, request.user)
+        messages.success(request, format_html("{} {}", result, links))
     return redirect("approval-list")
 
 
@@ -343,6 +349,20 @@ def describe_bulk_result(word: str, done: int) -> str:
             done,
         )
     return text % {"count": done}
+
+
+def link_runs(run_ids: Iterable[int], user: User) -> SafeString:
+    """Return links to runs as `user` may open them; some, and all decisions."""
+    some = list(dict.fromkeys(run_ids))
+    own = Run.objects.visible_to(user).filter(pk__in=some[:MAX_LINKS])
+    visible = set(own.values_list("pk", flat=True))
+    links = []
+    for pk in some[:MAX_LINKS]:
+        page = "run-detail" if pk in visible else "run-read-only"
+        links.append((reverse(page, args=[pk]), _("Open run %(run)s") % {"run": pk}))
+    if len(some) > MAX_LINKS:
+        links.append((reverse("approval-answered"), _("All decisions")))
+    return format_html_join(" · ", '<a href="{}">{}</a>', links)
 
 
 def approve_or_reject(decision: Decision, request: HtmxRequest, word: str) -> None:

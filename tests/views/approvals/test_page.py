@@ -336,6 +336,52 @@ def test_several_are_answered_together(client, ann):
     assert third.answer == ""
 
 
+def answer_several(client, decisions):
+    picked = {"pick": [one.pk for one in decisions], "answer": "approve"}
+    return client.post("/approvals/several/", picked, follow=True).content.decode()
+
+
+def test_the_message_links_to_the_runs_of_all_calls_answered_together(client, ann):
+    billing = Group.objects.create(name="billing")
+    bob = make_user("bob")
+    bob.groups.add(billing)
+    decisions = [asking(ann, approvers=billing) for _ in range(2)]
+    urls = [f"/runs/{one.step.run_id}/read-only/" for one in decisions]
+    client.force_login(bob)
+
+    page = answer_several(client, decisions)
+
+    assert "2 calls approved." in page
+    for url in urls:
+        assert f'<a href="{url}">' in page
+        assert client.get(url).status_code == 200
+        assert (
+            f'<a href="{url}">' in client.get("/approvals/answered/").content.decode()
+        )
+
+
+def test_the_message_about_one_call_links_to_a_run_that_its_approver_can_open(
+    client, ann
+):
+    billing = Group.objects.create(name="billing")
+    bob = make_user("bob")
+    bob.groups.add(billing)
+    decision = asking(ann, approvers=billing)
+    client.force_login(bob)
+
+    path = f"/approvals/{decision.pk}/answer/"
+    page = client.post(path, {"answer": "approve"}, follow=True).content.decode()
+
+    assert f'<a href="/runs/{decision.step.run_id}/read-only/">' in page
+
+
+def test_many_runs_are_linked_through_the_list_of_decisions(client, ann):
+    page = answer_several(client, [asking(ann) for _ in range(12)])
+
+    assert page.count(">Open run ") == 10
+    assert '<a href="/approvals/answered/">All decisions</a>' in page
+
+
 def test_one_answered_meanwhile_does_not_spoil_the_others(client, ann):
     first, second = asking(ann), asking(ann)
     client.post(f"/approvals/{first.pk}/answer/", {"answer": "reject"})
