@@ -35,7 +35,9 @@ class InvalidDatabaseUrl(ValueError):
         )
 
 
-def parse_database_url(url: str, *, data: Path, pool: int) -> dict[str, Any]:
+def parse_database_url(
+    url: str, *, data: Path, pool: int, password: str = ""
+) -> dict[str, Any]:
     """Return the entry of `DATABASES` for `url`; empty means SQLite in `data`."""
     if not url:
         return sqlite_settings(data / "db.sqlite3")
@@ -53,7 +55,7 @@ def parse_database_url(url: str, *, data: Path, pool: int) -> dict[str, Any]:
         raise InvalidDatabaseUrl(f"{parts.scheme or 'no scheme'!r} is not supported")
     entry = postgres_settings(name, options=dict(parse_qsl(parts.query)), pool=pool)
     entry["USER"] = unquote(parts.username or "")
-    entry["PASSWORD"] = unquote(parts.password or "")
+    entry["PASSWORD"] = unquote(parts.password or "") or password
     entry["HOST"] = unquote(parts.hostname or "")
     entry["PORT"] = str(port or "")
     return entry

@@ -40,7 +40,7 @@ def main() -> int:
 def run_development(place: Installation, group: ProcessGroup) -> int:
     """Start the broker, prepare the database, and serve until Ctrl-C."""
     logs = make_log_folder(place)
-    if not os.environ.get("REDIS_URL"):
+    if not (os.environ.get("REDIS_URL") or os.environ.get("REDIS_URL_FILE")):
         group.add(build_valkey(place, logs))
     login_link = prepare_database(group)
     print_line(f"Agentsite is starting at {place.url} and reloads at every change.")

@@ -1,10 +1,15 @@
-"""Every environment variable that Agentsite reads, with type, default and help."""
+"""Every environment variable that Agentsite reads, with type, default and help.
 
+`NAME_FILE` names a file with the value of `NAME`, as container secrets are.
+"""
+
+import os
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Any, Literal
+from urllib.parse import quote, urlsplit, urlunsplit
 
 from cryptography.fernet import Fernet
 from pydantic import Field, ValidationError, field_validator
@@ -44,6 +49,9 @@ class Env(BaseSettings):
         description="`postgresql://user:password@host/name` or `sqlite:///path`; "
         "empty means SQLite in the data folder.",
     )
+    database_password: str = Field(
+        default="", description="Password for `DATABASE_URL`, if that has none."
+    )
     agentsite_database_pool: int = Field(
         default=20,
         ge=1,
@@ -54,6 +62,9 @@ class Env(BaseSettings):
         default="",
         description="`redis://host:6379/0` of a Redis or Valkey server; "
         "empty means a private Valkey.",
+    )
+    redis_password: str = Field(
+        default="", description="Password for `REDIS_URL`, if that has none."
     )
     secret_key: str = Field(
         default="",
@@ -292,6 +303,15 @@ class Env(BaseSettings):
         return level.upper()
 
     @property
+    def redis_address(self) -> str:
+        """`redis_url` with the password."""
+        parts = urlsplit(self.redis_url)
+        if not self.redis_password or "@" in parts.netloc:
+            return self.redis_url
+        netloc = f":{quote(self.redis_password, safe='')}@{parts.netloc}"
+        return urlunsplit(parts._replace(netloc=netloc))
+
+    @property
     def is_local(self) -> bool:
         """Whether, by all that the variables say, only this machine can reach it.
 
@@ -324,9 +344,36 @@ def is_fernet_key(text: str) -> bool:
 def read_env() -> Env:
     """Read the environment; exit with one sentence per invalid value."""
     try:
-        return Env()
+        return Env(**read_variable_files(os.environ))
+    except UnusableFile as error:
+        sys.exit(str(error))
     except ValidationError as error:
         sys.exit("\n".join(format_env_errors(error)))
+
+
+class UnusableFile(Exception):
+    """A variable `NAME_FILE` does not determine the value of `NAME`."""
+
+    def __init__(self, name: str, why: str) -> None:
+        super().__init__(f"The variable {name}_FILE cannot be used: {why}.")
+
+
+def read_variable_files(variables: Mapping[str, str]) -> dict[str, Any]:
+    """Return the contents of the files that `NAME_FILE` name, by field."""
+    found = {}
+    for field in Env.model_fields:
+        name = field.upper()
+        path = variables.get(f"{name}_FILE")
+        if not path:
+            continue
+        if variables.get(name):
+            raise UnusableFile(name, f"{name} is set too. Set one of them")
+        try:
+            found[field] = Path(path).read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            why = getattr(error, "strerror", None) or "it is not text"
+            raise UnusableFile(name, f"{path}: {why}") from error
+    return {field: value for field, value in found.items() if value}
 
 
 def format_env_errors(error: ValidationError) -> list[str]:

@@ -205,7 +205,10 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 try:
     DATABASES = {
         "default": parse_database_url(
-            ENV.database_url, data=DATA_DIR, pool=ENV.agentsite_database_pool
+            ENV.database_url,
+            password=ENV.database_password,
+            data=DATA_DIR,
+            pool=ENV.agentsite_database_pool,
         )
     }
 except InvalidDatabaseUrl as error:
@@ -215,7 +218,7 @@ except InvalidDatabaseUrl as error:
 # if its socket is not in the data folder.
 
 _BROKER_FILE = DATA_DIR / "broker"
-REDIS_URL = ENV.redis_url or (
+REDIS_URL = ENV.redis_address or (
     _BROKER_FILE.read_text().strip()
     if _BROKER_FILE.exists()
     else f"unix://{DATA_DIR / 'valkey.sock'}"

@@ -84,7 +84,7 @@ def run_installation(place: Installation, family: ProcessGroup) -> int:
     """Start everything in order, and keep it running."""
     logs = place.data / "log"
     logs.mkdir(mode=0o700, exist_ok=True)
-    if not os.environ.get("REDIS_URL"):
+    if not (os.environ.get("REDIS_URL") or os.environ.get("REDIS_URL_FILE")):
         family.add(build_valkey(place, logs))
     way_in = prepare_database(family)
     if family.stop_requested.is_set():

@@ -4,6 +4,7 @@ Every few seconds a thread looks for hung parts. If there are any, the process e
 with the stacks of its threads in the log, and whatever runs it starts it again. If not,
 it touches the file that `AGENTSITE_ALIVE_FILE` names: a process that is frozen as a
 whole cannot end itself, so the supervisor and container health checks look at the file.
+Under systemd it notifies the watchdog of the unit.
 
     python -m agentsite.watchdog    # exit code 1 if the file is too old
 """
@@ -12,6 +13,7 @@ import contextlib
 import faulthandler
 import logging
 import os
+import socket
 import sys
 import threading
 import time
@@ -21,6 +23,7 @@ from pathlib import Path
 CHECK_SECONDS = 5.0
 HANG_SECONDS = float(os.environ.get("AGENTSITE_HANG_SECONDS") or 60)
 ALIVE_FILE = os.environ.get("AGENTSITE_ALIVE_FILE") or ""
+NOTIFY_SOCKET = os.environ.get("NOTIFY_SOCKET") or ""
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +51,17 @@ def _watch(find_hung: Callable[[], Sequence[str]]) -> None:
         if ALIVE_FILE and not hung:
             with contextlib.suppress(OSError):
                 Path(ALIVE_FILE).touch()
+        if NOTIFY_SOCKET and not hung:
+            with contextlib.suppress(OSError):
+                notify_systemd(b"WATCHDOG=1")
         time.sleep(CHECK_SECONDS)
+
+
+def notify_systemd(message: bytes) -> None:
+    """Send `message` as `sd_notify` does; for units with `WatchdogSec`."""
+    address = NOTIFY_SOCKET.replace("@", "\0", 1)  # an abstract socket
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifier:
+        notifier.sendto(message, address)
 
 
 def main() -> int:

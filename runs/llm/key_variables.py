@@ -8,13 +8,18 @@ address that its owner chose. So both must hold:
   the word `KEY` or `TOKEN` (`LOCAL_KEY`). Agentsite's own variables are never read.
 """
 
+import logging
+import os
 import re
 from collections.abc import Collection
+from pathlib import Path
 
 from runs.llm.registry import PROVIDER_KINDS
 
+logger = logging.getLogger(__name__)
+
 OWN_VARIABLES = re.compile(
-    r"(?i)AGENTSITE_.*|SECRET_KEY|DATABASE_URL|REDIS_URL|POSTGRES_.*"
+    r"(?i)AGENTSITE_.*|SECRET_KEY|DATABASE_.*|REDIS_.*|POSTGRES_.*"
 )
 KEY_LIKE = re.compile(r"(.*_)?(KEY|TOKEN)")
 
@@ -28,6 +33,21 @@ def may_hold_key(name: str, *, listed: Collection[str]) -> bool:
         or name in listed
         or KEY_LIKE.fullmatch(name) is not None
     )
+
+
+def read_key_variable(name: str) -> str:
+    """Return the value of the variable, or of the file that `NAME_FILE` names.
+
+    The file is read each time, so a rotated key needs no restart.
+    """
+    path = os.environ.get(f"{name}_FILE")
+    if os.environ.get(name) or not path:
+        return os.environ.get(name, "")
+    try:
+        return Path(path).read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        logger.error("the file of %s_FILE cannot be read: %s", name, error)
+        return ""
 
 
 def is_default_key_variable(kind: str, *, base_url: str, name: str) -> bool:

@@ -1,12 +1,10 @@
 """Model providers: address, credentials, and prices of their models."""
 
-import os
-
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from runs.llm.key_variables import may_hold_key
+from runs.llm.key_variables import may_hold_key, read_key_variable
 from runs.llm.registry import PROVIDER_KINDS
 from tools.ownership import Owned, OwnedQuerySet
 from tools.secrets import seal, unseal
@@ -78,7 +76,7 @@ class Provider(Owned):
         """Return the stored key, else that of the environment, else an empty text."""
         if self.sealed_key:
             return unseal(self.sealed_key)
-        return os.environ.get(self.key_env, "") if self.may_read(self.key_env) else ""
+        return read_key_variable(self.key_env) if self.may_read(self.key_env) else ""
 
     def may_read(self, name: str) -> bool:
         """Whether the provider may send the value of the variable `name`."""

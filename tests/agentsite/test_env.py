@@ -5,7 +5,13 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from agentsite.env import ROOT, Env, format_env_errors
+from agentsite.env import (
+    ROOT,
+    Env,
+    UnusableFile,
+    format_env_errors,
+    read_variable_files,
+)
 
 
 @pytest.mark.parametrize(
@@ -84,3 +90,44 @@ def test_a_public_address_or_host_makes_a_site_public(monkeypatch, variables, is
         monkeypatch.setenv(name, value)
 
     assert Env().is_local is is_local
+
+
+def test_a_file_gives_the_value_of_a_variable(tmp_path):
+    path = tmp_path / "key"
+    path.write_text("from a file\n")
+
+    found = read_variable_files({"SECRET_KEY_FILE": str(path)})
+
+    assert Env(**found).secret_key == "from a file"
+
+
+def test_other_variables_that_end_in_file_are_left_alone():
+    assert read_variable_files({"SSL_CERT_FILE": "/nowhere", "PORT_FILE": ""}) == {}
+
+
+@pytest.mark.parametrize(
+    ("variables", "why"),
+    [
+        pytest.param(
+            {"SECRET_KEY_FILE": "/nowhere"}, "/nowhere: No such file", id="missing"
+        ),
+        pytest.param({"SECRET_KEY_FILE": "/"}, "/: Is a directory", id="folder"),
+        pytest.param(
+            {"SECRET_KEY_FILE": "/x", "SECRET_KEY": "k"}, "is set too", id="both"
+        ),
+    ],
+)
+def test_an_unusable_file_is_a_sentence_naming_the_variable(variables, why):
+    with pytest.raises(UnusableFile, match=f"SECRET_KEY_FILE cannot be used: .*{why}"):
+        read_variable_files(variables)
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        pytest.param("redis://h:1/0", "redis://:p%2F%40@h:1/0", id="without"),
+        pytest.param("redis://:own@h/0", "redis://:own@h/0", id="with-its-own"),
+    ],
+)
+def test_a_password_is_added_to_the_address_of_redis(url, address):
+    assert Env(redis_url=url, redis_password="p/@").redis_address == address

@@ -46,6 +46,21 @@ def test_a_postgresql_url_becomes_a_pool(tmp_path):
     assert entry["OPTIONS"]["pool"]["max_size"] == 7
 
 
+@pytest.mark.parametrize(
+    ("user", "password"),
+    [
+        pytest.param("ann", "from@file", id="without"),
+        pytest.param("ann:own", "own", id="with-its-own"),
+    ],
+)
+def test_a_password_is_added_to_the_database_url(tmp_path, user, password):
+    url = f"postgresql://{user}@db.example/site"
+
+    entry = parse_database_url(url, data=tmp_path, pool=1, password="from@file")
+
+    assert entry["PASSWORD"] == password
+
+
 def test_nothing_stays_in_a_session_that_pgbouncer_shares(tmp_path):
     url = "postgresql://db.example/site?pgbouncer=true"
 

@@ -1,6 +1,7 @@
 """A process that hangs ends itself, and one that does not shows that."""
 
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -63,3 +64,32 @@ def test_the_health_check_of_a_container_looks_at_the_file(tmp_path, age, code):
         os.utime(file, (time.time() - age,) * 2)
 
     assert check(file) == code
+
+
+NOTIFIES = """
+import time
+from agentsite import watchdog
+
+watchdog.CHECK_SECONDS = 0.1
+watchdog.start_watchdog(list)
+time.sleep(60)
+"""
+
+
+def test_systemd_is_notified_that_the_process_is_alive(tmp_path):
+    path = str(tmp_path / "notify")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(path)
+        systemd.settimeout(30)
+        process = subprocess.Popen(
+            [sys.executable, "-c", NOTIFIES],
+            cwd=ROOT,
+            env={**os.environ, "NOTIFY_SOCKET": path},
+        )
+        try:
+            heard = systemd.recv(100)
+        finally:
+            process.kill()
+            process.wait()
+
+    assert heard == b"WATCHDOG=1"

@@ -31,3 +31,15 @@ def test_nobody_elses_reads_the_environment(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "held")
 
     assert make_provider(key_env="OPENAI_API_KEY").key() == ""
+
+
+def test_a_key_can_be_in_a_file_that_is_read_each_time(monkeypatch, tmp_path):
+    path = tmp_path / "key"
+    monkeypatch.setenv("OPENAI_API_KEY_FILE", str(path))
+    provider = make_provider(make_user(is_superuser=True), key_env="OPENAI_API_KEY")
+
+    assert provider.key() == ""
+    path.write_text("first\n")
+    assert provider.key() == "first"
+    path.write_text("rotated\n")
+    assert provider.key() == "rotated"

@@ -6,7 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from django.core.management import BaseCommand, CommandError, call_command
+from django.core.management import (
+    BaseCommand,
+    CommandError,
+    CommandParser,
+    call_command,
+)
 from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
@@ -23,12 +28,20 @@ class Command(BaseCommand):
     help = "Migrate, create the first user and the demo, and print a login link."
     requires_system_checks = []
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--no-login-link",
+            action="store_false",
+            dest="login_link",
+            help="Do not create and print a login link, as logs would contain it.",
+        )
+
+    def handle(self, *args: Any, login_link: bool, **options: Any) -> None:
         """Print progress to stderr, and the login link to stdout."""
         try:
             with take_turns():
                 apply_migrations()
-                call_command("bootstrap", stdout=self.stdout)
+                call_command("bootstrap", login_link=login_link, stdout=self.stdout)
         except OperationalError as error:
             raise CommandError(
                 f"The database cannot be used: {str(error).strip()}. "

@@ -40,7 +40,7 @@ class Command(BaseCommand):
 
 def add_encryption_key(path: Path) -> str:
     """Add a new key before those in the file, atomically; return what to do next."""
-    if os.environ.get("AGENTSITE_ENCRYPTION_KEYS"):
+    if not settings.KEYS_ARE_FILES:
         raise CommandError(
             "The keys come from AGENTSITE_ENCRYPTION_KEYS. Add a new one at its "
             f"beginning, such as {Fernet.generate_key().decode()}, restart Agentsite, "

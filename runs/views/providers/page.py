@@ -1,6 +1,5 @@
 """The list of providers, the form, the connection test and local servers."""
 
-import os
 from copy import copy
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -15,6 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from runs.forms.provider import ProviderForm
 from runs.htmx import HtmxRequest, render_page_or_part
+from runs.llm.key_variables import read_key_variable
 from runs.llm.registry import PROVIDER_KINDS
 from runs.models import Provider
 from runs.services.agents.used_by import list_using_agents
@@ -175,7 +175,7 @@ def build_provider_context(provider: Provider, user: User) -> dict[str, Any]:
         "models": provider.models.all(),
         "used_by": list_using_agents(provider, user),
         "has_env_key": provider.may_read(provider.key_env)
-        and bool(os.environ.get(provider.key_env)),
+        and bool(read_key_variable(provider.key_env)),
     }
 
 
@@ -196,5 +196,5 @@ def list_environment_keys(provider: Provider) -> list[EnvironmentKey]:
             urlencode({"name": title, "kind": name, "key_env": kind.env_key}),
         )
         for name, kind in PROVIDER_KINDS.items()
-        if provider.may_read(kind.env_key) and os.environ.get(kind.env_key)
+        if provider.may_read(kind.env_key) and read_key_variable(kind.env_key)
     ]

@@ -86,8 +86,8 @@ def test_the_command_says_what_it_did(secrets):
     assert "Secrets encrypted with the newest key: 3 now" in told.getvalue()
 
 
-def test_a_new_key_stands_first_in_a_file_only_we_read(tmp_path, monkeypatch):
-    monkeypatch.delenv("AGENTSITE_ENCRYPTION_KEYS", raising=False)
+def test_a_new_key_stands_first_in_a_file_only_we_read(tmp_path, settings):
+    settings.KEYS_ARE_FILES = True
     path = tmp_path / "encryption_keys"
     path.write_text(f"{OLD}\n")
 
@@ -99,8 +99,8 @@ def test_a_new_key_stands_first_in_a_file_only_we_read(tmp_path, monkeypatch):
     assert "Restart Agentsite" in told
 
 
-def test_keys_from_the_environment_are_left_to_the_operator(tmp_path, monkeypatch):
-    monkeypatch.setenv("AGENTSITE_ENCRYPTION_KEYS", OLD)
+def test_keys_from_the_environment_are_left_to_the_operator(tmp_path, settings):
+    settings.KEYS_ARE_FILES = False
 
     with pytest.raises(CommandError, match="Add a new one at its beginning"):
         add_encryption_key(tmp_path / "encryption_keys")
