@@ -90,7 +90,10 @@ ALLOWED_HOSTS = [
 CSRF_TRUSTED_ORIGINS = list(ENV.csrf_trusted_origins)
 IS_HTTPS = PUBLIC_URL.startswith("https://")
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_HTTPS
-SESSION_COOKIE_NAME = f"agentsite_{ENV.port}"  # two of them on one machine
+# A host cannot set a cookie with this prefix for another one, nor without HTTPS.
+_COOKIE_PREFIX = "__Host-" if IS_HTTPS else ""
+SESSION_COOKIE_NAME = f"{_COOKIE_PREFIX}agentsite_{ENV.port}"  # two on one machine
+CSRF_COOKIE_NAME = f"{_COOKIE_PREFIX}csrftoken"
 CSRF_COOKIE_HTTPONLY = True
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if IS_HTTPS else None
 SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0

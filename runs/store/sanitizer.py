@@ -10,6 +10,11 @@ from runs.engine.types import Reply
 HIDDEN = "[secret removed]"
 MIN_SECRET_LENGTH = 6
 """Removing shorter secrets would blank ordinary words."""
+MIN_UNGUESSABLE_LENGTH = 16
+"""Shorter secrets of others stay in texts that a run's owner can choose.
+
+Whoever enters guesses would find the right one by its gap.
+"""
 
 
 class Sanitizer:

@@ -60,7 +60,10 @@ class ModelCaller:
         self.run, self.claim, self.sanitizer = run, claim, sanitizer
         self.llm: LLM = opened.llm
         self.provider = opened.provider
-        self.provider_wait = ProviderWait(run, claim, opened.provider, sanitizer)
+        self.error_sanitizer = Sanitizer(opened.secrets)
+        self.provider_wait = ProviderWait(
+            run, claim, opened.provider, self.error_sanitizer
+        )
         self.may_have_earlier_attempts = run.fence > 1
         """Whether attempts of an earlier worker may be recorded."""
         self.rng = random.Random(run.pk)  # noqa: S311  (jitter, no secret)
@@ -78,7 +81,7 @@ class ModelCaller:
         """Return an error without secrets, and without an address of a stranger's."""
         if not may_see_provider(self.run, self.provider):
             message = mask_provider_address(message, self.provider)
-        return self.sanitizer.text(message)
+        return self.error_sanitizer.text(message)
 
     def _call(
         self, effect: CallModel, *, number: int, prices: Prices | None

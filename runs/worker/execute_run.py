@@ -252,7 +252,7 @@ class RunDriver:
     def _get_model_caller(self) -> ModelCaller:
         if self.model_caller is None:
             opened = open_run_provider(self.run, self.record.spec)
-            self.sanitizer = self.tools.sanitizer = Sanitizer(opened.secrets)
+            self.sanitizer = self.tools.sanitizer = Sanitizer(opened.reply_secrets)
             self.model_caller = ModelCaller(
                 self.run, self.claim, opened, self.sanitizer
             )

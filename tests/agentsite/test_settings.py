@@ -138,3 +138,26 @@ def test_a_public_site_lets_nobody_reach_its_own_machine(tmp_path, url, private_
     )
 
     assert run_python(tmp_path, code).stdout.strip() == private_hosts
+
+
+@pytest.mark.parametrize(
+    ("url", "prefix"), [("", ""), ("https://agents.example.org", "__Host-")]
+)
+def test_cookies_of_an_encrypted_site_belong_to_its_host_alone(tmp_path, url, prefix):
+    code = f"""
+import os; os.environ |= {{"AGENTSITE_URL": {url!r}}}
+import django; django.setup()
+from django.conf import settings
+from django.test import Client
+page = Client().get("/sign-in/", secure={bool(url)}, headers={{"host": "localhost"}})
+print(settings.SESSION_COOKIE_NAME)
+print(page.cookies[settings.CSRF_COOKIE_NAME].OutputString())
+"""
+    session, token = run_python(tmp_path, code).stdout.splitlines()
+
+    assert session == f"{prefix}agentsite_8000"
+    assert token.startswith(f"{prefix}csrftoken=")
+    assert "HttpOnly" in token
+    assert "Path=/" in token
+    assert "Domain" not in token
+    assert ("Secure" in token) is bool(url)

@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import gzip
+import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -77,6 +78,12 @@ def events(*pieces: bytes) -> Fault:
         await exchange.end_stream()
 
     return fault
+
+
+async def echo_headers(exchange: "Exchange") -> None:
+    """Refuse with the headers of the request, as a debugging proxy does."""
+    told = json.dumps(exchange.request.headers)
+    await exchange.send_json({"error": {"message": told}}, status=400)
 
 
 async def reset(exchange: "Exchange") -> None:
@@ -190,6 +197,7 @@ PAGE = b"<!DOCTYPE html><html><body>Welcome to nginx!</body></html>"
 CALL = {"id": "c1", "name": "add", "arguments": '{"a": 1, "b": 2}'}
 
 FAULTS: dict[str, Fault] = {
+    "echo-headers": echo_headers,
     **{str(code): status(code) for code in MESSAGES},
     "429-seconds": limited(Retry_After="7"),
     "429-ms": limited(Retry_After_Ms="250", Retry_After="1"),

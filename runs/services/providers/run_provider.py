@@ -13,6 +13,7 @@ from runs.services.providers.mask_address import (
     mask_provider_address,
     may_see_provider,
 )
+from runs.store.sanitizer import MIN_UNGUESSABLE_LENGTH
 from tools.secrets import SecretUnreadable
 
 
@@ -26,11 +27,14 @@ class ProviderRefused(RunsError):
 
 @dataclass(frozen=True)
 class ProviderConnection:
-    """A connection, and the secrets that must not be stored with replies."""
+    """A connection, and the secrets that must not be stored."""
 
     provider: Provider
     llm: LLM
     secrets: tuple[str, ...]
+    """Those that errors of the server must not show."""
+    reply_secrets: tuple[str, ...]
+    """Those that replies and results must not show; the run's owner chooses these."""
 
 
 def open_run_provider(run: Run, spec: AgentSpec) -> ProviderConnection:
@@ -44,10 +48,13 @@ def open_run_provider(run: Run, spec: AgentSpec) -> ProviderConnection:
         message = mask_provider_address(str(refused), row)
         raise ProviderRefused(refused.code, message) from None
     try:
+        secrets = get_provider_secrets(provider)
+        shortest = 0 if provider.owner_id == run.owner_id else MIN_UNGUESSABLE_LENGTH
         return ProviderConnection(
             provider=provider,
             llm=open_provider_llm(provider),
-            secrets=get_provider_secrets(provider),
+            secrets=secrets,
+            reply_secrets=tuple(one for one in secrets if len(one) >= shortest),
         )
     except SecretUnreadable as unreadable:
         raise ProviderRefused("secret_unreadable", str(unreadable)) from None

@@ -15,12 +15,10 @@ from typing import Any
 from django.db.models import Q
 
 from runs.models import Provider, Run
-from runs.store.sanitizer import HIDDEN, Sanitizer
+from runs.store.sanitizer import HIDDEN, MIN_UNGUESSABLE_LENGTH, Sanitizer
 from tools.models import Credential, McpServer, McpSignIn
 from tools.secrets import SecretUnreadable, unseal
 
-MIN_UNGUESSABLE_LENGTH = 16
-"""Shorter secrets of others stay: whoever can enter guesses could find them."""
 SECRET_NAME = re.compile(
     r"(?i)^(.*[-_])?(password|passwd|passphrase|secret|token|api[-_]?key|access[-_]?key"
     r"|private[-_]?key|authorization|cookie|credentials?|signature)$"
@@ -51,8 +49,9 @@ class SecretMask:
     """Removes secrets from the texts of one run."""
 
     def __init__(self, run: Run) -> None:
-        people = (run.owner.email, run.agent.owner.email)
-        self.sanitizer = Sanitizer([*load_known_secrets(run), *filter(None, people)])
+        # Not that of the agent's owner, which the run's owner could guess and so find.
+        own = [run.owner.email] if run.owner.email else []
+        self.sanitizer = Sanitizer([*load_known_secrets(run), *own])
         self.masked_names: dict[str, str] = {}
         """Cache of masked field names."""
 

@@ -7,6 +7,7 @@ from runs.models import Run
 from runs.services.runs.mask_secrets import SecretMask
 from runs.store.sanitizer import HIDDEN
 from tests.make import (
+    make_agent,
     make_provider,
     make_run,
     make_spec,
@@ -144,6 +145,16 @@ def test_the_secrets_of_others_cannot_be_guessed():
     text = "20481234 Autumn2026 a-long-secret-of-another customer internal"
 
     assert SecretMask(make_run(spec=spec)).text(text) == text
+
+
+def test_the_address_of_the_agents_owner_cannot_be_guessed():
+    agent = make_agent(make_user(email="bob@example.com"))
+    run = make_run(make_user(email="ann@example.com"), agent=agent)
+    guesses = "ann@example.com bea@example.com bob@example.com"
+
+    masked = SecretMask(run).text(guesses)
+
+    assert masked == f"{HIDDEN} bea@example.com bob@example.com"
 
 
 def test_hides_values_by_their_name_in_json(mask):
