@@ -96,7 +96,7 @@ def measured(kind: str, calls: int) -> tuple[float, float]:
         began = time.process_time_ns()
         asked = ParsedCall("add", f'{{"a": {number}, "b": 1}}', call_id=f"c{number}")
         steps = plan_calls((asked,), toolbox, start=row.index, log="", used=Counter())
-        hands.answer(CallTools(row.round, steps), [row])
+        hands.run_calls(CallTools(row.round, steps), [row])
         spent.append((time.process_time_ns() - began) / 1e6)
         row.refresh_from_db()
         if (row.status, row.observation) != ("succeeded", str(number + 1)):

@@ -1,22 +1,20 @@
-"""A signed-in superuser, people, agents and specs for the lists that are measured."""
+"""People, agents and specs for the lists that are measured, and who looks at them."""
 
-from django.conf import settings
-from django.test import Client
+from django.db import connection
 
 from runs.engine.types import ModelSettings
+from tests.bench.run_page_load import open_session
 from tests.make import make_agent, make_provider, make_spec, make_user
 
 
-def prepare(*, people: int, agents: int) -> Client:
-    """Make them; return the superuser's browser."""
-    settings.ALLOWED_HOSTS = ["*"]
+def prepare(*, people: int, agents: int) -> dict[str, str]:
+    """Make them; return the cookies of a member and of an administrator."""
     boss = make_user("boss", is_superuser=True)
-    for _ in range(people - 1):
-        make_user()
+    members = [make_user() for _ in range(people - 1)]
     provider = make_provider(boss)
     for n in range(agents):
         make_agent(boss, provider=provider, model=f"model-{n}")
         make_spec(model=ModelSettings(model=f"model-{n}"))
-    client = Client()
-    client.force_login(boss)
-    return client
+    cookies = {"member": open_session(members[0]), "administrator": open_session(boss)}
+    connection.close()
+    return cookies

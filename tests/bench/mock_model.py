@@ -10,6 +10,7 @@ import json
 import re
 import sys
 import time
+from typing import Any
 
 MODEL = re.compile(rb'"model": ?"mock-k(\d+)-l(\d+)"')
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
@@ -66,22 +67,27 @@ class Server(asyncio.Protocol):
             self.transport.write(answer)
 
 
-def call_message(number: int) -> dict[str, object]:
+def call_message(number: int) -> dict[str, Any]:
     """Return a message that calls the tool `add`."""
     arguments = f'{{"a": {number}, "b": 1}}'
     function = {"name": "add", "arguments": arguments}
-    call = {"index": 0, "id": f"c{number}", "type": "function", "function": function}
+    call: dict[str, Any] = {
+        "index": 0,
+        "id": f"c{number}",
+        "type": "function",
+        "function": function,
+    }
     return {"content": "Adding up.", "tool_calls": [call]}
 
 
-def choice_of(reply: dict[str, object], part: str) -> dict[str, object]:
+def choice_of(reply: dict[str, Any], part: str) -> dict[str, object]:
     """Return the choice that carries the reply."""
     reason = "tool_calls" if "tool_calls" in reply else "stop"
     message = {"role": "assistant", **reply}
     return {"index": 0, part: message, "finish_reason": reason}
 
 
-def plain(reply: dict[str, object]) -> bytes:
+def plain(reply: dict[str, Any]) -> bytes:
     """Return the reply as one JSON answer."""
     usage = {"prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60}
     shape = {"id": "m", "model": "mock", "usage": usage}
@@ -89,14 +95,22 @@ def plain(reply: dict[str, object]) -> bytes:
     return whole(json.dumps(body).encode(), b"application/json")
 
 
-def streamed(reply: dict[str, object]) -> bytes:
-    """Return the reply as server-sent events, in one piece."""
+def streamed(reply: dict[str, Any]) -> bytes:
+    """Return the reply as server-sent events, one per word of its text."""
     usage = {"prompt_tokens": 50, "completion_tokens": 10, "total_tokens": 60}
     shape = {"id": "m", "model": "mock", "object": "chat.completion.chunk"}
-    first = {**shape, "choices": [choice_of(reply, "delta")]}
-    last = {**shape, "choices": [], "usage": usage}
-    body = f"data: {json.dumps(first)}\n\ndata: {json.dumps(last)}\n\ndata: [DONE]\n\n"
-    return whole(body.encode(), b"text/event-stream")
+    words = [{"content": f"{word} "} for word in str(reply["content"]).split()]
+    last = {key: value for key, value in reply.items() if key != "content"}
+    parts = [{"choices": [delta(word)]} for word in words]
+    parts.append({"choices": [choice_of(last, "delta")]})
+    parts.append({"choices": [], "usage": usage})
+    events = [f"data: {json.dumps({**shape, **part})}\n\n" for part in parts]
+    return whole("".join([*events, "data: [DONE]\n\n"]).encode(), b"text/event-stream")
+
+
+def delta(part: dict[str, Any]) -> dict[str, object]:
+    """Return a choice in the middle of a stream."""
+    return {"index": 0, "delta": part, "finish_reason": None}
 
 
 def whole(body: bytes, kind: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import User
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import connection, transaction
 from django.utils import timezone
@@ -20,14 +21,19 @@ def prepare(steps: int) -> tuple[int, int, str]:
     running = make_big_run(ann, steps=steps, agent=agent, status="running")
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    session = SessionStore()
-    session[SESSION_KEY] = str(ann.pk)
-    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
-    session[HASH_SESSION_KEY] = ann.get_session_auth_hash()
-    session.save()
+    cookie = open_session(ann)
     connection.close()
-    cookie = f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
     return done.pk, running.pk, cookie
+
+
+def open_session(user: User) -> str:
+    """Sign `user` in; return the cookie."""
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    return f"{settings.SESSION_COOKIE_NAME}={session.session_key}"
 
 
 def commit_round(run_id: int, number: int) -> str:

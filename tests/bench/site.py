@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,9 @@ from tests.servers import free_port, start_redis
 
 ROOT = Path(__file__).parent.parent.parent
 TICK = os.sysconf("SC_CLK_TCK")
-MODELS = ("mock-k5-l0", "mock-k5-l100", "mock-k20-l0", "mock-k200-l0")
+MODELS = ("mock-k5-l0", "mock-k5-l100", "mock-k20-l0", "mock-k200-l0", "mock-k0-l15000")
+SIDE_EFFECT = "-side-effect"
+"""Ends the name of an agent whose tool changes something."""
 
 
 @contextmanager
@@ -94,6 +96,27 @@ class Site:
         """Return the CPU seconds of web and worker so far."""
         return cpu_of(self.web) + cpu_of(self.worker)
 
+    def postgres_spent(self) -> float:
+        """Return the CPU seconds of PostgreSQL so far, without those of `wait`."""
+        return postgres_cpu_of(self.database.info.backend_pid)
+
+    def wal_bytes(self) -> int:
+        """Return how much write-ahead log there has been."""
+        row = self.database.execute("SELECT pg_current_wal_lsn() - '0/0'").fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def table_bytes(self) -> int:
+        """Return the size of the tables of runs, their indexes included."""
+        names = [f"runs_{name}" for name in ("run", "modelcall", "agentstep")]
+        row = self.database.execute(
+            "SELECT sum(pg_total_relation_size(name::regclass))"
+            " FROM unnest(%s::text[]) name",
+            [names],
+        ).fetchone()
+        assert row is not None
+        return int(row[0])
+
     def first_calls(self) -> list[float]:
         """Return when first model calls arrived since this was last asked."""
         server = http.client.HTTPConnection("127.0.0.1", self.model_port)
@@ -105,8 +128,37 @@ class Site:
 
 def cpu_of(pid: int) -> float:
     """Return the CPU seconds of a process, its threads among them."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    fields = stat_fields(pid)
     return (int(fields[11]) + int(fields[12])) / TICK
+
+
+def postgres_cpu_of(backend: int) -> float:
+    """Return the CPU seconds of the server of a backend, those of the backend left out.
+
+    Backends that have ended are in what the server's own process counts of children.
+    """
+    server = int(stat_fields(backend)[1])
+    total = sum(int(field) for field in stat_fields(server)[11:15]) / TICK
+    children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+    for child in map(int, children):
+        with suppress(OSError):  # it has just ended
+            if child != backend:
+                total += (
+                    int(Path(f"/proc/{child}/schedstat").read_text().split()[0]) / 1e9
+                )
+    return total
+
+
+def stat_fields(pid: int) -> list[str]:
+    """Return what the kernel says of a process, from its state on."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def memory_of(pid: int) -> float:
+    """Return the MB of a process, pages that it shares counted in part."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    line = next(line for line in rollup.splitlines() if line.startswith("Pss:"))
+    return int(line.split()[1]) / 1024
 
 
 @contextmanager
@@ -150,23 +202,42 @@ WORKER = (
 
 
 def agentfile(folder: Path, model_port: int) -> str:
-    """Write the agent file, one agent a model; return its path."""
-    server = {"slug": "mock", "kind": "openai", "stream": False}
+    """Write the agent file, two agents per model; return its path.
+
+    The provider streams, as it does if nobody changes it.
+    """
+    server = {"slug": "mock", "kind": "openai"}
     server["base_url"] = f"http://127.0.0.1:{model_port}/v1"
+    tools = {"": "add", SIDE_EFFECT: "add-side-effect"}
     agents = [
         {
-            "slug": model,
+            "slug": f"{model}{suffix}",
             "kind": "tool-calling",
             "provider": "mock",
             "model": model,
-            "tools": ["add"],
+            "tools": [tool],
             "executor": {"max_iterations": 300},
         }
         for model in MODELS
+        for suffix, tool in tools.items()
     ]
-    config = {"function": "tests.bench.functions:add"}
-    tools = [{"slug": "add", "kind": "function", "config": config}]
-    shape = {"agentfile": 1, "providers": [server], "tools": tools, "agents": agents}
+    functions = {"add": "add", "add-side-effect": "add_with_side_effect"}
+    entries = [
+        {
+            "slug": slug,
+            "name": "add",
+            "kind": "function",
+            "approval": "never",
+            "config": {"function": f"tests.bench.functions:{function}"},
+        }
+        for slug, function in functions.items()
+    ]
+    shape = {
+        "agentfile": 1,
+        "providers": [server],
+        "tools": entries,
+        "agents": agents,
+    }
     path = folder / "agents.json"
     path.write_text(json.dumps(shape))
     return str(path)
