@@ -17,21 +17,14 @@ MALFORMED = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What parsing a message of somebody else raises."""
 
 
-class UnacknowledgedMessages(redis.QoS):
-    """Discards messages that cannot be parsed, instead of queuing them again."""
-
-    def restore_by_tag(self, tag: Any, *args: Any, **options: Any) -> None:
-        try:
-            super().restore_by_tag(tag, *args, **options)  # type: ignore[no-untyped-call]  # Kombu has no types
-        except MALFORMED as error:
-            logger.error("discarded a malformed unacknowledged message: %s", error)
-            self._remove_from_indices(tag).execute()  # type: ignore[no-untyped-call]  # Kombu has no types
-
-
 class Channel(redis.Channel):
-    """Discards messages that cannot be parsed, which would end the worker."""
+    """Discards messages that cannot be parsed, which would end the worker.
 
-    QoS = UnacknowledgedMessages
+    Messages that a worker took and did not acknowledge are not kept in Redis: they
+    are acknowledged before the task starts, and the sweep finds a run that got lost.
+    """
+
+    ack_emulation = False
 
     def _brpop_read(self, **options: Any) -> Any:
         try:
