@@ -130,15 +130,27 @@ def raise_if_canceled(claim: ClaimedRun) -> None:
         raise RunCanceled
 
 
-def commit_reply(
+@dataclass(frozen=True)
+class UnstoredReply:
+    """A reply with its steps, ready to be stored as the steps are then."""
+
+    asked: ModelReply
+    commit: Commit
+
+    @property
+    def steps(self) -> Sequence[AgentStep]:
+        return self.commit.steps
+
+
+def build_reply(
     claim: ClaimedRun,
     run: Run,
     asked: ModelReply,
     steps: Sequence[PlannedStep],
     *,
     at_once: int,
-) -> list[AgentStep]:
-    """Store a reply with its steps; the first `at_once` calls are marked started."""
+) -> UnstoredReply:
+    """Build a reply with its steps; the first `at_once` calls are marked started."""
     new = build_reply_row(run, asked, steps=len(steps))
     rows = [
         build_agent_step(new.call, step, seq=0, may_start=place < at_once)
@@ -146,21 +158,29 @@ def commit_reply(
     ]
     fence = (claim.run_id, claim.fence)
     values = [*new.assignment_values, *fence, *new.condition_values]
-    commit = Commit(COMMIT_REPLY, values, call=new.call, steps=rows)
+    return UnstoredReply(asked, Commit(COMMIT_REPLY, values, call=new.call, steps=rows))
 
-    def write() -> list[AgentStep]:
+
+def commit_reply(claim: ClaimedRun, reply: UnstoredReply) -> None:
+    """Store a reply with its steps as they are: started, or with an outcome."""
+
+    def write() -> None:
         try:
-            notify_run_changed(claim.run_id, _send_commit(claim, commit))
+            notify_run_changed(claim.run_id, _send_commit(claim, reply.commit))
         except LeaseLost:
-            if is_reply_committed(claim, asked):
-                index = asked.effect.at_index
-                return list(AgentStep.objects.filter(run=run, index__gte=index))
-            raise
-        return rows
+            if not is_reply_committed(claim, reply.asked):
+                raise
+            _read_keys_of_steps(claim, reply)
 
-    written = retry_until_database_up(claim, write)
+    retry_until_database_up(claim, write)
     claim.release_crash_slot()
-    return written
+
+
+def _read_keys_of_steps(claim: ClaimedRun, reply: UnstoredReply) -> None:
+    """Complete the rows of a commit whose response was lost."""
+    steps = {step.index: step for step in reply.steps}
+    for stored in AgentStep.objects.filter(run=claim.run_id, index__in=steps):
+        steps[stored.index].__dict__.update(stored.__dict__)
 
 
 def build_reply_row(run: Run, asked: ModelReply, *, steps: int) -> NewReply:
@@ -229,7 +249,9 @@ def commit_outcome(
     *,
     keeps_value: bool,
     seconds: float,
+    reply: UnstoredReply | None = None,
 ) -> None:
+    """Store the outcome of a call, with the reply that asked for it if that is new."""
     step.status = (
         AgentStep.Status.FAILED if result.failed else AgentStep.Status.SUCCEEDED
     )
@@ -242,6 +264,9 @@ def commit_outcome(
         step.usage = {"tokens": result.tokens, "cost": result.cost}
         columns = (*OUTCOME_COLUMNS, "usage")
 
+    if reply is not None:
+        commit_reply(claim, reply)
+        return
     _commit_changes(claim, COMMIT_OUTCOME, [step], columns)
     claim.release_crash_slot()
 

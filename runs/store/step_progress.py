@@ -31,10 +31,12 @@ class ProgressReport(NamedTuple):
     text: str
 
 
-def report_step_progress(claim: ClaimedRun, step_id: int, text: str) -> None:
+def report_step_progress(claim: ClaimedRun, step: AgentStep, text: str) -> None:
     """Show a text, free of secrets, at a running step soon; never wait or raise."""
-    line = " ".join(text.split())[:MAX_CHARACTERS]
-    _writer_for_process(os.getpid()).put(step_id, ProgressReport(claim, line))
+    step.progress = " ".join(text.split())[:MAX_CHARACTERS]
+    if step.pk is not None:  # else it is stored with the step
+        report = ProgressReport(claim, step.progress)
+        _writer_for_process(os.getpid()).put(step.pk, report)
 
 
 @cache

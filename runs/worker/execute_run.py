@@ -1,7 +1,7 @@
 """Execute a run: drive the engine from the history, then with real calls."""
 
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple, assert_never
@@ -17,6 +17,7 @@ from runs.engine.effects import (
     ModelCallTimedOut,
     ModelReplied,
     Outcome,
+    PlannedStep,
     ToolsFinished,
 )
 from runs.engine.executor import run_agent_loop
@@ -37,7 +38,13 @@ from runs.store.claims import (
     ShuttingDown,
     worker_state,
 )
-from runs.store.commits import ModelReply, commit_reply, persist
+from runs.store.commits import (
+    ModelReply,
+    UnstoredReply,
+    build_reply,
+    commit_reply,
+    persist,
+)
 from runs.store.history import RunHistory, load_history
 from runs.store.metric_counters import QUEUE_WAIT, RUN_RECOVERIES, RUNS_STARTED
 from runs.store.sanitizer import Sanitizer
@@ -219,20 +226,17 @@ class RunDriver:
     def _call_tools(self, effect: CallTools) -> ToolsFinished:
         """Commit the reply with its steps, then run the steps that are left."""
         if self.pending_reply is not None:
-            asked, self.pending_reply = self.pending_reply, None
-            rows = commit_reply(
-                self.claim, self.run, asked, effect.steps, at_once=MAX_PARALLEL_CALLS
-            )
-            self.number += 1
-            self.tools.started_here |= {
-                r.pk for r in rows if r.status == r.Status.STARTED
-            }
+            rows = self.tools.take_reply(self._build_pending(effect.steps), effect)
         else:
             rows = self._recorded_steps(effect)
-        self.claim.raise_if_ended()
-        if self.model_caller is None:  # a resumed run: its secrets are not loaded yet
-            self._load_secrets()
-        return self.tools.run_calls(effect, rows)
+        try:
+            self.claim.raise_if_ended()
+            if self.model_caller is None:  # a resumed run: its secrets are not loaded
+                self._load_secrets()
+            return self.tools.run_calls(effect, rows)
+        except (RunCanceled, ShuttingDown):
+            self.tools.store_reply()
+            raise
 
     def _load_secrets(self) -> None:
         """Load the secrets to remove; without a provider there are none."""
@@ -245,9 +249,16 @@ class RunDriver:
     def _commit_pending(self) -> None:
         """Store a reply that led to no step: a summary of earlier rounds."""
         if self.pending_reply is not None:
-            asked, self.pending_reply = self.pending_reply, None
-            commit_reply(self.claim, self.run, asked, (), at_once=MAX_PARALLEL_CALLS)
-            self.number += 1
+            commit_reply(self.claim, self._build_pending(()))
+
+    def _build_pending(self, steps: Sequence[PlannedStep]) -> UnstoredReply:
+        """Build the rows of the pending reply, which is then no longer pending."""
+        asked, self.pending_reply = self.pending_reply, None
+        assert asked is not None
+        self.number += 1
+        return build_reply(
+            self.claim, self.run, asked, steps, at_once=MAX_PARALLEL_CALLS
+        )
 
     def _get_model_caller(self) -> ModelCaller:
         if self.model_caller is None:

@@ -17,9 +17,11 @@ from runs.services.approvals.granted import (
     find_granted_approvals,
 )
 from runs.services.approvals.request import PendingCall, request_decisions
-from runs.store.claims import ClaimedRun, LeaseLost
+from runs.store.claims import ClaimedRun, LeaseLost, worker_state
 from runs.store.commits import (
+    UnstoredReply,
     commit_outcome,
+    commit_reply,
     commit_start,
     persist,
     release_connection,
@@ -84,6 +86,41 @@ class ToolRunner:
         """When each tool's permission was checked, and why it was refused."""
         self.notices: dict[int, str] = {}
         """Text the model reads before the result, by step: edited arguments."""
+        self.unstored: UnstoredReply | None = None
+        """The reply whose only call is running; stored when that ends or is slow."""
+        self.store_error: Exception | None = None
+        """Why the reply of a slow call could not be stored."""
+
+    def take_reply(self, reply: UnstoredReply, effect: CallTools) -> list[AgentStep]:
+        """Store a reply, or keep it for its outcome; return its steps.
+
+        A call that only reads may be made again, and so may the model's: what a crash
+        loses is repeated (docs/decisions/0029). The reply of a run that has lost a
+        worker is stored first, so that people see which call that was.
+        """
+        self.unstored = reply
+        is_ending = self.claim.flag.is_set() or worker_state.is_stopping.is_set()
+        if self.run.recoveries or is_ending or not _is_single_read(effect):
+            self.store_reply()
+        return list(reply.steps)
+
+    def store_reply(self) -> None:
+        """Store the reply that was kept for its outcome, if there is one."""
+        reply, self.unstored = self.unstored, None
+        if reply is None:
+            return
+        commit_reply(self.claim, reply)
+        self.started_here |= {
+            row.pk for row in reply.steps if row.status == Status.STARTED
+        }
+
+    def _store_reply_of_slow_call(self) -> None:
+        """Store the reply while its call runs; an error ends the call."""
+        try:
+            self.store_reply()
+        except Exception as error:  # noqa: BLE001  (raised again after the call)
+            self.store_error = error
+            self.claim.flag.set()
 
     def run_calls(self, effect: CallTools, rows: list[AgentStep]) -> ToolsFinished:
         """Run the rest of a round; raise `RunSuspended` if a person must decide.
@@ -164,7 +201,7 @@ class ToolRunner:
             return True
         if row.status != Status.STARTED or plan.tool is None:
             return False
-        return row.pk in self.started_here or plan.tool.effect != "side_effect"
+        return plan.tool.effect != "side_effect" or row.pk in self.started_here
 
     def _reject_if_disabled(self, row: AgentStep, plan: PlannedStep) -> bool:
         """Answer a call whose tool was disabled or withdrawn since the start."""
@@ -213,8 +250,12 @@ class ToolRunner:
 
         try:
             if len(left) == 1:
-                self._start(left)
-                end(left[0], self._call(left[0], specs[left[0].index], ends))
+                if self.unstored is None:
+                    self._start(left)
+                called = self._call(left[0], specs[left[0].index], ends)
+                if self.store_error is not None:
+                    raise self.store_error
+                end(left[0], called)
             else:
                 self._run_in_parallel(left, lambda row: specs[row.index], ends, end)
         finally:
@@ -278,7 +319,11 @@ class ToolRunner:
         limit = spec.timeout
         if ends is not None:
             limit = min(limit, max(ends - time.monotonic(), 0.0))
-        deadline = Deadline(seconds=limit, flag=self.claim.flag)
+        deadline = Deadline(
+            seconds=limit,
+            flag=self.claim.flag,
+            on_slow=self._store_reply_of_slow_call if self.unstored else None,
+        )
         value, error, is_called_off = None, None, False
         media: tuple[Media, ...] = ()
         try:
@@ -291,7 +336,7 @@ class ToolRunner:
                 mcp_sessions=self.mcp_sessions,
                 user=self.user,
                 on_progress=lambda text: report_step_progress(
-                    self.claim, row.pk, self.sanitizer.text(text)
+                    self.claim, row, self.sanitizer.text(text)
                 ),
             )
             if isinstance(value, MediaResult):
@@ -324,6 +369,7 @@ class ToolRunner:
             elapsed=round(elapsed, 4),
         )
         if called.media:
+            self.store_reply()
             persist(self.claim, lambda: store_step_media(self.claim, row, called.media))
         commit_outcome(
             self.claim,
@@ -331,7 +377,9 @@ class ToolRunner:
             result,
             keeps_value=spec.return_direct,
             seconds=round(called.seconds, 4),
+            reply=self.unstored,
         )
+        self.unstored = None
         if spec.tool_id is not None:
             outcome = "failed" if result.failed else "succeeded"
             TOOL_CALLS.add(tool=spec.name, outcome=outcome)
@@ -340,6 +388,20 @@ class ToolRunner:
             add_tool_usage(
                 ToolCallUsage(spec.tool_id, result.failed, called.seconds, error)
             )
+
+
+def _is_single_read(effect: CallTools) -> bool:
+    """Whether a round is one call that changes nothing and needs nobody's approval."""
+    if len(effect.steps) != 1:
+        return False
+    step = effect.steps[0]
+    spec = step.tool
+    return (
+        spec is not None
+        and spec.effect == "read"
+        and not spec.asks
+        and not is_agent_call(step)
+    )
 
 
 def _get_max_attempts(spec: ToolSpec) -> int:

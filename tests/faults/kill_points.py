@@ -9,14 +9,21 @@ died exactly there. No transaction is open at any of the places.
 import json
 import os
 import threading
+import urllib.parse
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from celery.signals import worker_init
 
+from tools.registry import ToolContext, tool
+
 PLAN = "AGENTSITE_TEST_KILL_PLAN"
-"""A file `{run id: place}`; beside it, `.reached`, a line for each run that stands."""
+"""A file `{run id: place, "outside": address}`.
+
+Beside it is `.reached`, with a line for each run that stands still.
+"""
 
 
 def plan() -> dict[str, str]:
@@ -60,16 +67,36 @@ def with_steps(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def set_places(**_: object) -> None:
     """Put the places into the worker's own functions."""
-    from runs.worker import execute_run, run_tools  # noqa: PLC0415  Django is set up
+    from runs.worker import run_tools  # noqa: PLC0415  Django is set up
 
-    execute_run.commit_reply = around(
-        execute_run.commit_reply, "before-reply", "after-reply"
+    run_tools.commit_reply = around(
+        run_tools.commit_reply, "before-reply", "after-reply"
     )
+    call_every_function_quick()
     run_tools.commit_start = with_steps(run_tools.commit_start)
     run_tools.call_tool = around(run_tools.call_tool, "before-call", "after-call")
     run_tools.commit_outcome = around(
         run_tools.commit_outcome, "before-outcome", "after-outcome"
     )
+
+
+def call_every_function_quick() -> None:
+    """Let no call of a function count as slow, however long it takes."""
+    from tools.sandbox import abandoned_calls  # noqa: PLC0415  Django is set up
+
+    abandoned_calls.QUICK_SECONDS = 3600.0
+
+
+@tool(effect="read", timeout=600)
+def look_outside(what: str, context: ToolContext) -> Any:
+    """Ask the server outside, as a tool of kind HTTP does."""
+    plan = json.loads(Path(os.environ[PLAN]).read_text())
+    request = urllib.request.Request(
+        f"{plan['outside']}?what={urllib.parse.quote(what)}",
+        headers={"Idempotency-Key": context.idempotency_key},
+    )
+    with urllib.request.urlopen(request) as answer:
+        return json.loads(answer.read())
 
 
 if PLAN in os.environ:

@@ -2,6 +2,8 @@
 
 A server outside keeps a ledger of what reached it. Nothing with a side effect reaches
 it twice without a person's yes; what reads or is idempotent is repeated with its key.
+The reply that asks for a quick call of a function that reads is stored with its
+outcome: until then a crash loses it, and the model is asked again.
 """
 
 import json
@@ -20,7 +22,13 @@ from tests.fakes.model_server import Recorded, model_server
 from tests.faults.kill_points import PLAN
 from tests.make import make_agent, make_provider, make_tool, make_user
 from tests.tools.http_server import Answer, Got, serve
-from tests.worker.run_parts import ask_before, call, go_on, started
+from tests.worker.run_parts import (
+    ask_before,
+    call,
+    function_tool,
+    go_on,
+    started,
+)
 
 pytestmark = pytest.mark.faults
 
@@ -31,6 +39,7 @@ PLACES = (
 )
 CASES = [
     *(f"{effect} {place}" for effect in EFFECTS for place in PLACES),
+    *(f"quick {place}" for place in PLACES[2:]),
     *(f"approved {place}" for place in ("before-start", *PLACES[2:])),
     "asking after-reply",
 ]
@@ -80,13 +89,17 @@ def queue(case: str, url: str, tools_url: str) -> Run:
     kind = case.split()[0]
     effect = kind if kind in EFFECTS else "side_effect"
     owner = make_user("ann")
-    tool = make_tool(
-        owner,
-        kind="http",
-        effect=effect,
-        timeout=600,
-        args_schema=ARGUMENTS,
-        config={"method": "GET" if effect == "read" else "POST", "url": tools_url},
+    tool = (
+        function_tool(owner, "look_outside")
+        if kind == "quick"
+        else make_tool(
+            owner,
+            kind="http",
+            effect=effect,
+            timeout=600,
+            args_schema=ARGUMENTS,
+            config={"method": "GET" if effect == "read" else "POST", "url": tools_url},
+        )
     )
     provider = make_provider(owner, base_url=url)
     agent = make_agent(owner, provider=provider, tools=(tool,))
@@ -103,9 +116,8 @@ def test_no_side_effect_happens_twice_without_a_yes(workers, tmp_path: Path):
     outside, plan = Outside(), tmp_path / "plan"
     with model_server(script=reply) as model, serve(outside.answer) as server:
         runs = {case: queue(case, model.base_url, server.url) for case in CASES}
-        plan.write_text(
-            json.dumps({run.pk: case.split()[1] for case, run in runs.items()})
-        )
+        places = {str(run.pk): case.split()[1] for case, run in runs.items()}
+        plan.write_text(json.dumps({**places, "outside": server.url}))
         hosts = f"provider=127.0.0.1;tool={server.url.removeprefix('http://')}"
         modules = "tests.faults.functions,tests.faults.kill_points"
         first = workers.start(
@@ -123,10 +135,18 @@ def test_no_side_effect_happens_twice_without_a_yes(workers, tmp_path: Path):
             ),
             seconds=90,
         )
+        done = tmp_path / "done"  # nobody stands still
+        done.write_text(json.dumps({"outside": server.url}))
         first.kill()
         first.wait()
         done_before = outside.times()
-        workers.start(threads=len(CASES), AGENTSITE_PRIVATE_HOSTS=hosts)
+        calls_before = calls_of_models(runs)
+        workers.start(
+            threads=len(CASES),
+            AGENTSITE_PRIVATE_HOSTS=hosts,
+            AGENTSITE_TOOL_MODULES=modules,
+            **{PLAN: str(done)},
+        )
         workers.wait(lambda: settled(runs.values()), seconds=90)
         done_alone = outside.times()
         says = {case: status_of(run) for case, run in runs.items()}
@@ -134,7 +154,14 @@ def test_no_side_effect_happens_twice_without_a_yes(workers, tmp_path: Path):
         workers.wait(lambda: settled(runs.values(), ends=("succeeded",)), seconds=90)
         outside.end.set()
 
-    changing = [case for case in CASES if case.split()[0] not in ("read", "idempotent")]
+    kept = [case for case in CASES if calls_before[case] == 0]
+    assert [case for case in kept if case.startswith("quick")] == [
+        "quick before-call",
+        "quick call-arrived",
+        "quick before-outcome",
+    ]
+    repeats = ("read", "idempotent", "quick")
+    changing = [case for case in CASES if case.split()[0] not in repeats]
     assert {case: says[case] for case in CASES} == {
         case: expected(case) for case in CASES
     }
@@ -145,7 +172,7 @@ def test_no_side_effect_happens_twice_without_a_yes(workers, tmp_path: Path):
     repeated = [case for case in CASES if outside.times()[case] == 2]
     assert repeated == [
         f"{effect} {place}"
-        for effect in ("read", "idempotent")
+        for effect in repeats
         for place in ("call-arrived", "before-outcome")
     ]
     keys = {
@@ -160,7 +187,7 @@ def expected(case: str) -> str:
     kind, place = case.split()
     if kind == "asking":
         return "awaiting_approval"
-    if kind in ("read", "idempotent"):
+    if kind in ("read", "idempotent", "quick"):
         return "succeeded"
     known = ("before-reply", "before-start", "after-outcome")
     return "succeeded" if place in known else "awaiting_decision"
@@ -176,6 +203,11 @@ def answer_all(runs: dict[str, Run], done: Counter[str]) -> None:
             question = run.steps.get().decisions.get(question="outcome")
             word = "happened" if done[case] else "retry"
             settle_outcome(question, by=run.owner, answer=word, result="done")
+
+
+def calls_of_models(runs: dict[str, Run]) -> dict[str, int]:
+    """Return how many replies of each run are stored."""
+    return {case: run.calls.count() for case, run in runs.items()}
 
 
 def status_of(run: Run) -> str:

@@ -7,7 +7,8 @@ from django.db import connection
 from django.db.models import F
 from django.db.models.functions import Now
 
-from runs.models import Run
+from runs.models import AgentStep, Run
+from runs.store.claims import worker_state
 from tools.errors import ToolFailed
 from tools.registry import ToolContext, tool
 
@@ -110,3 +111,35 @@ def count_pages(context: ToolContext) -> str:
         context.report_progress(f"{number} of 10\n pages ")
     progress_seen.wait(20)
     return context.user.username if context.user else ""
+
+
+@tool(effect="read")
+def status_of_own_step(context: ToolContext) -> str:
+    """Wait until the step of this call is stored; return its status."""
+    context.report_progress("looking")
+    for _ in range(300):
+        if step := AgentStep.objects.filter(run=context.run_id).first():
+            return step.status
+        time.sleep(0.01)
+    return "not stored"
+
+
+@tool(effect="read")
+def cancel_own_run(context: ToolContext) -> str:
+    """Stop the run of this call, as a person does, and wait for that."""
+    Run.objects.filter(pk=context.run_id).update(cancel_requested_at=Now())
+    for claim in worker_state.list_claims():
+        if claim.run_id == context.run_id:
+            claim.end("canceled")
+    context.deadline.sleep(10)
+    return "late"
+
+
+@tool(effect="read")
+def steal_slowly(context: ToolContext) -> str:
+    """Take the run away from its worker, and work on for a while."""
+    Run.objects.filter(pk=context.run_id).update(fence=F("fence") + 1)
+    for _ in range(500):
+        context.deadline.check()
+        time.sleep(0.01)
+    return "late"

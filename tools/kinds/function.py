@@ -89,6 +89,7 @@ def call_with_context(
     """Return the function's value; raise `ToolFailed` or `Interrupted`."""
     arguments = function.arguments.convert(call.tool_input)
     if function.isolated:
+        call.deadline.note_slow()
         return call_in_process(function, call, context)
     if function.arguments.context is not None:
         arguments[function.arguments.context] = context

@@ -65,6 +65,7 @@ def run_in_interpreter(
     if config.interpreter == "cpython":
         if flaw := find_cpython_flaw():
             raise ToolFailed(flaw)
+        deadline.note_slow()
         return run_cpython(config.code, inputs, deadline=deadline, memory=memory)
     # The interpreter is loaded where a tool needs it, not in every process.
     from tools.sandbox.monty import run_monty  # noqa: PLC0415

@@ -22,6 +22,8 @@ KINDS: dict[str, KindFunction] = {
     "python": call_python,
     "sql": call_sql,
 }
+QUICK_KINDS = ("function", "python")
+"""Kinds that report a slow call as such; all calls of the others count as slow."""
 
 
 class UnknownKind(ToolFailed):
@@ -53,7 +55,9 @@ def call_tool(
         raise UnknownKind(spec)
     left = deadline.remaining()
     seconds = spec.timeout if left is None else min(spec.timeout, left)
-    inner = Deadline(seconds=seconds, flag=deadline.flag)
+    if spec.kind not in QUICK_KINDS:
+        deadline.note_slow()
+    inner = Deadline(seconds=seconds, flag=deadline.flag, on_slow=deadline.on_slow)
     try:
         return KINDS[spec.kind](
             PreparedCall(

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tools.errors import CallCanceled, DeadlineExceeded
@@ -12,12 +12,19 @@ class Deadline:
     """A deadline and a flag; whatever blocks looks at it at least every 0.5 seconds.
 
     `flag` is raised from another thread: the run was canceled or its lease is lost.
+    `on_slow` is called once, in the thread that waits, if the operation takes longer
+    than a moment; it must not raise.
     """
 
     def __init__(
-        self, *, seconds: float | None = None, flag: threading.Event | None = None
+        self,
+        *,
+        seconds: float | None = None,
+        flag: threading.Event | None = None,
+        on_slow: Callable[[], None] | None = None,
     ) -> None:
         self.flag = flag or threading.Event()
+        self.on_slow = on_slow
         self.started = time.monotonic()
         self.ends_at = None if seconds is None else self.started + max(seconds, 0.0)
 
@@ -42,6 +49,12 @@ class Deadline:
         """Return how long to block before looking again: at most `longest` seconds."""
         left = self.remaining()
         return longest if left is None else min(longest, left)
+
+    def note_slow(self) -> None:
+        """Report, at most once, that the operation takes longer than a moment."""
+        report, self.on_slow = self.on_slow, None
+        if report is not None:
+            report()
 
     def sleep(self, seconds: float) -> None:
         """Wait `seconds`, but end at once, by raising, when the watch says so."""

@@ -16,6 +16,8 @@ from tools.net.deadline import Deadline
 
 R = TypeVar("R")
 
+QUICK_SECONDS = 0.02
+"""Until a call counts as slow: less than people notice, and most functions need."""
 MAX_IDLE = 64
 """Threads kept for the next calls."""
 
@@ -39,9 +41,12 @@ def run_or_abandon(call: Callable[[], R], deadline: Deadline) -> R:
     with _lock:
         helper = _idle.pop() if _idle else None
     (helper or _CallThread()).jobs.put(job)
+    longest = 0.5 if deadline.on_slow is None else QUICK_SECONDS
     try:
-        while not job.done.acquire(timeout=max(deadline.next_wait(), 0.001)):
+        while not job.done.acquire(timeout=max(deadline.next_wait(longest), 0.001)):
+            deadline.note_slow()
             deadline.check()
+            longest = 0.5
     except Interrupted:
         if job.abandon():
             raise
