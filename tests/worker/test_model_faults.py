@@ -71,6 +71,7 @@ FAILED = {
     "quota": ("rate_limit", "Add credit there"),
     "no-credit": ("rate_limit", "Add credit there"),
     "too-long": ("context_too_long", "Shorten the question"),
+    "echo-headers": ("bad_request", "Correct the model or the parameters"),
     "filtered": ("content_filter", "Change the question or the prompt"),
     "50mb": ("bad_reply", "Check the base URL of provider"),
     "bomb": ("bad_reply", "Check the base URL of provider"),
