@@ -1,10 +1,10 @@
 """Many runs while everything breaks: `make soak SEED=1 RUNS=300`.
 
 A real installation (PostgreSQL with fsync, Redis, web, two workers) is given runs by
-its API while its parts are killed, frozen, wiped and restarted in an order that depends
-on the seed alone. Afterwards every row and every line that the tools left is judged.
-The last line is `runs=N faults=N violations=N recovery_p99=S`; the exit code is 1 where
-anything was violated.
+its API while its parts and its model server are killed, frozen, wiped and restarted in
+an order that depends on the seed alone. Afterwards every row and every line that the
+tools left is judged. The last line is `runs=N faults=N violations=N recovery_p99=S`;
+the exit code is 1 where anything was violated.
 """
 
 import argparse
@@ -16,7 +16,6 @@ from pathlib import Path
 
 import django
 
-from tests.fakes.model_server import model_server
 from tests.soak.machines import machines
 from tests.soak.model import Planner
 
@@ -30,13 +29,12 @@ def main() -> int:
     planner = Planner(asked.seed)
     with (
         tempfile.TemporaryDirectory(prefix="agentsite-soak-") as folder,
-        machines(Path(folder)) as found,
-        model_server(script=planner) as server,
+        machines(Path(folder), planner) as found,
     ):
         os.environ.update(found.env)
         django.setup()  # only now is it known where the database is
         driver = importlib.import_module("tests.soak.driver")
-        return int(driver.soak(found, planner, server.base_url, runs=asked.runs))
+        return int(driver.soak(found, planner, runs=asked.runs))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from tests.soak.machines import LEASE_SECONDS, WORKERS, Machines
 
+MODEL_AWAY_SECONDS = 8.0
+
 
 class Loss(NamedTuple):
     """A worker that was killed or frozen, and when, by the monotonic clock."""
@@ -92,19 +94,33 @@ class Chaos(threading.Thread):
         time.sleep(2)
         self._machines.start("database")
 
+    def refuse_model(self, worker: str) -> None:
+        """Nobody listens at the address of the provider."""
+        self._machines.kill("model")
+        time.sleep(MODEL_AWAY_SECONDS)
+        self._machines.start("model")
+
+    def hang_model(self, worker: str) -> None:
+        """The provider takes requests, and does not answer them."""
+        self._machines.planner.is_hanging.set()
+        time.sleep(MODEL_AWAY_SECONDS)
+        self._machines.planner.is_hanging.clear()
+
     def _lost(self, worker: str) -> None:
         pid = self._machines.processes[worker].pid
         self._on_loss(Loss(worker, pid, time.monotonic()))
 
 
 PLAN = {
-    "kill_worker": 40,
+    "refuse_model": 5,
+    "hang_model": 5,
+    "kill_worker": 32,
     "freeze_worker": 12,
     "end_worker": 10,
     "kill_web": 8,
     "wipe_redis": 8,
     "kill_redis": 8,
     "hang_redis": 6,
-    "crash_database": 8,
+    "crash_database": 6,
 }
 """How often each fault is chosen, in percent."""

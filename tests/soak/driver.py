@@ -27,9 +27,9 @@ PATIENCE_SECONDS = 180.0
 """For the runs to end after the last fault."""
 
 
-def soak(found: Machines, planner: Planner, base_url: str, *, runs: int) -> int:
+def soak(found: Machines, planner: Planner, *, runs: int) -> int:
     """Start the runs, break what the plan says, wait, judge and report."""
-    token, user = prepare(base_url)
+    token, user = prepare(found.model_url)
     wait_until(lambda: is_healthy(found.web_port), seconds=60)
     recovery, person = Recovery(), Person(user, seed=planner.seed)
     faults = max(runs // RUNS_A_FAULT, 1)

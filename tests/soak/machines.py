@@ -6,16 +6,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
 import redis
 
+from tests.fakes.model_server import FakeServer, model_server
 from tests.faults.functions import LEDGER
 from tests.postgres import Postgres, find_initdb, postgresql
 from tests.servers import free_port, start_redis
+from tests.soak.model import Planner
 
 ROOT = Path(__file__).parent.parent.parent
 WORKERS = ("worker-0", "worker-1")
@@ -31,6 +33,9 @@ class Machines:
     folder: Path
     database: Postgres
     web_port: int
+    planner: Planner
+    model_port: int
+    model: AbstractContextManager[FakeServer] | None = None
     processes: dict[str, "Process[bytes]"] = field(default_factory=dict)
 
     @property
@@ -49,6 +54,11 @@ class Machines:
             "AGENTSITE_USER_RUNS": "0",  # one user starts all of them
             LEDGER: str(self.ledger),
         }
+
+    @property
+    def model_url(self) -> str:
+        """Where the model server listens."""
+        return f"http://127.0.0.1:{self.model_port}/v1"
 
     @property
     def socket(self) -> Path:
@@ -74,6 +84,10 @@ class Machines:
         if name == "database":
             self.database.start()
             return
+        if name == "model":
+            self.model = model_server(script=self.planner, port=self.model_port)
+            self.model.__enter__()
+            return
         web = ["uvicorn", "agentsite.asgi:application", "--log-level", "warning"]
         words = (
             [*web, "--port", str(self.web_port)]
@@ -95,6 +109,11 @@ class Machines:
         """End a program as `kill -9` does."""
         if name == "database":
             self.database.stop()
+            return
+        if name == "model":
+            if self.model is not None:
+                self.model.__exit__(None, None, None)
+            self.model = None
             return
         self.processes[name].kill()
         self.processes[name].wait()
@@ -118,7 +137,7 @@ class Machines:
 
 
 @contextmanager
-def machines(folder: Path) -> Iterator[Machines]:
+def machines(folder: Path, planner: Planner) -> Iterator[Machines]:
     """Start an installation with two workers; end it with the block."""
     initdb = find_initdb()
     if initdb is None:
@@ -128,9 +147,10 @@ def machines(folder: Path) -> Iterator[Machines]:
         admin_url = database.url.replace("/agentsite", "/postgres")
         with psycopg.connect(admin_url, autocommit=True) as admin:
             admin.execute("CREATE DATABASE agentsite")
-        found = Machines(folder, database, free_port())
+        found = Machines(folder, database, free_port(), planner, free_port())
         stack.callback(end_all, found)
         found.start("redis")
+        found.start("model")
         command = [sys.executable, "manage.py", "migrate", "-v", "0"]
         subprocess.run(command, cwd=ROOT, env=found.env, check=True)
         for name in ("web", *WORKERS):
@@ -143,3 +163,4 @@ def end_all(found: Machines) -> None:
     for process in found.processes.values():
         process.kill()
         process.wait()
+    found.kill("model")

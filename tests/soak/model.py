@@ -12,6 +12,8 @@ QUESTION = "Soak run {number}, {rounds} rounds."
 TOOLS = ("look", "look", "put", "pay", "sign")
 FAULTS = ("429-ms", "503", "cut", "close")
 MOST_ROUNDS = 5
+TIMEOUT_SECONDS = 4.0
+"""What the provider is set to."""
 
 
 class Planner:
@@ -21,6 +23,8 @@ class Planner:
         self.seed = seed
         self._stumbled: set[str] = set()
         self._lock = threading.Lock()
+        self.is_hanging = threading.Event()
+        """A request that comes while it is set is never answered."""
 
     def question(self, number: int) -> str:
         """Return what run `number` is asked."""
@@ -39,6 +43,8 @@ class Planner:
         with self._lock:
             is_first = place not in self._stumbled
             self._stumbled.add(place)
+        if self.is_hanging.is_set():
+            return {"fault": "hang"}
         if fault < 0.04 and is_first:
             return {"fault": dice.choice(FAULTS)}
         if at >= rounds:
