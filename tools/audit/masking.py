@@ -42,8 +42,9 @@ def mask_json_value(value: Any, *, name: str = "", cuts: bool = True) -> Any:
 
 def mask_text(text: str) -> str:
     """Return a text without the secrets that addresses in it carry, in full length."""
-    text = SECRET_IN_URL.sub(rf"\1{SECRET_MASK}", text)
-    return USERINFO_IN_URL.sub(f"{SECRET_MASK}@", text)
+    if "=" in text:
+        text = SECRET_IN_URL.sub(rf"\1{SECRET_MASK}", text)
+    return USERINFO_IN_URL.sub(f"{SECRET_MASK}@", text) if "@" in text else text
 
 
 def truncate_audit_text(text: str) -> str:
