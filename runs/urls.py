@@ -95,6 +95,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/actions/", run_page.run_actions, name="run-actions"),
     path("runs/<int:pk>/banner/", run_page.run_banner, name="run-banner"),
     path("runs/<int:pk>/stop/", run_page.run_stop, name="run-stop"),
+    path("runs/<int:pk>/keep/", run_page.run_keep, name="run-keep"),
     path("runs/<int:pk>/again/", run_again.run_again, name="run-again"),
     path("runs/<int:pk>/continue/", run_page.run_continue, name="run-continue"),
     path("runs/<int:pk>/resume/", run_resume.run_resume, name="run-resume"),

@@ -57,12 +57,20 @@ class StartRunBody(StrictBody):
     """Slug."""
     inputs: dict[str, Any] = {}
     conversation: int | None = None
+    keep_forever: bool = False
 
     @property
     def digest(self) -> str:
-        """Equal for bodies with equal meaning."""
-        shape = json.dumps(self.model_dump(), sort_keys=True)
+        """Equal for bodies with equal meaning, also of releases with fewer fields."""
+        later = {"keep_forever"} if not self.keep_forever else set[str]()
+        shape = json.dumps(self.model_dump(exclude=later), sort_keys=True)
         return hashlib.sha256(shape.encode()).hexdigest()
+
+
+class KeepRunBody(StrictBody):
+    """The body of `POST /api/v1/runs/{id}/keep`; may be empty."""
+
+    keep_forever: bool = True
 
 
 class StepsWindow(BaseModel):
@@ -81,6 +89,10 @@ def parse_start_run_body(request: HttpRequest) -> StartRunBody:
 
 def parse_resume_run_body(request: HttpRequest) -> ResumeRunBody:
     return parse_body(request.body or b"{}", ResumeRunBody)
+
+
+def parse_keep_run_body(request: HttpRequest) -> KeepRunBody:
+    return parse_body(request.body or b"{}", KeepRunBody)
 
 
 def parse_body(body: bytes, kind: type[B]) -> B:

@@ -6,6 +6,7 @@ from django.urls import reverse
 
 from runs.api.bodies import (
     StepsWindow,
+    parse_keep_run_body,
     parse_resume_run_body,
     parse_start_run_body,
     parse_steps_window,
@@ -33,6 +34,7 @@ from runs.services.errors import (
 )
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.idempotency import IdempotencyKeyReused, start_run_once
+from runs.services.runs.keep import keep_runs
 from runs.services.runs.limits import get_current_limits
 from runs.services.runs.resume import resume_run
 from runs.services.runs.start import start_run
@@ -55,6 +57,7 @@ def create_run(request: HttpRequest, user: User) -> HttpResponse:
             inputs=body.inputs,
             conversation=conversation,
             source=Run.Source.API,
+            keep_forever=body.keep_forever,
         )
 
     try:
@@ -109,6 +112,17 @@ def resume_run_for_user(request: HttpRequest, user: User, pk: str) -> HttpRespon
         raise field_problem("status", str(error), 409) from None
     except CannotResume as error:
         raise field_problem("limits", str(error)) from None
+    return json_response(
+        run_with_steps_json(
+            get_run_for_user(user, run.pk), StepsWindow(with_steps=False)
+        )
+    )
+
+
+def keep_run_for_user(request: HttpRequest, user: User, pk: str) -> HttpResponse:
+    """`POST /runs/{id}/keep`: keep a run forever, or no longer."""
+    run, body = get_run_for_user(user, int(pk)), parse_keep_run_body(request)
+    keep_runs([run], keep=body.keep_forever, by=user)
     return json_response(
         run_with_steps_json(
             get_run_for_user(user, run.pk), StepsWindow(with_steps=False)

@@ -55,6 +55,7 @@ def run_json(run: Run, steps: Iterable[AgentStep] | None = None) -> Json:
         "output": run.output,
         "finish_reason": run.finish_reason or None,
         "truncated": run.is_truncated,
+        "keep_forever": run.keep_forever,
         "seq": run.seq,
         "created_at": format_timestamp(run.created_at),
         "started_at": format_timestamp(run.started_at),

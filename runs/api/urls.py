@@ -21,6 +21,11 @@ urlpatterns = [
         api_view(POST=runs.resume_run_for_user),
         name="api-run-resume",
     ),
+    re_path(
+        rf"{RUN}/keep/?$",
+        api_view(POST=runs.keep_run_for_user),
+        name="api-run-keep",
+    ),
     re_path(rf"{RUN}/fork/?$", api_view(POST=forks.create_fork), name="api-run-fork"),
     re_path(
         r"^providers/?$", api_view(GET=providers.list_providers), name="api-providers"

@@ -36,6 +36,7 @@ def test_shows_the_whole_run():
         "output": None,
         "finish_reason": None,
         "truncated": False,
+        "keep_forever": False,
         "seq": 2,
         "usage": {
             "input_tokens": 100,

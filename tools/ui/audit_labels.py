@@ -110,6 +110,7 @@ FIELD_LABELS = {
     "is_staff": gettext_lazy("can open the administration"),
     "is_superuser": gettext_lazy("superuser"),
     "key_env": gettext_lazy("variable with the API key"),
+    "keep_forever": gettext_lazy("keep forever"),
     "kind": gettext_lazy("type"),
     "last_error": gettext_lazy("last error"),
     "last_login": gettext_lazy("last sign-in"),

@@ -46,6 +46,7 @@ def start_run(
     draft: bool = False,
     is_test: bool = False,
     frozen: FrozenAgent | None = None,
+    keep_forever: bool = False,
 ) -> Run:
     """Return a new queued run.
 
@@ -84,6 +85,7 @@ def start_run(
             source=source,
             schedule=schedule,
             is_test=is_test,
+            keep_forever=keep_forever,
             title=title,
             inputs=inputs,
             turn_ids=turn_ids,

@@ -49,6 +49,7 @@ def start_child_run(
         parent_step=step,
         source=Run.Source.PARENT,
         is_test=run.is_test,
+        keep_forever=run.keep_forever,
         title=build_run_title(inputs),
         inputs=inputs,
         created_at=timezone.now(),

@@ -15,6 +15,7 @@ from runs.htmx import HtmxRequest, render_page_or_part, wants_part
 from runs.models import Run, StepMedia
 from runs.services.errors import RunsError
 from runs.services.runs.cancel import cancel_run
+from runs.services.runs.keep import keep_runs
 from runs.services.runs.start import start_run
 from runs.views.approvals.details import list_run_allowances, list_run_decisions
 from runs.views.run.banner import build_banner
@@ -111,6 +112,17 @@ def run_stop(request: HtmxRequest, pk: int) -> HttpResponse:
         return render(
             request, "runs/_actions.html", {"run": get_visible_run(request, pk)}
         )
+    return redirect("run-detail", pk)
+
+
+@require_POST
+def run_keep(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Keep the run forever, or with `keep=0` no longer."""
+    run = get_visible_run(request, pk)
+    keep_runs([run], keep=request.POST.get("keep") != "0", by=request.user)
+    if wants_part(request):
+        context = {"run": get_visible_run(request, pk)}
+        return render(request, "runs/_actions.html", context)
     return redirect("run-detail", pk)
 
 

@@ -19,6 +19,7 @@ from runs.models.runs import FINISHED_STATUSES
 from runs.services.errors import RunsError
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.delete import delete_runs
+from runs.services.runs.keep import keep_runs
 from runs.services.runs.limits import get_current_limits
 from runs.services.runs.resume import resume_run
 from runs.services.runs.start import start_run
@@ -31,7 +32,7 @@ MAX_SELECTED_RUNS = 200
 
 @require_POST
 def run_choices(request: HtmxRequest) -> HttpResponse:
-    """Stop, resume, re-run, tag, compare or delete the selected runs."""
+    """Stop, resume, re-run, tag, keep, compare or delete the selected runs."""
     chosen = {parse_whole_number(text) for text in request.POST.getlist("run")} - {None}
     back = redirect(get_list_url(request))
     if len(chosen) > MAX_SELECTED_RUNS:
@@ -54,6 +55,8 @@ def run_choices(request: HtmxRequest) -> HttpResponse:
         rerun_selected_runs(request, runs)
     elif do == "tag":
         toggle_tag(request, runs)
+    elif do == "keep":
+        toggle_keep_forever(request, runs)
     elif do == "compare":
         return redirect_to_comparison(request, runs) or back
     elif do == "delete":
@@ -192,6 +195,24 @@ def toggle_tag(request: HtmxRequest, runs: list[Run]) -> None:
         len(runs),
     )
     messages.success(request, text % {"tag": name, "count": len(runs)})
+
+
+def toggle_keep_forever(request: HtmxRequest, runs: list[Run]) -> None:
+    """Keep each run forever; if all of them are kept, no longer."""
+    keep = not all(run.keep_forever for run in runs)
+    count = keep_runs(runs, keep=keep, by=request.user)
+    text = (
+        ngettext(
+            "%(count)s run is kept forever.", "%(count)s runs are kept forever.", count
+        )
+        if keep
+        else ngettext(
+            "%(count)s run is no longer kept forever.",
+            "%(count)s runs are no longer kept forever.",
+            count,
+        )
+    )
+    messages.success(request, text % {"count": count})
 
 
 def redirect_to_comparison(

@@ -171,3 +171,15 @@ def test_resumes_nothing_of_someone_else(client, ann):
     do(client, "resume", run)
 
     assert Run.objects.get(pk=run.pk).status == "failed"
+
+
+def test_keeps_runs_forever_and_no_longer(client, ann):
+    runs = [make_run(ann, keep_forever=True), make_run(ann), make_run()]
+
+    page = do(client, "keep", *runs)
+    assert "1 run is kept forever." in page
+    assert page.count('title="Kept forever"') == 2
+    assert Run.objects.filter(keep_forever=True).count() == 2
+
+    assert "2 runs are no longer kept forever." in do(client, "keep", *runs)
+    assert not Run.objects.filter(keep_forever=True).exists()
