@@ -54,5 +54,7 @@ class RunsConfig(AppConfig):
         track_model(
             models.Webhook, "webhook", ignore=["failing_since", "old_secret_until"]
         )
+        track_model(models.RetentionRule, "retention rule")
+        track_model(models.AgentRetention, "retention rule")
         connect_draft_signals()
         connect_sign_in()

@@ -5,7 +5,16 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.decorators.cache import cache_control
 from django.views.i18n import JavaScriptCatalog
 
-from runs.views import health, home, metrics, people, restore, webhooks, workers
+from runs.views import (
+    health,
+    home,
+    metrics,
+    people,
+    restore,
+    retention,
+    webhooks,
+    workers,
+)
 from runs.views.agents import archive_duplicate as owned
 from runs.views.agents import bulk_actions as agent_bulk
 from runs.views.agents import form as agent_form
@@ -182,6 +191,20 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "approvals/<int:pk>/answer/", approvals.approval_answer, name="approval-answer"
     ),
     path("users/<int:pk>/owned/", user_ownership, name="user-ownership"),
+    path("retention/", retention.retention, name="retention"),
+    path("retention/preview/", retention.retention_preview, name="retention-preview"),
+    path("retention/prune/", retention.retention_prune, name="retention-prune"),
+    path("retention/agents/", retention.agent_retention, name="agent-retention"),
+    path(
+        "retention/agents/<int:pk>/delete/",
+        retention.agent_retention_delete,
+        name="agent-retention-delete",
+    ),
+    path(
+        "retention/jobs/<int:pk>/stop/",
+        retention.deletion_job_stop,
+        name="deletion-job-stop",
+    ),
     path("agents/", agent_list.agent_list, name="agent-list"),
     path("agents/chosen/", agent_bulk.agent_choices, name="agent-choices"),
     path("tool-files/export/", tool_files.tool_export, name="tool-export"),

@@ -95,7 +95,7 @@ class PageFrame:
         ]
         self.tabs = [p for p in self.nav_items if p.name in PHONE_PAGES]
         audits = user.is_staff and user.has_perm("tools.view_auditentry")
-        self.account = build_account_menu(is_staff=user.is_staff, audits=audits)
+        self.account = build_account_menu(user, audits=audits)
         self.more_items = [
             *(p for p in self.nav_items if p.name not in PHONE_PAGES),
             NavItem(
@@ -135,17 +135,19 @@ def build_nav_items(path: str, waiting: int) -> list[NavItem]:
     return found
 
 
-def build_account_menu(*, is_staff: bool, audits: bool) -> list[NavItem]:
+def build_account_menu(user: User, *, audits: bool) -> list[NavItem]:
     links = [
         ("set-password", _("Set a password"), "key"),
         ("token-list", _("API tokens"), "link"),
         ("webhook-list", _("Webhooks"), "send"),
         ("worker-list", _("Workers"), "worker"),
     ]
-    if is_staff:
+    if user.is_staff:
         links.append(("admin:index", _("Administration"), "gear"))
     if audits:
         links.append(("admin:tools_auditentry_changelist", _("Audit log"), "list"))
+    if user.is_superuser:
+        links.append(("retention", _("Retention"), "history"))
     return [
         NavItem(name, label, icon, url)
         for name, label, icon in links

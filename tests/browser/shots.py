@@ -58,6 +58,8 @@ PAGES = {
     "again": "/runs/4806/again/",
     "share": "/runs/4806/share/",
     "shared": "/shared/a-link-to-look-at/",
+    "retention": "/retention/",
+    "retention-prune": "/retention/prune/",
     "tools": "/tools/",
     "tool": "/tools/city_forecast/",
     "tool-import": "/tool-files/import/",

@@ -27,6 +27,8 @@ ACTION_LABELS = {
     "settled: skip": gettext_lazy("skipped"),
     "settled: fail": gettext_lazy("failed"),
     "canceled": gettext_lazy("canceled"),
+    "pruned": gettext_lazy("deleted rows in"),
+    "erased": gettext_lazy("erased a person in"),
     "forked": gettext_lazy("forked"),
     "shared": gettext_lazy("shared"),
     "transferred": gettext_lazy("transferred what is owned by"),
@@ -56,6 +58,8 @@ NOUN_LABELS = {
     "run": gettext_lazy("run"),
     "tool call": gettext_lazy("tool call"),
     "allowance": gettext_lazy("allowance"),
+    "retention rule": gettext_lazy("retention rule"),
+    "deletion job": gettext_lazy("deletion job"),
 }
 
 FIELD_LABELS = {
@@ -85,6 +89,7 @@ FIELD_LABELS = {
     "created_at": gettext_lazy("created"),
     "credential": gettext_lazy("credential"),
     "cron": gettext_lazy("schedule"),
+    "days": gettext_lazy("days"),
     "date_joined": gettext_lazy("joined"),
     "default_model": gettext_lazy("default model"),
     "description": gettext_lazy("description"),
