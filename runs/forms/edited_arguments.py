@@ -18,6 +18,7 @@ class EditedArgumentsForm(ArgumentsForm):
     """The arguments of one call; several such forms fit on one page."""
 
     use_required_attribute = False
+    takes_files = False
 
     def __init__(
         self, data: Any = None, *, schema: dict[str, Any], shown: Any, key: int

@@ -1,5 +1,7 @@
 """The list of agents."""
 
+import re
+
 from django.core.paginator import Paginator
 from django.db.models import Count, Max, Q
 from django.http import HttpResponse
@@ -23,23 +25,23 @@ def agent_list(request: HtmxRequest) -> HttpResponse:
     filters = read_agent_filters(request)
     visible = Agent.objects.visible_to(request.user).filter(is_playground=False)
     mine = Q(runs__in=Run.objects.visible_to(request.user))
-    agents = (
-        filter_agents(visible, filters)
-        .select_related("provider", "owner")
+    names = filter_agents(visible, filters).values_list("name", "pk")
+    numbers = [pk for _name, pk in sorted(names, key=get_natural_order)]
+    page = Paginator(numbers, AGENTS_PER_PAGE).get_page(request.GET.get("page"))
+    rows = (
+        Agent.objects.select_related("provider", "owner")
         .annotate(
             run_count=Count("runs", filter=mine, distinct=True),
             last_run=Max("runs__created_at", filter=mine),
             tool_count=Count("uses", distinct=True),
             version=Max("versions__number"),
         )
-        .order_by("name", "pk")
+        .in_bulk(list(page))
     )
-    page = Paginator(agents, AGENTS_PER_PAGE).get_page(request.GET.get("page"))
-    editable = Agent.objects.editable_by(request.user).filter(
-        pk__in=[a.pk for a in page]
-    )
+    editable = Agent.objects.editable_by(request.user).filter(pk__in=rows)
     context = {
-        "agents": page,
+        "agents": [rows[pk] for pk in page if pk in rows],
+        "page": page,
         "away": filters.archived,
         "filters": filters,
         "choices": list_agent_filter_choices(visible),
@@ -52,3 +54,12 @@ def agent_list(request: HtmxRequest) -> HttpResponse:
     return render_page_or_part(
         request, "agents/list.html", "agents/_list.html", context
     )
+
+
+def get_natural_order(row: tuple[str, int]) -> tuple[list[tuple[bool, int, str]], int]:
+    """Return the sort key of a name and number: `Desk 2` comes before `Desk 10`."""
+    name, number = row
+    parts = re.split(r"([0-9]{1,18})", name.casefold())
+    return [
+        (n % 2 == 1, int(part) if n % 2 else 0, part) for n, part in enumerate(parts)
+    ], number

@@ -79,6 +79,15 @@ def test_long_lists_have_pages_that_keep_the_filters(client, ann):
     assert names(client, "?kind=react&page=2") == ["a60"]
 
 
+def test_names_are_in_natural_order(client, ann):
+    for name in ("Desk 10", "desk 2", "Desk 1", "10 desks", "b", "A", "Desk"):
+        make_agent(ann, name=name)
+
+    assert names(client) == [
+        *("10 desks", "A", "b", "Desk", "Desk 1", "desk 2", "Desk 10")
+    ]
+
+
 def test_only_agents_that_one_may_edit_can_be_selected(client, ann):
     mine = make_agent(ann)
     other = make_agent(visibility="everyone")
