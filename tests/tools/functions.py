@@ -28,6 +28,18 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
+@tool(effect="read")
+def count_bytes(data: bytes, name: str = "file") -> str:
+    """Count the bytes of a file."""
+    return f"{name}: {len(data)} bytes, the first is {data[:1].hex()}"
+
+
+@tool(effect="read", isolated=True)
+def count_isolated(data: bytes) -> int:
+    """Count the bytes of a file in a process of its own."""
+    return len(data)
+
+
 @tool
 def repeat(word: str, times: int = 2) -> str:
     """Return the word several times."""

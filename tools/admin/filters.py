@@ -10,6 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from tools.forms.kinds import TOOL_FORMS
+from tools.models import Tool
 from tools.usage import USAGE_WINDOW
 
 FAILURE_RATE_WARNING = 0.1
@@ -56,6 +57,31 @@ class OwnerFilter(RelatedFilter):
 class CredentialFilter(RelatedFilter):
     title = _("credential")
     parameter_name = field = "credential"
+
+
+class AgentFilter(admin.SimpleListFilter):
+    """Filters tools by an agent whose draft uses them, of those the person may see."""
+
+    title = _("agent")
+    parameter_name = "agent"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> Any:
+        agents = list_visible_agents(request).filter(uses__tool__isnull=False)
+        return agents.order_by("name", "pk").values_list("pk", "name").distinct()
+
+    def queryset(self, request: HttpRequest, tools: QuerySet[Any]) -> QuerySet[Any]:
+        number = parse_row_number(self.value())
+        if number is None:
+            return tools
+        agents = list_visible_agents(request).filter(pk=number)
+        return tools.filter(pk__in=agents.values("uses__tool"))
+
+
+def list_visible_agents(request: HttpRequest) -> Any:
+    """Return the agents; they belong to an app that this one does not import."""
+    relation: Any = Tool._meta.get_field("used_by")
+    agents = relation.related_model._meta.get_field("agent").related_model.objects
+    return agents.usable_by(request.user)
 
 
 def parse_row_number(text: str | None) -> int | None:

@@ -25,6 +25,7 @@ from tools.admin.cells import (
     render_time_ago,
 )
 from tools.admin.filters import (
+    AgentFilter,
     ArchivedFilter,
     CredentialFilter,
     FailingFilter,
@@ -65,11 +66,11 @@ class ToolAdmin(OwnedAdmin):
     """Tools."""
 
     list_display = (
-        *("tool", "kind_word", "owner_name", "effect", "approval", "is_on"),
+        *("tool", "slug", "kind_word", "owner_name", "effect", "approval", "is_on"),
         *("last_used", "calls", "failed", "by_day"),
     )
     list_filter = (
-        *(KindFilter, OwnerFilter, CredentialFilter, "effect", "enabled"),
+        *(KindFilter, OwnerFilter, AgentFilter, CredentialFilter, "effect", "enabled"),
         *(
             (
                 "visibility",

@@ -83,11 +83,11 @@ def try_tool_view(site: Any, request: HttpRequest, pk: int) -> HttpResponse:
     if not site.has_view_permission(request, tool):
         raise PermissionDenied
     spec = freeze_tool(tool)
-    form = ArgumentsForm(request.POST or None, schema=spec.args_schema)
+    form = ArgumentsForm(schema=spec.args_schema)
     result: TryResult | None = None
     asked = refused = ""
     if request.method == "POST":
-        form = ArgumentsForm(request.POST, schema=spec.args_schema)
+        form = ArgumentsForm(request.POST, request.FILES, schema=spec.args_schema)
         if form.is_valid():
             asked, refused = preview_request(spec, form.tool_input())
             if "show" not in request.POST:

@@ -5,18 +5,21 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from tools.forms.error_messages import set_error_messages
 from tools.forms.fields import JsonField
 from tools.schema.argument_types import describe_type, strip_null_type
+from tools.schema.base64_bytes import encode_base64, is_base64
 from tools.schema.references import resolve_references
 
 TEXT_FIELD_NAME = "input"
 """The field of a tool that takes a single text input."""
 
 OMITTED = object()
+MAX_FILE_BYTES = 1 << 20
 MAX_NESTED_OBJECTS = 3
 """Objects within objects; deeper ones are entered as JSON."""
 
@@ -25,9 +28,13 @@ class ArgumentsForm(forms.Form):
     """One field per argument; empty fields are not sent."""
 
     prefix = "arg"
+    takes_files = True
+    """Whether Base64 arguments are uploaded; otherwise they are texts."""
 
-    def __init__(self, data: Any = None, *, schema: dict[str, Any] | None) -> None:
-        super().__init__(data)
+    def __init__(
+        self, data: Any = None, files: Any = None, *, schema: dict[str, Any] | None
+    ) -> None:
+        super().__init__(data, files)
         self.schema = schema
         if schema is None:
             text = forms.CharField(
@@ -60,7 +67,11 @@ class ArgumentsForm(forms.Form):
                     self.required_objects.append(path)
                 continue
             label = ".".join(path)
-            field = build_argument_field(inner, required=is_required)
+            field: forms.Field
+            if self.takes_files and is_base64(plain):
+                field = ContentField(required=is_required)
+            else:
+                field = build_argument_field(inner, required=is_required)
             field.label, field.kind = label, describe_type(inner)  # type: ignore[attr-defined]  # for the template
             field.help_text = str(inner.get("description", ""))
             set_error_messages(label, field)
@@ -114,6 +125,24 @@ class TextField(forms.CharField):
 
     def clean(self, value: Any) -> Any:
         return super().clean(value) or OMITTED
+
+
+class ContentField(forms.FileField):
+    """A file; its content is sent as Base64."""
+
+    def clean(self, data: Any, initial: Any = None) -> Any:
+        file = super().clean(data, initial)
+        if not file:
+            return OMITTED
+        if file.size > MAX_FILE_BYTES:
+            raise ValidationError(
+                _("The file has %(size)s. Select one of at most %(limit)s.")
+                % {
+                    "size": filesizeformat(file.size),
+                    "limit": filesizeformat(MAX_FILE_BYTES),
+                }
+            )
+        return encode_base64(file.read())
 
 
 class WholeNumberField(forms.IntegerField):

@@ -5,6 +5,8 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from tools.schema.base64_bytes import is_base64
+
 TYPE_LABELS = {
     "string": gettext_lazy("text"),
     "integer": gettext_lazy("integer"),
@@ -41,6 +43,8 @@ def describe_type(part: dict[str, Any]) -> str:
         return describe_list_type(part.get("items"))
     if isinstance(kind, list):
         return " / ".join(str(TYPE_LABELS.get(str(one), one)) for one in kind)
+    if is_base64(part):
+        return _("file")
     word = str(TYPE_LABELS.get(str(kind), kind))
     return f"{word} ({part['format']})" if part.get("format") else word
 

@@ -20,6 +20,7 @@ from pydantic_core import to_jsonable_python
 from typing_extensions import TypedDict
 
 from tools.errors import ToolFailed
+from tools.schema.base64_bytes import accept_base64, encode_base64
 
 FILLABLE_KINDS = (
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -111,9 +112,14 @@ def get_function_arguments(
             check_default(function, parameter, kind)
             fields[name] = build_field_type(kind, parameter.default, told.get(name))
     adapter = build_arguments_adapter(function, fields)
-    return FunctionArguments(
-        adapter, build_arguments_schema(adapter), tuple(fields), context_name
-    )
+    schema = build_arguments_schema(adapter)
+    if has_nested_bytes(schema):
+        raise NotATool(
+            function,
+            "bytes within another type cannot be sent as JSON; take each file as a "
+            "parameter of its own, of the type 'bytes'",
+        )
+    return FunctionArguments(adapter, schema, tuple(fields), context_name)
 
 
 def get_parameter_type(
@@ -148,11 +154,16 @@ def build_field_type(kind: Any, default: Any, description: str | None) -> Any:
     """Return the type of one key: described, and required where there is no default."""
     more: dict[str, Any] = {}
     if default is not inspect.Parameter.empty:
-        value = to_jsonable_python(default, fallback=repr)
+        value = (
+            encode_base64(default)
+            if isinstance(default, bytes)
+            else to_jsonable_python(default, fallback=repr)
+        )
         more["json_schema_extra"] = {"default": value}
     marks = getattr(kind, "__metadata__", ())
     if description and not any(getattr(mark, "description", None) for mark in marks):
         more["description"] = description
+    kind = accept_base64(kind)
     marked = Annotated[kind, Field(**more)]
     return marked if default is inspect.Parameter.empty else NotRequired[marked]
 
@@ -178,6 +189,16 @@ def build_arguments_schema(adapter: TypeAdapter[dict[str, Any]]) -> dict[str, An
     for one in schema.setdefault("properties", {}).values():
         one.pop("title", None)
     return schema
+
+
+def has_nested_bytes(schema: Any) -> bool:
+    """Whether a part of the schema is about bytes that are not sent as Base64."""
+    if isinstance(schema, list):
+        return any(map(has_nested_bytes, schema))
+    if not isinstance(schema, dict):
+        return False
+    is_bytes = schema.get("type") == "string" and schema.get("format") == "binary"
+    return is_bytes or any(map(has_nested_bytes, schema.values()))
 
 
 def parse_docstring(text: str) -> Docstring:

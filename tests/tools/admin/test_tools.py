@@ -5,14 +5,19 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group, Permission
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from runs.models import AgentTool
+from tests.make import make_agent
 from tests.tools import functions  # noqa: F401  # registers them
 from tests.tools.rows import make_tool, make_user
 from tools.definition.save import save_tool
+from tools.forms.arguments import MAX_FILE_BYTES
 from tools.models import AuditEntry, Credential, Tool, ToolUsage
+from tools.registry import find_function
 from tools.secrets import seal, unseal
 
 pytestmark = pytest.mark.django_db
@@ -410,6 +415,28 @@ def test_a_trial_is_in_the_audit_log():
     )
 
 
+@pytest.mark.parametrize("name", ["count_bytes", "count_isolated"])
+def test_a_file_is_selected_for_an_argument_of_bytes(name):
+    function = find_function(f"tests.tools.functions:{name}")
+    config = {"function": function.path}
+    tool = make_tool(config=config, effect="read", args_schema=function.args_schema)
+    client, address = signed_in(), f"{LIST}{tool.pk}/try/"
+
+    shown = page(client, address)
+    assert 'type="file" name="arg-data"' in shown
+    assert 'enctype="multipart/form-data"' in shown
+    file = SimpleUploadedFile("a.bin", b"\xff\x00\x01")
+    answer = client.post(address, {"arg-data": file})
+
+    assert answer.context["result"].ok
+    assert "3" in answer.context["result"].value_text
+    large = SimpleUploadedFile("b.bin", bytes(MAX_FILE_BYTES + 1))
+    refused = client.post(address, {"arg-data": large}).context
+    assert refused["result"] is None
+    assert "at most 1.0" in str(refused["form"].errors)
+    assert "data" in client.post(address, {}).context["form"].errors
+
+
 def test_trying_shows_the_error_of_the_tool():
     tool = make_tool(config={"function": "tests.tools.functions:raises"})
     address = reverse("admin:tools_tool_try", args=[tool.pk])
@@ -610,3 +637,32 @@ def test_a_credential_that_no_call_could_use_is_refused(function, hosts, sentenc
 
     assert sentence in response.content.decode()
     assert not Tool.objects.exists()
+
+
+def test_filters_by_an_agent_that_one_may_see():
+    used, other = make_tool(name="used_one"), make_tool(name="other_one")
+    ours = make_agent(make_user("zoe"), name="our desk", visibility="everyone")
+    AgentTool.objects.create(agent=ours, tool=used)
+    secret = make_agent(make_user("eve"), name="secret desk")
+    AgentTool.objects.create(agent=secret, tool=other)
+    for tool in (used, other):
+        Tool.objects.filter(pk=tool.pk).update(visibility="everyone")
+    helper = make_user("helper", is_staff=True)
+    helper.user_permissions.add(Permission.objects.get(codename="view_tool"))
+    client = Client()
+    client.force_login(helper)
+
+    shown = page(client, LIST)
+    assert "our desk" in shown
+    assert "secret desk" not in shown
+    shown = page(client, LIST, agent=ours.pk)
+    assert "used_one" in shown
+    assert "other_one" not in shown
+    assert "other_one" not in page(client, LIST, agent=secret.pk)
+    assert "other_one" in page(client, LIST, agent="²")
+
+
+def test_the_list_shows_the_slug_that_agent_files_use():
+    make_tool(name="plus", slug="plus-of-the-desk")
+
+    assert '<td class="field-slug">plus-of-the-desk</td>' in page(signed_in(), LIST)
