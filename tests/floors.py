@@ -51,6 +51,7 @@ FLOORS: list[list[str]] = [
         "tools.net.sockets",
         "tools.net.transport",
         "tools.net.web_address",
+        "tools.schema.base64_bytes",
         "tools.schema.safe_schema",
         "tools.schema.signature",
         "tools.text.storable",
