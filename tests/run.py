@@ -55,7 +55,10 @@ SLOW_ON_SQLITE = [
     "tests/faults/test_supervise.py",
 ]
 """Slow tests that no database can change, or that need the default one."""
-SLOW_ON_BOTH = ["tests/faults/test_kill_points.py", "tests/faults/test_model_outage.py"]
+SLOW_ON_BOTH = [
+    "tests/faults/test_kill_points.py",
+    "tests/faults/test_model_outage.py::test_all_runs_in_flight_survive_an_outage",
+]
 ONLY_POSTGRESQL = ["tests/tools/sql/test_borrowed_connection.py"]
 
 
@@ -114,14 +117,16 @@ def on_both() -> list[list[Part]]:
             Part("PostgreSQL, faults", "faults", [FAULTS, *on_postgresql]),
         ],
         [
+            Part("SQLite, faults", "", [*faults, *SLOW_ON_BOTH]),
+            Part(
+                "PostgreSQL, browser",
+                "browser",
+                [BROWSER, *on_postgresql, *by_file(2)],
+            ),
+        ],
+        [
             Part("SQLite", "", [*ON_SQLITE_TOO, *ignore(ONLY_POSTGRESQL)]),
-            Part("PostgreSQL, browser", "browser", [BROWSER, *on_postgresql]),
-        ],
-        [
             Part("SQLite, browser", "", [*browser, *by_file(2)]),
-        ],
-        [
-            Part("SQLite, faults", "", [*faults, *SLOW_ON_BOTH]),  # the soak, alone
         ],
     ]
 

@@ -98,9 +98,8 @@ def test_two_browsers_see_the_same(browser, site):
 
 
 def test_the_end_of_what_the_model_writes_stays_in_sight(browser, site):
-    with person(browser, site) as context:
+    with person(browser, site, viewport={"width": 1440, "height": 420}) as context:
         page = begun(context, site, "slow")
-        page.set_viewport_size({"width": 1440, "height": 420})
         pane = page.locator("#run-detail-scroll")
         wait_until(lambda: pane.evaluate("e => e.scrollTop") > 100, seconds=30)
         pane.hover()
