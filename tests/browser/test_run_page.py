@@ -112,6 +112,26 @@ def test_the_end_of_what_the_model_writes_stays_in_sight(browser, site):
         page.click("button:has-text('Stop')")
 
 
+GROW = """e => {
+    const text = document.createElement("div");
+    text.style.height = "900px";
+    e.append(text);
+    e.scrollTop = e.scrollHeight;
+    text.style.height = "1800px";  // before the event of this scrolling
+}"""
+
+
+def test_text_that_arrives_while_the_pane_scrolls_is_followed(browser, site):
+    with person(browser, site) as context:
+        page = begun(context, site, "slow")
+        expect(page.locator("#draft-text")).not_to_be_empty(timeout=30_000)
+        pane = page.locator("#run-detail-scroll")
+        pane.evaluate(GROW)
+
+        wait_until(lambda: pane.evaluate("e => e.scrollTop") > 1000, seconds=30)
+        page.click("button:has-text('Stop')")
+
+
 def test_stop_is_acknowledged_and_ends_the_run(browser, site, record_property):
     with person(browser, site) as context:
         page = begun(context, site, "slow")

@@ -329,19 +329,9 @@
   document.addEventListener("htmx:before:request", (event) => {
     wrote = wrote || event.target.id === "agent-test-form";
   });
-  const atEnd = new WeakMap();
-  document.addEventListener(
-    "scroll",
-    (event) => {
-      const box = event.target;
-      if (box.matches?.("[data-follow]"))
-        atEnd.set(box, box.scrollHeight - box.scrollTop - box.clientHeight < 60);
-    },
-    true,
-  );
   function follow() {
     const box = document.querySelector("#agent-try [data-follow]");
-    if (box && atEnd.get(box) !== false) box.scrollTop = box.scrollHeight;
+    if (box && !("isLeft" in box.dataset)) box.scrollTop = box.scrollHeight;
   }
   document.addEventListener("htmx:after:swap", (event) => {
     if (event.detail.ctx.target?.id === "agent-models") {

@@ -338,4 +338,20 @@
     closeMenus(null);
     fetch(form.action, { method: "POST", body, redirect: "manual" });
   });
+
+  // A box with data-follow keeps its end in sight until a person scrolls up. When the
+  // event of its own scrolling comes, more text may be below: distance alone says nothing.
+  const tops = new WeakMap();
+  document.addEventListener(
+    "scroll",
+    ({ target: box }) => {
+      if (!box.matches?.("[data-follow]")) return;
+      const isUp = box.scrollTop < (tops.get(box) ?? 0);
+      tops.set(box, box.scrollTop);
+      if (box.scrollHeight - box.scrollTop - box.clientHeight < 60)
+        delete box.dataset.isLeft;
+      else if (isUp) box.dataset.isLeft = "";
+    },
+    { capture: true, passive: true },
+  );
 })();

@@ -3,18 +3,13 @@
   "use strict";
   document.documentElement.classList.add("scripted");
   const box = document.querySelector("[data-follow]");
-  let atEnd = true;
-
   const end = () => {
     box.scrollTop = box.scrollHeight;
   };
   if (box) {
     end();
-    box.addEventListener("scroll", () => {
-      atEnd = box.scrollHeight - box.scrollTop - box.clientHeight < 60;
-    });
     new MutationObserver(() => {
-      if (atEnd) end();
+      if (!("isLeft" in box.dataset)) end();
     }).observe(box, { childList: true, subtree: true, characterData: true });
     if (location.hash)
       document.getElementById(location.hash.slice(1))?.scrollIntoView();

@@ -171,17 +171,13 @@
   }
 
   // Streamed text: its end stays visible until the user scrolls up.
-  let readsEnd = true;
   function toDraftEnd() {
     const pane = find("#run-detail-scroll");
-    if (!find("#draft-text")) readsEnd = true;
-    else if (readsEnd) pane.scrollTop = pane.scrollHeight;
+    if (!find("#draft-text")) delete pane?.dataset.isLeft;
+    else if (!("isLeft" in pane.dataset)) pane.scrollTop = pane.scrollHeight;
   }
 
-  function onScroll(event) {
-    const box = event.target;
-    if (box.id === "run-detail-scroll")
-      readsEnd = box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
+  function onScroll() {
     if (!isLive()) return;
     following = atEnd() && asked().get("step") === null;
     if (atEnd()) tellBelow(0);
