@@ -19,6 +19,7 @@ from runs.store.fast_insert import build_assignments
 from runs.store.fast_select import select_row
 from runs.store.fenced_commit import Commit, NewReply, write_commit
 from runs.store.outbox import outbox_insert_for
+from runs.store.recovery import build_lost_condition
 from runs.store.site_pause import NOT_PAUSED_SQL
 from tools.statement import execute_statement
 
@@ -54,9 +55,6 @@ ALLOWED_FROM: dict[str, tuple[str, ...]] = {
     ),
 }
 """The statuses from which each status can be entered."""
-
-MAX_RECOVERIES = 3
-"""Lost leases in a row, without a new step, after which a run fails."""
 
 USAGE_FIELDS = ("model_calls", "input_tokens", "output_tokens", "cost")
 """Usage of a run; a parent's includes that of its ended children."""
@@ -244,7 +242,7 @@ def claim_run(
     successor, and must not act under it.
     """
     calm = "" if takes_suspects else "AND recoveries = 0"
-    lost = f"OR status = 'running' AND lease_until < {build_sql_time().sql} {calm}"
+    lost = build_lost_condition()
     now, lease = build_sql_time().sql, build_sql_time(settings.LEASE_SECONDS)
     parts, values = build_assignments(
         Run,
@@ -262,11 +260,11 @@ def claim_run(
             {", ".join(parts)}
         WHERE id = %s AND (
             status = 'queued' AND (available_at IS NULL OR available_at <= {now})
-            {lost if recovers else ""})
+            {f"OR {lost.sql} {calm}" if recovers else ""})
             AND {NOT_PAUSED_SQL}
         RETURNING fence
         """,  # noqa: S608  (our own names)
-        [*values, run_id],
+        [*values, run_id, *(lost.values if recovers else ())],
     ).row
     if taken is None:
         return None

@@ -47,8 +47,9 @@ from runs.store.commits import (
 )
 from runs.store.history import RunHistory, load_history
 from runs.store.metric_counters import QUEUE_WAIT, RUN_RECOVERIES, RUNS_STARTED
+from runs.store.recovery import MAX_RECOVERIES
 from runs.store.sanitizer import Sanitizer
-from runs.store.transitions import MAX_RECOVERIES, claim_run
+from runs.store.transitions import claim_run
 from runs.worker.call_model import ModelCaller
 from runs.worker.provider_wait import RunSuspended
 from runs.worker.run_tools import MAX_PARALLEL_CALLS, ToolRunner

@@ -27,6 +27,7 @@ from runs.services.webhooks.deliver import enqueue_due_deliveries
 from runs.services.webhooks.prune import DeliveryPruner
 from runs.store.claims import WorkerState
 from runs.store.database_clock import db_time_from_now
+from runs.store.recovery import build_lost_filter
 from runs.store.site_pause import is_site_paused
 from runs.store.transitions import transition, wake_parent
 from runs.worker.sample_queue import sample_queue
@@ -89,7 +90,7 @@ def _claimable(*, recovers: bool) -> Q:
     queued = Q(status=Run.Status.QUEUED)
     if not recovers:
         return queued
-    return queued | Q(status=Run.Status.RUNNING, lease_until__lt=Now())
+    return queued | build_lost_filter()
 
 
 def _not_enqueued_lately() -> Q:

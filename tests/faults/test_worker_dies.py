@@ -14,6 +14,7 @@ import pytest
 from runs.models import Run
 from runs.services.approvals.answer import settle_outcome
 from runs.services.runs.cancel import cancel_run
+from runs.store.recovery import MAX_RECOVERIES
 from tests.fakes.model_server import Recorded, model_server
 from tests.faults import functions  # noqa: F401  (registers the tools)
 from tests.worker.run_parts import agent_on, call, started
@@ -80,8 +81,22 @@ def test_a_run_that_kills_its_worker_ends_and_its_neighbours_go_on(workers):
                 workers.wait_for(good, seconds=120)
 
     assert bad.error_code == "crashed_repeatedly"
-    assert workers.ledger.count("die x") == 3
+    assert workers.ledger.count("die x") == MAX_RECOVERIES
     assert [good.output for good in neighbours] == ["Fine."] * 3
+
+
+def test_a_run_whose_workers_were_killed_by_others_gets_a_last_try(workers):
+    with model_server(script=[call("look", what="it", seconds=4.0), "Seen."]) as server:
+        run = started(agent_on(server, "look"))
+        for kill in range(1, 4):
+            worker = workers.start()
+            workers.wait(lambda n=kill: workers.ledger.count("look it") == n)
+            worker.kill()
+        workers.start()
+        workers.wait_for(run, seconds=120)
+
+    assert (run.output, run.recoveries) == ("Seen.", 0)
+    assert workers.ledger.count("look it") == 4
 
 
 MOST_MEMORY_MB = 400

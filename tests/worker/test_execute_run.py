@@ -9,6 +9,7 @@ from runs.models import AgentStep, Resume, Run
 from runs.services.runs.rebuild_prompt import rebuild_prompt
 from runs.services.runs.resume import resume_run
 from runs.store.claims import worker_state
+from runs.store.recovery import MAX_RECOVERIES
 from runs.worker import run_tools
 from tests.fakes.model_server import model_server
 from tests.worker.functions import mails
@@ -238,7 +239,7 @@ def test_gives_a_run_up_that_kills_its_worker_again_and_again():
     with model_server(script=[call("add", a=1, b=2), "Never asked."]) as server:
         run = executed(agent_on(server, "add"))
         lose_worker(run)
-        Run.objects.filter(pk=run.pk).update(recoveries=2)
+        Run.objects.filter(pk=run.pk).update(recoveries=MAX_RECOVERIES - 1)
         go_on(run)
 
     assert (run.status, run.error_code) == ("failed", "crashed_repeatedly")

@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 
 from runs.models import Run, Worker
 from runs.store.database_clock import db_time_from_now
+from runs.store.recovery import build_lost_filter
 
 STUCK_SECONDS = 60
 """How long a run may be due without a worker taking it, before it counts as stuck."""
@@ -85,7 +86,7 @@ def _is_stuck(*, has_free_thread: bool) -> Q:
     their turn.
     """
     late = db_time_from_now(-STUCK_SECONDS)
-    found = Q(status=Run.Status.RUNNING, lease_until__lt=late)
+    found = build_lost_filter(since=STUCK_SECONDS)
     found |= Q(status=Run.Status.WAITING, available_at__lt=late)
     if has_free_thread:
         found |= Q(status=Run.Status.QUEUED, queued_at__lt=late)

@@ -17,7 +17,8 @@ from runs.store.commits import (
     persist,
     retry_until_database_up,
 )
-from runs.store.transitions import MAX_RECOVERIES, notify_run_changed, transition
+from runs.store.recovery import MAX_RECOVERIES
+from runs.store.transitions import notify_run_changed, transition
 
 UNFINISHED_STEP_STATUSES = (
     AgentStep.Status.PLANNED,
