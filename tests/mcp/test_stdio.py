@@ -10,11 +10,12 @@ from functools import partial
 
 import pytest
 
-from tests.mcp.rows import STDIO_SERVER
+from tests.mcp.rows import STDIO_SERVER, command_line, make_server
 from tools.errors import CallCanceled, DeadlineExceeded, ToolFailed
 from tools.mcp.commands import ServerCommand
 from tools.mcp.session import open_mcp_session
 from tools.mcp.stdio import StdioLink
+from tools.mcp_servers.import_tools import discover_mcp_tools
 from tools.net.deadline import Deadline
 
 SDK = ServerCommand("tests", (sys.executable, str(STDIO_SERVER)))
@@ -183,3 +184,14 @@ def test_a_killed_worker_leaves_no_server_behind():
         worker.kill()
 
     assert is_gone(pid)
+
+
+@pytest.mark.django_db
+def test_a_command_may_start_slower_than_an_address_may_answer(settings, monkeypatch):
+    monkeypatch.setattr("tools.mcp_servers.import_tools.DISCOVERY_TIMEOUT", 0.01)
+    settings.MCP_COMMANDS = command_line()
+    server = make_server()
+
+    names = [one.name for one in discover_mcp_tools(server, by=server.owner)]
+
+    assert "add" in names

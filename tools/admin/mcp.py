@@ -26,8 +26,8 @@ from tools.mcp_offer import Offer
 from tools.mcp_pin import McpPin
 from tools.mcp_servers.accept_change import accept_mcp_change
 from tools.mcp_servers.import_tools import (
-    DISCOVERY_TIMEOUT,
     discover_mcp_tools,
+    get_discovery_timeout,
     import_mcp_tools,
     list_server_tools,
 )
@@ -192,7 +192,7 @@ class McpServerAdmin(OwnedAdmin):
             "rows": rows,
             "can_choose": any(row["can_choose"] for row in rows or ()),
             "error": render_visible_text(error) if error else "",
-            "seconds": int(DISCOVERY_TIMEOUT),
+            "seconds": int(get_discovery_timeout(server)),
             "taken": list_server_tools(server),
             "can_add": can_add_tool(request),
         }

@@ -20,6 +20,10 @@ from tools.net.deadline import Deadline
 from tools.ownership import free_slug
 
 DISCOVERY_TIMEOUT = 10.0
+"""Seconds for listing the tools of a server that runs."""
+
+START_TIMEOUT = 30.0
+"""The same for a command, which is started, and often downloaded before."""
 
 
 def discover_mcp_tools(server: McpServer, *, by: User) -> list[Offer]:
@@ -27,7 +31,7 @@ def discover_mcp_tools(server: McpServer, *, by: User) -> list[Offer]:
 
     Tools that were taken over and are something else now are switched off.
     """
-    deadline = Deadline(seconds=DISCOVERY_TIMEOUT)
+    deadline = Deadline(seconds=get_discovery_timeout(server))
 
     def list_offers(connection: McpConnection) -> list[Offer]:
         with (
@@ -47,6 +51,12 @@ def discover_mcp_tools(server: McpServer, *, by: User) -> list[Offer]:
             if offer.name == tool.config.get("tool"):
                 record_mcp_change(tool.pk, offer)
     return offers
+
+
+def get_discovery_timeout(server: McpServer) -> float:
+    """Return how many seconds listing the tools of a server may take."""
+    is_command = server.transport == McpServer.Transport.STDIO
+    return START_TIMEOUT if is_command else DISCOVERY_TIMEOUT
 
 
 def import_mcp_tools(
