@@ -53,15 +53,15 @@ class Command(BaseCommand):
             )
         except AgentFileRefused as error:
             raise CommandError(f"Nothing was imported.\n{error}") from None
-        would = "would be " if dry_run else ""
         changes = {
-            "created": done.created,
-            "updated": done.updated,
-            "published": done.published,
+            "create": done.created,
+            "update": done.updated,
+            "publish": done.published,
         }
-        for word, names in changes.items():
+        for verb, names in changes.items():
+            told = f"would {verb}" if dry_run else f"{verb.rstrip('e')}ed"
             for name in names:
-                self.stdout.write(f"{would}{word} {name}")
+                self.stdout.write(f"{told} {name}")
         for sentence in done.missing:
             self.stderr.write(f"Warning: {sentence}.")
         if not any(changes.values()):

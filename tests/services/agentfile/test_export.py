@@ -266,3 +266,18 @@ def test_a_dry_run_changes_nothing_and_a_draft_import_publishes_nothing():
     done = import_agentfile(FILE, ann, draft=True)
     assert (done.created, done.published) == (tried.created, [])
     assert not AgentVersion.objects.exists()
+
+
+def test_the_command_says_what_a_dry_run_would_do(tmp_path):
+    make_user("root", is_superuser=True)
+    path, out = tmp_path / "agents.yaml", StringIO()
+    path.write_text(FILE)
+
+    call_command("import_agentfile", str(path), dry_run=True, stdout=out)
+    tried = out.getvalue()
+    call_command("import_agentfile", str(path), stdout=out)
+
+    assert "would create agent " in tried
+    assert "would publish agent " in tried
+    assert "created agent " in out.getvalue()
+    assert "published agent " in out.getvalue()
