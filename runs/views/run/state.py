@@ -18,6 +18,7 @@ from runs.llm.retry import MAX_ATTEMPTS
 from runs.models import AgentStep, Decision, ModelAttempt, Resume, Run, Worker
 from runs.services.providers.run_wait import RunWait, get_run_wait
 from runs.services.runs.limits import apply_resume_limits
+from runs.store.database_clock import db_time_from_now
 from runs.ui.format import duration, money, number
 from runs.ui.run_wait import describe_run_wait
 from runs.ui.time_scale import LONGEST_WAIT, SHOWN_WAIT, Timeline, TimeScale
@@ -462,7 +463,7 @@ def is_lease_expired(
 
 def has_live_worker() -> bool:
     """Whether a worker is running."""
-    since = timezone.now() - timedelta(seconds=max(settings.LEASE_SECONDS, 10))
+    since = db_time_from_now(-max(settings.LEASE_SECONDS, 10))
     return Worker.objects.filter(stopped_at=None, last_heartbeat__gt=since).exists()
 
 
