@@ -31,5 +31,8 @@ class Command(BaseCommand):
         try:
             text = export_agentfile(slugs, owner=person, draft=draft)
             self.stdout.write(text, ending="")
+            for line in text.splitlines() if text.startswith("# WARNING") else ():
+                if line.startswith("# "):
+                    self.stderr.write(line.removeprefix("# "))
         except AgentNotFound as error:
             raise CommandError(str(error)) from None

@@ -8,6 +8,10 @@ from django.contrib.auth.models import User
 
 from runs.engine.types import ExecutorOptions
 from runs.models import Agent, AgentVersion, PromptTemplate, Provider
+from runs.services.agentfile.literal_secrets import (
+    RemovedSecrets,
+    remove_literal_secrets,
+)
 from runs.services.agentfile.schema import (
     AgentEntry,
     AgentFile,
@@ -26,7 +30,6 @@ from runs.services.spec.definition import (
 )
 from runs.services.spec.freeze import build_prompt_spec
 from runs.services.spec.inline_prompt import get_prompt_fields
-from tools.audit.masking import mask_json_value
 from tools.audit.write import write_entry
 from tools.definition.ensure_builtin import make_function_slug
 from tools.definition.overrides import get_effective_overrides
@@ -111,18 +114,20 @@ def render_exported_agents(agents: list[ExportedAgent], *, draft: bool) -> str:
         for one in agents
         if one.prompt and one.prompt.owner_id in owners
     }
+    entries = [
+        remove_literal_secrets(build_tool_entry(tool))
+        for tool in sort_by_key(tools)
+        if not is_builtin_tool(tool)
+    ]
     return render_agentfile(
         AgentFile(
             agentfile=1,
             providers=tuple(build_provider_entry(p) for p in sort_by_key(providers)),
             prompts=tuple(build_prompt_entry(p) for p in prompts.values()),
-            tools=tuple(
-                build_tool_entry(t)
-                for t in sort_by_key(tools)
-                if not is_builtin_tool(t)
-            ),
+            tools=tuple(one.entry for one in entries),
             agents=tuple(build_agent_entry(one) for one in agents),
-        )
+        ),
+        removed=list_removed_secrets(entries),
     )
 
 
@@ -182,25 +187,19 @@ def get_exported_prompt(
 
 
 def export_tools(tools: Iterable[Tool], *, by: User) -> str:
-    """Return tools alone as an agent file.
-
-    What looks like a secret is removed, and the audit log records the export.
-    """
+    """Return tools alone as an agent file; the audit log records the export."""
     rows = sort_by_key(set(tools))
-    entries = [build_tool_entry(row) for row in rows]
+    entries = [remove_literal_secrets(build_tool_entry(row)) for row in rows]
     for row in rows:
         write_entry("exported", "tool", row, by=by)
     return render_agentfile(
-        AgentFile(
-            agentfile=1,
-            tools=tuple(
-                entry.model_copy(
-                    update={"config": mask_json_value(entry.config, cuts=False)}
-                )
-                for entry in entries
-            ),
-        )
+        AgentFile(agentfile=1, tools=tuple(one.entry for one in entries)),
+        removed=list_removed_secrets(entries),
     )
+
+
+def list_removed_secrets(entries: Iterable[RemovedSecrets]) -> list[str]:
+    return [place for one in entries for place in one.places]
 
 
 def sort_by_key(rows: Iterable[DefinitionRow]) -> list[DefinitionRow]:

@@ -20,6 +20,7 @@ from runs.services.agentfile.checks import (
     find_provider_entry_errors,
     find_tool_entry_errors,
 )
+from runs.services.agentfile.literal_secrets import find_removed_secrets
 from runs.services.agentfile.schema import (
     AgentEntry,
     AgentFile,
@@ -49,6 +50,10 @@ from tools.registry import find_function
 Row = TypeVar("Row", bound=Owned)
 
 NOTE = "Imported from an agent file"
+MESSAGE_OF_GAP = (
+    "The export removed a secret here. Store it as a credential and name that in the "
+    "field `credential`, or enter the value."
+)
 NOT_TOOL_COLUMNS = {"slug", "visibility", "groups", "approvers", "second_person"}
 NOT_AGENT_COLUMNS = {
     "slug",
@@ -260,6 +265,11 @@ class AgentFileImport:
             is_reported = mistake.message in (error.message for error in self.errors)
             if not (is_of_function and (self.inert or is_reported)):
                 yield mistake
+        for place in find_removed_secrets(entry.config):
+            if self.inert:
+                self.missing.append(f"{entry.slug} needs the secret of {place}")
+            else:
+                yield FieldError(place, MESSAGE_OF_GAP)
 
     def get_function_defaults(self, path: str, entry: ToolEntry) -> dict[str, Any]:
         """Return what a registered function declares."""

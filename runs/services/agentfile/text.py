@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -18,6 +19,12 @@ MAX_FILE_CHARS = 500_000
 MAX_FILE_VALUES = 50_000
 """Values in a file; aliases count each time they are used."""
 MAX_FILE_DEPTH = 60
+
+REMOVED_NOTE = (
+    "WARNING: secrets were removed, because they were typed into the tools themselves.",
+    "Store each one as a credential, and name that in the tool's field `credential`:",
+)
+"""The beginning of a file from which secrets are missing."""
 
 YAML_ONLY_LINE_BREAKS = "\x85\u2028\u2029"
 """Line breaks in YAML only, which would be read as a space."""
@@ -106,8 +113,11 @@ def parse_agentfile(text: str) -> AgentFile:
         raise AgentFileRefused(build_field_errors(error)) from None
 
 
-def render_agentfile(file: AgentFile) -> str:
-    """Return `file` as YAML, without default values."""
+def render_agentfile(file: AgentFile, *, removed: Sequence[str] = ()) -> str:
+    """Return `file` as YAML, without default values.
+
+    A comment names the places of secrets that were removed.
+    """
     shape = {"agentfile": 1, **file.model_dump(mode="json", exclude_defaults=True)}
     for agent in shape.get("agents", ()):
         agent["tools"] = [
@@ -116,9 +126,13 @@ def render_agentfile(file: AgentFile) -> str:
         ]
         if not agent["tools"]:
             del agent["tools"]
-    return yaml.dump(
+    text: str = yaml.dump(
         shape, Dumper=AgentFileDumper, sort_keys=False, allow_unicode=True, width=88
     )
+    if not removed:
+        return text
+    lines = [*REMOVED_NOTE, *(json.dumps(place) for place in removed)]
+    return "".join(f"# {line}\n" for line in lines) + text
 
 
 def parse_within_limits(text: str) -> Any:
