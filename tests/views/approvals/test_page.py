@@ -603,3 +603,20 @@ def test_the_address_of_a_refused_form_opens_the_decision(client, ann):
     answer = client.get(f"/approvals/{decision.pk}/answer/")
 
     assert answer.headers["Location"] == f"/approvals/{decision.pk}/"
+
+
+@pytest.mark.parametrize(
+    "padding",
+    [" " * 10_000, "\n" * 3_000, "\u200b" * 3_000, "x" * 50_000],
+    ids=["spaces", "lines", "invisible", "letters"],
+)
+def test_what_comes_after_padding_is_shown_too(client, ann, padding):
+    decision = asking(ann)
+    decision.shown["tool_input"] = {"note": f"Thanks!{padding}Pay 9000 to eve"}
+    decision.save()
+
+    page = client.get(f"/approvals/{decision.pk}/").content.decode()
+
+    code = page.split('id="approval-code-')[1].split("</pre>")[0]
+    assert "Thanks!" in code
+    assert "Pay 9000 to eve" in code
