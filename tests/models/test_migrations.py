@@ -2,9 +2,7 @@
 
 import json
 import re
-import uuid
 from collections.abc import Iterator
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,8 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
+
+from tests.models.fresh_database import fresh_database
 
 ALIAS = "old"
 AUTOMATIC = re.compile(r"\b\w+_([0-9a-f]{8}(_uniq|_like|_fk\w*)?|pkey|key|check|seq)\b")
@@ -37,25 +37,9 @@ def old(
     django_db_setup: None, django_db_blocker: Any, tmp_path_factory: Any
 ) -> Iterator[BaseDatabaseWrapper]:
     """A database that was made by the old migrations up to 0019, then upgraded."""
-    with django_db_blocker.unblock():
-        default = connections["default"]
-        settings = deepcopy(connections.databases["default"])
-        settings["OPTIONS"].pop("pool", None)
-        name = f"old_{uuid.uuid4().hex[:12]}"
-        if default.vendor == "sqlite":
-            name = str(tmp_path_factory.mktemp("old") / "db.sqlite3")
-        else:
-            with default._nodb_cursor() as cursor:
-                cursor.execute(f"CREATE DATABASE {name}")
-        connections.databases[ALIAS] = {**settings, "NAME": name}
-        try:
-            yield upgraded(connections[ALIAS])
-        finally:
-            connections[ALIAS].close()
-            del connections[ALIAS], connections.databases[ALIAS]
-            if default.vendor == "postgresql":
-                with default._nodb_cursor() as cursor:
-                    cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+    folder = tmp_path_factory.mktemp("old")
+    with django_db_blocker.unblock(), fresh_database(ALIAS, folder) as connection:
+        yield upgraded(connection)
 
 
 def upgraded(connection: BaseDatabaseWrapper) -> BaseDatabaseWrapper:

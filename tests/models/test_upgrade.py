@@ -24,15 +24,11 @@ from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 from django.db.models import Index, IntegerField, UniqueConstraint
 
+from tests.models.release_data import PREVIOUS_RELEASE
 from tools.concurrent_index import AddIndexConcurrently
 
 pytestmark = pytest.mark.django_db
 
-PREVIOUS_RELEASE = [
-    ("runs", "0001_squashed_0021_language"),
-    ("tools", "0001_squashed_0006_who_may_use"),
-]
-"""The last migrations of the previous release; changed with each release."""
 
 REMOVED: dict[str, str] = {}
 """Columns, as `table.column`, that the previous release does not need, and why."""

@@ -36,6 +36,7 @@ ACTION_LABELS = {
     "resumed": gettext_lazy("resumed"),
     "signed in": gettext_lazy("signed in"),
     "sign-in failed": gettext_lazy("failed sign-in"),
+    "confirmed": gettext_lazy("confirmed"),
     "connected": gettext_lazy("connected"),
     "disconnected": gettext_lazy("disconnected"),
 }
@@ -57,12 +58,16 @@ NOUN_LABELS = {
     "webhook": gettext_lazy("webhook"),
     "run": gettext_lazy("run"),
     "tool call": gettext_lazy("tool call"),
+    "restore": gettext_lazy("restore"),
     "allowance": gettext_lazy("allowance"),
     "retention rule": gettext_lazy("retention rule"),
     "deletion job": gettext_lazy("deletion job"),
 }
 
 FIELD_LABELS = {
+    "runs": gettext_lazy("runs"),
+    "schedules": gettext_lazy("schedules"),
+    "webhooks": gettext_lazy("webhooks"),
     "accepts_descriptions": gettext_lazy("accept changed descriptions"),
     "client_id": gettext_lazy("client ID"),
     "expires_at": gettext_lazy("expires"),
