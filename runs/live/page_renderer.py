@@ -13,7 +13,7 @@ from django.conf import settings
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.html import escape, format_html
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from runs.engine.types import ExecutorOptions
@@ -27,7 +27,7 @@ from runs.live.batches import (
 )
 from runs.live.changes import Changes, Sources, read_changes
 from runs.live.draft_updates import render_draft_update
-from runs.live.sse import format_element_update
+from runs.live.sse import format_element_update, format_text_update
 from runs.models import Decision, ModelAttempt, Run
 from runs.services.runs.limits import get_current_limits
 from runs.ui.time_scale import Timeline
@@ -119,11 +119,6 @@ class HeaderQueries:
             place=self.places.get(run.pk),
             has_worker=self.has_worker,
         )
-
-
-def render_text_update(target: str, swap: str, text: str) -> bytes:
-    """Return plain text as an update of one element."""
-    return format_element_update(target, swap, escape(text))
 
 
 class PageRenderer:
@@ -228,10 +223,10 @@ class PageRenderer:
         """Return new text for the draft; no id, for nobody may resume from it."""
         if sent is None:
             whole = render_draft_update("draft-text", draft, None)
-            row = render_text_update(
+            row = format_text_update(
                 "#run-now:has(.pulse) b", "innerHTML", _("The model is writing")
             )
-            activity = render_text_update(
+            activity = format_text_update(
                 f"{ACTIVE_PROGRESS} #run-activity",
                 "innerHTML",
                 _("The model is writing"),

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 KEEPALIVE_COMMENT = b": still here\n\n"
@@ -29,3 +30,8 @@ def format_element_update(target: str, swap: str, html: str | SafeString) -> byt
     return format_data_lines(
         f'<hx-partial hx-target="{target}" hx-swap="{swap}">{html}</hx-partial>'
     )
+
+
+def format_text_update(target: str, swap: str, text: str) -> bytes:
+    """Return plain text as an update of one element."""
+    return format_element_update(target, swap, escape(text))

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from django.conf import settings
 from django.template.loader import render_to_string
+from django.utils.translation import gettext as _
 
 from runs.live.batches import (
     DRAFT_FRAME,
@@ -21,7 +22,7 @@ from runs.live.batches import (
     RendererState,
 )
 from runs.live.draft_updates import render_draft_update
-from runs.live.sse import format_element_update
+from runs.live.sse import format_element_update, format_text_update
 from runs.models import ModelAttempt, Run
 from runs.views.chat.turns import build_run_turn
 from runs.views.run.context import select_page_relations
@@ -82,6 +83,9 @@ class TurnRenderer:
     def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
         """Return new text for the draft of its run."""
         update = render_draft_update(f"turn-draft-{draft.run_id}", draft, sent)
+        if sent is None:
+            words = f"#turn-answer-{draft.run_id} > .did > summary > [role=status]"
+            update += format_text_update(words, "innerHTML", _("The model is writing"))
         return update + b"\n" if update else b""
 
 

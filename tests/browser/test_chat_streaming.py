@@ -208,9 +208,41 @@ def test_a_failure_opens_the_failed_step_while_one_looks_on(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "broken")
         heard = listen(page)
+        page.evaluate(SHIFTS)
         expect(page.locator("#run-detail #run-attempts")).to_be_visible(timeout=LONG)
         expect(page.locator("#run-progress")).to_contain_text("Failed")
         expect(page.locator("#run-step-1 .step")).to_have_attribute(
             "aria-current", "true"
         )
+        expect(page.locator("#failure-title")).to_be_visible()
+        page.wait_for_timeout(1_000)  # nothing replaces the step afterwards
+        expect(page.locator("#run-detail #run-attempts")).to_be_visible()
+        assert layout_shift(page) < 0.02, page.evaluate("window.shifts")
+        assert heard == []
+
+
+def test_the_edit_box_fits_and_can_be_canceled(browser, site):
+    with person(browser, site) as context:
+        page = context.new_page()
+        heard = listen(page)
+        script = ANSWERED.format(answer="It rains.")
+        page.goto(site.url + site.run("-c", script).strip().splitlines()[-1])
+        summary = page.locator(".edit-turn summary")
+        before = summary.bounding_box()
+        summary.click()
+        box, turn = page.locator(".edit-turn textarea"), page.locator(".turn")
+        expect(box).to_be_focused()
+        right = [one.bounding_box() for one in (box, turn)]
+        assert {one["x"] + one["width"] for one in right} == {
+            before["x"] + before["width"] - 8
+        }
+        asked = box.input_value()
+        box.fill("Something else")
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.locator(".edit-turn[open]")).to_have_count(0)
+        expect(summary).to_be_focused()
+        summary.click()
+        expect(box).to_have_value(asked)
+        box.press("Escape")
+        expect(page.locator(".edit-turn[open]")).to_have_count(0)
         assert heard == []

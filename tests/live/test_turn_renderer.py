@@ -86,6 +86,16 @@ def test_the_draft_goes_to_its_own_run():
     assert "a&lt;b" in message
 
 
+def test_a_turn_says_that_the_model_is_writing_once_it_does():
+    draft = DraftText(fence=1, number=0, attempt=1, start=0, text="a", run_id=7)
+    form = TurnRenderer()
+    first = form.render_draft(draft, None).decode()
+    draft.text = "a b"
+
+    assert "The model is writing" in first
+    assert "The model is writing" not in form.render_draft(draft, 1).decode()
+
+
 def test_a_queued_turn_is_told_anew_when_its_place_changes():
     make_worker()
     first, second = make_run(), make_run()

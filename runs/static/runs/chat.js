@@ -20,6 +20,26 @@
   if (!location.hash && matchMedia("(hover: hover)").matches)
     document.querySelector("#chat-form [name=input]")?.focus({ preventScroll: true });
 
+  // Edit opens with the focus in its box; Cancel and Escape close it and restore the text.
+  document.addEventListener(
+    "toggle",
+    (event) => {
+      if (event.target.matches(".edit-turn[open]"))
+        event.target.querySelector("textarea").focus();
+    },
+    true,
+  );
+  document.addEventListener("reset", (event) => {
+    const edit = event.target.closest(".edit-turn");
+    if (!edit) return;
+    edit.open = false;
+    edit.querySelector("summary").focus();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape")
+      event.target.closest(".edit-turn[open]")?.querySelector("form").reset();
+  });
+
   // After the stream has ended, load the turns anew for the buttons of the answer; what is
   // typed and what has the focus stays. A page that answers a form has no turns to load.
   async function renewTurns() {

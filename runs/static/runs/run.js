@@ -504,6 +504,23 @@
     tellLost("");
   });
 
+  // A banner that arrives moves the panes down smoothly, so that nobody loses the line.
+  let panesTop = find("#run-panes").offsetTop;
+  const panesMoved = () => {
+    const before = panesTop;
+    panesTop = find("#run-panes")?.offsetTop ?? before;
+    return panesTop - before;
+  };
+  new ResizeObserver(panesMoved).observe(find("#run-header"));
+  new MutationObserver(() => {
+    const down = panesMoved();
+    if (down > 0 && !matchMedia("(prefers-reduced-motion: reduce)").matches)
+      find("#run-panes").animate(
+        [{ transform: `translateY(${-down}px)` }, { transform: "none" }],
+        { duration: 250, easing: "ease-out" },
+      );
+  }).observe(find("#run-panes").parentElement, { childList: true });
+
   document.addEventListener("scroll", onScroll, { capture: true, passive: true });
   setInterval(clock, 250);
   clock();
