@@ -183,6 +183,8 @@ def test_python_code_has_an_editor_that_marks_the_failed_line(browser, lived_in)
     page.fill("[name=arg-input]", "x")
     page.click("text=Call the tool")
     expect(page.locator("#tool-result .wrong")).to_contain_text("1 / x")
+    first, second = (one.bounding_box() for one in page.locator(".code-lines li").all())
+    assert second["y"] == first["y"] + first["height"]
     page.click("text=Edit line 2")
     expect(editor.locator(".wrong")).to_have_text("1 / x")
     assert overflow(page) == 0
