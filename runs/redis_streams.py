@@ -9,6 +9,7 @@ import os
 import queue
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -153,6 +154,21 @@ def connect_redis() -> "redis.Redis":
         encoding_errors="replace",  # lone surrogates of a model
         retry=Retry(NoBackoff(), 0),  # redis-py's own retries take seconds
     )
+
+
+def delete_stream_entries(find_deleted: Callable[[set[int]], set[int]]) -> None:
+    """Delete what the streams have of runs that `find_deleted` names among them.
+
+    Raises `redis.RedisError`: unlike a hint, this must not get lost.
+    """
+    client = connect_redis()
+    for stream in (NOTICES, TEXT_DELTAS):
+        entries: Any = client.xrange(stream)
+        runs = {key: int(fields[b"run"]) for key, fields in entries}
+        deleted = find_deleted(set(runs.values()))
+        keys = [key for key, run in runs.items() if run in deleted]
+        if keys:
+            client.xdel(stream, *keys)
 
 
 def get_sender() -> "StreamSender":

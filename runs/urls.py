@@ -29,7 +29,7 @@ from runs.views.approvals import page as approvals
 from runs.views.chat import page as chat
 from runs.views.chat import turn_parts
 from runs.views.compare import page as run_compare
-from runs.views.ownership import user_ownership
+from runs.views.ownership import user_erase, user_ownership
 from runs.views.prompts import page as prompts
 from runs.views.prompts import playground
 from runs.views.providers import page as providers
@@ -191,6 +191,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "approvals/<int:pk>/answer/", approvals.approval_answer, name="approval-answer"
     ),
     path("users/<int:pk>/owned/", user_ownership, name="user-ownership"),
+    path("users/<int:pk>/erase/", user_erase, name="user-erase"),
     path("retention/", retention.retention, name="retention"),
     path("retention/preview/", retention.retention_preview, name="retention-preview"),
     path("retention/prune/", retention.retention_prune, name="retention-prune"),

@@ -60,6 +60,7 @@ PAGES = {
     "shared": "/shared/a-link-to-look-at/",
     "retention": "/retention/",
     "retention-prune": "/retention/prune/",
+    "user-erase": "/users/2/erase/",
     "tools": "/tools/",
     "tool": "/tools/city_forecast/",
     "tool-import": "/tool-files/import/",

@@ -26,8 +26,8 @@ from runs.services.runs.delete_rows import (
 )
 from runs.services.search.daily_stats import mark_pruned
 
-MAX_RUNS = 50
-MAX_STEPS = 300
+MAX_RUNS = 20
+MAX_STEPS = 100
 """Steps of the runs of a batch; a single run or conversation may have more."""
 MAX_ROWS = 500
 WINDOW = 2_000

@@ -58,6 +58,12 @@ REFERENCES: Sequence[tuple[type[Model], str]] = (
 """Columns that are emptied. Those of copied rows are in `_empty_fork_references`."""
 
 
+def list_relations(model: type[Model]) -> list[Any]:
+    """Return the foreign keys to a table, those without a reverse name too."""
+    fields = model._meta.get_fields(include_hidden=True)
+    return [field for field in fields if field.auto_created and not field.concrete]
+
+
 def lock_runs(**which: Any) -> list[Run]:
     """Return the runs, locked in the order that all writers use."""
     rows = Run.objects.select_for_update(of=("self",)).filter(**which)

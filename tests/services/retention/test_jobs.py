@@ -79,7 +79,7 @@ def test_a_job_stops_after_a_batch_and_another_process_continues():
         return True
 
     assert run_job(claim_job(), pause=shut_down) is False
-    assert Run.objects.count() == 70
+    assert Run.objects.count() == 100
     assert len(waits) == 1
 
     assert run_job(claim_job(), pause=go_on) is True
@@ -127,11 +127,11 @@ def test_a_stopped_job_ends_after_its_batch_and_says_who_stopped_it():
 
     assert run_job(claim_job(), pause=stop) is False
     job = DeletionJob.objects.get()
-    assert (job.status, job.counts) == ("stopped", {"runs": 50})
+    assert (job.status, job.counts) == ("stopped", {"runs": 20})
     assert not stop_job(job, by=ann)
     assert claim_job() is None
     entry = AuditEntry.objects.get(noun="deletion job")
-    assert (entry.by, entry.changes) == ("ann", {"runs": [50, 0]})
+    assert (entry.by, entry.changes) == ("ann", {"runs": [20, 0]})
 
 
 def test_the_audit_log_has_the_counts_and_the_rules():

@@ -23,7 +23,7 @@ from runs.models import (
 )
 from runs.services.retention.preview import count_prunable
 from runs.services.retention.rules import load_rules
-from runs.services.runs.delete_rows import OWN_ROWS, REFERENCES
+from runs.services.runs.delete_rows import OWN_ROWS, REFERENCES, list_relations
 from runs.services.search.index_runs import index_runs
 from tests.make import (
     make_agent,
@@ -286,7 +286,7 @@ def test_every_table_that_refers_to_runs_is_known():
     known = {model for model, _ in OWN_ROWS} | {model for model, _ in REFERENCES}
     known |= {Run, AgentStep, ModelCall}
     for model in (Run, AgentStep, ModelCall):
-        referring = {relation.related_model for relation in model._meta.related_objects}
+        referring = {relation.related_model for relation in list_relations(model)}
         assert referring <= known, referring - known
 
 
