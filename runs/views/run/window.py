@@ -19,6 +19,7 @@ from runs.ui.highlight import (
 from runs.ui.time_scale import Timeline
 from runs.views.run.params import RowCounts, RunPageParams
 from runs.views.run.rows import (
+    CUT_OFF_CODES,
     TimelineRow,
     build_call_row,
     build_failed_row,
@@ -272,8 +273,12 @@ def count_rows(run: Run) -> RowCounts:
 
 
 def has_failed_call(run: Run) -> bool:
-    """Whether a run failed with a model call without a reply."""
-    return run.status != Run.Status.CANCELED and has_cut_call(run)
+    """Whether a run ended with a model call without a reply that nobody interrupted."""
+    if not run.is_over or run.status == Run.Status.CANCELED:
+        return False
+    attempts = ModelAttempt.objects.filter(run=run, number=run.next_number)
+    code = attempts.order_by("attempt").values_list("code", flat=True).last()
+    return code is not None and code not in CUT_OFF_CODES
 
 
 def has_cut_call(run: Run) -> bool:

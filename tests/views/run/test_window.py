@@ -124,9 +124,12 @@ def test_a_model_call_that_never_got_a_reply_is_the_last_row():
     assert count_rows(run) == (2, 1, 1)
 
 
-def test_a_call_that_a_person_cut_off_is_a_row_and_no_error():
-    run = long_run(1, status="canceled")
-    attempt(run, code="canceled", elapsed=5.2)
+@pytest.mark.parametrize(
+    ("status", "code"), [("canceled", "canceled"), ("limit_reached", "time_limit")]
+)
+def test_a_call_that_was_interrupted_is_a_row_and_no_error(status, code):
+    run = long_run(1, status=status)
+    attempt(run, code=code, elapsed=5.2)
     last = window(run).rows[-1]
 
     assert last.words == "Stopped after 5.2 s"
