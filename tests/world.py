@@ -18,6 +18,7 @@ from runs.models import (
     Allowance,
     ApiToken,
     Conversation,
+    DeletionJob,
     LoginLink,
     ProviderModel,
     ProviderOutage,
@@ -305,5 +306,8 @@ def make_keys(owner: User, run: Run, texts: Texts) -> None:
     )
     RunShare.objects.create(
         run=run, by=owner, digest=hash_token(SHARE_TOKEN), expires_at=soon
+    )
+    DeletionJob.objects.create(
+        purpose=DeletionJob.Purpose.RULES, by=owner, created_at=timezone.now()
     )
     SavedFilter.objects.create(owner=owner, name=texts.name, query=f"q={texts.name}")
