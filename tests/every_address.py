@@ -159,7 +159,8 @@ def find_key(name: str, argument: str) -> Any:
     if argument in special:
         return special[argument]
     if argument in {"pk", "id", "object_id"}:
-        stem = max(filter(name.startswith, BY_STEM), key=len)
+        stem = max(filter(name.startswith, BY_STEM), key=len, default="")
+        assert stem, f"Add the URL {name!r} to BY_STEM, and a row of it to the world."
         return first_pk(BY_STEM[stem])
     if argument == "slug":
         return Agent.objects.order_by("pk")[0].slug
