@@ -13,6 +13,7 @@ from django.urls import get_resolver
 
 from runs.models import (
     Agent,
+    AgentRetention,
     Allowance,
     ApiToken,
     Conversation,
@@ -54,6 +55,7 @@ BY_STEM: dict[str, type[Model]] = {
     "admin:tools_tool": Tool,
     "admin:tools_tool_import_choice": UploadedDocument,
     "agent": Agent,
+    "agent-retention": AgentRetention,
     "allowance": Allowance,
     "api-approval": Decision,
     "api-approve": Decision,
