@@ -13,6 +13,7 @@ from runs.services.providers.mask_address import (
     mask_provider_address,
     may_see_provider,
 )
+from runs.store.fast_select import select_row
 from runs.store.sanitizer import MIN_UNGUESSABLE_LENGTH
 from tools.secrets import SecretUnreadable
 
@@ -66,7 +67,7 @@ def get_usable_provider(spec: AgentSpec, *, owner: User) -> Provider:
     `owner` is the owner of the agent, whose permissions apply.
     """
     slug = spec.model.provider
-    provider = Provider.objects.filter(pk=spec.model.provider_id or 0).first()
+    provider = select_row(Provider, id=spec.model.provider_id or 0)
     if provider is None:
         raise ProviderRefused("provider_gone", f"The provider {slug!r} was deleted.")
     if provider.archived_at is not None:
