@@ -147,8 +147,9 @@ def _may_see_run(user: User, run: Run) -> bool:
 
 def get_agent_for_user(user: User, slug: str) -> Agent:
     """Return the agent, if `user` may run it; raise a 422."""
-    found = Agent.objects.filter(slug=slug, archived_at=None)
-    agent = found.first() if "\0" not in slug else None
+    agent = select_row(Agent, slug=slug) if "\0" not in slug else None
+    if agent is not None and agent.archived_at is not None:
+        agent = None
     if agent is not None and not (user.is_superuser or agent.owner_id == user.pk):
         agent = Agent.objects.usable_by(user).filter(pk=agent.pk).first()
     if agent is None:

@@ -16,14 +16,19 @@ M = TypeVar("M", bound=models.Model)
 
 
 def select_row(
-    model: type[M], related: tuple[str, ...] = (), **condition: Any
+    model: type[M],
+    related: tuple[str, ...] = (),
+    *,
+    newest_by: str = "",
+    **condition: Any,
 ) -> M | None:
     """Return the row whose unique column has the one value in `condition`.
 
-    `related` names foreign keys as `select_related` does, each after its parent.
+    `related` names foreign keys as `select_related` does, each after its parent. Of
+    several rows, that with the highest value of the column `newest_by` is returned.
     """
     ((column, value),) = condition.items()
-    query = _build_select(model, column, related)
+    query = _build_select(model, column, related, newest_by)
     row = execute_statement(query.sql, [value]).row
     if row is None:
         return None
@@ -57,7 +62,7 @@ class _Select(NamedTuple):
 
 @cache
 def _build_select(
-    model: type[models.Model], column: str, related: tuple[str, ...]
+    model: type[models.Model], column: str, related: tuple[str, ...], newest_by: str
 ) -> _Select:
     tables, columns, joins = list[_Table](), list[str](), list[str]()
     by_path: dict[str, type[models.Model]] = {}
@@ -82,6 +87,9 @@ def _build_select(
         f"FROM {quote_name(model._meta.db_table)} t0 {' '.join(joins)} "
         f"WHERE t0.{where} = %s"
     )
+    if newest_by:
+        newest = quote_name(get_model_field(model, newest_by).column)
+        sql += f" ORDER BY t0.{newest} DESC LIMIT 1"
     return _Select(sql, tuple(tables))
 
 

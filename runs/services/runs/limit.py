@@ -3,10 +3,13 @@
 from django.conf import settings
 from django.contrib.auth.models import User
 
-from runs.models import Run
 from runs.services.errors import TooManyRuns
+from tools.statement import execute_statement
 
-COUNTED_STATUSES = ("queued", "running", "waiting")
+COUNT_RUNS = """
+    SELECT count(*) FROM runs_run
+    WHERE owner_id = %s AND status IN ('queued', 'running', 'waiting')
+"""
 """Runs that wait for a person cost nothing meanwhile."""
 
 
@@ -15,6 +18,6 @@ def check_run_limit(user: User) -> None:
     limit = settings.USER_RUNS
     if not limit:
         return
-    runs = Run.objects.filter(owner=user, status__in=COUNTED_STATUSES)
-    if runs.count() >= limit:
+    ((count,),) = execute_statement(COUNT_RUNS, [user.pk]).rows
+    if count >= limit:
         raise TooManyRuns(limit)

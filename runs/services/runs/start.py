@@ -19,6 +19,7 @@ from runs.services.runs.select_turns import select_turns
 from runs.services.spec.definition import uses_memory
 from runs.services.spec.freeze import freeze_agent, validate_spec, variables_of_spec
 from runs.store.fast_insert import insert_row
+from runs.store.fast_select import select_row
 from runs.store.history import extract_question
 from runs.store.specs import get_or_create_spec, load_spec
 from runs.store.transitions import notify_run_changed
@@ -131,8 +132,7 @@ def freeze_newest_version(agent: Agent, *, draft: bool = False) -> FrozenAgent:
 
 
 def _get_newest_version(agent: Agent) -> AgentVersion | None:
-    versions = AgentVersion.objects.select_related("spec").filter(agent=agent)
-    return versions.order_by("-number").first()
+    return select_row(AgentVersion, ("spec",), newest_by="number", agent=agent.pk)
 
 
 def validate_inputs(spec: AgentSpec, inputs: dict[str, Any]) -> dict[str, str]:
