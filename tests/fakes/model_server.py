@@ -240,7 +240,8 @@ def model_server(
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writers.append(writer)
-        await _serve(server, table, reader, writer)
+        with suppress(asyncio.CancelledError):  # `_end`; Python 3.11 would log it
+            await _serve(server, table, reader, writer)
 
     async def start() -> asyncio.Server:
         found = await asyncio.start_server(serve, "127.0.0.1", port, limit=2**26)
