@@ -89,7 +89,6 @@ def make_world(owner: User, group: Group, texts: Texts | None = None) -> None:
     make_hooks(owner, agent, waiting, texts)
     make_keys(owner, waiting, texts)
     AgentRetention.objects.create(agent=agent, days=1000)
-    DeletionJob.objects.create(purpose="rules", created_at=timezone.now(), by=owner)
     make_worker(name=texts.name, host=texts.name)
     while index_runs():
         pass
