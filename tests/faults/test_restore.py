@@ -212,7 +212,7 @@ def running(site: Installation) -> Iterator[Any]:
 
 def pay_once(asked: Recorded) -> object:
     *_, last = asked.body["messages"]
-    paying = {"name": "pay", "arguments": '{"whom": "ann", "seconds": 4}', "id": "c"}
+    paying = {"name": "pay", "arguments": '{"whom": "ann", "seconds": 15}', "id": "c"}
     return "Paid." if last["role"] == "tool" else {"tool_calls": [paying]}
 
 
