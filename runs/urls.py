@@ -148,7 +148,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/", chat.chat, name="chat"),
     path("chat/<slug:slug>/", chat.chat_agent, name="chat-agent"),
     path("chat/<slug:slug>/say/", chat.chat_say, name="chat-say"),
-    path("chat/<slug:slug>/<int:pk>/", chat.chat_talk, name="chat-talk"),
+    path(
+        "chat/<slug:slug>/<int:pk>/", chat.chat_conversation, name="chat-conversation"
+    ),
     path(
         "chat/<slug:slug>/<int:pk>/newer/<int:after>/",
         chat.chat_newer,

@@ -153,7 +153,7 @@ def test_the_pages_of_a_run_outlive_its_extension(example, client):
     assert (failed.status, failed.error_code) == ("failed", "spec")
 
 
-def test_a_parsing_error_handler_writes_what_the_model_is_told(example):
+def test_a_parsing_error_handler_writes_what_the_model_is_given(example):
     spec = make_spec("react", parsing_error_handler="polite")
 
     driven = drive(spec, ["hm", "Final Answer: end"])

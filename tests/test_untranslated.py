@@ -153,7 +153,7 @@ def greek_site() -> User:
     spec = get_or_create_spec(freeze_agent(agent))
     for _ in range(2):
         version = make_version(agent, by=ada, spec=spec)
-    talk = Conversation.objects.create(owner=ada, agent=agent, title="συζήτηση")
+    chat = Conversation.objects.create(owner=ada, agent=agent, title="συζήτηση")
     worker = make_worker(name="ε:1", host="ε")
     for status in STATUSES:
         run = make_run(
@@ -164,7 +164,7 @@ def greek_site() -> User:
             status=status,
             title="ερώτηση",
             inputs={"input": "ερώτηση"},
-            conversation=talk if status == "succeeded" else None,
+            conversation=chat if status == "succeeded" else None,
             worker=worker if status == "running" else None,
             **({"output": "απάντηση"} if status in ("succeeded",) else {}),
             **({"error_message": "σφάλμα"} if status == "failed" else {}),

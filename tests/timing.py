@@ -8,7 +8,7 @@ def wait_until(
     true: Callable[[], object],
     *,
     seconds: float = 30,
-    told: Callable[[], str] = str,
+    message: Callable[[], str] = str,
 ) -> None:
     """Look again and again until `true`.
 
@@ -17,5 +17,5 @@ def wait_until(
     until = time.monotonic() + seconds
     while not true():
         late = time.monotonic() >= until
-        assert not late, f"It did not happen within {seconds:g} s. {told()}"
+        assert not late, f"It did not happen within {seconds:g} s. {message()}"
         time.sleep(0.02)

@@ -83,9 +83,11 @@ def make_world(owner: User, group: Group, texts: Texts | None = None) -> None:
     texts = texts or Texts()
     tool = make_tools(owner, group, texts)
     agent = make_agents(owner, group, tool, texts)
-    talk = Conversation.objects.create(owner=owner, agent=agent, title=texts.name)
-    waiting = make_waiting_run(agent, group, talk, texts)
-    make_ended_runs(agent, talk, texts)
+    conversation = Conversation.objects.create(
+        owner=owner, agent=agent, title=texts.name
+    )
+    waiting = make_waiting_run(agent, group, conversation, texts)
+    make_ended_runs(agent, conversation, texts)
     make_hooks(owner, agent, waiting, texts)
     make_keys(owner, waiting, texts)
     AgentRetention.objects.create(agent=agent, days=1000)
@@ -217,11 +219,14 @@ def share_with(group: Group, row: Any) -> None:
 
 
 def make_waiting_run(
-    agent: Agent, group: Group, talk: Conversation, texts: Texts
+    agent: Agent, group: Group, conversation: Conversation, texts: Texts
 ) -> Run:
     """Make the first run: a call is over, the next one awaits an approval."""
     run = make_run(
-        agent=agent, status="awaiting_approval", conversation=talk, **asked(texts)
+        agent=agent,
+        status="awaiting_approval",
+        conversation=conversation,
+        **asked(texts),
     )
     tell(run, texts)
     done = make_step(run, **called(texts), observation=texts.body)
@@ -270,12 +275,12 @@ def tell(run: Run, texts: Texts) -> None:
     make_call(run, reply=reply, model=texts.name)
 
 
-def make_ended_runs(agent: Agent, talk: Conversation, texts: Texts) -> None:
+def make_ended_runs(agent: Agent, chat: Conversation, texts: Texts) -> None:
     """Make a run that succeeded, and one that failed."""
     done = make_run(
         agent=agent,
         status="succeeded",
-        conversation=talk,
+        conversation=chat,
         output=texts.body,
         **asked(texts),
     )

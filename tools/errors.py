@@ -43,6 +43,8 @@ class ToolCrashed(ToolFailed):
     """The tool's own code raised something."""
 
     def __init__(self, error: BaseException) -> None:
-        told = str(error).strip()
+        message = str(error).strip()
         name = type(error).__name__
-        super().__init__(f"{name}: {told}" if told else f"The tool raised {name}.")
+        super().__init__(
+            f"{name}: {message}" if message else f"The tool raised {name}."
+        )

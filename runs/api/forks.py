@@ -132,8 +132,8 @@ def find_requested_fork_point(run: Run, body: ForkRunBody) -> ForkPoint:
     try:
         return load_fork_point(run, row)
     except CannotFork:
-        told = f"Run {run.pk} cannot be forked there."
-        raise field_problem(field, told) from None
+        message = f"Run {run.pk} cannot be forked there."
+        raise field_problem(field, message) from None
 
 
 def build_fork_edits(
@@ -194,8 +194,8 @@ def build_fork_model(
         slug = body.provider.replace("\0", "")
         provider = Provider.objects.usable_by(user).filter(slug=slug).first()
         if provider is None:
-            told = f"Provider {body.provider!r} not found."
-            raise field_problem("provider", told)
+            message = f"Provider {body.provider!r} not found."
+            raise field_problem("provider", message)
         changes |= {
             "provider": provider.slug,
             "provider_id": provider.pk,

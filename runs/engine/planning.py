@@ -66,8 +66,8 @@ def _plan_call(call: ParsedCall, toolbox: Toolbox, used: Counter[str]) -> _Plann
     limit = tool.calls_per_run
     if limit is not None and used[tool.name] >= limit:
         often = "once" if limit == 1 else f"{limit} times"
-        told = f"The limit is reached: {tool.name!r} may be called {often} per run."
-        return _PlannedCall(tool.name, given, None, told)
+        message = f"The limit is reached: {tool.name!r} may be called {often} per run."
+        return _PlannedCall(tool.name, given, None, message)
     fitted = coerce_tool_input(tool, given)
     if fitted.problem is not None:
         return _PlannedCall(tool.name, fitted.value, None, fitted.problem)

@@ -53,10 +53,10 @@ class Progress:
         if self.fatal_error is not None:
             return self.fatal_error
         if self.parse_errors >= MAX_PARSE_ERRORS:
-            told = (
+            message = (
                 f"The model's reply could not be understood {MAX_PARSE_ERRORS} times."
             )
-            return RunError(code="parse_errors", message=told)
+            return RunError(code="parse_errors", message=message)
         return self._find_reached_limit()
 
     def _find_reached_limit(self) -> StopReason | None:
@@ -91,8 +91,8 @@ class Progress:
             self.options = ExecutorOptions.model_validate(merged)
         except ValidationError as error:
             why = error.errors()[0]["msg"]
-            told = f"The run cannot be resumed with these limits: {why}."
-            self.fatal_error = RunError(code="limits", message=told)
+            message = f"The run cannot be resumed with these limits: {why}."
+            self.fatal_error = RunError(code="limits", message=message)
 
     def seconds_left(self) -> float | None:
         """Return the working time left, never negative; None without a limit."""

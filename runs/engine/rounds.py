@@ -172,13 +172,13 @@ class RunRounds:
     def _tidy_reply(self, reply: Reply) -> ReadReply:
         return ReadReply(reply, self.kind.tidy(reply.text))
 
-    def decide(self, heard: ReadReply) -> CallTools | AgentResult | None:
+    def decide(self, received: ReadReply) -> CallTools | AgentResult | None:
         """Return what a reply leads to; None if it ends the run as failed."""
         try:
-            decision = self._parse_decision(heard)
+            decision = self._parse_decision(received)
         except ParseError as error:
             self._is_parse_error = True
-            return self._handle_parse_error(heard, str(error))
+            return self._handle_parse_error(received, str(error))
         self._is_parse_error = False
         if isinstance(decision, AgentFinish):
             output = decision.return_values["output"]
@@ -189,32 +189,32 @@ class RunRounds:
                 decision,
                 self.toolbox,
                 start=progress.steps,
-                log=heard.text,
+                log=received.text,
                 used=progress.calls,
             )
         )
 
-    def _parse_decision(self, heard: ReadReply) -> Decision:
-        is_call_only = heard.reply.tool_calls and not heard.text.strip()
+    def _parse_decision(self, received: ReadReply) -> Decision:
+        is_call_only = received.reply.tool_calls and not received.text.strip()
         if is_call_only and not self.kind.needs_functions:
             raise ParseError(FUNCTION_CALL_REFUSED)
-        decision = self.kind.parse_reply(heard.text, heard.reply, self.toolbox)
+        decision = self.kind.parse_reply(received.text, received.reply, self.toolbox)
         schema = self.progress.options.output_schema
         if schema is None or not isinstance(decision, AgentFinish):
             return decision
         output = parse_output(decision.return_values["output"], schema)
         return AgentFinish(return_values={"output": output}, log=decision.log)
 
-    def _handle_parse_error(self, heard: ReadReply, why: str) -> CallTools | None:
+    def _handle_parse_error(self, received: ReadReply, why: str) -> CallTools | None:
         handling = self.progress.options.handle_parsing_errors
         if handling is False:
             self.progress.fatal_error = RunError(code="parse_error", message=why)
             return None
         handler = self.progress.options.parsing_error_handler
         if handler is not None:
-            why = clean_text(PARSING_ERROR_HANDLERS[handler](why, heard.text))
-        told = why if handling is True else handling
-        step = plan_parse_error(told, start=self.progress.steps, log=heard.text)
+            why = clean_text(PARSING_ERROR_HANDLERS[handler](why, received.text))
+        message = why if handling is True else handling
+        step = plan_parse_error(message, start=self.progress.steps, log=received.text)
         return self._call_tools((step,))
 
     def _call_tools(self, steps: tuple[PlannedStep, ...]) -> CallTools:
@@ -222,7 +222,7 @@ class RunRounds:
         return CallTools(round=self.progress.rounds + 1, steps=steps, seconds=seconds)
 
     def record_round(
-        self, heard: ReadReply, planned: CallTools, outcome: Outcome
+        self, received: ReadReply, planned: CallTools, outcome: Outcome
     ) -> AgentResult | None:
         """Record a round; return the result of the run if a tool returns directly."""
         if not isinstance(outcome, ToolsFinished):
@@ -234,7 +234,7 @@ class RunRounds:
             tokens=sum(result.tokens for result in outcome.results),
             cost=sum(result.cost for result in outcome.results),
         )
-        self._add_round(heard, steps)
+        self._add_round(received, steps)
         for plan, result in pairs:
             if plan.tool and plan.tool.return_direct and not result.failed:
                 log = plan.action.log
@@ -243,9 +243,9 @@ class RunRounds:
         self.progress.fatal_error = self._fatal_failure(pairs)
         return None
 
-    def _add_round(self, heard: ReadReply, steps: tuple[AgentStep, ...]) -> None:
+    def _add_round(self, received: ReadReply, steps: tuple[AgentStep, ...]) -> None:
         self.progress.add_round(steps, is_parse_error=self._is_parse_error)
-        self.transcript.add_round(self._build_scratchpad_round(heard, steps))
+        self.transcript.add_round(self._build_scratchpad_round(received, steps))
 
     def _fatal_failure(
         self, pairs: list[tuple[PlannedStep, ToolResult]]
@@ -254,12 +254,12 @@ class RunRounds:
             return None
         for plan, result in pairs:
             if plan.tool and plan.tool.on_error == "end" and result.failed:
-                told = f"The tool {plan.tool.name!r} failed: {result.observation}"
-                return RunError(code="tool_failed", message=told)
+                message = f"The tool {plan.tool.name!r} failed: {result.observation}"
+                return RunError(code="tool_failed", message=message)
         return None
 
     def _build_scratchpad_round(
-        self, heard: ReadReply, steps: tuple[AgentStep, ...]
+        self, received: ReadReply, steps: tuple[AgentStep, ...]
     ) -> ScratchpadRound:
         shown = [
             ScratchpadStep(step, self._truncate_observation(step)) for step in steps
@@ -267,7 +267,7 @@ class RunRounds:
         if hint := self.progress.hint:
             last = shown[-1]
             shown[-1] = ScratchpadStep(last.step, f"{last.observation}\n{hint}")
-        return ScratchpadRound(heard.text, heard.reply, tuple(shown))
+        return ScratchpadRound(received.text, received.reply, tuple(shown))
 
     def _truncate_observation(self, step: AgentStep) -> str:
         tool = self.toolbox.find(step.action.tool)

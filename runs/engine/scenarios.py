@@ -93,9 +93,9 @@ class ScenarioScript:
         """Call the stubs, all at the same virtual time."""
         results = tuple(self._call(step, call.seconds) for step in call.steps)
         for step, result in zip(call.steps, results, strict=True):
-            told, failed = result.observation, result.failed
+            message, failed = result.observation, result.failed
             self.steps.append(
-                AgentStep(action=step.action, observation=told, failed=failed)
+                AgentStep(action=step.action, observation=message, failed=failed)
             )
         return ToolsFinished(results)
 
@@ -193,8 +193,8 @@ def _play_turn(
             **{"loop_guard": None, **scenario.get("executor", {})}
         )
     except ValidationError as error:
-        told = RunError(code="spec", message=str(error))
-        return TurnOutcome(AgentResult(status="failed", error=told), [], [])
+        message = RunError(code="spec", message=str(error))
+        return TurnOutcome(AgentResult(status="failed", error=message), [], [])
     return run_scenario_turn(build_scenario_spec(scenario, options), turn, script, past)
 
 

@@ -69,14 +69,14 @@ def find_start_failure(
 ) -> AgentResult | None:
     """Return the result of a run that cannot even start, or None."""
     if problems := find_spec_problems(spec):
-        told = " ".join(problem.message for problem in problems)
-        return AgentResult(status="failed", error=RunError(code="spec", message=told))
+        text = " ".join(problem.message for problem in problems)
+        return AgentResult(status="failed", error=RunError(code="spec", message=text))
     needed = input_variables_of_prompt(get_prompt_of_spec(spec))
     if missing := [name for name in needed if name not in inputs]:
-        told = (
+        text = (
             f"The inputs do not contain variables of the prompt: {', '.join(missing)}."
         )
-        return AgentResult(status="failed", error=RunError(code="inputs", message=told))
+        return AgentResult(status="failed", error=RunError(code="inputs", message=text))
     return None
 
 
@@ -92,11 +92,11 @@ def _find_prompt_problems(prompt: PromptSpec, kind: AgentKind) -> Iterator[SpecP
             yield SpecProblem(f"prompt.{field}", str(flaw))
     names = variables_of_prompt(prompt)
     if kind.as_text is not None and "agent_scratchpad" not in names:
-        told = (
+        text = (
             f"The kind {kind.name!r} needs the variable {{agent_scratchpad}}, where "
             "the steps so far are written."
         )
-        yield SpecProblem("prompt", told)
+        yield SpecProblem("prompt", text)
 
 
 def _find_tool_problems(
@@ -105,19 +105,19 @@ def _find_tool_problems(
     seen: set[str] = set()
     for index, tool in enumerate(tools):
         field = f"tools.{index}"
-        if (told := find_tool_name_problem(tool.name, kind)) is not None:
-            yield SpecProblem(f"{field}.name", told)
+        if (text := find_tool_name_problem(tool.name, kind)) is not None:
+            yield SpecProblem(f"{field}.name", text)
         if {tool.name, build_function_name(tool.name)} & seen:
-            told = f"Two tools are named {tool.name!r}. Rename one of them."
-            yield SpecProblem(f"{field}.name", told)
+            text = f"Two tools are named {tool.name!r}. Rename one of them."
+            yield SpecProblem(f"{field}.name", text)
         seen |= {tool.name, build_function_name(tool.name)}
         if tool.args_schema is not None:
             flaw = find_schema_problem(tool.args_schema)
             if flaw is not None:
                 yield SpecProblem(f"{field}.args_schema", f"{tool.name}: {flaw}")
     if kind.tools is not None and len(tools) != kind.tools:
-        told = f"The kind {kind.name!r} requires exactly {kind.tools} tool."
-        yield SpecProblem("tools", told)
+        text = f"The kind {kind.name!r} requires exactly {kind.tools} tool."
+        yield SpecProblem("tools", text)
 
 
 def find_tool_name_problem(name: str, kind: AgentKind | None = None) -> str | None:
@@ -156,8 +156,8 @@ def _find_extension_problems(options: ExecutorOptions) -> Iterator[SpecProblem]:
     ):
         selected = getattr(options, name)
         if selected is not None and selected not in known:
-            told = f"{selected!r} is not registered by a module of AGENTSITE_EXTENSIONS"
-            yield _option_problem(name, told)
+            text = f"{selected!r} is not registered by a module of AGENTSITE_EXTENSIONS"
+            yield _option_problem(name, text)
 
 
 def _find_limit_problems(options: ExecutorOptions) -> Iterator[SpecProblem]:
@@ -175,8 +175,8 @@ def _find_limit_problems(options: ExecutorOptions) -> Iterator[SpecProblem]:
             "max_execution_time", "must be 0 or more seconds, or empty"
         )
     if seconds is not None and seconds > MAX_EXECUTION_SECONDS:
-        told = f"must be at most {MAX_EXECUTION_SECONDS:,} seconds (a week), or empty"
-        yield _option_problem("max_execution_time", told)
+        text = f"must be at most {MAX_EXECUTION_SECONDS:,} seconds (a week), or empty"
+        yield _option_problem("max_execution_time", text)
     if options.observation_limit < 1:
         yield _option_problem("observation_limit", "must be at least 1 byte")
     if options.observation_limit > MAX_OBSERVATION_BYTES:
@@ -184,8 +184,8 @@ def _find_limit_problems(options: ExecutorOptions) -> Iterator[SpecProblem]:
             "observation_limit", f"must be at most {MAX_OBSERVATION_BYTES:,} bytes"
         )
     if options.trim_intermediate_steps > MAX_ROUNDS:
-        told = f"must be at most {MAX_ROUNDS:,}, or -1 for all"
-        yield _option_problem("trim_intermediate_steps", told)
+        text = f"must be at most {MAX_ROUNDS:,}, or -1 for all"
+        yield _option_problem("trim_intermediate_steps", text)
     yield from _find_context_problems(options)
     yield from _find_budget_problems(options)
 

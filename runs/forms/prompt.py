@@ -135,8 +135,8 @@ class PromptForm(_ModelForm):
         if not "".join(prompt_texts(prompt)).strip():
             self.add_error(self.text_field, _("Enter the text of the prompt."))
             return given
-        for told in list_prompt_errors(given["kind"], prompt):
-            self.add_error(self.text_field, told)
+        for message in list_prompt_errors(given["kind"], prompt):
+            self.add_error(self.text_field, message)
         return given
 
     @property

@@ -95,8 +95,8 @@ class ProviderModelForm(_ModelForm):
         others = [given.get(name) for name in ("cached_price", "output_price")]
         lacks = given.get("input_price") is None and "input_price" not in self.errors
         if lacks and any(others):
-            told = _("Enter the input price too; without it no cost is counted.")
-            self.add_error("input_price", told)
+            message = _("Enter the input price too; without it no cost is counted.")
+            self.add_error("input_price", message)
         return given
 
     def save(self, commit: bool = True) -> ProviderModel:

@@ -90,15 +90,15 @@ def build_event_batch(changes: Changes) -> Batch:
     ]
     is_over = changes.is_whole and run.is_over
     if changes.is_whole:
-        told = format_event("run", run_json(run), seq=changes.seq)
+        message = format_event("run", run_json(run), seq=changes.seq)
         if is_over:
-            told += format_event(
+            message += format_event(
                 "end", {"id": run.pk, "status": run.status}, seq=changes.seq
             )
             # A client that has seen everything is still told that this is the end.
-            events.append(Fragment(0, END_SEQ, told, told))
+            events.append(Fragment(0, END_SEQ, message, message))
         else:
-            events.append(uniform_fragment(changes.seq, told))
+            events.append(uniform_fragment(changes.seq, message))
     return Batch(
         run_id=run.pk,
         since=changes.since,

@@ -138,21 +138,21 @@ class LiveApp:
                 return
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        wish = self._parse_request(scope)
-        if wish is None or self.hub.is_stopping:
-            await send_problem(send, 404 if wish is None else 503)
+        request = self._parse_request(scope)
+        if request is None or self.hub.is_stopping:
+            await send_problem(send, 404 if request is None else 503)
             return
         if scope["method"] != "GET":
             await send_problem(send, 405)
             return
         try:
-            door = await self._authorize(wish)
-            language = await self._read_language(wish)
+            door = await self._authorize(request)
+            language = await self._read_language(request)
         except DatabaseError:
             await send_problem(send, 503)
             return
         if door.result != "ok":
-            is_unknown = wish.is_api and door.result == "stranger"
+            is_unknown = request.is_api and door.result == "stranger"
             await send_problem(send, 401 if is_unknown else 404)
             return
         assert door.person is not None
@@ -160,12 +160,12 @@ class LiveApp:
         if 0 < settings.USER_STREAMS <= self._open_streams[user_id]:
             await send_problem(send, 429)
             return
-        viewers = self._subscribe(wish, door.person._replace(language=language))
+        viewers = self._subscribe(request, door.person._replace(language=language))
         gone = asyncio.create_task(close_on_disconnect(receive, viewers))
         self._open_streams[user_id] += 1
         try:
             with suppress(TimeoutError, OSError):
-                await self._send_stream(wish, viewers, send)
+                await self._send_stream(request, viewers, send)
         finally:
             for viewer in viewers:
                 self.hub.unsubscribe(viewer)
@@ -174,47 +174,47 @@ class LiveApp:
             if not self._open_streams[user_id]:
                 del self._open_streams[user_id]
 
-    def _subscribe(self, wish: StreamRequest, person: Person) -> list[AnyViewer]:
+    def _subscribe(self, request: StreamRequest, person: Person) -> list[AnyViewer]:
         """Subscribe to the runs, and on pages to the updates of the header."""
-        if wish.run_id is None:
-            return [self.hub.subscribe_person(person, in_inbox=wish.in_inbox)]
-        header = person if wish.renderer is PageRenderer else None
-        key = (wish.renderer, person.language)
-        renderer = self._renderers.setdefault(key, wish.renderer(person.language))
+        if request.run_id is None:
+            return [self.hub.subscribe_person(person, in_inbox=request.in_inbox)]
+        header = person if request.renderer is PageRenderer else None
+        key = (request.renderer, person.language)
+        renderer = self._renderers.setdefault(key, request.renderer(person.language))
         return [
-            self.hub.subscribe(renderer, run_id, after=wish.after, person=header)
-            for run_id in wish.run_ids
+            self.hub.subscribe(renderer, run_id, after=request.after, person=header)
+            for run_id in request.run_ids
         ]
 
     async def _send_stream(
-        self, wish: StreamRequest, viewers: list[AnyViewer], send: Send
+        self, request: StreamRequest, viewers: list[AnyViewer], send: Send
     ) -> None:
         clock = asyncio.get_running_loop().time
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         # Sent at once, so that proxies and clients know the stream is open.
         await send_chunk(send, b"retry: 1000\n\n")
         checked = clock()
-        is_turns = wish.renderer is TurnRenderer
+        is_turns = request.renderer is TurnRenderer
         messages = merge_messages(viewers) if is_turns else viewers[0].messages()
         async for message in messages:
             if clock() - checked >= SILENCE_SECONDS:
                 checked = clock()
-                if not await self._is_still_authorized(wish):
+                if not await self._is_still_authorized(request):
                     break
             await send_chunk(send, message or KEEPALIVE_COMMENT)
         else:
             if is_turns and not self.hub.is_stopping:
-                await send_chunk(send, render_turns_end(wish.run_ids))
+                await send_chunk(send, render_turns_end(request.run_ids))
         await send({"type": "http.response.body", "body": b""})
 
-    async def _read_language(self, wish: StreamRequest) -> str:
+    async def _read_language(self, request: StreamRequest) -> str:
         """Return the viewer's language now: it may have changed since the last check.
 
         Streams that open at once share one read.
         """
-        if wish.is_api:
+        if request.is_api:
             return settings.LANGUAGE_CODE
-        key = wish.credentials
+        key = request.credentials
         task = self._languages.get(key)
         if task is None:
             read = self.hub.run_in_thread(lambda: read_language(key))
@@ -222,19 +222,19 @@ class LiveApp:
             task.add_done_callback(lambda _: self._languages.pop(key, None))
         return await asyncio.shield(task)
 
-    async def _is_still_authorized(self, wish: StreamRequest) -> bool:
+    async def _is_still_authorized(self, request: StreamRequest) -> bool:
         """Whether the right to watch still holds; a database away takes none away."""
         try:
-            return (await self._authorize(wish)).result == "ok"
+            return (await self._authorize(request)).result == "ok"
         except DatabaseError:
             return True
 
-    async def _authorize(self, wish: StreamRequest) -> Access:
+    async def _authorize(self, request: StreamRequest) -> Access:
         """Ask the door for each run of the stream, or for the person alone."""
-        door = await self._authorize_run(wish.credentials, wish.run_id)
-        for run_id in wish.other_run_ids:
+        door = await self._authorize_run(request.credentials, request.run_id)
+        for run_id in request.other_run_ids:
             if door.result == "ok":
-                door = await self._authorize_run(wish.credentials, run_id)
+                door = await self._authorize_run(request.credentials, run_id)
         return door
 
     async def _authorize_run(self, key: Credentials, run_id: int | None) -> Access:

@@ -193,7 +193,7 @@ class PageRenderer:
         """Return the header, and the right pane of those who follow."""
         runs = list(Run.objects.filter(pk__in=run_ids).defer(*DEFERRED_FIELDS))
         around = HeaderQueries.for_runs(runs)
-        told: dict[int, Head] = {}
+        message: dict[int, Head] = {}
         for run in runs:
             page_cache = memories[run.pk].entries.get("page")
             if isinstance(page_cache, PageCache) and not run.is_over:
@@ -203,14 +203,14 @@ class PageRenderer:
                 # A changed frame sends the draft again, so it does not mention it.
                 frame = render_follow_pane(state)
                 state.is_writing = memories[run.pk].is_writing and not state.is_lost
-                told[run.pk] = {
+                message[run.pk] = {
                     "header": render_run_header(state),
                     DRAFT_FRAME: frame,
                 }
                 page_cache.was_lost |= state.is_lost
                 if page_cache.was_lost:
-                    told[run.pk]["rows"] = render_open_rows(state)
-        return told
+                    message[run.pk]["rows"] = render_open_rows(state)
+        return message
 
     def render_message(self, batch: Batch, cursor: int) -> bytes:
         """Return one message; its id is where a reconnecting page goes on."""

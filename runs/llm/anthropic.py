@@ -316,8 +316,8 @@ class MessageStream:
             raise NotAReply("a stream with a chunk that is not JSON") from error
         kind = event.get("type")
         if kind == "error" or (kind is None and "error" in event):
-            told = event.get("error")
-            raise ErrorResponse(told if isinstance(told, dict) else {})
+            message = event.get("error")
+            raise ErrorResponse(message if isinstance(message, dict) else {})
         if kind == "message_start":
             self._start_message(event.get("message"))
         elif kind == "content_block_start":

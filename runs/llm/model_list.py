@@ -40,18 +40,18 @@ def parse_model_list(answer: dict[str, Any]) -> list[ModelCard]:
     return list(cards.values())
 
 
-def _parse_card(name: str, told: dict[str, Any]) -> ModelCard:
+def _parse_card(name: str, message: dict[str, Any]) -> ModelCard:
     """Return what OpenRouter, vLLM, llama.cpp and Mistral report about a model."""
-    takes = told.get("supported_parameters")
+    takes = message.get("supported_parameters")
     takes = takes if isinstance(takes, list) else None
-    can = told.get("capabilities")
+    can = message.get("capabilities")
     can = can if isinstance(can, dict) else {}
-    meta = told.get("meta")
+    meta = message.get("meta")
     meta = meta if isinstance(meta, dict) else {}
     lengths = (
-        told.get("context_length"),
-        told.get("max_model_len"),
-        told.get("max_context_length"),
+        message.get("context_length"),
+        message.get("max_model_len"),
+        message.get("max_context_length"),
         meta.get("n_ctx"),
     )
     functions = can.get("function_calling")
@@ -62,16 +62,16 @@ def _parse_card(name: str, told: dict[str, Any]) -> ModelCard:
         else functions
         if isinstance(functions, bool)
         else None,
-        images=_parse_modality("image", told, can.get("vision")),
-        audio=_parse_modality("audio", told, can.get("audio")),
+        images=_parse_modality("image", message, can.get("vision")),
+        audio=_parse_modality("audio", message, can.get("audio")),
         stop_words="stop" in takes if takes is not None else None,
         context_tokens=next(filter(None, map(parse_token_count, lengths)), None),
     )
 
 
-def _parse_modality(name: str, told: dict[str, Any], capability: Any) -> bool | None:
+def _parse_modality(name: str, message: dict[str, Any], capability: Any) -> bool | None:
     """Return whether a model takes such inputs, as OpenRouter or Mistral report it."""
-    shape = told.get("architecture")
+    shape = message.get("architecture")
     inputs = shape.get("input_modalities") if isinstance(shape, dict) else None
     if isinstance(inputs, list):
         return name in inputs

@@ -89,8 +89,8 @@ class Ollama:
         try:
             with self._server.exchange(
                 "/show", body, deadline=deadline, model=name
-            ) as told:
-                return parse_model_details(name, parse_json_object(told.read()))
+            ) as message:
+                return parse_model_details(name, parse_json_object(message.read()))
         except (ModelCallError, InvalidJson):
             return ModelCard(name=name)
 
@@ -98,9 +98,9 @@ class Ollama:
         self._server.close()
 
 
-def parse_model_details(name: str, told: dict[str, Any]) -> ModelCard:
+def parse_model_details(name: str, message: dict[str, Any]) -> ModelCard:
     """Return the features and context size in a response of /api/show."""
-    can, info = told.get("capabilities"), told.get("model_info")
+    can, info = message.get("capabilities"), message.get("model_info")
     sizes = [
         parse_token_count(value)
         for key, value in (info.items() if isinstance(info, dict) else ())

@@ -167,14 +167,14 @@ class Refusal:
                 " or give the agent a context limit.",
             )
         if status in (408, 504):
-            told = f"{self.server} timed out (status {status}).{RESUME_LATER}"
-            return self._build_model_error("timeout", told, True)
+            message = f"{self.server} timed out (status {status}).{RESUME_LATER}"
+            return self._build_model_error("timeout", message, True)
         if status == 429:
-            told = f"{self.server} is rate-limiting requests.{RESUME_LATER}"
-            return self._build_model_error("rate_limit", told, True)
+            message = f"{self.server} is rate-limiting requests.{RESUME_LATER}"
+            return self._build_model_error("rate_limit", message, True)
         if status == 409 or (status >= 500 and status != 501):
-            told = f"{self.server} failed with status {status}.{RESUME_LATER}"
-            return self._build_model_error("overloaded", told, True)
+            message = f"{self.server} failed with status {status}.{RESUME_LATER}"
+            return self._build_model_error("overloaded", message, True)
         return self._build_model_error(
             "bad_request",
             f"{self.server} refused the request (status {status}). Correct the model or"

@@ -218,8 +218,8 @@ class ResponseStream:
         kind = get_text(event, "type")
         self._has_begun = self._has_begun or kind.startswith("response.")
         if kind == "error" or (not kind and event.get("error")):
-            told = event.get("error")
-            raise ErrorResponse(told if isinstance(told, dict) else event)
+            message = event.get("error")
+            raise ErrorResponse(message if isinstance(message, dict) else event)
         if kind in ("response.output_text.delta", "response.refusal.delta"):
             piece = get_text(event, "delta")
             if piece:

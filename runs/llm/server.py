@@ -224,11 +224,11 @@ class ModelServer:
             check = f"Check the base URL of provider {self.endpoint.slug!r}."
             raise ModelCallError("bad_reply", f"{error} {check}") from error
         except httpx.ConnectTimeout as error:
-            told = (
+            message = (
                 f"No server answers at {url}. Start it, or check the base URL of"
                 f" provider {self.endpoint.slug!r}."
             )
-            raise self._build_retryable_error("timeout", told) from error
+            raise self._build_retryable_error("timeout", message) from error
         except httpx.ConnectError as error:
             raise self._build_connect_error(error, url) from error
         except httpx.TimeoutException as error:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from django.conf import settings
 
-from runs import wakeup as bell
+from runs import wakeup
 from runs.models import Worker
 
 EndReason = Literal["canceled", "lost"]
@@ -111,7 +111,7 @@ class WorkerState:
         with self.lock:
             waiting, self.waiting_suspects = self.waiting_suspects, set()
         for run_id in waiting:
-            bell.enqueue_run(run_id)
+            wakeup.enqueue_run(run_id)
 
     def note_database_away(self) -> None:
         """Leave the runs of other workers alone for one lease."""

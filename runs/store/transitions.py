@@ -10,7 +10,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.db.models import F
 
 from runs import redis_streams as stream
-from runs import wakeup as bell
+from runs import wakeup
 from runs.models import AgentStep, Run, Worker
 from runs.models.runs import FINISHED_STATUSES, UNFINISHED_STATUSES
 from runs.store.claims import LeaseLost
@@ -94,7 +94,7 @@ def transition(
         ):
             return False
         if to == Status.QUEUED:
-            bell.enqueue_run(run.pk)
+            wakeup.enqueue_run(run.pk)
         notify_run_changed(run.pk)
         if step is not None and is_end:
             _settle_child(run)
@@ -139,7 +139,7 @@ def _write_transition(
     except LeaseLost:
         return False
     for delivery_id in commit.delivery_ids:
-        bell.enqueue_delivery(delivery_id)
+        wakeup.enqueue_delivery(delivery_id)
     return True
 
 

@@ -231,14 +231,14 @@ def mistakes(form: BaseForm, said: str = "") -> dict[str, Any]:
     """Show above a form how many fields have errors, with links to them."""
     said = said or _("Not saved.")
     wrong = [bound for bound in form if form.errors.get(bound.name)]
-    told = list(form.non_field_errors())
-    told += [error for bound in wrong if bound.is_hidden for error in bound.errors]
+    message = list(form.non_field_errors())
+    message += [error for bound in wrong if bound.is_hidden for error in bound.errors]
     fields = [
         FieldErrorLink(capfirst(str(bound.label)), get_focus_id(bound))
         for bound in wrong
         if not bound.is_hidden
     ]
-    return {"said": said, "told": told, "fields": fields, "has_any": form.errors}
+    return {"said": said, "told": message, "fields": fields, "has_any": form.errors}
 
 
 def get_focus_id(bound: BoundField) -> str:

@@ -128,16 +128,16 @@ class AgentCalls:
         return True
 
     def _commit_answer(
-        self, row: AgentStep, spec: ToolSpec, told: ChildAnswer, child: Run | None
+        self, row: AgentStep, spec: ToolSpec, message: ChildAnswer, child: Run | None
     ) -> None:
         """Commit the observation; waiting for a child is not working time."""
         sanitizer = self.sanitizer()
         before = self.notes.get(row.pk)
-        text = f"{before}\n{told.text}" if before else told.text
-        is_output = spec.return_direct and not told.failed and child is not None
+        text = f"{before}\n{message.text}" if before else message.text
+        is_output = spec.return_direct and not message.failed and child is not None
         result = ToolResult(
             observation=truncate_for_storage(sanitizer.text(text)),
-            failed=told.failed,
+            failed=message.failed,
             value=sanitizer.json(child.output) if is_output and child else None,
             elapsed=0.0,
             tokens=child.input_tokens + child.output_tokens if child else 0,

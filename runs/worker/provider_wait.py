@@ -176,8 +176,8 @@ class ProviderWait:
     ) -> ModelCallFailed:
         minutes = self.provider.outage_minutes
         length = "1 minute" if minutes == 1 else f"{minutes:g} minutes"
-        told = (
+        text = (
             f"The run waited {length} for provider {self.provider.slug!r}, which is "
             f"still not available. {message}"
         )
-        return ModelCallFailed(code, told, elapsed)
+        return ModelCallFailed(code, text, elapsed)

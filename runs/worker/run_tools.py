@@ -360,8 +360,8 @@ class ToolRunner:
         text = (
             called.error if called.error is not None else stringify_value(called.value)
         )
-        if told := self.notices.get(row.pk):
-            text = f"{told}\n{text}"
+        if message := self.notices.get(row.pk):
+            text = f"{message}\n{text}"
         result = ToolResult(
             observation=truncate_for_storage(self.sanitizer.text(text)),
             failed=called.error is not None,

@@ -15,7 +15,7 @@ from django.db import (
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
-from runs import wakeup as bell
+from runs import wakeup
 from runs.models import Run
 from runs.models.runs import UNFINISHED_STATUSES
 from runs.services.agents.edit_sessions import end_idle_edit_sessions
@@ -60,7 +60,7 @@ def sweep(*, free: int, recovers: bool = True) -> int:
         with transaction.atomic():
             took = Run.objects.filter(Q(pk=run_id) & wanted).update(enqueued_at=Now())
             if took:
-                bell.enqueue_run(run_id)
+                wakeup.enqueue_run(run_id)
                 rung += 1
     return rung
 

@@ -13,7 +13,7 @@ from tests.faults.site import run_python
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_database_keeps_what_it_is_told():
+def test_the_database_keeps_what_it_is_given():
     User.objects.create_user("ann")
 
     assert User.objects.count() == 1

@@ -87,9 +87,9 @@ def test_systemd_is_notified_that_the_process_is_alive(tmp_path):
             env={**os.environ, "NOTIFY_SOCKET": path},
         )
         try:
-            heard = systemd.recv(100)
+            received = systemd.recv(100)
         finally:
             process.kill()
             process.wait()
 
-    assert heard == b"WATCHDOG=1"
+    assert received == b"WATCHDOG=1"

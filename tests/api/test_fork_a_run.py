@@ -126,11 +126,17 @@ def test_edits_the_inputs_and_the_agents():
 
 def test_a_turn_of_a_conversation_goes_on_in_a_branch():
     run = failed_run()
-    talk = Conversation.objects.create(owner=run.owner, agent=run.agent, title="Sums")
-    Run.objects.filter(pk=run.pk).update(conversation=talk)
+    conversation = Conversation.objects.create(
+        owner=run.owner, agent=run.agent, title="Sums"
+    )
+    Run.objects.filter(pk=run.pk).update(conversation=conversation)
     branch = Conversation.objects.get(pk=fork(run).json()["conversation"])
 
-    assert (branch.branch_of, branch.branch_at, branch.title) == (talk, run.pk, "Sums")
+    assert (branch.branch_of, branch.branch_at, branch.title) == (
+        conversation,
+        run.pk,
+        "Sums",
+    )
 
 
 def test_hides_what_is_someone_elses():

@@ -27,7 +27,7 @@ def test_starts_the_published_agent():
     assert said == Api(ann).get(f"runs/{run.pk}").json()
 
 
-def test_too_many_unfinished_runs_are_told_to_wait(settings):
+def test_too_many_unfinished_runs_have_to_wait(settings):
     settings.USER_RUNS = 2
     ann = make_user()
     agent = make_agent(ann, slug="adder")
@@ -183,14 +183,14 @@ def test_takes_text_of_every_kind():
 def test_continues_a_conversation():
     ann = make_user()
     agent = make_agent(ann, slug="adder")
-    talk = Conversation.objects.create(owner=ann, agent=agent)
+    conversation = Conversation.objects.create(owner=ann, agent=agent)
 
     answer = Api(ann).post(
-        "runs", {"agent": "adder", "inputs": QUESTION, "conversation": talk.pk}
+        "runs", {"agent": "adder", "inputs": QUESTION, "conversation": conversation.pk}
     )
 
     assert answer.status_code == 201
-    assert answer.json()["conversation"] == talk.pk
+    assert answer.json()["conversation"] == conversation.pk
 
 
 def test_a_run_of_an_agent_with_memory_names_the_conversation_it_begins():
@@ -209,10 +209,10 @@ def test_a_run_of_an_agent_with_memory_names_the_conversation_it_begins():
 def test_a_conversation_of_another_is_unknown():
     ann = make_user()
     agent = make_agent(ann, slug="adder")
-    talk = Conversation.objects.create(owner=make_user(), agent=agent)
+    conversation = Conversation.objects.create(owner=make_user(), agent=agent)
 
     answer = Api(ann).post(
-        "runs", {"agent": "adder", "inputs": QUESTION, "conversation": talk.pk}
+        "runs", {"agent": "adder", "inputs": QUESTION, "conversation": conversation.pk}
     )
 
     assert (answer.status_code, fields_of(answer)) == (422, ["conversation"])

@@ -68,7 +68,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1_000_000)
     parser.add_argument("--keep", action="store_true", help="wait for Enter at the end")
-    wish = parser.parse_args()
+    request = parser.parse_args()
     with private_servers() as servers:
         os.environ.update(servers, AGENTSITE_LOG_LEVEL="WARNING")
         os.environ["DJANGO_SETTINGS_MODULE"] = "agentsite.settings"
@@ -77,13 +77,13 @@ def main() -> int:
         cookies = importlib.import_module("tests.bench.lists_site").prepare(
             people=PEOPLE, agents=AGENTS
         )
-        fill(servers["DATABASE_URL"], wish.runs)
+        fill(servers["DATABASE_URL"], request.runs)
         port = free_port()
         with server(port) as pid:
             sites = {who: Site(port, pid, cookie) for who, cookie in cookies.items()}
             wait_for(sites["member"])
-            slow = measure(sites, wish.runs)
-            if wish.keep:
+            slow = measure(sites, request.runs)
+            if request.keep:
                 input(f"{servers['DATABASE_URL']} port {port} {cookies} ")
     return int(slow > 0)
 

@@ -40,23 +40,23 @@ class Measured:
 
 def main() -> int:
     """Run the measurement; return the exit code."""
-    wish = arguments()
+    request = arguments()
     folder = tempfile.TemporaryDirectory(prefix="agentsite-bench-")
     environment = {
         "AGENTSITE_DATA": folder.name,
         "REDIS_URL": os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/15"),
         "AGENTSITE_LOG_LEVEL": "WARNING",
         "AGENTSITE_USER_STREAMS": "0",
-        "PORT": str(wish.port),
+        "PORT": str(request.port),
     }
     os.environ.update(environment)
     python = [sys.executable, "manage.py", "migrate", "-v", "0"]
     subprocess.run(python, check=True)
     command = [sys.executable, "-m", "uvicorn", "agentsite.asgi:application"]
-    command += ["--port", str(wish.port), "--log-level", "warning"]
+    command += ["--port", str(request.port), "--log-level", "warning"]
     server = subprocess.Popen(command)
     try:
-        return measure(wish, server.pid)
+        return measure(request, server.pid)
     finally:
         server.terminate()
         server.wait(10)
@@ -78,7 +78,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(wish: argparse.Namespace, pid: int) -> int:
+def measure(request: argparse.Namespace, pid: int) -> int:
     """Commit and watch; print what was seen."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentsite.settings")
     import django  # noqa: PLC0415  # the settings need the environment set above
@@ -86,17 +86,17 @@ def measure(wish: argparse.Namespace, pid: int) -> int:
     django.setup()
     from tests.bench import live_load  # noqa: PLC0415  # it needs Django set up
 
-    run_ids, headers = live_load.prepare(wish.runs)
+    run_ids, headers = live_load.prepare(request.runs)
     worker = subprocess.Popen(
-        [sys.executable, "-m", "tests.bench.live_load", str(wish.rate)]
-        + [str(wish.seconds), *map(str, run_ids)],
+        [sys.executable, "-m", "tests.bench.live_load", str(request.rate)]
+        + [str(request.seconds), *map(str, run_ids)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    seen = asyncio.run(watch(wish, run_ids, headers, worker))
-    told, _ = worker.communicate()
-    commits = {(run_id, index): at for run_id, index, at in json.loads(told)}
+    seen = asyncio.run(watch(request, run_ids, headers, worker))
+    message, _ = worker.communicate()
+    commits = {(run_id, index): at for run_id, index, at in json.loads(message)}
     took = max(commits.values()) - min(commits.values())
     good = True
     print(f"commits={len(commits)} a second={len(commits) / took:.0f}")
@@ -104,14 +104,16 @@ def measure(wish: argparse.Namespace, pid: int) -> int:
         measured = compare(commits, arrivals)
         print(measured.line(name))
         good = not measured.missed and good
-        good = measured.ms(95) <= wish.p95 and measured.ms(99) <= wish.p99 and good
+        good = (
+            measured.ms(95) <= request.p95 and measured.ms(99) <= request.p99 and good
+        )
     used = 1000 * cpu(pid) / len(commits)
     claim = memory(pid)
     print(
-        f"viewers={wish.viewers} web process: RSS={claim:.0f} MB, "
+        f"viewers={request.viewers} web process: RSS={claim:.0f} MB, "
         f"CPU={used:.1f} ms a commit, its start included"
     )
-    return 0 if good and claim <= wish.mb else 1
+    return 0 if good and claim <= request.mb else 1
 
 
 Arrivals = list[dict[tuple[int, int], float]]
@@ -133,7 +135,7 @@ def compare(commits: dict[tuple[int, int], float], arrivals: Arrivals) -> Measur
 
 
 async def watch(
-    wish: argparse.Namespace,
+    request: argparse.Namespace,
     run_ids: list[int],
     headers: dict[str, str],
     worker: "subprocess.Popen[str]",
@@ -141,15 +143,15 @@ async def watch(
     """Open all streams, then let the commits begin; return when each step arrived."""
     seen: dict[str, Arrivals] = {"pages": [], "programs": []}
     tasks = []
-    for number in range(wish.viewers):
+    for number in range(request.viewers):
         run_id = run_ids[number % len(run_ids)]
         is_page = number % 2 == 0
         path = f"/live/runs/{run_id}/" if is_page else f"/api/v1/runs/{run_id}/events"
         arrivals: dict[tuple[int, int], float] = {}
         seen["pages" if is_page else "programs"].append(arrivals)
-        tasks.append(client(wish.port, path, headers, run_id, arrivals))
+        tasks.append(client(request.port, path, headers, run_id, arrivals))
     waiting = [asyncio.create_task(task) for task in tasks]
-    await asyncio.sleep(3 + wish.viewers / 200)
+    await asyncio.sleep(3 + request.viewers / 200)
     assert worker.stdin is not None
     worker.stdin.write("begin\n")
     worker.stdin.flush()

@@ -52,17 +52,17 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=10_000)
     parser.add_argument("--times", type=int, default=15)
     parser.add_argument("--port", type=int, default=18_791)
-    wish = parser.parse_args()
+    request = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="agentsite-bench-") as folder:
         os.environ["AGENTSITE_DATA"] = folder
         os.environ["AGENTSITE_LOG_LEVEL"] = "WARNING"
-        os.environ["PORT"] = str(wish.port)
+        os.environ["PORT"] = str(request.port)
         os.environ.setdefault("REDIS_URL", "redis://127.0.0.1:6379/15")
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentsite.settings")
         python = [sys.executable, "manage.py", "migrate", "-v", "0"]
         subprocess.run(python, check=True)
-        with server(wish.port) as pid:
-            return measure(wish, pid)
+        with server(request.port) as pid:
+            return measure(request, pid)
 
 
 @contextlib.contextmanager
@@ -77,17 +77,17 @@ def server(port: int) -> Iterator[int]:
         process.wait(30)
 
 
-def measure(wish: argparse.Namespace, pid: int) -> int:
+def measure(request: argparse.Namespace, pid: int) -> int:
     """Fill the database, read, print; 1 where a target is missed."""
     import django  # noqa: PLC0415  # the settings need the environment set above
 
     django.setup()
     from tests.bench.run_page_load import prepare  # noqa: PLC0415  # Django first
 
-    done, running, cookie = prepare(wish.steps)
-    site = Site(wish.port, pid, cookie)
+    done, running, cookie = prepare(request.steps)
+    site = Site(request.port, pid, cookie)
     wait_for(site)
-    middle, times = wish.steps // 2, wish.times
+    middle, times = request.steps // 2, request.times
     pages = {
         "page": f"/runs/{done}/",
         "page, step in the middle": f"/runs/{done}/?step={middle}",

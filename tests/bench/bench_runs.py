@@ -127,8 +127,8 @@ class Floor(NamedTuple):
         """Do the job so many times."""
         site.first_calls()
         postgres = site.postgres_spent()
-        wish = {"model": model, "runs": runs, "at_once": at_once}
-        self.wishes.write(json.dumps(wish) + "\n")
+        request = {"model": model, "runs": runs, "at_once": at_once}
+        self.wishes.write(json.dumps(request) + "\n")
         self.wishes.flush()
         found = json.loads(self.answers.readline())
         postgres = site.postgres_spent() - postgres

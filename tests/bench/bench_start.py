@@ -76,8 +76,10 @@ def running(clone: Path) -> Iterator[tuple[float, int]]:
 
 def family(pid: int) -> list[int]:
     """Return a process and all that come from it."""
-    told = subprocess.run(["ps", "-eo", "ppid=,pid="], check=True, text=True, stdout=-1)
-    pairs = [line.split() for line in told.stdout.splitlines()]
+    message = subprocess.run(
+        ["ps", "-eo", "ppid=,pid="], check=True, text=True, stdout=-1
+    )
+    pairs = [line.split() for line in message.stdout.splitlines()]
     found = [pid]
     for parent in found:  # it grows meanwhile
         found += [int(child) for above, child in pairs if int(above) == parent]

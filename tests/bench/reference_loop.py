@@ -117,7 +117,7 @@ def broker() -> "redis.Redis":
 
 
 @app.task(name="by_hand")
-def run_by_hand(port: int, model: str, told: str) -> None:
+def run_by_hand(port: int, model: str, text: str) -> None:
     """Drive one run to its answer, and tell it."""
     server = http.client.HTTPConnection("127.0.0.1", port)
     run, number, answer = uuid4().hex, 0, None
@@ -141,20 +141,20 @@ def run_by_hand(port: int, model: str, told: str) -> None:
             connection.execute(INSERT, row)
         number += 1
     server.close()
-    broker().rpush(told, answer)
+    broker().rpush(text, answer)
 
 
-def measure(worker: int, port: int, wish: dict[str, Any]) -> dict[str, Any]:
+def measure(worker: int, port: int, request: dict[str, Any]) -> dict[str, Any]:
     """Do the job `runs` times, one after another or all at once."""
-    told, runs = f"by-hand:{uuid4().hex}", int(wish["runs"])
+    text, runs = f"by-hand:{uuid4().hex}", int(request["runs"])
     cpu, start = cpu_of(worker) + time.process_time(), time.monotonic()
     began = []
-    for waits in [runs] if wish["at_once"] else [1] * runs:
+    for waits in [runs] if request["at_once"] else [1] * runs:
         for _ in range(waits):
             began.append(time.monotonic())
-            run_by_hand.apply_async((port, wish["model"], told))
+            run_by_hand.apply_async((port, request["model"], text))
         for _ in range(waits):
-            assert broker().blpop([told], timeout=120), "The loop by hand hangs."
+            assert broker().blpop([text], timeout=120), "The loop by hand hangs."
     wall = time.monotonic() - start
     cpu = cpu_of(worker) + time.process_time() - cpu
     return {"cpu": cpu, "wall": wall, "began": began}

@@ -75,10 +75,10 @@ class Site:
         server = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         server.request(method, path, body, headers)
         answer = server.getresponse()
-        told = answer.read()
+        message = answer.read()
         server.close()
-        assert answer.status < 300, (answer.status, told)
-        return json.loads(told)
+        assert answer.status < 300, (answer.status, message)
+        return json.loads(message)
 
     def wait(self, runs: list[int], *, seconds: float = 180) -> None:
         """Wait, by the database so that the web is not measured, until all are over."""

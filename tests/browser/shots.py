@@ -19,7 +19,7 @@ PAGES = {
     "runs": "/runs/",
     "chat": "/chat/",
     "chat-agent": "/chat/travel-planner/",
-    "chat-talk": "/chat/travel-planner/900/",
+    "chat-conversation": "/chat/travel-planner/900/",
     "chat-ends": "/chat/travel-planner/901/",
     "runs-filtered": "/runs/?sort=cost&tests=without&cost=0.01",
     "runs-none": "/runs/?q=nothing-fits-this",
@@ -211,7 +211,7 @@ def take(browser: Browser, site: Site, moves: dict[str, Move], look: Look) -> No
     )
     context.set_default_timeout(10_000)
     page = seen_by(context, site.url, look.person)
-    heard = listen(page)
+    received = listen(page)
     for name, move in moves.items():
         try:
             move(page, site)
@@ -219,14 +219,14 @@ def take(browser: Browser, site: Site, moves: dict[str, Move], look: Look) -> No
             page.wait_for_timeout(150)
             wide, tall = overflow(page), height_of(page, height)
         except PlaywrightError as error:
-            heard.append(f"{name}: {error}")
+            received.append(f"{name}: {error}")
             wide, tall = 0, height
         if wide > 0:
-            heard.append(f"{name}: {wide} px too wide")
+            received.append(f"{name}: {wide} px too wide")
         page.set_viewport_size({"width": width, "height": tall})
         page.screenshot(path=FOLDER / f"{name}-{look.size}-{look.theme}.png")
         page.set_viewport_size({"width": width, "height": height})
-    sys.stdout.writelines(f"{look.size} {look.theme}: {line}\n" for line in heard)
+    sys.stdout.writelines(f"{look.size} {look.theme}: {line}\n" for line in received)
     context.close()
 
 

@@ -52,10 +52,13 @@ def test_on_a_phone_one_pane_shows_at_a_time(browser, lived_in):
 def test_publishing_is_offered_once_the_draft_differs(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
-    offer, told = page.locator(".publish > summary"), page.locator("[name=description]")
+    offer, message = (
+        page.locator(".publish > summary"),
+        page.locator("[name=description]"),
+    )
 
     page.goto(f"{lived_in.url}/agents/2/edit/")
-    told.fill("Reads tickets.")
+    message.fill("Reads tickets.")
     offer.click(timeout=20_000)
     page.click("#agent-publish button")
     page.wait_for_url("**/agents/2/")
@@ -63,9 +66,9 @@ def test_publishing_is_offered_once_the_draft_differs(browser, lived_in):
 
     expect(page.locator("#agent-state")).to_contain_text("Same as version")
     expect(offer).to_be_hidden()
-    told.fill("Reads tickets and answers them.")
+    message.fill("Reads tickets and answers them.")
     expect(offer).to_be_visible(timeout=20_000)
-    told.fill("Reads tickets.")
+    message.fill("Reads tickets.")
     expect(offer).to_be_hidden(timeout=20_000)
     context.close()
 
@@ -105,30 +108,30 @@ def test_on_a_phone_no_choice_is_cut_and_every_way_is_there(browser, lived_in):
 def test_back_leads_through_the_ways_to_try_and_keeps_what_is_typed(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
-    heard, told = listen(page), page.locator("[name=description]")
+    received, message = listen(page), page.locator("[name=description]")
     page.goto(f"{lived_in.url}/agents/1/edit/")
-    was = told.input_value()
+    was = message.input_value()
 
     page.click("a:has-text('Compare')")
     expect(page.locator("#agent-side")).to_be_visible()
     page.click("a:has-text('Exact prompt')")
     expect(page.locator("#agent-preview-body")).to_be_visible()
-    told.fill("Typed just before Back")
+    message.fill("Typed just before Back")
     page.go_back()
     expect(page.locator("#agent-side")).to_be_visible()
 
-    assert told.input_value() == "Typed just before Back"
+    assert message.input_value() == "Typed just before Back"
     expect(page.locator(".cm-content")).to_have_count(1)
     page.go_back()
     expect(page.locator("#agent-chat")).to_be_visible()
-    told.fill(was)
+    message.fill(was)
     expect(page.locator("[data-saved]")).to_contain_text(
         "saved", ignore_case=True, timeout=20_000
     )
     page.goto(f"{lived_in.url}/agents/1/")
     page.go_back()
     expect(page.locator("#agent-form")).to_be_visible()
-    assert heard == []
+    assert received == []
     context.close()
 
 

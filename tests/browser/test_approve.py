@@ -24,10 +24,10 @@ print(agent.pk)
 """
 
 
-def test_a_call_waits_for_a_yes_that_is_counted_live(browser, first_start):
+def test_a_call_waits_for_an_approval_that_is_counted_live(browser, first_start):
     agent = first_start.run("-c", ASKING).strip().splitlines()[-1]
     page = enter(browser, first_start)
-    heard = listen(page)
+    received = listen(page)
     elsewhere = page.context.new_page()
     elsewhere.goto(f"{first_start.url}/prompts/")
     expect(elsewhere.locator("#part-needs")).to_be_attached()
@@ -54,7 +54,7 @@ def test_a_call_waits_for_a_yes_that_is_counted_live(browser, first_start):
     expect(page.locator("#part-needs")).not_to_contain_text("1", timeout=SECONDS)
     expect(inbox.locator("#approval-head")).to_contain_text("Open 0", timeout=SECONDS)
     page.context.close()
-    assert heard == []
+    assert received == []
 
 
 def test_a_page_connects_although_the_extension_comes_late(browser, lived_in):
@@ -74,7 +74,7 @@ def test_a_page_connects_although_the_extension_comes_late(browser, lived_in):
 def test_arguments_are_edited_in_the_test_chat(browser, first_start):
     agent = first_start.run("-c", ASKING.replace("asks-first", "asks-in-chat"))
     page = enter(browser, first_start, viewport={"width": 1440, "height": 900})
-    heard = listen(page)
+    received = listen(page)
     address = f"{first_start.url}/agents/{agent.strip().splitlines()[-1]}/edit/"
     page.goto(address)
     page.fill("#agent-test-form textarea[name=input]", "Plan a day in Beijing")
@@ -95,7 +95,7 @@ def test_arguments_are_edited_in_the_test_chat(browser, first_start):
     edited = first_start.run("-c", EDITED).strip().splitlines()[-1]
     assert "Oslo" in edited
     page.context.close()
-    assert heard == []
+    assert received == []
 
 
 EDITED = """

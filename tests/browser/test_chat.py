@@ -17,7 +17,7 @@ LONG = 60_000
 def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
     page = enter(browser, first_start)
     page.set_default_timeout(30_000)
-    heard = listen(page)
+    received = listen(page)
     page.goto(f"{first_start.url}/chat/travel-planner/")
     page.fill("[name=input]", QUESTION)
     page.press("[name=input]", "Enter")
@@ -30,7 +30,7 @@ def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
     again = page.get_by_role("button", name="Regenerate")
     expect(again).to_be_visible(timeout=LONG)
     expect(newest).to_have_attribute("data-status", "succeeded", timeout=LONG)
-    first, talks = page.url, page.locator("#chat-list li").count()
+    first, conversations = page.url, page.locator("#chat-list li").count()
 
     page.get_by_role("button", name="Good").click()
     expect(page.locator("[value=good][aria-pressed=true]")).to_be_visible()
@@ -41,7 +41,7 @@ def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
 
     questions = page.get_by_role("navigation", name="Versions of this message")
     expect(questions.locator(".num")).to_have_text("2/2")
-    expect(page.locator("#chat-list li")).to_have_count(talks)
+    expect(page.locator("#chat-list li")).to_have_count(conversations)
     expect(answer).to_contain_text("Oslo", timeout=LONG)
     expect(again).to_be_visible(timeout=LONG)  # the page came anew with the end
     beside.goto(page.url)
@@ -60,5 +60,5 @@ def test_a_conversation_goes_on_branches_and_is_rated(browser, first_start):
     expect(answers.locator(".num")).to_have_text("2/2", timeout=LONG)
     expect(questions.locator(".num")).to_have_text("1/2")
     expect(page.locator("#chat-list li")).to_have_count(1)
-    assert heard == []
+    assert received == []
     page.context.close()

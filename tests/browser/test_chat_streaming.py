@@ -28,10 +28,10 @@ from django.utils import timezone
 from runs.models import Agent, Conversation, Run
 from tests.make import make_run
 agent = Agent.objects.get(slug="brisk")
-talk = Conversation.objects.create(owner=agent.owner, agent=agent, title="Code")
-make_run(agent.owner, agent=agent, conversation=talk, status="succeeded",
+conversation = Conversation.objects.create(owner=agent.owner, agent=agent, title="Code")
+make_run(agent.owner, agent=agent, conversation=conversation, status="succeeded",
     output={answer!r})
-print(f"/chat/brisk/{{talk.pk}}/")
+print(f"/chat/brisk/{{conversation.pk}}/")
 """
 RAW = """() => { window.raw = []; new MutationObserver(() => {
   const text = document.querySelector("[id^=turn-draft-], #draft-text")?.innerText;
@@ -59,7 +59,7 @@ def focused(page: Page) -> str:
 def test_text_is_formatted_while_it_is_written_and_kept_after_stop(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
-        heard = listen(page)
+        received = listen(page)
         page.goto(f"{site.url}/chat/slow/")
         assert focused(page) == "input"
         page.keyboard.type("Plan a day out")
@@ -83,13 +83,13 @@ def test_text_is_formatted_while_it_is_written_and_kept_after_stop(browser, site
         expect(page.locator(".stopped-note")).to_have_text("Stopped")
         page.reload()
         expect(kept.locator("h1")).to_contain_text("Oslo")
-        assert heard == []
+        assert received == []
 
 
 def test_an_answer_takes_the_place_of_its_draft_without_a_jump(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
-        heard = listen(page)
+        received = listen(page)
         page.goto(f"{site.url}/chat/brisk/")
         page.fill("[name=input]", "Plan a day out in Oslo")
         page.press("[name=input]", "Enter")
@@ -104,7 +104,7 @@ def test_an_answer_takes_the_place_of_its_draft_without_a_jump(browser, site):
         assert page.evaluate("window.raw") == []
         assert layout_shift(page) < 0.02, page.evaluate("window.shifts")
         assert focused(page) == "input"
-        assert heard == []
+        assert received == []
 
 
 def test_the_run_page_formats_what_is_written_without_a_jump(browser, site):
@@ -149,7 +149,7 @@ def test_code_can_be_copied_and_words_in_tables_stay_whole(browser, site):
     with person(browser, site) as context:
         context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = context.new_page()
-        heard = listen(page)
+        received = listen(page)
         page.set_viewport_size({"width": 390, "height": 844})
         page.goto(site.url + path)
         frame = page.locator(".prose pre")
@@ -166,29 +166,29 @@ def test_code_can_be_copied_and_words_in_tables_stay_whole(browser, site):
         cell = page.locator(".prose td").first
         assert cell.evaluate(LINES) == 1
         assert overflow(page) == 0
-        assert heard == []
+        assert received == []
 
 
 def test_the_lists_show_new_runs_without_a_reload(browser, site):
     with person(browser, site) as context:
         begun(context, site, "brisk").wait_for_selector(OVER)
         lists = [context.new_page() for _ in range(2)]
-        heard = []
+        received = []
         for page, path in zip(lists, ("/runs/", "/"), strict=True):
             page.goto(site.url + path)
-            heard.append(listen(page))
+            received.append(listen(page))
         address = begun(context, site, "brisk").url.removeprefix(site.url)
         for page in lists:
             expect(page.locator(f"main a[href='{address}']")).to_be_visible(
                 timeout=LONG
             )
-        assert heard == [[], []]
+        assert received == [[], []]
 
 
 def test_enter_sends_a_test_message_once(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
-        heard = listen(page)
+        received = listen(page)
         page.goto(f"{site.url}/agents/")
         page.click("a:text-is('brisk')")
         page.goto(page.url.rstrip("/") + "/edit/")
@@ -201,13 +201,13 @@ def test_enter_sends_a_test_message_once(browser, site):
         expect(page.locator("#agent-try .answer h1")).to_be_visible(timeout=LONG)
         expect(page.locator("#agent-try .ask")).to_have_count(1)
         assert focused(page) == "input"
-        assert heard == []
+        assert received == []
 
 
 def test_a_failure_opens_the_failed_step_while_one_looks_on(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "broken")
-        heard = listen(page)
+        received = listen(page)
         page.evaluate(SHIFTS)
         expect(page.locator("#run-detail #run-attempts")).to_be_visible(timeout=LONG)
         expect(page.locator("#run-progress")).to_contain_text("Failed")
@@ -218,13 +218,13 @@ def test_a_failure_opens_the_failed_step_while_one_looks_on(browser, site):
         page.wait_for_timeout(1_000)  # nothing replaces the step afterwards
         expect(page.locator("#run-detail #run-attempts")).to_be_visible()
         assert layout_shift(page) < 0.02, page.evaluate("window.shifts")
-        assert heard == []
+        assert received == []
 
 
 def test_the_edit_box_fits_and_can_be_canceled(browser, site):
     with person(browser, site) as context:
         page = context.new_page()
-        heard = listen(page)
+        received = listen(page)
         script = ANSWERED.format(answer="It rains.")
         page.goto(site.url + site.run("-c", script).strip().splitlines()[-1])
         summary = page.locator(".edit-turn summary")
@@ -245,4 +245,4 @@ def test_the_edit_box_fits_and_can_be_canceled(browser, site):
         expect(box).to_have_value(asked)
         box.press("Escape")
         expect(page.locator(".edit-turn[open]")).to_have_count(0)
-        assert heard == []
+        assert received == []

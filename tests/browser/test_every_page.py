@@ -23,7 +23,7 @@ pytestmark = pytest.mark.browser
 RULES = {"light": WCAG, "dark": COLOURS}
 EVERY_LAYOUT = {
     "home",
-    "chat-talk",
+    "chat-conversation",
     "runs",
     "runs-chosen",
     "approval",
@@ -90,7 +90,7 @@ def phone(browser: Browser, lived_in: Site) -> Iterator[Opener]:
 @pytest.mark.parametrize(("person", "move", "status"), LOOKS)
 def test_nothing_is_wrong_with_the_page(phone, lived_in, person, move, status):
     page = phone(person)
-    heard, hosts, answers = listen(page), set(), []
+    received, hosts, answers = listen(page), set(), []
     page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
     page.on("response", lambda answer: answers.append(answer))
 
@@ -99,7 +99,7 @@ def test_nothing_is_wrong_with_the_page(phone, lived_in, person, move, status):
 
     page.close()
     assert faults == {"390": [], "1440": []}
-    assert [line for line in heard if f" {status} (" not in line] == []
+    assert [line for line in received if f" {status} (" not in line] == []
     assert last_page(answers).status == status
     assert hosts == {lived_in.url.split("/")[2]}
 

@@ -25,7 +25,7 @@ def enter(browser, site, **options):
 
 def test_builds_an_agent_tests_publishes_and_runs_it(browser, first_start):
     page = enter(browser, first_start, viewport={"width": 1440, "height": 1000})
-    heard = listen(page)
+    received = listen(page)
     page.goto(f"{first_start.url}/agents/new/")
 
     page.fill("input[name=name]", "city-guide")
@@ -62,7 +62,7 @@ def test_builds_an_agent_tests_publishes_and_runs_it(browser, first_start):
     expect(page.locator("#run-header, #run-progress").first).to_contain_text(
         "Succeeded", timeout=SECONDS
     )
-    assert heard == []
+    assert received == []
     page.context.close()
 
 

@@ -48,7 +48,7 @@ def failed_run(page: Page, site: Site) -> str:
 
 
 def test_a_failed_run_is_mended_by_a_fork_and_compared(page, site, browser, tmp_path):
-    heard = listen(page)
+    received = listen(page)
     parent = failed_run(page, site)
     page.goto(f"{parent}?step=2")
     page.click("#run-step-actions a:has-text('Fork here')")
@@ -80,7 +80,7 @@ def test_a_failed_run_is_mended_by_a_fork_and_compared(page, site, browser, tmp_
     expect(page.locator("#run-forks li")).to_have_count(2)
     shared_with_a_stranger(page, browser, fork)
     opened_offline(page, browser, fork, tmp_path)
-    assert heard == []
+    assert received == []
 
 
 def shared_with_a_stranger(page: Page, browser: Browser, run: str) -> None:
@@ -112,7 +112,7 @@ def opened_offline(page: Page, browser: Browser, run: str, folder: Path) -> None
     download.value.save_as(file)
     context = browser.new_context(offline=True, java_script_enabled=False)
     reader = context.new_page()
-    heard, asked = listen(reader), []
+    received, asked = listen(reader), []
     reader.on("request", lambda request: asked.append(request.url))
     reader.goto(file.as_uri())
     reader.click("#step-2 summary")
@@ -120,4 +120,4 @@ def opened_offline(page: Page, browser: Browser, run: str, folder: Path) -> None
     expect(reader.locator(".document > .head h1")).to_have_text(QUESTION)
     context.close()
     assert asked == [file.as_uri()]
-    assert heard == []
+    assert received == []

@@ -139,10 +139,10 @@ def test_files_are_saved_and_do_nothing_when_opened(browser):
         text = watch.context.request.get(page).text()
         assert EVIL in text  # as text
         watch.page = watch.context.new_page()  # without the policy of the site
-        heard = listen(watch.page)
+        received = listen(watch.page)
         watch.page.set_content(text)
         watch.look("run-export-html")
-        assert heard == []
+        assert received == []
 
 
 def test_no_page_runs_what_an_address_says(browser):

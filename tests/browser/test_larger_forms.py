@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 def test_a_resized_field_is_swapped_without_a_console_error(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
-    heard = listen(page)
+    received = listen(page)
     page.goto(f"{lived_in.url}/agents/1/edit/?try=side")
     field = page.locator("#agent-side textarea").first
     field.evaluate("field => { field.style.height = '200px' }")
@@ -19,7 +19,7 @@ def test_a_resized_field_is_swapped_without_a_console_error(browser, lived_in):
     page.click("#agent-try nav a:has-text('Compare')")
 
     expect(field).not_to_have_attribute("style", "height: 200px;")
-    assert heard == []
+    assert received == []
     context.close()
 
 
@@ -69,21 +69,21 @@ def test_ctrl_s_saves_a_tool_and_the_bar_names_what_is_unsaved(browser, lived_in
     context = browser.new_context(viewport={"width": 1440, "height": 700})
     page = signed_in(context, lived_in.url, "admin", "admin")
     page.goto(f"{lived_in.url}/admin/tools/tool/1/change/")
-    bar, told = page.locator(".savebar"), page.locator("[name=description]")
+    bar, message = page.locator(".savebar"), page.locator("[name=description]")
     expect(bar).to_be_in_viewport()
     expect(bar.locator("[data-unsaved]")).to_be_hidden()
-    old = told.input_value()
+    old = message.input_value()
 
-    told.fill("What the model reads")
+    message.fill("What the model reads")
     expect(bar).to_contain_text("Unsaved changes: Description")
     page.keyboard.press("Control+s")
 
     expect(page.locator("#part-messages")).to_contain_text("changed successfully")
     assert "/change/" in page.url
-    assert told.input_value() == "What the model reads"
-    told.fill(old)
+    assert message.input_value() == "What the model reads"
+    message.fill(old)
     page.keyboard.press("Control+s")
-    expect(told).to_have_value(old)
+    expect(message).to_have_value(old)
     context.close()
 
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 def test_a_prompt_is_tried_in_two_columns(browser, first_start):
     page = enter(browser, first_start)
-    heard = listen(page)
+    received = listen(page)
     page.goto(f"{first_start.url}/playground/")
 
     write(page, 1, 2, "{input} in {ci", "ty}")
@@ -30,7 +30,7 @@ def test_a_prompt_is_tried_in_two_columns(browser, first_start):
         expect(done).to_be_visible(timeout=SECONDS)
     assert page.input_value("textarea[name=in-city]") == "北京"
     assert overflow(page) == 0
-    assert heard == []
+    assert received == []
     page.context.close()
 
 

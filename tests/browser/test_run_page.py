@@ -60,7 +60,7 @@ def rows(page: Page) -> list[str]:
 def test_steps_text_and_answer_appear_without_a_reload(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "brisk")
-        heard = listen(page)
+        received = listen(page)
         page.evaluate("window.stayed = true")
         expect(page.locator("#draft-text")).to_contain_text("北京", timeout=30_000)
         expect(page.locator("#run-step-2")).to_contain_text("weather_sample")
@@ -70,7 +70,7 @@ def test_steps_text_and_answer_appear_without_a_reload(browser, site):
         assert rows(page) == ["1", "2", "3"]
         assert page.evaluate("window.stayed") is True
         assert page.locator("#run-live[hx-trigger]").count() == 0
-        assert heard == []
+        assert received == []
 
 
 def test_a_reload_in_the_middle_loses_and_doubles_nothing(browser, site):
@@ -147,7 +147,7 @@ def test_stop_is_acknowledged_and_ends_the_run(browser, site, record_property):
 def test_a_step_opens_beside_the_list_and_has_an_address(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "brisk")
-        heard = listen(page)
+        received = listen(page)
         page.wait_for_selector(OVER)
         page.click("#run-step-2 a")
         expect(page.locator("#run-detail h2").first).to_contain_text("weather_sample")
@@ -160,7 +160,7 @@ def test_a_step_opens_beside_the_list_and_has_an_address(browser, site):
         assert "tab=prompt" in address
         expect(page.locator("#run-detail")).to_contain_text("exactly what was sent")
         expect(page.locator("#run-step-2 a")).to_have_attribute("aria-current", "true")
-        assert heard == []
+        assert received == []
 
 
 def test_keys_move_through_the_steps(browser, site):
@@ -248,7 +248,7 @@ def test_back_to_the_steps_is_not_lost_to_what_arrives_meanwhile(browser, site):
 def test_steps_of_called_agents_unfold_below_the_call_and_stay_open(browser, site):
     with person(browser, site) as context:
         page = begun(context, site, "Trip chooser")
-        heard = listen(page)
+        received = listen(page)
         expect(page.locator("#run-step-2")).to_contain_text("running", timeout=30_000)
         page.click("#run-step-2 .nested summary")
         nested = page.locator("#run-step-2 .nested .step")
@@ -266,4 +266,4 @@ def test_steps_of_called_agents_unfold_below_the_call_and_stay_open(browser, sit
         page.wait_for_url(re.compile(r"/runs/\d+/\?step=3"))
         page.click("#run-above a")
         expect(page.locator("#run-detail h2").first).to_contain_text("Step 2")
-        assert heard == []
+        assert received == []

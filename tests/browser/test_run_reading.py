@@ -107,7 +107,7 @@ def test_the_chosen_step_and_what_a_search_marks_follow_a_change(browser, lived_
 
 def test_filters_and_search_leave_rows_and_stay_in_the_address(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{DONE}/") as page:
-        heard = listen(page)
+        received = listen(page)
         page.fill("#run-search", "颐和园")
         expect(page.locator("#run-step-1")).to_have_count(0)
         assert numbers(page) == [5, 6, 9, 10, 11, 12, 13, 15]
@@ -123,7 +123,7 @@ def test_filters_and_search_leave_rows_and_stay_in_the_address(browser, lived_in
         assert numbers(page) == [6, 10, 12, 13]
         assert "step=10" in page.url
         expect(page.locator("#run-step-10 a")).to_have_attribute("aria-current", "true")
-        assert heard == []
+        assert received == []
 
 
 def test_the_timeline_is_one_key_away(browser, lived_in):
@@ -295,7 +295,7 @@ def test_the_keyboard_reaches_what_needs_a_person_at_once(browser, lived_in):
 
 def test_the_keys_go_from_hit_to_hit_through_the_steps(browser, lived_in):
     with opened(browser, lived_in, f"/runs/{DONE}/") as page:
-        heard = listen(page)
+        received = listen(page)
         page.fill("#run-search", "颐和园")
         marks = page.locator("#run-steps mark")
         expect(page.locator("#run-step-1")).to_have_count(0)
@@ -318,7 +318,7 @@ def test_the_keys_go_from_hit_to_hit_through_the_steps(browser, lived_in):
         page.keyboard.press("H")
         expect(title).to_contain_text("Step 6")
         assert "step=6" in page.url
-        assert heard == []
+        assert received == []
 
 
 def test_hits_are_marked_without_a_script(browser, lived_in):
@@ -333,7 +333,7 @@ def test_hits_are_marked_without_a_script(browser, lived_in):
 def test_a_copy_button_gives_the_exact_text(browser, lived_in):
     may = ["clipboard-read", "clipboard-write"]
     with opened(browser, lived_in, f"/runs/{DONE}/?step=5", permissions=may) as page:
-        heard = listen(page)
+        received = listen(page)
         buttons = {
             tab: page.locator(f"#run-{part} [data-copy-url]").first
             for tab, part in (
@@ -353,4 +353,4 @@ def test_a_copy_button_gives_the_exact_text(browser, lived_in):
             address = button.get_attribute("data-copy-url")
             assert copied == page.request.get(f"{lived_in.url}{address}").text()
             assert copied
-        assert heard == []
+        assert received == []

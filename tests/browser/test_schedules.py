@@ -14,7 +14,7 @@ pytestmark = pytest.mark.browser
 def test_a_schedule_is_made_its_times_are_seen_and_it_runs_now(browser, first_start):
     page = enter(browser, first_start, timezone_id="Asia/Shanghai")
     page.set_default_timeout(SECONDS)
-    heard = listen(page)
+    received = listen(page)
     page.goto(f"{first_start.url}/schedules/new/")
     page.get_by_role("link", name=re.compile("^Travel planner")).click()
 
@@ -37,7 +37,7 @@ def test_a_schedule_is_made_its_times_are_seen_and_it_runs_now(browser, first_st
     page.click("#run-facts a:has-text('Morning plan')")
     expect(page.locator("#schedule-runs tbody tr")).to_have_count(1)
     page.context.close()
-    assert heard == []
+    assert received == []
 
 
 def test_the_times_are_shown_without_a_script(browser, lived_in):

@@ -46,7 +46,7 @@ def test_arguments_are_edited_as_one_types(browser, lived_in, size, theme):
         viewport={"width": width, "height": height}, color_scheme=theme
     )
     page = signed_in(context, lived_in.url, "admin", "admin")
-    heard = listen(page)
+    received = listen(page)
     page.goto(f"{lived_in.url}/admin/tools/tool/add/?kind=python")
     page.fill("[name=name]", "kept")
     page.click("text=Define arguments")
@@ -65,7 +65,7 @@ def test_arguments_are_edited_as_one_types(browser, lived_in, size, theme):
     page.click("[value=up-1]")
     expect(page.locator("#schema-0-name")).to_have_value("status")
     expect(page.locator("[value=up-0]")).to_be_focused()
-    wide, said = overflow(page), list(heard)
+    wide, said = overflow(page), list(received)
     broken = [one for one in violations(page) if "schema" in one]
     page.click("text=Edit as JSON")
     text = page.input_value("[name=args_schema]")
@@ -151,7 +151,7 @@ def test_operations_of_a_document_are_filtered_and_selected(browser, lived_in):
 def test_python_code_has_an_editor_that_marks_the_failed_line(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")
-    heard = listen(page)
+    received = listen(page)
     page.goto(f"{lived_in.url}/admin/tools/tool/add/?kind=python")
     page.fill("[name=name]", "halves")
     editor = page.locator(".editor .cm-content")
@@ -188,5 +188,5 @@ def test_python_code_has_an_editor_that_marks_the_failed_line(browser, lived_in)
     page.click("text=Edit line 2")
     expect(editor.locator(".wrong")).to_have_text("1 / x")
     assert overflow(page) == 0
-    assert heard == []
+    assert received == []
     context.close()

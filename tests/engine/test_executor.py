@@ -221,7 +221,7 @@ def test_a_tool_that_must_not_fail_ends_the_run():
     assert driven.result.error.message == "The tool 'echo' failed: No."
 
 
-def test_a_wrong_input_of_such_a_tool_is_only_told_to_the_model():
+def test_a_wrong_input_of_such_a_tool_is_only_reported_to_the_model():
     tools = [make_tool(on_error="end", args_schema=INTEGERS)]
 
     driven = drive(make_spec(tools=tools), ["Action: echo\nAction Input: x", END])

@@ -106,20 +106,22 @@ def test_a_script_without_replies_left_fails_the_run():
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         ("{", "is not valid JSON"),
         ("{}", "must contain a list"),
         ("[1]", "is not an object"),
     ],
 )
-def test_an_invalid_file_is_reported_in_one_sentence(tmp_path, capsys, content, told):
+def test_an_invalid_file_is_reported_in_one_sentence(
+    tmp_path, capsys, content, message
+):
     file = tmp_path / "s.json"
     file.write_text(content)
 
     assert main([str(file)]) == 1
     error = capsys.readouterr().err
-    assert told in error
+    assert message in error
     assert error.count("\n") == 1
 
 

@@ -82,8 +82,8 @@ def events(*pieces: bytes) -> Fault:
 
 async def echo_headers(exchange: "Exchange") -> None:
     """Refuse with the headers of the request, as a debugging proxy does."""
-    told = json.dumps(exchange.request.headers)
-    await exchange.send_json({"error": {"message": told}}, status=400)
+    text = json.dumps(exchange.request.headers)
+    await exchange.send_json({"error": {"message": text}}, status=400)
 
 
 async def reset(exchange: "Exchange") -> None:
@@ -173,7 +173,7 @@ async def stalls(exchange: "Exchange") -> None:
     await asyncio.sleep(60)
 
 
-def told(**reply: Any) -> Fault:
+def text(**reply: Any) -> Fault:
     """Answer with this reply, in whatever format the path speaks."""
 
     async def fault(exchange: "Exchange") -> None:
@@ -231,13 +231,13 @@ FAULTS: dict[str, Fault] = {
     "error-in-200": body(b'{"error": {"message": "Boom.", "type": "server_error"}}'),
     "50mb": fifty_megabytes,
     "bomb": bomb,
-    "bad-arguments": told(tool_calls=[{**CALL, "arguments": '{"a": 1, "b'}]),
-    "same-ids": told(tool_calls=[CALL, {**CALL, "arguments": "{}"}, CALL]),
-    "no-ids": told(tool_calls=[{**CALL, "id": ""}, {**CALL, "id": ""}]),
-    "200-calls": told(tool_calls=[{**CALL, "id": f"c{n}"} for n in range(200)]),
-    "length": told(content="It ends in the mid", finish_reason="length"),
-    "nul": told(content="a\0b", tool_calls=[{**CALL, "arguments": '{"a": "\\u0000"}'}]),
-    "surrogate": told(content="a\ud800b"),
+    "bad-arguments": text(tool_calls=[{**CALL, "arguments": '{"a": 1, "b'}]),
+    "same-ids": text(tool_calls=[CALL, {**CALL, "arguments": "{}"}, CALL]),
+    "no-ids": text(tool_calls=[{**CALL, "id": ""}, {**CALL, "id": ""}]),
+    "200-calls": text(tool_calls=[{**CALL, "id": f"c{n}"} for n in range(200)]),
+    "length": text(content="It ends in the mid", finish_reason="length"),
+    "nul": text(content="a\0b", tool_calls=[{**CALL, "arguments": '{"a": "\\u0000"}'}]),
+    "surrogate": text(content="a\ud800b"),
     "nan": body(reply_with("[NaN, Infinity, -Infinity]")),
     "long-number": body(reply_with("9" * 5000)),
     "deep": body(reply_with(DEEP)),

@@ -39,11 +39,11 @@ class Listener:
     def _talk(self, taken: socket.socket) -> None:
         with taken, suppress(OSError), self.wrap(taken) as taken:
             taken.settimeout(10)
-            heard = taken.recv(65536)
-            length = re.search(rb"content-length: (\d{1,4})\r", heard, re.IGNORECASE)
-            if length and heard.endswith(b"\r\n\r\n"):
-                heard += taken.recv(int(length[1]))
-            self.heard.append(heard)
+            received = taken.recv(65536)
+            length = re.search(rb"content-length: (\d{1,4})\r", received, re.IGNORECASE)
+            if length and received.endswith(b"\r\n\r\n"):
+                received += taken.recv(int(length[1]))
+            self.heard.append(received)
             if self._answer is not None:
                 self._answer(taken)
 

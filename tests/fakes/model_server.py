@@ -177,8 +177,8 @@ async def _answer(exchange: Exchange, faults: dict[str, Fault]) -> None:
         await _list_models(exchange)
     elif exchange.request.path.endswith("/api/show"):
         info = {"fake.context_length": 4096}
-        told = {"capabilities": ["completion", "tools"], "model_info": info}
-        await exchange.send_json(told)
+        message = {"capabilities": ["completion", "tools"], "model_info": info}
+        await exchange.send_json(message)
     elif wire_format_of(exchange.request.path) is None:
         await exchange.send_json({"error": {"message": "Not found"}}, status=404)
     else:

@@ -29,13 +29,13 @@ class Script:
     pause: float = 0.0
 
     @classmethod
-    def of(cls, told: Any) -> "Script":
+    def of(cls, message: Any) -> "Script":
         """Return the reply for one entry of a script."""
-        if isinstance(told, str):
-            return cls(content=told)
-        unknown = set(told) - {one.name for one in fields(cls)}
+        if isinstance(message, str):
+            return cls(content=message)
+        unknown = set(message) - {one.name for one in fields(cls)}
         assert not unknown, f"a reply has no {unknown}"
-        return cls(**told)
+        return cls(**message)
 
     @property
     def words(self) -> list[str]:

@@ -62,7 +62,9 @@ class Site:
         return self.console.read_text()
 
     def wait_for(self, text: str, *, seconds: float = 60) -> None:
-        wait_until(lambda: text in self.said, seconds=seconds, told=lambda: self.said)
+        wait_until(
+            lambda: text in self.said, seconds=seconds, message=lambda: self.said
+        )
 
     def children(self) -> dict[str, int]:
         """Return name -> pid of the programs under it."""

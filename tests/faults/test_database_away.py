@@ -192,7 +192,9 @@ def wait_for_end(site: Site, token: str, run: int) -> Any:
         found.update(call_api(site, token, f"/{run}"))
         return found["status"] not in {"queued", "running"}
 
-    wait_until(is_settled, seconds=90, told=lambda: f"{found}\n{logs_of(site)[-4000:]}")
+    wait_until(
+        is_settled, seconds=90, message=lambda: f"{found}\n{logs_of(site)[-4000:]}"
+    )
     return found
 
 

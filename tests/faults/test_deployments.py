@@ -262,7 +262,7 @@ def test_a_deployment_starts_works_and_drains(machine: Machine, name, webs, work
         wait_until(
             lambda run=run: read_run(ports[-1], token, run)["is_over"],
             seconds=120,
-            told=machine.logs,
+            message=machine.logs,
         )
         assert read_run(ports[-1], token, run)["status"] == "succeeded"
 
@@ -286,7 +286,7 @@ def wait(machine: Machine, process: Process, *, port: int = 0) -> None:
     wait_until(
         lambda: machine.is_healthy(process, port=port),
         seconds=120,
-        told=machine.logs,
+        message=machine.logs,
     )
 
 

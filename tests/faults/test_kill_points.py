@@ -112,7 +112,7 @@ def queue(case: str, url: str, tools_url: str) -> Run:
     return run
 
 
-def test_no_side_effect_happens_twice_without_a_yes(workers, tmp_path: Path):
+def test_no_side_effect_happens_twice_without_approval(workers, tmp_path: Path):
     outside, plan = Outside(), tmp_path / "plan"
     with model_server(script=reply) as model, serve(outside.answer) as server:
         runs = {case: queue(case, model.base_url, server.url) for case in CASES}

@@ -72,7 +72,7 @@ def test_a_run_survives_kill_9_of_the_broker(broker, workers):
     assert workers.ledger == ["look it"]
 
 
-def test_a_bell_that_was_wiped_is_rung_again(broker, workers):
+def test_a_wakeup_that_was_wiped_is_sent_again(broker, workers):
     with model_server(script=["Hello."]) as server:
         run = started(agent_on(server))
         broker.wipe()

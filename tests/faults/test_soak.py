@@ -46,7 +46,7 @@ def test_the_judge_sees_what_happened_wrongly(tool, ledger, sentence):
 
 
 @pytest.mark.django_db
-def test_a_second_time_needs_a_persons_yes():
+def test_a_second_time_needs_a_persons_approval():
     step = soaked(attempts=2)
     assert "allowed 1" in " ".join(violations(["pay 7.0.0"] * 2))
 

@@ -167,7 +167,7 @@ def test_a_killed_child_is_started_again(started, name):
     wait_until(started.answers, seconds=20)
 
 
-def test_a_second_start_is_told_where_the_first_is(started, sites):
+def test_a_second_start_shows_where_the_first_is(started, sites):
     second = sites()
 
     assert second.process.wait(10) == 1

@@ -44,8 +44,8 @@ def test_two_workers_tell_of_a_run_once(workers):
         workers.wait(is_delivered)
 
     assert server.knocks == 1
-    told = Delivery.objects.get()
-    assert (told.run, told.event) == (run, EVENT_BY_STATUS["succeeded"])
+    message = Delivery.objects.get()
+    assert (message.run, message.event) == (run, EVENT_BY_STATUS["succeeded"])
     assert list(check_invariants()) == []
 
 
@@ -73,7 +73,7 @@ def test_what_a_killed_worker_was_sending_is_sent_by_the_next(workers):
     assert len(set(ids_heard(server))) == 1
 
 
-def test_a_bell_that_was_wiped_is_rung_again(workers):
+def test_a_wakeup_that_was_wiped_is_sent_again(workers):
     with listener(answer=http("200 OK")) as server:
         make_delivery(webhook_at(server, None), enqueued_at=None)
         with redis.Redis.from_url(settings.REDIS_URL) as broker:

@@ -43,7 +43,7 @@ def test_a_run_goes_on_after_kill_9_with_each_step_once(workers):
     assert workers.ledger.count("look three") == 1
 
 
-def test_a_side_effect_under_way_is_not_repeated_without_a_yes(workers):
+def test_a_side_effect_under_way_is_not_repeated_without_approval(workers):
     with model_server(
         script=[call("pay", whom="ann", seconds=20.0), "Paid."]
     ) as server:
@@ -107,7 +107,7 @@ def test_a_tool_that_prints_a_gigabyte_harms_neither_worker_nor_neighbours(worke
     with (
         model_server(script=[call("shout", megabytes=1024), "Done."]) as loud,
         model_server(script=[call("look", what="a"), "Fine."]) as kind,
-        heard() as ear,
+        received() as ear,
     ):
         worker = workers.start(output=ear.pipe)
         bad = started(agent_on(loud, "shout"))
@@ -146,7 +146,7 @@ class Ear:
 
 
 @contextmanager
-def heard() -> Iterator[Ear]:
+def received() -> Iterator[Ear]:
     """Give an ear; it hears until the processes that have its pipe are gone."""
     end, pipe = os.pipe()
     ear = Ear(end, pipe)

@@ -112,7 +112,7 @@ class Workers:
     def wait(self, true: Callable[[], object], *, seconds: float = 30.0) -> None:
         """Wait until something holds; fail with what the workers said."""
         wait_until(
-            true, seconds=seconds, told=lambda: f"{self.ledger}\n{self.said[-6000:]}"
+            true, seconds=seconds, message=lambda: f"{self.ledger}\n{self.said[-6000:]}"
         )
 
     def wait_for(self, run: Run, *statuses: str, seconds: float = 30.0) -> Run:

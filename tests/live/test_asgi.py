@@ -140,7 +140,7 @@ def test_only_get_is_answered():
     assert (b"allow", b"GET") in refused[0]["headers"]
 
 
-def test_a_stranger_is_told_how_to_come_in():
+def test_a_stranger_sees_how_to_sign_in():
     refused = ask(f"/api/v1/runs/{make_run(status='running').pk}/events")
 
     assert (b"www-authenticate", b"Bearer") in refused[0]["headers"]
@@ -336,7 +336,7 @@ def test_a_stream_with_one_hidden_run_among_others_is_not_there():
     assert answer.status == 404
 
 
-def test_a_person_is_told_what_needs_them_and_a_stranger_nothing():
+def test_a_person_sees_what_needs_them_and_a_stranger_nothing():
     client = Client()
     client.force_login(make_user("ann"))
     cookie = client.cookies[settings.SESSION_COOKIE_NAME].value

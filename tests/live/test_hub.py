@@ -231,7 +231,7 @@ def test_a_long_run_comes_in_several_batches(monkeypatch):
     assert is_complete(asyncio.run(scene()), rounds=20)
 
 
-def test_what_is_heard_while_earlier_text_is_asked_for_is_not_lost():
+def test_what_arrives_while_earlier_text_is_asked_for_is_not_lost():
     run = make_run(status="running")
 
     def piece(at, text):
@@ -242,15 +242,15 @@ def test_what_is_heard_while_earlier_text_is_asked_for_is_not_lost():
 
             async def drafts_of(run_id):
                 asked.set()
-                await heard.wait()
+                await received.wait()
                 return [piece(0, "# ")]
 
-            asked, heard = asyncio.Event(), asyncio.Event()
+            asked, received = asyncio.Event(), asyncio.Event()
             hub._listener.recent_drafts = drafts_of
             viewer = hub.subscribe(PageRenderer(), run.pk, after=run.seq)
             await asked.wait()
             hub.add_draft(piece(2, "Bei"))
-            heard.set()
+            received.set()
             while hub._replays:
                 await asyncio.sleep(0)
             hub.add_draft(piece(5, "jing"))
@@ -381,7 +381,7 @@ def test_drafts_of_a_stored_reply_are_dropped():
     assert "stale" not in text
 
 
-def test_a_sign_of_life_is_told_without_a_seq(monkeypatch):
+def test_a_sign_of_life_is_reported_without_a_seq(monkeypatch):
     monkeypatch.setattr(hub_module, "POLL_SECONDS", 0.1)
     run = make_run(status="running")
 
@@ -465,9 +465,9 @@ def test_a_run_that_cannot_be_shown_does_not_stop_the_others(monkeypatch, does):
     asyncio.run(scene())
 
 
-def test_failed_attempts_are_told_as_they_happen_and_stay_at_the_end():
+def test_failed_attempts_are_reported_as_they_happen_and_stay_at_the_end():
     run = make_run(status="running")
-    told = []
+    message = []
 
     async def scene():
         async with running_hub() as hub:
@@ -475,7 +475,7 @@ def test_failed_attempts_are_told_as_they_happen_and_stay_at_the_end():
             for attempt in (1, 2):
                 await in_thread(commit_attempt, run, attempt)
                 words = f"Attempt {attempt + 1} of 5 in".encode()
-                told.append(
+                message.append(
                     await seen_until(viewer, lambda seen, w=words: w in b"".join(seen))
                 )
             await in_thread(commit_attempt, run, 3, retry_in=None)
@@ -484,7 +484,7 @@ def test_failed_attempts_are_told_as_they_happen_and_stay_at_the_end():
 
     browser = asyncio.run(scene())
 
-    assert b"Last error: The server answered 500." in b"".join(told[0])
+    assert b"Last error: The server answered 500." in b"".join(message[0])
     assert browser.is_over
     [(number, row)] = browser.rows
     assert number == 1

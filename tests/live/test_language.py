@@ -110,10 +110,12 @@ def test_streams_that_open_at_once_read_the_language_once(monkeypatch):
         app = asgi.LiveApp()
         async with running_hub() as hub:
             app._hub = hub
-            wish = asgi.StreamRequest(
+            request = asgi.StreamRequest(
                 PageRenderer, 1, 0, Credentials(session="x"), is_api=False
             )
-            return await asyncio.gather(*(app._read_language(wish) for _ in range(20)))
+            return await asyncio.gather(
+                *(app._read_language(request) for _ in range(20))
+            )
 
     assert asyncio.run(scene()) == ["en"] * 20
     assert len(reads) == 1

@@ -31,7 +31,7 @@ def asking(owner, **fields):
     return make_decision(make_step(run, status="awaiting_approval"), **fields)
 
 
-async def told(viewer, text):
+async def sentence(viewer, text):
     """Return what a page is sent until `text` is in it."""
     sent = ""
     async with asyncio.timeout(60):
@@ -69,24 +69,24 @@ def test_a_decision_that_requires_a_second_person_does_not_count_for_the_owner()
     assert needs.count_for(Person(99, is_superuser=True)) == 2
 
 
-def test_a_page_is_told_when_a_question_comes_and_when_it_is_answered():
+def test_a_page_changes_when_a_question_comes_and_when_it_is_answered():
     ann = make_user("ann")
 
     async def scene():
         async with running_hub() as hub:
             viewer = hub.subscribe_person(Person(ann.pk), in_inbox=False)
-            await told(viewer, 'id="part-needs"></span>')
+            await sentence(viewer, 'id="part-needs"></span>')
             question = await in_thread(asking, ann)
-            await told(viewer, "1 approval needs your attention")
+            await sentence(viewer, "1 approval needs your attention")
             await in_thread(reject_step, question, by=ann)
-            sent = await told(viewer, 'id="part-needs"></span>')
+            sent = await sentence(viewer, 'id="part-needs"></span>')
             hub.unsubscribe(viewer)
             return sent
 
     assert 'hx-target="#part-needs-tab"' in asyncio.run(scene())
 
 
-def test_a_run_page_is_told_on_its_own_stream():
+def test_a_run_page_receives_changes_on_its_own_stream():
     ann = make_user("ann")
     run = make_run(ann, status="running")
 
@@ -96,7 +96,7 @@ def test_a_run_page_is_told_on_its_own_stream():
                 PageRenderer(), run.pk, after=0, person=Person(ann.pk)
             )
             watching = asyncio.create_task(
-                told(viewer, "1 approval needs your attention")
+                sentence(viewer, "1 approval needs your attention")
             )
             await in_thread(asking, ann)
             await watching
@@ -112,11 +112,11 @@ def test_the_inbox_loads_its_list_and_numbers_anew_and_other_pages_do_not():
         async with running_hub() as hub:
             inbox = hub.subscribe_person(Person(ann.pk), in_inbox=True)
             other = hub.subscribe_person(Person(ann.pk), in_inbox=False)
-            first = await told(inbox, 'id="part-needs"></span>')
-            await told(other, 'id="part-needs"></span>')
+            first = await sentence(inbox, 'id="part-needs"></span>')
+            await sentence(other, 'id="part-needs"></span>')
             await in_thread(asking, ann)
-            sent = await told(inbox, "1 approval needs your attention")
-            beside = await told(other, "1 approval needs your attention")
+            sent = await sentence(inbox, "1 approval needs your attention")
+            beside = await sentence(other, "1 approval needs your attention")
             return first, sent, beside
 
     first, sent, beside = asyncio.run(scene())
@@ -125,13 +125,13 @@ def test_the_inbox_loads_its_list_and_numbers_anew_and_other_pages_do_not():
     assert "-pulse" not in first + beside
 
 
-def test_a_page_is_told_that_a_worker_came():
+def test_a_page_shows_that_a_worker_came():
     async def scene():
         async with running_hub() as hub:
             viewer = hub.subscribe_person(Person(1), in_inbox=False)
-            await told(viewer, "No worker is running")
+            await sentence(viewer, "No worker is running")
             await in_thread(make_worker)
-            await told(viewer, "1 worker, idle, queue empty")
+            await sentence(viewer, "1 worker, idle, queue empty")
 
     asyncio.run(scene())
 

@@ -38,7 +38,7 @@ def asking():
     return run
 
 
-def test_the_next_question_is_told_though_the_number_is_the_same():
+def test_the_next_question_is_reported_though_the_number_is_the_same():
     run = asking()
     read = reader(run)
     seq, _ = read(0)
@@ -65,7 +65,7 @@ def test_the_buttons_stay_until_those_of_the_new_state_have_come():
         assert f'hx-target="#run-{name}" hx-swap="beforeend"><i hidden' in text
 
 
-def test_who_comes_back_late_is_told_what_others_know_already():
+def test_who_comes_back_late_receives_what_others_know_already():
     run = asking()
     read = reader(run)
     late, _ = read(0)

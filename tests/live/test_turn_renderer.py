@@ -96,7 +96,7 @@ def test_a_turn_says_that_the_model_is_writing_once_it_does():
     assert "The model is writing" not in form.render_draft(draft, 1).decode()
 
 
-def test_a_queued_turn_is_told_anew_when_its_place_changes():
+def test_a_queued_turn_is_reported_anew_when_its_place_changes():
     make_worker()
     first, second = make_run(), make_run()
     form, memories = TurnRenderer(), {second.pk: RendererState()}
@@ -124,11 +124,11 @@ class Saying:
 
 
 def test_several_runs_share_one_stream_until_all_are_over():
-    async def heard():
+    async def received():
         viewers = [Saying(b"a1", b"a2"), Saying(), Saying(b"c1")]
         return [message async for message in merge_messages(viewers)]
 
-    assert sorted(asyncio.run(heard())) == [b"a1", b"a2", b"c1"]
+    assert sorted(asyncio.run(received())) == [b"a1", b"a2", b"c1"]
 
 
 def test_the_end_takes_the_connector_away():

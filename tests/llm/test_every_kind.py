@@ -54,13 +54,13 @@ def test_returns_text_reasoning_and_usage_apart(kind, stream):
 
 @every_kind
 def test_hands_text_over_as_it_arrives(kind):
-    heard: list[str] = []
+    received: list[str] = []
     with model_server(script=["One two three."]) as server:
         llm = connect(server, kind)
-        llm.complete(make_request(), deadline=soon(), on_text=heard.append)
+        llm.complete(make_request(), deadline=soon(), on_text=received.append)
         llm.close()
 
-    assert heard == ["One ", "two ", "three."]
+    assert received == ["One ", "two ", "three."]
 
 
 @both_ways

@@ -155,9 +155,9 @@ FORMS = ("chat", "chat stream", "messages", "responses", "responses stream", "ol
 @settings(max_examples=40, deadline=None)
 @given(value=st.one_of(OBJECTS, ANYTHING), is_shaped=st.booleans())
 def test_reading_ends_in_a_reply_or_a_known_error(form, value, is_shaped):
-    told = shaped(form, value) if is_shaped or not isinstance(value, dict) else value
+    message = shaped(form, value) if is_shaped or not isinstance(value, dict) else value
     try:
-        reply = read(form, json.dumps(told).encode())
+        reply = read(form, json.dumps(message).encode())
     except ENDS:
         return
     assert len({call.id for call in reply.tool_calls}) == len(reply.tool_calls)

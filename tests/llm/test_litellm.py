@@ -154,15 +154,15 @@ def test_a_react_agent_gets_its_stop_words_through(says, behind, backend):
 def test_text_arrives_in_pieces(proxy, behind, kind):
     behind.script = ["One two three four."]
     llm = make_llm(f"{proxy}/v1", kind=kind, key=KEY)
-    heard: list[str] = []
+    received: list[str] = []
 
     reply = llm.complete(
-        make_request(model="openai"), deadline=soon(60), on_text=heard.append
+        make_request(model="openai"), deadline=soon(60), on_text=received.append
     )
     llm.close()
 
-    assert "".join(heard) == reply.text == "One two three four."
-    assert len(heard) > 1
+    assert "".join(received) == reply.text == "One two three four."
+    assert len(received) > 1
 
 
 @pytest.mark.parametrize(("kind", "stream"), WAYS)

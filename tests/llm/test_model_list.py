@@ -7,7 +7,7 @@ from runs.llm.ollama import parse_model_details
 
 
 @pytest.mark.parametrize(
-    ("told", "images"),
+    ("message", "images"),
     [
         ({"architecture": {"input_modalities": ["text", "image"]}}, True),
         ({"architecture": {"input_modalities": ["text"]}}, False),
@@ -17,14 +17,14 @@ from runs.llm.ollama import parse_model_details
         ({}, None),
     ],
 )
-def test_says_whether_a_model_reads_images(told, images):
-    (card,) = parse_model_list({"data": [{"id": "m", **told}]})
+def test_says_whether_a_model_reads_images(message, images):
+    (card,) = parse_model_list({"data": [{"id": "m", **message}]})
 
     assert card.images is images
 
 
 @pytest.mark.parametrize(
-    ("told", "audio"),
+    ("message", "audio"),
     [
         ({"architecture": {"input_modalities": ["text", "audio"]}}, True),
         ({"architecture": {"input_modalities": ["text", "image"]}}, False),
@@ -33,19 +33,19 @@ def test_says_whether_a_model_reads_images(told, images):
         ({}, None),
     ],
 )
-def test_says_whether_a_model_takes_sounds(told, audio):
-    (card,) = parse_model_list({"data": [{"id": "m", **told}]})
+def test_says_whether_a_model_takes_sounds(message, audio):
+    (card,) = parse_model_list({"data": [{"id": "m", **message}]})
 
     assert card.audio is audio
 
 
 @pytest.mark.parametrize(
-    ("told", "images"),
+    ("message", "images"),
     [
         ({"capabilities": ["completion", "vision"]}, True),
         ({"capabilities": ["tools"]}, False),
         ({}, None),
     ],
 )
-def test_ollama_names_vision_among_the_capabilities(told, images):
-    assert parse_model_details("m", told).images is images
+def test_ollama_names_vision_among_the_capabilities(message, images):
+    assert parse_model_details("m", message).images is images

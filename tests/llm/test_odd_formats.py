@@ -244,13 +244,13 @@ def test_ollama_tells_of_each_model_what_it_can():
     )
 
 
-@pytest.mark.parametrize("told", [b"[]", b'{"model_info": 7, "capabilities": 7}'])
-def test_ollama_models_are_listed_where_the_server_tells_nothing(told):
+@pytest.mark.parametrize("message", [b"[]", b'{"model_info": 7, "capabilities": 7}'])
+def test_ollama_models_are_listed_where_the_server_tells_nothing(message):
     async def silent(exchange):
         if exchange.request.method == "GET":
             await exchange.send_json({"models": [{"name": "a"}, {"name": 7}, 7]})
         else:
-            await exchange.send(told)
+            await exchange.send(message)
 
     with model_server(faults={"silent": silent}) as server:
         llm = make_llm(server.root, kind="ollama", headers=(("X-Fault", "silent"),))
@@ -273,7 +273,7 @@ def test_ollama_refuses_models_that_are_not_a_list():
 
 @pytest.mark.parametrize("kind", ["anthropic", "responses", "ollama"])
 def test_a_stream_asked_for_may_come_as_a_whole(kind):
-    heard: list[str] = []
+    received: list[str] = []
 
     async def all_at_once(exchange):
         exchange.request.raw = exchange.request.raw.replace(
@@ -284,11 +284,11 @@ def test_a_stream_asked_for_may_come_as_a_whole(kind):
     with model_server(faults={"whole": all_at_once}) as server:
         llm = make_llm(server.root, kind=kind)
         request = make_request(model="fault-whole")
-        reply = llm.complete(request, deadline=soon(), on_text=heard.append)
+        reply = llm.complete(request, deadline=soon(), on_text=received.append)
         llm.close()
 
     assert reply.text == "Hello from the fake."
-    assert "".join(heard) == reply.text
+    assert "".join(received) == reply.text
 
 
 def test_gemini_messages_without_signatures_stay_as_they_are():

@@ -10,11 +10,11 @@ from tests.llm.make import ADD, make_llm, make_request, soon
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_returns_the_text_the_server_wrote(stream):
-    heard: list[str] = []
+    received: list[str] = []
     with model_server(script=["Hello there, you."]) as server:
         llm = make_llm(server.base_url)
         reply = llm.complete(
-            make_request(stream=stream), deadline=soon(), on_text=heard.append
+            make_request(stream=stream), deadline=soon(), on_text=received.append
         )
         llm.close()
 
@@ -22,7 +22,7 @@ def test_returns_the_text_the_server_wrote(stream):
     assert reply.finish_reason == "stop"
     assert reply.usage is not None
     assert reply.usage.cached_tokens > 0
-    assert heard == (["Hello ", "there, ", "you."] if stream else [])
+    assert received == (["Hello ", "there, ", "you."] if stream else [])
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])

@@ -90,11 +90,11 @@ def test_each_way_of_saying_it_has_the_same_class(status, body, code):
 
 def test_long_explanations_are_cut_and_put_on_one_line():
     body = b'{"error":{"message":"no\\n' + b"x" * 1000 + b' sk-1","param":"top_p"}}'
-    told = str(meaning(400, body))
+    message = str(meaning(400, body))
 
-    assert "It says: no xxx" in told
-    assert told.endswith("x…")
-    assert len(told) < 450
+    assert "It says: no xxx" in message
+    assert message.endswith("x…")
+    assert len(message) < 450
 
 
 def test_the_parameter_is_named():

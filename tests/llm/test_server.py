@@ -127,15 +127,15 @@ def test_odd_statuses_are_explained(answer, code, sentence):
 
 
 def test_a_stream_asked_for_may_come_as_a_whole():
-    heard: list[str] = []
+    received: list[str] = []
     body = b'{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}'
     answer = http("200 OK", "Content-Type: application/json", body=body)
     with listener(answer=answer) as there:
         llm = make_llm(f"http://127.0.0.1:{there.port}/v1")
-        reply = llm.complete(make_request(), deadline=soon(), on_text=heard.append)
+        reply = llm.complete(make_request(), deadline=soon(), on_text=received.append)
         llm.close()
 
-    assert (reply.text, heard) == ("hi", ["hi"])
+    assert (reply.text, received) == ("hi", ["hi"])
 
 
 def test_an_unknown_kind_is_refused_by_name():
@@ -168,10 +168,10 @@ CARDS = {
 }
 
 
-@pytest.mark.parametrize(("told", "known"), CARDS.values(), ids=CARDS.keys())
-def test_what_a_server_tells_of_a_model_is_kept(told, known):
+@pytest.mark.parametrize(("message", "known"), CARDS.values(), ids=CARDS.keys())
+def test_what_a_server_tells_of_a_model_is_kept(message, known):
     async def listed(exchange):
-        models = [{"id": "b", **told}, {"id": "a"}, {"id": 7}, 3]
+        models = [{"id": "b", **message}, {"id": "a"}, {"id": 7}, 3]
         await exchange.send_json({"data": models})
 
     with model_server(faults={"listed": listed}) as server:

@@ -75,7 +75,7 @@ def test_a_server_is_made_without_asking_it_anything():
         ({"transport": "telnet"}, "Select a valid choice"),
     ],
 )
-def test_a_wrong_field_is_told_at_the_field(changes, sentence, settings):
+def test_a_wrong_field_is_reported_at_the_field(changes, sentence, settings):
     settings.MCP_COMMANDS = "git=serve"
 
     response = signed_in().post(f"{LIST}add/", filled(**changes))
@@ -179,7 +179,7 @@ def test_the_list_shows_what_waits(settings):
     assert '<span class="rate" data-tone="need">1</span>' in shown
 
 
-def test_a_waiting_change_is_told_wherever_the_tool_is_listed(settings):
+def test_a_waiting_change_is_reported_wherever_the_tool_is_listed(settings):
     settings.MCP_COMMANDS = command_line()
     server = make_server()
     (add,) = take_over(server, "add")
@@ -316,7 +316,7 @@ def test_a_change_that_cannot_be_stored_switches_the_tool_off(running, change):
     assert "cannot be stored" in McpPin.objects.get(tool=tool).offered["flaw"]
 
 
-def test_a_change_kept_off_is_not_told_again_until_it_is_another(settings):
+def test_a_change_kept_off_is_not_reported_again_until_it_is_another(settings):
     settings.MCP_COMMANDS = command_line()
     client = signed_in()
     (add,) = take_over(make_server(), "add")
@@ -337,7 +337,7 @@ def test_a_change_kept_off_is_not_told_again_until_it_is_another(settings):
     assert McpPin.objects.get().noticed_at is not None
 
 
-def test_a_change_kept_off_is_told_again_where_the_tool_was_switched_on(settings):
+def test_a_change_kept_off_is_reported_again_where_the_tool_was_switched_on(settings):
     settings.MCP_COMMANDS = command_line()
     (add,) = take_over(make_server(), "add")
     offered = changed(add)

@@ -110,7 +110,7 @@ def test_images_and_sounds_arrive(server, sessions):
     assert spoken.media == (sound,)
 
 
-def test_errors_are_told_in_the_words_of_the_server(server, sessions):
+def test_errors_are_reported_in_the_words_of_the_server(server, sessions):
     fail, crash, confirm = take_over(server, "fail", "crash", "confirm")
 
     with pytest.raises(ToolFailed, match="no such order"):

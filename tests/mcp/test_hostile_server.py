@@ -222,9 +222,9 @@ def test_a_question_of_the_server_is_answered_in_the_middle_of_a_call():
     ):
         session.tools(MINUTE())
 
-    told = {one["id"]: one for got in server.got if "id" in (one := got.json())}
-    assert told["p"]["result"] == {}
-    assert told["q"]["error"]["code"] == -32601
+    message = {one["id"]: one for got in server.got if "id" in (one := got.json())}
+    assert message["p"]["result"] == {}
+    assert message["q"]["error"]["code"] == -32601
 
 
 @pytest.mark.parametrize(

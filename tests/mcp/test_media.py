@@ -116,8 +116,8 @@ def test_an_image_is_shown_on_the_run_page(drawing, client):
     (step,) = run.steps.all()
     assert step.observation == "A drawing:\n[image 1: image/png, 108 bytes]"
     assert bytes(step.media.get().content) == PNG
-    told = str(model.requests[1].body)
-    assert "[image 1: image/png, 108 bytes]" in told
+    message = str(model.requests[1].body)
+    assert "[image 1: image/png, 108 bytes]" in message
 
     address = f"/runs/{run.pk}/steps/2/media/1/"
     for tab in ("readable", "tool"):
@@ -212,11 +212,11 @@ def speaking(settings, kind="openai", *, format="wav", **takes):
 def test_a_model_that_takes_sounds_gets_them(settings, client, kind):
     run, sent = speaking(settings, kind, audio=True, images=True)
 
-    told = json.dumps(sent)
-    assert "[sound 2: audio/wav, 12 bytes]" in told
+    message = json.dumps(sent)
+    assert "[sound 2: audio/wav, 12 bytes]" in message
     if HEARD[kind] is None:
-        assert SOUND["data"] not in told
-        assert "Sound 2" not in told
+        assert SOUND["data"] not in message
+        assert "Sound 2" not in message
     else:
         *_, images, sound = sent["messages"]
         assert [one["type"] for one in images["content"]] == [
@@ -237,9 +237,9 @@ def test_a_model_that_takes_sounds_gets_them(settings, client, kind):
 def test_other_sounds_and_models_get_only_the_text(settings, format, takes):
     _run, sent = speaking(settings, format=format, **takes)
 
-    told = json.dumps(sent)
-    assert f"[sound 2: audio/{format}, 12 bytes]" in told
-    assert SOUND["data"] not in told
+    message = json.dumps(sent)
+    assert f"[sound 2: audio/{format}, 12 bytes]" in message
+    assert SOUND["data"] not in message
 
 
 def test_a_sound_counts_as_tokens_by_its_length():

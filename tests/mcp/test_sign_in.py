@@ -103,10 +103,10 @@ def test_without_a_sign_in_the_error_says_what_is_needed(server):
 
 
 def test_a_server_that_is_connected_can_be_used(client, server, running, account):
-    told = connect(client, server)
+    message = connect(client, server)
 
-    assert "Tests is connected." in told
-    assert "Disconnect" in told
+    assert "Tests is connected." in message
+    assert "Disconnect" in message
     (add,) = take_over(server, "add")
     assert asked(add, a=1, b=2) == "3"
     row = McpSignIn.objects.get()
@@ -150,16 +150,16 @@ def test_an_answer_that_was_not_asked_for_is_refused(
             later = timezone.now() + timedelta(minutes=11)
             monkeypatch.setattr(timezone, "now", lambda: later)
 
-    told = text_of(client.get(there, follow=True))
+    message = text_of(client.get(there, follow=True))
 
-    assert "This sign-in was not started here, or it took too long." in told
+    assert "This sign-in was not started here, or it took too long." in message
     assert not McpSignIn.objects.exists()
 
 
 def test_a_person_who_declines_reads_why(client, server):
     state = parse_qs(urlsplit(begin(client, server)).query)["state"][0]
 
-    told = text_of(
+    message = text_of(
         client.get(
             "/admin/tools/mcpserver/signed-in/",
             {"state": state, "error": "access_denied", "error_description": "No <b>"},
@@ -167,7 +167,7 @@ def test_a_person_who_declines_reads_why(client, server):
         )
     )
 
-    assert "Sign-in failed: No &lt;b&gt;" in told
+    assert "Sign-in failed: No &lt;b&gt;" in message
 
 
 def test_only_who_may_change_the_server_can_connect_it(server):
@@ -246,11 +246,11 @@ def test_a_sign_in_that_cannot_be_renewed_has_to_be_done_again(client, server, a
 def test_disconnecting_forgets_the_tokens(client, server):
     connect(client, server)
 
-    told = text_of(
+    message = text_of(
         client.post(f"/admin/tools/mcpserver/{server.pk}/disconnect/", follow=True)
     )
 
-    assert "Tests is disconnected." in told
+    assert "Tests is disconnected." in message
     assert not McpSignIn.objects.exists()
     with pytest.raises(ToolFailed, match="needs sign-in"):
         discover_mcp_tools(server, by=server.owner)
@@ -274,9 +274,9 @@ def test_a_client_that_was_registered_by_hand_is_used(settings, client):
     with mcp_server(account=account) as running:
         settings.PRIVATE_HOSTS = running.policy
         server = make_server(url=running.url, owner=make_user("admin"))
-        told = press_connect(client, server)
-        assert "registers no clients by itself" in told
-        assert "http://testserver/admin/tools/mcpserver/signed-in/" in told
+        message = press_connect(client, server)
+        assert "registers no clients by itself" in message
+        assert "http://testserver/admin/tools/mcpserver/signed-in/" in message
         account.clients["mine"] = registered_client()
         client.post(
             f"/admin/tools/mcpserver/{server.pk}/change/",
@@ -309,9 +309,9 @@ def registered_client():
 def test_the_requests_of_a_sign_in_obey_the_network_guard(client, server, settings):
     settings.PRIVATE_HOSTS = ""
 
-    told = press_connect(client, server)
+    message = press_connect(client, server)
 
-    assert "AGENTSITE_PRIVATE_HOSTS=mcp=127.0.0.1" in told
+    assert "AGENTSITE_PRIVATE_HOSTS=mcp=127.0.0.1" in message
 
 
 RESOURCE = {"resource": "ORIGIN/mcp", "authorization_servers": ["ORIGIN"]}

@@ -273,9 +273,9 @@ def test_the_command_succeeds_with_warnings(own_redis):
 
     said, code = report("--json")
 
-    told = json.loads(said)
-    statuses = {one["check"]: one["status"] for one in told["checks"]}
-    assert (told["ok"], code) == (True, 0)
+    message = json.loads(said)
+    statuses = {one["check"]: one["status"] for one in message["checks"]}
+    assert (message["ok"], code) == (True, 0)
     assert statuses["redis"] == "warning"
     assert {
         "settings",

@@ -47,11 +47,11 @@ def test_tells_of_each_state_one_wants_to_know(status, event):
     webhook = make_webhook()
     run = ended(running(webhook.owner), status)
 
-    told = Delivery.objects.get()
+    message = Delivery.objects.get()
     run.refresh_from_db()
-    assert (told.webhook, told.run, told.event) == (webhook, run, event)
-    assert (told.seq, told.status, told.attempts) == (run.seq, "waiting", 0)
-    assert told.created_at == told.available_at == told.enqueued_at
+    assert (message.webhook, message.run, message.event) == (webhook, run, event)
+    assert (message.seq, message.status, message.attempts) == (run.seq, "waiting", 0)
+    assert message.created_at == message.available_at == message.enqueued_at
 
 
 def test_tells_nothing_of_other_states():
@@ -103,7 +103,7 @@ def test_tells_the_webhook_of_one_agent_of_no_other():
     assert [one.run for one in Delivery.objects.all()] == [run]
 
 
-def test_a_stranger_is_told_nothing_and_a_superuser_what_they_ask_for():
+def test_a_stranger_receives_nothing_and_a_superuser_what_they_ask_for():
     make_webhook()
     make_webhook(make_user(is_superuser=True))
     make_webhook(everything=True)
@@ -113,7 +113,7 @@ def test_a_stranger_is_told_nothing_and_a_superuser_what_they_ask_for():
     assert [one.webhook for one in Delivery.objects.all()] == [root]
 
 
-def test_the_webhook_of_somebody_who_is_switched_off_is_told_nothing():
+def test_the_webhook_of_somebody_who_is_switched_off_receives_nothing():
     webhook = make_webhook(make_user(is_active=False))
     ended(running(webhook.owner))
 
@@ -154,7 +154,7 @@ def test_a_change_that_is_taken_back_tells_nothing(monkeypatch):
     assert rung == []
 
 
-def test_a_run_that_is_resumed_and_ends_again_is_told_again():
+def test_a_run_that_is_resumed_and_ends_again_is_reported_again():
     run = running(make_webhook().owner)
     ended(run)
     transition(run, to="queued")

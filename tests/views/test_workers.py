@@ -114,7 +114,7 @@ def test_what_waits_now_counts_for_the_longest_wait(client):
     assert ">10 min</text>" in wait  # half of the axis
 
 
-def test_a_run_whose_worker_is_gone_is_told_from_those_at_work(client):
+def test_a_run_whose_worker_is_gone_is_distinguished_from_those_at_work(client):
     long_ago = timezone.now() - timedelta(hours=1)
     make_run(status="running", worker=make_worker(name="here", running=1))
     gone = make_worker(name="gone", last_heartbeat=long_ago)

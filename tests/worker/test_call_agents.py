@@ -136,8 +136,8 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize(("script", "told"), ENDS)
-def test_the_model_is_told_why_there_is_no_answer(script, told):
+@pytest.mark.parametrize(("script", "message"), ENDS)
+def test_the_model_is_given_why_there_is_no_answer(script, message):
     with (
         model_server(script=script) as below,
         model_server(script=[call("scout", input="x"), "So be it."]) as above,
@@ -154,7 +154,7 @@ def test_the_model_is_told_why_there_is_no_answer(script, told):
     step = run.steps.get()
     assert (run.status, step.status) == ("succeeded", "failed")
     assert step.observation.startswith("The agent 'Scout' ")
-    assert told in step.observation
+    assert message in step.observation
 
 
 def test_a_child_that_a_person_stops_answers_so_and_the_parent_goes_on():
@@ -232,7 +232,7 @@ def test_waiting_for_a_child_is_no_working_time():
     assert run.steps.get().duration > 1_000_000
 
 
-def test_a_yes_that_a_child_needs_is_waited_for_by_both():
+def test_an_approval_that_a_child_needs_is_waited_for_by_both():
     with (
         model_server(script=[call("send_mail", to="ann"), "Sent."]) as below,
         model_server(script=[call("post", input="x"), "Done."]) as above,
@@ -252,7 +252,7 @@ def test_a_yes_that_a_child_needs_is_waited_for_by_both():
     assert run.output == "Done."
 
 
-def test_a_call_of_an_agent_can_need_a_yes_itself():
+def test_a_call_of_an_agent_can_need_an_approval_itself():
     with (
         model_server(script=["Sunny."]) as below,
         model_server(script=[call("scout", input="x"), "Done."]) as above,
@@ -341,9 +341,9 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("change", "told"), CHANGES)
-def test_rights_are_looked_at_when_the_agent_is_called(change, told):
-    assert told in refused(change)
+@pytest.mark.parametrize(("change", "message"), CHANGES)
+def test_rights_are_looked_at_when_the_agent_is_called(change, message):
+    assert message in refused(change)
 
 
 def test_who_runs_the_caller_need_not_see_the_called_agent():

@@ -28,8 +28,8 @@ def test_a_limit_is_counted_over_a_resume():
         go_on(run)
 
     assert (run.status, functions.mails) == ("succeeded", ["ann"])
-    told = run.steps.get(index=1)
-    assert told.has_failed
-    assert told.observation == (
+    message = run.steps.get(index=1)
+    assert message.has_failed
+    assert message.observation == (
         "The limit is reached: 'send_mail' may be called once per run."
     )

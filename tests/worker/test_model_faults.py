@@ -226,15 +226,15 @@ def test_the_run_fails_and_says_what_to_do(fault):
 
 @pytest.mark.parametrize("fault", ANSWERED)
 def test_the_run_lives_with_it(fault):
-    output, told = ANSWERED[fault]
-    then = ["Done."] if told else []
+    output, message = ANSWERED[fault]
+    then = ["Done."] if message else []
 
     run = run_with(fault, *then)
 
     assert (run.status, run.output) == ("succeeded", output)
     observations = list(run.steps.values_list("observation", flat=True))
-    assert len(observations) == len(told)
-    for word, seen in zip(told, observations, strict=True):
+    assert len(observations) == len(message)
+    for word, seen in zip(message, observations, strict=True):
         assert word in seen
 
 

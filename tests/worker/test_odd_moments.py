@@ -38,7 +38,7 @@ KEY = "sk-very-secret-1234"
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_stop_that_comes_while_a_run_parks_is_heard():
+def test_a_stop_that_comes_while_a_run_parks_is_noticed():
     run = make_run(status="running", fence=1)
     claim = ClaimedRun(run.pk, 1)
     cancel_run(run)

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 LONG_AGO = "2020-01-01T00:00:00Z"
 
 
-def test_rings_for_a_run_whose_bell_was_lost():
+def test_wakes_a_worker_for_a_run_whose_wakeup_was_lost():
     run = make_run(enqueued_at=LONG_AGO)
 
     assert sweep(free=5) == 1

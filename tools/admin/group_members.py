@@ -72,7 +72,7 @@ def render_members(group: Group) -> SafeString | str:
 def describe_member(user: User) -> str:
     """Return full name and user name, and whether the user is disabled."""
     name = user.get_full_name()
-    told = f"{name} ({user.username})" if name else user.username
+    message = f"{name} ({user.username})" if name else user.username
     if user.is_active:
-        return told
-    return gettext("%(user)s, cannot sign in") % {"user": told}
+        return message
+    return gettext("%(user)s, cannot sign in") % {"user": message}

@@ -67,8 +67,10 @@ def signed_in_page(site: OwnedAdmin, request: HttpRequest) -> HttpResponse:
     server = get_own_server(site, request, pending.server_id)
     there = redirect("admin:tools_mcpserver_change", server.pk)
     if "code" not in given:
-        told = given.get("error_description") or given.get("error", "")
-        text = _("Sign-in failed: %(reason)s") % {"reason": shorten_server_text(told)}
+        message = given.get("error_description") or given.get("error", "")
+        text = _("Sign-in failed: %(reason)s") % {
+            "reason": shorten_server_text(message)
+        }
         site.message_user(request, text, messages.ERROR)
         return there
     user: Any = request.user

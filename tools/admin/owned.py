@@ -67,8 +67,8 @@ class OwnedAdmin(ProductAdmin):
         try:
             return super().delete_view(request, object_id, extra_context)
         except ProtectedError:
-            told = _("Not deleted: it is in use now.")
-            self.message_user(request, told, messages.ERROR)
+            message = _("Not deleted: it is in use now.")
+            self.message_user(request, message, messages.ERROR)
             return redirect(f"admin:tools_{self.opts.model_name}_change", object_id)
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:

@@ -66,8 +66,8 @@ class ToolAdmin(OwnedAdmin):
     """Tools."""
 
     list_display = (
-        *("tool", "slug", "kind_word", "owner_name", "effect", "approval", "is_on"),
-        *("last_used", "calls", "failed", "by_day"),
+        *("tool", "slug_text", "kind_word", "owner_name", "effect", "approval"),
+        *("is_on", "last_used", "calls", "failed", "by_day"),
     )
     list_filter = (
         *(KindFilter, OwnerFilter, AgentFilter, CredentialFilter, "effect", "enabled"),
@@ -118,6 +118,10 @@ class ToolAdmin(OwnedAdmin):
                 ((tone, words) for tone, words in said if words),
             ),
         )
+
+    @admin.display(description=_("Slug"), ordering="slug")
+    def slug_text(self, tool: Tool) -> str:
+        return tool.slug
 
     @admin.display(description=_("Kind"), ordering="kind")
     def kind_word(self, tool: Tool) -> str:

@@ -115,17 +115,17 @@ def fetch_forecast(
     def ask(url: str, **query: Any) -> dict[str, Any]:
         address = f"{url}?{urlencode(query)}"
         answered = send_request(Request(address), policy=policy, deadline=deadline)
-        told = answered.json()
-        if answered.status != 200 or not isinstance(told, dict):
-            reason = told.get("reason", "") if isinstance(told, dict) else ""
+        message = answered.json()
+        if answered.status != 200 or not isinstance(message, dict):
+            reason = message.get("reason", "") if isinstance(message, dict) else ""
             raise WeatherRefused(answered.status, str(reason))
-        return told
+        return message
 
     places = ask(geocoding, name=city, count=1, format="json").get("results")
     if not places:
         raise PlaceNotFound(city)
     place = places[0]
-    told = ask(
+    message = ask(
         forecast,
         latitude=place["latitude"],
         longitude=place["longitude"],
@@ -136,15 +136,15 @@ def fetch_forecast(
     return {
         "place": place.get("name", city),
         "country": place.get("country", ""),
-        "time_zone": told.get("timezone", ""),
-        "days": parse_forecast_days(told),
+        "time_zone": message.get("timezone", ""),
+        "days": parse_forecast_days(message),
         "source": "Open-Meteo",
     }
 
 
-def parse_forecast_days(told: dict[str, Any]) -> list[dict[str, Any]]:
+def parse_forecast_days(message: dict[str, Any]) -> list[dict[str, Any]]:
     """Turn columns into days; raise `WeatherRefused` where there are none."""
-    daily = told.get("daily")
+    daily = message.get("daily")
     if not isinstance(daily, dict) or not isinstance(daily.get("time"), list):
         raise WeatherRefused(200, "an answer without days")
     days: list[dict[str, Any]] = []

@@ -93,10 +93,10 @@ def fetch_page_text(
     title, text = extract_page_text(answered, url)
     start = min(max(start, 0), len(text))
     piece = text[start : start + MAX_PAGE_CHARACTERS]
-    told: dict[str, Any] = {"title": title, "url": url, "text": piece}
+    message: dict[str, Any] = {"title": title, "url": url, "text": piece}
     if start + MAX_PAGE_CHARACTERS < len(text):
-        told["next_start"] = start + MAX_PAGE_CHARACTERS
-    return told
+        message["next_start"] = start + MAX_PAGE_CHARACTERS
+    return message
 
 
 def get_url_scheme(url: str) -> str:

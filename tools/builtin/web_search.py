@@ -42,9 +42,9 @@ class SearchRefused(ToolFailed):
     """The service answered, but not with results."""
 
     def __init__(self, answered: Response, why: str) -> None:
-        told = f": {why}" if why else ""
+        message = f": {why}" if why else ""
         super().__init__(
-            f"The web search at {answered.where} answered {answered.status}{told}."
+            f"The web search at {answered.where} answered {answered.status}{message}."
         )
 
 
@@ -125,16 +125,16 @@ def fetch_search_results(
         service.request(search, query, limit), policy=policy, deadline=deadline
     )
     try:
-        told = answered.json()
+        message = answered.json()
     except ToolFailed:
         raise SearchRefused(answered, service.hint) from None
-    if answered.status != 200 or not isinstance(told, dict):
+    if answered.status != 200 or not isinstance(message, dict):
         why = (
-            shorten_reason(mask_search_key(service.reason(told), search.key))
+            shorten_reason(mask_search_key(service.reason(message), search.key))
             or service.hint
         )
         raise SearchRefused(answered, why)
-    rows = service.rows(told)
+    rows = service.rows(message)
     return [
         format_search_result(one, service.text, key=search.key)
         for one in (rows if isinstance(rows, list) else [])[:limit]
@@ -182,11 +182,11 @@ def build_tavily_request(search: SearchSettings, query: str, limit: int) -> Requ
     return Request(f"{search.url}/search", "POST", headers, body)
 
 
-def find_refusal_reason(told: Any, *path: str) -> str:
+def find_refusal_reason(message: Any, *path: str) -> str:
     """Return the text at `path` in a refusal, or nothing."""
     for name in path:
-        told = told.get(name) if isinstance(told, dict) else None
-    return told if isinstance(told, str) else ""
+        message = message.get(name) if isinstance(message, dict) else None
+    return message if isinstance(message, str) else ""
 
 
 @dataclass(frozen=True)
@@ -207,22 +207,22 @@ class SearchProtocol:
 SEARCH_PROTOCOLS: dict[str, SearchProtocol] = {
     "searxng": SearchProtocol(
         request=build_searxng_request,
-        rows=lambda told: told.get("results"),
-        reason=lambda told: find_refusal_reason(told, "message"),
+        rows=lambda message: message.get("results"),
+        reason=lambda message: find_refusal_reason(message, "message"),
         text="content",
         hint="its settings must allow the format json",
     ),
     "brave": SearchProtocol(
         request=build_brave_request,
-        rows=lambda told: (told.get("web") or {}).get("results"),
-        reason=lambda told: find_refusal_reason(told, "error", "detail"),
+        rows=lambda message: (message.get("web") or {}).get("results"),
+        reason=lambda message: find_refusal_reason(message, "error", "detail"),
         text="description",
         url="https://api.search.brave.com",
     ),
     "tavily": SearchProtocol(
         request=build_tavily_request,
-        rows=lambda told: told.get("results"),
-        reason=lambda told: find_refusal_reason(told, "detail", "error"),
+        rows=lambda message: message.get("results"),
+        reason=lambda message: find_refusal_reason(message, "detail", "error"),
         text="content",
         url="https://api.tavily.com",
     ),

@@ -89,7 +89,7 @@ def search_wikipedia(
     query: str, limit: int, *, api: str, deadline: Deadline, policy: NetPolicy
 ) -> list[dict[str, str]]:
     """Ask `api` for pages; raise `ToolFailed` with a sentence."""
-    told = query_wikipedia_api(
+    message = query_wikipedia_api(
         api,
         {"list": "search", "srsearch": query, "srlimit": min(max(limit, 1), 20)},
         deadline=deadline,
@@ -100,7 +100,7 @@ def search_wikipedia(
             "title": str(one.get("title", "")),
             "text": MARKUP.sub("", str(one.get("snippet", ""))),
         }
-        for one in told.get("search", [])
+        for one in message.get("search", [])
     ]
 
 
@@ -108,13 +108,13 @@ def fetch_wikipedia_page(
     title: str, *, api: str, deadline: Deadline, policy: NetPolicy
 ) -> str:
     """Ask `api` for one page as plain text; raise `PageNotFound`."""
-    told = query_wikipedia_api(
+    message = query_wikipedia_api(
         api,
         {"prop": "extracts", "explaintext": 1, "redirects": 1, "titles": title},
         deadline=deadline,
         policy=policy,
     )
-    pages = told.get("pages") or [{}]
+    pages = message.get("pages") or [{}]
     text = pages[0].get("extract")
     if not text:
         raise PageNotFound(title)
@@ -131,10 +131,10 @@ def query_wikipedia_api(
         policy=policy,
         deadline=deadline,
     )
-    told = answered.json()
-    error = told.get("error") if isinstance(told, dict) else None
-    if answered.status != 200 or not isinstance(told, dict) or error:
+    message = answered.json()
+    error = message.get("error") if isinstance(message, dict) else None
+    if answered.status != 200 or not isinstance(message, dict) or error:
         why = error.get("info", "") if isinstance(error, dict) else ""
         raise WikipediaRefused(answered.status, str(why).rstrip("."))
-    found: dict[str, Any] = told.get("query", {})
+    found: dict[str, Any] = message.get("query", {})
     return found

@@ -82,8 +82,8 @@ class Loosening(NamedTuple):
 def find_loosenings(own: ToolOverrides, tool: Tool) -> Iterator[Loosening]:
     """Yield what `tool` does not leave to an agent."""
     if own.effect and stricter_effect(tool.effect, own.effect) != own.effect:
-        told = f"The tool's own effect is {tool.effect}; an agent can only be stricter."
-        yield Loosening("effect", told)
+        text = f"The tool's own effect is {tool.effect}; an agent can only be stricter."
+        yield Loosening("effect", text)
     for name in LIMIT_FIELDS:
         limit, mine = getattr(tool, name), getattr(own, name)
         if limit is not None and mine is not None and mine > limit:

@@ -34,9 +34,9 @@ class ServerGone(McpFailed):
 class ServerRefused(McpFailed):
     """The server answered with an HTTP status that is no success."""
 
-    def __init__(self, where: str, status: int, told: str) -> None:
+    def __init__(self, where: str, status: int, message: str) -> None:
         self.status = status
-        words = f": {shorten_server_text(told)}" if told.strip() else "."
+        words = f": {shorten_server_text(message)}" if message.strip() else "."
         super().__init__(f"The MCP server {where} answered {status}{words}")
 
 
@@ -44,10 +44,10 @@ class SignInNeeded(ServerRefused):
     """The server wants a sign-in, or does not allow what was signed in for."""
 
     def __init__(
-        self, where: str, status: int, told: str, *, is_signed_in: bool
+        self, where: str, status: int, message: str, *, is_signed_in: bool
     ) -> None:
-        super().__init__(where, status, told)
-        words = f" It says: {shorten_server_text(told)}" if told.strip() else ""
+        super().__init__(where, status, message)
+        words = f" It says: {shorten_server_text(message)}" if message.strip() else ""
         if status == 403:
             why = "does not allow this: the account or token lacks a permission"
         elif is_signed_in:
@@ -82,12 +82,12 @@ class ServerError(McpFailed):
     """The server answered with an error of the protocol."""
 
     def __init__(
-        self, where: str, code: int, told: str, *, supported: tuple[str, ...] = ()
+        self, where: str, code: int, message: str, *, supported: tuple[str, ...] = ()
     ) -> None:
         self.code = code
         self.supported = supported
         super().__init__(
-            f"The MCP server {where} says: {shorten_server_text(told)} (code {code})"
+            f"The MCP server {where} says: {shorten_server_text(message)} (code {code})"
         )
 
 
@@ -124,9 +124,9 @@ class CommandNotStarted(McpFailed):
         super().__init__(f"The command {name!r} does not start: {why}.")
 
 
-def shorten_server_text(told: str) -> str:
+def shorten_server_text(message: str) -> str:
     """Return a server's words in one line, cut where they are long."""
-    line = " ".join(told.split())
+    line = " ".join(message.split())
     return line if len(line) <= MAX_SERVER_TEXT else f"{line[:MAX_SERVER_TEXT]}…"
 
 

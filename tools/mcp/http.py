@@ -204,15 +204,15 @@ class HttpLink:
         messages = list[Message]()
         with suppress(NotMcpMessage):
             messages = parse_rpc_messages(response.content, self.where)
-        told = find_error_text(messages) or decode_body(
+        text = find_error_text(messages) or decode_body(
             response.content, response.headers.get("content-type", "")
         )
-        is_unknown = status == 400 and "session" in told.lower()
+        is_unknown = status == 400 and "session" in text.lower()
         if self._session and (status == 404 or is_unknown):
             raise SessionExpired(self.where)
         if status in (401, 403):
             raise SignInNeeded(
-                self.where, status, told, is_signed_in=self._is_signed_in
+                self.where, status, text, is_signed_in=self._is_signed_in
             )
         for one in messages:
             if isinstance(one.get("error"), dict):
@@ -220,7 +220,7 @@ class HttpLink:
         is_hello = message.get("method") == "initialize"
         if is_hello and status in (400, 404, 405) and self._is_old_transport():
             raise OldTransport(self.where)
-        raise ServerRefused(self.where, status, told)
+        raise ServerRefused(self.where, status, text)
 
     def _is_old_transport(self) -> bool:
         """Whether a GET begins the event stream of the transport of 2024."""

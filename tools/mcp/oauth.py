@@ -114,18 +114,18 @@ def get_challenge(url: str, send: Send) -> dict[str, str]:
     hello = {"protocolVersion": VERSIONS[0], "capabilities": {}}
     body = build_rpc_request(1, "initialize", {**hello, "clientInfo": CLIENT_INFO})
     headers = {"accept": "application/json, text/event-stream"}
-    told = send(json_request(url, body, headers)).headers.get("www-authenticate", "")
+    message = send(json_request(url, body, headers)).headers.get("www-authenticate", "")
     found = {}
     for name in ("resource_metadata", "scope"):
-        if match := re.search(CHALLENGE.format(name), told):
+        if match := re.search(CHALLENGE.format(name), message):
             found[name] = match[1] or match[2] or ""
     return found
 
 
-def list_resource_addresses(url: str, told: str) -> Iterator[str]:
+def list_resource_addresses(url: str, message: str) -> Iterator[str]:
     """Yield where the metadata of an MCP server may be."""
-    if told:
-        yield told
+    if message:
+        yield message
     parts = urlsplit(url)
     well_known = f"{parts.scheme}://{parts.netloc}/.well-known/oauth-protected-resource"
     if path := parts.path.rstrip("/"):
@@ -268,8 +268,8 @@ def check_success(response: Response, what: str) -> None:
     words, code = "", ""
     try:
         match response.json():
-            case {"error": str(code), "error_description": str(told)}:
-                words = f"{code} ({told})"
+            case {"error": str(code), "error_description": str(message)}:
+                words = f"{code} ({message})"
             case {"error": str(code)}:
                 words = code
     except NotJsonResponse:

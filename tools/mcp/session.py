@@ -38,8 +38,8 @@ CANCEL_SECONDS = 1.0
 class ToolReportedError(McpFailed):
     """The tool itself says that it did not work."""
 
-    def __init__(self, told: str) -> None:
-        super().__init__(told or "The tool failed, and did not say why.")
+    def __init__(self, message: str) -> None:
+        super().__init__(message or "The tool failed, and did not say why.")
 
 
 class Session:
@@ -135,8 +135,10 @@ class Session:
             self._on_progress.pop(number, None)
         value = parse_call_result(result, self.link.where)
         if result.get("isError") is True:
-            told = value.value if isinstance(value, MediaResult) else value
-            raise ToolReportedError(told if isinstance(told, str) else str(told))
+            message = value.value if isinstance(value, MediaResult) else value
+            raise ToolReportedError(
+                message if isinstance(message, str) else str(message)
+            )
         return value
 
     def _receive(self, message: Message) -> Message | None:
@@ -178,8 +180,8 @@ class Session:
 
     def _cancel(self, number: int) -> None:
         """Say that nobody waits for the answer to a request any more."""
-        told = {"requestId": number, "reason": "timeout"}
-        message = build_rpc_notification("notifications/cancelled", told)
+        text = {"requestId": number, "reason": "timeout"}
+        message = build_rpc_notification("notifications/cancelled", text)
         with suppress(ToolFailed, Interrupted):
             self.link.notify(message, Deadline(seconds=CANCEL_SECONDS))
 

@@ -66,9 +66,9 @@ class McpConnection:
         try:
             yield
         except McpFailed as failed:
-            told = str(failed)
-            covered = self.secret.mask_secret(told) if self.secret else told
-            if covered != told:
+            message = str(failed)
+            covered = self.secret.mask_secret(message) if self.secret else message
+            if covered != message:
                 raise MaskedServerError(covered) from None
             raise
 

@@ -94,22 +94,22 @@ class GuardedTransport(httpx.BaseTransport):
                     extensions=request.extensions,
                 )
             )
-        told = [
+        message = [
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in answer.headers
         ]
         try:
             chunks = iter_limited_body(
-                answer.iter_stream(), told, url.host, self._max_bytes
+                answer.iter_stream(), message, url.host, self._max_bytes
             )
         except ResponseRefused:
             answer.close()
             raise
-        if get_content_encoding(told):  # httpx must not unpack it again
-            told = [one for one in told if one[0].lower() not in ENCODING_HEADERS]
+        if get_content_encoding(message):  # httpx must not unpack it again
+            message = [one for one in message if one[0].lower() not in ENCODING_HEADERS]
         return httpx.Response(
             answer.status,
-            headers=told,
+            headers=message,
             stream=LimitedBody(answer, chunks),
             extensions=answer.extensions,
         )

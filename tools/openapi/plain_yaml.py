@@ -63,9 +63,9 @@ def read_yaml(text: str) -> Any:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
             consume_yaml_event(event, within)
     except yaml.YAMLError as error:
-        place, told = describe_text_error(text, error)
+        place, message = describe_text_error(text, error)
         raise NotPlainYaml(
-            _("in %(place)s, %(problem)s") % {"place": place, "problem": told}
+            _("in %(place)s, %(problem)s") % {"place": place, "problem": message}
         ) from None
     if len(documents) > 1:
         raise NotPlainYaml(_("it holds several documents"))

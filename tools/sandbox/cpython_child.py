@@ -130,12 +130,12 @@ def build_code_outcome(code: str, inputs: dict[str, Any]) -> bytes:
         value = execute_code(code, inputs)
         return json.dumps({"value": value}, default=to_json_result).encode()
     except MemoryError:
-        told = "MemoryError: the code needs more memory than it may have."
+        message = "MemoryError: the code needs more memory than it may have."
     except RecursionError as error:
-        told = f"RecursionError: {error}."
+        message = f"RecursionError: {error}."
     except BaseException as error:  # noqa: BLE001  # the code may raise anything
-        told = describe_code_error(error)
-    return json.dumps({"error": told[:4000]}).encode()
+        message = describe_code_error(error)
+    return json.dumps({"error": message[:4000]}).encode()
 
 
 def execute_code(code: str, inputs: dict[str, Any]) -> Any:
@@ -159,11 +159,13 @@ def describe_code_error(error: BaseException) -> str:
             line = trace.tb_lineno
         trace = trace.tb_next
     try:
-        told = str(getattr(error, "msg", None) or error)
+        message = str(getattr(error, "msg", None) or error)
     except Exception:  # noqa: BLE001  # the code's own class may raise again
-        told = ""
+        message = ""
     where = f"Line {line}: " if isinstance(line, int) else ""
-    return where + (f"{type(error).__name__}: {told}" if told else type(error).__name__)
+    return where + (
+        f"{type(error).__name__}: {message}" if message else type(error).__name__
+    )
 
 
 def to_json_result(value: Any) -> Any:

@@ -94,8 +94,8 @@ def probe_sandbox() -> str:
         return f"CPython cannot be used here, its sandbox does not start: {error}"
     if failures == []:
         return ""
-    told = ", it ".join(map(str, failures)) if isinstance(failures, list) else "lies"
-    return f"CPython cannot be used here, its sandbox does not hold: it {told}."
+    message = ", it ".join(map(str, failures)) if isinstance(failures, list) else "lies"
+    return f"CPython cannot be used here, its sandbox does not hold: it {message}."
 
 
 def run_probe_code() -> Any:

@@ -23,13 +23,13 @@ class UnreadableCode(ToolFailed):
 
     def __init__(self, error: Exception) -> None:
         if isinstance(error, SyntaxError) and error.lineno:
-            told = f"Line {error.lineno}: {error.msg}."
+            message = f"Line {error.lineno}: {error.msg}."
         elif isinstance(error, MemoryError | RecursionError):
-            told = "The code cannot be read: it is nested too deeply."
+            message = "The code cannot be read: it is nested too deeply."
         else:
             why = getattr(error, "msg", None) or error
-            told = f"The code cannot be read: {why}."
-        super().__init__(told)
+            message = f"The code cannot be read: {why}."
+        super().__init__(message)
 
 
 def parse_code(code: str) -> ast.AST:

@@ -43,8 +43,8 @@ class CodeFailed(ToolFailed):
     """The code raised something, or met a limit."""
 
     def __init__(self, error: MontyError, line: int | None = None) -> None:
-        told = str(error).strip() or type(error).__name__
-        super().__init__(f"Line {line}: {told}" if line else told)
+        message = str(error).strip() or type(error).__name__
+        super().__init__(f"Line {line}: {message}" if line else message)
 
 
 class SandboxCrashed(ToolFailed):

@@ -97,7 +97,7 @@ def get_function_arguments(
         raise NotATool(
             function, f"an annotation cannot be resolved ({error})"
         ) from None
-    told = parse_docstring(inspect.getdoc(function) or "").parameters
+    message = parse_docstring(inspect.getdoc(function) or "").parameters
     fields: dict[str, Any] = {}
     context_name = None
     for name, parameter in inspect.signature(function).parameters.items():
@@ -110,7 +110,7 @@ def get_function_arguments(
         else:
             kind = get_parameter_type(function, parameter, hints)
             check_default(function, parameter, kind)
-            fields[name] = build_field_type(kind, parameter.default, told.get(name))
+            fields[name] = build_field_type(kind, parameter.default, message.get(name))
     adapter = build_arguments_adapter(function, fields)
     schema = build_arguments_schema(adapter)
     if has_nested_bytes(schema):

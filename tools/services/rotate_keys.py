@@ -44,8 +44,8 @@ def rotate_keys() -> RotationResult:
             same = rows.filter(pk=row.pk, **{column: token})
             done.resealed += same.update(**{column: seal(secret)})
     if done.resealed:
-        told = f"{done.resealed} secrets sealed again"
-        write_entry("rotated", "encryption key", "encryption keys", note=told)
+        message = f"{done.resealed} secrets sealed again"
+        write_entry("rotated", "encryption key", "encryption keys", note=message)
     return done
 
 

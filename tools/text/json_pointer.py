@@ -12,12 +12,12 @@ class PointerNotFound(ToolFailed):
         match has:
             case dict():
                 names = ", ".join(repr(str(key)) for key in list(has)[:20])
-                told = f"there are {names}" if has else "the object is empty"
+                message = f"there are {names}" if has else "the object is empty"
             case list():
-                told = f"the list has {len(has)} items"
+                message = f"the list has {len(has)} items"
             case _:
-                told = f"{type(has).__name__} values have no parts"
-        super().__init__(f"{pointer!r} finds nothing at {at!r}: {told}.")
+                message = f"{type(has).__name__} values have no parts"
+        super().__init__(f"{pointer!r} finds nothing at {at!r}: {message}.")
 
 
 class InvalidPointer(ToolFailed):

@@ -173,17 +173,17 @@ def find_json_error(text: str) -> str:
 def describe_yaml_error(error: yaml.MarkedYAMLError) -> ParseProblem:
     """Return the flaw, and where it begins, which the parser meets only later."""
     problem, context = str(error.problem or ""), str(error.context or "")
-    mark, told = error.problem_mark, translate_parser_message(problem, YAML_MESSAGES)
+    mark, text = error.problem_mark, translate_parser_message(problem, YAML_MESSAGES)
     if problem.endswith(DUPLICATE_KEY):
         name = problem.removesuffix(DUPLICATE_KEY).strip()
-        told = _("%(name)s is there twice") % {"name": name}
+        text = _("%(name)s is there twice") % {"name": name}
     elif "escape character" not in problem:
         for part, words in OPENING_MISTAKES:
             if part in context:
-                mark, told = error.context_mark or mark, str(words)
+                mark, text = error.context_mark or mark, str(words)
     if mark is None:
-        return ParseProblem(_("the text"), told)
-    return ParseProblem(describe_position(mark.line + 1, mark.column + 1), told)
+        return ParseProblem(_("the text"), text)
+    return ParseProblem(describe_position(mark.line + 1, mark.column + 1), text)
 
 
 def describe_character_error(text: str, position: int | None) -> ParseProblem:
@@ -204,5 +204,5 @@ def translate_parser_message(
     problem: str, words: tuple[tuple[str, Promise], ...]
 ) -> str:
     """Return our words for a parser's."""
-    found = next((told for part, told in words if part in problem), FALLBACK_MESSAGE)
+    found = next((text for part, text in words if part in problem), FALLBACK_MESSAGE)
     return str(found)

@@ -12,8 +12,8 @@ REMINDER = (
 def render_chat_results(shown: ScratchpadRound) -> tuple[Message, ...]:
     """Repeat a reply and answer it with its results."""
     said = (Message.from_text("assistant", shown.text),) if shown.text.strip() else ()
-    told = "\n".join(_format_result(step.observation) for step in shown.steps)
-    return (*said, Message.from_text("user", f"{told}\n\n{REMINDER}"))
+    message = "\n".join(_format_result(step.observation) for step in shown.steps)
+    return (*said, Message.from_text("user", f"{message}\n\n{REMINDER}"))
 
 
 def _format_result(observation: str) -> str:

@@ -172,15 +172,15 @@ def _finish_at_label(text: str, answers: list[ReplyLabel]) -> Decision:
 
 def _call_of_blob(blob: JsonBlob, answers: list[ReplyLabel]) -> Decision:
     if answers:
-        told = f"The reply has both an action and a final answer. {FORMAT_HINT}"
-        raise ParseError(told, tried_action=True)
+        message = f"The reply has both an action and a final answer. {FORMAT_HINT}"
+        raise ParseError(message, tried_action=True)
     return (ParsedCall(blob.name, blob.input),)
 
 
 def _finish_of_blob(text: str, blob: JsonBlob, others: list[JsonBlob]) -> Decision:
     if any(other.kind == "action" for other in others):
-        told = f"The reply has both a final answer and an action. {FORMAT_HINT}"
-        raise ParseError(told, tried_action=True)
+        message = f"The reply has both a final answer and an action. {FORMAT_HINT}"
+        raise ParseError(message, tried_action=True)
     return build_finish(blob.input, text)
 
 

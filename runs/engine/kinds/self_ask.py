@@ -46,8 +46,8 @@ def parse_self_ask_reply(text: str, reply: Reply, toolbox: Toolbox) -> Decision:
     answer = _last_match(_FINAL, text)
     question = _last_match(_FOLLOW_UP, text)
     if answer and question:
-        told = f"The reply has both a question and a final answer. {FORMAT_HINT}"
-        raise ParseError(told, tried_action=True)
+        message = f"The reply has both a question and a final answer. {FORMAT_HINT}"
+        raise ParseError(message, tried_action=True)
     if answer:
         return build_finish(text[answer.end() :].strip(), text)
     if question is None:

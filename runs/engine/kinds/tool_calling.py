@@ -76,8 +76,8 @@ def render_tool_call_messages(shown: ScratchpadRound) -> tuple[Message, ...]:
             if shown.text.strip()
             else ()
         )
-        told = (Message.from_text("user", step.observation) for step in shown.steps)
-        return (*said, *told)
+        message = (Message.from_text("user", step.observation) for step in shown.steps)
+        return (*said, *message)
     asked = _build_assistant_message(shown)
     results = (
         Message.from_text(

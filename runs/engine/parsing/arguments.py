@@ -95,9 +95,9 @@ def _format_wrong_input(tool: ToolSpec, what: str) -> str:
 
 
 def _format_violations(faults: list[SchemaViolation]) -> str:
-    told = "; ".join(str(fault) for fault in faults[:_MAX_VIOLATIONS])
+    message = "; ".join(str(fault) for fault in faults[:_MAX_VIOLATIONS])
     more = len(faults) - _MAX_VIOLATIONS
-    return f"{told}; and {more} more" if more > 0 else told
+    return f"{message}; and {more} more" if more > 0 else message
 
 
 def coerce_numbers(value: Any, schema: Any) -> Any:

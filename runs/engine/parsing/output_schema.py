@@ -23,8 +23,8 @@ def parse_output(output: Any, schema: dict[str, Any]) -> Any:
     """Return `output` as a value of `schema`; raise `ParseError` if it is invalid."""
     reading = _parse_against_schema(output, schema)
     if reading.faults:
-        told = "; ".join(str(fault) for fault in reading.faults[:5])
-        raise ParseError(f"The final answer does not match the JSON Schema: {told}.")
+        message = "; ".join(str(fault) for fault in reading.faults[:5])
+        raise ParseError(f"The final answer does not match the JSON Schema: {message}.")
     return reading.value
 
 

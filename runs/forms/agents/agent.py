@@ -214,8 +214,8 @@ class AgentForm(_ModelForm):
             self.add_error(
                 "parsing_text", _("Enter the message, or select another option.")
             )
-        if told := self._missing_functions_error(given):
-            self.add_error("kind", told)
+        if text := self._missing_functions_error(given):
+            self.add_error("kind", text)
         if self.circle:
             self.add_error(None, str(AgentCycle(self.circle)))
         if "kind" in given:
@@ -240,8 +240,8 @@ class AgentForm(_ModelForm):
         """Yield each error of the spec with its field."""
         spec = self.spec()
         where = "instructions" if self._has_own_instructions else "prompt"
-        for told in own_prompt_errors(spec):
-            yield where, told
+        for message in own_prompt_errors(spec):
+            yield where, message
         for problem in find_spec_problems(spec):
             if not problem.field.startswith("prompt"):
                 yield (

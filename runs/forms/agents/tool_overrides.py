@@ -225,10 +225,10 @@ class AgentToolForm(ToolUseForm):
         given: dict[str, Any] = super().clean() or self.cleaned_data
         if given.get("policy") == "allow" and self._must_ask():
             self.add_error("policy", ALWAYS_ASKS_MESSAGE)
-        for field, told in find_loosenings(
+        for field, message in find_loosenings(
             parse_overrides(self.overrides()), self.tool
         ):
-            self.add_error(field, told)
+            self.add_error(field, message)
         if not self.errors:
             self._check_agent()
         return given

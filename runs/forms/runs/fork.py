@@ -225,7 +225,9 @@ class ForkForm(forms.Form):
         text: str = self.cleaned_data["reply_calls"].strip()
         if not text or self.data.get("at_call") != "write":
             return ()
-        told = _('Enter a list, for example [{"name": "add", "arguments": {"a": 1}}].')
+        message = _(
+            'Enter a list, for example [{"name": "add", "arguments": {"a": 1}}].'
+        )
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -233,9 +235,9 @@ class ForkForm(forms.Form):
                 f"{NOT_JSON} {find_json_error(text)}"
             ) from error
         if not isinstance(found, list):
-            raise forms.ValidationError(told)
+            raise forms.ValidationError(message)
         return tuple(
-            parse_tool_call(one, place, told) for place, one in enumerate(found)
+            parse_tool_call(one, place, message) for place, one in enumerate(found)
         )
 
     def clean_parameters(self) -> dict[str, Any]:
@@ -387,12 +389,12 @@ def decode_call_arguments(call: dict[str, Any]) -> Any:
         return raw
 
 
-def parse_tool_call(value: Any, place: int, told: str) -> ToolCall:
+def parse_tool_call(value: Any, place: int, message: str) -> ToolCall:
     """Return one typed call; raise `told` where it is none."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        raise forms.ValidationError(told)
+        raise forms.ValidationError(message)
     if set(value) - {"name", "arguments"}:
-        raise forms.ValidationError(told)
+        raise forms.ValidationError(message)
     arguments = value.get("arguments", {})
     raw = (
         arguments

@@ -59,9 +59,9 @@ class Command(BaseCommand):
             "publish": done.published,
         }
         for verb, names in changes.items():
-            told = f"would {verb}" if dry_run else f"{verb.rstrip('e')}ed"
+            message = f"would {verb}" if dry_run else f"{verb.rstrip('e')}ed"
             for name in names:
-                self.stdout.write(f"{told} {name}")
+                self.stdout.write(f"{message} {name}")
         for sentence in done.missing:
             self.stderr.write(f"Warning: {sentence}.")
         if not any(changes.values()):

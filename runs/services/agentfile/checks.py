@@ -55,8 +55,8 @@ def find_tool_entry_errors(
 ) -> Iterator[FieldError]:
     """Yield the problems of a tool, given all its fields."""
     yield from find_entry_kind_errors(entry.kind, TOOL_KINDS)
-    if (told := find_tool_name_problem(fields["name"])) is not None:
-        yield FieldError("name", told)
+    if (message := find_tool_name_problem(fields["name"])) is not None:
+        yield FieldError("name", message)
     found = find_config_flaws(entry.kind, entry.config)
     schema = entry.args_schema
     flaw = None if schema is None else find_schema_problem(schema)
@@ -64,8 +64,8 @@ def find_tool_entry_errors(
         yield FieldError("args_schema", str(flaw))
     elif not found:
         found = find_name_flaws(entry.kind, entry.config, schema)
-    for told in found:
-        yield FieldError("config", told)
+    for message in found:
+        yield FieldError("config", message)
 
 
 def find_entry_kind_errors(kind: str, known: dict[str, Any]) -> Iterator[FieldError]:

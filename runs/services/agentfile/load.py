@@ -343,8 +343,8 @@ class AgentFileImport:
             tool = self.find_usable_row(Tool, path, use.tool)
             if tool is None:
                 return None
-            for field, told in find_loosenings(parse_overrides(use.overrides), tool):
-                self.add_error(f"{path}.overrides.{field}", told)
+            for field, message in find_loosenings(parse_overrides(use.overrides), tool):
+                self.add_error(f"{path}.overrides.{field}", message)
             return AgentTool(agent=agent, tool=tool, **more)
         sub_agent = self.find_usable_row(Agent, path, use.agent or "")
         if sub_agent == agent:

@@ -145,8 +145,8 @@ def parse_within_limits(text: str) -> Any:
         found = parse_json_or_yaml(text)
         check_value_limits(found, "file", [MAX_FILE_VALUES], MAX_FILE_DEPTH)
     except yaml.YAMLError as error:
-        place, told = describe_text_error(text, error)
-        raise _build_refusal(place, f"{told[0].upper()}{told[1:]}.") from None
+        place, message = describe_text_error(text, error)
+        raise _build_refusal(place, f"{message[0].upper()}{message[1:]}.") from None
     except (RecursionError, ValueError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise _build_refusal("file", f"The file cannot be read: {why}.") from None

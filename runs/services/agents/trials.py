@@ -30,16 +30,16 @@ class TrialVariant:
 
 @transaction.atomic
 def start_test_chat_run(
-    agent: Agent, *, by: User, inputs: dict[str, str], talk: Conversation | None
+    agent: Agent, *, by: User, inputs: dict[str, str], conversation: Conversation | None
 ) -> Run:
-    """Return a test run of the draft in `talk`, or in a new test chat.
+    """Return a test run of the draft in `conversation`, or in a new test chat.
 
     Raises what `start_run` raises; nothing is stored then.
     """
-    if talk is None:
-        talk = Conversation.objects.create(owner=by, agent=agent, is_test=True)
+    if conversation is None:
+        conversation = Conversation.objects.create(owner=by, agent=agent, is_test=True)
     return start_run(
-        agent, by=by, inputs=inputs, conversation=talk, draft=True, is_test=True
+        agent, by=by, inputs=inputs, conversation=conversation, draft=True, is_test=True
     )
 
 

@@ -102,7 +102,7 @@ def _build_granted_approval(one: PendingCall, decision: Decision) -> GrantedAppr
     if decision.edited_input is None:
         return GrantedApproval(is_same)
     ran = json.dumps(one.step.tool_input, ensure_ascii=False)
-    told = f"A person changed the arguments of this call. It ran with {ran}."
+    message = f"A person changed the arguments of this call. It ran with {ran}."
     if decision.reason:
-        told = f"{told} Their note: {decision.reason}"
-    return GrantedApproval(is_same, told)
+        message = f"{message} Their note: {decision.reason}"
+    return GrantedApproval(is_same, message)

@@ -17,55 +17,59 @@ from runs.store.history import extract_question
 
 @transaction.atomic
 def send_message(
-    agent: Agent, *, by: User, inputs: dict[str, str], talk: Conversation | None = None
+    agent: Agent,
+    *,
+    by: User,
+    inputs: dict[str, str],
+    conversation: Conversation | None = None,
 ) -> Run:
-    """Return a new run of the published agent in `talk`, or in a new conversation.
+    """Return a new run of the published agent in `conversation`, or in a new one.
 
     Raises what `start_run` raises; nothing is stored then.
     """
-    if talk is None:
+    if conversation is None:
         lines = extract_question(dict(inputs)).strip().splitlines()
-        talk = Conversation.objects.create(
+        conversation = Conversation.objects.create(
             owner=by, agent=agent, title=lines[0][:200] if lines else ""
         )
-    return start_run(agent, by=by, inputs=inputs, conversation=talk)
+    return start_run(agent, by=by, inputs=inputs, conversation=conversation)
 
 
 def branch_conversation(
-    talk: Conversation, *, at: Run, by: User, inputs: dict[str, str]
+    conversation: Conversation, *, at: Run, by: User, inputs: dict[str, str]
 ) -> Run:
-    """Return the first run of a new branch of `talk` at run `at`.
+    """Return the first run of a new branch of `conversation` at run `at`.
 
-    Earlier messages are part of both; `talk` stays complete. Raises what
-    `start_run` raises, and `NotAllowed` for a run that is not in `talk`.
+    Earlier messages are part of both; `conversation` stays complete. Raises what
+    `start_run` raises, and `NotAllowed` for a run that is not in `conversation`.
     """
-    if not get_conversation_turns(talk).filter(pk=at.pk).exists():
+    if not get_conversation_turns(conversation).filter(pk=at.pk).exists():
         raise NotAllowed(
             _("Run %(run)s is not part of this conversation.") % {"run": at.pk}
         )
     with transaction.atomic():
-        branch = create_branch(talk, at=at)
-        return start_run(talk.agent, by=by, inputs=inputs, conversation=branch)
+        branch = create_branch(conversation, at=at)
+        return start_run(conversation.agent, by=by, inputs=inputs, conversation=branch)
 
 
-def create_branch(talk: Conversation, *, at: Run) -> Conversation:
-    """Return a new conversation that branches from `talk` in place of run `at`."""
-    place, home = find_turn_positions(talk, [at])[at.pk]
+def create_branch(conversation: Conversation, *, at: Run) -> Conversation:
+    """Return a new branch of `conversation` in place of run `at`."""
+    place, home = find_turn_positions(conversation, [at])[at.pk]
     return Conversation.objects.create(
-        owner=talk.owner,
-        agent=talk.agent,
-        title=talk.title,
-        is_test=talk.is_test,
+        owner=conversation.owner,
+        agent=conversation.agent,
+        title=conversation.title,
+        is_test=conversation.is_test,
         branch_of=home,
         branch_at=place,
         root_id=home.root_pk,
     )
 
 
-def update_all_branches(talk: Conversation, **fields: Any) -> None:
-    """Change `talk` with all its branches: to people they are one conversation."""
-    family = Q(pk=talk.root_pk) | Q(root=talk.root_pk)
-    Conversation.objects.filter(family, owner=talk.owner_id).update(**fields)
+def update_all_branches(conversation: Conversation, **fields: Any) -> None:
+    """Change `conversation` with all its branches: people see them as one."""
+    family = Q(pk=conversation.root_pk) | Q(root=conversation.root_pk)
+    Conversation.objects.filter(family, owner=conversation.owner_id).update(**fields)
 
 
 def is_in_own_conversation(run: Run, user: User) -> bool:
@@ -81,14 +85,14 @@ class TurnPosition(NamedTuple):
 
 
 def find_turn_positions(
-    talk: Conversation, runs: Sequence[Run]
+    conversation: Conversation, runs: Sequence[Run]
 ) -> dict[int, TurnPosition]:
-    """Return the position of each run of `talk`, by run.
+    """Return the position of each run of `conversation`, by run.
 
     The first run of a branch has the position of the run it replaced, so that all
     versions of one message share a position.
     """
-    homes = {run.pk: run.conversation or talk for run in runs}
+    homes = {run.pk: run.conversation or conversation for run in runs}
     branches = {home.pk for home in homes.values() if home.branch_at is not None}
     branched = Run.objects.filter(conversation__in=branches).values("conversation")
     firsts = set(branched.annotate(first=Min("pk")).values_list("first", flat=True))

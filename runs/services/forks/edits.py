@@ -83,10 +83,10 @@ def build_edited_spec(spec: AgentSpec, edits: ForkEdits, *, run: Run) -> AgentSp
     given = {**run.inputs, **(edits.inputs or {})}
     missing = [name for name in input_variables_of_prompt(prompt) if name not in given]
     if missing:
-        told = _("The run has no value for {%(name)s}. Enter one under Inputs.") % {
+        message = _("The run has no value for {%(name)s}. Enter one under Inputs.") % {
             "name": missing[0]
         }
-        raise SpecRefused([FieldError("prompt", told)])
+        raise SpecRefused([FieldError("prompt", message)])
     return new
 
 
@@ -98,10 +98,10 @@ def refuse_removed_approvals(edits: ForkEdits) -> None:
     for tool in Tool.objects.filter(pk__in=allowed):
         one = allowed[tool.pk]
         if is_approval_enforced(tool, effect=one.effect):
-            told = _(
+            message = _(
                 '"%(tool)s" requires approval. Select "Always ask" for this tool.'
             ) % {"tool": one.name}
-            raise SpecRefused([FieldError("tools", told)])
+            raise SpecRefused([FieldError("tools", message)])
 
 
 def build_edited_inputs(
@@ -127,5 +127,5 @@ def with_limits(options: ExecutorOptions, limits: dict[str, Any]) -> ExecutorOpt
     try:
         return ExecutorOptions.model_validate({**options.model_dump(), **limits})
     except ValueError as error:
-        told = _("A limit is not valid: %(error)s") % {"error": error}
-        raise SpecRefused([FieldError("executor", told)]) from None
+        message = _("A limit is not valid: %(error)s") % {"error": error}
+        raise SpecRefused([FieldError("executor", message)]) from None

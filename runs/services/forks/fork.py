@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from runs import wakeup as bell
+from runs import wakeup
 from runs.engine.effects import CallModel, CallTools
 from runs.engine.parsing.clean import clean_text
 from runs.engine.types import AgentSpec, Reply
@@ -121,7 +121,7 @@ def fork_run(
             by=by,
             note=", ".join(edits.changed_fields),
         )
-        bell.enqueue_run(fork.pk)
+        wakeup.enqueue_run(fork.pk)
         notify_run_changed(fork.pk)
     return fork
 
@@ -158,8 +158,8 @@ def _check_fork_allowed(point: ForkPoint, *, by: User, edits: ForkEdits) -> None
                 "the tools or a reply in a fork."
             )
         )
-    told = edits.observation if point.step is not None else edits.reply_text
-    if told is not None and len(told) > MAX_INPUT_LENGTH:
+    message = edits.observation if point.step is not None else edits.reply_text
+    if message is not None and len(message) > MAX_INPUT_LENGTH:
         raise CannotFork(
             _("Enter at most %(limit)s characters.") % {"limit": MAX_INPUT_LENGTH}
         )

@@ -16,8 +16,8 @@ def deliveries_match_their_runs() -> Iterator[str]:
     silent = Q(run__is_test=True) | Q(run__parent_step__isnull=False) & ~Q(
         event__in=needs
     )
-    told = Delivery.objects.filter(silent).values_list("pk", "run_id", "event")
-    for pk, run_id, event in told.iterator():
+    message = Delivery.objects.filter(silent).values_list("pk", "run_id", "event")
+    for pk, run_id, event in message.iterator():
         yield f"delivery {pk} tells {event} of run {run_id}, a test or part of another"
     early = Delivery.objects.filter(seq__gt=F("run__seq"))
     for pk, seq, run_id in early.values_list("pk", "seq", "run_id").iterator():

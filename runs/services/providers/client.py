@@ -137,8 +137,8 @@ def check_connection(provider: Provider) -> ProviderTest:
             % {"url": provider.base_url, "seconds": f"{TEST_SECONDS:g}"},
         )
     except (ModelCallError, ToolFailed) as error:  # a server may echo secrets
-        told = Sanitizer(get_provider_secrets(provider)).text(str(error))
-        return ProviderTest(ok=False, message=told)
+        text = Sanitizer(get_provider_secrets(provider)).text(str(error))
+        return ProviderTest(ok=False, message=text)
     except SecretUnreadable as unreadable:
         return ProviderTest(ok=False, message=str(unreadable))
     message = (

@@ -20,11 +20,11 @@ REPORTED_FIELDS = (
 def refresh_models(provider: Provider, cards: Iterable[ModelCard]) -> None:
     """Store what `cards` report; values set by a person, or not reported, stay."""
     now = timezone.now()
-    told = {clean_text(card.name)[:200]: get_reported_fields(card) for card in cards}
-    told.pop("", None)
-    known = {row.name: row for row in provider.models.filter(name__in=told)}
+    message = {clean_text(card.name)[:200]: get_reported_fields(card) for card in cards}
+    message.pop("", None)
+    known = {row.name: row for row in provider.models.filter(name__in=message)}
     for name, row in known.items():
-        for field, value in told[name].items():
+        for field, value in message[name].items():
             if field not in row.edited:
                 setattr(row, field, value)
         row.seen_at = now
@@ -34,7 +34,7 @@ def refresh_models(provider: Provider, cards: Iterable[ModelCard]) -> None:
     ProviderModel.objects.bulk_create(
         [
             ProviderModel(provider=provider, name=name, seen_at=now, **facts)
-            for name, facts in told.items()
+            for name, facts in message.items()
             if name not in known
         ],
         ignore_conflicts=True,
@@ -43,8 +43,8 @@ def refresh_models(provider: Provider, cards: Iterable[ModelCard]) -> None:
 
 def get_reported_fields(card: ModelCard) -> dict[str, Any]:
     """Return the fields that the server reports."""
-    told = {name: getattr(card, name) for name in REPORTED_FIELDS}
+    message = {name: getattr(card, name) for name in REPORTED_FIELDS}
     tokens = card.context_tokens
     if tokens is not None and not 0 < tokens < 2**31:  # the column cannot hold it
-        told["context_tokens"] = None
-    return {name: value for name, value in told.items() if value is not None}
+        message["context_tokens"] = None
+    return {name: value for name, value in message.items() if value is not None}

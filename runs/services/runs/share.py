@@ -86,8 +86,8 @@ def revoke_share(share: RunShare, *, by: User) -> bool:
         rows = RunShare.objects.filter(pk=share.pk, revoked_at=None)
         revoked = rows.update(revoked_at=Now())
         if revoked:
-            told = f"a link to run {share.run_id}"
-            write_entry("revoked", "run", told, number=share.run_id, by=by)
+            message = f"a link to run {share.run_id}"
+            write_entry("revoked", "run", message, number=share.run_id, by=by)
         return bool(revoked)
 
 

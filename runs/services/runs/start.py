@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from runs import wakeup as bell
+from runs import wakeup
 from runs.engine.parsing.clean import clean_text
 from runs.engine.types import AgentSpec
 from runs.models import Agent, AgentVersion, Conversation, Run, Schedule, Spec
@@ -95,7 +95,7 @@ def start_run(
         insert_row(
             run, now=("queued_at", "enqueued_at")
         )  # one statement, one transaction
-        bell.enqueue_run(run.pk)
+        wakeup.enqueue_run(run.pk)
         notify_run_changed(run.pk)
     return run
 

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs import wakeup as bell
+from runs import wakeup
 from runs.models import Agent, AgentStep, Run
 from runs.services.errors import NotAllowed
 from runs.services.runs.start import (
@@ -55,7 +55,7 @@ def start_child_run(
         created_at=timezone.now(),
     )
     insert_row(child, now=("queued_at", "enqueued_at"))
-    bell.enqueue_run(child.pk)
+    wakeup.enqueue_run(child.pk)
     notify_run_changed(child.pk)
     step.changed_seq = seq
     if step.status != AgentStep.Status.STARTED:

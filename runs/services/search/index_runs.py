@@ -99,10 +99,10 @@ def build_search_row(
 def build_search_text(run: Run, step_words: Iterable[str] = ()) -> str:
     """Return the searchable text in lower case."""
     asked = "\n".join(str(value) for value in run.inputs.values())
-    told = run.output if isinstance(run.output, str) else _dump_output(run.output)
+    message = run.output if isinstance(run.output, str) else _dump_output(run.output)
     parts = (
         asked[:MAX_TEXT_LENGTH],
-        told[:MAX_TEXT_LENGTH],
+        message[:MAX_TEXT_LENGTH],
         run.error_message[:MAX_TEXT_LENGTH],
         "\n".join(step_words)[:MAX_TEXT_LENGTH],
     )

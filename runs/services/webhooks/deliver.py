@@ -19,7 +19,7 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
-from runs import wakeup as bell
+from runs import wakeup
 from runs.models import Delivery, Run, SiteRestore, Webhook
 from runs.services.webhooks.payload import build_delivery_body, get_message_id
 from runs.services.webhooks.post import (
@@ -105,7 +105,7 @@ def _send_until_time_is_up(delivery_id: int, policy: NetPolicy) -> None:
             return
         if time.monotonic() >= until:
             for pk in find_due_deliveries(1):
-                bell.enqueue_delivery(pk)
+                wakeup.enqueue_delivery(pk)
             return
         delivery = claim_next_delivery()
 
@@ -148,7 +148,7 @@ def enqueue_due_deliveries() -> int:
             if Delivery.objects.filter(quiet & build_due_filter(), pk=pk).update(
                 enqueued_at=Now()
             ):
-                bell.enqueue_delivery(pk)
+                wakeup.enqueue_delivery(pk)
                 rung += 1
     return rung
 

@@ -3,7 +3,7 @@
 from django.db import transaction
 from django.db.models.functions import Now
 
-from runs import wakeup as bell
+from runs import wakeup
 from runs.models import Delivery, Webhook
 from runs.models.webhooks import TEST_EVENT
 from runs.services.webhooks.deliver import build_unclaimed_filter
@@ -37,7 +37,7 @@ def send_test_delivery(webhook: Webhook) -> Delivery:
             enqueued_at=Now(),
             created_at=Now(),
         )
-        bell.enqueue_delivery(made.pk)
+        wakeup.enqueue_delivery(made.pk)
     return made
 
 
@@ -54,5 +54,5 @@ def resend_delivery(delivery: Delivery) -> bool:
             ended_at=None,
         )
         if begun:
-            bell.enqueue_delivery(delivery.pk)
+            wakeup.enqueue_delivery(delivery.pk)
     return bool(begun)

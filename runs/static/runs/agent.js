@@ -127,8 +127,8 @@
       values: new FormData(chat),
       name: document.activeElement?.form === chat ? document.activeElement.name : "",
     };
-    const talk = chat.elements.talk.value;
-    htmx.ajax("GET", `?try=chat&talk=${encodeURIComponent(talk)}`, {
+    const conversation = chat.elements.conversation_id.value;
+    htmx.ajax("GET", `?try=chat&conversation=${encodeURIComponent(conversation)}`, {
       target: "#agent-try",
       swap: "outerHTML",
     });

@@ -62,21 +62,27 @@ class DraftComparison(NamedTuple):
 def agent_test(request: HtmxRequest, pk: int) -> HttpResponse:
     """Send the next message to the draft, as a test run."""
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
-    talk = find_draft_conversation(request.user, agent, request.POST.get("talk", ""))
+    conversation = find_draft_conversation(
+        request.user, agent, request.POST.get("conversation_id", "")
+    )
     form = RunForm(agent, request.POST, names=variables_of_agent(agent))
     if form.is_valid():
         try:
             run = start_test_chat_run(
-                agent, by=request.user, inputs=form.inputs(), talk=talk
+                agent, by=request.user, inputs=form.inputs(), conversation=conversation
             )
         except InputsRefused as error:
             form.add_field_errors(error.errors)
         except RunsError as error:
             form.add_error(None, str(error))
         else:
-            asked = {"try": "chat", "talk": str(run.conversation_id)}
+            asked = {"try": "chat", "conversation": str(run.conversation_id)}
             return redirect_to_test_pane(request, agent, asked)
-    context = {"agent": agent, "trying": "chat", "talk": build_draft_chat(talk, form)}
+    context = {
+        "agent": agent,
+        "trying": "chat",
+        "chat": build_draft_chat(conversation, form),
+    }
     return render_test_pane(request, context)
 
 
@@ -134,8 +140,12 @@ def build_test_pane_context(
     way = way if way in PANE_TABS else "chat"
     context: dict[str, Any] = {"trying": way}
     if way == "chat":
-        talk = find_draft_conversation(user, agent, asked.get("talk", ""))
-        context["talk"] = build_draft_chat(talk, build_draft_chat_form(agent, talk))
+        conversation = find_draft_conversation(
+            user, agent, asked.get("conversation", "")
+        )
+        context["chat"] = build_draft_chat(
+            conversation, build_draft_chat_form(agent, conversation)
+        )
     if way == "side":
         rows = select_page_relations(Run.objects.visible_to(user).filter(agent=agent))
         runs = load_runs_by_key(asked.get("runs", ""), rows, most=MAX_COLUMNS)
@@ -157,18 +167,20 @@ def find_draft_conversation(
     return mine.order_by("-pk").first()
 
 
-def build_draft_chat_form(agent: Agent, talk: Conversation | None) -> RunForm:
+def build_draft_chat_form(agent: Agent, conversation: Conversation | None) -> RunForm:
     """Return the form for the next message, with the variables of the last one."""
-    last = talk.runs.order_by("-pk").first() if talk else None
+    last = conversation.runs.order_by("-pk").first() if conversation else None
     given = {k: v for k, v in (last.inputs if last else {}).items() if k != "input"}
     initial = {input_field_name(name): value for name, value in given.items()}
     return RunForm(agent, names=variables_of_agent(agent), initial=initial)
 
 
-def build_draft_chat(talk: Conversation | None, form: RunForm) -> DraftChat:
-    rows = talk.runs.order_by("-pk") if talk else Run.objects.none()
+def build_draft_chat(conversation: Conversation | None, form: RunForm) -> DraftChat:
+    rows = conversation.runs.order_by("-pk") if conversation else Run.objects.none()
     runs = list(select_page_relations(rows)[:MAX_TURNS])[::-1]
-    return DraftChat(form, build_draft_turns(runs), talk, build_stream_key(runs))
+    return DraftChat(
+        form, build_draft_turns(runs), conversation, build_stream_key(runs)
+    )
 
 
 def build_draft_turns(runs: list[Run]) -> list[DraftTurn]:

@@ -97,8 +97,8 @@ def find_version(versions: Sequence[AgentVersion], number: str) -> AgentVersion 
 def load_agent_state(agent: Agent, version: AgentVersion | None) -> AgentState:
     """Return the state of the version, or of the draft."""
     spec = load_spec(version.spec) if version else freeze_agent(agent)
-    memory, told = uses_memory(agent, version), get_agent_description(agent, version)
-    return AgentState(spec, memory, told)
+    memory, message = uses_memory(agent, version), get_agent_description(agent, version)
+    return AgentState(spec, memory, message)
 
 
 def list_changes_since(

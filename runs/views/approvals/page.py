@@ -103,7 +103,7 @@ def approval_answer(request: HtmxRequest, pk: int) -> HttpResponse:
     if request.method == "GET":
         return redirect("approval-detail", pk)
     try:
-        told = submit_answer(decision, request)
+        message = submit_answer(decision, request)
     except AlreadyDecided as error:
         question = build_decision_detail(
             get_visible_decision(request, pk), request.user
@@ -125,10 +125,10 @@ def approval_answer(request: HtmxRequest, pk: int) -> HttpResponse:
         messages.error(request, str(error))
         return redirect("approval-detail", pk)
     if "next" in request.POST:
-        messages.success(request, told)
+        messages.success(request, message)
         return redirect(get_safe_next_url(request))
     link = link_runs([decision.step.run_id], request.user)
-    messages.success(request, format_html("{} {}", told, link))
+    messages.success(request, format_html("{} {}", message, link))
     return redirect("approval-list")
 
 

@@ -35,13 +35,13 @@ class TurnBranches(NamedTuple):
 
 
 def load_turn_branches(
-    talk: Conversation, runs: Sequence[Run]
+    conversation: Conversation, runs: Sequence[Run]
 ) -> dict[int, TurnBranches]:
     """Return the branches at each run, with as many queries as for one."""
-    places = find_turn_positions(talk, runs)
+    places = find_turn_positions(conversation, runs)
     found = Conversation.objects.filter(
         branch_at__in={place.run_pk for place in places.values()},
-        owner=talk.owner,
+        owner=conversation.owner,
         archived_at=None,
     )
     at_place = dict(found.values_list("pk", "branch_at"))

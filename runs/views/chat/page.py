@@ -63,13 +63,15 @@ class ChatTurn(NamedTuple):
 def chat(request: HtmxRequest) -> HttpResponse:
     """Show the agents of the user and the newest conversations."""
     agents = Agent.objects.usable_by(request.user).filter(archived_at=None)
-    talks = build_conversation_rows(query_own_conversations(request.user))
+    conversations = build_conversation_rows(query_own_conversations(request.user))
     context = {
         "agents": agents.order_by("name"),
-        "talks": talks,
-        "has_unfinished": has_unfinished(talks),
+        "conversations": conversations,
+        "has_unfinished": has_unfinished(conversations),
     }
-    return render_page_or_part(request, "chat/chat.html", "chat/_talks.html", context)
+    return render_page_or_part(
+        request, "chat/chat.html", "chat/_conversations.html", context
+    )
 
 
 @require_GET
@@ -80,20 +82,27 @@ def chat_agent(request: HtmxRequest, slug: str) -> HttpResponse:
 
 
 @require_GET
-def chat_talk(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
+def chat_conversation(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
     """Show one conversation."""
     agent = get_usable_agent(request.user, slug)
-    talk = get_own_conversation(request.user, agent, pk)
-    return render_conversation(request, agent, talk, build_next_turn_form(agent, talk))
+    conversation = get_own_conversation(request.user, agent, pk)
+    return render_conversation(
+        request, agent, conversation, build_next_turn_form(agent, conversation)
+    )
 
 
 @require_GET
 def chat_newer(request: HtmxRequest, slug: str, pk: int, after: int) -> HttpResponse:
     """Say how many messages were sent elsewhere since the page was loaded."""
     agent = get_usable_agent(request.user, slug)
-    talk = get_own_conversation(request.user, agent, pk)
-    newer = get_conversation_turns(talk).filter(pk__gt=after).count()
-    context = {"agent": agent, "talk": talk, "newest": after, "newer": newer}
+    conversation = get_own_conversation(request.user, agent, pk)
+    newer = get_conversation_turns(conversation).filter(pk__gt=after).count()
+    context = {
+        "agent": agent,
+        "conversation": conversation,
+        "newest": after,
+        "newer": newer,
+    }
     return render(request, "chat/_newer.html", context)
 
 
@@ -101,19 +110,23 @@ def chat_newer(request: HtmxRequest, slug: str, pk: int, after: int) -> HttpResp
 def chat_say(request: HtmxRequest, slug: str) -> HttpResponse:
     """Send a message in a conversation, or start a new one with it."""
     agent = get_usable_agent(request.user, slug)
-    asked = parse_whole_number(request.POST.get("talk", ""))
-    talk = None if asked is None else get_own_conversation(request.user, agent, asked)
+    asked = parse_whole_number(request.POST.get("conversation_id", ""))
+    conversation = (
+        None if asked is None else get_own_conversation(request.user, agent, asked)
+    )
     form = RunForm(agent, request.POST)
     if form.is_valid():
         try:
-            run = send_message(agent, by=request.user, inputs=form.inputs(), talk=talk)
+            run = send_message(
+                agent, by=request.user, inputs=form.inputs(), conversation=conversation
+            )
         except InputsRefused as error:
             form.add_field_errors(error.errors)
         except RunsError as error:
             form.add_error(None, str(error))
         else:
-            return redirect("chat-talk", slug, run.conversation_id)
-    return render_conversation(request, agent, talk, form)
+            return redirect("chat-conversation", slug, run.conversation_id)
+    return render_conversation(request, agent, conversation, form)
 
 
 @require_POST
@@ -123,33 +136,37 @@ def chat_branch(request: HtmxRequest, slug: str, pk: int, run_pk: int) -> HttpRe
     The new branch is part of the same conversation.
     """
     agent = get_usable_agent(request.user, slug)
-    talk = get_own_conversation(request.user, agent, pk)
-    run = get_object_or_404(get_conversation_turns(talk), pk=run_pk)
+    conversation = get_own_conversation(request.user, agent, pk)
+    run = get_object_or_404(get_conversation_turns(conversation), pk=run_pk)
     text = request.POST.get("input", "")
     name = "input" if "input" in run.inputs else next(iter(run.inputs), "input")
     inputs = {**run.inputs, name: text} if text.strip() else run.inputs
     try:
-        new = branch_conversation(talk, at=run, by=request.user, inputs=inputs)
+        new = branch_conversation(conversation, at=run, by=request.user, inputs=inputs)
     except RunsError as refused:
         messages.error(request, str(refused))
-        return redirect("chat-talk", slug, pk)
-    return redirect("chat-talk", slug, new.conversation_id)
+        return redirect("chat-conversation", slug, pk)
+    return redirect("chat-conversation", slug, new.conversation_id)
 
 
 @require_POST
 def chat_stop(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
     """Cancel the unfinished runs of a conversation."""
-    talk = get_own_conversation(request.user, get_usable_agent(request.user, slug), pk)
-    for run in get_conversation_turns(talk).filter(ended_at=None):
+    conversation = get_own_conversation(
+        request.user, get_usable_agent(request.user, slug), pk
+    )
+    for run in get_conversation_turns(conversation).filter(ended_at=None):
         cancel_run(run, by=request.user)
-    return redirect("chat-talk", slug, pk)
+    return redirect("chat-conversation", slug, pk)
 
 
 @require_POST
 def chat_resume(request: HtmxRequest, slug: str, pk: int, run_pk: int) -> HttpResponse:
     """Resume a run of the conversation; twice the limit that ended it applies."""
-    talk = get_own_conversation(request.user, get_usable_agent(request.user, slug), pk)
-    run = get_object_or_404(get_conversation_turns(talk), pk=run_pk)
+    conversation = get_own_conversation(
+        request.user, get_usable_agent(request.user, slug), pk
+    )
+    run = get_object_or_404(get_conversation_turns(conversation), pk=run_pk)
     limits = get_current_limits(run)
     form = LimitsForm(limits, propose_resume_limits(run, limits))
     options = form.changed_options() if form.is_valid() else {}
@@ -157,20 +174,23 @@ def chat_resume(request: HtmxRequest, slug: str, pk: int, run_pk: int) -> HttpRe
         resume_run(run, by=request.user, limits=options)
     except RunsError as refused:
         messages.error(request, str(refused))
-    return redirect("chat-talk", slug, pk)
+    return redirect("chat-conversation", slug, pk)
 
 
 @require_POST
 def chat_rate(request: HtmxRequest, slug: str, pk: int, run_pk: int) -> HttpResponse:
     """Rate an answer; the same rating again removes it."""
-    talk = get_own_conversation(request.user, get_usable_agent(request.user, slug), pk)
-    run = get_object_or_404(get_conversation_turns(talk), pk=run_pk)
+    conversation = get_own_conversation(
+        request.user, get_usable_agent(request.user, slug), pk
+    )
+    run = get_object_or_404(get_conversation_turns(conversation), pk=run_pk)
     asked = {"good": 1, "poor": -1}.get(request.POST.get("rating", ""))
     rating = None if run.rating == asked else asked
     Run.objects.filter(pk=run.pk).update(rating=rating)
     page = request.path.split("/rate/")[0]
     is_late = (
-        get_conversation_turns(talk).filter(pk__gt=run.pk).count() < TURNS_PER_PAGE
+        get_conversation_turns(conversation).filter(pk__gt=run.pk).count()
+        < TURNS_PER_PAGE
     )
     window = "" if is_late else f"?before={run.pk + 1}"
     return redirect(f"{page}/{window}#chat-turn-{run.pk}")
@@ -178,20 +198,24 @@ def chat_rate(request: HtmxRequest, slug: str, pk: int, run_pk: int) -> HttpResp
 
 @require_POST
 def chat_rename(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
-    talk = get_own_conversation(request.user, get_usable_agent(request.user, slug), pk)
+    conversation = get_own_conversation(
+        request.user, get_usable_agent(request.user, slug), pk
+    )
     title = " ".join(request.POST.get("title", "").replace("\0", "").split())
     if not title or len(title) > 200:
         messages.error(request, _("Enter a title of 1 to 200 characters."))
     else:
-        update_all_branches(talk, title=title)
-    return redirect("chat-talk", slug, pk)
+        update_all_branches(conversation, title=title)
+    return redirect("chat-conversation", slug, pk)
 
 
 @require_POST
 def chat_archive(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
     """Archive a conversation with its branches; its runs stay in the run list."""
-    talk = get_own_conversation(request.user, get_usable_agent(request.user, slug), pk)
-    update_all_branches(talk, archived_at=timezone.now())
+    conversation = get_own_conversation(
+        request.user, get_usable_agent(request.user, slug), pk
+    )
+    update_all_branches(conversation, archived_at=timezone.now())
     messages.success(request, _("Conversation archived."))
     return redirect("chat-agent", slug)
 
@@ -228,24 +252,29 @@ def query_own_conversations(user: User) -> QuerySet[Conversation]:
     )
 
 
-def build_conversation_rows(talks: QuerySet[Conversation]) -> list[ConversationRow]:
+def build_conversation_rows(
+    conversations: QuerySet[Conversation],
+) -> list[ConversationRow]:
     """Return the newest conversations as rows, each with its newest branch."""
-    found: list[Any] = list(talks[:MAX_BRANCHES])  # annotated above
+    found: list[Any] = list(conversations[:MAX_BRANCHES])  # annotated above
     newest: dict[int, Any] = {}
-    for talk in found:
-        newest.setdefault(talk.root_pk, talk)
+    for conversation in found:
+        newest.setdefault(conversation.root_pk, conversation)
     rows = list(newest.values())[:MAX_CONVERSATIONS]
-    return [ConversationRow(talk, talk.status, talk.last) for talk in rows]
+    return [
+        ConversationRow(conversation, conversation.status, conversation.last)
+        for conversation in rows
+    ]
 
 
-def has_unfinished(talks: list[ConversationRow]) -> bool:
+def has_unfinished(conversations: list[ConversationRow]) -> bool:
     """Whether a conversation in the list has an unfinished run."""
-    return any(row.status in UNFINISHED_STATUSES for row in talks)
+    return any(row.status in UNFINISHED_STATUSES for row in conversations)
 
 
-def build_next_turn_form(agent: Agent, talk: Conversation) -> RunForm:
+def build_next_turn_form(agent: Agent, conversation: Conversation) -> RunForm:
     """Return the form of the next message, with the last run's other inputs."""
-    last = get_conversation_turns(talk).order_by("-pk").first()
+    last = get_conversation_turns(conversation).order_by("-pk").first()
     given = {k: v for k, v in (last.inputs if last else {}).items() if k != "input"}
     return RunForm(
         agent, initial={input_field_name(name): v for name, v in given.items()}
@@ -253,36 +282,46 @@ def build_next_turn_form(agent: Agent, talk: Conversation) -> RunForm:
 
 
 def render_conversation(
-    request: HtmxRequest, agent: Agent, talk: Conversation | None, form: RunForm
+    request: HtmxRequest, agent: Agent, conversation: Conversation | None, form: RunForm
 ) -> HttpResponse:
     """Show a conversation or the form for one; to HTMX only the list next to it."""
-    talks = build_conversation_rows(
+    conversations = build_conversation_rows(
         query_own_conversations(request.user).filter(agent=agent)
     )
     context: dict[str, Any] = {
         "agent": agent,
-        "talk": talk,
-        "talks": talks,
-        "has_unfinished": has_unfinished(talks),
+        "conversation": conversation,
+        "conversations": conversations,
+        "has_unfinished": has_unfinished(conversations),
     }
     if not wants_part(request):
-        writes = talk or not talks or "new" in request.GET or request.method == "POST"
+        writes = (
+            conversation
+            or not conversations
+            or "new" in request.GET
+            or request.method == "POST"
+        )
         view = 2 if writes else 1  # on a phone: the conversation, or the list
-        context |= build_turns_context(request, talk) | {"form": form, "view": view}
-    return render_page_or_part(request, "chat/talk.html", "chat/_list.html", context)
+        context |= build_turns_context(request, conversation) | {
+            "form": form,
+            "view": view,
+        }
+    return render_page_or_part(
+        request, "chat/conversation.html", "chat/_list.html", context
+    )
 
 
 def build_turns_context(
-    request: HtmxRequest, talk: Conversation | None
+    request: HtmxRequest, conversation: Conversation | None
 ) -> dict[str, Any]:
     """Return the part of the conversation that its page shows."""
-    said = get_conversation_turns(talk) if talk else Run.objects.none()
+    said = get_conversation_turns(conversation) if conversation else Run.objects.none()
     before = parse_whole_number(request.GET.get("before", ""))
     runs = load_newest_runs(said, before=before)
     has_earlier = len(runs) > TURNS_PER_PAGE
     runs = runs[-TURNS_PER_PAGE:]
     return {
-        "turns": build_chat_turns(talk, runs) if talk else [],
+        "turns": build_chat_turns(conversation, runs) if conversation else [],
         "live": build_stream_key(runs[-8:]),
         "is_busy": any(not run.is_over for run in runs),
         "earlier": runs[0].pk if has_earlier else None,
@@ -299,9 +338,9 @@ def load_newest_runs(said: QuerySet[Run], *, before: int | None) -> list[Run]:
     return list(runs.order_by("-pk")[: TURNS_PER_PAGE + 1])[::-1]
 
 
-def build_chat_turns(talk: Conversation, runs: list[Run]) -> list[ChatTurn]:
+def build_chat_turns(conversation: Conversation, runs: list[Run]) -> list[ChatTurn]:
     """Return each turn with the other branches at its place."""
-    branches = load_turn_branches(talk, runs)
+    branches = load_turn_branches(conversation, runs)
     return [
         ChatTurn(extract_question(run.inputs), run, turn, branches[run.pk])
         for run, turn in zip(runs, build_run_turns(runs), strict=True)

@@ -128,7 +128,7 @@ def load_row_digests(run: Run) -> list[RowDigest]:
     steps = AgentStep.objects.filter(run=run).annotate(
         row=F("index") + F("model_call__number") + 2,
         asked=MD5(Cast("tool_input", TextField())),
-        told=MD5("observation"),
+        message=MD5("observation"),
     )
     marks: list[RowDigest] = []
     wanted: dict[int, list[str]] = {}
@@ -136,7 +136,7 @@ def load_row_digests(run: Run) -> list[RowDigest]:
         *("row", "pk", "tool", "asked", "told", "status", "duration"),
         *("is_copied", "is_edited", "model_call_id"),
     ):
-        number, pk, tool, asked, told, status, seconds, copied, edited, call = row
+        number, pk, tool, asked, message, status, seconds, copied, edited, call = row
         wanted.setdefault(call, []).append(f"{tool}{asked}")
         took = 0.0 if copied else seconds or 0.0
         marks.append(
@@ -144,7 +144,7 @@ def load_row_digests(run: Run) -> list[RowDigest]:
                 number,
                 pk,
                 RowToken(tool, asked or ""),
-                f"{told}{status}",
+                f"{message}{status}",
                 took,
                 copied,
                 edited,
@@ -286,8 +286,10 @@ def get_row_contents(mark: RowDigest, texts: RowTexts) -> tuple[str, str]:
         ]
         return call.reply.get("text", ""), "\n".join(asked)
     step = texts.steps[mark.pk]
-    told = step.tool_input
-    return told if isinstance(told, str) else indent_json(told), step.observation
+    message = step.tool_input
+    return message if isinstance(message, str) else indent_json(
+        message
+    ), step.observation
 
 
 def format_arguments_line(step: AgentStep) -> str:

@@ -79,9 +79,9 @@ def playground(request: HtmxRequest) -> HttpResponse:
         try:
             runs = start_prompt_trials(tries, by=request.user, inputs=form.values())
         except InputsRefused as error:
-            for name, told in error.errors:
+            for name, message in error.errors:
                 known = dict(list_variable_fields(form))
-                form.add_error(known.get(name), told)
+                form.add_error(known.get(name), message)
         except RunsError as error:
             form.add_error(None, str(error))
         else:

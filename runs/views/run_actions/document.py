@@ -219,17 +219,17 @@ def iter_call_figures(call: ModelCall) -> Iterator[str]:
 def build_document_step_row(step: AgentStep, mask: SecretMask) -> DocumentRow:
     """Return a tool call with its arguments and its result."""
     asked = mask.json(step.tool_input)
-    told = mask_and_truncate(step.observation, mask)
+    message = mask_and_truncate(step.observation, mask)
     sections = [DocumentSection(_("Arguments"), render_document_arguments(asked))]
-    if step.is_answered or told:
+    if step.is_answered or message:
         label = _("Error") if step.has_failed else _("Result")
         sections.append(
             DocumentSection(
-                label, render_json_or_text(told), has_failed=step.has_failed
+                label, render_json_or_text(message), has_failed=step.has_failed
             )
         )
     is_error = step.tool == "_Exception"
-    parts = ["" if is_error else summarize_input(asked), summarize_result(told)]
+    parts = ["" if is_error else summarize_input(asked), summarize_result(message)]
     return DocumentRow(
         number=get_document_row_number(step),
         icon="alert" if step.has_failed else "tool",

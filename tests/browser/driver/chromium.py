@@ -30,15 +30,15 @@ def chromium() -> Iterator[Browser]:
 
 def listen(page: Page) -> list[str]:
     """Return a list that fills with console errors, CSP breaches and exceptions."""
-    heard: list[str] = []
+    received: list[str] = []
 
     def on_console(message: object) -> None:
         if getattr(message, "type", "") in {"error", "warning"}:
-            heard.append(f"{page.url}: {getattr(message, 'text', '')}")
+            received.append(f"{page.url}: {getattr(message, 'text', '')}")
 
     page.on("console", on_console)
-    page.on("pageerror", lambda error: heard.append(f"{page.url}: {error}"))
-    return heard
+    page.on("pageerror", lambda error: received.append(f"{page.url}: {error}"))
+    return received
 
 
 def overflow(page: Page) -> int:

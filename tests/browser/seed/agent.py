@@ -44,13 +44,13 @@ def built(owner: User, agent: Agent) -> None:
     publish_agent(agent, by=owner, note="Looks at the weather first")
     agent.executor = {**agent.executor, "max_iterations": 12}
     save_agent(agent, uses=uses, instructions=INSTRUCTIONS)
-    talk = Conversation.objects.create(owner=owner, agent=agent, is_test=True)
+    chat = Conversation.objects.create(owner=owner, agent=agent, is_test=True)
     run = make_run(
         owner,
         agent=agent,
         status="succeeded",
         is_test=True,
-        conversation=talk,
+        conversation=chat,
         inputs={
             "input": "根据北京的天气情况,制定一个出游计划",
             "city": "北京",
@@ -62,9 +62,9 @@ def built(owner: User, agent: Agent) -> None:
         started_at=timezone.now() - timedelta(seconds=31),
     )
     call = make_call(run)
-    for tool, given, told in (
+    for tool, given, message in (
         ("weather-sample", {"city": "北京"}, "Saturday: sunny, -2 to 6 °C"),
         ("search_places", {"near": "颐和园", "kind": "park"}, "12 places"),
     ):
-        make_step(run, call=call, tool=tool, tool_input=given, observation=told)
+        make_step(run, call=call, tool=tool, tool_input=given, observation=message)
     make_call(run)

@@ -75,7 +75,7 @@ def edges(admin: User, agents: list[Agent]) -> None:
     answered(admin)
     unfinished(admin, agent, triage)
     long_words(admin, agent)
-    talk(admin, agent)
+    make_conversation(admin, agent)
     tools(admin)
     webhooks(admin, agent)
 
@@ -176,7 +176,7 @@ def long_words(admin: User, agent: Agent) -> None:
     )
 
 
-def talk(admin: User, agent: Agent) -> None:
+def make_conversation(admin: User, agent: Agent) -> None:
     """Make a conversation whose turns ended in each way."""
     conversation = Conversation.objects.create(
         pk=TALK,

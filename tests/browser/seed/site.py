@@ -94,7 +94,7 @@ def main() -> None:
     make_worker(name="w0", started_at=since, last_heartbeat=ended, stopped_at=ended)
     Worker.objects.update(host="node-a", version="0.1.0")
     ApiToken.objects.create(user=admin, name="helpdesk", digest="a" * 64)
-    talk = Conversation.objects.create(
+    chat = Conversation.objects.create(
         pk=900, owner=admin, agent=agents[0], title="北京周末出游"
     )
     now, given = timezone.now(), {"city": "北京", "people": "2"}
@@ -102,7 +102,7 @@ def main() -> None:
         admin,
         agent=agents[0],
         status="succeeded",
-        conversation=talk,
+        conversation=chat,
         title=QUESTIONS[0],
         inputs={"input": QUESTIONS[0], **given},
         started_at=now - timedelta(seconds=31),
@@ -115,7 +115,7 @@ def main() -> None:
         admin,
         agent=agents[0],
         status="running",
-        conversation=talk,
+        conversation=chat,
         title="能不能再加一个室内的博物馆？",
         inputs={"input": "能不能再加一个室内的博物馆？", **given},
         lease_until=later,
@@ -419,7 +419,7 @@ def made_step(
     call: ModelCall,
     tool: str,
     tool_input: dict[str, str],
-    told: str,
+    message: str,
     second: float,
 ) -> None:
     """Make a call of a tool that took 1.4 s."""
@@ -429,7 +429,7 @@ def made_step(
         call=call,
         tool=tool,
         tool_input=tool_input,
-        observation=told,
+        observation=message,
         started_at=began,
         ended_at=began + timedelta(seconds=second / 5),
         duration=second / 5,

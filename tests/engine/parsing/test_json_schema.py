@@ -31,7 +31,7 @@ def test_a_plain_value_fits_without_the_validator(value):
 
 
 @pytest.mark.parametrize(
-    ("value", "schema", "told"),
+    ("value", "schema", "message"),
     [
         pytest.param({}, PERSON, "'name' is a required property", id="missing"),
         pytest.param({"name": 1}, PERSON, "name: 1 is not of type 'string'", id="type"),
@@ -63,10 +63,10 @@ def test_a_plain_value_fits_without_the_validator(value):
         pytest.param({}, {"type": "object", "properties": []}, "", id="broken fields"),
     ],
 )
-def test_a_violation_names_field_and_problem(value, schema, told):
+def test_a_violation_names_field_and_problem(value, schema, message):
     faults = find_schema_violations(value, schema)
 
-    assert told in "; ".join(map(str, faults))
+    assert message in "; ".join(map(str, faults))
 
 
 def test_a_missing_field_is_reported_with_its_type():
@@ -95,7 +95,7 @@ def test_a_pattern_that_may_take_forever_is_refused_and_never_run(pattern):
 
 
 @pytest.mark.parametrize(
-    ("schema", "told"),
+    ("schema", "message"),
     [
         ([], "must be a JSON object"),
         ({"type": 1}, "not a valid JSON Schema"),
@@ -105,8 +105,8 @@ def test_a_pattern_that_may_take_forever_is_refused_and_never_run(pattern):
         ({"description": "\0"}, "not JSON that can be stored"),
     ],
 )
-def test_an_unusable_schema_is_refused_with_the_reason(schema, told):
-    assert told in find_schema_problem(schema)
+def test_an_unusable_schema_is_refused_with_the_reason(schema, message):
+    assert message in find_schema_problem(schema)
 
 
 def test_a_schema_with_its_own_definitions_is_fine():

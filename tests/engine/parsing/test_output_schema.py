@@ -29,16 +29,16 @@ def test_an_answer_that_is_a_value_already_is_checked_as_it_is():
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"), [("It is 1.", "not JSON"), ('{"n": "x"}', "n: 'x' is not")]
+    ("answer", "message"), [("It is 1.", "not JSON"), ('{"n": "x"}', "n: 'x' is not")]
 )
-def test_another_answer_is_fed_back_and_costs_a_round(answer, told):
+def test_another_answer_is_fed_back_and_costs_a_round(answer, message):
     driven = drive(
         make_spec("tool-calling", output_schema=SCHEMA), [answer, '{"n": 1}']
     )
 
     tool, _, observation = driven.steps[0]
     assert tool == "_Exception"
-    assert told in observation
+    assert message in observation
     assert observation in driven.requests[1]
     assert driven.result.output == {"n": 1}
 
@@ -55,7 +55,7 @@ def test_a_schema_of_texts_takes_plain_text():
     assert drive(spec, ["hello"]).result.output == "hello"
 
 
-def test_the_model_is_told_the_schema():
+def test_the_model_is_given_the_schema():
     for kind in ("react", "tool-calling"):
         driven = drive(make_spec(kind, output_schema=SCHEMA), ["x"] * 3)
 

@@ -55,17 +55,22 @@ def test_calls_the_weather_tool_and_plans_with_its_numbers(question, city, title
     first = make_request(question, model="demo-planner", tools=(WEATHER,))
     call = llm.complete(first, deadline=soon()).tool_calls[0]
     asked = Message(role="assistant", tool_calls=(call,))
-    told = Message.from_text("tool", OBSERVED, tool_call_id=call.id)
+    message = Message.from_text("tool", OBSERVED, tool_call_id=call.id)
     second = make_request(
-        question, asked, told, model="demo-planner", tools=(WEATHER,), parameters=FAST
+        question,
+        asked,
+        message,
+        model="demo-planner",
+        tools=(WEATHER,),
+        parameters=FAST,
     )
-    heard: list[str] = []
-    reply = llm.complete(second, deadline=soon(), on_text=heard.append)
+    received: list[str] = []
+    reply = llm.complete(second, deadline=soon(), on_text=received.append)
 
     assert call.name == "weather_sample"
     assert f'"{city}"' in call.arguments
     assert reply.text.startswith(title)
-    assert "".join(heard) == reply.text
+    assert "".join(received) == reply.text
     for fact in (
         "fog",
         "7",

@@ -105,8 +105,8 @@ tools:
      config: {method: GET, url: "https://a.example/{id}"}}
 """
 
-    told = mistakes(text, inert=inert)["tools[0].config"]
-    assert told == "{id} is not an argument of this tool, which has none."
+    message = mistakes(text, inert=inert)["tools[0].config"]
+    assert message == "{id} is not an argument of this tool, which has none."
 
 
 def test_makes_and_publishes_everything():
@@ -528,7 +528,7 @@ def test_the_example_of_the_docs_is_taken_and_comes_back():
 
 
 @pytest.mark.parametrize(
-    ("overrides", "place", "told"),
+    ("overrides", "place", "message"),
     [
         ("effect: read", "effect", "own effect is idempotent"),
         ("timeout: 9", "timeout", "own limit is 5."),
@@ -536,7 +536,9 @@ def test_the_example_of_the_docs_is_taken_and_comes_back():
         ("calls_per_run: 8", "calls_per_run", "own limit is 7."),
     ],
 )
-def test_an_agent_that_is_less_strict_than_its_tool_is_refused(overrides, place, told):
+def test_an_agent_that_is_less_strict_than_its_tool_is_refused(
+    overrides, place, message
+):
     limits = "effect: idempotent, timeout: 5, retries: 1, calls_per_run: 7"
     text = FILE.replace("{slug: sums,", f"{{slug: sums, {limits},").replace(
         "policy: ask", f"policy: ask, overrides: {{{overrides}}}"
@@ -545,7 +547,7 @@ def test_an_agent_that_is_less_strict_than_its_tool_is_refused(overrides, place,
     ((at, sentence),) = mistakes(text).items()
 
     assert at == f"agents[1].tools[0].overrides.{place}"
-    assert told in sentence
+    assert message in sentence
 
 
 def test_a_stricter_agent_is_taken():

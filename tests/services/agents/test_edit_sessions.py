@@ -60,7 +60,7 @@ def test_many_saves_are_one_entry_when_the_draft_is_published():
     assert entry.pk < published.pk
 
 
-def test_a_pause_ends_a_spell_and_the_sweeper_tells_it():
+def test_a_pause_ends_an_edit_session_and_the_sweeper_records_it():
     agent = make_agent(model="small")
     save(agent, agent.owner, model="large")
     end_idle_edit_sessions()
@@ -78,7 +78,7 @@ def test_a_pause_ends_a_spell_and_the_sweeper_tells_it():
     assert "UTC" in entry.note
 
 
-def test_a_save_after_a_pause_is_a_spell_of_its_own():
+def test_a_save_after_a_pause_is_an_edit_session_of_its_own():
     agent = make_agent(model="a")
     save(agent, agent.owner, model="b")
     pause()
@@ -97,12 +97,12 @@ def test_each_person_answers_for_what_they_typed():
     pause()
     end_idle_edit_sessions()
 
-    told = [(one.by, one.changes["model"]) for one in entries()]
+    message = [(one.by, one.changes["model"]) for one in entries()]
     ann = str(agent.owner)
-    assert told == [(ann, ["a", "b"]), ("bob", ["b", "c"]), (ann, ["c", "d"])]
+    assert message == [(ann, ["a", "b"]), ("bob", ["b", "c"]), (ann, ["c", "d"])]
 
 
-def test_who_may_use_it_and_what_tools_may_is_told_at_once():
+def test_who_may_use_it_and_what_tools_may_is_shown_at_once():
     agent, tool = make_agent(), make_tool()
     save(
         agent, agent.owner, visibility="everyone", uses=[ToolAssignment(tool.pk, "ask")]
@@ -114,7 +114,7 @@ def test_who_may_use_it_and_what_tools_may_is_told_at_once():
     assert (use.action, use.changes["policy"]) == ("made", [None, "ask"])
 
 
-def test_another_way_of_changing_a_draft_ends_the_spell_first():
+def test_another_way_of_changing_a_draft_ends_the_edit_session_first():
     agent = make_agent(name="Planner")
     save(agent, agent.owner, name="Plans")
 
@@ -126,7 +126,7 @@ def test_another_way_of_changing_a_draft_ends_the_spell_first():
     assert entries("archived")[0].pk > entries()[0].pk
 
 
-def test_a_restored_version_is_told_apart_from_what_was_typed_before():
+def test_a_restored_version_is_distinguished_from_what_was_typed_before():
     agent = make_agent(model="a")
     version = publish_agent(agent, by=agent.owner)
     save(agent, agent.owner, model="b", words="Be brief.")
@@ -140,7 +140,7 @@ def test_a_restored_version_is_told_apart_from_what_was_typed_before():
     assert (second.by, second.changes["model"]) == ("bob", ["b", "a"])
 
 
-def test_instructions_changed_elsewhere_are_told_under_that_name():
+def test_instructions_changed_elsewhere_are_reported_under_that_name():
     agent = make_agent()
     save(agent, agent.owner, words="One.")
     save(agent, agent.owner, words="Two.")
@@ -169,7 +169,7 @@ def test_what_was_typed_and_taken_back_is_nothing():
     assert not EditSession.objects.exists()
 
 
-def test_a_save_that_changes_nothing_begins_no_spell():
+def test_a_save_that_changes_nothing_begins_no_edit_session():
     agent = make_agent()
     save(agent, agent.owner)
 
@@ -187,7 +187,7 @@ def test_the_person_is_named_though_gone_by_then():
     assert (entries()[0].by, entries()[0].by_number) == ("bob", number)
 
 
-def test_what_a_command_saves_is_told_at_once():
+def test_what_a_command_saves_is_shown_at_once():
     agent = make_agent(model="a")
     agent.model = "b"
     save_agent(agent, uses=[], instructions=None)

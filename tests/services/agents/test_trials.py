@@ -20,12 +20,16 @@ def test_a_chat_runs_the_draft_as_a_test():
     agent = make_agent()
     publish_agent(agent, by=agent.owner)
 
-    first = start_test_chat_run(agent, by=agent.owner, inputs={"input": "a"}, talk=None)
-    talk = first.conversation
-    start_test_chat_run(agent, by=agent.owner, inputs={"input": "b"}, talk=talk)
+    first = start_test_chat_run(
+        agent, by=agent.owner, inputs={"input": "a"}, conversation=None
+    )
+    conversation = first.conversation
+    start_test_chat_run(
+        agent, by=agent.owner, inputs={"input": "b"}, conversation=conversation
+    )
 
-    assert talk.is_test
-    assert talk.runs.count() == 2
+    assert conversation.is_test
+    assert conversation.runs.count() == 2
     assert {run.is_test for run in Run.objects.all()} == {True}
     assert {run.version for run in Run.objects.all()} == {None}
 
@@ -34,7 +38,9 @@ def test_a_turn_that_is_refused_leaves_no_empty_chat():
     agent = make_agent()
 
     with pytest.raises(InputsRefused):
-        start_test_chat_run(agent, by=agent.owner, inputs={"input": " "}, talk=None)
+        start_test_chat_run(
+            agent, by=agent.owner, inputs={"input": " "}, conversation=None
+        )
     assert not Conversation.objects.exists()
 
 
@@ -98,6 +104,6 @@ def test_a_test_chat_asks_before_each_call_of_an_imported_delete():
     tool = make_tool(owner, effect="idempotent", approval="always")
     agent = make_agent(owner, tools=(tool,))
 
-    run = start_test_chat_run(agent, by=owner, inputs={"input": "a"}, talk=None)
+    run = start_test_chat_run(agent, by=owner, inputs={"input": "a"}, conversation=None)
 
     assert [one["asks"] for one in run.spec.body["tools"]] == [True]

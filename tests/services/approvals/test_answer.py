@@ -40,7 +40,7 @@ def asking(server, *, to: str = "ann"):
     return executed(agent)
 
 
-def test_nothing_runs_before_the_yes():
+def test_nothing_runs_before_the_approval():
     functions.mails.clear()
     with model_server(script=[call("send_mail", to="ann")]) as server:
         run = asking(server)
@@ -89,7 +89,7 @@ def test_the_model_reads_why_a_call_was_rejected():
     assert "Ann is on leave." in server.requests[-1].raw.decode()
 
 
-def test_calls_that_need_no_yes_run_first():
+def test_calls_that_need_no_approval_run_first():
     reply = calls(call("send_mail", to="ann"), call("add", a=1, b=2))
     with model_server(script=[reply]) as server:
         agent = agent_on(server, "send_mail", "add")
@@ -172,7 +172,7 @@ def test_an_unknown_answer_is_refused():
         settle_outcome(decision, by=run.owner, answer="perhaps")
 
 
-def test_the_model_is_told_what_really_ran():
+def test_the_model_is_given_what_really_ran():
     functions.mails.clear()
     with model_server(script=[call("send_mail", to="ann"), "Sent."]) as server:
         run = asking(server)
@@ -182,12 +182,12 @@ def test_the_model_is_told_what_really_ran():
         )
         go_on(run)
 
-    told = run.steps.get().observation
-    assert told.startswith("A person changed the arguments of this call.")
-    assert '{"to": "bob"}' in told
-    assert "Ann left." in told
-    assert "sent to bob" in told
-    assert json.loads(server.requests[-1].raw)["messages"][-1]["content"] == told
+    message = run.steps.get().observation
+    assert message.startswith("A person changed the arguments of this call.")
+    assert '{"to": "bob"}' in message
+    assert "Ann left." in message
+    assert "sent to bob" in message
+    assert json.loads(server.requests[-1].raw)["messages"][-1]["content"] == message
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_only_what_was_shown_can_be_approved():
         approve_step(decision, by=run.owner, shown="another digest")
 
 
-def test_a_call_that_was_changed_after_the_yes_is_not_run():
+def test_a_call_that_was_changed_after_the_approval_is_not_run():
     functions.mails.clear()
     with model_server(script=[call("send_mail", to="ann"), "Odd."]) as server:
         run = asking(server)
@@ -233,7 +233,7 @@ def test_a_call_that_was_changed_after_the_yes_is_not_run():
     assert run.steps.get().observation == APPROVED_CALL_CHANGED
 
 
-def test_a_planned_call_without_a_yes_asks():
+def test_a_planned_call_without_approval_asks():
     functions.mails.clear()
     with model_server(script=[call("send_mail", to="ann")]) as server:
         run = asking(server)
@@ -317,7 +317,7 @@ def make_admin(user):
     return user
 
 
-def test_a_yes_for_the_whole_run_covers_calls_now_and_later():
+def test_an_approval_for_the_whole_run_covers_calls_now_and_later():
     functions.mails.clear()
     both = calls(call("send_mail", to="a"), call("send_mail", id="2", to="b"))
     script = [both, call("send_mail", to="c"), "Sent."]
@@ -395,7 +395,7 @@ def test_an_answer_for_all_calls_leaves_those_that_need_other_people():
     assert second.answer == ""
 
 
-def test_a_yes_that_was_taken_back_asks_again():
+def test_an_approval_that_was_taken_back_asks_again():
     functions.mails.clear()
     script = [call("send_mail", to="a"), call("send_mail", to="b")]
     with model_server(script=script) as server:
@@ -409,7 +409,7 @@ def test_a_yes_that_was_taken_back_asks_again():
     assert (run.status, functions.mails) == ("awaiting_approval", ["a"])
 
 
-def test_an_unknown_outcome_is_asked_about_before_what_needs_a_yes():
+def test_an_unknown_outcome_is_asked_about_before_what_needs_an_approval():
     reply = calls(call("send_mail", to="a"), call("add", a=1, b=2))
     with model_server(script=[reply, "Done."]) as server:
         agent = agent_on(server, "send_mail", "add")

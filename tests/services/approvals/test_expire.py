@@ -42,7 +42,7 @@ def test_zero_hours_wait_for_ever():
     assert question.expires_at is None
 
 
-def test_the_call_is_rejected_and_the_model_told():
+def test_the_call_is_rejected_and_the_model_informed():
     functions.mails.clear()
     with model_server(script=[call("send_mail", to="a"), "Fine."]) as server:
         run, question = asking(server)

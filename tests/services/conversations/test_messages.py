@@ -36,9 +36,11 @@ def said(request):
 def in_conversation(*statuses, **fields):
     """Make a conversation with one run of each status, and return it with them."""
     agent = make_agent(memory=True, **fields)
-    talk = Conversation.objects.create(owner=agent.owner, agent=agent)
-    runs = [make_run(agent=agent, status=one, conversation=talk) for one in statuses]
-    return talk, runs
+    conversation = Conversation.objects.create(owner=agent.owner, agent=agent)
+    runs = [
+        make_run(agent=agent, status=one, conversation=conversation) for one in statuses
+    ]
+    return conversation, runs
 
 
 def test_a_run_of_an_agent_with_memory_begins_a_conversation():
@@ -55,7 +57,7 @@ def test_an_agent_without_memory_has_none():
     assert start_run(agent, by=agent.owner, inputs={"input": "Q"}).conversation is None
 
 
-def test_the_model_is_told_the_earlier_turns():
+def test_the_model_is_given_the_earlier_turns():
     with model_server(script=["Ann.", "In Rome."]) as server:
         first = executed(agent_on(server, memory=True), "Who?")
         second = next_in(first, "Where?")
@@ -77,8 +79,8 @@ def test_a_text_prompt_gets_them_as_chat_history():
         agent = agent_on(server, kind="react", memory=True, prompt=prompt)
         next_in(executed(agent, "Who?"), "Where?")
 
-    told = said(server.requests[1])[0][1]
-    assert "Before: Human: Who?\nAI: {Ann} Now: Where?" in told
+    message = said(server.requests[1])[0][1]
+    assert "Before: Human: Who?\nAI: {Ann} Now: Where?" in message
 
 
 def test_a_stopped_turn_has_no_answer_and_a_failed_one_is_no_turn():
@@ -99,9 +101,9 @@ def test_a_stopped_turn_has_no_answer_and_a_failed_one_is_no_turn():
         "succeeded",
     ]
     assert last.turn_ids == [stopped.pk]
-    told = said(server.requests[-1])
-    assert "There was no answer" in told[2][1]
-    assert "Broken?" not in str(told)
+    message = said(server.requests[-1])
+    assert "There was no answer" in message[2][1]
+    assert "Broken?" not in str(message)
 
 
 def test_a_turn_that_is_resumed_later_changes_no_prompt_that_was_sent():
@@ -118,35 +120,45 @@ def test_a_turn_that_is_resumed_later_changes_no_prompt_that_was_sent():
 
 
 def test_the_oldest_turns_go_first_where_all_do_not_fit():
-    talk, runs = in_conversation("succeeded", "succeeded", "succeeded")
+    conversation, runs = in_conversation("succeeded", "succeeded", "succeeded")
     for run, size in zip(runs, (4_000, 20_000, 10_000), strict=True):
         run.output = "x" * size
         run.save()
 
-    assert select_turns(freeze_agent(talk.agent), talk) == [runs[1].pk, runs[2].pk]
+    assert select_turns(freeze_agent(conversation.agent), conversation) == [
+        runs[1].pk,
+        runs[2].pk,
+    ]
 
 
 @pytest.mark.parametrize("known_by", ["the agent", "the provider"])
 def test_a_small_context_leaves_less_room(known_by):
     limit = {"context_tokens": 2_000} if known_by == "the agent" else {}
-    talk, runs = in_conversation("succeeded", "succeeded", executor=limit)
+    conversation, runs = in_conversation("succeeded", "succeeded", executor=limit)
     if known_by == "the provider":
         ProviderModel.objects.create(
-            provider=talk.agent.provider, name="model-a", context_tokens=2_000
+            provider=conversation.agent.provider, name="model-a", context_tokens=2_000
         )
     runs[0].output = "x" * 4_000
     runs[0].save()
 
-    assert select_turns(freeze_agent(talk.agent), talk) == [runs[1].pk]
+    assert select_turns(freeze_agent(conversation.agent), conversation) == [runs[1].pk]
 
 
 def test_runs_that_are_not_over_or_canceled_are_no_turns():
-    talk, runs = in_conversation("running", "queued", "canceled", "limit_reached")
+    conversation, runs = in_conversation(
+        "running", "queued", "canceled", "limit_reached"
+    )
 
-    assert select_turns(freeze_agent(talk.agent), talk) == [runs[-1].pk]
+    assert select_turns(freeze_agent(conversation.agent), conversation) == [runs[-1].pk]
 
 
 def test_somebody_elses_conversation_is_refused():
-    talk, _ = in_conversation()
+    conversation, _ = in_conversation()
     with pytest.raises(NotAllowed):
-        start_run(talk.agent, by=make_user(), inputs={"input": "Q"}, conversation=talk)
+        start_run(
+            conversation.agent,
+            by=make_user(),
+            inputs={"input": "Q"},
+            conversation=conversation,
+        )

@@ -488,9 +488,11 @@ def test_a_fork_of_a_turn_goes_on_in_a_branch_of_the_conversation():
     with model_server(script=["One.", "Two.", "Other.", "Three."]) as server:
         agent = agent_on(server, memory=True)
         first = executed(agent, "A?")
-        talk = first.conversation
+        conversation = first.conversation
         second = go_on(
-            start_run(agent, by=agent.owner, inputs={"input": "B?"}, conversation=talk)
+            start_run(
+                agent, by=agent.owner, inputs={"input": "B?"}, conversation=conversation
+            )
         )
         fork = go_on(forked(second, 1))
         branch = fork.conversation
@@ -501,11 +503,11 @@ def test_a_fork_of_a_turn_goes_on_in_a_branch_of_the_conversation():
 
         assert "Other." in sent(server)
         assert "Two." not in sent(server)
-    assert (branch.branch_of, branch.branch_at) == (talk, second.pk)
+    assert (branch.branch_of, branch.branch_at) == (conversation, second.pk)
     assert list(get_conversation_turns(branch).order_by("pk")) == [first, fork, third]
-    assert list(get_conversation_turns(talk).order_by("pk")) == [first, second]
+    assert list(get_conversation_turns(conversation).order_by("pk")) == [first, second]
     again = forked(fork, 1).conversation
-    assert (again.branch_of, again.branch_at) == (talk, second.pk)
+    assert (again.branch_of, again.branch_at) == (conversation, second.pk)
 
 
 def test_a_fork_of_somebody_elses_turn_stands_alone():

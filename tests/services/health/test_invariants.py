@@ -70,7 +70,7 @@ def test_a_run_with_a_child_breaks_nothing():
     assert list(check_invariants()) == []
 
 
-def test_a_retry_told_by_a_person_breaks_nothing():
+def test_a_retry_requested_by_a_person_breaks_nothing():
     run = sound_run(status="succeeded")
     step = make_step(run, elapsed=0.1, effect="side_effect", attempts=2)
     make_decision(step, question="outcome", answer="retry", at=timezone.now())
@@ -401,7 +401,7 @@ def test_a_delivery_of_a_test_or_of_what_is_still_to_come_is_found():
         delivery.delete()
 
 
-def test_a_child_that_needs_somebody_may_be_told_but_not_its_end():
+def test_a_child_that_needs_somebody_may_be_reported_but_not_its_end():
     _, child = waiting_with_child()
     make_delivery(run=child, event="run.needs_approval")
     assert broken() == set()

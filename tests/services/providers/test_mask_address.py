@@ -28,11 +28,11 @@ def provider():
 
 
 def test_a_user_of_a_shared_agent_reads_no_address(provider):
-    told = failed_run_of(make_user(), provider)
+    message = failed_run_of(make_user(), provider)
 
-    assert "127.0.0.1" not in told
-    assert "internal" not in told
-    assert "No server answers at [hidden]." in told
+    assert "127.0.0.1" not in message
+    assert "internal" not in message
+    assert "No server answers at [hidden]." in message
 
 
 def test_those_who_may_see_the_provider_read_its_address(provider):
@@ -62,8 +62,8 @@ def test_an_archived_provider_is_not_named(provider):
 def test_hosts_and_addresses_are_hidden(message, masked):
     provider = make_provider(base_url="https://llm.corp:8443/v1")
 
-    told = mask_provider_address(message, provider)
+    text = mask_provider_address(message, provider)
 
-    assert told.count("[hidden]") == masked
-    assert "corp" not in told.lower()
-    assert "10." not in told
+    assert text.count("[hidden]") == masked
+    assert "corp" not in text.lower()
+    assert "10." not in text

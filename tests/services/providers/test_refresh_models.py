@@ -22,7 +22,7 @@ def test_stores_what_the_server_tells():
     assert row.seen_at is not None
 
 
-def test_what_it_tells_anew_replaces_what_it_told():
+def test_what_it_sends_anew_replaces_what_it_sent():
     provider = make_provider()
     refreshed(provider, functions=True, context_tokens=4096)
 

@@ -94,8 +94,10 @@ def test_each_status_has_its_rule(status, rule):
 
 def test_test_runs_have_a_rule_of_their_own():
     make_old_run(is_test=True, status="failed")
-    talk = make_conversation(owner=make_user(), agent=make_agent(), is_test=True)
-    make_old_run(is_test=True, conversation=talk)
+    conversation = make_conversation(
+        owner=make_user(), agent=make_agent(), is_test=True
+    )
+    make_old_run(is_test=True, conversation=conversation)
     set_rules(failed_runs=1, succeeded_runs=1, conversations=1)
     assert prune() == {}
 

@@ -36,7 +36,7 @@ def newest(noun):
     return AuditEntry.objects.filter(noun=noun).first()
 
 
-def test_a_yes_is_kept_with_the_edited_arguments():
+def test_an_approval_is_kept_with_the_edited_arguments():
     decision, bob = asked(), make_user("bob", is_superuser=True)
     approve_step(decision, by=bob, edited_input={"to": "cleo"}, reason="wrong person")
 

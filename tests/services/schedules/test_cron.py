@@ -72,7 +72,7 @@ def test_pauses_stay_equal_when_an_hour_comes_twice():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         pytest.param("", "five fields, not 0", id="empty"),
         pytest.param("0 9 * *", "five fields, not 4", id="four fields"),
@@ -96,11 +96,11 @@ def test_pauses_stay_equal_when_an_hour_comes_twice():
         pytest.param("1," * 5000 + "1 * * * *", "at most 120 characters", id="long"),
     ],
 )
-def test_what_is_wrong_is_said_with_the_field(text: str, told: str):
+def test_what_is_wrong_is_said_with_the_field(text: str, message: str):
     with pytest.raises(CronRefused, match="^") as refused:
         validate_cron(text)
 
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert len(str(refused.value)) < 300
 
 

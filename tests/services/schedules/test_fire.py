@@ -202,7 +202,7 @@ def other_inputs(schedule: Schedule) -> None:
 
 
 @pytest.mark.parametrize(
-    ("happens", "told"),
+    ("happens", "message"),
     [
         (agent_archived, "The agent is archived"),
         (provider_archived, "is archived. Unarchive it"),
@@ -212,14 +212,14 @@ def other_inputs(schedule: Schedule) -> None:
         (other_inputs, 'The input "city" is missing'),
     ],
 )
-def test_why_a_start_is_refused_stands_on_the_schedule(happens: Any, told: str):
+def test_why_a_start_is_refused_stands_on_the_schedule(happens: Any, message: str):
     schedule, other = make_due(), make_due()
     happens(schedule)
 
     assert fire_due_schedules() == 2
 
     refused = again(schedule)
-    assert told in refused.problem
+    assert message in refused.problem
     assert refused.problem_at is not None
     assert refused.next_at is not None
     assert refused.next_at > timezone.now()

@@ -59,8 +59,8 @@ def test_a_prompt_in_the_classic_format_runs_as_it_is():
         agent = agent_on(server, "add", kind="react", prompt=prompt)
         run = executed(agent, "What is {tools}?")
 
-    told = server.requests[1].body["messages"][0]["content"]
+    message = server.requests[1].body["messages"][0]["content"]
     assert (run.status, run.output) == ("succeeded", "3")
-    assert "Action: one of [add]" in told
-    assert "Question: What is {tools}?\n" in told
-    assert told.split("Question:")[1].endswith("Observation: 3\nThought:")
+    assert "Action: one of [add]" in message
+    assert "Question: What is {tools}?\n" in message
+    assert message.split("Question:")[1].endswith("Observation: 3\nThought:")

@@ -106,7 +106,7 @@ def test_a_secret_that_was_rotated_signs_beside_the_new_one():
 
 
 @really
-def test_two_bells_deliver_once():
+def test_two_wakeups_deliver_once():
     with listener(answer=http("200 OK")) as server:
         delivery = make_delivery(webhook_at(server))
         at_once(*[lambda: send_delivery(delivery.pk, policy=HERE)] * 2)
@@ -259,7 +259,7 @@ def test_who_has_sent_one_goes_on_with_what_is_due():
 
 
 @really
-def test_a_long_spell_ends_with_a_bell_for_the_next(monkeypatch):
+def test_a_long_edit_session_ends_with_a_wakeup_for_the_next(monkeypatch):
     rung = []
     monkeypatch.setattr(delivering, "MAX_SENDING_SECONDS", 0.0)
     monkeypatch.setattr("runs.wakeup._send_task", lambda task, key: rung.append(key))
@@ -321,7 +321,7 @@ def test_a_webhook_fails_from_its_first_failure_until_one_works():
     assert Webhook.objects.get().failing_since is None
 
 
-def test_who_may_not_see_a_run_any_more_is_not_told():
+def test_who_may_not_see_a_run_any_more_receives_nothing():
     root = make_user(is_superuser=True)
     delivery = make_delivery(make_webhook(root, everything=True), make_run())
     root.is_superuser = False
@@ -351,7 +351,7 @@ def test_an_answer_that_echoes_the_secret_is_kept_without_it():
     assert delivery.response_text == "bad key [secret removed]"
 
 
-def test_a_delivery_that_is_over_is_not_sent_by_a_late_bell():
+def test_a_delivery_that_is_over_is_not_sent_by_a_late_wakeup():
     with listener(answer=http("200 OK")) as server:
         send_delivery(
             make_delivery(webhook_at(server), status="failed").pk, policy=HERE

@@ -24,7 +24,7 @@ def site(settings):
     settings.PUBLIC_URL = "https://agents.example"
 
 
-def told(delivery: Delivery) -> dict:
+def message(delivery: Delivery) -> dict:
     return json.loads(build_delivery_body(delivery))
 
 
@@ -43,7 +43,7 @@ def test_an_event_says_what_became_of_the_run_and_nothing_it_said():
     )
     delivery = make_delivery(make_webhook(agent.owner), run)
 
-    body = told(delivery)
+    body = message(delivery)
     at = delivery.created_at
     assert body == {
         "type": "run.failed",
@@ -71,7 +71,7 @@ def test_a_run_of_no_version_that_went_well_has_neither_error_nor_version():
     run = make_run(status="succeeded", output="the secret answer")
     delivery = make_delivery(run=run, event=WebhookEvent.SUCCEEDED)
 
-    data = told(delivery)["data"]
+    data = message(delivery)["data"]
     assert (data["error"], data["version"], data["status"]) == (None, None, "succeeded")
     assert "secret" not in json.dumps(data)
 
@@ -82,14 +82,14 @@ def test_an_event_tells_of_its_moment_though_the_run_went_on():
     run.status, run.stop_reason, run.ended_at = "queued", "", None
     run.save()
 
-    data = told(delivery)["data"]
+    data = message(delivery)["data"]
     assert (data["status"], data["stop_reason"]) == ("limit_reached", "iterations")
 
 
 def test_a_long_error_is_cut():
     run = make_run(status="failed", error_message="x" * 9_000)
 
-    assert len(told(make_delivery(run=run))["data"]["error"]["message"]) == 500
+    assert len(message(make_delivery(run=run))["data"]["error"]["message"]) == 500
 
 
 def test_a_chat_gets_a_line_with_the_address():
@@ -97,7 +97,7 @@ def test_a_chat_gets_a_line_with_the_address():
     run = make_run(agent=agent, status="failed")
     delivery = make_delivery(make_webhook(agent.owner, shape="text"), run)
 
-    assert told(delivery) == {
+    assert message(delivery) == {
         "text": f"‹!channel› Helpdesk & Co: run {run.pk} failed. The server said no. "
         f"https://agents.example/runs/{run.pk}/"
     }

@@ -323,9 +323,9 @@ def test_members_are_changed_on_the_page_of_the_group_and_audited():
 
     assert set(group.user_set.all()) == {bob, gone}
     entries = AuditEntry.objects.filter(noun="group", thing="Support")
-    told = str([entry.changes for entry in entries])
-    assert "bob" in told
-    assert "eve" in told
+    message = str([entry.changes for entry in entries])
+    assert "bob" in message
+    assert "eve" in message
 
 
 def test_a_group_is_created_with_its_members():

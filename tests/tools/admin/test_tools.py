@@ -117,21 +117,21 @@ def test_filters_and_buttons_speak_the_language_of_the_product():
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "message"),
     [
         ({"action": "disable"}, "Items must be selected"),
         ({"action": "", "_selected_action": ["1"]}, "No action selected."),
     ],
 )
-def test_half_an_order_for_many_is_answered_in_plain_words(sent, told):
+def test_half_an_order_for_many_is_answered_in_plain_words(sent, message):
     make_tool()
 
     answer = signed_in().post(LIST, {"index": "0", **sent}, follow=True)
 
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
 
 
-def test_what_was_saved_is_told_in_plain_words_and_its_name_is_no_markup():
+def test_what_was_saved_is_reported_in_plain_words_and_its_name_is_no_markup():
     client = signed_in()
     make_user("admin")
     name = "<b>key</b>"
@@ -665,4 +665,5 @@ def test_filters_by_an_agent_that_one_may_see():
 def test_the_list_shows_the_slug_that_agent_files_use():
     make_tool(name="plus", slug="plus-of-the-desk")
 
-    assert '<td class="field-slug">plus-of-the-desk</td>' in page(signed_in(), LIST)
+    shown = page(signed_in(), LIST)
+    assert '<td class="field-slug_text">plus-of-the-desk</td>' in shown

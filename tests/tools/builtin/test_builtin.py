@@ -74,10 +74,10 @@ def test_the_clock_tells_the_time_of_a_zone(monkeypatch):
     noon = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
     monkeypatch.setattr(clock, "now_in", noon.astimezone)
 
-    told = call_builtin("clock", "clock", time_zone="Asia/Shanghai")
+    message = call_builtin("clock", "clock", time_zone="Asia/Shanghai")
 
-    assert told["iso"] == "2026-11-21T20:00:00+08:00"
-    assert told["weekday"] == "Saturday"
+    assert message["iso"] == "2026-11-21T20:00:00+08:00"
+    assert message["weekday"] == "Saturday"
 
 
 @pytest.mark.parametrize("name", ["Mars/Olympus", "../../etc/passwd", ""])
@@ -119,17 +119,19 @@ def test_sample_weather_is_labelled_and_the_same_each_time():
 
 
 def test_sample_weather_speaks_the_language_of_the_city():
-    told = call_builtin("weather_sample", "weather_sample", city="北京")
+    message = call_builtin("weather_sample", "weather_sample", city="北京")
 
-    assert "示例数据" in told["label"]
-    assert told["days"][0]["conditions"] in {"晴", "多云", "阴", "小雨", "阵雨"}
+    assert "示例数据" in message["label"]
+    assert message["days"][0]["conditions"] in {"晴", "多云", "阴", "小雨", "阵雨"}
 
 
 def test_sample_weather_can_begin_at_a_day():
-    told = call_builtin("weather_sample", "weather_sample", city="Rome", day="Saturday")
+    message = call_builtin(
+        "weather_sample", "weather_sample", city="Rome", day="Saturday"
+    )
 
-    assert told["days"][0]["day"] == "Saturday"
-    assert len(told["days"]) == 3
+    assert message["days"][0]["day"] == "Saturday"
+    assert len(message["days"]) == 3
 
 
 @pytest.mark.parametrize(
@@ -165,12 +167,12 @@ def test_a_query_without_a_result_says_what_there_is(document, path, why):
 
 
 def test_text_is_counted_in_any_script():
-    told = call_builtin(
+    message = call_builtin(
         "text_statistics", "text_statistics", text="Hello, wide world. 你好！"
     )
 
-    assert told["words"] == 5
-    assert told["sentences"] == 2
+    assert message["words"] == 5
+    assert message["sentences"] == 2
 
 
 def test_random_values_keep_to_their_range():

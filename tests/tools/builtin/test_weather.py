@@ -55,13 +55,13 @@ def ask(url, city="北京", days=2, policy=None):
 
 def test_returns_the_forecast_day_by_day():
     with serve(open_meteo) as server:
-        told = ask(server.url)
+        message = ask(server.url)
 
-    assert (told["place"], told["country"], told["source"]) == (
+    assert (message["place"], message["country"], message["source"]) == (
         *("北京", "China"),
         "Open-Meteo",
     )
-    assert told["days"] == [
+    assert message["days"] == [
         {
             "date": "2026-11-21",
             "conditions": "clear sky",

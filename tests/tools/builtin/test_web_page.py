@@ -38,14 +38,14 @@ def read(server, start=0, **more):
 
 def test_the_main_text_is_returned_without_what_is_around_it():
     with serve(lambda got: html(ARTICLE)) as server:
-        told = read(server)
+        message = read(server)
 
-    assert told["title"] == "Green & white tea"
-    assert "heated soon after" in told["text"]
-    assert "- sencha" in told["text"]
+    assert message["title"] == "Green & white tea"
+    assert "heated soon after" in message["text"]
+    assert "- sencha" in message["text"]
     for around in ("Menu of", "Imprint", "steal"):
-        assert around not in told["text"]
-    assert "next_start" not in told
+        assert around not in message["text"]
+    assert "next_start" not in message
 
 
 def test_a_long_page_is_read_in_pieces():

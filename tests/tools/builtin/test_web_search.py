@@ -62,9 +62,9 @@ def set_up(settings, kind, server, key="k3y"):
     settings.WEB_SEARCH_KEY = key
 
 
-@pytest.mark.parametrize(("kind", "told"), FORMATS.items())
-def test_results_are_returned_in_one_shape(settings, kind, told):
-    with serve(lambda got: Answer(told)) as server:
+@pytest.mark.parametrize(("kind", "message"), FORMATS.items())
+def test_results_are_returned_in_one_shape(settings, kind, message):
+    with serve(lambda got: Answer(message)) as server:
         set_up(settings, kind, server)
         found = call_builtin("web_search", "web_search", query="tea", limit=3)
 
@@ -128,17 +128,17 @@ def test_a_refusal_is_a_sentence_without_the_key(settings, kind, answer, why):
     assert "k3y" not in str(failed.value)
 
 
-@pytest.mark.parametrize(("kind", "told"), FORMATS.items())
-def test_no_results_are_an_empty_list(settings, kind, told):
-    empty = {key: {} if key == "web" else [] for key in told}
+@pytest.mark.parametrize(("kind", "message"), FORMATS.items())
+def test_no_results_are_an_empty_list(settings, kind, message):
+    empty = {key: {} if key == "web" else [] for key in message}
     with serve(lambda got: Answer(empty)) as server:
         set_up(settings, kind, server)
         assert call_builtin("web_search", "web_search", query="tea") == []
 
 
 def test_a_server_that_echoes_the_key_does_not_show_it(settings):
-    told = {"results": [{"title": "k3y", "url": "u", "content": "k3y"}]}
-    with serve(lambda got: Answer(told)) as server:
+    message = {"results": [{"title": "k3y", "url": "u", "content": "k3y"}]}
+    with serve(lambda got: Answer(message)) as server:
         set_up(settings, "tavily", server)
         found = call_builtin("web_search", "web_search", query="tea")
 

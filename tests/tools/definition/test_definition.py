@@ -258,8 +258,8 @@ def test_a_tool_that_is_switched_off_can_be_tried_by_those_who_may_change_it():
 
     assert try_tool(tool, {"a": 1, "b": 2}, by=tool.owner).value_text == "3"
     assert try_tool(tool, {"a": 1, "b": 2}, by=root).value_text == "3"
-    told = try_tool(tool, {"a": 1, "b": 2}, by=make_user("bob")).error
-    assert told == "The tool 'add' is disabled."
+    message = try_tool(tool, {"a": 1, "b": 2}, by=make_user("bob")).error
+    assert message == "The tool 'add' is disabled."
 
 
 @pytest.mark.parametrize("enabled", [False, True])

@@ -106,16 +106,16 @@ def test_a_nested_body_is_shown_as_json():
 
 
 @pytest.mark.parametrize(
-    ("typed", "told"),
+    ("typed", "message"),
     [
         ('{"q": 1,\n "r" 2}', "Line 2, column 6: a colon is missing after the name."),
         ('{"q": {id}}', "Line 1, column 8: a name in double quotes is missing, "),
     ],
 )
-def test_a_mistake_in_the_body_is_told_as_one_types(typed, told):
+def test_a_mistake_in_the_body_is_reported_as_one_types(typed, message):
     part = signed_in().post("/admin/tools/tool/json/", {"json_body": typed})
 
-    assert told in part.content.decode()
+    assert message in part.content.decode()
 
 
 @pytest.mark.parametrize("typed", ["", '{"q": "{id}"}'])

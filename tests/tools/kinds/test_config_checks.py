@@ -77,8 +77,8 @@ LIST = {"connection": "shop", "query": "SELECT ':no' WHERE id = :id AND n::text 
     ],
 )
 def test_each_name_of_a_definition_is_an_argument(kind, config, schema, flaw):
-    told = find_name_flaws(kind, config, schema)
+    message = find_name_flaws(kind, config, schema)
 
-    assert len(told) == (flaw is not None)
-    for one in told:
+    assert len(message) == (flaw is not None)
+    for one in message:
         assert all(part in one for part in flaw.split(" … "))

@@ -45,7 +45,7 @@ def run(code, arguments=None, *, timeout=20.0, deadline=None, **config):
     return call_tool(spec, given, deadline=deadline or Deadline(seconds=120))
 
 
-def told(code, **more):
+def message(code, **more):
     """Return the value as text, or the sentence."""
     try:
         return repr(run(code, **more))
@@ -103,7 +103,7 @@ def test_the_last_expression_is_the_result(code, arguments, value):
     ],
 )
 def test_what_goes_wrong_is_a_sentence(code, sentence):
-    assert sentence in told(code, memory_mb=256)
+    assert sentence in message(code, memory_mb=256)
 
 
 def test_an_argument_that_is_no_variable_is_a_sentence():
@@ -196,7 +196,7 @@ def test_nothing_outside_is_read_or_reached(code, canaries):
     if code in MORE_ESCAPES:
         code = code.format(**canaries)
 
-    said = told(code, timeout=5.0)
+    said = message(code, timeout=5.0)
 
     assert "root:" not in said
     assert SECRET not in said
@@ -302,7 +302,7 @@ def test_limits_hold_within_a_fifth_and_the_worker_lives(code, record_property):
 def test_neighbours_work_while_bombs_go_off():
     bombs = ["while True:\n    pass", "x = [0]\nwhile True:\n    x = x + x"] * 3
     with ThreadPoolExecutor(8) as pool:
-        booms = [pool.submit(told, code, timeout=3.0) for code in bombs]
+        booms = [pool.submit(message, code, timeout=3.0) for code in bombs]
         values = [pool.submit(run, "1 + 1", timeout=60.0) for _ in range(4)]
 
         assert [value.result() for value in values] == [2, 2, 2, 2]
@@ -410,7 +410,7 @@ def test_where_bubblewrap_does_not_work_the_choice_is_refused(
 
     assert "CPython cannot be used here, its sandbox does not start" in flaw
     assert why in flaw
-    assert flaw in told("1")
+    assert flaw in message("1")
 
 
 def test_without_bubblewrap_the_choice_is_refused(monkeypatch, tmp_path):
@@ -418,11 +418,11 @@ def test_without_bubblewrap_the_choice_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert shutil.which("bwrap") is None
-    assert "bubblewrap is not installed" in told("1")
+    assert "bubblewrap is not installed" in message("1")
 
 
 def test_where_nobody_switched_it_on_the_choice_is_refused(settings):
     settings.CPYTHON = False
 
-    assert "An operator can do that with AGENTSITE_CPYTHON=1." in told("1")
+    assert "An operator can do that with AGENTSITE_CPYTHON=1." in message("1")
     assert run("1 + 1", interpreter="monty") == 2

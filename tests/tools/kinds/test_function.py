@@ -29,7 +29,7 @@ def test_returns_the_value_of_the_function():
     assert call_path(f"{HERE}:add", {"a": 1, "b": 2}) == 3
 
 
-def test_a_function_that_keeps_to_hosts_is_told_them():
+def test_a_function_that_keeps_to_hosts_is_given_them():
     spec = ToolSpec(
         name="f",
         config={"function": f"{HERE}:tells_hosts", "hosts": ["a.example"]},
@@ -134,7 +134,7 @@ def test_a_call_that_comes_back_late_is_no_longer_counted(gate):
     wait_until(lambda: abandoned_calls.count_abandoned_calls() == 0)
 
 
-def test_the_end_of_the_runs_time_is_told_apart(gate):
+def test_the_end_of_the_runs_time_is_distinguished(gate):
     with pytest.raises(DeadlineExceeded):
         call_path(f"{HERE}:waits", {"seconds": 10}, seconds=0.1)
 
@@ -158,9 +158,9 @@ def test_threads_are_used_again():
 
 
 def test_a_function_may_ask_for_its_context():
-    told = call_path(f"{HERE}:tells_context", {"word": "hi"}, key="7:0")
+    message = call_path(f"{HERE}:tells_context", {"word": "hi"}, key="7:0")
 
-    assert told == {"word": "hi", "key": "7:0", "run": 7, "left": True}
+    assert message == {"word": "hi", "key": "7:0", "run": 7, "left": True}
 
 
 def test_the_context_is_no_argument_of_the_model():

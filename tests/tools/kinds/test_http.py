@@ -294,9 +294,9 @@ def test_a_secret_that_a_server_echoes_in_escapes_is_covered():
 
     with serve(says(echo)) as server:
         spec = tool_with(make_credential(hosts=[server.url]), server.url)
-        told = call_tool(spec, {}, deadline=Deadline(seconds=5))
+        message = call_tool(spec, {}, deadline=Deadline(seconds=5))
 
-    assert told == {"you sent": ["Bearer [secret]"]}
+    assert message == {"you sent": ["Bearer [secret]"]}
 
 
 @pytest.mark.django_db

@@ -240,7 +240,7 @@ def test_a_call_that_finds_no_free_sandbox_is_a_sentence(monkeypatch):
             run("1")
 
 
-def test_a_call_past_the_time_of_its_tool_is_told_apart():
+def test_a_call_past_the_time_of_its_tool_is_distinguished():
     with pytest.raises(ToolTimedOut, match=r"0\.3 s"):
         run("while True:\n    pass", timeout=0.3)
 

@@ -84,17 +84,17 @@ def count(url):
 
 
 def test_a_fixed_query_takes_arguments(url):
-    told = ask("SELECT id, total FROM orders WHERE who = :who", {"who": "Bob"})
+    message = ask("SELECT id, total FROM orders WHERE who = :who", {"who": "Bob"})
 
-    assert told == {"columns": ["id", "total"], "rows": [[2, 20.0]]}
+    assert message == {"columns": ["id", "total"], "rows": [[2, 20.0]]}
 
 
 def test_a_model_may_write_the_query(url):
-    told = ask_freely(
+    message = ask_freely(
         "select who, count(*) as n from orders group by who order by who;"
     )
 
-    assert told["rows"] == [["Ann", 2], ["Bob", 1]]
+    assert message["rows"] == [["Ann", 2], ["Bob", 1]]
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,11 @@ def test_an_argument_is_a_value_and_never_sql(url, value):
 
 
 def test_text_in_quotes_is_no_argument(url):
-    told = ask("SELECT ':who' AS a, 5 % 3 AS b FROM orders WHERE id = :id", {"id": 1})
+    message = ask(
+        "SELECT ':who' AS a, 5 % 3 AS b FROM orders WHERE id = :id", {"id": 1}
+    )
 
-    assert told["rows"] == [[":who", 2]]
+    assert message["rows"] == [[":who", 2]]
 
 
 WRITES = [
@@ -151,13 +153,13 @@ def test_nothing_can_be_changed(url, query):
     "value", [10**30, "\ud800", [1], {"a": 1}, float("inf")], ids=repr
 )
 def test_a_value_the_database_cannot_hold_is_a_sentence_or_a_value(url, value):
-    def told():
+    def message():
         try:
             return ask("SELECT 1 WHERE :x IS NULL", {"x": value})["rows"]
         except ToolFailed as failed:
             return str(failed).partition(":")[0]
 
-    assert told() in ([], "The query failed")
+    assert message() in ([], "The query failed")
 
 
 def test_sorting_without_end_fills_no_disk_and_no_memory(sqlite, settings):
@@ -227,10 +229,12 @@ def test_many_large_rows_are_cut_before_they_leave_the_server(url):
     text = (
         "hex(zeroblob(150000))" if url.startswith("sqlite") else "repeat('x', 300000)"
     )
-    told = ask_freely(f"SELECT a.id, {text} AS t FROM orders a, orders b", max_rows=9)
+    message = ask_freely(
+        f"SELECT a.id, {text} AS t FROM orders a, orders b", max_rows=9
+    )
 
-    assert len(told["rows"]) == 3
-    assert told["note"] == "There are more rows; these are the first 3."
+    assert len(message["rows"]) == 3
+    assert message["note"] == "There are more rows; these are the first 3."
 
 
 @pytest.mark.parametrize(
@@ -253,9 +257,9 @@ def test_what_stands_in_texts_names_and_comments_is_free(
 def test_the_names_of_such_functions_in_texts_are_only_texts(postgres, settings):
     settings.SQL_CONNECTIONS = f"shop={postgres}"
 
-    told = ask_freely("SELECT 'dblink(1)' AS a -- set_config(1)")
+    message = ask_freely("SELECT 'dblink(1)' AS a -- set_config(1)")
 
-    assert told["rows"] == [["dblink(1)"]]
+    assert message["rows"] == [["dblink(1)"]]
 
 
 def test_a_role_that_could_do_anything_is_refused(server, settings):
@@ -266,10 +270,10 @@ def test_a_role_that_could_do_anything_is_refused(server, settings):
 
 
 def test_rows_are_cut_and_it_is_said(url):
-    told = ask_freely("SELECT id FROM orders ORDER BY id", max_rows=2)
+    message = ask_freely("SELECT id FROM orders ORDER BY id", max_rows=2)
 
-    assert told["rows"] == [[1], [2]]
-    assert told["note"] == "There are more rows; these are the first 2."
+    assert message["rows"] == [[1], [2]]
+    assert message["note"] == "There are more rows; these are the first 2."
 
 
 def large(url):
@@ -312,10 +316,10 @@ def test_a_missing_argument_is_a_sentence(url):
         ask("SELECT * FROM orders WHERE id = :id")
 
 
-def test_the_tables_are_told_in_words(url):
-    told = describe_tables("shop", deadline=Deadline(seconds=5))
+def test_the_tables_are_reported_in_words(url):
+    message = describe_tables("shop", deadline=Deadline(seconds=5))
 
-    assert told.lower().startswith("orders(id integer, who text, total ")
+    assert message.lower().startswith("orders(id integer, who text, total ")
 
 
 def test_an_unknown_database_is_a_sentence(settings):
@@ -340,7 +344,7 @@ def test_a_database_that_is_away_is_a_sentence_without_its_password(settings, th
 def test_dates_and_numbers_become_json(url):
     kind = "datetime('2026-01-02')" if url.startswith("sqlite") else "date '2026-01-02'"
 
-    told = ask_freely(f"SELECT {kind} AS d, 1.5 AS n, NULL AS missing")
+    message = ask_freely(f"SELECT {kind} AS d, 1.5 AS n, NULL AS missing")
 
-    assert json.dumps(told["rows"]).startswith('[["2026-01-02')
-    assert told["rows"][0][1:] == [1.5, None]
+    assert json.dumps(message["rows"]).startswith('[["2026-01-02')
+    assert message["rows"][0][1:] == [1.5, None]

@@ -95,8 +95,8 @@ def closing_on_the_next(*, reset: bool, piece: bytes = b""):
 
     def answer(sock):
         sock.sendall(OK)
-        heard = sock.recv(65536)
-        if heard:
+        received = sock.recv(65536)
+        if received:
             sock.sendall(piece)
         if reset:
             linger = struct.pack("ii", 1, 0)

@@ -152,7 +152,7 @@ def test_what_rows_cannot_hold_stays_json_and_says_why(schema, why):
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         (SchemaRow(description="x"), "Enter a name for argument 1."),
         (
@@ -209,11 +209,11 @@ def test_what_rows_cannot_hold_stays_json_and_says_why(schema, why):
         (SchemaRow("n", "number", most="1e999"), "cannot be stored"),
     ],
 )
-def test_what_is_wrong_is_a_sentence_that_names_the_argument(row, told):
+def test_what_is_wrong_is_a_sentence_that_names_the_argument(row, message):
     with pytest.raises(InvalidSchema) as none:
         schema_from_draft(SchemaDraft("rows", rows=(row,)))
 
-    assert told in str(none.value)
+    assert message in str(none.value)
 
 
 def test_two_arguments_of_one_name_are_refused():
@@ -224,7 +224,7 @@ def test_two_arguments_of_one_name_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         (
             SchemaRow("n", "integer", default="9", most="5"),
@@ -236,11 +236,11 @@ def test_two_arguments_of_one_name_are_refused():
         ),
     ],
 )
-def test_what_is_hardly_meant_is_a_hint(row, told):
+def test_what_is_hardly_meant_is_a_hint(row, message):
     draft = SchemaDraft("rows", rows=(row,))
 
     assert schema_from_draft(draft)
-    assert told in " ".join(iter_draft_hints(draft))
+    assert message in " ".join(iter_draft_hints(draft))
 
 
 @pytest.mark.parametrize(

@@ -79,11 +79,11 @@ def test_what_no_key_opens_is_named_and_left(secrets, settings):
 
 
 def test_the_command_says_what_it_did(secrets):
-    told = StringIO()
+    message = StringIO()
 
-    call_command("rotate_keys", stdout=told)
+    call_command("rotate_keys", stdout=message)
 
-    assert "Secrets encrypted with the newest key: 3 now" in told.getvalue()
+    assert "Secrets encrypted with the newest key: 3 now" in message.getvalue()
 
 
 def test_a_new_key_stands_first_in_a_file_only_we_read(tmp_path, settings):
@@ -91,12 +91,12 @@ def test_a_new_key_stands_first_in_a_file_only_we_read(tmp_path, settings):
     path = tmp_path / "encryption_keys"
     path.write_text(f"{OLD}\n")
 
-    told = add_encryption_key(path)
+    message = add_encryption_key(path)
 
     new, old = path.read_text().split()
     assert Fernet(new)
     assert (old, path.stat().st_mode & 0o777) == (OLD, 0o600)
-    assert "Restart Agentsite" in told
+    assert "Restart Agentsite" in message
 
 
 def test_keys_from_the_environment_are_left_to_the_operator(tmp_path, settings):

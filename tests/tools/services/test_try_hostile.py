@@ -38,7 +38,7 @@ def tried(tool, **arguments):
     ],
     ids=["half", "half as name", "NUL", "large", "NaN", "long", "deep", "none"],
 )
-def test_an_argument_that_cannot_be_kept_is_told_at_its_field(typed, sentence):
+def test_an_argument_that_cannot_be_kept_is_reported_at_its_field(typed, sentence):
     tool = make_tool(kind="python", config={"code": "x"}, args_schema=ONE)
 
     page = tried(tool, x=typed)

@@ -26,7 +26,7 @@ def flaw_in(text, loader=yaml.SafeLoader):
 
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize(
-    ("text", "place", "told"),
+    ("text", "place", "message"),
     [
         ("a: [1, 2\nb: 3\n", "line 1, column 4", "the list that opens here"),
         ("x: 1\na: {b: 1\nc: 3\n", "line 2, column 4", "the object that opens here"),
@@ -48,11 +48,11 @@ def flaw_in(text, loader=yaml.SafeLoader):
         ("a: 1\nb: \x07\n", "line 2, column 4", "a control character stands here"),
     ],
 )
-def test_a_mistake_in_yaml_is_told_where_it_begins(loader, text, place, told):
+def test_a_mistake_in_yaml_is_reported_where_it_begins(loader, text, place, message):
     flaw = flaw_in(text, loader)
 
     assert flaw.position == place
-    assert told in flaw.message
+    assert message in flaw.message
 
 
 @pytest.mark.parametrize("loader", LOADERS)
@@ -61,7 +61,7 @@ def test_a_wrong_backslash_is_no_open_quotation_mark(loader):
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "told"),
+    ("text", "place", "message"),
     [
         ('{"a": 1,\n\t"b" 2}', "line 2, column 6", "a colon is missing"),
         ('{"a": 1\n\t"b": 2}', "line 2, column 2", "a comma or a closing bracket"),
@@ -70,18 +70,18 @@ def test_a_wrong_backslash_is_no_open_quotation_mark(loader):
         ('{"a": 1}\n\t}', "line 2, column 2", "has ended before this"),
     ],
 )
-def test_what_begins_as_json_is_told_by_its_rules(text, place, told):
+def test_what_begins_as_json_is_reported_by_its_rules(text, place, message):
     flaw = flaw_in(text)
 
     assert flaw.position == place
-    assert told in flaw.message
+    assert message in flaw.message
 
 
 def test_what_has_no_words_of_its_own_has_a_place_and_what_to_check():
     assert flaw_in("%YAML 9\n---\n") == ("line 1, column 8", FALLBACK_MESSAGE)
 
 
-def test_a_mistake_is_told_in_the_language_of_the_reader(monkeypatch):
+def test_a_mistake_is_reported_in_the_language_of_the_reader(monkeypatch):
     catalog = trans_real.translation("zh-hans")
     monkeypatch.setattr(catalog, "gettext", lambda text: f"译 {text}")
 
@@ -92,7 +92,7 @@ def test_a_mistake_is_told_in_the_language_of_the_reader(monkeypatch):
     assert found.position == "译 line 3, column 5"
 
 
-def test_a_name_that_is_there_twice_is_told():
+def test_a_name_that_is_there_twice_is_reported():
     error = yaml.MarkedYAMLError(problem=f"'a' {DUPLICATE_KEY}")
 
     assert describe_text_error("a: 1\na: 2", error).message == "'a' is there twice"

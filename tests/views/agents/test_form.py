@@ -277,7 +277,7 @@ def test_a_context_or_shape_that_cannot_be_is_refused(client, ann, changes, says
     assert not Agent.objects.exists()
 
 
-def test_what_is_missing_or_too_small_is_told_by_what_is_right(client, ann):
+def test_what_is_missing_or_too_small_is_reported_by_what_is_right(client, ann):
     wrong = typed(ann, name="", model="", max_tokens="0")
 
     page = client.post("/agents/new/", wrong).content.decode()

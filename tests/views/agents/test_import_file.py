@@ -75,7 +75,7 @@ def test_the_text_of_a_refused_file_can_be_mended_on_the_page(client, ann):
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         pytest.param({"text": " \n"}, "Select a file or paste its text.", id="nothing"),
         pytest.param(
@@ -92,11 +92,11 @@ def test_the_text_of_a_refused_file_can_be_mended_on_the_page(client, ann):
         pytest.param({"text": "x" * 500_001}, "longer than 500000", id="too much"),
     ],
 )
-def test_says_what_cannot_be_read(client, ann, given, told):
+def test_says_what_cannot_be_read(client, ann, given, message):
     answer = client.post(URL, given)
 
     assert answer.status_code == 200
-    assert told in answer.content.decode()
+    assert message in answer.content.decode()
     assert Agent.objects.count() == 0
 
 

@@ -78,7 +78,7 @@ def test_a_field_with_a_mistake_keeps_what_is_stored(client, ann):
         pytest.param({"name": "x" * 500}, "name", id="long name"),
     ],
 )
-def test_each_mistake_is_told_at_its_field(client, ann, changes, field):
+def test_each_mistake_is_reported_at_its_field(client, ann, changes, field):
     agent = make_agent(ann, executor={"max_iterations": 7})
     before = Agent.objects.values("name", "model", "kind", "provider").get()
 
@@ -98,7 +98,7 @@ def test_a_half_written_prompt_is_kept_and_flagged(client, ann):
     assert "Saved with errors." in part
 
 
-def test_the_later_of_two_tabs_is_told_instead_of_overwriting(client, ann):
+def test_the_later_of_two_tabs_is_warned_instead_of_overwriting(client, ann):
     agent = make_agent(ann)
     save(client, agent, name="first tab")
 
@@ -136,7 +136,7 @@ def test_the_later_tab_can_overwrite_with_open_eyes(client, ann):
     assert Agent.objects.get().name == "second tab"
 
 
-def test_without_a_script_the_later_tab_is_told_too(client, ann):
+def test_without_a_script_the_later_tab_is_warned_too(client, ann):
     agent = make_agent(ann)
     save(client, agent, name="first tab")
 

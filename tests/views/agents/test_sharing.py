@@ -69,7 +69,7 @@ def test_a_group_of_others_cannot_be_chosen(client, ann, model, address, given):
 
 
 @FORMS
-def test_who_is_in_no_group_is_told(client, model, address, given):
+def test_who_is_in_no_group_is_informed(client, model, address, given):
     bob = make_user("bob")
     client.force_login(bob)
 

@@ -70,10 +70,10 @@ def test_an_agent_that_was_off_comes_into_use(client, ann):
 def test_a_circle_and_a_name_in_use_are_refused(client, ann):
     agent, called = pair(ann)
     AgentTool.objects.create(agent=agent, tool=make_tool(ann, name="write"), position=1)
-    told = client.post(address(agent, called), {"policy": "ask", "name": "write"})
+    message = client.post(address(agent, called), {"policy": "ask", "name": "write"})
     back = client.post(address(called, agent), {"policy": "ask"})
 
-    assert "Two tools are named &#x27;write&#x27;" in told.content.decode()
+    assert "Two tools are named &#x27;write&#x27;" in message.content.decode()
     assert "An agent cannot call itself" in back.content.decode()
     assert agent.uses.get(sub_agent=called).overrides == {}
     assert not called.uses.exists()

@@ -16,7 +16,9 @@ def test_a_message_starts_a_test_of_the_draft_and_shows_it(client, ann):
     publish_agent(agent, by=ann)
 
     answer = client.post(
-        f"/agents/{agent.pk}/test/", {"input": "你好", "talk": "new"}, headers=HX
+        f"/agents/{agent.pk}/test/",
+        {"input": "你好", "conversation_id": "new"},
+        headers=HX,
     )
 
     run = Run.objects.get()
@@ -25,7 +27,7 @@ def test_a_message_starts_a_test_of_the_draft_and_shows_it(client, ann):
     assert "你好" in part
     assert f'hx-sse:connect="/live/turns/{run.pk}/"' in part
     assert (run.is_test, run.version) == (True, None)
-    assert answer.headers["HX-Push-Url"].endswith(f"talk={run.conversation_id}")
+    assert answer.headers["HX-Push-Url"].endswith(f"conversation={run.conversation_id}")
 
 
 def test_without_a_script_it_leads_back_to_the_page(client, ann):
@@ -40,13 +42,16 @@ def test_without_a_script_it_leads_back_to_the_page(client, ann):
 
 def test_the_next_message_belongs_to_the_same_chat(client, ann):
     agent = make_agent(ann, memory=True)
-    client.post(f"/agents/{agent.pk}/test/", {"input": "a", "talk": "new"})
-    talk = Conversation.objects.get()
+    client.post(f"/agents/{agent.pk}/test/", {"input": "a", "conversation_id": "new"})
+    conversation = Conversation.objects.get()
 
-    client.post(f"/agents/{agent.pk}/test/", {"input": "b", "talk": str(talk.pk)})
-    client.post(f"/agents/{agent.pk}/test/", {"input": "c", "talk": "new"})
+    client.post(
+        f"/agents/{agent.pk}/test/",
+        {"input": "b", "conversation_id": str(conversation.pk)},
+    )
+    client.post(f"/agents/{agent.pk}/test/", {"input": "c", "conversation_id": "new"})
 
-    assert talk.runs.count() == 2
+    assert conversation.runs.count() == 2
     assert Conversation.objects.count() == 2
 
 
@@ -77,11 +82,11 @@ def test_a_draft_that_cannot_run_says_why(client, ann):
 
 def test_the_answer_stands_below_its_folded_steps(client, ann):
     agent = make_agent(ann)
-    talk = Conversation.objects.create(owner=ann, agent=agent, is_test=True)
+    chat = Conversation.objects.create(owner=ann, agent=agent, is_test=True)
     run = make_run(
         ann,
         agent=agent,
-        conversation=talk,
+        conversation=chat,
         status="succeeded",
         output="**Four**",
         is_test=True,
@@ -144,10 +149,15 @@ def test_a_wrong_choice_is_said_and_starts_nothing(client, ann, typed, says):
 def test_other_peoples_runs_and_chats_are_not_shown(client, ann):
     agent = make_agent(ann)
     ben = make_user()
-    talk = Conversation.objects.create(owner=ben, agent=agent, is_test=True)
-    run = make_run(ben, agent=agent, conversation=talk, inputs={"input": "TOP SECRET"})
+    conversation = Conversation.objects.create(owner=ben, agent=agent, is_test=True)
+    run = make_run(
+        ben, agent=agent, conversation=conversation, inputs={"input": "TOP SECRET"}
+    )
 
-    for query in (f"?try=chat&talk={talk.pk}", f"?try=side&runs={run.pk}"):
+    for query in (
+        f"?try=chat&conversation={conversation.pk}",
+        f"?try=side&runs={run.pk}",
+    ):
         page = client.get(f"/agents/{agent.pk}/edit/{query}").content.decode()
         assert "TOP SECRET" not in page
 
@@ -164,7 +174,7 @@ def test_a_stranger_can_test_nothing(client, ann):
     assert not Run.objects.exists()
 
 
-@pytest.mark.parametrize("query", ["?try=x", "?try=side&runs=a-²-9", "?talk=²"])
+@pytest.mark.parametrize("query", ["?try=x", "?try=side&runs=a-²-9", "?conversation=²"])
 def test_nonsense_in_the_address_is_no_error(client, ann, query):
     agent = make_agent(ann)
 

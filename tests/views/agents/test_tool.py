@@ -86,7 +86,7 @@ def test_saving_the_agent_keeps_it(client, ann):
     assert agent.uses.get().overrides == {"name": "look_up"}
 
 
-def test_two_tools_of_one_name_are_told_apart_here(client, ann):
+def test_two_tools_of_one_name_are_distinguished_here(client, ann):
     one, two = make_tool(ann, name="search"), make_tool(ann, name="search")
     agent = make_agent(ann, tools=(one,))
 

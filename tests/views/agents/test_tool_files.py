@@ -44,7 +44,7 @@ FILE = {
 }
 
 
-def told(answer) -> str:
+def sentence(answer) -> str:
     return " ".join(str(message) for message in answer.context["messages"])
 
 
@@ -122,8 +122,8 @@ def test_imported_tools_are_drafts_and_what_they_lack_is_named(client, ann):
     assert [tool.enabled for tool in (http, theirs)] == [False, False]
     assert (http.credential, http.visibility, http.owner) == (None, "private", ann)
     assert (http.effect, http.approval) == ("side_effect", "side_effects")
-    assert "get-user needs the credential 'shop-key'" in told(answer)
-    assert "theirs needs the function 'their_tools:add'" in told(answer)
+    assert "get-user needs the credential 'shop-key'" in sentence(answer)
+    assert "theirs needs the function 'their_tools:add'" in sentence(answer)
 
 
 def test_importing_again_says_what_is_still_missing(client, ann):
@@ -134,9 +134,9 @@ def test_importing_again_says_what_is_still_missing(client, ann):
     answer = client.post(IMPORT, {"text": json.dumps(FILE)}, follow=True)
 
     assert Tool.objects.get(slug="get-user").credential == key
-    assert "Nothing changed" in told(answer)
-    assert "'shop-key'" not in told(answer)
-    assert "'their_tools:add'" in told(answer)
+    assert "Nothing changed" in sentence(answer)
+    assert "'shop-key'" not in sentence(answer)
+    assert "'their_tools:add'" in sentence(answer)
 
 
 def test_an_exported_file_can_be_imported_by_another(client, ann):

@@ -78,7 +78,7 @@ def test_hides_what_is_someone_elses_and_takes_no_answer(client, ann):
     assert AgentStep.objects.get().status == "awaiting_approval"
 
 
-def test_a_yes_sends_the_run_on(client, ann):
+def test_an_approval_sends_the_run_on(client, ann):
     decision = asking(ann)
     shown = json.dumps(decision.shown["tool_input"], indent=2)
 
@@ -134,7 +134,7 @@ def test_a_no_tells_the_model_why(client, ann):
 
 
 @pytest.mark.parametrize("word", ["", "fail", "happened", "Approve"])
-def test_only_a_yes_is_a_yes(client, ann, word):
+def test_only_an_approval_approves(client, ann, word):
     decision = asking(ann)
     answer = {"answer": word} if word else {}
 
@@ -170,7 +170,7 @@ def test_what_led_to_it_links_to_its_row(client, ann):
     assert f"/runs/{run.pk}/?step=2" in page
 
 
-def test_the_second_answer_is_told_who_was_first(client, ann):
+def test_the_second_answer_shows_who_was_first(client, ann):
     decision = asking(ann)
     url = f"/approvals/{decision.pk}/answer/"
 
@@ -196,7 +196,7 @@ def test_an_answer_to_another_call_than_was_shown_is_refused(client, ann):
     assert AgentStep.objects.get().status == "awaiting_approval"
 
 
-def test_arguments_that_do_not_fit_are_told_at_the_field(client, ann):
+def test_arguments_that_do_not_fit_are_reported_at_the_field(client, ann):
     decision = asking(ann)
     schema = {"type": "object", "properties": {"amount": {"type": "integer"}}}
     spec = decision.step.run.spec
@@ -398,7 +398,7 @@ def test_one_answered_meanwhile_does_not_spoil_the_others(client, ann):
     assert first.answer == "rejected"
 
 
-def test_a_yes_for_every_call_is_kept_and_taken_back(client, ann):
+def test_an_approval_for_every_call_is_kept_and_taken_back(client, ann):
     decision = asking(ann)
 
     client.post(

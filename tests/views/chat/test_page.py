@@ -10,6 +10,7 @@ from runs.engine.stopping import get_stop_message
 from runs.models import Conversation, Run
 from runs.services.runs.conversation_runs import get_conversation_turns
 from runs.views.chat.turns import build_run_turn
+from tests.html import join_lines
 from tests.make import (
     make_agent,
     make_attempt,
@@ -29,7 +30,7 @@ def agent(ann):
 
 def text(client, path, **body):
     answer = client.post(path, body, follow=True) if body else client.get(path)
-    return answer.content.decode()
+    return join_lines(answer.content.decode())
 
 
 def say(client, words, **more):
@@ -96,7 +97,7 @@ def test_the_first_words_begin_a_conversation_with_their_title(client, agent):
 def test_the_next_words_belong_to_it_and_the_model_knows_the_earlier(client, agent):
     first = say(client, "Is it raining?")
     finish(first)
-    second = say(client, "And tomorrow?", talk=first.conversation_id)
+    second = say(client, "And tomorrow?", conversation_id=first.conversation_id)
 
     assert second.conversation_id == first.conversation_id
     assert second.turn_ids == [first.pk]
@@ -106,7 +107,7 @@ def test_an_agent_without_memory_is_said_to_have_none(client, ann):
     make_agent(ann, slug="planner", memory=False)
     first = say(client, "One")
     finish(first)
-    second = say(client, "Two", talk=first.conversation_id)
+    second = say(client, "Two", conversation_id=first.conversation_id)
 
     assert second.conversation_id == first.conversation_id
     assert second.turn_ids == []
@@ -147,7 +148,7 @@ def branch(client, run, **body):
 
 def test_stops_what_was_said_before_the_branch_too(client, agent):
     first = say(client, "One")
-    second = say(client, "Two", talk=first.conversation_id)
+    second = say(client, "Two", conversation_id=first.conversation_id)
     other = branch(client, second, input="Three")
 
     client.post(f"/chat/planner/{other.conversation_id}/stop/")
@@ -173,14 +174,14 @@ def test_lists_no_conversation_whose_page_is_gone(client, ann):
 def test_an_edited_question_begins_a_branch_that_knows_what_was_before(client, agent):
     first = say(client, "One")
     finish(first)
-    second = say(client, "Two", talk=first.conversation_id)
+    second = say(client, "Two", conversation_id=first.conversation_id)
     finish(second)
     other = branch(client, second, input="Another two")
 
     assert other.conversation_id != first.conversation_id
     assert other.turn_ids == [first.pk]
-    talk = get_conversation_turns(other.conversation).order_by("pk")
-    assert list(talk) == [first, other]
+    conversation = get_conversation_turns(other.conversation).order_by("pk")
+    assert list(conversation) == [first, other]
     old = get_conversation_turns(first.conversation).order_by("pk")
     assert list(old) == [first, second]
 
@@ -205,12 +206,15 @@ def test_versions_of_a_message_are_reached_from_each_other(client, agent):
     finish(other)
     third = branch(client, other, input="Eins")
     finish(third)
-    talks = [str(run.conversation_id) for run in (first, other, third)]
-    navs = [branch_navs(text(client, f"/chat/planner/{talk}/")) for talk in talks]
+    conversations = [str(run.conversation_id) for run in (first, other, third)]
+    navs = [
+        branch_navs(text(client, f"/chat/planner/{conversation}/"))
+        for conversation in conversations
+    ]
 
-    assert navs[0] == [("question", "1/3", [talks[1]])]
-    assert navs[1] == [("question", "2/3", [talks[0], talks[2]])]
-    assert navs[2] == [("question", "3/3", [talks[1]])]
+    assert navs[0] == [("question", "1/3", [conversations[1]])]
+    assert navs[1] == [("question", "2/3", [conversations[0], conversations[2]])]
+    assert navs[2] == [("question", "3/3", [conversations[1]])]
 
 
 def test_versions_of_an_answer_belong_to_their_message(client, agent):
@@ -242,9 +246,9 @@ def test_the_list_shows_a_conversation_once_whatever_its_branches(client, agent)
     listed = page.split('id="chat-list"')[1].split("</ul>")[0]
 
     assert listed.count("<li") == 1
-    assert f'/chat/planner/{again.conversation_id}/"\n' in listed
+    assert f'/chat/planner/{again.conversation_id}/" ' in listed
     assert 'aria-current="true"' in listed
-    assert text(client, "/chat/").count('id="chat-talk-') == 1
+    assert text(client, "/chat/").count('id="chat-conversation-') == 1
 
 
 def test_a_conversation_is_renamed_and_archived_with_its_branches(client, agent):
@@ -270,14 +274,14 @@ def test_answer_again_asks_the_same(client, agent):
     assert again.turn_ids == []
 
 
-def test_a_branch_of_a_branch_is_told_each_turn_once(client, agent):
+def test_a_branch_of_a_branch_is_given_each_turn_once(client, agent):
     first = say(client, "One")
     finish(first)
-    second = say(client, "Two", talk=first.conversation_id)
+    second = say(client, "Two", conversation_id=first.conversation_id)
     finish(second)
     fork = branch(client, second, input="Zwei")
     finish(fork)
-    third = say(client, "Three", talk=fork.conversation_id)
+    third = say(client, "Three", conversation_id=fork.conversation_id)
     finish(third)
     last = branch(client, third, input="Drei")
 
@@ -307,13 +311,15 @@ def test_a_conversation_is_renamed_and_put_away(client, agent):
 
 def test_hides_what_is_someone_elses(client, agent):
     bob = make_user("bob")
-    talk = Conversation.objects.create(owner=bob, agent=agent, title="Secret talk")
-    run = make_run(bob, agent=agent, conversation=talk, title="Secret question")
+    conversation = Conversation.objects.create(
+        owner=bob, agent=agent, title="Secret conversation"
+    )
+    run = make_run(bob, agent=agent, conversation=conversation, title="Secret question")
 
     for path in ("", "stop/", "rename/", "archive/", f"branch/{run.pk}/"):
         answer = client.post if path else client.get
-        assert answer(f"/chat/planner/{talk.pk}/{path}").status_code == 404
-    assert client.get(f"/chat/planner/{talk.pk}/newer/0/").status_code == 404
+        assert answer(f"/chat/planner/{conversation.pk}/{path}").status_code == 404
+    assert client.get(f"/chat/planner/{conversation.pk}/newer/0/").status_code == 404
     assert "Secret" not in text(client, "/chat/planner/")
     mine = say(client, "One")
     path = f"/chat/planner/{mine.conversation_id}/branch/{run.pk}/"
@@ -336,14 +342,16 @@ def test_works_by_link_for_whom_it_is_shared_with(client, ann):
 
 
 def test_the_test_chat_of_an_agent_is_no_conversation_here(client, agent):
-    talk = Conversation.objects.create(owner=agent.owner, agent=agent, is_test=True)
-    make_run(agent.owner, agent=agent, conversation=talk, title="A test")
+    conversation = Conversation.objects.create(
+        owner=agent.owner, agent=agent, is_test=True
+    )
+    make_run(agent.owner, agent=agent, conversation=conversation, title="A test")
 
     assert "A test" not in text(client, "/chat/")
-    assert client.get(f"/chat/planner/{talk.pk}/").status_code == 404
+    assert client.get(f"/chat/planner/{conversation.pk}/").status_code == 404
 
 
-def long_talk(client, agent, *, turns):
+def long_conversation(client, agent, *, turns):
     """Say something, and fill the conversation up with turns that are over."""
     first = say(client, "turn-0.")
     finish(first)
@@ -351,13 +359,13 @@ def long_talk(client, agent, *, turns):
     return f"/chat/planner/{first.conversation_id}/"
 
 
-def add_turns(talk, numbers):
+def add_turns(chat, numbers):
     """Add turns that are over, each with a step."""
     for number in numbers:
         run = make_run(
-            talk.owner,
-            agent=talk.agent,
-            conversation=talk,
+            chat.owner,
+            agent=chat.agent,
+            conversation=chat,
             inputs={"input": f"turn-{number}."},
             status="succeeded",
         )
@@ -370,7 +378,7 @@ def asked_on(page):
 
 
 def test_a_page_says_what_was_said_elsewhere_since(client, agent):
-    path = long_talk(client, agent, turns=1)
+    path = long_conversation(client, agent, turns=1)
     url = re.search(r'hx-get="([^"]*/newer/\d+/)"', text(client, path))[1]
 
     before = text(client, url)
@@ -386,7 +394,7 @@ def test_a_page_says_what_was_said_elsewhere_since(client, agent):
 
 
 def test_the_turns_before_the_newest_are_a_link_away(client, agent):
-    path = long_talk(client, agent, turns=52)
+    path = long_conversation(client, agent, turns=52)
     page = text(client, path)
     earlier = re.search(r'href="([^"]*\?before=\d+)"', page)[1]
     before = text(client, earlier)
@@ -408,7 +416,7 @@ def test_an_address_of_no_turns_shows_a_page(client, agent, before):
 
 
 def test_a_rated_answer_is_shown_where_it_is(client, agent):
-    path = long_talk(client, agent, turns=52)
+    path = long_conversation(client, agent, turns=52)
     first, second = Run.objects.order_by("pk")[:2]
     rated = client.post(f"{path}rate/{first.pk}/", {"rating": "good"})
 
@@ -418,7 +426,7 @@ def test_a_rated_answer_is_shown_where_it_is(client, agent):
 def test_a_long_conversation_costs_no_query_a_turn(
     client, agent, django_assert_max_num_queries
 ):
-    path = long_talk(client, agent, turns=3)
+    path = long_conversation(client, agent, turns=3)
     branch = branched(client, path)
     with CaptureQueriesContext(connection) as few:
         client.get(branch)

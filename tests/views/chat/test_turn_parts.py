@@ -16,7 +16,7 @@ def asking(owner):
     return run, make_decision(step)
 
 
-def test_shows_the_exact_call_with_a_yes_and_a_no(client, ann):
+def test_shows_the_exact_call_with_approve_and_reject(client, ann):
     run, _ = asking(ann)
 
     part = client.get(f"/runs/{run.pk}/asks/", headers=HX).content.decode()
@@ -53,11 +53,11 @@ def test_hides_what_is_someone_elses(client, ann):
     run, decision = asking(make_user())
 
     shown = client.get(f"/runs/{run.pk}/asks/")
-    told = client.post(
+    message = client.post(
         f"/runs/{run.pk}/asks/", {"decision": decision.pk, "answer": "approve"}
     )
 
-    assert (shown.status_code, told.status_code) == (404, 404)
+    assert (shown.status_code, message.status_code) == (404, 404)
     assert Decision.objects.get().answer == ""
 
 

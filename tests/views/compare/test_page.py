@@ -16,9 +16,9 @@ HTMX = {"HX-Request": "true"}
 
 def run_with(owner, *observations, **fields):
     run = make_run(owner, status="succeeded", **fields)
-    for place, told in enumerate(observations):
+    for place, message in enumerate(observations):
         make_call(run)
-        make_step(run, tool_input={"place": place}, observation=told)
+        make_step(run, tool_input={"place": place}, observation=message)
     make_call(run, reply={"text": f"It is {observations[-1]}."})
     return run
 

@@ -67,19 +67,21 @@ def test_audio_is_offered_where_the_format_carries_it(client, ann, kind, offered
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("prices", "told"),
+    ("prices", "message"),
     [
         ({}, True),
         ({"input_price": "", "output_price": ""}, False),
     ],
 )
-def test_the_message_mentions_prices_only_if_there_are_any(client, ann, prices, told):
+def test_the_message_mentions_prices_only_if_there_are_any(
+    client, ann, prices, message
+):
     _, address = model_of(ann)
 
     text = client.post(address, GIVEN | prices, follow=True).content.decode()
 
     assert "model-a saved." in text
-    assert ("New runs use its prices." in text) is told
+    assert ("New runs use its prices." in text) is message
 
 
 @pytest.mark.django_db(transaction=True)

@@ -8,15 +8,15 @@ from tests.make import make_agent, make_run, make_user
 pytestmark = pytest.mark.django_db
 
 
-def talk_of(owner, *statuses, **last):
+def conversation_of(owner, *statuses, **last):
     """Return the last of several runs of a conversation."""
     agent = make_agent(owner, memory=True)
-    talk = Conversation.objects.create(owner=owner, agent=agent)
+    conversation = Conversation.objects.create(owner=owner, agent=agent)
     runs = [
-        make_run(owner, agent=agent, conversation=talk, status=status)
+        make_run(owner, agent=agent, conversation=conversation, status=status)
         for status in statuses
     ]
-    return make_run(owner, agent=agent, conversation=talk, **last), runs
+    return make_run(owner, agent=agent, conversation=conversation, **last), runs
 
 
 def page(client, run):
@@ -25,7 +25,7 @@ def page(client, run):
 
 
 def test_shows_the_turns_before_and_what_the_model_knew(client, ann):
-    run, earlier = talk_of(
+    run, earlier = conversation_of(
         ann, "succeeded", "limit_reached", "failed", "canceled", status="succeeded"
     )
     run.turn_ids = [one.pk for one in earlier[:2]]
@@ -41,7 +41,7 @@ def test_shows_the_turns_before_and_what_the_model_knew(client, ann):
 
 
 def test_a_turn_that_was_left_out_says_so(client, ann):
-    run, _ = talk_of(ann, "succeeded", "running", status="succeeded")
+    run, _ = conversation_of(ann, "succeeded", "running", status="succeeded")
     text = page(client, run)
 
     assert "the conversation was too long" in text
@@ -49,7 +49,7 @@ def test_a_turn_that_was_left_out_says_so(client, ann):
 
 
 def test_the_next_question_starts_a_run_of_the_same_conversation(client, ann):
-    run, _ = talk_of(ann, status="succeeded")
+    run, _ = conversation_of(ann, status="succeeded")
     assert "Continue the conversation" in page(client, run)
 
     answer = client.post(f"/runs/{run.pk}/continue/", {"input": "And then?"})
@@ -61,7 +61,7 @@ def test_the_next_question_starts_a_run_of_the_same_conversation(client, ann):
 
 
 def test_an_empty_question_is_refused_at_the_field(client, ann):
-    run, _ = talk_of(ann, status="succeeded")
+    run, _ = conversation_of(ann, status="succeeded")
     text = client.post(f"/runs/{run.pk}/continue/", {"input": " "}).content.decode()
 
     assert "Enter a message." in text
@@ -69,7 +69,9 @@ def test_an_empty_question_is_refused_at_the_field(client, ann):
 
 
 def test_what_cannot_start_keeps_what_was_typed(client, ann):
-    run, _ = talk_of(ann, status="succeeded", inputs={"input": "Q", "town": "Rome"})
+    run, _ = conversation_of(
+        ann, status="succeeded", inputs={"input": "Q", "town": "Rome"}
+    )
     text = client.post(f"/runs/{run.pk}/continue/", {"input": "Why?"}).content.decode()
 
     assert "The agent does not have the input" in text
@@ -78,8 +80,8 @@ def test_what_cannot_start_keeps_what_was_typed(client, ann):
 
 def test_the_part_has_no_form_for_somebody_elses_or_an_unfinished_run(client, ann):
     client.force_login(make_user("root", is_superuser=True))
-    run, _ = talk_of(ann, status="succeeded")
-    unfinished, _ = talk_of(ann, status="running")
+    run, _ = conversation_of(ann, status="succeeded")
+    unfinished, _ = conversation_of(ann, status="running")
 
     for one in (run, unfinished):
         part = client.get(f"/runs/{one.pk}/continue/").content.decode()

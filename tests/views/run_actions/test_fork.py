@@ -275,8 +275,8 @@ def test_says_what_becomes_of_the_conversation(client, ann):
     run = two_rounds(ann)
     address = f"/runs/{run.pk}/fork/3/"
     assert "conversation" not in client.get(address).content.decode()
-    talk = Conversation.objects.create(owner=ann, agent=run.agent)
-    Run.objects.filter(pk=run.pk).update(conversation=talk)
+    conversation = Conversation.objects.create(owner=ann, agent=run.agent)
+    Run.objects.filter(pk=run.pk).update(conversation=conversation)
     assert "The conversation branches" in client.get(address).content.decode()
 
     client.force_login(make_user("root", is_superuser=True))

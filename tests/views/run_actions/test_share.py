@@ -100,7 +100,7 @@ def test_shows_one_run_and_nothing_else(client, ann, signed_in):
         assert hidden not in re.sub(r'(href|src)="/static/[^"]*"', "", text)
 
 
-def test_is_not_kept_indexed_or_told_to_others(client, ann):
+def test_is_not_kept_indexed_or_reported_to_others(client, ann):
     answer = Client().get(opened(some_run(ann)))
 
     assert "noindex" in answer["X-Robots-Tag"]

@@ -37,10 +37,10 @@ def test_a_program_gets_all_runs_in_their_order(client, ann):
     agent = make_agent(ann)
     runs = [make_run(ann, agent=agent, status="succeeded") for _ in range(120)]
 
-    told = json.loads(fetched(client, "?as=json")[1])
+    message = json.loads(fetched(client, "?as=json")[1])
 
-    assert [one["id"] for one in told] == [run.pk for run in runs[::-1]]
-    assert told[0]["agent"] == agent.slug
+    assert [one["id"] for one in message] == [run.pk for run in runs[::-1]]
+    assert message[0]["agent"] == agent.slug
 
 
 def test_only_what_passes_the_filters_and_is_ones_own(client, ann):
@@ -48,9 +48,9 @@ def test_only_what_passes_the_filters_and_is_ones_own(client, ann):
     failed = make_run(ann, status="failed")
     make_run(ann)
 
-    told = json.loads(fetched(client, "?as=json&status=failed")[1])
+    message = json.loads(fetched(client, "?as=json&status=failed")[1])
 
-    assert [one["id"] for one in told] == [failed.pk]
+    assert [one["id"] for one in message] == [failed.pk]
 
 
 def test_a_filter_that_makes_no_sense_is_named_and_nothing_is_sent(client, ann):
@@ -72,8 +72,8 @@ def test_the_first_rows_are_sent_before_the_last_are_read(client, ann):
     first = next(sent)
     runs[0].delete()
 
-    told = json.loads(b"".join([first, *sent]))
-    assert [one["id"] for one in told] == [run.pk for run in runs[:0:-1]]
+    message = json.loads(b"".join([first, *sent]))
+    assert [one["id"] for one in message] == [run.pk for run in runs[:0:-1]]
 
 
 def test_a_row_tells_what_stands_in_other_tables(client, ann):
@@ -83,12 +83,16 @@ def test_a_row_tells_what_stands_in_other_tables(client, ann):
     for name in ("b", "a"):
         RunTag.objects.create(run=run, name=name)
 
-    [told] = json.loads(fetched(client, "?as=json")[1])
+    [message] = json.loads(fetched(client, "?as=json")[1])
 
-    assert (told["agent"], told["version"], told["model"]) == ("planner", None, "large")
-    assert (told["owner"], told["tags"]) == ("ann", ["a", "b"])
-    assert float(told["cost"]) == 0.25
-    assert told["created_at"] == run.created_at.isoformat()
+    assert (message["agent"], message["version"], message["model"]) == (
+        "planner",
+        None,
+        "large",
+    )
+    assert (message["owner"], message["tags"]) == ("ann", ["a", "b"])
+    assert float(message["cost"]) == 0.25
+    assert message["created_at"] == run.created_at.isoformat()
 
 
 def test_no_rows_pile_up_while_a_long_list_is_sent(client, ann, monkeypatch):

@@ -113,7 +113,7 @@ def test_simple_choices_are_stored_as_cron(client: Client, new, fields, cron: st
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         pytest.param({"name": ""}, "Enter a name.", id="no name"),
         pytest.param({"name": "n" * 121}, "at most 120 characters", id="long name"),
@@ -151,12 +151,12 @@ def test_simple_choices_are_stored_as_cron(client: Client, new, fields, cron: st
     ],
 )
 def test_invalid_input_is_explained_and_not_stored(
-    client: Client, new, fields, told: str
+    client: Client, new, fields, message: str
 ):
     answer = client.post(new, typed(**fields))
 
     assert answer.status_code == 200
-    assert told in answer.text
+    assert message in answer.text
     assert not Schedule.objects.exists()
 
 
