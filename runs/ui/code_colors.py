@@ -44,8 +44,9 @@ class CodeColors:
         if lexer is None or len(code) > min(MAX_CODE_CHARACTERS, self.characters):
             return str(escape(code))
         self.characters -= len(code)
+        rules = lexer()  # the first use of a language compiles them
         started = monotonic()
-        tokens = self._watch(lexer().get_tokens(code), started + self.seconds)
+        tokens = self._watch(rules.get_tokens(code), started + self.seconds)
         try:
             return str(format_tokens(tokens, FORMATTER))
         except OutOfTime:
