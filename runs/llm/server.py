@@ -17,6 +17,7 @@ from tools.net.keepalive_client import StreamedResponse
 from tools.net.netguard import AddressRefused, NetPolicy, ResponseRefused, open_client
 from tools.net.reserved_headers import is_reserved_header
 from tools.net.sockets import NameNotFound
+from tools.net.web_address import parse_web_url
 
 HEADER_LINE = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+: [\t\x20-\x7e]*\r\n")
 
@@ -300,8 +301,8 @@ def build_endpoint_url(
         f" or https://. Correct the base URL of provider {endpoint.slug!r}.",
     )
     try:
-        url = httpx.URL(endpoint.base_url.strip())
-    except (httpx.InvalidURL, UnicodeError) as error:
+        url = parse_web_url(endpoint.base_url.strip())
+    except httpx.InvalidURL as error:
         raise failure from error
     if url.scheme not in ("http", "https") or not url.host:
         raise failure

@@ -32,7 +32,11 @@ def test_a_base_url_is_completed(base, found):
 
 
 @pytest.mark.parametrize(
-    "base", ["", "there", "ftp://there/", "http://", "http://[::1", "http://a\x00b/"]
+    "base",
+    [
+        *("", "there", "ftp://there/", "http://", "http://[::1", "http://a\x00b/"),
+        "http://xn--0.pt/",
+    ],
 )
 def test_an_invalid_base_url_is_explained(base):
     llm = make_llm(base)

@@ -3,7 +3,6 @@
 import json
 import re
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -54,10 +53,10 @@ class HttpConfig(BaseModel):
     def check_url(cls, url: str) -> str:
         """Refuse a URL without a server, or with a server from an argument."""
         url = url.strip()
+        if "{" in url.partition("://")[2].partition("/")[0].partition("?")[0]:
+            raise ValueError(_("the host cannot come from an argument"))
         if flaw := find_address_flaw(url):
             raise ValueError(flaw)
-        if "{" in urlsplit(url).netloc:
-            raise ValueError(_("the host cannot come from an argument"))
         if has_userinfo(url):
             raise ValueError(_("store a password in a credential"))
         return url

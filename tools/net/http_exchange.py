@@ -13,6 +13,7 @@ from tools.net.deadline import Deadline
 from tools.net.http_response import decode_body
 from tools.net.netguard import NetPolicy, guarded_client
 from tools.net.sockets import Resolver
+from tools.net.web_address import parse_web_url
 
 EXCHANGE_TIMEOUT = 30.0
 """Seconds without a byte."""
@@ -105,8 +106,8 @@ def send_request(
 def get_url_origin(url: str) -> str:
     """Return scheme, host and port; raise `NoExchange` where `url` has none."""
     try:
-        parts = httpx.URL(url)
-    except (httpx.InvalidURL, ValueError) as error:
+        parts = parse_web_url(url)
+    except httpx.InvalidURL as error:
         raise ExchangeFailed(repr(url[:200]), f"this is no address ({error})") from None
     if parts.scheme not in ("http", "https") or not parts.host:
         raise ExchangeFailed(

@@ -11,6 +11,7 @@ import httpx
 
 from tools.net.netpolicy import AddressRefused, ResponseRefused, ResponseTooLarge
 from tools.net.sockets import GuardedBackend
+from tools.net.web_address import parse_web_url
 
 PLAIN_HEADERS = frozenset(
     (b"accept", b"accept-encoding", b"accept-language", b"user-agent")
@@ -18,7 +19,7 @@ PLAIN_HEADERS = frozenset(
 """What another host gets to see when an answer sends us there."""
 
 BODY_HEADERS = (b"content-", b"transfer-encoding")
-ENCODING_HEADERS = ("content-encoding", "content-length")
+ENCODING_HEADERS = (b"content-encoding", b"content-length")
 DEFAULT_PORTS = {"http": 80, "https": 443}
 REDIRECTS = (301, 302, 303, 307, 308)
 CHUNK_SIZE = 64 * 1024
@@ -105,11 +106,12 @@ class GuardedTransport(httpx.BaseTransport):
         except ResponseRefused:
             answer.close()
             raise
+        headers = answer.headers  # bytes: httpx takes text of ASCII only
         if get_content_encoding(message):  # httpx must not unpack it again
-            message = [one for one in message if one[0].lower() not in ENCODING_HEADERS]
+            headers = [one for one in headers if one[0].lower() not in ENCODING_HEADERS]
         return httpx.Response(
             answer.status,
-            headers=message,
+            headers=headers,
             stream=LimitedBody(answer, chunks),
             extensions=answer.extensions,
         )
@@ -118,7 +120,7 @@ class GuardedTransport(httpx.BaseTransport):
 def build_redirect(request: httpx.Request, status: int, location: str) -> httpx.Request:
     """Return the request a redirect asks for; another host gets no secrets, no body."""
     try:
-        url = request.url.join(location)
+        url = parse_web_url(request.url.join(location))
     except httpx.InvalidURL as error:
         raise ResponseRefused(
             f"{request.url.host!r} redirects to something that is no address."

@@ -3,6 +3,18 @@
 import re
 from urllib.parse import urlsplit
 
+import httpx
+
+
+def parse_web_url(url: str | httpx.URL) -> httpx.URL:
+    """Return `url`, whose host can be read; raise `httpx.InvalidURL`."""
+    try:
+        found = httpx.URL(url)
+        _ = found.host  # decoded only here, with errors of another kind
+    except ValueError as error:
+        raise httpx.InvalidURL(str(error)) from error
+    return found
+
 
 def find_address_flaw(url: str) -> str:
     """Return in a clause why `url` is no address of a web server; empty for a good one.
@@ -21,6 +33,10 @@ def find_address_flaw(url: str) -> str:
         return "an address has no space or line break in it"
     if port == 0:
         return "no server listens on port 0"
+    try:
+        parse_web_url(url)
+    except httpx.InvalidURL as error:
+        return f"this is no address ({error})"
     return ""
 
 

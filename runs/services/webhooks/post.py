@@ -13,6 +13,7 @@ from tools.net.addresses import NetworkUse
 from tools.net.deadline import Deadline
 from tools.net.netguard import AddressRefused, NetPolicy, open_client
 from tools.net.outbound_policy import get_net_policy
+from tools.net.web_address import parse_web_url
 
 USE: NetworkUse = "webhook"
 TIMEOUT_SECONDS = 10.0
@@ -68,7 +69,7 @@ def post_delivery(
     """
     deadline = Deadline(seconds=seconds)
     try:
-        target = httpx.URL(url)
+        target = parse_web_url(url)
         if target.scheme not in ("http", "https") or not target.host:
             raise AddressRefused(url, "it is not an HTTP or HTTPS URL")
         status, answer = _exchange(

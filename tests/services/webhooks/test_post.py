@@ -144,6 +144,13 @@ def test_what_is_no_answer_is_said(sent, says):
     assert not posted.is_final
 
 
+def test_a_host_that_is_no_punycode_is_final():
+    posted = post("http://xn--0.pt/hook")
+
+    assert posted.is_final
+    assert "Invalid A-label" in posted.error
+
+
 def test_nobody_listening_is_said():
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))  # taken, so that nobody else listens there

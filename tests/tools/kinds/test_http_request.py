@@ -126,6 +126,7 @@ def test_a_header_takes_no_other_header_with_it(value):
         ({"url": "https://{host}/x"}, "host cannot come from an argument"),
         ({"url": "https://a:b@example.com/"}, "store a password in a credential"),
         ({"url": "https://example.com:port/"}, "this is no address"),
+        ({"url": "https://xn--0.pt/"}, "this is no address"),
         ({"headers": {"Host": "x"}}, "“Host” cannot be set"),
         ({"headers": {"X Y": "x"}}, "“X Y” cannot be set"),
         ({"headers": {"X": "a\nb"}}, "value of the header “X” cannot be sent"),

@@ -148,6 +148,28 @@ def test_secrets_stay_on_a_redirect_within_the_server():
     assert there.heard[1].endswith(b"body")
 
 
+def test_headers_may_have_any_letters():
+    name = "Content-Disposition: attachment; filename=café.csv"
+    turns = [http("302 Found", "Location: /café"), http("200 OK", name)]
+    with (
+        listener(answer=lambda sock: turns.pop(0)(sock)) as there,
+        make_client() as client,
+    ):
+        answer = client.get(f"http://127.0.0.1:{there.port}/")
+
+    assert there.heard[1].startswith(b"GET /caf%C3%A9 ")
+    assert answer.headers["content-disposition"].endswith("café.csv")
+
+
+def test_a_redirect_to_no_host_is_refused():
+    with (
+        listener(answer=http("302 Found", "Location: http://xn--0.pt/")) as there,
+        make_client() as client,
+        pytest.raises(ResponseRefused, match="no address"),
+    ):
+        client.get(f"http://127.0.0.1:{there.port}/")
+
+
 def test_a_body_is_not_forwarded_to_another_host():
     with listener("127.0.0.2", http("200 OK")) as other:
         target = f"Location: http://127.0.0.2:{other.port}/"

@@ -29,6 +29,8 @@ def test_has_nothing_against_an_address_of_a_server(url):
         pytest.param("https://x:99999/", "this is no address (", id="port"),
         pytest.param("https://x:0/", "no server listens on port 0", id="port-0"),
         pytest.param("https://[::1", "this is no address (", id="bracket"),
+        pytest.param("https://xn--0.pt/", "this is no address (", id="punycode"),
+        pytest.param("https://☃.example/", "this is no address (", id="no-letter"),
         pytest.param("https://x/a b", "no space or line break", id="space"),
         pytest.param("https://x\n.y/", "no space or line break", id="line-break"),
     ],
