@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from django.db import connection
+from django.db import connection, transaction
 
 from runs.models import MetricCounter
 from runs.store.fast_insert import quote_name
@@ -166,10 +166,11 @@ HISTOGRAMS = (RUN_SECONDS, QUEUE_WAIT, MODEL_CALL_SECONDS, FIRST_TOKEN_SECONDS)
 
 
 def flush_counters() -> None:
-    """Write what this process has counted; keep it if that fails."""
+    """Write what this process has counted; keep all of it if that fails."""
     amounts = process_counters.drain()
     try:
-        write_counters(amounts)
+        with transaction.atomic():
+            write_counters(amounts)
     except BaseException:
         process_counters.put_back(amounts)
         raise

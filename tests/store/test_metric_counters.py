@@ -74,6 +74,29 @@ def test_a_batch_that_was_not_written_is_not_lost(monkeypatch):
     assert list(stored().values()) == [1]
 
 
+def test_nothing_is_counted_twice_if_a_later_statement_fails(monkeypatch):
+    inserts = []
+
+    def fail_at_second_insert(execute, sql, params, many, context):
+        if sql.startswith("INSERT"):
+            inserts.append(sql)
+            if len(inserts) == 2:
+                raise DatabaseError
+        return execute(sql, params, many, context)
+
+    monkeypatch.setattr(metric_counters, "ROWS_PER_STATEMENT", 1)
+    for tool in "ab":
+        TOOL_CALLS.add(tool=tool, outcome="failed")
+    with (
+        connection.execute_wrapper(fail_at_second_insert),
+        pytest.raises(DatabaseError),
+    ):
+        flush_counters()
+    flush_counters()
+
+    assert list(stored().values()) == [1, 1]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_concurrent_workers_lose_no_count():
     def work() -> None:
