@@ -12,7 +12,6 @@ from typing import Any
 from django.conf import settings
 from django.template.loader import render_to_string
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
@@ -30,6 +29,7 @@ from runs.live.draft_updates import render_draft_update
 from runs.live.sse import format_element_update, format_text_update
 from runs.models import Decision, ModelAttempt, Run
 from runs.services.runs.limits import get_current_limits
+from runs.store.database_clock import read_database_time, read_time_for_runs
 from runs.ui.time_scale import Timeline
 from runs.views.run.context import (
     detail_context,
@@ -90,6 +90,8 @@ class PageCache:
 class HeaderQueries:
     """What several runs' headers need, asked for once."""
 
+    now: datetime
+    """By the database's clock, if a run runs or waits."""
     doing: dict[int, list[str]] = field(default_factory=dict)
     places: dict[int, int] = field(default_factory=dict)
     has_worker: bool = True
@@ -102,8 +104,12 @@ class HeaderQueries:
             by_status.setdefault(run.status, []).append(run.pk)
         running = by_status.get(Run.Status.RUNNING, [])
         queued = by_status.get(Run.Status.QUEUED, [])
-        has_lost = any(is_lease_expired(run.status, run.lease_until) for run in runs)
+        now = read_time_for_runs(runs)
+        has_lost = any(
+            is_lease_expired(run.status, run.lease_until, now) for run in runs
+        )
         return cls(
+            now=now,
             doing=load_open_tools(running) if running else {},
             places=load_queue_places(queued) if queued else {},
             has_worker=has_live_worker() if queued or has_lost else True,
@@ -115,6 +121,7 @@ class HeaderQueries:
             run=run,
             timeline=page_cache.timeline,
             limits=page_cache.limits,
+            now=self.now,
             open_tools=self.doing.get(run.pk, []),
             place=self.places.get(run.pk),
             has_worker=self.has_worker,
@@ -162,10 +169,11 @@ class PageRenderer:
         }
         queued = [pk for pk, life in lives.items() if life[1] == Run.Status.QUEUED]
         places = load_queue_places(queued) if queued else {}
+        now = read_database_time()
         lost = {
             pk
             for pk, (lease, status) in lives.items()
-            if is_lease_expired(status, lease)
+            if is_lease_expired(status, lease, now)
         }
         alive = has_live_worker() if queued or lost else True
         changed = []
@@ -173,9 +181,7 @@ class PageRenderer:
             page_cache = memories[pk].entries.get("page")
             if not isinstance(page_cache, PageCache):
                 continue
-            is_due = (
-                page_cache.retry_at is not None and page_cache.retry_at < timezone.now()
-            )
+            is_due = page_cache.retry_at is not None and page_cache.retry_at < now
             life = (lease, status, places.get(pk), alive, is_due, pk in lost)
             if page_cache.liveness != life:
                 page_cache.liveness = life

@@ -5,13 +5,13 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django.db.models import F, OuterRef, QuerySet, Subquery
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import AgentStep, Run
 from runs.services.providers.run_wait import get_run_wait
 from runs.services.search.human_waits import get_work_seconds, load_human_waits
+from runs.store.database_clock import read_time_for_runs
 from runs.ui.error_labels import get_error_label
 from runs.ui.run_wait import describe_run_wait
 
@@ -55,7 +55,8 @@ def annotate_current_tool(runs: QuerySet[Run]) -> QuerySet[Run]:
 
 def build_run_rows(runs: Iterable[Run]) -> list[RunRow]:
     """Return the rows of runs from `annotate_current_tool`."""
-    now, found = timezone.now(), list(runs)
+    found = list(runs)
+    now = read_time_for_runs(found)
     waits = load_human_waits([run.pk for run in found])
     return [build_run_row(run, now, waits.get(run.pk, 0.0)) for run in found]
 
@@ -76,9 +77,9 @@ def describe_activity(run: Run, now: datetime) -> tuple[str, str]:
         case "running" if run.lease_until is not None and run.lease_until < now:
             return _("No heartbeat, another worker will take over"), "need"
         case "awaiting_approval" | "awaiting_decision":
-            return describe_open_step(run), "need"
+            return describe_open_step(run, now), "need"
         case "running" | "waiting":
-            return describe_open_step(run), ""
+            return describe_open_step(run, now), ""
         case "limit_reached":
             return str(STOP_REASON_NOTES.get(run.stop_reason, _("Limit reached"))), ""
         case "failed":
@@ -88,7 +89,7 @@ def describe_activity(run: Run, now: datetime) -> tuple[str, str]:
     return "", ""
 
 
-def describe_open_step(run: Run) -> str:
+def describe_open_step(run: Run, now: datetime) -> str:
     """Return what an unfinished run is doing in its open step."""
     tool: str = getattr(run, "doing", None) or ""
     match run.status:
@@ -99,7 +100,7 @@ def describe_open_step(run: Run) -> str:
         case "waiting" if run.available_at:
             wait = get_run_wait(run)
             if wait is not None:
-                return describe_run_wait(wait, timezone.now())
+                return describe_run_wait(wait, now)
             text = _("Waiting to retry the model call")
         case "waiting":
             text = _("Waiting for %(tool)s") if tool else _("Waiting for another run")

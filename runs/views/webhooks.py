@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.db.models import OuterRef, Q, Subquery
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 from django.views.decorators.cache import never_cache
@@ -23,6 +22,7 @@ from runs.services.webhooks.manage import (
     set_webhook_enabled,
 )
 from runs.services.webhooks.sign import rotate_webhook_secret
+from runs.store.database_clock import read_database_time
 from runs.ui.list_search import get_search_text, search_rows
 from tools.secrets import SecretUnreadable, seal, unseal
 
@@ -222,7 +222,7 @@ class DeliveryRow(NamedTuple):
 
 def build_webhook_context(webhook: Webhook) -> dict[str, Any]:
     """Return the context of a webhook's page."""
-    now = timezone.now()
+    now = read_database_time()
     newest = webhook.deliveries.select_related("run").order_by("-pk")[:MAX_DELIVERIES]
     sent = [
         DeliveryRow(

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
 from runs.models import AgentStep, Run
+from runs.store.database_clock import read_time_for_runs
 from runs.views.run.rows import (
     TimelineRow,
     build_call_row,
@@ -85,7 +86,9 @@ def build_child_outline(child: Run, page: str) -> ChildOutline:
     timeline = load_timeline(shown[0].run)
     calls = query_model_calls([child.pk]).order_by("-number")[:MAX_CHILD_ROWS]
     steps = query_agent_steps([child.pk]).order_by("-index")[:MAX_CHILD_ROWS]
-    lost = is_lease_expired(child.status, child.lease_until)
+    lost = is_lease_expired(
+        child.status, child.lease_until, read_time_for_runs([child])
+    )
     rows = [
         *(build_call_row(call, timeline, []) for call in calls),
         *(build_step_row(step, timeline, is_lost=lost) for step in steps),

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.db.models import F
 from django.urls import NoReverseMatch, reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -18,7 +17,7 @@ from runs.llm.retry import MAX_ATTEMPTS
 from runs.models import AgentStep, Decision, ModelAttempt, Resume, Run, Worker
 from runs.services.providers.run_wait import RunWait, get_run_wait
 from runs.services.runs.limits import apply_resume_limits
-from runs.store.database_clock import db_time_from_now
+from runs.store.database_clock import db_time_from_now, read_time_for_runs
 from runs.ui.format import duration, money, number
 from runs.ui.run_wait import describe_run_wait
 from runs.ui.time_scale import LONGEST_WAIT, SHOWN_WAIT, Timeline, TimeScale
@@ -118,6 +117,8 @@ class RunState:
     run: Run
     timeline: Timeline
     limits: ExecutorOptions
+    now: datetime
+    """By the database's clock, while the run runs or waits."""
     open_tools: list[str] = field(default_factory=list)
     """Tools of calls that are planned or running."""
     place: int | None = None
@@ -125,7 +126,6 @@ class RunState:
     has_worker: bool = True
     is_writing: bool = False
     """Whether the text of the model call is being streamed, as the live hub knows."""
-    now: datetime = field(default_factory=timezone.now)
 
     @property
     def is_asking(self) -> bool:
@@ -196,7 +196,7 @@ class RunState:
     @property
     def is_lost(self) -> bool:
         """Whether the lease has run out, so that another worker picks the run up."""
-        return is_lease_expired(self.run.status, self.run.lease_until, now=self.now)
+        return is_lease_expired(self.run.status, self.run.lease_until, self.now)
 
     @property
     def round(self) -> int:
@@ -405,11 +405,13 @@ def load_run_states(runs: Sequence[tuple[Run, Timeline]]) -> list[RunState]:
         resumes.setdefault(resume.run_id, []).append(resume)
     doing, alive = load_open_tools(ids), has_live_worker()
     places = load_queue_places(queued) if queued else {}
+    now = read_time_for_runs(run for run, _ in runs)
     return [
         RunState(
             run=run,
             timeline=timeline,
             limits=apply_resume_limits(run, resumes.get(run.pk, ())),
+            now=now,
             open_tools=doing.get(run.pk, []),
             place=places.get(run.pk),
             has_worker=alive,
@@ -452,13 +454,12 @@ def load_queue_places(run_ids: Iterable[int]) -> dict[int, int]:
     return {pk: place for place, pk in enumerate(ids, 1) if pk in wanted}
 
 
-def is_lease_expired(
-    status: str, lease: datetime | None, *, now: datetime | None = None
-) -> bool:
-    """Whether a run is marked as running, but its worker has not renewed the lease."""
-    if status != Run.Status.RUNNING or lease is None:
-        return False
-    return lease < (now or timezone.now())
+def is_lease_expired(status: str, lease: datetime | None, now: datetime) -> bool:
+    """Whether a run is marked as running, but its worker has not renewed the lease.
+
+    `now` is the moment by the database's clock.
+    """
+    return status == Run.Status.RUNNING and lease is not None and lease < now
 
 
 def has_live_worker() -> bool:

@@ -9,6 +9,7 @@ from django.db.models import F, Func, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Greatest, Lower, StrIndex, Substr
 
 from runs.models import AgentStep, ModelAttempt, ModelCall, Run
+from runs.store.database_clock import read_time_for_runs
 from runs.store.history import is_discarded_reply
 from runs.ui.highlight import (
     CHARACTERS_BEFORE,
@@ -170,7 +171,8 @@ def build_timeline_rows(
 ) -> list[TimelineRow]:
     """Return the rows of calls and steps, ordered by number."""
     failed, resumes = load_failed_attempts(run, calls), list(run.resumes.all())
-    lost, rows = is_lease_expired(run.status, run.lease_until), []
+    now, rows = read_time_for_runs([run]), []
+    lost = is_lease_expired(run.status, run.lease_until, now)
     for call in calls:
         before, is_old = failed.get(call.number, []), is_discarded_reply(call, resumes)
         row = build_call_row(call, timeline, before, is_old=is_old)
