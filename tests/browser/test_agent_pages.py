@@ -33,6 +33,21 @@ def test_variables_are_completed_by_keys_alone(browser, lived_in):
     context.close()
 
 
+def test_adding_the_first_tool_moves_no_row(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/new/")
+    menu = page.locator("#agent-library-table select").first
+    menu.scroll_into_view_if_needed()
+    before = menu.bounding_box()
+
+    menu.select_option(label="Default")
+
+    expect(page.locator("#agent-no-tools")).to_be_hidden()
+    assert menu.bounding_box() == before
+    context.close()
+
+
 def test_on_a_phone_one_pane_shows_at_a_time(browser, lived_in):
     context = browser.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True

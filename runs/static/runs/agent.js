@@ -288,7 +288,8 @@
     const rest = form.querySelector("[data-off-count]");
     if (rest) rest.textContent = count("#agent-library-table", false);
     const none = document.getElementById("agent-no-tools");
-    if (none) none.hidden = used > 0;
+    // Its place stays, so that no row moves under the pointer.
+    if (none) none.style.visibility = used > 0 ? "hidden" : "";
   });
 
   document.addEventListener("click", (event) => {
