@@ -128,15 +128,15 @@ def load_row_digests(run: Run) -> list[RowDigest]:
     steps = AgentStep.objects.filter(run=run).annotate(
         row=F("index") + F("model_call__number") + 2,
         asked=MD5(Cast("tool_input", TextField())),
-        message=MD5("observation"),
+        result=MD5("observation"),
     )
     marks: list[RowDigest] = []
     wanted: dict[int, list[str]] = {}
     for row in steps.order_by("index").values_list(
-        *("row", "pk", "tool", "asked", "told", "status", "duration"),
+        *("row", "pk", "tool", "asked", "result", "status", "duration"),
         *("is_copied", "is_edited", "model_call_id"),
     ):
-        number, pk, tool, asked, message, status, seconds, copied, edited, call = row
+        number, pk, tool, asked, result, status, seconds, copied, edited, call = row
         wanted.setdefault(call, []).append(f"{tool}{asked}")
         took = 0.0 if copied else seconds or 0.0
         marks.append(
@@ -144,7 +144,7 @@ def load_row_digests(run: Run) -> list[RowDigest]:
                 number,
                 pk,
                 RowToken(tool, asked or ""),
-                f"{message}{status}",
+                f"{result}{status}",
                 took,
                 copied,
                 edited,
