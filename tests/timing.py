@@ -12,7 +12,7 @@ def wait_until(
 ) -> None:
     """Look again and again until `true`.
 
-    After `seconds` raise `AssertionError`, which ends with what `told` returns then.
+    After `seconds` raise `AssertionError`, which ends with what `message` returns then.
     """
     until = time.monotonic() + seconds
     while not true():

@@ -32,7 +32,7 @@ def test_a_run_goes_on_after_kill_9_with_each_step_once(workers):
     with model_server(script=script) as server:
         first = workers.start()
         run = started(agent_on(server, "look"))
-        workers.wait_for_line("look two")
+        workers.wait(lambda: run.steps.count() == 2)  # a quick read is stored later
         first.kill()
         workers.start()
         workers.wait_for(run, seconds=60)
@@ -91,6 +91,7 @@ def test_a_run_whose_workers_were_killed_by_others_gets_a_last_try(workers):
         for kill in range(1, 4):
             worker = workers.start()
             workers.wait(lambda n=kill: workers.ledger.count("look it") == n)
+            workers.wait(run.steps.exists)  # a quick read is stored later
             worker.kill()
         workers.start()
         workers.wait_for(run, seconds=120)
