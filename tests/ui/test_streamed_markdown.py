@@ -81,6 +81,8 @@ def test_a_finished_block_is_rendered_once():
         rendering.advance(ANSWER[:end])
         assert rendering.blocks[: len(before)] == before
 
+    assert len(rendering.blocks) == 7  # all but the last
+
 
 @pytest.mark.parametrize(
     ("head", "line", "longest"),

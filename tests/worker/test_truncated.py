@@ -2,7 +2,7 @@
 
 import pytest
 
-from runs.models import Run
+from runs.models import Conversation, Run
 from runs.services.forks.edits import ForkEdits
 from runs.services.forks.fork import fork_run
 from runs.services.forks.point import load_fork_point
@@ -43,6 +43,17 @@ def test_a_shared_answer_that_was_cut_off_is_marked(client):
     ).content.decode()
 
     assert ">cut off<" in shared
+
+
+def test_an_answer_in_the_chat_that_was_cut_off_is_marked(client):
+    run = run_with(CUT)
+    run.conversation = Conversation.objects.create(owner=run.owner, agent=run.agent)
+    run.save()
+    client.force_login(run.owner)
+
+    page = client.get(f"/chat/{run.agent.slug}/{run.conversation.pk}/").content.decode()
+
+    assert page.count(f'id="run-truncated-{run.pk}"') == 1
 
 
 def test_a_whole_answer_is_not_marked(client):

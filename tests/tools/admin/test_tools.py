@@ -558,6 +558,16 @@ def test_each_list_is_called_by_what_it_lists(address, title):
     assert f"<h1>{title}</h1>" in page(signed_in(), address)
 
 
+def test_the_list_names_the_owner_of_each_tool():
+    for name in ("ann", "bob"):
+        make_tool(name=f"{name}s", slug=f"{name}s", owner=make_user(name))
+
+    shown = page(signed_in(), LIST)
+
+    owners = re.findall(r'class="field-owner_name">(\w+)<', shown)
+    assert sorted(owners) == ["ann", "bob"]
+
+
 def test_the_list_is_filtered_by_owner_credential_and_sharing():
     client, ann = signed_in(), make_user("ann")
     credential = Credential.objects.create(owner=ann, name="key", slug="key")
