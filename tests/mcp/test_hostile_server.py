@@ -10,6 +10,7 @@ from tests.fakes.listener import listener
 from tests.tools.http_server import Answer, serve
 from tools.credentials import OpenCredential
 from tools.errors import DeadlineExceeded, ToolFailed
+from tools.mcp.errors import ServerRefused, SessionExpired
 from tools.mcp.http import HttpLink
 from tools.mcp.session import Session, open_mcp_session
 from tools.net.deadline import Deadline
@@ -200,6 +201,34 @@ def test_a_server_that_only_knows_the_newest_revision_is_understood():
     ):
         assert session.tools(MINUTE()) == []
         assert server.got[-1].headers["mcp-method"] == "tools/list"
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "error"),
+    [
+        (404, b"Not Found", SessionExpired),
+        (400, b"Bad Request: No valid session ID provided", SessionExpired),
+        (400, b"Bad Request", ServerRefused),
+    ],
+)
+def test_a_server_that_no_longer_knows_a_session_says_404_or_names_it(
+    status, text, error
+):
+    def answer(got):
+        if got.method == "DELETE" or "id" not in got.json():
+            return Answer(b"", status=202)
+        if got.json()["method"] == "initialize":
+            known = Answer({"id": got.json()["id"], "result": HELLO})
+            known.headers["Mcp-Session-Id"] = "7"
+            return known
+        return Answer(text, status=status, content_type="text/plain")
+
+    with (
+        serve(answer) as server,
+        pytest.raises(error),
+        open_mcp_session(link_to(server.url), MINUTE()) as session,
+    ):
+        session.tools(MINUTE())
 
 
 def test_a_question_of_the_server_is_answered_in_the_middle_of_a_call():
