@@ -102,6 +102,21 @@ def test_a_broker_without_free_memory_is_degraded(client, settings, tmp_path):
     assert answer.json()["degraded"] == ["broker"]
 
 
+def test_a_broker_whose_queue_cannot_be_read_is_degraded(client, settings, tmp_path):
+    make_worker()
+    socket = tmp_path / "other.sock"
+    server = start_redis(socket)
+    with redis.Redis(unix_socket_path=str(socket)) as other:
+        other.set(settings.CELERY_TASK_DEFAULT_QUEUE, "not a list")
+    settings.REDIS_URL = f"unix://{socket}"
+
+    answer = client.get("/healthz")
+    server.kill()
+    server.wait()
+
+    assert answer.json()["degraded"] == ["broker"]
+
+
 def test_the_database_is_really_written(client, redis_url):
     before = timezone.now() - timedelta(minutes=1)
     HealthProbe.objects.create(pk=1, written_at=before)

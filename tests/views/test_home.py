@@ -188,11 +188,14 @@ def part_of(page, name):
 
 def test_the_first_steps_can_be_sent_away(client, ann):
     make_run(ann, agent=make_agent(ann, provider=make_provider(ann, kind="demo")))
+    form = '<form method="post" action="/first-steps/hide/">'
     assert "First steps" in text(client)
+    assert form in text(client)
 
     client.post("/first-steps/hide/")
 
     assert "First steps" not in text(client)
+    assert form in text(client)
     client.post("/first-steps/hide/", {"show": "1"})
     assert "First steps" in text(client)
 

@@ -145,6 +145,7 @@ def test_a_new_password_revokes_tokens_if_the_user_wants_it(client, revoke):
     ann = make_user("ann")
     client.force_login(ann)
     token, new = create_token(ann), "a right long password"
+    create_token(ann, "expired", lifetime=timedelta(0))
     body = {"old_password": "secret", "new_password1": new, "new_password2": new}
 
     page = client.get("/account/password/").content.decode()

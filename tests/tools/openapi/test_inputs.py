@@ -91,10 +91,14 @@ def test_an_exploded_object_is_one_parameter_per_property():
     assert one.args_schema["required"] == ["R"]
 
 
-def test_a_parameter_with_a_media_type_is_sent_as_json():
-    one = parameter(content={"application/json": {"schema": COLOR}})
+@pytest.mark.parametrize(
+    ("schema", "value", "text"),
+    [(COLOR, {"R": 1}, '{"R":1}'), (LIST, ["a", "b"], '["a","b"]')],
+)
+def test_a_parameter_with_a_media_type_is_sent_as_json(schema, value, text):
+    one = parameter(content={"application/json": {"schema": schema}})
 
-    assert query_of(one, c={"R": 1}) == [("c", '{"R":1}')]
+    assert query_of(one, c=value) == [("c", text)]
 
 
 @pytest.mark.parametrize(
