@@ -146,6 +146,16 @@ def test_a_wrong_choice_is_said_and_starts_nothing(client, ann, typed, says):
     assert not Run.objects.exists()
 
 
+@pytest.mark.parametrize(("query", "view"), [("", ""), ("?try=chat", "2")])
+def test_the_server_says_which_pane_a_phone_shows(client, ann, query, view):
+    agent = make_agent(ann)
+
+    page = client.get(f"/agents/{agent.pk}/edit/{query}").content.decode()
+
+    panes = page.split('<div class="panes even" id="agent-panes"')[1].split(">")[0]
+    assert panes.strip() == (f'data-view="{view}"' if view else "")
+
+
 def test_other_peoples_runs_and_chats_are_not_shown(client, ann):
     agent = make_agent(ann)
     ben = make_user()
