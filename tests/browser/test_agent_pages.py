@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from tests.browser.driver.chromium import listen, overflow, signed_in
 from tests.browser.shots import PAGES
+from tests.timing import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -61,6 +62,27 @@ def test_on_a_phone_one_pane_shows_at_a_time(browser, lived_in):
     expect(page.locator("#agent-try .answer table")).to_be_visible()
     expect(page.locator("#agent-form")).to_be_hidden()
     assert overflow(page) == 0
+    context.close()
+
+
+LONG_CHAT = """() => {
+    const text = document.createElement("p");
+    text.style.height = "3000px";
+    document.querySelector("#agent-try [data-follow]").append(text);
+}"""
+
+
+def test_on_a_phone_the_test_chat_opens_at_its_end(browser, lived_in):
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/1/edit/")
+    page.evaluate(LONG_CHAT)
+
+    page.click(".views [data-view='2']")
+
+    wait_until(lambda: page.evaluate("scrollY") > 2000)
+    below = "document.documentElement.scrollHeight - innerHeight - scrollY"
+    assert page.evaluate(below) < 2
     context.close()
 
 

@@ -306,7 +306,7 @@
     if (view) {
       event.preventDefault();
       show(view.dataset.view);
-      follow();
+      toNewest();
     }
   });
   function show(view) {
@@ -334,6 +334,14 @@
     const box = document.querySelector("#agent-try [data-follow]");
     if (box && !("isLeft" in box.dataset)) box.scrollTop = box.scrollHeight;
   }
+  // On a phone the page scrolls instead of the chat.
+  function toNewest() {
+    follow();
+    const box = document.querySelector("#agent-try [data-follow]");
+    if (box?.checkVisibility() && getComputedStyle(box).overflowY === "visible")
+      window.scrollTo(0, document.documentElement.scrollHeight);
+  }
+  if (new URLSearchParams(location.search).has("try")) toNewest();
   document.addEventListener("htmx:after:swap", (event) => {
     if (event.detail.ctx.target?.id === "agent-models") {
       takeUsual();
