@@ -114,10 +114,10 @@ def on_both() -> list[list[Part]]:
             Part(
                 "PostgreSQL", "quick", ["tests", *ignore([BROWSER, FAULTS]), "-n", "2"]
             ),
-            Part("PostgreSQL, faults", "faults", [FAULTS, *on_postgresql, *by_file(2)]),
+            Part("PostgreSQL, faults", "faults", [FAULTS, *on_postgresql]),
         ],
         [
-            Part("SQLite, faults", "", [*faults, *SLOW_ON_BOTH, *by_file(2)]),
+            Part("SQLite, faults", "", [*faults, *SLOW_ON_BOTH]),
             Part(
                 "PostgreSQL, browser",
                 "browser",
