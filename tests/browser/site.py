@@ -67,7 +67,7 @@ def running_site(*, seed: str = "", worker: bool = False) -> Iterator[Site]:
             site = site._replace(link=site.manage("prepare").strip().split()[-1])
         started = list(start(site, Path(folder), log, worker=worker))
         try:
-            wait_until(lambda: is_answering(f"{site.url}/sign-in/"), seconds=60)
+            wait_until(lambda: is_answering(f"{site.url}/sign-in/"), seconds=180)
             yield site
         finally:
             for process in reversed(started):

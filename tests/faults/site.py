@@ -61,7 +61,7 @@ class Site:
     def said(self) -> str:
         return self.console.read_text()
 
-    def wait_for(self, text: str, *, seconds: float = 60) -> None:
+    def wait_for(self, text: str, *, seconds: float = 180) -> None:
         wait_until(
             lambda: text in self.said, seconds=seconds, message=lambda: self.said
         )
