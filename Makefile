@@ -1,9 +1,10 @@
 PYTHON ?= python3
 PY := .venv/bin/python
+OSV_URL ?= https://api.osv.dev/v1/query
 BIOME := node_modules/.bin/biome
 LOCK := --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11
 
-.PHONY: run dev setup test check fix shots bench soak migrate lock
+.PHONY: run dev setup test check audit fix shots bench soak migrate lock
 run: setup
 	@exec $(PY) -m agentsite.supervise
 
@@ -23,6 +24,10 @@ check: .venv/requirements-dev.made node_modules/made
 	$(BIOME) check --error-on-warnings
 	$(PY) -m pytest -q -p no:randomly tests/test_floors.py tests/test_templates.py
 	$(PY) manage.py makemigrations --check --dry-run
+
+audit: .venv/servers/requirements-servers.made
+	.venv/servers/bin/pip-audit -s osv --osv-url $(OSV_URL) --disable-pip --progress-spinner off \
+	  -r requirements.lock -r requirements-dev.lock -r requirements-servers.lock
 
 fix: .venv/requirements-dev.made node_modules/made
 	$(PY) -m ruff check --fix . && $(PY) -m ruff format .

@@ -12,14 +12,16 @@ from celery.signals import (
     worker_shutdown,
     worker_shutting_down,
 )
+from celery.worker import state
 from django.conf import settings
 from django.db import connections
 
-from agentsite import broker
-from agentsite.database import WORKER_POOL_TIMEOUT
+from agentsite.database import WORKER_POOL_SIZE, WORKER_POOL_TIMEOUT
 from agentsite.gc_tuning import freeze_gc
 from agentsite.logs import process_fields
 from agentsite.watchdog import CHECK_SECONDS, start_watchdog
+from agentsite.worker import broker
+from agentsite.worker.threads import ThreadPool, wake_consumer
 
 logger = logging.getLogger(__name__)
 
@@ -38,10 +40,13 @@ def set_worker_timeouts(*, conf: Any, **_: object) -> None:
 
     Connections are not checked when taken: a worker retries its writes.
     """
+    app.amqp.queues.select(settings.WORKER_QUEUES)  # `-Q` selects others
     database = connections.settings["default"]
     database["CONN_HEALTH_CHECKS"] = False
     if "pool" in database["OPTIONS"]:
-        database["OPTIONS"]["pool"]["timeout"] = WORKER_POOL_TIMEOUT
+        pool = database["OPTIONS"]["pool"]
+        pool["timeout"] = WORKER_POOL_TIMEOUT
+        pool["max_size"] = settings.DATABASE_POOL or WORKER_POOL_SIZE
     conf.broker_transport_options = {
         **conf.broker_transport_options,
         "socket_timeout": 10,
@@ -67,9 +72,19 @@ def register_worker(*, sender: Any, **_: object) -> None:
 
     freeze_gc()
     module = type(sender.pool).__module__.rpartition(".")[2]
-    pool = "threads" if isinstance(sender.pool, broker.ThreadPool) else module
+    is_elastic = isinstance(sender.pool, ThreadPool)
     try:
-        start_worker(pool=pool, threads=sender.pool.limit)
+        start_worker(
+            pool="threads" if is_elastic else module,
+            threads=sender.pool.limit,
+            queues=app.amqp.queues.consume_from,
+        )
+        if is_elastic:
+            sender.pool.find_capacity = worker_state.compute_capacity
+            worker_state.on_more_capacity = wake_consumer
+            broker.slots.has_room_for_many = lambda: worker_state.has_room_for_many(
+                busy=len(state.reserved_requests)
+            )
         if worker_state.worker is not None:
             process_fields["worker"] = worker_state.worker.name
         watch_worker(sender)

@@ -21,8 +21,12 @@ PREPARE_THRESHOLD = 1_000_000
 POOL_RECONNECT_SECONDS = 3
 """The pool then starts anew; with more, its attempts get up to minutes apart."""
 
-WEB_POOL_TIMEOUT, WORKER_POOL_TIMEOUT = 3, 10
+WEB_POOL_TIMEOUT, WORKER_POOL_TIMEOUT = 3, 30
 """Seconds to wait for a pooled connection: short for web requests."""
+
+WEB_POOL_SIZE, WORKER_POOL_SIZE = 20, 12
+"""Connections of a process. A worker cannot use more at once, whatever its threads:
+two web servers and four workers stay within PostgreSQL's default of 100."""
 
 
 class InvalidDatabaseUrl(ValueError):

@@ -8,8 +8,8 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from urllib.parse import quote, urlsplit, urlunsplit
+from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from cryptography.fernet import Fernet
 from pydantic import Field, ValidationError, field_validator
@@ -19,6 +19,9 @@ CommaSeparated = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated list."""
 
 ROOT = Path(__file__).resolve().parent.parent
+
+QUEUES = ("live", "schedules", "bulk", "deliveries")
+"""Queues of messages: three of runs, and one of webhook deliveries."""
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -52,11 +55,12 @@ class Env(BaseSettings):
     database_password: str = Field(
         default="", description="Password for `DATABASE_URL`, if that has none."
     )
-    agentsite_database_pool: int = Field(
-        default=20,
+    agentsite_database_pool: int | None = Field(
+        default=None,
         ge=1,
         le=1000,
-        description="Maximum PostgreSQL connections per process.",
+        description="Maximum PostgreSQL connections per process; empty means 20 for a "
+        "web server and 12 for a worker.",
     )
     redis_url: str = Field(
         default="",
@@ -152,10 +156,16 @@ class Env(BaseSettings):
         description="What happens then: `reject` the call, or `stop` the run.",
     )
     agentsite_worker_threads: int = Field(
-        default=50,
+        default=2000,
         ge=1,
-        le=1000,
-        description="Maximum concurrent runs per worker process.",
+        le=5000,
+        description="Maximum concurrent runs per worker process; at most 50 of them do "
+        "anything but wait for a model.",
+    )
+    agentsite_worker_queues: CommaSeparated = Field(
+        default=(),
+        description="Queues that a worker serves: `live`, `schedules`, `bulk`, "
+        "`deliveries`; empty means all.",
     )
     agentsite_agent_depth: int = Field(
         default=3,
@@ -173,6 +183,12 @@ class Env(BaseSettings):
         default=1000,
         ge=0,
         description="Maximum queued and running runs per user; 0 for no limit.",
+    )
+    agentsite_user_concurrent_runs: int = Field(
+        default=0,
+        ge=0,
+        description="Maximum runs per user that workers execute at once, the others "
+        "wait; 0 for no limit.",
     )
     agentsite_user_streams: int = Field(
         default=100,
@@ -195,6 +211,32 @@ class Env(BaseSettings):
         description="Token that `/metrics` requires, at least 16 characters; empty "
         "means no `/metrics`.",
     )
+    agentsite_email_url: str = Field(
+        default="",
+        description="Mail server that sends notifications: "
+        "`smtp+tls://user:password@host:587` (STARTTLS), `smtps://` (TLS) or `smtp://` "
+        "(not encrypted); empty means no e-mail.",
+    )
+    agentsite_email_from: str = Field(
+        default="",
+        description="Sender of notifications; empty means `agentsite@` and the host of "
+        "the dashboard.",
+    )
+    agentsite_otlp_endpoint: str = Field(
+        default="",
+        description="OpenTelemetry collector that ended runs are exported to as "
+        "traces, by OTLP over HTTP, such as `http://localhost:4318`; empty means none.",
+    )
+    agentsite_otlp_headers: str = Field(
+        default="",
+        description="Headers of these requests, as `name=value,name=value`, values "
+        "percent-encoded.",
+    )
+    agentsite_otlp_content: bool = Field(
+        default=False,
+        description="Include messages, arguments and results in these traces, with "
+        "secrets masked.",
+    )
     agentsite_log_level: str = Field(
         default="INFO", description="`DEBUG`, `INFO`, `WARNING` or `ERROR`."
     )
@@ -216,6 +258,7 @@ class Env(BaseSettings):
         "agentsite_tool_modules",
         "agentsite_extensions",
         "agentsite_key_variables",
+        "agentsite_worker_queues",
         mode="before",
     )
     @classmethod
@@ -276,6 +319,15 @@ class Env(BaseSettings):
                 raise ValueError(f"{name!r} is not the name of a Python module")
         return names
 
+    @field_validator("agentsite_worker_queues")
+    @classmethod
+    def check_queues(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        for name in names:
+            if name not in QUEUES:
+                known = ", ".join(QUEUES)
+                raise ValueError(f"{name!r} is not a queue; there are {known}")
+        return names
+
     @field_validator("csrf_trusted_origins")
     @classmethod
     def check_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
@@ -294,6 +346,39 @@ class Env(BaseSettings):
                 "created by `openssl rand -hex 24`"
             )
         return token
+
+    @field_validator("agentsite_email_url")
+    @classmethod
+    def check_email_url(cls, url: str) -> str:
+        parse_email_url(url)
+        return url
+
+    @field_validator("agentsite_email_from")
+    @classmethod
+    def check_email_from(cls, text: str) -> str:
+        if text and not re.fullmatch(r"[^\r\n@]*[^\s@<>]+@[^\s@<>]+>?", text):
+            raise ValueError("it must be an e-mail address, or `Name <address>`")
+        return text
+
+    @field_validator("agentsite_otlp_endpoint")
+    @classmethod
+    def check_otlp_endpoint(cls, url: str) -> str:
+        """Complete the address as OpenTelemetry's own variables are completed."""
+        if not url:
+            return ""
+        if not re.fullmatch(r"https?://[^/\s@?#]+(/[^\s?#]*)?", url):
+            raise ValueError(
+                "it must begin with http:// or https:// and contain a host, and no "
+                "user name, query or fragment"
+            )
+        url = url.rstrip("/")
+        return url if url.endswith("/v1/traces") else f"{url}/v1/traces"
+
+    @field_validator("agentsite_otlp_headers")
+    @classmethod
+    def check_otlp_headers(cls, text: str) -> str:
+        parse_header_list(text)
+        return text
 
     @field_validator("agentsite_log_level")
     @classmethod
@@ -325,6 +410,55 @@ class Env(BaseSettings):
     def public_url(self) -> str:
         """The address of the dashboard, without a trailing slash."""
         return self.agentsite_url or f"http://localhost:{self.port}"
+
+
+def parse_header_list(text: str) -> dict[str, str]:
+    """Return the headers of `name=value,name=value`; raise `ValueError`."""
+    found = {}
+    for part in filter(None, (one.strip() for one in text.split(","))):
+        name, equals, value = part.partition("=")
+        name, value = name.strip(), unquote(value.strip())
+        if not equals or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+            raise ValueError("it must have the form name=value,name=value")
+        if not re.fullmatch(r"[\x20-\x7e]*", value):
+            raise ValueError(f"the value of {name} must be ASCII without line breaks")
+        found[name] = value
+    return found
+
+
+class MailServer(NamedTuple):
+    """How to reach a mail server."""
+
+    host: str
+    port: int
+    user: str
+    password: str
+    starts_tls: bool
+    is_tls: bool
+
+
+MAIL_PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
+
+
+def parse_email_url(url: str) -> MailServer:
+    """Return the server of `AGENTSITE_EMAIL_URL`; raise `ValueError`."""
+    parts = urlsplit(url)
+    if not url:
+        return MailServer("", 0, "", "", starts_tls=False, is_tls=False)
+    if parts.scheme not in MAIL_PORTS or not parts.hostname:
+        raise ValueError(
+            "it must begin with smtp+tls://, smtps:// or smtp:// and contain a host"
+        )
+    if parts.path.strip("/") or parts.query:
+        raise ValueError("it must end after the host and port")
+    return MailServer(
+        parts.hostname,
+        parts.port or MAIL_PORTS[parts.scheme],
+        unquote(parts.username or ""),
+        unquote(parts.password or ""),
+        starts_tls=parts.scheme == "smtp+tls",
+        is_tls=parts.scheme == "smtps",
+    )
 
 
 def is_loopback(host: str) -> bool:
@@ -382,6 +516,7 @@ def format_env_errors(error: ValidationError) -> list[str]:
     for problem in error.errors(include_url=False):
         name = str(problem["loc"][0]).upper()
         why = problem["msg"].removeprefix("Value error, ")
-        value = "" if re.search("KEY|URL|TOKEN", name) else f" is {problem['input']!r}"
+        is_secret = re.search("KEY|URL|TOKEN|HEADERS", name)
+        value = "" if is_secret else f" is {problem['input']!r}"
         said.append(f"The variable {name}{value or ' is invalid'}: {why}.")
     return said

@@ -13,7 +13,8 @@ process_fields: dict[str, str] = {}
 """Fields of every line of this process: the name of the worker."""
 
 SECRET_PATTERNS = (
-    re.compile(r"(/(?:login|shared)/)[\w-]+"),
+    re.compile(r"(/(?:login|shared|approve)/)[\w-]+"),
+    re.compile(r"(/in/)[\w-]{20,}"),  # the address of an incoming webhook
     re.compile(r"(\b(?:Bearer|Basic)\s+)[\w.~+/=-]{6,}", re.IGNORECASE),
     re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"),  # a password in a URL
     re.compile(

@@ -10,6 +10,8 @@ from structlog.contextvars import bind_contextvars, clear_contextvars
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import StaticFile
 
+from tools.net.trace_context import HEADER, receive_traceparent
+
 REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
 
 POLICY = "; ".join(
@@ -54,6 +56,17 @@ class StaticFiles(WhiteNoiseMiddleware):  # type: ignore[misc]  # it ships no ty
         for name, value in answer.headers:
             response.headers[name] = value
         return response
+
+
+class TraceContext:
+    """Let a run that the request starts belong to the trace of its caller."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        with receive_traceparent(request.headers.get(HEADER, "")):
+            return self.get_response(request)
 
 
 class RequestLogMiddleware:

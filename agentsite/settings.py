@@ -8,8 +8,12 @@ from urllib.parse import urlsplit
 from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 
-from agentsite import translations, watchdog
-from agentsite.database import InvalidDatabaseUrl, parse_database_url
+from agentsite import env, translations, watchdog
+from agentsite.database import (
+    WEB_POOL_SIZE,
+    InvalidDatabaseUrl,
+    parse_database_url,
+)
 from agentsite.env import is_fernet_key, read_env
 from agentsite.logs import (
     configure_structlog,
@@ -42,9 +46,15 @@ APPROVAL_EXPIRY = ENV.agentsite_approval_expiry
 AGENT_DEPTH = ENV.agentsite_agent_depth
 CHILD_RUNS = ENV.agentsite_child_runs
 USER_RUNS = ENV.agentsite_user_runs
+USER_CONCURRENT_RUNS = ENV.agentsite_user_concurrent_runs
 USER_STREAMS = ENV.agentsite_user_streams
 METRICS_TOKEN = ENV.agentsite_metrics_token
+OTLP_ENDPOINT = ENV.agentsite_otlp_endpoint
+OTLP_HEADERS = env.parse_header_list(ENV.agentsite_otlp_headers)
+OTLP_CONTENT = ENV.agentsite_otlp_content
 WORKER_THREADS = ENV.agentsite_worker_threads
+QUEUES = env.QUEUES
+WORKER_QUEUES = ENV.agentsite_worker_queues or QUEUES
 TOOL_MODULES = list(ENV.agentsite_tool_modules)
 EXTENSIONS = list(ENV.agentsite_extensions)
 KEY_VARIABLES = list(ENV.agentsite_key_variables)
@@ -76,6 +86,18 @@ if not ENCRYPTION_KEYS or not all(map(is_fernet_key, ENCRYPTION_KEYS)):
         f"The file {_KEYS_FILE} is damaged: it contains invalid keys. "
         "Restore it from a backup."
     )
+
+# E-mail.
+
+_MAIL_SERVER = env.parse_email_url(ENV.agentsite_email_url)
+EMAIL_IS_ON = bool(_MAIL_SERVER.host)
+EMAIL_HOST, EMAIL_PORT = _MAIL_SERVER.host, _MAIL_SERVER.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _MAIL_SERVER.user, _MAIL_SERVER.password
+EMAIL_USE_TLS, EMAIL_USE_SSL = _MAIL_SERVER.starts_tls, _MAIL_SERVER.is_tls
+EMAIL_TIMEOUT = 15
+DEFAULT_FROM_EMAIL = ENV.agentsite_email_from or (
+    f"Agentsite <agentsite@{urlsplit(PUBLIC_URL).hostname or 'localhost'}>"
+)
 
 # Web.
 
@@ -117,6 +139,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "agentsite.middleware.RequestLogMiddleware",
+    "agentsite.middleware.TraceContext",
     "django.middleware.security.SecurityMiddleware",
     "agentsite.middleware.ContentSecurityPolicy",
     "agentsite.middleware.StaticFiles",
@@ -127,6 +150,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "runs.language.UserLanguageMiddleware",
+    "runs.time_zone.ViewerTimeZoneMiddleware",
     "tools.audit.actor.AuditActorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -167,7 +191,10 @@ AXES_HANDLER = "axes.handlers.cache.AxesCacheHandler"  # strangers fill no table
 AXES_CACHE = "sign-in"
 AXES_VERBOSE = AXES_ENABLE_ADMIN = False
 AXES_SENSITIVE_PARAMETERS: list[str] = []  # the log has the address, and no name
-SILENCED_SYSTEM_CHECKS = ["axes.W001"]  # each web process counts by itself
+SILENCED_SYSTEM_CHECKS = [
+    "axes.W001",  # each web process counts by itself
+    "models.W040",  # SQLite has the indexes without the columns that they include
+]
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     "sign-in": {
@@ -192,6 +219,7 @@ AUTH_PASSWORD_VALIDATORS = [
 STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True  # works without collectstatic
 WHITENOISE_AUTOREFRESH = DEBUG
+WHITENOISE_MIMETYPES = {".webmanifest": "application/manifest+json"}
 
 LANGUAGE_CODE = "en"
 LANGUAGES = translations.LANGUAGES
@@ -204,6 +232,7 @@ USE_TZ = True
 
 # Database.
 
+DATABASE_POOL = ENV.agentsite_database_pool
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 try:
     DATABASES = {
@@ -211,7 +240,7 @@ try:
             ENV.database_url,
             password=ENV.database_password,
             data=DATA_DIR,
-            pool=ENV.agentsite_database_pool,
+            pool=ENV.agentsite_database_pool or WEB_POOL_SIZE,
         )
     }
 except InvalidDatabaseUrl as error:
@@ -238,12 +267,16 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_BROKER_CHANNEL_ERROR_RETRY = True  # such as a Redis without free memory
-CELERY_TASK_DEFAULT_QUEUE = "runs"
+CELERY_TASK_DEFAULT_QUEUE = QUEUES[0]
+CELERY_TASK_QUEUES: dict[str, dict[str, str]] = {name: {} for name in QUEUES}
+CELERY_TASK_CREATE_MISSING_QUEUES = False
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_PUBLISH_RETRY = False
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_CONCURRENCY = WORKER_THREADS
+CELERY_WORKER_POOL = "threads"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_DISABLE_PREFETCH = True  # a full worker leaves messages to an idle one
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
@@ -256,6 +289,8 @@ hide_secrets(
         *(SECRET_KEY, *ENCRYPTION_KEYS, METRICS_TOKEN, WEB_SEARCH_KEY),
         str(DATABASES["default"].get("PASSWORD", "")),
         urlsplit(REDIS_URL).password or "",
+        *OTLP_HEADERS.values(),
+        EMAIL_HOST_PASSWORD,
     ]
 )
 if ENV.agentsite_log_format == "json":

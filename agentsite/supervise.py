@@ -41,7 +41,6 @@ class Installation:
     data: Path
     host: str
     port: int
-    threads: int
     hang_seconds: float = 60
     log_megabytes: int = 20
 
@@ -111,7 +110,6 @@ def read_installation() -> Installation:
         data=ROOT / folder,
         host=os.environ.get("AGENTSITE_HOST") or "127.0.0.1",
         port=read_env_number("PORT", 8000, most=65535),
-        threads=read_env_number("AGENTSITE_WORKER_THREADS", 50, most=1000),
         hang_seconds=read_env_number("AGENTSITE_HANG_SECONDS", 60, most=3600),
         log_megabytes=read_env_number("AGENTSITE_LOG_MEGABYTES", 20, most=10_000),
     )
@@ -256,7 +254,7 @@ def build_web_server(place: Installation, logs: Path) -> Child:
 def build_worker(place: Installation, logs: Path) -> Child:
     """Describe the worker; it does not communicate with other workers."""
     command = [sys.executable, "-m", "celery", "-q", "-A", "agentsite", "worker"]
-    command += ["-P", "threads", "-c", str(place.threads), "-l", "WARNING"]
+    command += ["-P", "threads", "-l", "WARNING"]
     command += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     return build_watched("worker", command, place, logs)
 

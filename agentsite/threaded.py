@@ -14,6 +14,8 @@ from django.db import close_old_connections
 from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.urls import set_script_prefix
 
+from runs.live.deferred import DeferredResponse
+
 THREADS = 16
 """Concurrent requests; each may hold a connection, so fewer than the pool has."""
 
@@ -80,6 +82,9 @@ class ThreadedHandler(ASGIHandler):
         response = await loop.run_in_executor(self.threads, self.respond, scope, body)
         if isinstance(response, StreamingHttpResponse):
             await self.stream(response, receive, send)
+            return
+        if isinstance(response, DeferredResponse):
+            await response.send_later(encode_headers(response), receive, send)
             return
         await send(build_start_message(response))
         # `respond` has closed it, and its content is in memory.

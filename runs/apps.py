@@ -41,8 +41,26 @@ class RunsConfig(AppConfig):
             models.AgentVersion,
             "agent version",
             made="published",
-            ignore=["definition"],
+            ignore=["definition", "gate_result"],
             name=lambda version: f"{version.agent} v{version.number}",
+        )
+        track_model(models.Evaluator, "evaluator")
+        track_model(
+            models.Gate,
+            "gate",
+            ignore=["agent", "imported_digest", "imported_result"],
+            name=lambda gate: str(gate.agent),
+        )
+        track_model(models.AnnotationQueue, "annotation queue")
+        track_model(
+            models.ScoringRule, "scoring rule", ignore=["lease_until", "problem"]
+        )
+        track_model(models.Dataset, "dataset", ignore=["next_number", "version"])
+        track_model(
+            models.DatasetVersion,
+            "dataset version",
+            made="saved",
+            name=lambda version: f"{version.dataset} v{version.number}",
         )
         track_model(
             models.Schedule,
@@ -54,6 +72,7 @@ class RunsConfig(AppConfig):
         track_model(
             models.Webhook, "webhook", ignore=["failing_since", "old_secret_until"]
         )
+        track_model(models.Hook, "incoming webhook", ignore=["key", "old_secret_until"])
         track_model(models.RetentionRule, "retention rule")
         track_model(models.AgentRetention, "retention rule")
         connect_draft_signals()

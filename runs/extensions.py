@@ -1,4 +1,4 @@
-"""What an operator's module needs to add agent kinds, parsers and providers.
+"""What an operator's module needs to add kinds of agents, providers and evaluators.
 
 `AGENTSITE_EXTENSIONS` names the modules; see docs/extensions.md. Only these names are
 meant for other code.
@@ -40,6 +40,10 @@ from runs.engine.types import (
     ToolCall,
     Usage,
 )
+from runs.evaluation.errors import NotScored
+from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
+from runs.evaluation.registry import EVALUATOR_KINDS
+from runs.evaluation.types import EvaluationExample, EvaluationRecord, ScoreResult
 from runs.llm.base import LLM, Endpoint, ModelCard, WireRequest
 from runs.llm.errors import ModelCallError
 from runs.llm.openai import OpenAI
@@ -54,12 +58,18 @@ __all__ = [
     "Deadline",
     "Decision",
     "Endpoint",
+    "EvaluationExample",
+    "EvaluationInput",
+    "EvaluationRecord",
+    "EvaluatorConfig",
+    "EvaluatorKind",
     "ExtensionBroken",
     "Message",
     "ModelCallError",
     "ModelCard",
     "ModelRequest",
     "NetPolicy",
+    "NotScored",
     "OpenAI",
     "OutputParser",
     "ParseError",
@@ -69,6 +79,7 @@ __all__ = [
     "PromptSpec",
     "ProviderKind",
     "Reply",
+    "ScoreResult",
     "ScratchpadRound",
     "ScratchpadStep",
     "ToolCall",
@@ -77,6 +88,7 @@ __all__ = [
     "WireRequest",
     "build_finish",
     "register_agent_kind",
+    "register_evaluator_kind",
     "register_output_parser",
     "register_parsing_error_handler",
     "register_provider_kind",
@@ -107,6 +119,11 @@ def register_agent_kind(kind: AgentKind) -> None:
 def register_provider_kind(name: str, kind: ProviderKind) -> None:
     """Add a kind of provider; raise `ValueError` if its name is invalid or taken."""
     _register(PROVIDER_KINDS, "provider kind", name, kind)
+
+
+def register_evaluator_kind(kind: EvaluatorKind) -> None:
+    """Add a kind of evaluator; raise `ValueError` if its name is invalid or taken."""
+    _register(EVALUATOR_KINDS, "evaluator kind", kind.name, kind)
 
 
 def register_output_parser(name: str) -> Callable[[OutputParser], OutputParser]:

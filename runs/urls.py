@@ -5,10 +5,11 @@ from django.urls import URLPattern, URLResolver, include, path
 from django.views.decorators.cache import cache_control
 from django.views.i18n import JavaScriptCatalog
 
+from runs.api.reference import reference
 from runs.views import (
     health,
-    home,
     metrics,
+    notifications,
     people,
     restore,
     retention,
@@ -17,25 +18,51 @@ from runs.views import (
 )
 from runs.views.agents import archive_duplicate as owned
 from runs.views.agents import bulk_actions as agent_bulk
+from runs.views.agents import code as agent_code
 from runs.views.agents import form as agent_form
 from runs.views.agents import import_file as agent_import
+from runs.views.agents import library, sub_agent, tool_files
 from runs.views.agents import list_page as agent_list
 from runs.views.agents import page as agents
-from runs.views.agents import sub_agent, tool_files
 from runs.views.agents import test_pane as agent_try
 from runs.views.agents import tool as agent_tool
 from runs.views.agents import versions as agent_versions
+from runs.views.annotation import add_runs as queue_runs
+from runs.views.annotation import item as queue_items
+from runs.views.annotation import page as queue_page
+from runs.views.annotation import queues
 from runs.views.approvals import page as approvals
+from runs.views.chat import actions as chat_actions
+from runs.views.chat import export as chat_export
 from runs.views.chat import page as chat
 from runs.views.chat import turn_parts
 from runs.views.compare import page as run_compare
+from runs.views.datasets import add_run as dataset_run
+from runs.views.datasets import example as dataset_examples
+from runs.views.datasets import export as dataset_files
+from runs.views.datasets import import_file as dataset_imports
+from runs.views.datasets import list_page as dataset_list
+from runs.views.datasets import page as datasets
+from runs.views.evaluators import page as evaluators
+from runs.views.experiments import create as experiment_create
+from runs.views.experiments import page as experiments
+from runs.views.gates import edit as gates
+from runs.views.gates import publish as gate_publish
+from runs.views.home import first_steps
+from runs.views.home import page as home
+from runs.views.hooks import form as hook_form
+from runs.views.hooks import page as hooks
+from runs.views.hooks.receive import hook_receive
+from runs.views.lists import choices
 from runs.views.ownership import user_erase, user_ownership
 from runs.views.prompts import page as prompts
 from runs.views.prompts import playground
 from runs.views.providers import page as providers
 from runs.views.providers import provider_models
 from runs.views.run import children as run_children
+from runs.views.run import feedback as run_feedback
 from runs.views.run import page as run_page
+from runs.views.run import peek as run_peek
 from runs.views.run_actions import download as run_file
 from runs.views.run_actions import fork as run_fork
 from runs.views.run_actions import rerun as run_again
@@ -43,11 +70,16 @@ from runs.views.run_actions import resume as run_resume
 from runs.views.run_actions import share as run_share
 from runs.views.run_actions.read_only import run_read_only
 from runs.views.run_list import bulk_actions as run_choices
+from runs.views.run_list import columns as run_list_columns
 from runs.views.run_list import export as run_export
+from runs.views.run_list import neighbors as run_neighbors
 from runs.views.run_list import page as run_list
 from runs.views.run_list import saved_filters
 from runs.views.schedules import form as schedule_form
 from runs.views.schedules import page as schedules
+from runs.views.scoring import rules
+from runs.views.search import page as search
+from runs.views.tools.bulk_actions import tool_choices
 
 definition_urls: list[URLPattern | URLResolver] = [
     path(f"{noun}s/<int:pk>/{verb}/", view, {"noun": noun}, name=f"{noun}-{verb}")
@@ -60,17 +92,46 @@ definition_urls: list[URLPattern | URLResolver] = [
     )
 ]
 
+choice_urls: list[URLPattern | URLResolver] = [
+    path(
+        f"{noun}s/chosen/",
+        choices.row_choices,
+        {"noun": noun},
+        name=f"{noun}-choices",
+    )
+    for noun in choices.LISTS
+]
+
 urlpatterns: list[URLPattern | URLResolver] = [
+    *choice_urls,
     path("healthz", health.health, name="health"),
     path("readyz", health.readiness, name="readiness"),
     path("metrics", metrics.metrics, name="metrics"),
     path("api/v1/", include("runs.api.urls")),
+    path("api/docs/", reference, name="reference"),
+    path("v1/", include("runs.openai.urls")),
+    path("", include("runs.mcp_server.urls")),
     path("", home.home, name="home"),
-    path("first-steps/hide/", home.hide_first_steps, name="hide-first-steps"),
+    path("home/attention/", home.home_attention, name="home-attention"),
+    path("home/runs/", home.home_runs, name="home-runs"),
+    path("first-steps/hide/", first_steps.hide_first_steps, name="hide-first-steps"),
+    path("search/", search.search, name="search"),
+    path("shortcuts/", search.shortcut_list, name="shortcut-list"),
     path("sign-in/", people.sign_in, name="sign-in"),
     path("sign-out/", people.sign_out, name="sign-out"),
     path("login/<str:token>/", people.login_link, name="login-link"),
     path("account/password/", people.set_password, name="set-password"),
+    path(
+        "account/notifications/",
+        notifications.notification_settings,
+        name="notification-settings",
+    ),
+    path(
+        "account/notifications/test/",
+        notifications.notification_test,
+        name="notification-test",
+    ),
+    path("approve/<str:token>/", notifications.approval_link, name="approve-by-link"),
     path("account/tokens/", people.token_list, name="token-list"),
     path("account/tokens/<int:pk>/revoke/", people.token_revoke, name="token-revoke"),
     path("preferences/language/", people.set_language, name="set-language"),
@@ -83,6 +144,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/<int:pk>/", run_page.run_detail, name="run-detail"),
     path("runs/<int:pk>/fork/", run_fork.run_fork, name="run-fork"),
     path("runs/<int:pk>/fork/<int:number>/", run_fork.run_fork, name="run-fork"),
+    path("runs/<int:pk>/peek/", run_peek.run_peek, name="run-peek"),
     path("runs/<int:pk>/brief/", run_children.run_brief, name="run-brief"),
     path("runs/<int:pk>/outline/", run_children.run_outline, name="run-outline"),
     path("runs/<int:pk>/read-only/", run_read_only, name="run-read-only"),
@@ -99,12 +161,32 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(
         "runs/<int:pk>/export/json/", run_file.run_export_json, name="run-export-json"
     ),
+    path(
+        "runs/<int:pk>/export/scenario/",
+        run_file.run_export_scenario,
+        name="run-export-scenario",
+    ),
     path("runs/<int:pk>/rows/", run_page.run_rows, name="run-rows"),
     path("runs/<int:pk>/next-error/", run_page.run_next_error, name="run-next-error"),
     path("runs/<int:pk>/actions/", run_page.run_actions, name="run-actions"),
     path("runs/<int:pk>/banner/", run_page.run_banner, name="run-banner"),
     path("runs/<int:pk>/stop/", run_page.run_stop, name="run-stop"),
     path("runs/<int:pk>/keep/", run_page.run_keep, name="run-keep"),
+    path(
+        "runs/<int:pk>/<str:direction>/in-list/",
+        run_neighbors.run_neighbor,
+        name="run-neighbor",
+    ),
+    path("runs/<int:pk>/feedback/", run_feedback.run_feedback, name="run-feedback"),
+    path("runs/<int:pk>/rate/", run_feedback.run_rate, name="run-rate"),
+    path("runs/<int:pk>/tag/", run_feedback.run_tag, name="run-tag"),
+    path("runs/<int:pk>/comment/", run_feedback.run_comment, name="run-comment"),
+    path(
+        "runs/<int:pk>/comment/<int:comment_pk>/delete/",
+        run_feedback.run_comment_delete,
+        name="run-comment-delete",
+    ),
+    path("runs/<int:pk>/dataset/", dataset_run.run_dataset, name="run-dataset"),
     path("runs/<int:pk>/again/", run_again.run_again, name="run-again"),
     path("runs/<int:pk>/continue/", run_page.run_continue, name="run-continue"),
     path("runs/<int:pk>/resume/", run_resume.run_resume, name="run-resume"),
@@ -132,7 +214,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/compare/", run_compare.run_compare, name="run-compare"),
     path("runs/", run_list.run_list, name="run-list"),
     path("runs/groups/", run_list.run_groups, name="run-groups"),
-    path("runs/count/", run_list.run_count, name="run-count"),
+    path("runs/figures/", run_list.run_figures, name="run-figures"),
+    path("runs/columns/", run_list_columns.run_columns, name="run-columns"),
     path("runs/chosen/", run_choices.run_choices, name="run-choices"),
     path("runs/export/", run_export.run_export, name="run-export"),
     path(
@@ -147,7 +230,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("chat/", chat.chat, name="chat"),
     path("chat/<slug:slug>/", chat.chat_agent, name="chat-agent"),
-    path("chat/<slug:slug>/say/", chat.chat_say, name="chat-say"),
+    path("chat/<slug:slug>/say/", chat_actions.chat_say, name="chat-say"),
     path(
         "chat/<slug:slug>/<int:pk>/", chat.chat_conversation, name="chat-conversation"
     ),
@@ -156,22 +239,50 @@ urlpatterns: list[URLPattern | URLResolver] = [
         chat.chat_newer,
         name="chat-newer",
     ),
-    path("chat/<slug:slug>/<int:pk>/stop/", chat.chat_stop, name="chat-stop"),
+    path(
+        "chat/<slug:slug>/<int:pk>/export/markdown/",
+        chat_export.chat_export_markdown,
+        name="chat-export-markdown",
+    ),
+    path(
+        "chat/<slug:slug>/<int:pk>/export/json/",
+        chat_export.chat_export_json,
+        name="chat-export-json",
+    ),
+    path("chat/<slug:slug>/<int:pk>/stop/", chat_actions.chat_stop, name="chat-stop"),
     path(
         "chat/<slug:slug>/<int:pk>/resume/<int:run_pk>/",
-        chat.chat_resume,
+        chat_actions.chat_resume,
         name="chat-resume",
     ),
-    path("chat/<slug:slug>/<int:pk>/rename/", chat.chat_rename, name="chat-rename"),
-    path("chat/<slug:slug>/<int:pk>/archive/", chat.chat_archive, name="chat-archive"),
+    path(
+        "chat/<slug:slug>/<int:pk>/continue/<int:run_pk>/",
+        chat_actions.chat_continue,
+        name="chat-continue",
+    ),
+    path(
+        "chat/<slug:slug>/<int:pk>/rename/",
+        chat_actions.chat_rename,
+        name="chat-rename",
+    ),
+    path(
+        "chat/<slug:slug>/<int:pk>/archive/",
+        chat_actions.chat_archive,
+        name="chat-archive",
+    ),
+    path(
+        "chat/<slug:slug>/<int:pk>/unarchive/",
+        chat_actions.chat_unarchive,
+        name="chat-unarchive",
+    ),
     path(
         "chat/<slug:slug>/<int:pk>/branch/<int:run_pk>/",
-        chat.chat_branch,
+        chat_actions.chat_branch,
         name="chat-branch",
     ),
     path(
         "chat/<slug:slug>/<int:pk>/rate/<int:run_pk>/",
-        chat.chat_rate,
+        chat_actions.chat_rate,
         name="chat-rate",
     ),
     path("approvals/", approvals.approval_list, name="approval-list"),
@@ -210,12 +321,14 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("agents/", agent_list.agent_list, name="agent-list"),
     path("agents/chosen/", agent_bulk.agent_choices, name="agent-choices"),
+    path("tool-choices/", tool_choices, name="tool-choices"),
     path("tool-files/export/", tool_files.tool_export, name="tool-export"),
     path("tool-files/import/", tool_files.tool_import, name="tool-import"),
     path("agents/new/", agent_form.agent_create, name="agent-create"),
     path("agents/import/", agent_import.agent_import, name="agent-import"),
     path("agents/preview/", agent_form.agent_preview, name="agent-preview"),
     path("agents/models/", agent_form.agent_models, name="agent-models"),
+    path("agents/library/", library.agent_library, name="agent-library"),
     path("agents/<int:pk>/", agents.agent_detail, name="agent-detail"),
     path("agents/<int:pk>/edit/", agent_form.agent_edit, name="agent-edit"),
     path("agents/<int:pk>/save/", agent_form.agent_save, name="agent-save"),
@@ -240,8 +353,126 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "agents/<int:pk>/tools/<int:tool_pk>/", agent_tool.agent_tool, name="agent-tool"
     ),
     path("agents/<int:pk>/agents/<int:sub_pk>/", sub_agent.sub_agent, name="sub-agent"),
+    path("agents/<int:pk>/code/", agent_code.agent_code, name="agent-code"),
     path("agents/<int:pk>/run/", agents.agent_run, name="agent-run"),
-    path("agents/<int:pk>/publish/", agents.agent_publish, name="agent-publish"),
+    path("agents/<int:pk>/publish/", gate_publish.agent_publish, name="agent-publish"),
+    path(
+        "agents/<int:pk>/publish/gate/",
+        gate_publish.agent_gate_run,
+        name="agent-gate-run",
+    ),
+    path(
+        "agents/<int:pk>/publish/replay/",
+        gate_publish.agent_input_replay,
+        name="agent-input-replay",
+    ),
+    path("agents/<int:pk>/gate/", gates.agent_gate, name="agent-gate"),
+    path(
+        "agents/<int:pk>/gate/remove/",
+        gates.agent_gate_remove,
+        name="agent-gate-remove",
+    ),
+    path("datasets/", dataset_list.dataset_list, name="dataset-list"),
+    path("datasets/new/", dataset_list.dataset_create, name="dataset-create"),
+    path("datasets/<int:pk>/", datasets.dataset_detail, name="dataset-detail"),
+    path("datasets/<int:pk>/edit/", dataset_list.dataset_edit, name="dataset-edit"),
+    path("datasets/<int:pk>/save/", datasets.dataset_save, name="dataset-save"),
+    path(
+        "datasets/<int:pk>/discard/", datasets.dataset_discard, name="dataset-discard"
+    ),
+    path(
+        "datasets/<int:pk>/upload/",
+        dataset_imports.dataset_upload,
+        name="dataset-upload",
+    ),
+    path(
+        "datasets/<int:pk>/import/",
+        dataset_imports.dataset_import,
+        name="dataset-import",
+    ),
+    path(
+        "datasets/<int:pk>/export/",
+        dataset_files.dataset_export,
+        name="dataset-export",
+    ),
+    path(
+        "datasets/<int:pk>/examples/new/",
+        dataset_examples.dataset_example_create,
+        name="dataset-example-create",
+    ),
+    path(
+        "datasets/<int:pk>/examples/<int:number>/",
+        dataset_examples.dataset_example,
+        name="dataset-example",
+    ),
+    path(
+        "datasets/<int:pk>/examples/<int:number>/cell/",
+        dataset_examples.dataset_cell,
+        name="dataset-cell",
+    ),
+    path(
+        "datasets/<int:pk>/examples/<int:number>/remove/",
+        dataset_examples.dataset_example_remove,
+        name="dataset-example-remove",
+    ),
+    path("evaluators/", evaluators.evaluator_list, name="evaluator-list"),
+    path("evaluators/new/", evaluators.evaluator_create, name="evaluator-create"),
+    path("evaluators/try/<slug:kind>/", evaluators.evaluator_try, name="evaluator-try"),
+    path("evaluators/<int:pk>/", evaluators.evaluator_detail, name="evaluator-detail"),
+    path("rules/", rules.rule_list, name="rule-list"),
+    path("rules/new/", rules.rule_create, name="rule-create"),
+    path("rules/<int:pk>/", rules.rule_detail, name="rule-detail"),
+    path("rules/<int:pk>/edit/", rules.rule_edit, name="rule-edit"),
+    path("rules/<int:pk>/switch/", rules.rule_switch, name="rule-switch"),
+    path("rules/<int:pk>/delete/", rules.rule_delete, name="rule-delete"),
+    path("queues/", queues.queue_list, name="queue-list"),
+    path("queues/new/", queues.queue_create, name="queue-create"),
+    path("queues/add/", queue_runs.queue_add, name="queue-add"),
+    path("queues/<int:pk>/", queue_page.queue_detail, name="queue-detail"),
+    path("queues/<int:pk>/edit/", queues.queue_edit, name="queue-edit"),
+    path("queues/<int:pk>/next/", queue_items.queue_next, name="queue-next"),
+    path("queues/<int:pk>/undo/", queue_items.queue_undo, name="queue-undo"),
+    path(
+        "queues/<int:pk>/runs/<int:item_pk>/",
+        queue_items.queue_item,
+        name="queue-item",
+    ),
+    path(
+        "queues/<int:pk>/runs/<int:item_pk>/skip/",
+        queue_items.queue_skip,
+        name="queue-skip",
+    ),
+    path(
+        "queues/<int:pk>/runs/<int:item_pk>/keep/",
+        queue_items.queue_keep,
+        name="queue-keep",
+    ),
+    path(
+        "queues/<int:pk>/runs/<int:item_pk>/remove/",
+        queue_page.queue_item_remove,
+        name="queue-item-remove",
+    ),
+    path("experiments/", experiments.experiment_list, name="experiment-list"),
+    path(
+        "experiments/new/",
+        experiment_create.experiment_create,
+        name="experiment-create",
+    ),
+    path(
+        "experiments/<int:pk>/",
+        experiments.experiment_detail,
+        name="experiment-detail",
+    ),
+    path(
+        "experiments/<int:pk>/stop/",
+        experiments.experiment_stop,
+        name="experiment-stop",
+    ),
+    path(
+        "experiments/<int:pk>/resume/",
+        experiments.experiment_resume,
+        name="experiment-resume",
+    ),
     path("schedules/", schedules.schedule_list, name="schedule-list"),
     path("schedules/new/", schedule_form.schedule_create, name="schedule-create"),
     path("schedules/times/", schedule_form.schedule_times, name="schedule-times"),
@@ -294,6 +525,15 @@ urlpatterns: list[URLPattern | URLResolver] = [
         webhooks.delivery_again,
         name="delivery-again",
     ),
+    path("in/<str:key>/", hook_receive, name="hook-receive"),
+    path("hooks/", hooks.hook_list, name="hook-list"),
+    path("hooks/new/", hook_form.hook_create, name="hook-create"),
+    path("hooks/preview/<int:pk>/", hook_form.hook_preview, name="hook-preview"),
+    path("hooks/<int:pk>/", hooks.hook_detail, name="hook-detail"),
+    path("hooks/<int:pk>/edit/", hook_form.hook_edit, name="hook-edit"),
+    path("hooks/<int:pk>/switch/", hooks.hook_switch, name="hook-switch"),
+    path("hooks/<int:pk>/rotate/", hooks.hook_rotate, name="hook-rotate"),
+    path("hooks/<int:pk>/delete/", hooks.hook_delete, name="hook-delete"),
     path("workers/", workers.worker_list, name="worker-list"),
     path("restore/", restore.restore_confirm, name="restore-confirm"),
     *definition_urls,

@@ -1,5 +1,6 @@
 """Fixtures: things with an end."""
 
+import gc
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ hypothesis_settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 hypothesis_settings.load_profile("any machine")
+
+# Thousands of tests keep much in memory; searching it often takes 5 % of the time.
+gc.set_threshold(100_000, 20, 100)
 
 KEPT = pytest.StashKey[int]()
 """Connections that earlier tests never gave back."""

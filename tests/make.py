@@ -17,8 +17,10 @@ from runs.models import (
     AgentStep,
     AgentTool,
     AgentVersion,
+    Dataset,
     Decision,
     Delivery,
+    Hook,
     ModelAttempt,
     ModelCall,
     PromptTemplate,
@@ -32,6 +34,7 @@ from runs.models import (
 )
 from runs.models.runs import FINISHED_STATUSES
 from runs.models.webhooks import TEST_EVENT
+from runs.services.hooks.manage import generate_hook_key, generate_hook_secret
 from runs.services.spec.freeze import freeze_agent
 from runs.services.webhooks.sign import generate_webhook_secret
 from runs.store.outbox import FACTS
@@ -83,6 +86,12 @@ def make_prompt(owner: User | None = None, **fields: Any) -> PromptTemplate:
     return PromptTemplate.objects.create(
         owner=owner or make_user(), **{**defaults, **fields}
     )
+
+
+def make_dataset(owner: User | None = None, **fields: Any) -> Dataset:
+    """Make a dataset without examples."""
+    defaults = {"name": f"dataset {next(_count)}"}
+    return Dataset.objects.create(owner=owner or make_user(), **{**defaults, **fields})
 
 
 def make_tool(owner: User | None = None, **fields: Any) -> Tool:
@@ -270,6 +279,26 @@ def make_webhook(
     webhook.set_url(url)
     webhook.save()
     return webhook
+
+
+def make_hook(
+    owner: User | None = None,
+    *,
+    agent: Agent | None = None,
+    secret: str = "",
+    **fields: Any,
+) -> Hook:
+    """Make an incoming webhook that asks its agent what was sent."""
+    owner = owner or (agent.owner if agent else make_user())
+    scheme = fields.get("scheme", Hook.Scheme.STANDARD)
+    defaults = {
+        "name": f"hook {next(_count)}",
+        "key": generate_hook_key(),
+        "inputs": {"input": "{/text}"},
+        "sealed_secret": seal(secret or generate_hook_secret(scheme)),
+    }
+    agent = agent or make_agent(owner)
+    return Hook.objects.create(owner=owner, agent=agent, **{**defaults, **fields})
 
 
 def make_delivery(

@@ -53,7 +53,7 @@ class Postgres:
         self.process = subprocess.Popen(
             [self.programs / "postgres", "-D", self.folder / "db"]
             + ["-p", str(self.port), "-k", self.folder, "-h", "127.0.0.1"]
-            + ["-c", f"fsync={'on' if self.fsync else 'off'}"]
+            + ["-c", f"fsync={'on' if self.fsync else 'off'}", "-c", "jit=off"]
             + ["-c", "max_connections=300", "-c", "log_min_messages=panic"],
             stderr=subprocess.DEVNULL,
             user=self.user,

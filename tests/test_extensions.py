@@ -13,6 +13,8 @@ from runs.engine.kinds.registry import (
     OUTPUT_PARSERS,
     PARSING_ERROR_HANDLERS,
 )
+from runs.evaluation.registry import EVALUATOR_KINDS, score_record
+from runs.evaluation.types import EvaluationExample, EvaluationRecord
 from runs.extensions import ExtensionBroken, load_extensions
 from runs.llm.registry import PROVIDER_KINDS
 from runs.models import Agent, Provider, Run
@@ -26,7 +28,13 @@ from tests.worker import functions
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PAGE = Path(__file__).parents[1] / "docs" / "extensions.md"
-REGISTRIES = (AGENT_KINDS, PROVIDER_KINDS, OUTPUT_PARSERS, PARSING_ERROR_HANDLERS)
+REGISTRIES = (
+    AGENT_KINDS,
+    PROVIDER_KINDS,
+    OUTPUT_PARSERS,
+    PARSING_ERROR_HANDLERS,
+    EVALUATOR_KINDS,
+)
 FILE = f"""
 agentfile: 1
 providers: [{{slug: bird, kind: parrot}}]
@@ -76,6 +84,19 @@ def test_a_worker_runs_an_agent_of_an_outside_kind_and_provider(example, client)
     assert page.context["raw"]["text"] == "{}"
     assert "Call lines" in client.get(f"/agents/{run.agent_id}/edit/").text
     assert "Parrot" in client.get("/providers/").text
+
+
+def test_an_outside_evaluator_scores_a_run(example):
+    record = EvaluationRecord(answer="three short words")
+    scores = [
+        score_record("length", {"most": most}, EvaluationExample(), record)
+        for most in (3, 2)
+    ]
+
+    assert [score.passed for score in scores] == [True, False]
+    assert "Extra inputs" in (
+        score_record("length", {"least": 1}, EvaluationExample(), record).problem
+    )
 
 
 def test_a_provider_without_a_server_needs_no_base_url(example, client):

@@ -47,11 +47,13 @@ UNTRANSLATED = re.compile(
     r"""
     \b(Agentsite | agentfile | UTC | GET | HEAD | POST | PUT | PATCH | DELETE)\b
     | \b(CSV | JSON | English | Google\ Gemini | Ollama | weather | calculator)\b
+    | \b(GitHub | Slack | Stripe)\b
+    | \b(Python | JavaScript | MCP | Shell | input | refused)\b | \bcurl\b(\s.*)?
     | [\w.-]*[_/:=][\w./:=-]*
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.DOTALL,
 )
-"""Names of products, words of protocols, tools of samples, and identifiers."""
+"""Names of products and languages, words of protocols, samples, and identifiers."""
 
 
 class Texts(HTMLParser):
@@ -72,7 +74,10 @@ class Texts(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         known = {name: value or "" for name, value in attrs}
-        if tag in self.CODE or known.get("name") in self.DATA_SELECTS:
+        is_key = "kbd" in known.get("class", "").split()
+        is_english = known.get("lang") == "en"  # the reference of the API
+        is_data = known.get("name") in self.DATA_SELECTS or is_key or is_english
+        if tag in self.CODE or is_data:
             self._skipped.append(tag)
         if tag == "a" and "href" in known:
             self.links.append(known["href"])
@@ -110,8 +115,9 @@ def marked_texts(monkeypatch: pytest.MonkeyPatch) -> None:
         def marked(*words: Any, real: Any = real) -> str:
             return f"⟦{real(*words)}⟧"
 
-        monkeypatch.setattr(trans_real, name, marked)
+        # it takes the function of `trans_real` at its first use, so it is the first
         monkeypatch.setattr(f"django.utils.translation._trans.{name}", marked)
+        monkeypatch.setattr(trans_real, name, marked)
 
 
 @pytest.fixture

@@ -15,11 +15,13 @@ PUBLIC: set[str] = {
     "readiness",
     "metrics",
     "run-shared",
+    "hook-receive",
+    "approve-by-link",
     "script-translations",
 }
 """Names of the URLs that strangers may open."""
 
-OWN_GUARD = ("admin:", "api", "api-")
+OWN_GUARD = ("admin:", "api", "api-", "mcp", "openai")
 """Beginnings of names whose views ask by themselves: the admin, and the token API."""
 
 pytestmark = pytest.mark.django_db

@@ -12,34 +12,68 @@ from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
 from runs.engine.types import Reply
+from runs.evaluation.gate import GateRules
 from runs.models import (
     Agent,
     AgentRetention,
     AgentTool,
     Allowance,
+    AnnotationQueue,
     ApiToken,
     Conversation,
+    Dataset,
     DeletionJob,
+    Evaluator,
+    EvaluatorRevision,
+    HookRequest,
+    InputReplay,
     LoginLink,
     ProviderModel,
     ProviderOutage,
+    ReplayedInput,
     Run,
+    RunComment,
     RunShare,
     RunTag,
     SavedFilter,
+    ScoredRun,
+    ScoringRule,
     StepMedia,
 )
 from runs.services.accounts.tokens import hash_token
+from runs.services.annotation.annotate import AnnotationContent, submit_annotation
+from runs.services.annotation.claim import claim_next_run
+from runs.services.annotation.queued_runs import add_runs_to_queue
+from runs.services.datasets.content import ExampleContent, StoredCall
+from runs.services.datasets.edit import add_examples, edit_example
+from runs.services.datasets.from_run import add_run_to_dataset
+from runs.services.datasets.save_version import save_dataset_version
+from runs.services.datasets.uploads import store_dataset_upload
+from runs.services.evaluators.save import save_evaluator
+from runs.services.experiments.advance import (
+    create_cells,
+    score_ended_cells,
+    update_figures,
+)
+from runs.services.experiments.create import (
+    CandidateChoice,
+    ExperimentPlan,
+    create_experiment,
+)
+from runs.services.gates.edit import GatePlan, save_gate
+from runs.services.scoring.score_runs import advance_scoring_rule
 from runs.services.search.index_runs import index_runs
 from runs.services.spec.freeze import freeze_agent
-from runs.store.specs import get_or_create_spec
+from runs.store.specs import compute_spec_digest, dump_spec, get_or_create_spec
 from tests.every_address import LOGIN_TOKEN, SHARE_TOKEN
 from tests.make import (
     make_agent,
     make_attempt,
     make_call,
+    make_dataset,
     make_decision,
     make_delivery,
+    make_hook,
     make_prompt,
     make_provider,
     make_run,
@@ -89,6 +123,10 @@ def make_world(owner: User, group: Group, texts: Texts | None = None) -> None:
     waiting = make_waiting_run(agent, group, conversation, texts)
     make_ended_runs(agent, conversation, texts)
     make_hooks(owner, agent, waiting, texts)
+    make_examples(owner, group, waiting, texts)
+    make_experiment(owner, agent, texts)
+    make_annotations(owner, group, texts)
+    make_rule(owner, agent, texts)
     make_keys(owner, waiting, texts)
     AgentRetention.objects.create(agent=agent, days=1000)
     make_worker(name=texts.name, host=texts.name)
@@ -295,8 +333,110 @@ def make_ended_runs(agent: Agent, chat: Conversation, texts: Texts) -> None:
     make_attempt(failed, message=texts.body)
 
 
+def make_examples(owner: User, group: Group, run: Run, texts: Texts) -> None:
+    """Make a dataset: a version with an example that is edited, and a file."""
+    evaluator = Evaluator(
+        owner=owner,
+        name=texts.name,
+        kind="contains",
+        config={"texts": [texts.body]},
+        visibility="groups",
+    )
+    save_evaluator(evaluator, by=owner).groups.add(group)
+    dataset = make_dataset(owner, name=texts.name, description=texts.body)
+    share_with(group, dataset)
+    content = ExampleContent(
+        inputs={texts.name: texts.body},
+        expected_answer=texts.body,
+        expected_calls=(StoredCall(tool=texts.name, tool_input=texts.json),),
+        tags=(texts.name[:40],),
+    )
+    add_run_to_dataset(run, dataset, content, by=owner)
+    save_dataset_version(dataset, seen=0, by=owner)
+    edited = content.model_copy(update={"expected_answer": f"{texts.body} more"})
+    edit_example(dataset, 1, edited, by=owner)
+    dataset.refresh_from_db()
+    table = json.dumps({texts.name: texts.body, "answer": texts.name})
+    store_dataset_upload(
+        dataset, by=owner, name=f"{texts.name}.jsonl", content=table.encode()
+    )
+
+
+def make_experiment(owner: User, agent: Agent, texts: Texts) -> None:
+    """Make an experiment whose first run has a score."""
+    dataset = make_dataset(owner, name=texts.name)
+    content = ExampleContent(inputs={"input": texts.body}, expected_answer=texts.body)
+    add_examples(dataset, [content], by=owner)
+    save_dataset_version(dataset, seen=0, by=owner)
+    dataset.refresh_from_db()
+    experiment = create_experiment(
+        dataset,
+        [CandidateChoice(agent, agent.versions.get())],
+        list(EvaluatorRevision.objects.all()),
+        by=owner,
+        plan=ExperimentPlan(),
+        name=texts.name,
+    )
+    create_cells(experiment)
+    run = Run.objects.filter(status="succeeded", owner=owner)[0]
+    experiment.cells.update(run=run, state="started")
+    score_ended_cells(experiment)
+    update_figures(experiment, is_changed=True)
+    make_gate(owner, agent, dataset, run)
+
+
+def make_gate(owner: User, agent: Agent, dataset: Dataset, run: Run) -> None:
+    """Make a gate, and a replay of a real input."""
+    rules = GateRules(must_pass_tag="t", max_p95_seconds=60, max_cost_increase=20)
+    plan = GatePlan(dataset, list(Evaluator.objects.filter(owner=owner)), rules)
+    save_gate(agent, plan, by=owner)
+    digest = compute_spec_digest(dump_spec(freeze_agent(agent)))
+    replay = InputReplay.objects.create(agent=agent, owner=owner, digest=digest)
+    ReplayedInput.objects.create(replay=replay, recorded=run, run=run)
+
+
+def make_annotations(owner: User, group: Group, texts: Texts) -> None:
+    """Make a queue with a run that is scored, and others that wait."""
+    queue = AnnotationQueue.objects.create(
+        owner=owner,
+        name=texts.name,
+        question=texts.body[:200],
+        guidelines=texts.body,
+        scale=[texts.name[:30], "good"],
+        passing_mark=2,
+        labels=[texts.name],
+        people_per_run=2,
+        dataset=Dataset.objects.filter(owner=owner)[0],
+    )
+    share_with(group, queue)
+    runs = list(Run.objects.filter(owner=owner))
+    add_runs_to_queue(queue, runs, by=owner, reason=texts.name)
+    item = claim_next_run(queue, by=owner)
+    assert item is not None
+    said = AnnotationContent(1, (texts.name,), texts.body, texts.body)
+    submit_annotation(item, said, by=owner)
+
+
+def make_rule(owner: User, agent: Agent, texts: Texts) -> None:
+    """Make a rule with a run that is scored, and a problem."""
+    rule = ScoringRule.objects.create(owner=owner, name=texts.name, agent=agent)
+    rule.evaluators.set(Evaluator.objects.filter(owner=owner))
+    run = Run.objects.filter(status="succeeded", owner=owner)[0]
+    ScoredRun.objects.create(rule=rule, run=run)
+    advance_scoring_rule(rule)
+    ScoringRule.objects.filter(pk=rule.pk).update(problem=texts.body)
+
+
 def make_hooks(owner: User, agent: Agent, run: Run, texts: Texts) -> None:
-    """Make a schedule, and a webhook with a delivery that failed."""
+    """Make a schedule, a webhook with a delivery that failed, and an incoming one."""
+    hook = make_hook(owner, agent=agent, name=texts.name)
+    HookRequest.objects.create(
+        hook=hook,
+        run=run,
+        outcome="refused",
+        reason=texts.body[:200],
+        created_at=timezone.now(),
+    )
     make_schedule(owner, agent=agent, name=texts.name)
     webhook = make_webhook(
         owner, name=texts.name, url=f"https://a.example/{texts.name}"
@@ -314,6 +454,7 @@ def make_keys(owner: User, run: Run, texts: Texts) -> None:
     RunShare.objects.create(
         run=run, by=owner, digest=hash_token(SHARE_TOKEN), expires_at=soon
     )
+    RunComment.objects.create(run=run, author=owner, text=texts.name)
     DeletionJob.objects.create(
         purpose=DeletionJob.Purpose.RULES, by=owner, created_at=timezone.now()
     )

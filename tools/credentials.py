@@ -114,9 +114,17 @@ PERCENT, UNICODE = re.compile(r"%[0-9A-F]{2}"), re.compile(r"\\u([0-9a-f]{4})")
 """As Python writes them; other languages write the letters in the other case."""
 
 
-def open_credential(pk: int, *, tool_id: int | None) -> OpenCredential:
-    """Return the credential as it is now, if the owner of the tool may still use it."""
+def open_credential(
+    pk: int, *, tool_id: int | None, owner_id: int | None = None
+) -> OpenCredential:
+    """Return the credential as it is now, if the owner of the tool may still use it.
+
+    A definition that is not stored has no `tool_id`, only the number of its owner.
+    """
     with temporary_db_connection():
+        if tool_id is None and owner_id is not None:
+            owner = User.objects.get(pk=owner_id)
+            return open_credential_for_owner(pk, owner=owner)
         tool = Tool.objects.select_related("owner").filter(pk=tool_id or 0).first()
         if tool is None:
             raise CredentialRefused("it does not exist any more")

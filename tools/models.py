@@ -14,6 +14,7 @@ from tools.mcp_pin import McpPin
 from tools.mcp_sign_in import McpSignIn
 from tools.ownership import Owned, OwnedQuerySet
 from tools.tool_name import is_tool_name
+from tools.tool_trial import ToolTrial
 
 __all__ = [
     "AuditEntry",
@@ -24,6 +25,7 @@ __all__ = [
     "Tool",
     "ToolQuerySet",
     "ToolRevision",
+    "ToolTrial",
     "ToolUsage",
     "UploadedDocument",
 ]

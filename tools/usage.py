@@ -22,10 +22,15 @@ USAGE_WINDOW = timedelta(days=30)
 
 
 def with_usage(tools: QuerySet[Any]) -> QuerySet[Any]:
-    """Add `calls_30`, `failures_30`, `failure_rate` and `recent_usage`.
+    """Add what `with_usage_totals` does, and the rows themselves as `recent_usage`."""
+    recent = ToolUsage.objects.filter(hour__gte=timezone.now() - USAGE_WINDOW)
+    return with_usage_totals(tools).prefetch_related(
+        Prefetch("usage", recent, to_attr="recent_usage")
+    )
 
-    The rate is 0 to 1, None without calls; the last are the rows themselves.
-    """
+
+def with_usage_totals(tools: QuerySet[Any]) -> QuerySet[Any]:
+    """Add `calls_30`, `failures_30` and `failure_rate`: 0 to 1, None without calls."""
     recent = ToolUsage.objects.filter(
         tool=OuterRef("pk"), hour__gte=timezone.now() - USAGE_WINDOW
     ).order_by()
@@ -41,10 +46,4 @@ def with_usage(tools: QuerySet[Any]) -> QuerySet[Any]:
         failure_rate=Cast(F("failures_30"), FloatField())
         / NullIf(Cast(F("calls_30"), FloatField()), Value(0.0))
     )
-    return rated.prefetch_related(
-        Prefetch(
-            "usage",
-            ToolUsage.objects.filter(hour__gte=timezone.now() - USAGE_WINDOW),
-            to_attr="recent_usage",
-        )
-    )
+    return rated

@@ -5,14 +5,14 @@ import json
 from collections import Counter
 from contextlib import suppress
 from math import isinf
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from django.http import HttpRequest
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from runs.api.problems import ApiProblem, field_problem, validation_problem
-from runs.engine.types import Budget, ExecutorOptions
-from runs.services.errors import FieldError
+from runs.api.problems import field_problem, validation_problem
+from runs.engine.types import Budget, ExecutorOptions, ToolMode
+from runs.whole_number import MAX_BIGINT
 
 MAX_KEY_LENGTH = 200
 
@@ -22,7 +22,9 @@ B = TypeVar("B", bound=BaseModel)
 class StrictBody(BaseModel):
     """A body or a part of one; unknown fields are refused by name."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
+    )
 
 
 class LimitsBody(StrictBody):
@@ -50,19 +52,37 @@ class ResumeRunBody(StrictBody):
     limits: LimitsBody = LimitsBody()
 
 
+class ToolModeBody(ToolMode):
+    """How the calls of a run are answered."""
+
+    model_config = ConfigDict(strict=True)
+
+
 class StartRunBody(StrictBody):
     """The body of `POST /api/v1/runs`."""
 
     agent: str
     """Slug."""
+    version: Annotated[int, Field(ge=1, le=MAX_BIGINT)] | None = None
+    """Number of a published version; null for the newest."""
     inputs: dict[str, Any] = {}
-    conversation: int | None = None
+    conversation: Annotated[int, Field(ge=1, le=MAX_BIGINT)] | None = None
+    """Id of one of your conversations with the agent."""
     keep_forever: bool = False
+    tool_mode: ToolModeBody | None = None
+    """Null for real calls."""
+
+    @property
+    def mode(self) -> ToolMode | None:
+        """The tool mode as specs contain it."""
+        sent = self.tool_mode
+        return ToolMode.model_validate(sent.model_dump()) if sent else None
 
     @property
     def digest(self) -> str:
         """Equal for bodies with equal meaning, also of releases with fewer fields."""
-        later = {"keep_forever"} if not self.keep_forever else set[str]()
+        added = ("keep_forever", "tool_mode", "version")
+        later = {name for name in added if not getattr(self, name)}
         shape = json.dumps(self.model_dump(exclude=later), sort_keys=True)
         return hashlib.sha256(shape.encode()).hexdigest()
 
@@ -71,28 +91,6 @@ class KeepRunBody(StrictBody):
     """The body of `POST /api/v1/runs/{id}/keep`; may be empty."""
 
     keep_forever: bool = True
-
-
-class StepsWindow(BaseModel):
-    """The query string of `GET /api/v1/runs/{id}`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    with_steps: bool = True
-    after: int = -1
-    """Only steps with a higher index."""
-
-
-def parse_start_run_body(request: HttpRequest) -> StartRunBody:
-    return parse_body(request.body, StartRunBody)
-
-
-def parse_resume_run_body(request: HttpRequest) -> ResumeRunBody:
-    return parse_body(request.body or b"{}", ResumeRunBody)
-
-
-def parse_keep_run_body(request: HttpRequest) -> KeepRunBody:
-    return parse_body(request.body or b"{}", KeepRunBody)
 
 
 def parse_body(body: bytes, kind: type[B]) -> B:
@@ -143,16 +141,3 @@ def read_idempotency_key(request: HttpRequest) -> str | None:
             "Idempotency-Key", f"Must be 1 to {MAX_KEY_LENGTH} printable characters."
         )
     return key
-
-
-def parse_steps_window(request: HttpRequest) -> StepsWindow:
-    """Parse `steps` and `steps_after`; raise for unknown and invalid values."""
-    unknown = set(request.GET) - {"steps", "steps_after"}
-    if unknown:
-        raise ApiProblem(422, [FieldError(name, "Unknown field.") for name in unknown])
-    if request.GET.get("steps", "none") != "none":
-        raise field_problem("steps", "Must be `none`.")
-    after = request.GET.get("steps_after", "-1")
-    if not after.removeprefix("-").isdecimal() or len(after) > 12:
-        raise field_problem("steps_after", "Must be the index of a step.")
-    return StepsWindow(with_steps="steps" not in request.GET, after=int(after))

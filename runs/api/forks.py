@@ -11,12 +11,14 @@ from pydantic import Field
 from runs.api.bodies import LimitsBody, StrictBody, parse_body
 from runs.api.dispatch import json_response
 from runs.api.problems import ApiProblem, field_problem
+from runs.api.route import Route
 from runs.api.runs import (
     ALL_STEPS,
     get_run_for_user,
     prefix_field_errors,
     run_with_steps_json,
 )
+from runs.api.shapes import RunWithStepsShape
 from runs.engine.parsing.clean import clean_json
 from runs.engine.types import (
     AgentSpec,
@@ -80,10 +82,12 @@ class ForkRunBody(StrictBody):
     limits: LimitsBody | None = None
 
 
-def create_fork(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-    """`POST /runs/{id}/fork`: start a run that continues from this one; 201."""
+def create_fork(
+    request: HttpRequest, user: User, pk: str, body: ForkRunBody
+) -> HttpResponse:
+    """Start a run that continues from a step or model call of this one."""
     run = get_run_for_user(user, int(pk))
-    body = parse_fork_body(request)
+    body = sanitize_fork_body(body)
     point = find_requested_fork_point(run, body)
     spec = get_spec_at_call(run, Resume.objects.filter(run=run), number=point.number)
     try:
@@ -109,9 +113,8 @@ def create_fork(request: HttpRequest, user: User, pk: str) -> HttpResponse:
     )
 
 
-def parse_fork_body(request: HttpRequest) -> ForkRunBody:
-    """Parse the body, sanitized for the database; raise `ApiProblem`."""
-    body = parse_body(request.body or b"{}", ForkRunBody)
+def sanitize_fork_body(body: ForkRunBody) -> ForkRunBody:
+    """Return the body as the database can store it."""
     clean = clean_json(body.model_dump(exclude_unset=True))
     return parse_body(json.dumps(clean).encode(), ForkRunBody)
 
@@ -256,3 +259,18 @@ def add_fork_agents(
             if choice != "off"
         ),
     )
+
+
+ROUTES = [
+    Route(
+        "POST",
+        "runs/{id}/fork",
+        create_fork,
+        "Fork a run",
+        RunWithStepsShape,
+        body=ForkRunBody,
+        cleans_text=True,
+        status=201,
+        is_idempotent=True,
+    )
+]

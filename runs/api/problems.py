@@ -7,11 +7,53 @@ from collections.abc import Iterable
 from http import HTTPStatus
 
 from django.http import HttpResponse
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import to_json
 
 from runs.services.errors import FieldError
 from tools.text.validation_message import strip_value_error
+
+CODES = {
+    400: "invalid_json",
+    401: "invalid_token",
+    403: "not_allowed",
+    404: "not_found",
+    405: "method_not_allowed",
+    409: "conflict",
+    412: "changed",
+    413: "too_large",
+    422: "invalid",
+    428: "precondition_required",
+    429: "too_many_requests",
+    500: "internal_error",
+    502: "bad_gateway",
+    503: "unavailable",
+}
+"""The `code` of a problem by its status, unless it has one of its own."""
+
+
+class ProblemField(BaseModel):
+    """What is wrong with one field."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    field: str
+    message: str
+
+
+class Problem(BaseModel):
+    """An error response (RFC 9457)."""
+
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    type: str
+    title: str
+    status: int
+    code: str
+    """For programs: `not_found`, `invalid`, `missing_scope` and others."""
+    detail: str
+    """For people."""
+    errors: list[ProblemField]
 
 
 class ApiProblem(Exception):
@@ -22,9 +64,11 @@ class ApiProblem(Exception):
         status: int,
         errors: Iterable[FieldError],
         *,
+        code: str = "",
         headers: dict[str, str] | None = None,
     ) -> None:
         self.status = status
+        self.code = code or CODES[status]
         self.errors = list(errors)
         self.headers = headers or {}
         super().__init__(_describe_errors(self.errors))
@@ -34,6 +78,7 @@ class ApiProblem(Exception):
             "type": "about:blank",
             "title": HTTPStatus(self.status).phrase,
             "status": self.status,
+            "code": self.code,
             "detail": str(self),
             "errors": [error._asdict() for error in self.errors],
         }
@@ -52,14 +97,22 @@ def _describe_errors(errors: list[FieldError]) -> str:
     return " ".join(f"{error.field}: {error.message}" for error in errors)
 
 
-def field_problem(field: str, message: str, status: int = 422) -> ApiProblem:
-    return ApiProblem(status, [FieldError(field, message)])
+def field_problem(
+    field: str, message: str, status: int = 422, *, code: str = ""
+) -> ApiProblem:
+    return ApiProblem(status, [FieldError(field, message)], code=code)
 
 
-def unauthorized_problem(message: str) -> ApiProblem:
+def not_found(noun: str, key: object) -> ApiProblem:
+    """Return the problem of a row that does not exist, or not for this user."""
+    return field_problem("id", f"{noun} {key} not found.", 404)
+
+
+def unauthorized_problem(message: str, *, code: str = "") -> ApiProblem:
     return ApiProblem(
         401,
         [FieldError("Authorization", message)],
+        code=code,
         headers={"WWW-Authenticate": 'Bearer realm="agentsite"'},
     )
 

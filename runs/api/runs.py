@@ -1,20 +1,25 @@
 """Runs in the API: start, read, cancel, resume."""
 
+from typing import Annotated, Literal
+
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from pydantic import Field
 
 from runs.api.bodies import (
-    StepsWindow,
-    parse_keep_run_body,
-    parse_resume_run_body,
-    parse_start_run_body,
-    parse_steps_window,
+    KeepRunBody,
+    ResumeRunBody,
+    StartRunBody,
     read_idempotency_key,
 )
 from runs.api.dispatch import json_response
 from runs.api.problems import ApiProblem, field_problem, run_not_found
-from runs.api.serializers import (
+from runs.api.queries import Id, Query
+from runs.api.route import Route
+from runs.api.shapes import RunShape, RunWithStepsShape
+from runs.models import Agent, Conversation, Run
+from runs.serializers import (
     MAX_STEPS,
     RUN_RELATIONS,
     STEP_FIELDS,
@@ -23,7 +28,6 @@ from runs.api.serializers import (
     run_json,
     step_json,
 )
-from runs.models import Agent, Conversation, Run
 from runs.services.errors import (
     CannotResume,
     FieldError,
@@ -31,24 +35,43 @@ from runs.services.errors import (
     NotAllowed,
     NotResumable,
     SpecRefused,
+    VersionNotFound,
 )
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.idempotency import IdempotencyKeyReused, start_run_once
 from runs.services.runs.keep import keep_runs
 from runs.services.runs.limits import get_current_limits
 from runs.services.runs.resume import resume_run
-from runs.services.runs.start import start_run
+from runs.services.runs.start import freeze_version, start_run
+from runs.services.tool_modes.select_mode import get_recorded_run
 from runs.store.fast_select import select_row
 
-ALL_STEPS = StepsWindow()
+
+class StepsQuery(Query):
+    """Which steps of a run."""
+
+    steps: Literal["", "none"] = ""
+    """`none` leaves them out."""
+    steps_after: Annotated[int, Field(ge=-1, lt=2**31)] = -1
+    """Only steps with a higher index."""
 
 
-def create_run(request: HttpRequest, user: User) -> HttpResponse:
-    """`POST /runs`: start a run; 201, or 200 if its idempotency key was used before."""
-    body = parse_start_run_body(request)
+class EventsQuery(Query):
+    """From where to follow a run."""
+
+    after: Id | None = None
+    """Id of the last event that you have; `Last-Event-ID` counts more."""
+
+
+ALL_STEPS = StepsQuery()
+
+
+def create_run(request: HttpRequest, user: User, body: StartRunBody) -> HttpResponse:
+    """Start a run; with the same `Idempotency-Key` again, 200 and the same run."""
     key = read_idempotency_key(request)
     agent = get_agent_for_user(user, body.agent)
     conversation = find_own_conversation(user, agent, body.conversation)
+    check_tool_mode(user, body)
 
     def start() -> Run:
         return start_run(
@@ -58,6 +81,10 @@ def create_run(request: HttpRequest, user: User) -> HttpResponse:
             conversation=conversation,
             source=Run.Source.API,
             keep_forever=body.keep_forever,
+            tool_mode=body.mode,
+            frozen=None
+            if body.version is None
+            else freeze_version(agent, body.version),
         )
 
     try:
@@ -66,6 +93,8 @@ def create_run(request: HttpRequest, user: User) -> HttpResponse:
         raise ApiProblem(422, prefix_field_errors("inputs", error.errors)) from None
     except SpecRefused as error:
         raise ApiProblem(422, prefix_field_errors("agent", error.errors)) from None
+    except VersionNotFound as error:
+        raise field_problem("version", str(error)) from None
     except NotAllowed as error:
         raise field_problem("agent", str(error), 403) from None
     except IdempotencyKeyReused as error:
@@ -84,25 +113,24 @@ def new_run_json(run: Run) -> Json:
     return {**run_json(run), "steps": [], "steps_next": None}
 
 
-def read_run(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-    """`GET /runs/{id}`: the run, with at most 500 of its steps."""
-    window = parse_steps_window(request)
-    return json_response(run_with_steps_json(get_run_for_user(user, int(pk)), window))
+def read_run(
+    request: HttpRequest, user: User, pk: str, query: StepsQuery
+) -> HttpResponse:
+    """The run, with at most 500 of its steps."""
+    return json_response(run_with_steps_json(get_run_for_user(user, int(pk)), query))
 
 
 def cancel_run_for_user(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-    """`POST /runs/{id}/cancel`: request a cancel; an ended run stays as it is."""
+    """Request a cancel; a run that has ended stays as it is."""
     cancel_run(get_run_for_user(user, int(pk)), by=user)
-    return json_response(
-        run_with_steps_json(
-            get_run_for_user(user, int(pk)), StepsWindow(with_steps=False)
-        )
-    )
+    return json_response(run_json(get_run_for_user(user, int(pk))))
 
 
-def resume_run_for_user(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-    """`POST /runs/{id}/resume`: queue a run again that failed or reached a limit."""
-    run, body = get_run_for_user(user, int(pk)), parse_resume_run_body(request)
+def resume_run_for_user(
+    request: HttpRequest, user: User, pk: str, body: ResumeRunBody
+) -> HttpResponse:
+    """Queue a run again that failed or reached a limit; completed steps are kept."""
+    run = get_run_for_user(user, int(pk))
     limits = body.limits.changed_options(get_current_limits(run))
     try:
         resume_run(run, by=user, limits=limits)
@@ -112,22 +140,16 @@ def resume_run_for_user(request: HttpRequest, user: User, pk: str) -> HttpRespon
         raise field_problem("status", str(error), 409) from None
     except CannotResume as error:
         raise field_problem("limits", str(error)) from None
-    return json_response(
-        run_with_steps_json(
-            get_run_for_user(user, run.pk), StepsWindow(with_steps=False)
-        )
-    )
+    return json_response(run_json(get_run_for_user(user, run.pk)))
 
 
-def keep_run_for_user(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-    """`POST /runs/{id}/keep`: keep a run forever, or no longer."""
-    run, body = get_run_for_user(user, int(pk)), parse_keep_run_body(request)
+def keep_run_for_user(
+    request: HttpRequest, user: User, pk: str, body: KeepRunBody
+) -> HttpResponse:
+    """Keep a run, so that retention rules do not delete it, or no longer."""
+    run = get_run_for_user(user, int(pk))
     keep_runs([run], keep=body.keep_forever, by=user)
-    return json_response(
-        run_with_steps_json(
-            get_run_for_user(user, run.pk), StepsWindow(with_steps=False)
-        )
-    )
+    return json_response(run_json(get_run_for_user(user, run.pk)))
 
 
 def get_run_for_user(user: User, pk: int) -> Run:
@@ -157,6 +179,17 @@ def get_agent_for_user(user: User, slug: str) -> Agent:
     return agent
 
 
+def check_tool_mode(user: User, body: StartRunBody) -> None:
+    """Raise a 422 if `user` may not see the run to replay."""
+    if body.tool_mode is not None and body.conversation is not None:
+        text = "A run with a tool mode cannot be part of a conversation."
+        raise field_problem("conversation", text)
+    try:
+        get_recorded_run(body.mode, by=user)
+    except NotAllowed as error:
+        raise field_problem("tool_mode.recording", str(error)) from None
+
+
 def find_own_conversation(
     user: User, agent: Agent, pk: int | None
 ) -> Conversation | None:
@@ -179,12 +212,12 @@ def prefix_field_errors(field: str, errors: list[FieldError]) -> list[FieldError
     ]
 
 
-def run_with_steps_json(run: Run, window: StepsWindow) -> Json:
+def run_with_steps_json(run: Run, window: StepsQuery) -> Json:
     """Return the run as JSON; `steps_next` is the next `?steps_after=`."""
-    if not window.with_steps:
+    if window.steps:
         return run_json(run)
     rows = annotate_child_runs(
-        run.steps.filter(index__gt=window.after).only(*STEP_FIELDS)
+        run.steps.filter(index__gt=window.steps_after).only(*STEP_FIELDS)
     )
     steps = list(rows.order_by("index")[: MAX_STEPS + 1])
     shape = run_json(run)
@@ -192,3 +225,60 @@ def run_with_steps_json(run: Run, window: StepsWindow) -> Json:
     more = len(steps) > MAX_STEPS
     shape["steps_next"] = steps[MAX_STEPS - 1].index if more else None
     return shape
+
+
+def stream_run_events(
+    request: HttpRequest, user: User, pk: str, query: EventsQuery
+) -> HttpResponse:
+    """Follow a run as server-sent events: `model_call`, `step`, `run`, `draft`, `end`.
+
+    After an interruption, send the last id as `Last-Event-ID`.
+    """
+    # The ASGI app answers before this; it is reached if a server speaks no ASGI.
+    get_run_for_user(user, int(pk))
+    raise field_problem("server", "This server does not stream events.", 503)
+
+
+ROUTES = [
+    Route(
+        "POST",
+        "runs",
+        create_run,
+        "Start a run",
+        RunWithStepsShape,
+        body=StartRunBody,
+        cleans_text=True,
+        status=201,
+        errors=(409, 429),
+    ),
+    Route(
+        "GET", "runs/{id}", read_run, "Read a run", RunWithStepsShape, query=StepsQuery
+    ),
+    Route("POST", "runs/{id}/cancel", cancel_run_for_user, "Cancel a run", RunShape),
+    Route(
+        "POST",
+        "runs/{id}/resume",
+        resume_run_for_user,
+        "Resume a run",
+        RunShape,
+        body=ResumeRunBody,
+        errors=(409,),
+    ),
+    Route(
+        "POST",
+        "runs/{id}/keep",
+        keep_run_for_user,
+        "Keep a run",
+        RunShape,
+        body=KeepRunBody,
+    ),
+    Route(
+        "GET",
+        "runs/{id}/events",
+        stream_run_events,
+        "Follow a run",
+        query=EventsQuery,
+        media="text/event-stream",
+        errors=(429,),
+    ),
+]

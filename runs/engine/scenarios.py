@@ -36,6 +36,7 @@ from runs.engine.types import (
     Reply,
     RunError,
     ToolCall,
+    Usage,
 )
 from tools.spec import ToolSpec
 
@@ -69,6 +70,8 @@ class ScenarioScript:
     stubs: dict[str, dict[str, Any]]
     steps: list[AgentStep] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
+    used: dict[str, set[int]] = field(default_factory=dict)
+    """For each recorded tool the calls that have answered."""
 
     def ask_model(self, call: CallModel) -> Outcome:
         """Return the next scripted reply."""
@@ -86,8 +89,10 @@ class ScenarioScript:
         calls = tuple(
             _build_tool_call(called) for called in reply.get("tool_calls") or ()
         )
-        text = reply.get("content") or ""
-        return ModelReplied(Reply(text=text, tool_calls=calls), elapsed=slept)
+        text, usage = reply.get("content") or "", reply.get("usage")
+        used = Usage.model_validate(usage) if usage is not None else None
+        answer = Reply(text=text, tool_calls=calls, usage=used)
+        return ModelReplied(answer, elapsed=slept)
 
     def call_tools(self, call: CallTools) -> Outcome:
         """Call the stubs, all at the same virtual time."""
@@ -103,6 +108,8 @@ class ScenarioScript:
         if step.tool is None:
             return ToolResult(step.observation or "", failed=True)
         stub = self.stubs[step.tool.name]
+        if stub["kind"] == "recorded":
+            return self._replay(step, stub["calls"])
         if stub["kind"] == "raise":
             return ToolResult(stub["message"], failed=True)
         slept = stub["seconds"] if stub["kind"] == "sleep" else 0.0
@@ -113,6 +120,23 @@ class ScenarioScript:
         except (KeyError, TypeError) as error:
             return ToolResult(f"The stub failed: {error!r}.", failed=True)
         return ToolResult(stringify_value(value), value=value, elapsed=slept)
+
+    def _replay(self, step: PlannedStep, calls: list[dict[str, Any]]) -> ToolResult:
+        """Answer with the first recorded call with equal input that is left."""
+        used = self.used.setdefault(step.action.tool, set())
+        for number, call in enumerate(calls):
+            same = is_same_json(call["tool_input"], step.action.tool_input)
+            if same and number not in used:
+                used.add(number)
+                return ToolResult(
+                    call["observation"],
+                    failed=call.get("failed", False),
+                    value=call.get("value"),
+                    elapsed=call.get("seconds", 0.0),
+                    tokens=call.get("tokens", 0),
+                    cost=call.get("cost", 0.0),
+                )
+        return ToolResult("There is no recording of this call.", failed=True)
 
 
 def _build_tool_call(called: dict[str, Any]) -> ToolCall:
@@ -167,7 +191,7 @@ def run_scenario(scenario: dict[str, Any]) -> ScenarioVerdict:
     """Run all turns of a scenario and compare them with the expectations."""
     stubs = {tool["name"]: tool["stub"] for tool in scenario["tools"]}
     remembers = scenario["agent"].get("memory") == "buffer"
-    past: list[HistoryTurn] = []
+    past = [HistoryTurn.model_validate(turn) for turn in scenario.get("history", ())]
     got: list[dict[str, Any]] = []
     for turn in scenario.get("turns", [scenario]):
         ended = _play_turn(
@@ -223,7 +247,15 @@ def build_scenario_spec(
         ToolSpec(**{k: v for k, v in tool.items() if k != "stub"})
         for tool in scenario["tools"]
     )
-    return AgentSpec(kind=scenario["agent"]["kind"], tools=tools, executor=executor)
+    more = {k: v for k, v in scenario["agent"].items() if k in ("prompt", "prices")}
+    return AgentSpec.model_validate(
+        {
+            "kind": scenario["agent"]["kind"],
+            "tools": tools,
+            "executor": executor,
+            **more,
+        }
+    )
 
 
 def _status_label(result: AgentResult) -> str:

@@ -38,6 +38,7 @@ MAX_EXECUTION_SECONDS = 604_800
 """One week."""
 MAX_BUDGET_TOKENS = 10_000_000_000
 MAX_BUDGET_COST = 1_000_000
+MAX_CONCURRENT_RUNS = 1_000_000
 MAX_CONTEXT_TOKENS = 100_000_000
 MAX_OBSERVATION_BYTES = 64 * 1024 * 1024
 
@@ -188,6 +189,7 @@ def _find_limit_problems(options: ExecutorOptions) -> Iterator[SpecProblem]:
         yield _option_problem("trim_intermediate_steps", text)
     yield from _find_context_problems(options)
     yield from _find_budget_problems(options)
+    yield from _find_concurrency_problems(options)
 
 
 def _find_context_problems(options: ExecutorOptions) -> Iterator[SpecProblem]:
@@ -197,6 +199,14 @@ def _find_context_problems(options: ExecutorOptions) -> Iterator[SpecProblem]:
     if size is not None and size > MAX_CONTEXT_TOKENS:
         yield _option_problem(
             "context_tokens", f"must be at most {MAX_CONTEXT_TOKENS:,}, or empty"
+        )
+
+
+def _find_concurrency_problems(options: ExecutorOptions) -> Iterator[SpecProblem]:
+    most = options.max_concurrent_runs
+    if most is not None and not 1 <= most <= MAX_CONCURRENT_RUNS:
+        yield _option_problem(
+            "max_concurrent_runs", f"must be 1 to {MAX_CONCURRENT_RUNS:,}, or empty"
         )
 
 

@@ -6,9 +6,9 @@ All of them are frozen and serialize to the JSON that is stored.
 from dataclasses import dataclass, field
 from hashlib import sha256
 from json.encoder import encode_basestring as _quoted
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, Self, assert_never
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from runs.engine.parsing.clean import clean_text
 from tools.spec import ToolSpec
@@ -307,6 +307,8 @@ class ExecutorOptions(FrozenModel):
     """Limits and options of the loop; invalid values are refused at the start (R11)."""
 
     max_iterations: int | None = 15
+    max_concurrent_runs: int | None = None
+    """Runs of the agent at once; more wait. The engine does not look at it."""
     max_execution_time: float | None = None
     """Seconds of working time: without queue, approvals and sub-agent runs."""
     early_stopping_method: str = "force"
@@ -328,6 +330,35 @@ class ExecutorOptions(FrozenModel):
     """An extension's function that writes what the model is told of a parse error."""
 
 
+ToolModeKind = Literal["hold_back", "replay_strict", "replay_by_tool"]
+
+
+class ToolMode(FrozenModel):
+    """How tool calls are answered if not all of them may be made.
+
+    A spec without one makes its calls.
+    """
+
+    kind: ToolModeKind
+    """`hold_back`: only calls that read are made. `replay_strict`: equal calls are
+    answered from a recording, any other ends the run. `replay_by_tool`: calls of the
+    same tool are."""
+    recording: int | None = None
+    """The run whose calls are replayed."""
+    sends_reads: bool = False
+    """Replay by tool: whether calls that read are made if there is no recording."""
+
+    @model_validator(mode="after")
+    def _check_recording(self) -> Self:
+        if self.kind == "replay_strict" and self.recording is None:
+            raise ValueError("A strict replay needs the run that it replays")
+        if self.kind == "hold_back" and self.recording is not None:
+            raise ValueError("A run that holds calls back replays no other")
+        if self.sends_reads and self.kind != "replay_by_tool":
+            raise ValueError("Only a replay by tool may make calls that read")
+        return self
+
+
 class AgentSpec(FrozenModel):
     """The frozen description of an agent that the engine executes."""
 
@@ -341,6 +372,8 @@ class AgentSpec(FrozenModel):
     name: str = ""
     """The agent's name, for people."""
     slug: str = ""
+    tool_mode: ToolMode | None = None
+    """None: calls are made. Releases that do not know it refuse such a spec."""
 
 
 class Prices(FrozenModel):
@@ -355,8 +388,11 @@ class Prices(FrozenModel):
 class HistoryTurn(FrozenModel):
     """An earlier turn of the conversation; `answer` is None if there was none."""
 
-    question: str
+    question: str | None
+    """None if the assistant spoke first."""
     answer: str | None = None
+    is_note: bool = False
+    """The question expected no answer: another message of the user followed it."""
 
 
 class ResumePoint(FrozenModel):

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from runs.forms.widgets import style_widgets
 from runs.models import ApiToken
+from runs.models.accounts import USUAL_SCOPES
 from runs.services.accounts.tokens import get_valid_tokens, revoke_all_tokens
 
 PASSWORD_CHECKS = BoundedSemaphore(2)
@@ -125,7 +126,7 @@ class TokenForm(forms.Form):
     )
     scopes = forms.MultipleChoiceField(
         choices=ApiToken.Scope.choices,
-        initial=list(ApiToken.Scope),
+        initial=USUAL_SCOPES.split(),
         label=gettext_lazy("Scopes"),
         widget=forms.CheckboxSelectMultiple,
     )

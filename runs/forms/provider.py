@@ -91,6 +91,9 @@ class ProviderForm(_ModelForm):
             "default_model",
             "timeout",
             "outage_minutes",
+            "max_concurrent_runs",
+            "requests_per_minute",
+            "tokens_per_minute",
             "stream",
             "visibility",
         ]
@@ -100,6 +103,9 @@ class ProviderForm(_ModelForm):
             "default_model": gettext_lazy("Default model"),
             "timeout": gettext_lazy("Idle timeout"),
             "outage_minutes": gettext_lazy("Maximum outage wait"),
+            "max_concurrent_runs": gettext_lazy("Runs at once"),
+            "requests_per_minute": gettext_lazy("Requests per minute"),
+            "tokens_per_minute": gettext_lazy("Tokens per minute"),
             "stream": gettext_lazy("Stream responses"),
             "visibility": gettext_lazy("Shared with"),
         }
@@ -111,6 +117,15 @@ class ProviderForm(_ModelForm):
             "default_model": gettext_lazy("Preselected for new agents."),
             "timeout": gettext_lazy(
                 "A call fails if the server sends nothing for this long."
+            ),
+            "requests_per_minute": gettext_lazy(
+                "Of all workers together; more requests wait. Leave empty for no limit."
+            ),
+            "tokens_per_minute": gettext_lazy(
+                "Of requests and replies, estimated until a reply says how many."
+            ),
+            "max_concurrent_runs": gettext_lazy(
+                "More runs wait until one ends. Leave empty for no limit."
             ),
             "outage_minutes": gettext_lazy(
                 "How long runs wait while the server is unavailable. 0: they fail "

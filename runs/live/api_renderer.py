@@ -5,17 +5,17 @@ from typing import Any
 
 from django.conf import settings
 
-from runs.api.serializers import (
+from runs.live.batches import Batch, DraftText, Fragment, Head, RendererState
+from runs.live.changes import Changes, Sources, read_changes
+from runs.live.sse import format_event
+from runs.models import AgentStep, ModelCall, Run
+from runs.serializers import (
     RUN_RELATIONS,
     annotate_child_runs,
     call_json,
     run_json,
     step_json,
 )
-from runs.live.batches import Batch, DraftText, Fragment, Head, RendererState
-from runs.live.changes import Changes, Sources, read_changes
-from runs.live.sse import format_event
-from runs.models import AgentStep, ModelCall, Run
 
 
 class ApiRenderer:

@@ -6,8 +6,8 @@ import re
 import signal
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, NamedTuple
@@ -70,6 +70,13 @@ REFUSAL_HEADERS = {
     429: ((b"retry-after", b"10"),),
 }
 """Headers that HTTP wants beside these refusals."""
+REFUSAL_CODES = {
+    401: "invalid_token",
+    404: "not_found",
+    405: "method_not_allowed",
+    429: "too_many_requests",
+    503: "unavailable",
+}
 REFUSAL_FIELDS = {401: "Authorization", 404: "id", 405: "method"}
 
 
@@ -157,19 +164,30 @@ class LiveApp:
             return
         assert door.person is not None
         user_id = door.person.pk
-        if 0 < settings.USER_STREAMS <= self._open_streams[user_id]:
+        if self.has_too_many_streams(user_id):
             await send_problem(send, 429)
             return
         viewers = self._subscribe(request, door.person._replace(language=language))
         gone = asyncio.create_task(close_on_disconnect(receive, viewers))
-        self._open_streams[user_id] += 1
         try:
-            with suppress(TimeoutError, OSError):
+            with suppress(TimeoutError, OSError), self.count_stream(user_id):
                 await self._send_stream(request, viewers, send)
         finally:
             for viewer in viewers:
                 self.hub.unsubscribe(viewer)
             gone.cancel()
+
+    def has_too_many_streams(self, user_id: int) -> bool:
+        """Whether the user has as many open streams as are allowed."""
+        return 0 < settings.USER_STREAMS <= self._open_streams[user_id]
+
+    @contextmanager
+    def count_stream(self, user_id: int) -> Iterator[None]:
+        """Count a stream of the user as long as it is open."""
+        self._open_streams[user_id] += 1
+        try:
+            yield
+        finally:
             self._open_streams[user_id] -= 1
             if not self._open_streams[user_id]:
                 del self._open_streams[user_id]
@@ -179,12 +197,15 @@ class LiveApp:
         if request.run_id is None:
             return [self.hub.subscribe_person(person, in_inbox=request.in_inbox)]
         header = person if request.renderer is PageRenderer else None
-        key = (request.renderer, person.language)
-        renderer = self._renderers.setdefault(key, request.renderer(person.language))
+        renderer = self.get_renderer(request.renderer, person.language)
         return [
             self.hub.subscribe(renderer, run_id, after=request.after, person=header)
             for run_id in request.run_ids
         ]
+
+    def get_renderer(self, kind: type[AnyRenderer], language: str) -> AnyRenderer:
+        """Return the one renderer of a kind: its viewers share what they are sent."""
+        return self._renderers.setdefault((kind, language), kind(language))
 
     async def _send_stream(
         self, request: StreamRequest, viewers: list[AnyViewer], send: Send
@@ -226,6 +247,13 @@ class LiveApp:
         """Whether the right to watch still holds; a database away takes none away."""
         try:
             return (await self._authorize(request)).result == "ok"
+        except DatabaseError:
+            return True
+
+    async def may_still_watch(self, key: Credentials, run_id: int) -> bool:
+        """Whether the right to watch a run still holds, as for any other stream."""
+        try:
+            return (await self._authorize_run(key, run_id)).result == "ok"
         except DatabaseError:
             return True
 
@@ -321,6 +349,7 @@ async def send_problem(send: Send, status: int) -> None:
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,
         "status": status,
+        "code": REFUSAL_CODES[status],
         "detail": REFUSALS[status],
         "errors": [
             {"field": REFUSAL_FIELDS.get(status, ""), "message": REFUSALS[status]}

@@ -321,7 +321,7 @@ ENDED_HTML = (
 )
 """In the place of the stream: the one that every other page has."""
 
-DEFERRED_FIELDS = ("inputs", "turn_ids", "output_log")
+DEFERRED_FIELDS = ("inputs", "turn_ids", "given_turns", "output_log")
 CACHED_RELATIONS = (
     "agent",
     "version",

@@ -1,12 +1,20 @@
 """The wire format of server-sent events."""
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 KEEPALIVE_COMMENT = b": still here\n\n"
+
+
+class ApiEvent(NamedTuple):
+    """A named event with its JSON."""
+
+    name: str
+    content: Any
 
 
 def format_data_lines(text: str) -> bytes:
@@ -23,6 +31,16 @@ def format_event(name: str, content: Any, *, seq: int | None = None) -> bytes:
     number = f"id: {seq}\n" if seq is not None else ""
     head = f"{number}event: {name}\ndata: "
     return (head + body + "\n\n").encode("utf-8", "replace")
+
+
+def parse_events(message: bytes) -> Iterator[ApiEvent]:
+    """Yield the named events of a message that `format_event` wrote."""
+    name = ""
+    for line in message.decode().split("\n"):
+        if line.startswith("event: "):
+            name = line[7:]
+        elif line.startswith("data: "):
+            yield ApiEvent(name, json.loads(line[6:]))
 
 
 def format_element_update(target: str, swap: str, html: str | SafeString) -> bytes:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Protocol
 
 from runs.engine.types import ModelRequest, Reply
@@ -22,6 +23,10 @@ class ModelCard:
     stop_words: bool | None = None
     streaming: bool | None = None
     context_tokens: int | None = None
+    input_price: Decimal | None = None
+    """Dollars per million tokens, as all prices."""
+    cached_price: Decimal | None = None
+    output_price: Decimal | None = None
 
 
 @dataclass(frozen=True)

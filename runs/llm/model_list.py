@@ -1,5 +1,6 @@
 """The list of models at GET /models."""
 
+from decimal import Decimal
 from typing import Any
 
 from runs.llm.base import ModelCard
@@ -7,6 +8,10 @@ from runs.llm.chat_completions import parse_token_count
 from runs.llm.server import ModelServer
 from runs.llm.wire import InvalidJson, describe_non_json, parse_json_object
 from tools.net.deadline import Deadline
+
+MILLION = 1_000_000
+SMALLEST_PRICE = Decimal("0.0001")
+HIGHEST_PRICE = 100_000_000
 
 
 def fetch_model_list(
@@ -54,6 +59,8 @@ def _parse_card(name: str, message: dict[str, Any]) -> ModelCard:
         message.get("max_context_length"),
         meta.get("n_ctx"),
     )
+    prices = message.get("pricing")
+    prices = prices if isinstance(prices, dict) else {}
     functions = can.get("function_calling")
     return ModelCard(
         name=name,
@@ -66,7 +73,21 @@ def _parse_card(name: str, message: dict[str, Any]) -> ModelCard:
         audio=_parse_modality("audio", message, can.get("audio")),
         stop_words="stop" in takes if takes is not None else None,
         context_tokens=next(filter(None, map(parse_token_count, lengths)), None),
+        input_price=_parse_price(prices.get("prompt")),
+        cached_price=_parse_price(prices.get("input_cache_read")),
+        output_price=_parse_price(prices.get("completion")),
     )
+
+
+def _parse_price(value: Any) -> Decimal | None:
+    """Return dollars per million tokens for dollars per token, as OpenRouter has it."""
+    if not isinstance(value, str):
+        return None
+    try:
+        price = (Decimal(value) * MILLION).quantize(SMALLEST_PRICE)
+    except ArithmeticError:
+        return None
+    return price if price.is_finite() and 0 <= price < HIGHEST_PRICE else None
 
 
 def _parse_modality(name: str, message: dict[str, Any], capability: Any) -> bool | None:

@@ -9,20 +9,41 @@ from runs.models.agents import (
     PromptTemplate,
     Spec,
 )
+from runs.models.annotation import Annotation, AnnotationQueue, QueuedRun
 from runs.models.decisions import Allowance, Decision
+from runs.models.evaluation import (
+    Dataset,
+    DatasetUpload,
+    DatasetVersion,
+    Evaluator,
+    EvaluatorRevision,
+    Example,
+)
+from runs.models.experiments import (
+    Experiment,
+    ExperimentCandidate,
+    ExperimentRun,
+    Score,
+)
+from runs.models.gates import Gate, InputReplay, ReplayedInput
+from runs.models.hooks import Hook, HookRequest
+from runs.models.mail.notifications import ApprovalLink, Notification
 from runs.models.providers import Provider, ProviderModel, ProviderOutage
 from runs.models.restores import SiteRestore
 from runs.models.retention import AgentRetention, DeletionJob, RetentionRule
 from runs.models.run_search import (
     DailyRunDurations,
     DailyRunStats,
+    RunComment,
     RunSearchRow,
     RunTag,
     RunTool,
     SavedFilter,
 )
+from runs.models.run_slots import RunDurationSlot, RunStatsSlot
 from runs.models.runs import Conversation, IdempotencyKey, Resume, Run
 from runs.models.schedules import Schedule
+from runs.models.scoring_rules import RunScore, ScoredRun, ScoringRule
 from runs.models.shares import RunShare
 from runs.models.steps import AgentStep, ModelAttempt, ModelCall, StepMedia
 from runs.models.webhooks import Delivery, Webhook, WebhookEvent
@@ -35,35 +56,61 @@ __all__ = [
     "AgentTool",
     "AgentVersion",
     "Allowance",
+    "Annotation",
+    "AnnotationQueue",
     "ApiToken",
+    "ApprovalLink",
     "Conversation",
+    "Dataset",
+    "DatasetUpload",
+    "DatasetVersion",
     "Decision",
     "DeletionJob",
     "Delivery",
     "EditSession",
+    "Evaluator",
+    "EvaluatorRevision",
+    "Example",
+    "Experiment",
+    "ExperimentCandidate",
+    "ExperimentRun",
+    "Gate",
     "HealthProbe",
+    "Hook",
+    "HookRequest",
     "WebhookEvent",
     "IdempotencyKey",
+    "InputReplay",
     "LoginLink",
     "MetricCounter",
     "ModelAttempt",
     "ModelCall",
+    "Notification",
     "Preferences",
     "PromptTemplate",
     "Provider",
     "ProviderModel",
     "ProviderOutage",
     "QueueSample",
+    "ReplayedInput",
+    "QueuedRun",
     "Resume",
     "RetentionRule",
     "Run",
+    "RunDurationSlot",
     "RunSearchRow",
+    "RunComment",
     "RunTag",
     "DailyRunDurations",
     "DailyRunStats",
     "RunTool",
     "SavedFilter",
+    "RunScore",
     "RunShare",
+    "Score",
+    "ScoredRun",
+    "ScoringRule",
+    "RunStatsSlot",
     "Schedule",
     "SiteRestore",
     "Spec",

@@ -5,7 +5,8 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-ALL_SCOPES = "read run approve"
+USUAL_SCOPES = "read run approve"
+"""Those that a token has unless others are chosen."""
 
 
 class Preferences(models.Model):
@@ -17,7 +18,15 @@ class Preferences(models.Model):
     language = models.CharField(max_length=16, blank=True)
     """Language code of the pages; empty for the browser's language."""
     time_zone = models.CharField(max_length=60, blank=True)
+    emails_approvals = models.BooleanField(default=False, db_default=False)
+    emails_failures = models.BooleanField(default=False, db_default=False)
+    emails_schedules = models.BooleanField(default=False, db_default=False)
+    """What is sent to the user's address."""
     hides_first_steps = models.BooleanField(default=False)
+    run_columns = models.CharField(
+        max_length=200, blank=True, default="", db_default=""
+    )
+    """Columns of the list of runs, separated by commas; empty for the usual ones."""
 
     def __str__(self) -> str:
         return f"preferences of {self.user_id}"
@@ -29,9 +38,11 @@ class ApiToken(models.Model):
     class Scope(models.TextChoices):
         """What a token allows."""
 
-        READ = "read", _("Read runs and approvals")
-        RUN = "run", _("Start, cancel, resume and fork runs")
+        READ = "read", _("Read what you can see")
+        RUN = "run", _("Start, change and delete runs and conversations")
         APPROVE = "approve", _("Answer approvals")
+        BUILD = "build", _("Change agents, tools and other definitions")
+        ADMIN = "admin", _("Manage people, tokens and the site")
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="api_tokens"
@@ -39,7 +50,9 @@ class ApiToken(models.Model):
     name = models.CharField(max_length=120, blank=True)
     digest = models.CharField(max_length=64, unique=True)
     """SHA-256 of the token. It has 256 random bits, so a slow hash adds nothing."""
-    scopes = models.CharField(max_length=40, default=ALL_SCOPES, db_default=ALL_SCOPES)
+    scopes = models.CharField(
+        max_length=40, default=USUAL_SCOPES, db_default=USUAL_SCOPES
+    )
     """Values of `Scope`, separated by spaces."""
     expires_at = models.DateTimeField(null=True)
     """Null for a token that does not expire."""

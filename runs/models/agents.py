@@ -1,6 +1,7 @@
 """Agents and prompts: the definitions from which a run's spec is frozen."""
 
-from typing import cast
+import re
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
@@ -10,7 +11,14 @@ from django.utils.translation import gettext_lazy as _
 
 from runs.models.providers import Provider
 from tools.models import Tool
-from tools.ownership import Owned, OwnedQuerySet
+from tools.ownership import Owned, OwnedQuerySet, free_slug
+
+MAX_SUGGESTED_QUESTIONS = 8
+MAX_SUGGESTED_QUESTION_LENGTH = 300
+
+
+INLINE_SLUG = r"^instructions-[0-9]+$"
+"""Of a prompt that was written on the page of the agent with that number."""
 
 
 class PromptTemplate(Owned):
@@ -29,6 +37,14 @@ class PromptTemplate(Owned):
 
     def __str__(self) -> str:
         return self.name
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save the row; a slug made from the name is none of an agent's own prompt."""
+        if not self.slug:
+            self.slug = free_slug(PromptTemplate, self.name)
+            if re.match(INLINE_SLUG, self.slug):
+                self.slug = free_slug(PromptTemplate, f"prompt-{self.name}")
+        super().save(*args, **kwargs)
 
 
 class AgentQuerySet(OwnedQuerySet["Agent"]):
@@ -62,6 +78,12 @@ class Agent(Owned):
     """Fields of `runs.engine.types.ExecutorOptions`."""
     memory = models.BooleanField(default=False)
     """Whether the model sees earlier turns of a conversation."""
+    suggested_questions = models.JSONField(default=list, db_default=[], blank=True)
+    """Texts that an empty conversation offers; a click sends one."""
+    is_offered = models.BooleanField(default=False, db_default=False)
+    """Whether programs of those who may use it find it as a tool of `/mcp`."""
+    continues_without_client = models.BooleanField(default=False, db_default=False)
+    """Whether a run goes on if the program that waits for it disconnects."""
     is_playground = models.BooleanField(default=False)
     """The hidden agent behind a user's playground; lists leave it out."""
 
@@ -151,6 +173,8 @@ class AgentVersion(models.Model):
     spec = models.ForeignKey(Spec, on_delete=models.PROTECT, related_name="+")
     definition = models.JSONField(null=True)
     """The draft that a restore brings back; see `runs.services.spec.definition`."""
+    gate_result = models.JSONField(null=True)
+    """A `runs.evaluation.gate.GateResult`; null without a gate."""
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )

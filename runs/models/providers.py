@@ -32,6 +32,17 @@ class Provider(Owned):
         validators=[MinValueValidator(0), MaxValueValidator(10_080)],
     )
     """How long a run waits while the provider is unavailable; 0: it fails at once."""
+    max_concurrent_runs = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    """Runs that use it at once, in all workers; null for any number."""
+    requests_per_minute = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    tokens_per_minute = models.PositiveIntegerField(
+        null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    """Of requests and replies together; model calls above these limits wait."""
     default_model = models.CharField(max_length=200, blank=True)
     stream = models.BooleanField(default=True)
     tested_at = models.DateTimeField(null=True, blank=True)

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.db.models.functions import Now
 
 from runs.models.agents import Agent
 from runs.models.runs import Run
@@ -29,6 +30,9 @@ class RunSearchRow(models.Model):
             models.Index(fields=["rounds", "run"], name="search_row_by_rounds"),
             models.Index(fields=["tokens", "run"], name="search_row_by_tokens"),
             models.Index(fields=["cost", "run"], name="search_row_by_cost"),
+            models.Index(
+                fields=["run"], include=["seconds", "cost"], name="search_row_amounts"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -123,6 +127,23 @@ class RunTag(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class RunComment(models.Model):
+    """What a person wrote about a run."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="comments")
+    author = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    text = models.TextField()
+    created_at = models.DateTimeField(auto_now_add=True, db_default=Now())
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"comment {self.pk} on run {self.run_id}"
 
 
 class SavedFilter(models.Model):

@@ -105,6 +105,32 @@ class Run(models.Model):
         API = "api", _("through the API")
         SCHEDULE = "schedule", _("by a schedule")
         PARENT = "parent", _("by another run")
+        EXPERIMENT = "eval", _("by an experiment")
+        HOOK = "hook", _("by an incoming webhook")
+
+    class Queue(models.TextChoices):
+        """Which workers execute a run; each of them serves one or more queues."""
+
+        LIVE = "live", _("Live")
+        SCHEDULES = "schedules", _("Schedules")
+        BULK = "bulk", _("Bulk")
+
+    class ToolMode(models.TextChoices):
+        """How its tool calls are answered; see `runs.engine.types.ToolMode`."""
+
+        LIVE = "", _("Calls made")
+        HOLD_BACK = "hold_back", _("Calls held back")
+        REPLAY_STRICT = "replay_strict", _("Strict replay")
+        REPLAY_BY_TOOL = "replay_by_tool", _("Replay by tool")
+
+    class Limit(models.TextChoices):
+        """Runs at once of a user, an agent or a provider; a rate of a provider."""
+
+        USER = "user", _("Runs of the user")
+        AGENT = "agent", _("Runs of the agent")
+        PROVIDER = "provider", _("Runs of the provider")
+        REQUESTS = "requests", _("Requests per minute")
+        TOKENS = "tokens", _("Tokens per minute")
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="runs"
@@ -148,11 +174,20 @@ class Run(models.Model):
     )
     """The schedule that started it; null also if that was deleted."""
     is_test = models.BooleanField(default=False)
+    tool_mode = models.CharField(
+        max_length=16, choices=ToolMode, blank=True, default="", db_default=""
+    )
+    """The kind of the spec's tool mode."""
     title = models.CharField(max_length=200, blank=True)
     """The first line of the question, for lists."""
     inputs = models.JSONField(default=dict)
     turn_ids = models.JSONField(default=list)
     """Earlier runs of the conversation that the model sees, frozen at the start."""
+    given_turns = models.JSONField(null=True)
+    """Earlier messages that came with the request, `[[question, answer], …]`.
+
+    Either may be null: a question without an answer, an answer nobody asked for.
+    """
 
     status = models.CharField(max_length=20, choices=Status, default=Status.QUEUED)
     stop_reason = models.CharField(max_length=12, choices=StopReason, blank=True)
@@ -165,6 +200,9 @@ class Run(models.Model):
     )
     """Why the model stopped writing the reply that ended the run: stop, length …"""
 
+    queue = models.CharField(
+        max_length=12, choices=Queue, default=Queue.LIVE, db_default=Queue.LIVE
+    )
     seq = models.PositiveBigIntegerField(default=0)
     """Raised by every committed change; never part of a condition."""
     next_index = models.PositiveIntegerField(default=0)
@@ -189,6 +227,14 @@ class Run(models.Model):
         db_index=False,
     )
     """The provider that the current model call has had to wait for."""
+    waiting_for = models.CharField(
+        max_length=12, choices=Limit, blank=True, default="", db_default=""
+    )
+    """The limit that the run waits for; that of a rate stays until its next reply."""
+    agent_limit = models.PositiveIntegerField(null=True)
+    """How many runs of its agent may run at once, by its spec; null for any number."""
+    provider_key = models.BigIntegerField(null=True)
+    """Key of the provider of its spec, which may have been deleted."""
     waiting_since = models.DateTimeField(null=True)
     """When that call ran out of quick retries; null if it did not."""
     recoveries = models.PositiveSmallIntegerField(default=0)
@@ -197,6 +243,13 @@ class Run(models.Model):
     canceled_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
+
+    traceparent = models.CharField(max_length=55, blank=True, default="", db_default="")
+    """The span that the run belongs to, as its caller or its parent named it."""
+    trace_due_at = models.DateTimeField(null=True)
+    """When the ended run is exported as a trace; null if it need not be."""
+    traces_sent = models.PositiveSmallIntegerField(default=0, db_default=0)
+    """Exports so far, one for each end; a resumed run has another one."""
 
     created_at = models.DateTimeField(auto_now_add=True)
     queued_at = models.DateTimeField()
@@ -220,8 +273,16 @@ class Run(models.Model):
 
     class Meta:
         indexes = [
-            models.Index(fields=["owner", "-id"], name="run_by_owner"),
+            models.Index(  # what lists filter by, so that they need not read the rows
+                fields=["owner", "-id"],
+                include=[
+                    *("status", "agent", "is_test", "indexed"),
+                    *("created_at", "source", "parent_step"),
+                ],
+                name="run_list_by_owner",
+            ),
             models.Index(fields=["agent", "-id"], name="run_by_agent"),
+            models.Index(fields=["created_at"], name="run_by_start"),
             models.Index(fields=["status", "-id"], name="run_by_status"),
             models.Index(
                 fields=["queued_at"],
@@ -232,9 +293,24 @@ class Run(models.Model):
                 fields=["id"], condition=Q(indexed=False), name="run_not_indexed"
             ),
             models.Index(
+                fields=["trace_due_at"],
+                condition=Q(trace_due_at__isnull=False),
+                name="run_trace_due",
+            ),
+            models.Index(  # the errors of a period
+                fields=["created_at"],
+                condition=Q(status="failed"),
+                name="run_failed_by_start",
+            ),
+            models.Index(
                 fields=["waiting_provider", "queued_at"],
                 condition=Q(waiting_provider__isnull=False),
                 name="run_by_waiting_provider",
+            ),
+            models.Index(  # few rows, in the order in which they take turns
+                fields=["waiting_for", "id"],
+                condition=Q(status="waiting") & ~Q(waiting_for=""),
+                name="run_waiting_for_limit",
             ),
             models.Index(
                 fields=["schedule", "-id"],
@@ -323,14 +399,16 @@ class Resume(models.Model):
 
 
 class IdempotencyKey(models.Model):
-    """A client's name for one request to start a run."""
+    """A client's name for one request that starts a run or creates something else."""
 
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
     )
     key = models.CharField(max_length=200)
     body_digest = models.CharField(max_length=64)
-    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="+")
+    run = models.ForeignKey(Run, null=True, on_delete=models.CASCADE, related_name="+")
+    location = models.CharField(max_length=200, blank=True, default="", db_default="")
+    """Path in the API of what was created, if that is not a run."""
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

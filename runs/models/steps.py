@@ -119,6 +119,14 @@ class AgentStep(models.Model):
         SKIPPED = "skipped", _("Skipped")
         CANCELED = "canceled", _("Canceled")
 
+    class AnsweredBy(models.TextChoices):
+        """What has answered a call that was not made."""
+
+        RECORDING = "recording", _("Replayed")
+        OTHER_ARGUMENTS = "other_arguments", _("Replayed, other arguments")
+        HELD_BACK = "held_back", _("Held back")
+        NO_RECORDING = "no_recording", _("Not recorded")
+
     ANSWERED = ("succeeded", "failed", "rejected", "skipped")
     """Statuses with an observation for the model."""
 
@@ -163,6 +171,10 @@ class AgentStep(models.Model):
     """Reused by a fork: the observation holds, whatever tools the fork has."""
     is_edited = models.BooleanField(default=False)
     """The observation was written by a person, not the tool."""
+    answered_by = models.CharField(
+        max_length=16, choices=AnsweredBy, blank=True, default="", db_default=""
+    )
+    """Empty for a real call; see `ToolMode`."""
     created_seq = models.PositiveBigIntegerField()
     changed_seq = models.PositiveBigIntegerField()
 

@@ -25,6 +25,8 @@ class WebhookEvent(models.TextChoices):
     CANCELED = "run.canceled", _("Canceled")
 
 
+SCORE_EVENT = "run.score_failed"
+"""The event of a scoring rule, which names its own webhook."""
 TEST_EVENT = "test"
 """The event of a test delivery, which belongs to no run."""
 
@@ -111,7 +113,7 @@ class Delivery(models.Model):
     seq = models.PositiveBigIntegerField(default=0)
     """`Run.seq` of the change that is reported."""
     event = models.CharField(max_length=24)
-    """A value of `WebhookEvent`, or `TEST_EVENT`."""
+    """A value of `WebhookEvent`, `SCORE_EVENT` or `TEST_EVENT`."""
     facts = models.JSONField(default=dict)
     """The run at that moment: reason, error, usage."""
     status = models.CharField(

@@ -1,5 +1,6 @@
 """Worker processes, samples of the queue, counters, and the row of health checks."""
 
+from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
@@ -12,9 +13,14 @@ class Worker(models.Model):
     host = models.CharField(max_length=120)
     pid = models.PositiveIntegerField()
     pool = models.CharField(max_length=20, default="threads")
+    queues = models.CharField(max_length=200, blank=True, default="", db_default="")
+    """Names of the queues that it serves, separated by commas."""
     threads = models.PositiveIntegerField(default=1)
+    """Runs it can execute; more while many of them wait for a model."""
     running = models.PositiveIntegerField(default=0)
     """Runs it is executing."""
+    waiting = models.PositiveIntegerField(default=0, db_default=0)
+    """Of these, how many wait for a model."""
     abandoned_calls = models.PositiveIntegerField(default=0)
     """Function tool calls past their deadline that still hold a thread."""
     version = models.CharField(max_length=40, blank=True)
@@ -29,6 +35,15 @@ class Worker(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def queue_names(self) -> str:
+        return self.queues.replace(",", ", ")
+
+    @property
+    def serves_some_queues(self) -> bool:
+        """Whether other workers are needed for the other queues."""
+        return self.queues not in ("", ",".join(settings.QUEUES))
 
 
 class QueueSample(models.Model):

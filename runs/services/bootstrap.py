@@ -18,6 +18,11 @@ DEMO_MODEL = "demo-planner"
 DEMO_AGENT = "travel-planner"
 DEMO_TOOL = "weather-sample"
 DEMO_CALLER = "trip-chooser"
+DEMO_QUESTIONS = (
+    "Plan a day out in Oslo that fits the weather",
+    "根据北京的天气情况，制定一个出游计划",
+)
+"""Suggested in the chat; the demo model answers in their language."""
 
 
 class DemoAgent(NamedTuple):
@@ -29,6 +34,7 @@ class DemoAgent(NamedTuple):
     model: str = DEMO_MODEL
     policy: str = AgentTool.Policy.DEFAULT
     rounds: int | None = None
+    questions: tuple[str, ...] = DEMO_QUESTIONS
 
 
 PLANNER = DemoAgent(
@@ -40,6 +46,7 @@ CALLER = DemoAgent(
     DEMO_CALLER,
     "Trip chooser",
     "Asks the travel planner about several cities and compares them.",
+    questions=(),
 )
 CAUTIOUS = DemoAgent(
     "cautious-planner",
@@ -136,6 +143,7 @@ def _create_demo_agent(
         model=demo.model,
         executor={"max_iterations": demo.rounds} if demo.rounds else {},
         memory=True,
+        suggested_questions=list(demo.questions),
         owner=owner,
         visibility=Visibility.EVERYONE,
     )

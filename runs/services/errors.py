@@ -9,6 +9,7 @@ RunsError
   CannotTransfer       the receiver cannot own these rows
   CannotShare          the run has too many links, or the lifetime is out of range
   CannotFork           the run has no such step, or an edit does not fit it
+  CannotExportScenario the run would not end the same way as a scenario
   CannotResume         a limit is too low or not valid
     NotResumable       the run did not fail or reach a limit, or has a parent
   AlreadyDecided       another person, or another click, was first
@@ -23,9 +24,15 @@ RunsError
     BadCronField       a field has a value that is not allowed
     CronTooLong        the expression is too long
     NeverDue           a day that no month has
+  VersionNotFound      the agent has no published version with that number
   NotPublished         a schedule runs published versions only
   OwnerDisabled        the account of a schedule's owner is disabled
   PreviousRunActive    an earlier run of the schedule has not ended
+  ExampleRefused       a field of an example is empty, too long or not valid
+  DatasetFileRefused   a file cannot be read as a table of examples
+  DatasetFull          the dataset would have too many examples
+  VersionRefused       a version of a dataset cannot be saved
+  GateNotMet           the draft has not passed what its agent requires
 
 Messages are for people and are translated when the error is raised.
 """
@@ -107,6 +114,10 @@ class CannotShare(RunsError):
 
 class CannotFork(RunsError):
     """A run cannot be forked there, or not with these edits."""
+
+
+class CannotExportScenario(RunsError):
+    """A run cannot be exported as a scenario that leads to its end."""
 
 
 class AlreadyDecided(RunsError):
@@ -259,6 +270,16 @@ class NeverDue(CronRefused):
         )
 
 
+class VersionNotFound(RunsError):
+    """An agent has no published version with that number."""
+
+    def __init__(self, name: str, number: int) -> None:
+        super().__init__(
+            _('The agent "%(name)s" has no version %(number)s.')
+            % {"name": name, "number": number}
+        )
+
+
 class NotPublished(RunsError):
     """A schedule runs published versions only."""
 
@@ -296,3 +317,36 @@ class PreviousRunActive(RunsError):
             )
             % {"run": run_id}
         )
+
+
+class ExampleRefused(RunsError):
+    """Fields of an example are empty, too long or not valid."""
+
+    def __init__(self, errors: Iterable[FieldError]) -> None:
+        self.errors = list(errors)
+        super().__init__(" ".join(error.message for error in self.errors))
+
+
+class DatasetFileRefused(RunsError):
+    """A file cannot be read as a table of examples; nothing was stored."""
+
+
+class DatasetFull(RunsError):
+    """The dataset would have too many examples; nothing was stored."""
+
+    def __init__(self, *, would_be: int, limit: int) -> None:
+        super().__init__(
+            _(
+                "The dataset would have %(count)s examples, at most %(limit)s are "
+                "possible. Nothing was added. Use several datasets."
+            )
+            % {"count": f"{would_be:,}", "limit": f"{limit:,}"}
+        )
+
+
+class VersionRefused(RunsError):
+    """A version of a dataset cannot be saved; its changes stay unsaved."""
+
+
+class GateNotMet(RunsError):
+    """The draft has not passed what its agent requires; a reason overrides it."""

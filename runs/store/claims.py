@@ -2,13 +2,21 @@
 
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from django.conf import settings
 
 from runs import wakeup
-from runs.models import Worker
+from runs.models import Run, Worker
+
+MAX_ACTIVE_RUNS = 50
+"""Runs of a process that compute, call tools or write, and so share one core."""
+KEPT_SLOTS = 10
+DELIVERY_MARGIN = 10
+"""Threads that may be busy with something else than runs."""
 
 EndReason = Literal["canceled", "lost"]
 
@@ -35,6 +43,8 @@ class ClaimedRun:
     end_reason: EndReason | None = None
     deadline: float | None = None
     """Monotonic time after which the current operation counts as hung."""
+    limits: tuple[Any, ...] = ()
+    """Limits on concurrent runs, of each of which it occupies a place."""
     crash_slot: "threading.Lock | None" = None
     """Held by a crash suspect: a run that may have killed its worker twice."""
     last_write_at: float = field(default_factory=time.monotonic)
@@ -80,6 +90,13 @@ class WorkerState:
         self.is_stopping = threading.Event()
         self.worker: Worker | None = None
         self.threads = 1
+        """Most runs at once."""
+        self.queues = frozenset(settings.QUEUES)
+        """Those that this process serves."""
+        self.model_waits = 0
+        """Runs that wait for a model, of those that are claimed."""
+        self.on_more_capacity: Callable[[], None] = lambda: None
+        """Called when one more run can be taken."""
         self.crash_slot = threading.Lock()
         """Crash suspects run one at a time: a crash affects no other suspect."""
         self.waiting_suspects = set[int]()
@@ -106,12 +123,47 @@ class WorkerState:
             if self.claims.get(claim.run_id) is claim:
                 del self.claims[claim.run_id]
 
+    def compute_capacity(self) -> int:
+        """Return how many runs this process may execute now.
+
+        It grows with the runs that wait for a model, which cost only memory.
+        """
+        return min(self.threads, MAX_ACTIVE_RUNS + self.model_waits)
+
+    def has_room_for_many(self, *, busy: int) -> bool:
+        """Whether runs of users who have started many others may take a slot.
+
+        `busy` counts the tasks that this process has taken.
+
+        A fifth of the slots, but not more than ten, is kept for everyone's first runs.
+        """
+        capacity = self.compute_capacity()
+        return capacity - busy > min(KEPT_SLOTS, capacity // 5)
+
+    def count_free_slots(self) -> int:
+        return self.compute_capacity() - len(self.claims)
+
+    @contextmanager
+    def waiting_for_model(self) -> Iterator[None]:
+        """Make room for another run while this one waits for a model."""
+        with self.lock:
+            was_full = self.count_free_slots() <= DELIVERY_MARGIN
+            self.model_waits += 1
+        if was_full:
+            self.on_more_capacity()
+        try:
+            yield
+        finally:
+            with self.lock:
+                self.model_waits -= 1
+
     def enqueue_waiting_suspects(self) -> None:
         """Enqueue the waiting suspects; the sweeper finds those that get lost here."""
         with self.lock:
             waiting, self.waiting_suspects = self.waiting_suspects, set()
-        for run_id in waiting:
-            wakeup.enqueue_run(run_id)
+        rows = Run.objects.filter(pk__in=waiting) if waiting else Run.objects.none()
+        for run_id, queue in rows.values_list("pk", "queue"):
+            wakeup.enqueue_run(run_id, queue=queue)
 
     def note_database_away(self) -> None:
         """Leave the runs of other workers alone for one lease."""

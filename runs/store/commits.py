@@ -57,7 +57,7 @@ COUNT_REPLY = """recoveries = 0,
 REPLY_IS_NEXT = "next_index = %s AND next_number = %s"
 COMMIT_REPLY = f"""
     UPDATE runs_run SET seq = seq + 1,
-    waiting_provider_id = NULL, waiting_since = NULL, {COUNT_REPLY}
+    waiting_provider_id = NULL, waiting_since = NULL, waiting_for = '', {COUNT_REPLY}
     WHERE id = %s AND fence = %s AND status = 'running' AND {REPLY_IS_NEXT}
     RETURNING seq
 """  # noqa: S608  (our own names)
@@ -269,6 +269,12 @@ def commit_outcome(
         return
     _commit_changes(claim, COMMIT_OUTCOME, [step], columns)
     claim.release_crash_slot()
+
+
+def commit_answers(claim: ClaimedRun, steps: Sequence[AgentStep]) -> None:
+    """Store the answers of stored calls that are not made."""
+    columns = (*OUTCOME_COLUMNS, "started_at", "attempts", "answered_by")
+    _commit_changes(claim, COMMIT_OUTCOME, steps, columns)
 
 
 def _commit_changes(

@@ -5,6 +5,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any, NamedTuple
 
 from runs.engine.effects import CallModel, ModelReplied, ToolResult, ToolsFinished
@@ -21,6 +22,7 @@ from runs.engine.types import (
     Usage,
 )
 from runs.models import AgentStep, ModelAttempt, ModelCall, Resume, Run, StepMedia
+from runs.store.partial_texts import load_partial_texts
 from runs.store.specs import load_spec
 from tools.media import IMAGE_TYPES, MODEL_AUDIO_FORMATS
 
@@ -138,21 +140,51 @@ def is_discarded_reply(call: ModelCall, resumes: list[Resume]) -> bool:
 
 def load_earlier_turns(run: Run) -> tuple[HistoryTurn, ...]:
     """Return the earlier turns that were selected when the run began."""
+    given = parse_given_turns(run)
     if not run.turn_ids:
-        return ()
+        return given
     rows = {turn.pk: turn for turn in Run.objects.filter(pk__in=run.turn_ids)}
-    found = (rows[pk] for pk in run.turn_ids if pk in rows)
+    found = [rows[pk] for pk in run.turn_ids if pk in rows]
+    written = load_stopped_answers(found)
     seen_at = run.turns_seen_at or run.started_at
-    return tuple(build_turn(turn, seen_at=seen_at) for turn in found)
+    earlier = (
+        build_turns(turn, seen_at=seen_at, written=written.get(turn.pk))
+        for turn in found
+    )
+    return tuple(chain(*earlier, given))
 
 
-def build_turn(run: Run, *, seen_at: datetime | None = None) -> HistoryTurn:
-    """Return an earlier run as the model sees it; only a success has an answer.
+def build_turns(
+    run: Run, *, seen_at: datetime | None = None, written: str | None = None
+) -> tuple[HistoryTurn, ...]:
+    """Return an earlier run as the model sees it, after the messages it began with."""
+    turn = build_turn(run, seen_at=seen_at, written=written)
+    return (*parse_given_turns(run), turn)
 
-    With `seen_at`, as it was then: resuming an earlier turn does not change the
-    prompts of later runs.
+
+def parse_given_turns(run: Run) -> tuple[HistoryTurn, ...]:
+    """Return the earlier messages that came with the request."""
+    return tuple(
+        HistoryTurn(question=question, answer=answer, is_note=answer is None)
+        for question, answer in run.given_turns or ()
+    )
+
+
+def load_stopped_answers(runs: Iterable[Run]) -> dict[int, str]:
+    """Return what was written of the answers that a person stopped, by run."""
+    return load_partial_texts([r for r in runs if r.status == Run.Status.CANCELED])
+
+
+def build_turn(
+    run: Run, *, seen_at: datetime | None = None, written: str | None = None
+) -> HistoryTurn:
+    """Return an earlier run as the model sees it.
+
+    The answer is that of a success, or what was `written` of a stopped one. With
+    `seen_at`, as it was then: resuming an earlier turn does not change the prompts of
+    later runs.
     """
-    answer = run.output if run.status == Run.Status.SUCCEEDED else None
+    answer = run.output if run.status == Run.Status.SUCCEEDED else written
     if seen_at is not None and run.ended_at is not None and run.ended_at > seen_at:
         answer = None
     if answer is not None and not isinstance(answer, str):

@@ -37,7 +37,7 @@ ALLOWED_FROM: dict[str, tuple[str, ...]] = {
     Status.RUNNING: (Status.QUEUED,),
     Status.AWAITING_APPROVAL: (Status.RUNNING,),
     Status.AWAITING_DECISION: (Status.RUNNING,),
-    Status.WAITING: (Status.RUNNING,),
+    Status.WAITING: (Status.RUNNING, Status.QUEUED),
     Status.SUCCEEDED: (Status.RUNNING,),
     Status.LIMIT_REACHED: (Status.RUNNING, Status.AWAITING_APPROVAL),
     Status.FAILED: (
@@ -94,7 +94,7 @@ def transition(
         ):
             return False
         if to == Status.QUEUED:
-            wakeup.enqueue_run(run.pk)
+            wakeup.enqueue_run(run.pk, queue=run.queue)
         notify_run_changed(run.pk)
         if step is not None and is_end:
             _settle_child(run)
@@ -207,7 +207,7 @@ def _bump_parent_seq(step_id: int) -> None:
 
 
 def _get_parent(step_id: int) -> Run:
-    return Run.objects.only("status", "parent_step").get(steps=step_id)
+    return Run.objects.only("status", "parent_step", "queue").get(steps=step_id)
 
 
 def _stamp_parent_step(step_id: int, parent: Run) -> None:
@@ -233,8 +233,12 @@ def claim_run(
     *,
     takes_suspects: bool = False,
     recovers: bool = True,
+    is_within_limits: bool = False,
 ) -> Run | None:
     """Claim a queued run, or one whose lease expired; None if it is not available.
+
+    A queued run with a limit on concurrent runs is claimed only if it
+    `is_within_limits`, which `runs.store.limits` finds out.
 
     A crash suspect, which has lost two workers in a row, is skipped by default. Runs
     whose lease expired are claimed only if it `recovers`. The fence is the one of this
@@ -260,6 +264,7 @@ def claim_run(
             {", ".join(parts)}
         WHERE id = %s AND (
             status = 'queued' AND (available_at IS NULL OR available_at <= {now})
+            {"" if is_within_limits else f"AND {_build_unlimited_sql()}"}
             {f"OR {lost.sql} {calm}" if recovers else ""})
             AND {NOT_PAUSED_SQL}
         RETURNING fence
@@ -275,6 +280,15 @@ def claim_run(
     if run.parent_step_id is not None:
         notify_child_changed(run.parent_step_id)
     return run
+
+
+def _build_unlimited_sql() -> str:
+    """Return the condition that no limit on concurrent runs applies to a run."""
+    if settings.USER_CONCURRENT_RUNS:
+        return "1 = 0"
+    return """agent_limit IS NULL AND NOT EXISTS (
+        SELECT 1 FROM runs_provider WHERE runs_provider.id = runs_run.provider_key
+        AND runs_provider.max_concurrent_runs IS NOT NULL)"""
 
 
 def _status_list_sql(statuses: Sequence[str]) -> str:
@@ -302,7 +316,9 @@ def _build_entry_columns(status: str) -> dict[str, Any]:
     ):
         return {
             "ended_at": build_sql_time(),
+            **({"trace_due_at": build_sql_time()} if settings.OTLP_ENDPOINT else {}),
             "available_at": None,
+            "waiting_for": "",
             "waiting_provider": None,
             "waiting_since": None,
         }

@@ -16,6 +16,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.ui.error_labels import get_error_label
+from runs.ui.evaluation.score_marks import (
+    format_part,
+    format_position,
+    format_signed_points,
+    score_mark,
+)
 from runs.ui.format import (
     dollars,
     duration,
@@ -28,6 +34,7 @@ from runs.ui.format import (
     percent_of,
     tick,
 )
+from runs.ui.frame.undo import read_undo_form
 from runs.ui.highlight import highlight_matches as with_hits
 from runs.ui.reveal_invisible import reveal_text
 from runs.ui.role_labels import get_role_label
@@ -35,10 +42,16 @@ from runs.ui.status_badge import get_status_label, glyph, icon, status
 from runs.ui.time_scale import format_percent
 
 register = template.Library()
-for tag in (icon, glyph, status):
+for tag in (icon, glyph, status, score_mark):
     register.simple_tag(tag)
 for text_filter in (duration, lasting, tick, number, percent_of, dollars):
     register.filter(text_filter)
+register.simple_tag(read_undo_form, name="undo_form")
+
+
+register.filter("percent_position", format_position)
+register.filter("signed_points", format_signed_points)
+register.filter("percent_of_one", format_part)
 
 
 @register.simple_tag
@@ -127,6 +140,23 @@ def tokens(run: Any) -> str:
     return number((run.input_tokens + run.output_tokens) or None)
 
 
+@register.simple_tag
+def token_cell(total: int | None, output: int, style: str = "") -> SafeString:
+    """Write the tokens of a step: their sum, and for wide screens both parts."""
+    if not total:
+        return SafeString("")
+    if not output:
+        return SafeString(number(total, style))
+    return format_html(
+        '<span class="sum">{}</span><span class="split" title="{}">{} → {}</span>',
+        number(total, style),
+        _("%(input)s input tokens, %(output)s output tokens")
+        % {"input": number(total - output), "output": number(output)},
+        number(total - output, style),
+        number(output, style),
+    )
+
+
 EFFECT_LABELS = {
     "read": gettext_lazy("read-only"),
     "idempotent": gettext_lazy("idempotent"),
@@ -206,6 +236,8 @@ def definition_menu(
     """Show the menu of an agent, prompt or provider: archive, duplicate, rename."""
     verbs = ("archive", "unarchive", "duplicate", "rename")
     urls = {f"{verb}_url": reverse(f"{noun}-{verb}", args=[thing.pk]) for verb in verbs}
+    if noun == "agent" and may_edit:
+        urls["export_url"] = reverse("agent-export", args=[thing.pk])
     token = context.get("csrf_token")
     return {"thing": thing, "may_edit": may_edit, "csrf_token": token, **urls}
 

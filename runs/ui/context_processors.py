@@ -6,13 +6,15 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
-from django.utils.functional import SimpleLazyObject
+from django.utils.functional import SimpleLazyObject, cached_property
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from runs.language import SESSION_KEY
-from runs.models import Decision, Preferences, SiteRestore
+from runs.models import Agent, Decision, Preferences, SiteRestore
 from runs.services.health.workers import WorkerHealth, get_worker_health
+from runs.ui.frame.shortcuts import JUMPS
+from tools.models import Tool
 
 THEMES = [
     ("system", gettext_lazy("System theme")),
@@ -25,6 +27,12 @@ NAV_PAGES = [
     (gettext_lazy("Runs"), "runs", ["run-list"]),
     (gettext_lazy("Approvals"), "inbox", ["approval-list"]),
     (gettext_lazy("Agents"), "agent", ["agent-list"]),
+    (
+        gettext_lazy("Evaluation"),
+        "evaluation",
+        ["experiment-list", "dataset-list", "evaluator-list"]
+        + ["queue-list", "rule-list"],
+    ),
     (gettext_lazy("Schedules"), "clock", ["schedule-list"]),
     (
         gettext_lazy("Tools"),
@@ -61,6 +69,16 @@ class NavItem(NamedTuple):
     is_in_more_menu: bool = False
     """Whether it moves to the More menu when the bar is narrow."""
 
+    @property
+    def jump_key(self) -> str:
+        """The letter after "g" that opens it."""
+        return JUMPS.get(self.name, "")
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether it is of use to people who only chat."""
+        return self.name == "set-password"
+
 
 class HealthSummary(NamedTuple):
     """The state of the workers, long and short."""
@@ -77,6 +95,7 @@ class PageFrame:
     languages = settings.LANGUAGES
 
     def __init__(self, request: HttpRequest, user: User) -> None:
+        self.user = user
         self.person = user.get_full_name() or user.get_username()
         self.initials = get_initials(self.person)
         self.selected_theme = get_theme(user)
@@ -85,7 +104,8 @@ class PageFrame:
         self.health = summarize_worker_health(get_worker_health())
         self.restore = SiteRestore.objects.unconfirmed().first()
         self.can_confirm_restore = user.is_superuser
-        self.search_url = reverse_or_empty("run-list") or "/"
+        match = request.resolver_match
+        self.page_name = match.url_name if match and match.url_name else ""
         self.workers_url = reverse_or_empty("worker-list") or "/"
         waiting = Decision.objects.answerable_by(user).open().count()
         self.nav_items = [
@@ -105,7 +125,17 @@ class PageFrame:
                 self.workers_url,
                 is_here=request.path == self.workers_url,
             ),
+            NavItem("search", _("Search"), "search", reverse("search")),
         ]
+
+    @cached_property
+    def only_chats(self) -> bool:
+        """Whether the user just chats: owns no agent, approves and manages nothing."""
+        if self.user.is_staff or self.user.is_superuser:
+            return False
+        own = Agent.objects.filter(owner=self.user, is_playground=False)
+        approved = Tool.objects.filter(approvers__in=self.user.groups.all())
+        return not own.exists() and not approved.exists()
 
 
 def page_frame(request: HttpRequest) -> dict[str, object]:
@@ -139,7 +169,9 @@ def build_account_menu(user: User, *, audits: bool) -> list[NavItem]:
     links = [
         ("set-password", _("Set a password"), "key"),
         ("token-list", _("API tokens"), "link"),
+        ("notification-settings", _("E-mail notifications"), "inbox"),
         ("webhook-list", _("Webhooks"), "send"),
+        ("hook-list", _("Incoming webhooks"), "download"),
         ("worker-list", _("Workers"), "worker"),
     ]
     if user.is_staff:

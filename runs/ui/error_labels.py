@@ -13,6 +13,7 @@ ERROR_LABELS = {
     "inputs": gettext_lazy("Invalid inputs"),
     "internal": gettext_lazy("Internal error"),
     "limits": gettext_lazy("Invalid limits"),
+    "not_recorded": gettext_lazy("Call not recorded"),
     "not_found": gettext_lazy("Model or address not found"),
     "outcome_unknown": gettext_lazy("Unknown outcome of a call"),
     "overloaded": gettext_lazy("Model server overloaded"),

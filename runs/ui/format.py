@@ -71,6 +71,11 @@ def format_day(at: date) -> str:
     return date_format(at, pgettext("date format", "M j"))
 
 
+def format_weekday(at: date) -> str:
+    """Write a day of the last week: Sat 21."""
+    return date_format(at, pgettext("date format", "D j"))
+
+
 def format_date_time(at: datetime) -> str:
     """Write a day and a time: Nov 21, 2026, 13:38."""
     return date_format(at, pgettext("date format", "M j, Y, H:i"))

@@ -44,6 +44,8 @@ JSON_TOKEN = re.compile(
     r"|(?P<n>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\btrue\b|\bfalse\b|\bnull\b)"
 )
 
+CODE_LANGUAGE = re.compile(r'<pre>(<code class="language-([\w+#.-]{1,30})")')
+
 
 class HtmlCache:
     """HTML of recent texts by their hash, at most `limit` characters of it."""
@@ -107,9 +109,13 @@ def _render_markdown(text: str) -> SafeString:
 
 
 def sanitize_html(html: str) -> SafeString:
-    """Return HTML of a parser with what a page may show."""
+    """Return HTML of a parser with what a page may show.
+
+    A block of code names its language, which pages show above it.
+    """
     clean = nh3.clean(html, tags=TAGS, attributes=ATTRIBUTES, url_schemes=SCHEMES)
-    return mark_safe(clean)  # noqa: S308  # sanitized in the line above
+    named = CODE_LANGUAGE.sub(r'<pre data-language="\2">\1', clean)
+    return mark_safe(named)  # noqa: S308  # sanitized two lines above
 
 
 def render_json(value: Any) -> SafeString:

@@ -8,10 +8,9 @@ from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import ngettext
 
+from runs.services.approvals.by_link import MAX_SHOWN_CHARACTERS, format_arguments
 from tools.audit.masking import SECRET_NAME
 
-MAX_SHOWN_CHARACTERS = 100_000
-"""Maximum characters on a page; the download has all of them."""
 BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters and symbols without a visible shape."""
 INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cn", "Cs", "Zl", "Zp", "Zs"})
@@ -34,7 +33,7 @@ def reveal_value(value: Any) -> RevealedValue:
 
     Values under names of secrets are collapsed until they are opened.
     """
-    text = value if isinstance(value, str) else dump_readable_json(value)
+    text = format_arguments(value)
     odd = sum(map(is_invisible, text))
     if len(text) > MAX_SHOWN_CHARACTERS:
         return RevealedValue(

@@ -10,9 +10,12 @@ from django.utils.translation import gettext_lazy
 
 from runs.models import AgentStep, Run
 from runs.services.providers.run_wait import get_run_wait
+from runs.services.runs.limit_wait import get_limit_wait
 from runs.services.search.human_waits import get_work_seconds, load_human_waits
 from runs.store.database_clock import read_time_for_runs
+from runs.ui.answer_start import read_answer_start
 from runs.ui.error_labels import get_error_label
+from runs.ui.limit_wait import describe_limit_wait
 from runs.ui.run_wait import describe_run_wait
 
 OPEN_STEP_STATUSES = ["started", "awaiting_approval", "unknown"]
@@ -38,6 +41,8 @@ class RunRow(NamedTuple):
     """Percent of the time limit that is left; None without a limit."""
     waited: float = 0.0
     """Seconds in which it waited for people."""
+    answer: str = ""
+    """Its beginning, if `annotate_answer_start` has read it."""
 
 
 def annotate_current_tool(runs: QuerySet[Run]) -> QuerySet[Run]:
@@ -66,7 +71,7 @@ def build_run_row(run: Run, now: datetime, waited: float) -> RunRow:
     note, tone = describe_activity(run, now)
     seconds = get_work_seconds(run, waited)
     left = get_time_left_percent(run, seconds)
-    return RunRow(run, note, tone, seconds, left, waited)
+    return RunRow(run, note, tone, seconds, left, waited, read_answer_start(run))
 
 
 def describe_activity(run: Run, now: datetime) -> tuple[str, str]:
@@ -97,6 +102,8 @@ def describe_open_step(run: Run, now: datetime) -> str:
             text = _("Approval required: %(tool)s") if tool else _("Approval required")
         case "awaiting_decision":
             text = _("Unknown outcome: %(tool)s") if tool else _("Unknown outcome")
+        case "waiting" if (limit := get_limit_wait(run)) is not None:
+            return describe_limit_wait(limit)
         case "waiting" if run.available_at:
             wait = get_run_wait(run)
             if wait is not None:

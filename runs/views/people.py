@@ -25,7 +25,11 @@ from runs.htmx import HtmxRequest
 from runs.language import remember_language
 from runs.models import ApiToken, Preferences
 from runs.services.accounts.login_link import is_valid_login_link, use_login_link
-from runs.services.accounts.tokens import create_token, revoke_token
+from runs.services.accounts.tokens import (
+    create_token,
+    list_own_tokens,
+    revoke_token,
+)
 from runs.ui.context_processors import THEMES, page_frame
 from tools.audit.write import write_entry
 from tools.secrets import SecretUnreadable, seal, unseal
@@ -148,11 +152,20 @@ def token_list(request: HtmxRequest) -> HttpResponse:
             lifetime=form.lifetime,
         )
         request.session[NEW_TOKEN_KEY] = seal(made)
-        return redirect("token-list")
-    made = pop_new_token(request)
-    tokens = ApiToken.objects.filter(user=request.user, revoked_at=None).order_by("-pk")
-    context = {"form": form, "made": made, "tokens": tokens}
+        return redirect_to_tokens(request)
+    context = {
+        "form": form,
+        "made": pop_new_token(request),
+        "tokens": list_own_tokens(request.user),
+        "next": request.POST.get("next", ""),
+    }
     return render(request, "people/tokens.html", context)
+
+
+def redirect_to_tokens(request: HtmxRequest) -> HttpResponse:
+    """Go to the page in `next` that shows tokens, else to the list of them."""
+    there = request.POST.get("next", "")
+    return redirect(there if is_local_path(request, there) else "token-list")
 
 
 def pop_new_token(request: HtmxRequest) -> str:
@@ -170,7 +183,7 @@ def token_revoke(request: HtmxRequest, pk: int) -> HttpResponse:
     token = get_object_or_404(ApiToken.objects.filter(user=request.user), pk=pk)
     revoke_token(token)
     messages.success(request, _("Token %(token)s revoked.") % {"token": token})
-    return redirect("token-list")
+    return redirect_to_tokens(request)
 
 
 @require_POST

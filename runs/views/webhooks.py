@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from runs.forms.webhook import EVENT_LABELS, WebhookForm
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
 from runs.models import Delivery, Webhook, WebhookEvent
-from runs.models.webhooks import TEST_EVENT
+from runs.models.webhooks import SCORE_EVENT, TEST_EVENT
 from runs.services.webhooks.manage import (
     delete_webhook,
     resend_delivery,
@@ -64,7 +64,12 @@ def webhook_list(request: HtmxRequest) -> HttpResponse:
         )
         for webhook in webhooks
     ]
-    context = {"rows": rows, "q": query, "shows_owners": request.user.is_superuser}
+    context = {
+        "rows": rows,
+        "q": query,
+        "actions": ["pause", "resume"],
+        "shows_owners": request.user.is_superuser,
+    }
     return render(request, "webhooks/list.html", context)
 
 
@@ -95,6 +100,8 @@ def get_event_label(event: str) -> str:
     """Return the label of a stored event; unknown names unchanged."""
     if event == TEST_EVENT:
         return _("Test")
+    if event == SCORE_EVENT:
+        return _("Failing score")
     return str(EVENT_LABELS[WebhookEvent(event)]) if event in EVENT_LABELS else event
 
 

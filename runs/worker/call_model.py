@@ -21,7 +21,7 @@ from runs.services.providers.mask_address import (
     may_see_provider,
 )
 from runs.services.providers.run_provider import ProviderConnection
-from runs.store.claims import ClaimedRun
+from runs.store.claims import ClaimedRun, worker_state
 from runs.store.commits import ModelReply, commit_attempt, release_connection
 from runs.store.history import FailedAttempts, count_failed_attempts
 from runs.store.metric_counters import (
@@ -32,9 +32,12 @@ from runs.store.metric_counters import (
     MODEL_TOKENS,
 )
 from runs.store.sanitizer import Sanitizer
+from runs.store.trace_ids import build_call_traceparent
+from runs.worker.provider_rate import ProviderRate
 from runs.worker.provider_wait import ProviderWait
 from tools.errors import CallCanceled, DeadlineExceeded
 from tools.net.deadline import Deadline
+from tools.net.trace_context import send_traceparent
 
 MAX_CALL_SECONDS = 1800.0
 """Maximum seconds of one attempt, even if it is still streaming."""
@@ -64,6 +67,7 @@ class ModelCaller:
         self.provider_wait = ProviderWait(
             run, claim, opened.provider, self.error_sanitizer
         )
+        self.provider_rate = ProviderRate(run, claim, opened.provider)
         self.may_have_earlier_attempts = run.fence > 1
         """Whether attempts of an earlier worker may be recorded."""
         self.rng = random.Random(run.pk)  # noqa: S311  (jitter, no secret)
@@ -95,6 +99,7 @@ class ModelCaller:
         self.may_have_earlier_attempts = False
         if (failed := self.provider_wait.before_call()) is not None:
             return failed
+        self.provider_rate.wait_for_turn(effect)
         release_connection()
         spent, tried, attempt = before.seconds, before.since_wait, before.number
         began = time.monotonic()
@@ -121,6 +126,7 @@ class ModelCaller:
                 if wait is None:
                     return self.provider_wait.after_failure(failure, elapsed)
                 self._wait_to_retry(wait, left)
+                self.provider_rate.count_retry()
                 continue
             except DeadlineExceeded:
                 self._record_interrupted_attempt(once, *OUT_OF_TIME)
@@ -128,6 +134,7 @@ class ModelCaller:
             finally:
                 self.claim.deadline = None
             self.provider_wait.after_reply()
+            self.provider_rate.settle(reply.usage)
             cost = compute_reply_cost(reply, prices)
             self._count_reply(once, reply, cost)
             return ModelReply(
@@ -251,9 +258,13 @@ class _Attempt:
         with closing(draft):
             try:
                 stream = on_text if effect.request.settings.stream else None
-                reply = self.model_caller.llm.complete(
-                    effect.request, deadline=deadline, on_text=stream
+                parent = build_call_traceparent(
+                    self.model_caller.run, self.number, attempt=self.attempt
                 )
+                with worker_state.waiting_for_model(), send_traceparent(parent):
+                    reply = self.model_caller.llm.complete(
+                        effect.request, deadline=deadline, on_text=stream
+                    )
             except DeadlineExceeded as passed:
                 if self.is_last:
                     raise

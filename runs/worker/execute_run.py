@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple, assert_never
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from structlog.contextvars import bound_contextvars
 
 from runs.engine.effects import (
@@ -21,7 +21,7 @@ from runs.engine.effects import (
     ToolsFinished,
 )
 from runs.engine.executor import run_agent_loop
-from runs.engine.types import AgentResult
+from runs.engine.types import AgentResult, RunError
 from runs.models import AgentStep, Run
 from runs.services.providers.run_provider import ProviderRefused, open_run_provider
 from runs.services.runs.end import (
@@ -42,14 +42,17 @@ from runs.store.commits import (
     ModelReply,
     UnstoredReply,
     build_reply,
+    commit_answers,
     commit_reply,
     persist,
 )
 from runs.store.history import RunHistory, load_history
+from runs.store.limits import claim_limited_run, wake_limited_runs
 from runs.store.metric_counters import QUEUE_WAIT, RUN_RECOVERIES, RUNS_STARTED
 from runs.store.recovery import MAX_RECOVERIES
 from runs.store.sanitizer import Sanitizer
 from runs.store.transitions import claim_run
+from runs.worker.answer_calls import CallAnswers, NotRecorded, load_call_answers
 from runs.worker.call_model import ModelCaller
 from runs.worker.provider_wait import RunSuspended
 from runs.worker.run_tools import MAX_PARALLEL_CALLS, ToolRunner
@@ -83,6 +86,16 @@ def execute_run(run_id: int) -> None:
         finally:
             worker_state.remove_claim(claim)
             claim.release_crash_slot()
+            _free_limits(claim)
+
+
+def _free_limits(claim: ClaimedRun) -> None:
+    """Let runs continue that waited for the place of this one."""
+    try:
+        wake_limited_runs(claim.limits)
+    except (DatabaseError, InterfaceError):  # a sweep wakes them
+        logger.warning("no waiting run was woken after run %s", claim.run_id)
+        connection.close()
 
 
 class ClaimResult(NamedTuple):
@@ -95,6 +108,9 @@ def _claim_run(run_id: int) -> ClaimResult | None:
     recovers = worker_state.may_recover_runs()
     if run := claim_run(run_id, worker_state.worker, recovers=recovers):
         return ClaimResult(run, ClaimedRun(run.pk, run.fence))
+    if limited := claim_limited_run(run_id, worker_state.worker):
+        run, limits = limited
+        return ClaimResult(run, ClaimedRun(run.pk, run.fence, limits=limits))
     if not recovers:
         return None
     if not worker_state.crash_slot.acquire(blocking=False):
@@ -162,6 +178,9 @@ class RunDriver:
         """A reply that the engine has processed and the database does not have yet."""
         self.finish_reason = ""
         """Of the newest reply, as long as it has led to no call."""
+        mode = self.record.spec.tool_mode
+        self.answers = load_call_answers(mode) if mode is not None else None
+        """Answers calls that must not be made; None for a real run."""
 
     def drive(self) -> None:
         """Perform the engine's effects until it ends; then store its result."""
@@ -192,6 +211,10 @@ class RunDriver:
         except StopIteration as end:
             result: AgentResult = end.value
             return result
+        except NotRecorded as missing:
+            loop.close()
+            error = RunError(code="not_recorded", message=str(missing))
+            return AgentResult(status="failed", error=error)
 
     def _perform(self, effect: Effect) -> Outcome:
         match effect:
@@ -227,10 +250,19 @@ class RunDriver:
     def _call_tools(self, effect: CallTools) -> ToolsFinished:
         """Commit the reply with its steps, then run the steps that are left."""
         if self.pending_reply is not None:
-            rows = self.tools.take_reply(self._build_pending(effect.steps), effect)
+            reply = self._build_pending(effect.steps)
+            if self.answers is not None:
+                self.answers.answer_calls(reply.steps, effect.steps)
+            rows = self.tools.take_reply(reply, effect)
         else:
             rows = self._recorded_steps(effect)
+            if self.answers is not None:
+                self._answer_open_calls(self.answers, rows, effect)
         try:
+            if self.answers is not None:
+                if self.answers.has_media:
+                    persist(self.claim, self.answers.copy_media)
+                self.answers.require_recorded(rows)
             self.claim.raise_if_ended()
             if self.model_caller is None:  # a resumed run: its secrets are not loaded
                 self._load_secrets()
@@ -238,6 +270,14 @@ class RunDriver:
         except (RunCanceled, ShuttingDown):
             self.tools.store_reply()
             raise
+
+    def _answer_open_calls(
+        self, answers: CallAnswers, rows: list[AgentStep], effect: CallTools
+    ) -> None:
+        """Answer calls that were stored without an answer, as a fork stores them."""
+        changed = answers.answer_calls(rows, effect.steps)
+        if changed:
+            commit_answers(self.claim, changed)
 
     def _load_secrets(self) -> None:
         """Load the secrets to remove; without a provider there are none."""

@@ -50,6 +50,8 @@ def send_heartbeat(process: WorkerState) -> bool:
         Worker.objects.filter(pk=process.worker.pk).update(
             last_heartbeat=Now(),
             running=len(process.list_claims()),
+            waiting=process.model_waits,
+            threads=process.compute_capacity(),
             abandoned_calls=abandoned_calls.count_abandoned_calls(),
             **_build_sweep_column(process),
         )

@@ -6,6 +6,7 @@ import platform
 import socket
 import threading
 import uuid
+from collections.abc import Collection
 from importlib.metadata import PackageNotFoundError, version
 
 from django.conf import settings
@@ -16,9 +17,13 @@ from django.utils import timezone
 from runs.models import Worker
 from runs.store.claims import WorkerState, worker_state
 from runs.store.metric_counters import flush_counters
+from runs.worker.email_loop import run_email_loop
+from runs.worker.experiment_loop import run_experiment_loop
 from runs.worker.heartbeat import flush_tool_usage, run_heartbeat_loop, send_heartbeat
 from runs.worker.retention_loop import run_retention_loop
+from runs.worker.scoring_loop import run_scoring_loop
 from runs.worker.sweep import run_sweep_loop
+from runs.worker.trace_export_loop import run_trace_export_loop
 from tools.sandbox import abandoned_calls as abandoned_calls
 from tools.sandbox.cpython_probe import find_sandbox_flaw
 
@@ -35,15 +40,20 @@ MAX_CLOCK_DIFFERENCE = 30.0
 _stop = threading.Event()
 
 
-def start_worker(*, pool: str, threads: int) -> None:
+def start_worker(*, pool: str, threads: int, queues: Collection[str]) -> None:
     """Register this process as a worker and start its heartbeat."""
-    worker_state.threads = threads
-    worker_state.worker = _register(pool=pool, threads=threads)
+    worker_state.threads, worker_state.queues = threads, frozenset(queues)
+    capacity = worker_state.compute_capacity()
+    worker_state.worker = _register(pool=pool, threads=capacity)
     warn_about_wrong_clock(worker_state.worker)
     for work in (
         run_heartbeat_loop,
         run_sweep_loop,
         run_retention_loop,
+        run_experiment_loop,
+        run_scoring_loop,
+        run_trace_export_loop,
+        run_email_loop,
         _watch_abandoned_calls,
     ):
         threading.Thread(
@@ -59,12 +69,14 @@ def _probe_sandbox() -> None:
 
 
 def _register(*, pool: str, threads: int) -> Worker:
+    queues = [each for each in settings.QUEUES if each in worker_state.queues]
     host = socket.gethostname() or platform.node()
     return Worker.objects.create(
         name=f"{host}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
         host=host,
         pid=os.getpid(),
         pool=pool,
+        queues=",".join(queues),
         threads=threads,
         version=_version(),
         started_at=Now(),

@@ -90,6 +90,7 @@ class ProviderWait:
         """End the wait too; the commit of the reply does the same in the database."""
         self.after_response()
         self.run.waiting_provider_id = self.run.waiting_since = None
+        self.run.waiting_for = ""
 
     def suspend(self, seconds: float) -> NoReturn:
         """Queue the run in `seconds`, when the server has asked for that."""

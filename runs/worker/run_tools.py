@@ -33,6 +33,7 @@ from runs.store.sanitizer import Sanitizer
 from runs.store.step_media import store_step_media
 from runs.store.step_progress import report_step_progress
 from runs.store.tool_usage import ToolCallUsage, add_tool_usage
+from runs.store.trace_ids import build_tool_traceparent
 from runs.worker.call_agents import AgentCall, AgentCalls, is_agent_call
 from runs.worker.call_model import THREAD_GRACE_SECONDS
 from runs.worker.provider_wait import RunSuspended
@@ -42,6 +43,7 @@ from tools.kinds.registry import call_tool
 from tools.mcp_servers.sessions import McpSessions
 from tools.media import Media, MediaResult
 from tools.net.deadline import Deadline
+from tools.net.trace_context import send_traceparent
 from tools.registry import ToolUser
 from tools.spec import ToolSpec
 
@@ -100,7 +102,9 @@ class ToolRunner:
         """
         self.unstored = reply
         is_ending = self.claim.flag.is_set() or worker_state.is_stopping.is_set()
-        if self.run.recoveries or is_ending or not _is_single_read(effect):
+        is_started = any(row.status == Status.STARTED for row in reply.steps)
+        may_wait = is_started and _is_single_read(effect)
+        if self.run.recoveries or is_ending or not may_wait:
             self.store_reply()
         return list(reply.steps)
 
@@ -307,8 +311,10 @@ class ToolRunner:
             raise LeaseLost
         began = time.monotonic()
         called = ToolOutcome(None, "", 0.0)
+        parent = build_tool_traceparent(self.run, row.index)
         for _ in range(_get_max_attempts(spec)):
-            called = self._call_once(row, spec, ends, began)
+            with send_traceparent(parent):
+                called = self._call_once(row, spec, ends, began)
             if called.error is None or called.is_canceled or self.claim.flag.is_set():
                 break
         return called

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from collections.abc import Collection
 
 from django.conf import settings
 from django.db import (
@@ -12,14 +13,15 @@ from django.db import (
     connection,
     transaction,
 )
-from django.db.models import Exists, F, OuterRef, Q
-from django.db.models.functions import Now
+from django.db.models import Count, Exists, F, OuterRef, Q, Window
+from django.db.models.functions import Now, RowNumber
 
 from runs import wakeup
 from runs.models import Run
 from runs.models.runs import UNFINISHED_STATUSES
 from runs.services.agents.edit_sessions import end_idle_edit_sessions
 from runs.services.approvals.expire import expire_approvals
+from runs.services.hooks.manage import HookLogPruner
 from runs.services.providers.outages import sweep_outages
 from runs.services.schedules.fire import fire_due_schedules
 from runs.services.search.index_runs import index_runs
@@ -27,6 +29,7 @@ from runs.services.webhooks.deliver import enqueue_due_deliveries
 from runs.services.webhooks.prune import DeliveryPruner
 from runs.store.claims import WorkerState
 from runs.store.database_clock import db_time_from_now
+from runs.store.limits import sweep_limits
 from runs.store.recovery import build_lost_filter
 from runs.store.site_pause import is_site_paused
 from runs.store.transitions import transition, wake_parent
@@ -43,26 +46,46 @@ MIN_SLOW_SECONDS = 2.0
 """Waiting longer for the database, and than a heartbeat, means that it was away."""
 
 
-def sweep(*, free: int, recovers: bool = True) -> int:
-    """Enqueue at most `free` unclaimed runs, oldest first; return how many.
+def sweep(
+    *, free: int, recovers: bool = True, queues: Collection[str] = tuple(Run.Queue)
+) -> int:
+    """Enqueue at most `free` unclaimed runs of `queues`; return how many.
 
-    Runs whose lease expired are among them only if it `recovers`.
+    Each user's oldest run comes before anyone's second one. Runs whose lease expired
+    are among them only if it `recovers`.
     """
     _wake_waiting_runs()
+    sweep_limits()
     sweep_outages()
     expire_approvals()
     if free <= 0:
         return 0
     rung = 0
     wanted = _claimable(recovers=recovers) & _not_enqueued_lately()
-    rows = Run.objects.filter(wanted).order_by("queued_at")
-    for run_id in rows.values_list("pk", flat=True)[:free]:
+    rows = Run.objects.filter(wanted, queue__in=queues).annotate(
+        turn=Window(RowNumber(), partition_by="owner", order_by="queued_at")
+    )
+    rows = rows.order_by("turn", "queued_at")
+    found = list(rows.values_list("pk", "owner", "queue", "turn")[:free])
+    started = count_started_runs({owner for _, owner, *_ in found})
+    for run_id, owner, queue, turn in found:
         with transaction.atomic():
             took = Run.objects.filter(Q(pk=run_id) & wanted).update(enqueued_at=Now())
             if took:
-                wakeup.enqueue_run(run_id)
+                ahead = started.get((owner, queue), 0) + turn - 1
+                wakeup.enqueue_run(run_id, queue=queue, ahead=ahead)
                 rung += 1
     return rung
+
+
+def count_started_runs(owners: Collection[int]) -> dict[tuple[int, str], int]:
+    """Return how many unfinished runs of each user and queue a worker has or had."""
+    if not owners:
+        return {}
+    statuses = [Run.Status.RUNNING, Run.Status.WAITING]
+    rows = Run.objects.filter(owner__in=owners, status__in=statuses).order_by()
+    counted = rows.values_list("owner", "queue").annotate(Count("pk"))
+    return {(owner, queue): count for owner, queue, count in counted}
 
 
 def _wake_waiting_runs() -> None:
@@ -81,7 +104,9 @@ def _wake_waiting_runs() -> None:
     child = Run.objects.filter(
         parent_step__run=OuterRef("pk"), status__in=UNFINISHED_STATUSES
     )
-    alone = Run.objects.filter(status=Run.Status.WAITING, available_at=None)
+    alone = Run.objects.filter(
+        status=Run.Status.WAITING, available_at=None, waiting_for=""
+    )
     for run in alone.exclude(Exists(child))[:100]:
         wake_parent(run)
 
@@ -110,6 +135,7 @@ def run_sweep_loop(process: WorkerState, stop: threading.Event) -> None:
     """
     limit = settings.SWEEP_SECONDS + 5 * settings.HANG_SECONDS
     pruning, uploads = DeliveryPruner(), UploadCleaner()
+    hook_log = HookLogPruner()
     process.expect_turn("the sweeper", within=limit)
     while not stop.wait(settings.SWEEP_SECONDS):
         try:
@@ -117,14 +143,19 @@ def run_sweep_loop(process: WorkerState, stop: threading.Event) -> None:
             if is_site_paused():
                 process.swept_at = time.monotonic()
                 continue
-            free = process.threads - len(process.list_claims())
-            sweep(free=free, recovers=process.may_recover_runs())
+            free = process.count_free_slots()
+            sweep(
+                free=free,
+                recovers=process.may_recover_runs(),
+                queues=process.queues,
+            )
             fire_due_schedules()
             index_runs()
             sample_queue()
             end_idle_edit_sessions()
             enqueue_due_deliveries()
             pruning.prune_if_due()
+            hook_log.prune_if_due()
             uploads.clean_if_due()
             process.swept_at = time.monotonic()
         except (DatabaseError, InterfaceError) as error:

@@ -33,13 +33,13 @@ def ring(socket, run_id: int) -> None:
         app.send_task("runs.execute_run", args=[run_id], connection=connection)
 
 
-def test_a_message_is_an_id_in_the_queue_of_runs(broker):
+def test_a_message_is_an_id_in_the_live_queue(broker):
     _, socket = broker
 
     ring(socket, 7)
 
     with redis.Redis(unix_socket_path=str(socket)) as client:
-        message = json.loads(client.lpop("runs"))
+        message = json.loads(client.lpop("live"))
     assert message["headers"]["task"] == "runs.execute_run"
     assert message["headers"]["argsrepr"] == "[7]"
 

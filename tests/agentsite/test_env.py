@@ -10,6 +10,7 @@ from agentsite.env import (
     Env,
     UnusableFile,
     format_env_errors,
+    parse_header_list,
     read_variable_files,
 )
 
@@ -28,6 +29,10 @@ from agentsite.env import (
         pytest.param("DEBUG", "maybe", id="debug-word"),
         pytest.param("AGENTSITE_LOG_FORMAT", "xml", id="log-format"),
         pytest.param("AGENTSITE_METRICS_TOKEN", "short", id="short-token"),
+        pytest.param("AGENTSITE_OTLP_ENDPOINT", "collector:4318", id="otlp-scheme"),
+        pytest.param("AGENTSITE_OTLP_ENDPOINT", "http://u:p@c/", id="otlp-user"),
+        pytest.param("AGENTSITE_OTLP_HEADERS", "a: b", id="otlp-headers"),
+        pytest.param("AGENTSITE_OTLP_HEADERS", "a=b%0D%0Ac", id="otlp-header-value"),
         pytest.param("REDIS_URL", "redis://host:port/0", id="redis-port"),
         pytest.param("AGENTSITE_ENCRYPTION_KEYS", "secret", id="no-key"),
         pytest.param("ALLOWED_HOSTS", "http://example.org", id="host-is-address"),
@@ -51,6 +56,30 @@ def test_a_list_is_split_at_commas(monkeypatch):
     monkeypatch.setenv("AGENTSITE_TOOL_MODULES", "a.b, c,")
 
     assert Env().agentsite_tool_modules == ("a.b", "c")
+
+
+@pytest.mark.parametrize(
+    ("given", "url"),
+    [
+        ("http://c:4318", "http://c:4318/v1/traces"),
+        ("https://c/otlp/", "https://c/otlp/v1/traces"),
+        ("http://c/v1/traces", "http://c/v1/traces"),
+    ],
+)
+def test_the_address_of_a_collector_is_completed(monkeypatch, given, url):
+    monkeypatch.setenv("AGENTSITE_OTLP_ENDPOINT", given)
+
+    assert Env().agentsite_otlp_endpoint == url
+
+
+def test_header_values_are_decoded_and_never_shown(monkeypatch):
+    assert parse_header_list("a=b%20c, d=e=f") == {"a": "b c", "d": "e=f"}
+    monkeypatch.setenv("AGENTSITE_OTLP_HEADERS", "authorization secret")
+
+    with pytest.raises(ValidationError) as caught:
+        Env()
+
+    assert "secret" not in str(format_env_errors(caught.value))
 
 
 def rows() -> list[str]:

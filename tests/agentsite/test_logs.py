@@ -152,6 +152,9 @@ def test_lines_of_a_request_name_it_and_its_user(tmp_path, monkeypatch):
         pytest.param(
             "/?page=2&code=x#y at 10:30", "/?page=2&code=… at 10:30", id="code"
         ),
+        pytest.param("/approve/s3-Cret_/", "/approve/…/", id="approval-link"),
+        pytest.param("/in/s3-Cret_s3-Cret_s3-Cret_/", "/in/…/", id="incoming-webhook"),
+        pytest.param("/usr/in/file.txt and /in/x/", None, id="other-folders"),
         pytest.param("run 7 at http://host:8000/a@b", None, id="nothing"),
         pytest.param("the key of the basic task is x", None, id="words"),
     ],

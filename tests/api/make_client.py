@@ -23,9 +23,23 @@ class Api:
         return self.client.get(f"/api/v1/{path}", headers={**self.headers, **headers})
 
     def post(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
+        return self.send("POST", path, body, **headers)
+
+    def put(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
+        return self.send("PUT", path, body, **headers)
+
+    def patch(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
+        return self.send("PATCH", path, body, **headers)
+
+    def delete(self, path: str, **headers: str) -> HttpResponse:
+        return self.send("DELETE", path, **headers)
+
+    def send(
+        self, method: str, path: str, body: Any = None, **headers: str
+    ) -> HttpResponse:
         raw = body if isinstance(body, bytes) else json.dumps(body).encode()
         return self.client.generic(
-            "POST",
+            method,
             f"/api/v1/{path}",
             b"" if body is None else raw,
             content_type="application/json",
@@ -42,5 +56,6 @@ def fields_of(answer: HttpResponse) -> list[str]:
     said = answer.json()
     assert said["status"] == answer.status_code
     assert said["title"]
+    assert said["code"]
     assert all(error["message"].endswith((".", "`.")) for error in said["errors"])
     return [error["field"] for error in said["errors"]]

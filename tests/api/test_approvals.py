@@ -25,7 +25,7 @@ def owner_of(question):
 def test_lists_open_approvals_with_the_exact_call():
     question = asking()
 
-    found = Api(owner_of(question)).get("approvals").json()["approvals"]
+    found = Api(owner_of(question)).get("approvals").json()["data"]
 
     assert [one["id"] for one in found] == [question.pk]
     assert found[0]["arguments"] == {"amount": 49}
@@ -37,11 +37,11 @@ def test_lists_answered_ones_and_those_of_one_run():
     question = asking(answer="rejected", at="2026-01-01T00:00:00Z", reason="no")
     api = Api(owner_of(question))
 
-    answered = api.get("approvals?status=answered").json()["approvals"]
-    other = api.get("approvals?status=answered&run=1000000").json()["approvals"]
+    answered = api.get("approvals?status=answered").json()["data"]
+    other = api.get("approvals?status=answered&run=1000000").json()["data"]
 
     assert [(one["answer"], one["reason"]) for one in answered] == [("rejected", "no")]
-    assert (api.get("approvals").json()["approvals"], other) == ([], [])
+    assert (api.get("approvals").json()["data"], other) == ([], [])
 
 
 @pytest.mark.parametrize("query", ["status=all", "run=x", "page=2"])
@@ -49,6 +49,16 @@ def test_refuses_queries_it_does_not_know(query):
     answer = Api(make_user()).get(f"approvals?{query}")
 
     assert (answer.status_code, fields_of(answer)) == (422, [query.split("=")[0]])
+
+
+@pytest.mark.parametrize("status", ["open", "answered"])
+@pytest.mark.parametrize(
+    "at", ["0001-01-01T00:00:00%2B14:00", "9999-12-31T23:59:59-12:00"]
+)
+def test_refuses_a_cursor_outside_of_the_calendar(status, at):
+    answer = Api(make_user()).get(f"approvals?status={status}&cursor={at}~1")
+
+    assert (answer.status_code, fields_of(answer)) == (422, ["cursor"])
 
 
 def test_an_approved_call_runs():

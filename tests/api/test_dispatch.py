@@ -59,8 +59,8 @@ def test_an_invalid_token_is_401_even_with_a_session():
 @pytest.mark.parametrize(
     ("verb", "path", "allowed"),
     [
-        ("GET", "runs", "POST"),
-        ("DELETE", "runs/1", "GET, HEAD"),
+        ("PUT", "runs", "GET, HEAD, POST"),
+        ("PUT", "runs/1", "DELETE, GET, HEAD"),
         ("GET", "runs/1/cancel", "POST"),
         ("PUT", "runs/1/cancel", "POST"),
     ],
@@ -135,7 +135,7 @@ def test_responses_are_not_cached():
 def test_a_token_needs_the_scope_of_the_request(method, path, scope):
     run = make_run()
     path = path.format(run.pk)
-    others = {"read", "run", "approve"} - {scope}
+    others = {"read", "run", "approve", "build", "admin"} - {scope}
 
     refused = getattr(Api(run.owner, scopes=others), method)(path)
     let_in = getattr(Api(run.owner, scopes=[scope]), method)(path)

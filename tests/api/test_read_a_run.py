@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from runs.api.serializers import format_timestamp
 from runs.models import AgentStep, ProviderOutage
+from runs.serializers import format_timestamp
 from tests.api.make_client import Api, fields_of
 from tests.make import make_call, make_provider, make_run, make_step, make_user
 

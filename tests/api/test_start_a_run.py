@@ -280,3 +280,56 @@ def test_the_detail_names_each_field():
     said = Api(make_user()).post("runs", {"agent": "a", "foo": 1, "bar": 2}).json()
 
     assert "foo: Unknown field. bar: Unknown field." in said["detail"]
+
+
+def test_starts_a_replay_that_names_its_recording():
+    ann = make_user()
+    agent = make_agent(ann, slug="adder")
+    recorded = make_run(ann, agent=agent, status="succeeded")
+    mode = {"kind": "replay_strict", "recording": recorded.pk}
+    body = {"agent": "adder", "inputs": QUESTION, "tool_mode": mode}
+
+    said = Api(ann).post("runs", body, Idempotency_Key="k").json()
+
+    assert said["tool_mode"] == mode
+    run = Run.objects.get(pk=said["id"])
+    assert (run.tool_mode, run.is_test) == ("replay_strict", True)
+    assert Api(ann).post("runs", body, Idempotency_Key="k").json()["id"] == run.pk
+    other = {**body, "tool_mode": {"kind": "hold_back"}}
+    assert Api(ann).post("runs", other, Idempotency_Key="k").status_code == 409
+    assert "tool_mode" not in Api(ann).get(f"runs/{recorded.pk}").json()
+
+
+@pytest.mark.parametrize(
+    ("mode", "field"),
+    [
+        ({"kind": "replay_strict", "recording": 10**9}, "tool_mode.recording"),
+        ({"kind": "replay_strict"}, "tool_mode"),
+        ({"kind": "hold_back", "recording": 1}, "tool_mode"),
+        ({"kind": "replay_by_tool", "recording": "1"}, "tool_mode.recording"),
+        ({"kind": "live"}, "tool_mode.kind"),
+        ({"kind": "hold_back", "dry": True}, "tool_mode.dry"),
+        ({"kind": "hold_back", "sends_reads": True}, "tool_mode"),
+    ],
+)
+def test_refuses_a_tool_mode_that_cannot_be(mode, field):
+    ann = make_user()
+    make_agent(ann, slug="adder")
+    body = {"agent": "adder", "inputs": QUESTION, "tool_mode": mode}
+
+    answer = Api(ann).post("runs", body)
+
+    assert (answer.status_code, fields_of(answer)) == (422, [field])
+    assert not Run.objects.exists()
+
+
+def test_a_recording_of_others_is_not_found():
+    ann, bob = make_user(), make_user()
+    make_agent(ann, slug="adder")
+    mode = {"kind": "replay_by_tool", "recording": make_run(bob).pk}
+
+    answer = Api(ann).post(
+        "runs", {"agent": "adder", "inputs": QUESTION, "tool_mode": mode}
+    )
+
+    assert (answer.status_code, fields_of(answer)) == (422, ["tool_mode.recording"])

@@ -10,6 +10,7 @@ import importlib
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 
 import django
 import psycopg
@@ -117,12 +118,14 @@ def fill(url: str, runs: int) -> None:
             text = statement.format(people=PEOPLE, agents=AGENTS, runs=runs)
             database.execute(text.replace("%%", "%"))
         database.execute("SELECT setval('runs_run_id_seq', %s)", [runs])
+        importlib.import_module("tests.bench.lists_site").count_runs()
         database.execute("VACUUM ANALYZE")
 
 
 def pages(runs: int) -> dict[str, str]:
     """Return what is asked for, by its title."""
     middle = runs // 2
+    day = (datetime.now(UTC) - timedelta(days=28)).date()
     return {
         "all runs": "/runs/",
         "all runs, the middle": f"/runs/?before={middle}",
@@ -135,6 +138,7 @@ def pages(runs: int) -> dict[str, str]:
         "a model no run had": "/runs/?model=none",
         "last 24 hours": "/runs/?since=1d",
         "a week two weeks ago": "/runs/?since=30d&end=2000-01-01",
+        "a day four weeks ago": f"/runs/?begin={day}&end={day}",
         "a rare tool": "/runs/?tool=refund",
         "a usual tool": "/runs/?tool=search",
         "cost at least $0.09": "/runs/?cost=0.09",
@@ -149,11 +153,16 @@ def pages(runs: int) -> dict[str, str]:
         "two letters": "/runs/?q=zz",
         "a word, failed, an agent": "/runs/?q=abc&status=failed&agent=3",
         "tests only": "/runs/?tests=only",
-        "count of tests only": "/runs/count/?tests=only",
-        "count of a usual word": "/runs/count/?q=answer",
-        "count of a week": "/runs/count/?since=7d",
+        "figures of all runs": "/runs/figures/",
+        "figures of tests only": "/runs/figures/?tests=only",
+        "figures of a usual word": "/runs/figures/?q=answer",
+        "figures of a week": "/runs/figures/?since=7d",
+        "search of everything": "/search/?q=about",
+        "search of everything, a number": f"/search/?q={middle}",
+        "figures of a day": f"/runs/figures/?begin={day}&end={day}",
         "home": "/",
-        "home, charts of an agent": "/?agent=3",
+        "home, 24 hours": "/?range=24h",
+        "home, 30 days": "/?range=30d",
     }
 
 

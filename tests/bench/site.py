@@ -20,7 +20,10 @@ from tests.servers import free_port, start_redis
 
 ROOT = Path(__file__).parent.parent.parent
 TICK = os.sysconf("SC_CLK_TCK")
-MODELS = ("mock-k5-l0", "mock-k5-l100", "mock-k20-l0", "mock-k200-l0", "mock-k0-l15000")
+MODELS = (
+    *("mock-k5-l0", "mock-k5-l100", "mock-k20-l0", "mock-k200-l0"),
+    *("mock-k0-l15000", "mock-k0-l30000"),
+)
 SIDE_EFFECT = "-side-effect"
 """Ends the name of an agent whose tool changes something."""
 
@@ -196,7 +199,7 @@ MAKE_USER = (
     "User.objects.create_superuser('bench', password='bench')"
 )
 WORKER = (
-    *("celery", "-q", "-A", "agentsite", "worker", "-P", "threads", "-c", "200"),
+    *("celery", "-q", "-A", "agentsite", "worker", "-P", "threads"),
     *("-l", "WARNING", "--without-gossip", "--without-mingle", "--without-heartbeat"),
 )
 

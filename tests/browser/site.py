@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import psycopg
 
+from tests.empty_database import copy_empty_sqlite, create_empty_postgresql
 from tests.servers import free_port, is_answering, start_redis
 from tests.timing import wait_until
 
@@ -52,7 +53,7 @@ def running_site(*, seed: str = "", worker: bool = False) -> Iterator[Site]:
     """
     with (
         tempfile.TemporaryDirectory(prefix="agentsite-browser-") as folder,
-        fresh_database() as database,
+        fresh_database(Path(folder)) as database,
     ):
         port, log = free_port(), Path(folder, "log")
         own = {"AGENTSITE_DATA": folder, "PORT": str(port)}
@@ -61,7 +62,6 @@ def running_site(*, seed: str = "", worker: bool = False) -> Iterator[Site]:
         own["DJANGO_SETTINGS_MODULE"] = "agentsite.settings"  # not those of the tests
         site = Site(f"http://127.0.0.1:{port}", {**os.environ, **own})
         if seed:
-            site.manage("migrate", "-v", "0")
             site.run("-m", seed)
         else:
             site = site._replace(link=site.manage("prepare").strip().split()[-1])
@@ -77,16 +77,17 @@ def running_site(*, seed: str = "", worker: bool = False) -> Iterator[Site]:
 
 
 @contextmanager
-def fresh_database() -> Iterator[str]:
-    """Make a database on the server of DATABASE_URL; without one it is SQLite."""
+def fresh_database(data: Path) -> Iterator[str]:
+    """Yield a database on the server of DATABASE_URL; without one, SQLite in `data`."""
     url = os.environ.get("DATABASE_URL", "")
     if not url.startswith("postgres"):
+        copy_empty_sqlite(data)
         yield ""
         return
     server, name = url.rpartition("/")[0], f"site_{uuid.uuid4().hex[:12]}"
+    create_empty_postgresql(server, name)
+    yield f"{server}/{name}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-        yield f"{server}/{name}"
         connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 

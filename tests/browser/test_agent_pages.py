@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.driver.axe import violations
 from tests.browser.driver.chromium import listen, overflow, signed_in
 from tests.browser.shots import PAGES
 from tests.timing import wait_until
@@ -31,21 +32,6 @@ def test_variables_are_completed_by_keys_alone(browser, lived_in):
     assert text.startswith("Say {input} / {")
     expect(page.locator(".editor footer")).to_contain_text("1 variable: input")
     assert page.evaluate("document.activeElement.className") == "editor-host"
-    context.close()
-
-
-def test_adding_the_first_tool_moves_no_row(browser, lived_in):
-    context = browser.new_context()
-    page = signed_in(context, lived_in.url, "admin", "admin")
-    page.goto(f"{lived_in.url}/agents/new/")
-    menu = page.locator("#agent-library-table select").first
-    menu.scroll_into_view_if_needed()
-    before = menu.bounding_box()
-
-    menu.select_option(label="Default")
-
-    expect(page.locator("#agent-no-tools")).to_be_hidden()
-    assert menu.bounding_box() == before
     context.close()
 
 
@@ -181,7 +167,6 @@ def test_another_provider_brings_its_usual_model(browser, lived_in):
     page.select_option("[name=provider]", label="local")
     expect(model).to_have_value("qwen3:32b")
     expect(page.locator("#agent-models")).to_contain_text("suits qwen3:32b")
-    page.get_by_role("combobox", name="Model").select_option("Other model")
     model.fill("one-of-my-own")
     model.blur()
     expect(page.locator("#agent-models")).to_contain_text(
@@ -192,18 +177,51 @@ def test_another_provider_brings_its_usual_model(browser, lived_in):
     context.close()
 
 
+def test_a_slow_answer_about_a_model_gives_way_to_the_last_one(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/new/")
+    page.select_option("[name=provider]", label="local")
+    expect(page.locator("#agent-models")).to_contain_text("suits qwen3:32b")
+    slow = ("first", "second")
+    page.route(
+        "**/agents/models/**",
+        lambda route: (
+            None
+            if any(f"model={name}" in route.request.url for name in slow)
+            else route.continue_()
+        ),
+    )
+
+    for name in (*slow, "third"):
+        page.locator("[name=model]").fill(name)
+        page.locator("[name=model]").blur()
+
+    expect(page.locator("#agent-models")).to_contain_text("does not list model third")
+    context.close()
+
+
 def test_the_models_of_the_provider_are_offered_at_once(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
     page.goto(f"{lived_in.url}/agents/new/")
 
     page.select_option("[name=provider]", label="local")
-    choice = page.get_by_role("combobox", name="Model")
-    expect(choice).to_have_value("qwen3:32b")
-    texts = choice.locator("option").all_inner_texts()
+    field = page.get_by_role("combobox", name="Model")
+    expect(field).to_have_value("qwen3:32b")
+    field.click()
+    option = page.locator(".combo-popup [role=option]").filter(has_text="qwen3:32b")
+    expect(option).to_have_attribute("aria-selected", "true")
+    expect(option).to_contain_text("32,768 context · tool calls")
+    assert violations(page, ["cat.aria"]) == []
+    field.fill("QWEN")
+    expect(page.locator(".combo-popup [role=option]")).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
 
-    assert {"qwen3:32b", "Other model"} <= set(texts)
-    assert not page.is_visible("[name=model]")
+    expect(field).to_have_value("qwen3:32b")
+    expect(page.locator(".combo-popup")).to_be_hidden()
+    assert page.url.endswith("/agents/new/")
     context.close()
 
 
@@ -223,10 +241,17 @@ def test_a_provider_without_known_models_keeps_none_of_another(browser, lived_in
     context.close()
 
 
+def open_library(page, site):
+    """Open the dialog with the tools that a new agent can add."""
+    page.goto(f"{site.url}/agents/new/")
+    page.click("a:has-text('Add tools and agents')")
+    expect(page.locator("#agent-library-table")).to_be_visible()
+
+
 def test_a_search_of_the_library_that_finds_nothing_says_so(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
-    page.goto(f"{lived_in.url}/agents/new/")
+    open_library(page, lived_in)
     none = page.locator("#agent-library-none")
 
     page.fill("[data-filter]", "no tool is called this")
@@ -234,24 +259,34 @@ def test_a_search_of_the_library_that_finds_nothing_says_so(browser, lived_in):
     page.fill("[data-filter]", "")
     expect(none).to_be_hidden()
     expect(page.locator("#agent-library-table tr:visible").nth(1)).to_be_visible()
+    page.select_option("[data-library-group]", "Agents")
+    assert page.locator("#agent-library-table tbody th:visible").count() == 1
+    assert violations(page, ["cat.aria"]) == []
     context.close()
 
 
-def test_an_added_tool_stays_under_the_pointer_and_is_counted(browser, lived_in):
+def test_an_added_tool_is_counted_and_joins_those_of_the_agent(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
-    page.goto(f"{lived_in.url}/agents/new/")
-    row = page.locator("#agent-library-table tr:visible").nth(3)
+    open_library(page, lived_in)
+    row = page.locator("#agent-library-table tr[data-find]:visible").nth(3)
     on, off = page.locator("[data-on-count]"), page.locator("[data-off-count]")
-    rest, place = int(off.inner_text()), row.bounding_box()
+    name, rest, place = (
+        row.get_attribute("id"),
+        int(off.inner_text()),
+        row.bounding_box(),
+    )
 
     row.locator("select").select_option("Always ask")
 
     expect(on).to_have_text("1")
     expect(off).to_have_text(str(rest - 1))
-    assert row.bounding_box()["height"] == place["height"]
-    assert row.evaluate("row => row.closest('table').id") == "agent-library-table"
-    row.locator("select").select_option("Not used")
+    assert row.bounding_box() == place
+    page.keyboard.press("Escape")
+    used = page.locator(f"#agent-tool-table #{name}")
+    expect(used).to_be_visible()
+    expect(page.locator("#agent-no-tools")).to_be_hidden()
+    used.locator("select").select_option("Not used")
     expect(on).to_have_text("0")
     expect(off).to_have_text(str(rest))
     context.close()
@@ -260,26 +295,28 @@ def test_an_added_tool_stays_under_the_pointer_and_is_counted(browser, lived_in)
 def test_many_tools_take_few_tab_stops(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")
-    page.goto(f"{lived_in.url}/agents/new/")
+    open_library(page, lived_in)
     page.evaluate(MANY_TOOLS)
     page.locator("#agent-library [data-filter]").fill("a")
     stops = 0
 
-    page.locator("#agent-model summary").focus()
-    while not page.evaluate("document.activeElement.name === 'max_iterations'"):
+    while not page.evaluate("document.activeElement.matches('[data-close]')"):
         page.keyboard.press("Tab")
         stops += 1
         assert stops <= 60
-
-    page.locator("#agent-tools .skip").focus()
     page.keyboard.press("Enter")
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.name") == "max_iterations"
+
+    page.locator("#agent-model summary").focus()
+    stops = 0
+    while not page.evaluate("document.activeElement.name === 'max_iterations'"):
+        page.keyboard.press("Tab")
+        stops += 1
+        assert stops <= 10
     context.close()
 
 
 MANY_TOOLS = """() => {
-  const body = document.querySelector("#agent-library-table tbody");
-  const row = body.querySelector("tr");
+  const body = document.querySelector("#agent-library-table tbody:last-child");
+  const row = body.querySelector("tr[data-find]");
   for (let n = 0; n < 300; n += 1) body.append(row.cloneNode(true));
 }"""

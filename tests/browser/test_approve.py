@@ -47,7 +47,7 @@ def test_a_call_waits_for_an_approval_that_is_counted_live(browser, first_start)
     inbox = page.context.new_page()
     inbox.goto(f"{first_start.url}/approvals/")
     elsewhere.click(f"#{form} button:has-text('Approve and continue')")
-    expect(elsewhere.locator("#part-messages")).to_contain_text(
+    expect(elsewhere.locator("#part-toasts")).to_contain_text(
         "approved. The run continues."
     )
     expect(page.locator("#run-progress")).to_contain_text("Succeeded", timeout=SECONDS)

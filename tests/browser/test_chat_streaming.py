@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.driver.axe import violations
 from tests.browser.driver.chromium import listen, overflow
 from tests.browser.site import Site, running_site
 from tests.browser.test_run_page import OVER, begun, person
@@ -83,6 +84,45 @@ def test_text_is_formatted_while_it_is_written_and_kept_after_stop(browser, site
         expect(page.locator(".stopped-note")).to_have_text("Stopped")
         page.reload()
         expect(kept.locator("h1")).to_contain_text("Oslo")
+        assert received == []
+
+
+def test_the_chat_is_used_by_keys(browser, site):
+    with person(browser, site) as context:
+        page = context.new_page()
+        received = listen(page)
+        page.goto(f"{site.url}/chat/slow/")
+        page.get_by_role("button", name="Plan a day out in Oslo").click()
+        page.wait_for_url(re.compile(r"/chat/slow/\d+/"))
+        assert focused(page) == "input"
+        expect(page.locator("[id^=turn-draft-] h1")).to_be_visible(timeout=LONG)
+        log = page.locator("[data-follow]")
+        assert log.evaluate("e => e.scrollWidth - e.clientWidth") == 0
+        page.keyboard.type("half written")
+        page.keyboard.press("Enter")  # nothing is sent meanwhile
+        page.keyboard.press("Escape")
+        resume = page.get_by_role("button", name="Continue")
+        expect(resume).to_be_visible(timeout=LONG)
+        expect(page.locator(".ask")).to_have_count(1)
+        page.fill("#chat-form [name=input]", "")
+        page.keyboard.press("ArrowUp")
+        expect(page.locator(".edit-turn textarea")).to_be_focused()
+        page.keyboard.press("Escape")
+        page.locator(".rename summary").click()
+        page.keyboard.type(" by train")
+        page.keyboard.press("Enter")
+        expect(page.locator(".rename h1")).to_contain_text("by train")
+        resume.click()
+        expect(page.locator(".ask").nth(1)).to_contain_text("Continue your answer")
+        page.get_by_role("button", name="Stop").click()
+        page.locator("#message-list").click()
+        page.keyboard.press("/")
+        page.keyboard.type("TRAIN")
+        expect(page.locator("#chat-list mark").first).to_have_text("train")
+        assert violations(page) == []
+        page.keyboard.press("Control+o")
+        page.wait_for_url(f"{site.url}/chat/slow/")
+        assert violations(page) == []
         assert received == []
 
 
@@ -179,7 +219,7 @@ def test_the_lists_show_new_runs_without_a_reload(browser, site):
             received.append(listen(page))
         address = begun(context, site, "brisk").url.removeprefix(site.url)
         for page in lists:
-            expect(page.locator(f"main a[href='{address}']")).to_be_visible(
+            expect(page.locator(f"main a[href^='{address}']")).to_be_visible(
                 timeout=LONG
             )
         assert received == [[], []]

@@ -35,9 +35,11 @@ def test_builds_an_agent_tests_publishes_and_runs_it(browser, first_start):
     expect(page.locator("#agent-preview-body .vars")).to_contain_text(
         "city", timeout=SECONDS
     )
+    page.click("a:has-text('Add tools and agents')")
     page.locator("#agent-library tr", has_text="weather_sample").first.locator(
         "select"
     ).select_option("Never ask")
+    page.click("#agent-library button:has-text('Done')")
     page.locator("#agent-form button:has-text('Create')").click()
     page.wait_for_url(re.compile(r"/agents/\d+/edit/$"))
 
@@ -52,7 +54,7 @@ def test_builds_an_agent_tests_publishes_and_runs_it(browser, first_start):
     page.click("summary:has-text('Publish version 1')")
     page.fill("#publish-note", "the first one")
     page.click("#agent-publish button:has-text('Publish')")
-    expect(page.locator("#part-messages")).to_contain_text(
+    expect(page.locator("#part-toasts")).to_contain_text(
         "Version 1 published", timeout=SECONDS
     )
     page.fill("textarea[name=input]", "Plan a day out")
@@ -95,7 +97,7 @@ def test_the_draft_is_saved_as_one_types_and_no_tab_overwrites_another(
     assert page.input_value("input[name=description]") == "from the first tab"
     assert page.input_value("input[name=max_iterations]") == "20"
     other.click("button:has-text('Overwrite it')")
-    expect(other.locator("#part-messages")).to_contain_text("saved.", timeout=SECONDS)
+    expect(other.locator("#part-toasts")).to_contain_text("saved.", timeout=SECONDS)
     assert other.input_value("input[name=description]") == "from the second tab"
     page.context.close()
 

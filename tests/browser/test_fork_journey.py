@@ -105,7 +105,7 @@ def shared_with_a_stranger(page: Page, browser: Browser, run: str) -> None:
 def opened_offline(page: Page, browser: Browser, run: str, folder: Path) -> None:
     """Export the run as one file, and open it where there is no network."""
     page.goto(run)
-    page.click("#run-actions summary:has-text('Export')")
+    page.click("#run-actions summary:has-text('More')")
     with page.expect_download() as download:
         page.click("#run-actions a:has-text('HTML, opens offline')")
     file = folder / "run.html"

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
@@ -29,8 +30,9 @@ LEAVE_OUT = {
 }
 DOWNLOADS = {
     *("admin:tools_auditentry_csv", "agent-export", "approval-arguments"),
-    *("run-answer", "run-export", "run-export-html", "run-export-json", "run-raw"),
-    "tool-export",
+    *("chat-export-json", "chat-export-markdown", "dataset-export", "run-answer"),
+    *("run-export", "run-export-html", "run-export-json"),
+    *("run-raw", "tool-export"),
 }
 WITH_STEPS = ("run-detail", "run-shared")
 QUERY_NAMES = """
@@ -50,6 +52,9 @@ Provider.objects.update(base_url={model!r}, sealed_headers="", stream=True)
 ProviderOutage.objects.all().delete()
 McpServer.objects.update(url={mcp!r})
 McpSignIn.objects.all().delete()
+from runs.services.agents.publish import publish_draft
+for agent in Agent.objects.filter(versions__isnull=False).distinct():
+    publish_draft(agent, by=None, reason="without tools, for the test")
 """
 """Connects the seeded rows to servers of the test."""
 REFUSED = "status of 4"
@@ -219,7 +224,9 @@ def test_texts_of_servers_are_text_while_they_arrive(browser, monkeypatch):
             watch.page.keyboard.press("Enter")
             watch.page.wait_for_url("**/chat/hostile/*/")
             done = watch.page.locator("[data-status=succeeded]").first
+            deadline = monotonic() + 60
             while not done.is_visible():
+                assert monotonic() < deadline, "no answer within a minute"
                 watch.look("chat")
         watch.visit("/admin/tools/mcpserver/1/tools/", below=400)
         watch.page.locator("main form button.primary, main form .btn").first.click()

@@ -78,7 +78,7 @@ def test_ctrl_s_saves_a_tool_and_the_bar_names_what_is_unsaved(browser, lived_in
     expect(bar).to_contain_text("Unsaved changes: Description")
     page.keyboard.press("Control+s")
 
-    expect(page.locator("#part-messages")).to_contain_text("changed successfully")
+    expect(page.locator("#part-toasts")).to_contain_text("changed successfully")
     assert "/change/" in page.url
     assert message.input_value() == "What the model reads"
     message.fill(old)

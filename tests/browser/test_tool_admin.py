@@ -15,9 +15,9 @@ pytestmark = pytest.mark.browser
 def test_a_tool_is_made_and_tried_without_a_script(browser, lived_in):
     context = browser.new_context(java_script_enabled=False)
     page = signed_in(context, lived_in.url, "admin", "admin")
-    page.goto(f"{lived_in.url}/admin/tools/tool/")
+    page.goto(f"{lived_in.url}/tools/")
     page.click("text=New tool")
-    page.click("a[href$='add/?kind=python']")
+    page.click("a[href$='/new/python/']")
     page.fill("[name=name]", "double")
     page.fill("[name=code]", "x * 2")
     page.click("text=Define arguments")
@@ -28,13 +28,12 @@ def test_a_tool_is_made_and_tried_without_a_script(browser, lived_in):
     page.click("[value=up-1]")
     assert page.input_value("#schema-0-name") == "y"
     page.click("[value=remove-0]")
-    page.click("[name=_continue]")
+    page.click(".savebar .primary")
 
-    page.click("a[href$='/try/']")
     page.fill("[name=arg-x]", "21")
-    page.click("text=Call the tool")
+    page.click("[data-call]")
 
-    assert page.inner_text("#tool-result pre") == "42"
+    assert page.inner_text("#tool-result-text") == "42"
     context.close()
 
 
@@ -91,6 +90,41 @@ def test_the_body_of_a_request_is_checked_as_one_types(browser, lived_in):
     expect(says).to_contain_text("Line 2, column 6: a colon is missing after the name.")
     page.fill("[name=json_body]", '{"q": 1}')
     expect(says).to_have_text("")
+    context.close()
+
+
+def test_a_new_tool_is_tried_before_it_is_saved(browser, lived_in):
+    """In five clicks, with the values as they are typed."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/tools/")
+    page.click("text=New tool")
+    page.click("a[href$='/new/http/']")
+    page.fill("[name=url]", "http://127.0.0.1:9/orders/{order_id}")
+    page.fill("[name=arg-order_id]", "o_1")
+    page.click("[data-call]")
+    expect(page.locator("#tool-result")).to_contain_text("127.0.0.1")
+    expect(page.locator(".when-unsaved")).to_be_visible()
+
+    page.select_option("[name=method]", "DELETE")
+    page.click("#tool-group-effect [value=side_effect]")
+    page.click("[data-call]")
+    expect(page.locator("[data-confirm]")).to_be_focused()
+    expect(page.locator("#tool-preview")).to_contain_text("DELETE http://127.0.0.1:9/")
+    assert violations(page) == []
+
+    page.fill("[name=name]", "get_order")
+    page.keyboard.press("Control+s")
+    page.wait_for_url("**/tools/get_order/")
+    expect(page.locator(".savebar")).to_be_hidden()
+    page.fill("[name=description]", "Looks up an order.")
+    expect(page.locator(".savebar")).to_contain_text("Unsaved changes: Description")
+    expect(page.locator("#tool-group-model .edited").first).to_be_visible()
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.click("text=Discard")
+    expect(page.locator("[name=description]")).to_have_value("")
+    assert (received, overflow(page)) == ([], 0)
     context.close()
 
 
@@ -173,20 +207,27 @@ def test_python_code_has_an_editor_that_marks_the_failed_line(browser, lived_in)
     page.keyboard.press("Shift+Tab")
     page.keyboard.type("1 / x")
     assert page.input_value("[name=code]") == "x = 0\n1 / x"
+    page.keyboard.press("Escape")  # closes the list of completions, if any
     page.keyboard.press("Escape")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.className") != "editor-host"
     page.keyboard.press("Control+s")
     page.wait_for_url(lambda url: "/change/" in url)
 
-    page.click("a[href$='/try/']")
-    page.fill("[name=arg-input]", "x")
-    page.click("text=Call the tool")
-    expect(page.locator("#tool-result .wrong")).to_contain_text("1 / x")
-    first, second = (one.bounding_box() for one in page.locator(".code-lines li").all())
-    assert second["y"] == first["y"] + first["height"]
-    page.click("text=Edit line 2")
+    page.goto(f"{lived_in.url}/tools/halves/")
+    editor.click()
+    page.keyboard.press("Control+Home")
+    page.keyboard.type("inp")
+    page.click(".cm-tooltip-autocomplete li:has-text('input')")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+Enter")
     expect(editor.locator(".wrong")).to_have_text("1 / x")
+    expect(editor.locator(".wrong")).to_have_attribute(
+        "data-error", "ZeroDivisionError: division by zero"
+    )
+    assert page.input_value("[name=code]") == "input\nx = 0\n1 / x"
+    page.evaluate("document.querySelector('#tool-form').removeAttribute('data-guard')")
+    page.once("dialog", lambda dialog: dialog.accept())
     assert overflow(page) == 0
     assert received == []
     context.close()

@@ -7,6 +7,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.empty_database import copy_empty_sqlite
 from tests.servers import free_port, is_answering
 from tests.timing import wait_until
 
@@ -15,8 +16,10 @@ NOT_INHERITED = ("DATABASE_URL", "REDIS_URL", "MAKELEVEL", "PORT")
 
 
 def start(data: Path, *, port: int | None = None, **variables: str) -> "Site":
-    """Start the product in `data`; its console goes to a file beside `tmp_path`."""
+    """Start the product in `data`, with an empty SQLite database if it needs one."""
     port = port or free_port()
+    if "DATABASE_URL" not in variables and data.parent.is_dir():
+        copy_empty_sqlite(data)  # elsewhere, the site creates the folder and all in it
     console = tempfile.NamedTemporaryFile(prefix="console-", delete=False)  # noqa: SIM115
     with console:
         process = subprocess.Popen(

@@ -1,13 +1,17 @@
 """Wakeups go to workers with a free thread, never into the queue of a busy one."""
 
+import asyncio
+import threading
 from datetime import timedelta
 
 import pytest
 
 from runs.models import Run, Worker
-from tests.fakes.model_server import Recorded, model_server
+from runs.store.claims import MAX_ACTIVE_RUNS
+from tests.fakes.model_server import Exchange, Recorded, model_server
 from tests.faults import functions  # noqa: F401  (registers the tools)
 from tests.faults.workers import Workers
+from tests.make import make_provider, make_user
 from tests.worker.run_parts import agent_on, call, started
 
 pytestmark = pytest.mark.faults
@@ -59,3 +63,26 @@ def test_a_thread_that_becomes_free_takes_the_next_run_at_once(workers: Workers)
     assert last is not None
     # The consumer's own timer fires once per second, so it would need 29.
     assert last - first < timedelta(seconds=20)
+
+
+def test_runs_that_wait_for_a_model_leave_room_for_others(workers: Workers):
+    everybody, asked = threading.Event(), list[object]()
+
+    async def hold(exchange: Exchange) -> None:
+        asked.append(exchange)
+        if len(asked) == MAX_ACTIVE_RUNS + 10:
+            everybody.set()
+        while not everybody.is_set():
+            await asyncio.sleep(0.05)
+        message = {"role": "assistant", "content": "Done."}
+        await exchange.send_json({"choices": [{"index": 0, "message": message}]})
+
+    script = [{"fault": "hold"}] * (MAX_ACTIVE_RUNS + 10)
+    with model_server(script=script, faults={"hold": hold}) as server:
+        owner = make_user()
+        provider = make_provider(owner, base_url=server.base_url, stream=False)
+        agent = agent_on(server, owner=owner, provider=provider)
+        workers.start(threads=200)
+        runs = [started(agent) for _ in range(MAX_ACTIVE_RUNS + 10)]
+        for run in runs:
+            workers.wait_for(run, seconds=60)

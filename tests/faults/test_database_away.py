@@ -94,7 +94,8 @@ def test_runs_go_on_when_the_database_comes_back(tmp_path: Path, postgres: Postg
 
             postgres.stop()
             lease_end = time.monotonic() + 2 * LEASE_SECONDS
-            wait_until(lambda: "waits for the database" in logs_of(site))
+            # a thread waits half a minute for a connection first
+            wait_until(lambda: "waits for the database" in logs_of(site), seconds=60)
             wait_until(lambda: time.monotonic() > lease_end)
             assert [status_of(site, path) for path in HEALTH_PATHS] == [200, 503, 503]
             postgres.start()

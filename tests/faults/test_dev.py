@@ -31,7 +31,7 @@ def test_serves_pages_with_a_worker_and_ends_all_of_it(tmp_path):
         env=environment(data) | {"PORT": str(port)},
     ) as process:
         try:
-            wait_until(lambda: is_answering(address), seconds=90)
+            wait_until(lambda: is_answering(address), seconds=180)
             wait_until(
                 lambda: "ready" in (data / "log" / "worker.log").read_text(), seconds=60
             )

@@ -18,6 +18,7 @@ import pytest
 from runs.models import Run
 from runs.services.approvals.answer import approve_step, settle_outcome
 from runs.services.health.invariants import check_invariants
+from runs.store.claims import KEPT_SLOTS
 from tests.fakes.model_server import Recorded, model_server
 from tests.faults.kill_points import PLAN
 from tests.make import make_agent, make_provider, make_tool, make_user
@@ -121,7 +122,7 @@ def test_no_side_effect_happens_twice_without_approval(workers, tmp_path: Path):
         hosts = f"provider=127.0.0.1;tool={server.url.removeprefix('http://')}"
         modules = "tests.faults.functions,tests.faults.kill_points"
         first = workers.start(
-            threads=len(CASES) + 2,
+            threads=len(CASES) + KEPT_SLOTS,  # all at once, also of one user
             AGENTSITE_PRIVATE_HOSTS=hosts,
             AGENTSITE_TOOL_MODULES=modules,
             **{PLAN: str(plan)},
@@ -142,7 +143,7 @@ def test_no_side_effect_happens_twice_without_approval(workers, tmp_path: Path):
         done_before = outside.times()
         calls_before = calls_of_models(runs)
         workers.start(
-            threads=len(CASES),
+            threads=len(CASES) + KEPT_SLOTS,
             AGENTSITE_PRIVATE_HOSTS=hosts,
             AGENTSITE_TOOL_MODULES=modules,
             **{PLAN: str(done)},

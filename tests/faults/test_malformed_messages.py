@@ -21,7 +21,7 @@ ENVELOPE = {
     "headers": TASK,
     "properties": {
         "delivery_tag": "x",
-        "delivery_info": {"exchange": "", "routing_key": "runs"},
+        "delivery_info": {"exchange": "", "routing_key": "live"},
         "body_encoding": "base64",
         "correlation_id": "x",
     },
@@ -71,11 +71,11 @@ def test_malformed_messages_do_not_end_a_worker(workers: Workers, depth: int):
         workers.wait_for_line("look it")
 
         for message in MALFORMED * depth:
-            client.lpush("runs", message)
+            client.lpush("live", message)
         workers.wait_for(started(agent_on(other)))
         workers.wait_for(run)
 
-        assert client.llen("runs") == 0
+        assert client.llen("live") == 0
     assert worker.poll() is None
     assert run.fence == 1
     assert workers.ledger == ["look it"]
@@ -87,10 +87,10 @@ def test_a_queue_of_another_type_is_waited_for(workers: Workers):
         redis.Redis.from_url(settings.REDIS_URL) as client,
     ):
         worker = workers.start()
-        client.set("runs", "a text")
+        client.set("live", "a text")
         run = started(agent_on(server))
         workers.wait(lambda: "WRONGTYPE" in workers.said)
-        client.delete("runs")
+        client.delete("live")
         workers.wait_for(run, seconds=60)
 
     assert worker.poll() is None

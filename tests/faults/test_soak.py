@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from runs.models import Run
 from tests.make import make_decision, make_run, make_step
 from tests.soak.judge import violations
 from tests.soak.model import answer_to
@@ -53,6 +54,17 @@ def test_a_second_time_needs_a_persons_approval():
     make_decision(step, question="outcome", answer="retry")
 
     assert "allowed" not in " ".join(violations(["pay 7.0.0"] * 2))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("fence", "is_allowed"), [pytest.param(1, False), pytest.param(2, True)]
+)
+def test_a_quick_read_is_repeated_only_after_a_lost_worker(fence, is_allowed):
+    step = soaked(tool="look")
+    Run.objects.filter(pk=step.run_id).update(fence=fence)
+
+    assert ("allowed" not in " ".join(violations(["look 7.0.0"] * 2))) is is_allowed
 
 
 @pytest.mark.django_db

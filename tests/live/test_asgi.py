@@ -1,14 +1,9 @@
 """The route of the live streams: who is let in, and what a real server sends."""
 
 import asyncio
-import contextlib
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -19,9 +14,9 @@ from runs.live import asgi
 from runs.services.accounts.tokens import create_token
 from tests.live.hub_parts import commit_end, commit_outcome, commit_reply, work
 from tests.make import make_run, make_user
-from tests.servers import free_port, is_answering
 from tests.threads import in_thread
 from tests.timing import wait_until
+from tests.web_server import served
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -193,36 +188,6 @@ def test_breaking_off_anywhere_loses_no_event():
         assert rest <= {
             block.split("\n", 1)[1] for block in again.split("\n\n") if "id:" in block
         }
-
-
-@contextlib.contextmanager
-def served(**variables: str) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
-    """Serve the test's database with a real uvicorn."""
-    port = free_port()
-    name = settings.DATABASES["default"]["NAME"]
-    environment = dict(os.environ, AGENTSITE_DATA=str(settings.DATA_DIR))
-    environment["DJANGO_SETTINGS_MODULE"] = "agentsite.settings"
-    if settings.EMBEDDED:
-        environment["DATABASE_URL"] = f"sqlite:///{name}"
-        environment["REDIS_URL"] = settings.REDIS_URL
-    else:
-        url = os.environ["DATABASE_URL"]
-        environment["DATABASE_URL"] = url.rpartition("/")[0] + f"/{name}"
-    environment["PORT"] = "8000"  # the session cookie is named after it
-    environment |= variables
-    server = subprocess.Popen(
-        [sys.executable, "-m", "uvicorn", "agentsite.asgi:application"]
-        + ["--port", str(port), "--log-level", "warning"]
-        + ["--timeout-graceful-shutdown", "10"],
-        env=environment,
-    )
-    try:
-        url = f"http://127.0.0.1:{port}"
-        wait_until(lambda: is_answering(f"{url}/sign-in/"), seconds=60)
-        yield url, server
-    finally:
-        server.kill()
-        server.wait()
 
 
 def test_a_real_server_streams_each_event_as_it_is_committed():

@@ -1,5 +1,7 @@
 """What servers report about their models."""
 
+from decimal import Decimal
+
 import pytest
 
 from runs.llm.model_list import parse_model_list
@@ -49,3 +51,22 @@ def test_says_whether_a_model_takes_sounds(message, audio):
 )
 def test_ollama_names_vision_among_the_capabilities(message, images):
     assert parse_model_details("m", message).images is images
+
+
+@pytest.mark.parametrize(
+    ("pricing", "price"),
+    [
+        pytest.param({"prompt": "0.00000025"}, Decimal("0.25"), id="price"),
+        pytest.param({"prompt": "0"}, Decimal(0), id="free"),
+        pytest.param({"prompt": "-1"}, None, id="varies"),
+        pytest.param({"prompt": "NaN"}, None, id="no-number"),
+        pytest.param({"prompt": "1e30"}, None, id="too-high"),
+        pytest.param({"prompt": "1e999999"}, None, id="overflow"),
+        pytest.param({"prompt": ["1"]}, None, id="no-text"),
+        pytest.param("free", None, id="no-object"),
+    ],
+)
+def test_reads_the_price_of_a_token_as_that_of_a_million(pricing, price):
+    (card,) = parse_model_list({"data": [{"id": "m", "pricing": pricing}]})
+
+    assert card.input_price == price

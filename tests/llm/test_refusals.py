@@ -154,14 +154,19 @@ def in_seconds(seconds: float) -> str:
         ({"retry-after": "3s"}, 3, 3),
         ({"retry-after": "900ms"}, 0.9, 0.9),
         ({"retry-after-ms": "20"}, 0.02, 0.02),
-        ({"retry-after": in_seconds(3000)}, 2000, 3001),
         ({"retry-after": in_seconds(-20)}, 0, 0),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00"}, 0, 0),
     ],
-    ids=["whole", "broken", "s", "ms", "header ms", "date", "past", "no zone"],
+    ids=["whole", "broken", "s", "ms", "header ms", "past", "no zone"],
 )
 def test_every_form_of_retry_after_is_parsed(headers, least, most):
     assert least <= (parse_retry_after(headers) or 0) <= most
+
+
+def test_a_date_of_retry_after_is_parsed():
+    seconds = parse_retry_after({"retry-after": in_seconds(3000)})
+
+    assert 2900 <= (seconds or 0) <= 3001
 
 
 @pytest.mark.parametrize(

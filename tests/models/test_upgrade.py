@@ -7,7 +7,7 @@ writes to them.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from django.db import connection
@@ -22,7 +22,15 @@ from django.db.migrations import (
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
-from django.db.models import Index, IntegerField, UniqueConstraint
+from django.db.models import (
+    CASCADE,
+    CharField,
+    Field,
+    ForeignKey,
+    Index,
+    IntegerField,
+    UniqueConstraint,
+)
 
 from tests.models.release_data import PREVIOUS_RELEASE
 from tools.concurrent_index import AddIndexConcurrently
@@ -119,31 +127,34 @@ LARGE_TABLES = {
 
 
 def find_blocking_operations(
-    operations: Iterable[Operation], existing: set[str]
+    operations: Iterable[Operation], previous: ProjectState
 ) -> list[str]:
     """Return what keeps others from writing to a large table while it is scanned."""
+    tables = {name: model.fields for (_, name), model in previous.models.items()}
     found = []
     for one in operations:
         if isinstance(one, SeparateDatabaseAndState):
-            found += find_blocking_operations(one.database_operations, existing)
+            found += find_blocking_operations(one.database_operations, previous)
         model = str(getattr(one, "model_name", "")).lower()
-        if model in LARGE_TABLES & existing and is_blocking(one):
+        if model in LARGE_TABLES & tables.keys() and is_blocking(one, tables[model]):
             found.append(one.describe())
     return found
 
 
-def is_blocking(operation: Operation) -> bool:
+def is_blocking(operation: Operation, columns: dict[str, "Field[Any, Any]"]) -> bool:
+    """Whether an operation builds an index; `columns` are as they were before."""
     if isinstance(operation, AddIndex):
         return not isinstance(operation, AddIndexConcurrently)
     if isinstance(operation, AddField | AlterField):
-        field = operation.field
-        return field.db_index or field.unique
+        field, before = operation.field, columns.get(operation.name)
+        gets_index = field.db_index and not (before and before.db_index)
+        return gets_index or (field.unique and not (before and before.unique))
     return isinstance(operation, AddConstraint)
 
 
 def test_new_migrations_build_indexes_of_large_tables_without_blocking():
     loader = MigrationLoader(connection)
-    existing = {name for _, name in previous_release().models}
+    previous = previous_release()
     released = {
         key for leaf in PREVIOUS_RELEASE for key in loader.graph.forwards_plan(leaf)
     }
@@ -153,7 +164,7 @@ def test_new_migrations_build_indexes_of_large_tables_without_blocking():
         key: problems
         for key, migration in loader.disk_migrations.items()
         if key[0] in {"runs", "tools"} and key not in released | squashed
-        if (problems := find_blocking_operations(migration.operations, existing))
+        if (problems := find_blocking_operations(migration.operations, previous))
     }
 
     assert found == {}, "use tools.concurrent_index, db_index=False"
@@ -178,6 +189,16 @@ NEW_INDEX = Index(fields=["seq"], name="x")
             id="indexed-column",
         ),
         pytest.param(
+            AlterField("run", "status", CharField(db_index=True)),
+            True,
+            id="column-gets-index",
+        ),
+        pytest.param(
+            AlterField("delivery", "run", ForeignKey("runs.Run", CASCADE, null=True)),
+            False,
+            id="indexed-before",
+        ),
+        pytest.param(
             AddConstraint("run", UniqueConstraint(fields=["seq"], name="x")),
             True,
             id="constraint",
@@ -192,6 +213,6 @@ NEW_INDEX = Index(fields=["seq"], name="x")
     ],
 )
 def test_a_planted_blocking_operation_is_found(operation, is_found):
-    existing = {name for _, name in previous_release().models}
+    found = find_blocking_operations([operation], previous_release())
 
-    assert bool(find_blocking_operations([operation], existing)) is is_found
+    assert bool(found) is is_found

@@ -9,6 +9,7 @@ from runs.services.health.invariants import check_invariants
 from tests.soak.model import answer_to
 
 SIDE_EFFECTS = ("pay", "sign")
+QUICK_READ = "look"
 NEVER_RAN = ("planned", "awaiting_approval", "rejected")
 
 
@@ -45,6 +46,8 @@ def wrong_calls(ledger: Counter[str]) -> Iterator[str]:
         seen.add(line)
         count = ledger[line]
         allowed = step.attempts
+        if step.tool == QUICK_READ:  # each lost worker may have read and stored nothing
+            allowed += max(step.run.fence - 1, 0)
         if step.tool in SIDE_EFFECTS:
             retries = [d for d in step.decisions.all() if d.answer == "retry"]
             allowed = min(1 + len(retries), step.attempts)

@@ -144,7 +144,9 @@ def test_a_change_that_is_refused_tells_nothing():
 
 def test_a_change_that_is_taken_back_tells_nothing(monkeypatch):
     rung = []
-    monkeypatch.setattr("runs.wakeup._send_task", lambda task, key: rung.append(key))
+    monkeypatch.setattr(
+        "runs.wakeup._send_task", lambda task, key, *_: rung.append(key)
+    )
     run = running(make_webhook().owner)
     with transaction.atomic():
         ended(run)
@@ -171,7 +173,7 @@ def test_a_run_that_is_resumed_and_ends_again_is_reported_again():
 def test_rings_for_each_webhook_after_the_commit(monkeypatch):
     rung = []
     monkeypatch.setattr(
-        "runs.wakeup._send_task", lambda task, key: rung.append((task, key))
+        "runs.wakeup._send_task", lambda task, key, *_: rung.append((task, key))
     )
     owner = make_webhook().owner
     make_webhook(owner)

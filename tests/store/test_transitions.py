@@ -13,7 +13,7 @@ from tests.make import make_run, make_worker
 pytestmark = pytest.mark.django_db
 
 ALLOWED = {
-    "queued": "running canceled failed",
+    "queued": "running waiting canceled failed",
     "running": "succeeded limit_reached failed canceled awaiting_approval "
     "awaiting_decision waiting queued",
     "awaiting_approval": "queued canceled limit_reached",

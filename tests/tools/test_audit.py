@@ -58,6 +58,15 @@ def test_saving_without_a_change_writes_nothing():
     assert AuditEntry.objects.count() == before
 
 
+def test_a_save_of_columns_that_move_by_themselves_reads_nothing(
+    django_assert_num_queries,
+):
+    user = make_user()
+
+    with django_assert_num_queries(1):
+        user.save(update_fields=["last_login"])
+
+
 @pytest.mark.parametrize(
     ("column", "value", "word"),
     [

@@ -12,8 +12,9 @@ def test_places_that_a_narrow_bar_has_no_room_for_are_under_more(client, ann):
     bar, menu = page.split('<nav aria-label="Main">')[1].split("<details")[:2]
 
     bar = " ".join(bar.split())
-    assert '<a href="/prompts/" class="folds" aria-current="page">Prompts</a>' in bar
-    assert '<a href="/chat/" >Chat</a>' in bar
+    folded = '<a href="/prompts/" class="folds" data-jump="p" aria-current="page">'
+    assert folded in bar
+    assert '<a href="/chat/" data-jump="c" >Chat</a>' in bar
     assert 'href="/prompts/" aria-current="page"' in menu
     assert 'href="/chat/"' not in menu.split("</details>")[0]
 

@@ -1,5 +1,7 @@
 """Markdown that is still being written."""
 
+import re
+
 import pytest
 from markdown_it import MarkdownIt
 
@@ -47,7 +49,7 @@ def rendered(rendering):
 
 def words_of(html):
     """Return the visible text, outside of code."""
-    outside = html.split("<pre>")[0] + html.split("</pre>")[-1]
+    outside = re.split("<pre[^>]*>", html)[0] + html.split("</pre>")[-1]
     return "".join(piece.split(">")[-1] for piece in outside.split("<"))
 
 

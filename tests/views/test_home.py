@@ -9,22 +9,18 @@ from django.utils import timezone
 from runs.models import Agent, Run
 from runs.services.bootstrap import bootstrap
 from runs.services.runs.resume import resume_run
-from runs.services.search.index_runs import index_runs
-from runs.ui.format import format_day
-from runs.views.charts.chart import BASE, TOP
-from runs.views.charts.durations import fit_log_scale
-from runs.views.home import MAX_ROWS, list_first_steps
+from runs.views.home.activity import MAX_ACTIVE_ROWS, MAX_ROWS
+from runs.views.home.first_steps import list_first_steps
 from tests.make import (
     make_agent,
     make_decision,
     make_provider,
     make_run,
+    make_schedule,
     make_step,
-    make_tool,
     make_user,
     make_worker,
 )
-from tools.models import ToolUsage
 
 pytestmark = pytest.mark.django_db
 
@@ -62,14 +58,6 @@ def test_shows_runs_now_and_the_last_ones(client, ann):
     assert page.index("Going on") < page.index("Done with")
 
 
-def test_shows_only_the_moving_part_to_htmx(client, ann):
-    make_run(ann)
-
-    part = text(client, **{"HX-Request": "true"})
-
-    assert part.strip().startswith('<div id="home-now"')
-
-
 def test_hides_what_is_someone_elses(client, ann):
     make_run(make_user(), status="failed", title="Secret", error_message="Hidden why")
     make_run(ann)
@@ -88,116 +76,6 @@ def test_names_what_needs_a_person(client, ann):
 
     assert "Needs attention" in page
     assert "refund" in page
-
-
-def test_groups_failures_since_yesterday(client, ann):
-    agent = make_agent(ann)
-    for _ in range(3):
-        make_run(ann, agent=agent, status="failed", error_message="Key refused.")
-    old = timezone.now() - timedelta(days=3)
-    make_run(ann, status="failed", error_message="Long ago.", ended_at=old)
-
-    page = text(client).split("Failures in the last 24 hours")[1]
-
-    assert page.count("Key refused.") == 1
-    assert "Long ago." not in page
-
-
-def test_shows_the_label_of_an_error_code(client, ann):
-    make_run(ann, status="failed", error_code="auth", error_message="Wrong key.")
-
-    page = part_of(text(client), "home-failures")
-
-    assert "API key rejected" in page
-    assert ">auth<" not in page
-
-
-def test_draws_the_outcomes_of_the_week(client, ann):
-    make_run(ann, status="succeeded")
-    make_run(ann, status="failed")
-    make_run(make_user(), status="failed")
-    index_runs()
-
-    page = text(client)
-
-    assert "1 succeeded or canceled, 1 failed, 0 reached a limit" in page
-    assert f"{format_day(timezone.now())}: 1 run failed" in page
-    assert "50.0% failed" in page
-
-
-def test_adds_up_cost_and_tokens_by_agent(client, ann):
-    agent = make_agent(ann, name="planner")
-    for status in ("succeeded", "failed"):
-        make_run(ann, agent=agent, status=status, input_tokens=600, cost="0.2500")
-    index_runs()
-
-    page = text(client)
-
-    assert "$0.50" in part_of(page, "home-spending-cost")
-    assert ">$0.80</text>" in part_of(page, "home-spending-cost")  # its axis ends near
-    assert "1,200" in part_of(page, "home-spending-tokens")
-    assert "no model has a price" not in page
-    row = page.split('id="home-agents"')[1].split("</section>")[0]
-    assert "planner" in row
-    assert "50.0%" in row
-
-
-def test_without_prices_it_counts_tokens(client, ann):
-    make_run(ann, status="succeeded", input_tokens=1_500)
-    index_runs()
-
-    assert "no model has a price" in text(client)
-
-
-def test_names_the_tools_that_fail(client, ann):
-    make_run(ann)
-    tool = make_tool(ann, name="fetch_page")
-    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
-    ToolUsage.objects.create(tool=tool, hour=hour, calls=40, failures=4)
-    others = make_tool(make_user(), name="hidden_tool")
-    ToolUsage.objects.create(tool=others, hour=hour, calls=40, failures=4)
-
-    page = text(client)
-
-    assert "fetch_page" in page
-    assert "10.0%" in page
-    assert f"{format_day(hour)}: 4 of 40 failed" in part_of(page, "home-tools")
-    assert "hidden_tool" not in page
-
-
-def test_the_charts_are_of_one_agent_where_one_is_chosen(client, ann):
-    one, other = make_agent(ann, name="planner"), make_agent(ann, name="reader")
-    make_run(ann, agent=one, status="failed", input_tokens=600)
-    make_run(ann, agent=other, status="succeeded", input_tokens=70)
-    index_runs()
-
-    every = text(client)
-    page = text(client, f"?agent={one.pk}")
-
-    assert "670" in part_of(every, "home-spending-tokens")
-    assert "600" in part_of(page, "home-spending-tokens")
-    assert "0 succeeded or canceled, 1 failed" in part_of(page, "home-outcomes")
-    assert "reader" in part_of(page, "home-agents")
-    assert "670" in part_of(text(client, "?agent=99"), "home-spending-tokens")
-
-
-def part_of(page, name):
-    """Return one card of the page."""
-    return page.split(f'id="{name}"')[1].split("</section>")[0]
-
-
-def test_the_first_steps_can_be_sent_away(client, ann):
-    make_run(ann, agent=make_agent(ann, provider=make_provider(ann, kind="demo")))
-    form = '<form method="post" action="/first-steps/hide/">'
-    assert "First steps" in text(client)
-    assert form in text(client)
-
-    client.post("/first-steps/hide/")
-
-    assert "First steps" not in text(client)
-    assert form in text(client)
-    client.post("/first-steps/hide/", {"show": "1"})
-    assert "First steps" in text(client)
 
 
 def test_an_agent_of_ones_own_is_a_step_done_also_with_the_demo_model(ann):
@@ -257,31 +135,6 @@ def test_the_demo_agents_are_steps_until_each_was_tried(client):
     assert "Resume its run" not in text(client)
 
 
-def test_says_how_many_of_the_runs_now_are_listed(client, ann):
-    for _ in range(MAX_ROWS + 1):
-        make_run(ann, status="running")
-    make_run(ann)
-
-    page = text(client).split('id="home-running"')[1].split("</section>")[0]
-
-    assert f'<span class="count">{MAX_ROWS + 2}</span>' in page
-    assert "9 running · 1 queued" in page
-    assert f"Showing {MAX_ROWS} of {MAX_ROWS + 2}" in page
-
-
-def test_the_last_runs_stand_in_the_order_of_the_times_shown(client, ann):
-    now = timezone.now()
-    long = make_run(ann, status="succeeded", title="Long", ended_at=now)
-    quick = make_run(ann, status="succeeded", title="Quick", ended_at=now)
-    Run.objects.filter(pk=long.pk).update(created_at=now - timedelta(hours=2))
-    Run.objects.filter(pk=quick.pk).update(created_at=now - timedelta(hours=1))
-
-    last = text(client).split('id="home-last"')[1].split("</section>")[0]
-
-    assert last.index("Quick") < last.index("1 h ago") < last.index("Long")
-    assert last.index("Long") < last.index("2 h ago")
-
-
 def test_questions_stand_as_in_the_inbox_the_nearest_end_first(client, ann):
     for tool, hours in (("endless", None), ("later", 5), ("sooner", 1)):
         run = make_run(ann, status="awaiting_approval")
@@ -292,51 +145,6 @@ def test_questions_stand_as_in_the_inbox_the_nearest_end_first(client, ann):
     for page in (text(client), client.get("/approvals/").content.decode()):
         places = [page.index(f">{tool}<") for tool in ("sooner", "later", "endless")]
         assert places == sorted(places)
-
-
-def test_one_slow_run_leaves_the_usual_ones_legible(client, ann):
-    now = timezone.now()
-    for seconds in (16, 18, 4000):
-        begun = now - timedelta(seconds=seconds)
-        make_run(ann, status="succeeded", started_at=begun, ended_at=now)
-    index_runs()
-
-    page = text(client).split('id="home-durations"')[1].split("</section>")[0]
-
-    assert all(f">{tick}</text>" in page for tick in ("10 s", "10 min", "10 h"))
-    assert "median 17 s" in page
-    assert "95% within 1 h 8 min" in page
-
-
-def test_the_axis_of_durations_ends_around_what_it_shows():
-    fast, wide = fit_log_scale([0.01]), fit_log_scale([0.5, 400_000])
-
-    assert [tick.word for tick in fast.ticks()] == ["0.1 s", "1 s"]
-    assert fast.get_y(0.01) == BASE
-    assert wide.get_y(400_000) == TOP
-
-
-def test_an_idle_page_is_sent_again_only_with_something_new(client, ann):
-    make_run(ann, status="succeeded")
-    page = text(client)
-    state = page.split('"X-List-State": "')[1].split('"')[0]
-    known = {"HX-Request": "true", "X-List-State": state}
-    assert client.get("/", headers=known).status_code == 204
-
-    make_worker()
-    make_run(ann, status="running", title="Is it raining?")
-
-    assert "Is it raining?" in text(client, **known)
-
-
-def test_a_question_that_waits_wakes_an_idle_page(client, ann):
-    make_run(ann, status="succeeded")
-    state = text(client).split('"X-List-State": "')[1].split('"')[0]
-    run = make_run(ann, status="awaiting_approval")
-    make_decision(make_step(run, tool="refund", status="awaiting_approval"))
-
-    part = text(client, **{"HX-Request": "true", "X-List-State": state})
-    assert "Approval required" in part
 
 
 @pytest.mark.parametrize(
@@ -350,3 +158,94 @@ def test_the_first_question_is_in_the_language_of_the_browser(
     page = text(client, **{"Accept-Language": accepted})
 
     assert question in page.split("<textarea")[1].split("</textarea>")[0]
+
+
+def part_of(page, name):
+    """Return one card of the page."""
+    return page.split(f'id="{name}"')[1].split("</section>")[0]
+
+
+def test_the_first_steps_can_be_folded_and_reopened(client, ann):
+    make_run(ann, agent=make_agent(ann, provider=make_provider(ann, kind="demo")))
+    assert '<details class="card b12 first-steps" id="home-steps" open>' in text(client)
+
+    client.post("/first-steps/hide/")
+
+    assert 'first-steps" id="home-steps">' in text(client)
+    client.post("/first-steps/hide/", {"show": "1"})
+    assert 'id="home-steps" open>' in text(client)
+
+
+def test_done_steps_fold_to_one_line(client, ann):
+    make_run(ann, agent=make_agent(ann))
+
+    page = text(client)
+
+    assert "First steps: 3 of 3 done" in page
+    assert 'first-steps" id="home-steps">' in page
+
+
+def test_active_runs_leave_room_for_ended_ones(client, ann):
+    for _ in range(MAX_ACTIVE_ROWS + 2):
+        make_run(ann, status="running")
+    make_run(ann)
+    for _ in range(MAX_ROWS):
+        make_run(ann, status="succeeded")
+
+    card = part_of(text(client), "home-runs")
+
+    assert f"{MAX_ACTIVE_ROWS + 2} running" in card
+    assert "1 queued" in card
+    assert card.count('id="home-run-') == MAX_ROWS
+
+
+def test_equal_questions_are_one_row_with_a_count(client, ann):
+    for tool in ("refund", "refund", "send"):
+        run = make_run(ann, status="awaiting_approval")
+        make_decision(make_step(run, tool=tool, status="awaiting_approval"))
+
+    card = part_of(text(client), "home-attention")
+
+    assert card.count("<li ") == 2
+    assert '<span class="count">2</span>' in card
+    assert '<span class="count" data-tone="need">3</span>' in card
+
+
+def test_nothing_that_needs_attention_is_no_card(client, ann):
+    make_run(ann)
+
+    assert "Needs attention" not in text(client)
+
+
+def test_a_schedule_whose_last_run_failed_needs_attention(client, ann):
+    run = make_run(ann, status="failed", error_message="Key refused.")
+    make_schedule(ann, name="Morning report", last_run=run)
+    make_schedule(ann, name="Switched off", last_run=run, next_at=None)
+
+    page = text(client)
+
+    assert "The last run of Morning report failed" in page
+    assert "Key refused." in page
+    assert "Switched off" not in page
+
+
+def test_parts_are_sent_again_only_with_something_new(client, ann):
+    make_run(ann, status="succeeded")
+    page = text(client)
+    known = {
+        f"/home/{part}/": page.split(f'hx-get="/home/{part}/')[1]
+        .split('"X-List-State": "')[1]
+        .split('"')[0]
+        for part in ("attention", "runs")
+    }
+
+    def poll():
+        return {
+            client.get(url, headers={"X-List-State": state}).status_code
+            for url, state in known.items()
+        }
+
+    assert poll() == {204}
+    run = make_run(ann, status="awaiting_approval", title="Refund?")
+    make_decision(make_step(run, tool="refund", status="awaiting_approval"))
+    assert poll() == {200}

@@ -77,7 +77,7 @@ def test_strangers_and_users_get_nothing(client, settings, header):
 
 
 def test_counts_what_waits_and_who_works(scrape):
-    make_worker(threads=50, running=3, last_sweep=db_time_from_now(-7))
+    make_worker(threads=50, running=3, waiting=2, last_sweep=db_time_from_now(-7))
     make_run()
     step = make_step(make_run(status="awaiting_approval"), status="awaiting_approval")
     make_decision(step)
@@ -102,7 +102,7 @@ def test_counts_what_waits_and_who_works(scrape):
     assert found["decisions_open{approval}"] == found["deliveries_waiting"] == 1
     assert found["decisions_open{outcome}"] == 0
     assert (found["workers"], found["worker_threads"]) == (1, 50)
-    assert found["worker_threads_busy"] == 3
+    assert (found["worker_threads_busy"], found["worker_model_waits"]) == (3, 2)
     assert 7 <= found["sweep_age_seconds"] < 60
     assert 90 <= found["provider_outage_seconds{local}"] < 150
     assert found["provider_waiting_runs{local}"] == 1

@@ -106,7 +106,7 @@ def test_a_new_token_is_shown_once_and_works(client):
     assert find_valid_token(f"as_{token}").user == ann
     assert token not in again
     assert "nightly" in again
-    assert "Read runs and approvals" in again
+    assert "Read what you can see" in again
     made = ApiToken.objects.get()
     assert made.scopes == "read"
     assert timedelta(days=29) < made.expires_at - timezone.now() <= timedelta(days=30)

@@ -9,7 +9,7 @@ from runs.llm.retry import MAX_ATTEMPTS
 from runs.models import Run
 from runs.services.health.invariants import check_invariants
 from runs.services.runs.resume import resume_run
-from runs.views.run.partial_text import load_partial_texts
+from runs.store.partial_texts import load_partial_texts
 from runs.worker.sweep import sweep
 from tests.fakes.faults import FAULTS
 from tests.fakes.model_server import model_server

@@ -84,7 +84,7 @@ def test_suspects_run_one_at_a_time(monkeypatch):
         with worker_state.crash_slot:  # another one has it
             execute_run(one.pk)
         assert Run.objects.get(pk=one.pk).fence == one.fence
-        monkeypatch.setattr("runs.wakeup.enqueue_run", rung.append)
+        monkeypatch.setattr("runs.wakeup.enqueue_run", lambda pk, **_: rung.append(pk))
         execute_run(two.pk)
 
     assert Run.objects.get(pk=two.pk).status == "succeeded"

@@ -9,7 +9,7 @@ from runs.models import Run
 from runs.store.claims import WorkerState
 from runs.store.transitions import claim_run
 from runs.worker.sweep import sweep
-from tests.make import make_run
+from tests.make import make_run, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -88,3 +88,21 @@ def test_a_claim_takes_no_run_whose_worker_may_still_renew_its_lease():
 
     assert claim_run(run.pk, None, recovers=False) is None
     assert claim_run(run.pk, None) is not None
+
+
+def test_a_users_first_run_comes_before_anyones_second():
+    ann = make_user()
+    days = ("01", "02", "03")
+    anns = [make_run(ann, queued_at=f"2020-01-{day}T00:00:00Z") for day in days]
+    bobs = make_run()
+
+    assert sweep(free=2) == 2
+    enqueued = Run.objects.exclude(enqueued_at=None).values_list("pk", flat=True)
+    assert set(enqueued) == {anns[0].pk, bobs.pk}
+
+
+def test_enqueues_only_runs_of_the_queues_that_the_worker_serves():
+    make_run(queue="bulk")
+
+    assert sweep(free=5, queues=["live"]) == 0
+    assert sweep(free=5, queues=["bulk"]) == 1

@@ -38,7 +38,6 @@ from tools.admin.openapi import choose_operations_view, upload_openapi_view
 from tools.admin.owned import OwnedAdmin, find_visible_referrers
 from tools.admin.people import AccountAdmin, UserGroupAdmin
 from tools.admin.schema import check_json_view, schema_editor_view
-from tools.admin.trial import try_tool_view
 from tools.definition.duplicate import duplicate_tool
 from tools.definition.restore_revision import restore_revision
 from tools.definition.save import save_tool
@@ -334,7 +333,6 @@ class ToolAdmin(OwnedAdmin):
     def get_urls(self) -> list[URLPattern]:
         own = self.admin_site.admin_view
         return [
-            path("<int:pk>/try/", own(self.try_tool_page), name="tools_tool_try"),
             path("<int:pk>/duplicate/", own(self.copy), name="tools_tool_duplicate"),
             path(
                 "revisions/<int:pk>/restore/", own(self.restore), name="tools_restore"
@@ -349,10 +347,6 @@ class ToolAdmin(OwnedAdmin):
             ),
             *super().get_urls(),
         ]
-
-    def try_tool_page(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Show the test page."""
-        return try_tool_view(self, request, pk)
 
     def upload_openapi(self, request: HttpRequest) -> HttpResponse:
         """Upload an OpenAPI document."""

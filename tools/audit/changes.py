@@ -54,7 +54,7 @@ def diff_values(
 ) -> FieldChanges:
     """Return what differs; for a new or deleted row, all that is not empty.
 
-    `names` remembers rows that are referred to from one call to the next.
+    `names` has the rows that are referred to, and gets those that are looked up.
     """
     found: FieldChanges = {}
     for field in get_audited_columns(model, ignore=ignore):
@@ -126,8 +126,12 @@ def find_related_name(field: Any, pk: Any, names: RelatedNames) -> str | None:
         return None
     if (model, pk) not in names:
         row = model._base_manager.filter(pk=pk).first()
-        names[model, pk] = f"#{pk}" if row is None else f"{row} (#{pk})"
+        names[model, pk] = f"#{pk}" if row is None else format_related_name(row)
     return names[model, pk]
+
+
+def format_related_name(row: Any) -> str:
+    return f"{row} (#{row.pk})"
 
 
 def to_json_value(value: Any) -> Any:

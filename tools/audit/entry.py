@@ -37,6 +37,7 @@ class AuditEntry(models.Model):
         PAGE = "page", _("Page")
         API = "api", _("API")
         SERVER = "server", _("Server")
+        LINK = "link", _("E-mail link")
 
     at = models.DateTimeField(default=timezone.now, db_index=True)
     by = models.CharField(max_length=150, blank=True)

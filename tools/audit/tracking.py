@@ -1,10 +1,10 @@
 """Following a table: each saved or deleted row of it becomes an entry by itself.
 
 What is changed by `QuerySet.update` raises no signal; such services write their own,
-and those that make many rows at once call `keep_made`.
+and those that create many rows at once call `record_created_rows`.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -23,6 +23,8 @@ from tools.audit.changes import (
     FieldChanges,
     RelatedNames,
     diff_values,
+    format_related_name,
+    get_audited_columns,
     load_stored_values,
 )
 from tools.audit.entry import AuditEntry
@@ -36,14 +38,14 @@ M2M_FIELDS = ("groups", "user_permissions", "permissions")
 
 
 ACCESS_FIELDS = frozenset({"owner", "visibility"})
-"""Who may do what with a row: always told at once."""
+"""Who may do what with a row: always written at once."""
 
 _is_deferred: ContextVar[bool] = ContextVar("audit_later", default=False)
 
 
 @contextmanager
 def defer_audit() -> Iterator[None]:
-    """Write nothing but a new row and changed rights; the caller tells the rest."""
+    """Write only new rows and changed rights; the caller writes the rest."""
     token = _is_deferred.set(True)
     try:
         yield
@@ -52,7 +54,7 @@ def defer_audit() -> Iterator[None]:
 
 
 def is_audit_deferred() -> bool:
-    """Whether somebody has promised to tell what is changed now."""
+    """Whether a caller writes the changes of the current block."""
     return _is_deferred.get()
 
 
@@ -100,25 +102,27 @@ def track_model(
 def remember_before_save(
     sender: type[models.Model], instance: Any, **more: Any
 ) -> None:
-    """Look at the stored row before it is overwritten."""
-    is_new = instance._state.adding or instance.pk is None or more["raw"]
+    """Load the stored row before it is overwritten."""
+    is_new = instance._state.adding or instance.pk is None
+    skip = is_new or not is_save_audited(sender, more)
     setattr(
         instance,
         BEFORE_ATTRIBUTE,
-        None if is_new else load_stored_values(sender, instance.pk),
+        None if skip else load_stored_values(sender, instance.pk),
     )
 
 
 def record_save(
     sender: type[models.Model], instance: Any, created: bool, **more: Any
 ) -> None:
-    """Write what the save changed; nothing where nothing did."""
+    """Write an entry with what the save changed, if anything."""
     before = instance.__dict__.pop(BEFORE_ATTRIBUTE, None)
-    if more["raw"]:
+    if not is_save_audited(sender, more):
         return
     how = _tracked_models[sender]
     after = load_stored_values(sender, instance.pk)
-    changes = diff_values(sender, before, after, ignore=how.ignore)
+    names = get_loaded_names(instance)
+    changes = diff_values(sender, before, after, ignore=how.ignore, names=names)
     if created or before is None:
         record_row_change(instance, how.made, changes)
         return
@@ -130,10 +134,28 @@ def record_save(
         record_row_change(instance, get_change_action(changes), changes)
 
 
+def is_save_audited(model: type[models.Model], signal: Mapping[str, Any]) -> bool:
+    """Whether a save may change an audited column; a loaded fixture is not audited."""
+    if signal["raw"] or signal["update_fields"] is None:
+        return not signal["raw"]
+    columns = get_audited_columns(model, ignore=_tracked_models[model].ignore)
+    return any(
+        not signal["update_fields"].isdisjoint({column.name, column.attname})
+        for column in columns
+    )
+
+
+def get_loaded_names(instance: models.Model) -> RelatedNames:
+    """Return the names of the related rows that are in memory already."""
+    related = instance._state.fields_cache.values()
+    rows = [row for row in related if isinstance(row, models.Model)]
+    return {(type(row), row.pk): format_related_name(row) for row in rows}
+
+
 def record_created_rows(
     model: type[models.Model], rows: Sequence[models.Model]
 ) -> None:
-    """Write that `rows` were made, which `bulk_create` tells nobody."""
+    """Write that `rows` were created: `bulk_create` sends no signals."""
     how = _tracked_models[model]
     after = {
         values[model._meta.pk.attname]: values

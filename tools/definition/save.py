@@ -1,8 +1,9 @@
 """Saving tools together with their revisions."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.db.models import Max
 
@@ -19,10 +20,21 @@ DEFINITION_FIELDS = (
 """Fields of a definition that a revision keeps."""
 
 
-def save_tool(tool: Tool, *, by: User | None, note: str = "") -> Tool:
-    """Store `tool`, and a revision where its definition changed."""
+def save_tool(
+    tool: Tool,
+    *,
+    by: User | None,
+    note: str = "",
+    groups: Iterable[Group] | None = None,
+) -> Tool:
+    """Store `tool`, and a revision where its definition changed.
+
+    `groups` are those that it is shared with; None leaves them as they are.
+    """
     with transaction.atomic():
         tool.save()
+        if groups is not None:
+            tool.groups.set(groups)
         body = serialize_definition(tool)
         newest = tool.revisions.order_by("-number").first()
         if newest is not None and newest.body == body:

@@ -31,9 +31,18 @@ class ArgumentsForm(forms.Form):
     takes_files = True
     """Whether Base64 arguments are uploaded; otherwise they are texts."""
 
+    is_checked = True
+    """Whether errors are shown; not while the schema is still being written."""
+
     def __init__(
-        self, data: Any = None, files: Any = None, *, schema: dict[str, Any] | None
+        self,
+        data: Any = None,
+        files: Any = None,
+        *,
+        schema: dict[str, Any] | None,
+        values: Any = None,
     ) -> None:
+        """Open the form; `values` are arguments that its fields begin with."""
         super().__init__(data, files)
         self.schema = schema
         if schema is None:
@@ -45,11 +54,24 @@ class ArgumentsForm(forms.Form):
             )
             text.kind = _("text")  # type: ignore[attr-defined]  # for the template
             self.fields[TEXT_FIELD_NAME] = text
+            if isinstance(values, str):
+                self.initial[TEXT_FIELD_NAME] = values
             return
         self.paths: dict[str, tuple[str, ...]] = {}
         """Where the value of a field belongs: the keys of nested objects."""
         self.required_objects: list[tuple[str, ...]] = []
         self.add_fields(resolve_references(schema), required=True)
+        if isinstance(values, dict):
+            self.set_values(values)
+
+    def set_values(self, values: dict[str, Any]) -> None:
+        """Begin with these arguments, without defaults of the schema."""
+        for label, path in self.paths.items():
+            field, value = self.fields[label], find_value(values, path)
+            if isinstance(field, ValueChoiceField) and value is not None:
+                value = format_choice_label(value)
+            if not isinstance(field, ContentField):
+                self.initial[label] = value
 
     def add_fields(
         self, part: dict[str, Any], *, required: bool, above: tuple[str, ...] = ()
@@ -95,6 +117,13 @@ def find_object(whole: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     """Return the object at `path` in `whole`, which is added if it is missing."""
     for key in path:
         whole = whole.setdefault(key, {})
+    return whole
+
+
+def find_value(whole: Any, path: Sequence[str]) -> Any:
+    """Return the value at `path` in nested objects; None if there is none."""
+    for key in path:
+        whole = whole.get(key) if isinstance(whole, dict) else None
     return whole
 
 

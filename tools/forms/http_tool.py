@@ -58,6 +58,7 @@ class HttpToolForm(ToolForm):
         "multipart_body",
         ("pick", "max_bytes"),
     )
+    rare_fields: ClassVar[tuple[str, ...]] = ("joined", "styles", "pick", "max_bytes")
 
     method = forms.ChoiceField(
         label=_("Method"), choices=[(m, m) for m in get_args(Method)]

@@ -6,6 +6,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
+from tools.forms.python_examples import MONTY_MODULES, PYTHON_EXAMPLES
 from tools.forms.schema import SchemaField
 from tools.forms.tool import ToolForm
 from tools.kinds.python import (
@@ -16,12 +17,6 @@ from tools.kinds.python import (
     is_variable_name,
 )
 from tools.typed_generics import StrOrPromise
-
-EXAMPLE = """\
-# The arguments are variables; the last expression is the result.
-words = input.split()
-{"words": len(words), "longest": max(words, key=len, default="")}
-"""
 
 INTERPRETERS = [
     ("monty", _("Monty (Python subset), about 1 ms per call")),
@@ -55,6 +50,9 @@ class PythonToolForm(ToolForm):
         "memory_mb",
     )
 
+    examples = PYTHON_EXAMPLES
+    modules = MONTY_MODULES
+
     code = forms.CharField(
         label=_("Code"),
         max_length=MAX_CODE,
@@ -65,6 +63,7 @@ class PythonToolForm(ToolForm):
                 "class": "mono",
                 "spellcheck": "false",
                 "data-code": "python",
+                "data-modules": " ".join(MONTY_MODULES),
             }
         ),
         help_text=_(
@@ -99,7 +98,7 @@ class PythonToolForm(ToolForm):
         self.set_initial_from_config("code", "memory_mb", "interpreter")
         self.default_to_read_only()
         if self.instance.pk is None and "code" in self.fields:
-            self.fields["code"].initial = EXAMPLE
+            self.fields["code"].initial = PYTHON_EXAMPLES[0].code
         if "interpreter" in self.fields and (flaw := find_cpython_flaw()):
             self.fields["interpreter"].widget.flaw = flaw
             self.fields["interpreter"].help_text = flaw
@@ -108,7 +107,9 @@ class PythonToolForm(ToolForm):
         """Refuse code with syntax errors, without running it."""
         code: str = self.cleaned_data["code"].replace("\r\n", "\n")
         if flaw := find_code_flaw(code):
-            self.fields["code"].widget.attrs["data-error-line"] = find_error_line(flaw)
+            line = find_error_line(flaw)
+            self.fields["code"].widget.attrs["data-error-line"] = line
+            self.fields["code"].widget.attrs["data-error-text"] = flaw
             raise ValidationError(flaw)
         return code
 

@@ -25,6 +25,8 @@ class ToolForm(ModelForm):
     kind_fields: ClassVar[tuple[str | tuple[str, ...], ...]]
     """Fields of the section of this kind; a tuple is one line."""
     kind_section_title: ClassVar[StrOrPromise]
+    rare_fields: ClassVar[tuple[str, ...]] = ()
+    """Those of them that few tools need."""
     can_be_created: ClassVar[bool] = True
     """Whether a person creates one in this form; others are imported."""
 

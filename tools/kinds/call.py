@@ -6,6 +6,7 @@ from typing import Any
 
 from tools.mcp_servers.sessions import McpSessions
 from tools.net.deadline import Deadline
+from tools.net.exchange_log import ExchangeLog
 from tools.registry import ToolUser
 from tools.spec import ToolSpec
 
@@ -26,6 +27,10 @@ class PreparedCall:
     user: ToolUser | None = None
     on_progress: Callable[[str], None] | None = None
     """Receives what a function reports while it runs, without the tool's secret."""
+    owner_id: int | None = None
+    """Whose tool it is, of a definition that is not stored and has no `tool_id`."""
+    exchange: ExchangeLog | None = None
+    """Receives the HTTP response, for a person who tests the tool."""
 
 
 KindFunction = Callable[[PreparedCall], Any]

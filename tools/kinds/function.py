@@ -50,7 +50,9 @@ def call_function(call: PreparedCall) -> Any:
         return call_with_context(function, call, build_context(call, hosts))
     if not function.keeps_hosts:
         raise SecretUnsupported(function.path)
-    opened = open_credential(credential, tool_id=call.spec.tool_id)
+    opened = open_credential(
+        credential, tool_id=call.spec.tool_id, owner_id=call.owner_id
+    )
     context = build_context(call, opened.limit_hosts(hosts), opened)
     try:
         return opened.mask_secret_in(call_with_context(function, call, context))

@@ -58,14 +58,19 @@ def call_http(call: PreparedCall) -> Any:
         request = add_idempotency_key(request, call.idempotency_key)
     opened = None
     if config.credential is not None:
-        opened = open_credential(config.credential, tool_id=call.spec.tool_id)
+        opened = open_credential(
+            config.credential, tool_id=call.spec.tool_id, owner_id=call.owner_id
+        )
         request = opened.apply_to(request)
     response = send_request(
         request,
         policy=get_net_policy("tool", only_hosts=config.hosts),
         deadline=call.deadline,
         max_bytes=config.max_bytes,
+        trace=call.exchange.trace if call.exchange else None,
     )
+    if call.exchange is not None:
+        call.exchange.record(response, opened.mask_secret if opened else str)
     return parse_response_value(response, config.pick, opened)
 
 

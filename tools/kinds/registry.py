@@ -12,6 +12,7 @@ from tools.kinds.python import call_python
 from tools.kinds.sql import call_sql
 from tools.mcp_servers.sessions import McpSessions
 from tools.net.deadline import Deadline
+from tools.net.exchange_log import ExchangeLog
 from tools.registry import ToolUser
 from tools.spec import ToolSpec
 
@@ -45,6 +46,8 @@ def call_tool(
     mcp_sessions: McpSessions | None = None,
     user: ToolUser | None = None,
     on_progress: Callable[[str], None] | None = None,
+    owner_id: int | None = None,
+    exchange: ExchangeLog | None = None,
 ) -> Any:
     """Make one call and return a JSON value, or a `MediaResult`.
 
@@ -69,6 +72,8 @@ def call_tool(
                 mcp_sessions,
                 user,
                 on_progress,
+                owner_id,
+                exchange,
             )
         )
     except DeadlineExceeded:

@@ -1,7 +1,7 @@
 """One guarded HTTP exchange of a tool, with a sentence for whatever goes wrong."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,10 +80,12 @@ def send_request(
     deadline: Deadline,
     max_bytes: int = 1 << 20,
     resolve: Resolver | None = None,
+    trace: Callable[[str, dict[str, Any]], None] | None = None,
 ) -> Response:
     """Send one request and return the whole answer, of any status.
 
-    Raise `ToolFailed` with a sentence, or `Interrupted` when `deadline` ends it.
+    `trace` is given httpcore's events. Raise `ToolFailed` with a sentence, or
+    `Interrupted` when `deadline` ends it.
     """
     where = get_url_origin(asked.url)
     with (
@@ -97,7 +99,11 @@ def send_request(
         _translate_errors(where),
     ):
         response = client.request(
-            asked.method, asked.url, headers=dict(asked.headers), content=asked.content
+            asked.method,
+            asked.url,
+            headers=dict(asked.headers),
+            content=asked.content,
+            extensions={} if trace is None else {"trace": trace},
         )
     headers = {name.lower(): value for name, value in response.headers.items()}
     return Response(response.status_code, headers, response.content, where)

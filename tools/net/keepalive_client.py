@@ -19,6 +19,7 @@ from tools.errors import ToolFailed
 from tools.net.deadline import Deadline
 from tools.net.http_response import MalformedResponse, ResponseReader
 from tools.net.sockets import CONNECT_SECONDS, GuardedBackend, shared_ssl_context
+from tools.net.trace_context import HEADER, get_outgoing_traceparent
 from tools.net.transport import (
     DEFAULT_PORTS,
     iter_limited_body,
@@ -75,6 +76,8 @@ class KeepAliveClient:
         """
         self._guard.deadline = deadline
         deadline.check()
+        if parent := get_outgoing_traceparent():
+            head += f"{HEADER}: {parent}\r\n".encode()
         reader: ResponseReader | None = None
         try:
             with translate_httpcore_errors(), _translate_errors():

@@ -11,6 +11,7 @@ import httpx
 
 from tools.net.netpolicy import AddressRefused, ResponseRefused, ResponseTooLarge
 from tools.net.sockets import GuardedBackend
+from tools.net.trace_context import HEADER, get_outgoing_traceparent
 from tools.net.web_address import parse_web_url
 
 PLAIN_HEADERS = frozenset(
@@ -57,6 +58,8 @@ class GuardedTransport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Return the answer to `request`, or to the last of its redirects."""
+        if (parent := get_outgoing_traceparent()) and HEADER not in request.headers:
+            request.headers[HEADER] = parent
         for _ in range(self._redirects + 1):
             response = self._send(request)
             location = response.headers.get("location")

@@ -1,28 +1,37 @@
 """Trying a tool out: one call, through the same code as a run."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import Any
 
 from django.contrib.auth.models import User
 
 from tools.audit.write import write_entry
-from tools.definition.freeze import freeze_tool
+from tools.definition.freeze import freeze_tool, is_approval_enforced
 from tools.definition.permission import find_tool_block
 from tools.errors import Interrupted, ToolFailed
+from tools.kinds.python import find_error_line
 from tools.kinds.registry import call_tool
 from tools.media import MediaResult
 from tools.models import Tool
 from tools.net.deadline import Deadline
+from tools.net.exchange_log import ExchangeLog
 from tools.registry import ToolUser
 from tools.sandbox.values import format_tool_value
 from tools.schema.safe_schema import find_first_schema_error
+from tools.services.record_trial import record_trial
+from tools.spec import ToolSpec
 from tools.text.storable import replace_unstorable
 
 TRY_SECONDS = 10.0
 MAX_TEXT = 100_000
 """Characters of a result that the page shows."""
+NOT_YOURS = "Only people who can edit the tool can test values that are not saved."
+NEEDS_APPROVAL = (
+    "Each call of this tool requires an approval, so only people who can edit it can "
+    "test it."
+)
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,10 @@ class TryResult:
     """A sentence; empty where it worked."""
     seconds: float
     is_cut: bool = False
+    exchange: ExchangeLog = field(default_factory=ExchangeLog)
+    """What was received over HTTP, of tools that are one request."""
+    error_line: int | None = None
+    """The line of the code that failed, of Python tools."""
 
     @property
     def ok(self) -> bool:
@@ -42,21 +55,65 @@ class TryResult:
         return not self.error
 
 
-def try_tool(tool: Tool, tool_input: Any, *, by: User) -> TryResult:
+def try_tool(
+    tool: Tool, tool_input: Any, *, by: User, is_unsaved: bool = False
+) -> TryResult:
     """Call `tool` once with `tool_input`, for at most ten seconds.
 
-    A tool that is switched off may be tried by those who may change it; one that is
-    archived, or whose owner has left, by nobody.
+    A tool that is switched off, or whose calls must be approved whatever its agents
+    say, may be tried by those who may change it; one that is archived, or whose owner
+    has left, by nobody. `is_unsaved` says that the values of
+    `tool` differ from the stored ones, or that it is not stored at all: then the audit
+    log keeps them, since no revision does.
     """
     spec = freeze_tool(tool)
-    is_ours = Tool.objects.editable_by(by).filter(pk=tool.pk).exists()
-    refused = find_tool_block(tool.pk, user=by, even_off=is_ours)
-    if refused is None and spec.args_schema is not None:
-        refused = find_first_schema_error(tool_input, spec.args_schema)
+    refused = find_refusal(tool, spec, tool_input, by=by, is_unsaved=is_unsaved)
     if refused is not None:
         return TryResult("", refused, 0.0)
-    write_entry("tried", "tool", tool, by=by, changes={"arguments": [None, tool_input]})
-    began = time.perf_counter()
+    definition = {"kind": spec.kind, "effect": spec.effect, "config": spec.config}
+    unsaved = {"unsaved definition": [None, definition]} if is_unsaved else {}
+    write_entry(
+        "tried",
+        "tool",
+        tool,
+        by=by,
+        changes={"arguments": [None, tool_input], **unsaved},
+    )
+    result = call_for_result(spec, tool_input, by=by)
+    if tool.pk is not None:
+        record_trial(
+            tool,
+            tool_input,
+            by=by,
+            is_unsaved=is_unsaved,
+            is_ok=result.ok,
+            seconds=result.seconds,
+            http_status=result.exchange.status,
+            error_line=result.error_line,
+        )
+    return result
+
+
+def find_refusal(
+    tool: Tool, spec: ToolSpec, tool_input: Any, *, by: User, is_unsaved: bool
+) -> str | None:
+    """Return why the call is not made, or None."""
+    refused = None
+    if tool.pk is not None:
+        is_ours = Tool.objects.editable_by(by).filter(pk=tool.pk).exists()
+        refused = find_tool_block(tool.pk, user=by, even_off=is_ours)
+        if is_unsaved and not is_ours:
+            refused = NOT_YOURS
+        if not is_ours and is_approval_enforced(tool, effect=spec.effect):
+            refused = refused or NEEDS_APPROVAL
+    if refused is None and spec.args_schema is not None:
+        refused = find_first_schema_error(tool_input, spec.args_schema)
+    return refused
+
+
+def call_for_result(spec: ToolSpec, tool_input: Any, *, by: User) -> TryResult:
+    """Make the call and return what came of it."""
+    began, exchange = time.perf_counter(), ExchangeLog()
     value, error = None, ""
     try:
         value = call_tool(
@@ -65,6 +122,8 @@ def try_tool(tool: Tool, tool_input: Any, *, by: User) -> TryResult:
             deadline=Deadline(seconds=TRY_SECONDS),
             idempotency_key=f"try:{token_hex(8)}",  # another try is another request
             user=ToolUser(by.pk, by.get_username()),
+            owner_id=by.pk,
+            exchange=exchange,
         )
         if isinstance(value, MediaResult):
             value = value.value
@@ -72,4 +131,11 @@ def try_tool(tool: Tool, tool_input: Any, *, by: User) -> TryResult:
         error = replace_unstorable(str(failed))
     took = time.perf_counter() - began
     text = "" if error else replace_unstorable(format_tool_value(value))
-    return TryResult(text[:MAX_TEXT], error, took, is_cut=len(text) > MAX_TEXT)
+    return TryResult(
+        text[:MAX_TEXT],
+        error,
+        took,
+        is_cut=len(text) > MAX_TEXT,
+        exchange=exchange,
+        error_line=find_error_line(error) if spec.kind == "python" else None,
+    )

@@ -18,3 +18,9 @@ def format_csv_cell(value: Any) -> Any:
     ):
         return f"'{value}"
     return "" if value is None else value
+
+
+def restore_csv_cell(text: str) -> str:
+    """Return the text that `format_csv_cell` made no formula of."""
+    inner = text.removeprefix("'")
+    return inner if inner != text and format_csv_cell(inner) == text else text

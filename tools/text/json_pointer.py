@@ -47,8 +47,13 @@ def resolve_json_pointer(document: Any, pointer: str) -> Any:
     for part in parse_json_pointer(pointer):
         if isinstance(value, dict) and part in value:
             value = value[part]
-        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+        elif isinstance(value, list) and is_index(part) and int(part) < len(value):
             value = value[int(part)]
         else:
             raise PointerNotFound(pointer, part, value)
     return value
+
+
+def is_index(part: str) -> bool:
+    """Whether `part` can be the number of an item; a longer one finds nothing."""
+    return part.isdecimal() and len(part) < 10

@@ -87,6 +87,11 @@ def describe_pending_change(tool: Tool) -> str:
     )
 
 
+def can_test_tools(user: User) -> bool:
+    """Whether `user` may call the tools they see from their pages."""
+    return user.is_staff and user.has_perm("tools.view_tool")
+
+
 def can_edit_tool(tool: Tool, user: User) -> bool:
     """Whether `user` may change the tool in the admin."""
     return (

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
+from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import ngettext
@@ -23,10 +24,11 @@ class UsageDay(NamedTuple):
 
 
 def sum_usage_by_day(usage: Iterable[ToolUsage], *, now: datetime) -> list[UsageDay]:
-    """Return one entry per day, oldest first."""
+    """Return one entry per day of the active time zone, oldest first."""
+    today = timezone.localdate(now)
     calls, failures = [0] * DAYS, [0] * DAYS
     for row in usage:
-        ago = (now.date() - row.hour.date()).days
+        ago = (today - timezone.localdate(row.hour)).days
         if 0 <= ago < DAYS:
             calls[DAYS - 1 - ago] += row.calls
             failures[DAYS - 1 - ago] += row.failures

@@ -29,6 +29,11 @@ from runs.forms.json_object import dump_json_object, parse_json_object
 from runs.forms.prompt import list_prompt_errors
 from runs.forms.widgets import monospace_textarea, style_widgets
 from runs.models import Agent, PromptTemplate, Provider
+from runs.models.agents import (
+    INLINE_SLUG,
+    MAX_SUGGESTED_QUESTION_LENGTH,
+    MAX_SUGGESTED_QUESTIONS,
+)
 from runs.services.agents.call_graph import find_cycle
 from runs.services.agents.save import ToolAssignment, save_agent
 from runs.services.errors import AgentCycle
@@ -93,6 +98,15 @@ class AgentForm(_ModelForm):
         ),
     )
 
+    suggested_questions = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        label=gettext_lazy("Suggested questions"),
+        help_text=gettext_lazy(
+            "One per line. An empty conversation in the chat shows them as buttons."
+        ),
+    )
+
     class Meta:
         model = Agent
         fields = [
@@ -103,7 +117,10 @@ class AgentForm(_ModelForm):
             "model",
             "prompt",
             "memory",
+            "suggested_questions",
             "visibility",
+            "is_offered",
+            "continues_without_client",
         ]
         labels = {
             "name": gettext_lazy("Name"),
@@ -113,6 +130,10 @@ class AgentForm(_ModelForm):
             "prompt": gettext_lazy("Prompt"),
             "memory": gettext_lazy("Remember earlier messages of a conversation"),
             "visibility": gettext_lazy("Shared with"),
+            "is_offered": gettext_lazy("Offer to programs"),
+            "continues_without_client": gettext_lazy(
+                "Continue runs whose client disconnects"
+            ),
         }
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
@@ -124,7 +145,8 @@ class AgentForm(_ModelForm):
         if not self.is_bound:
             self._set_initial()
         self.fields["description"].widget = forms.TextInput()
-        self.fields["model"].widget.attrs["list"] = "agent-model-names"
+        names = {"list": "agent-model-names", "data-combobox": ""}
+        self.fields["model"].widget.attrs |= names
         for name in ("temperature", "max_execution_time", "budget_cost"):
             self.fields[name].widget.attrs["step"] = "any"
         if self.instance.pk is None and not self.is_bound:
@@ -146,9 +168,7 @@ class AgentForm(_ModelForm):
         provider.empty_label = None
         prompt: Any = self.fields["prompt"]
         prompt.queryset = (
-            prompts.exclude(slug__startswith="instructions-")
-            .distinct()
-            .order_by("name")
+            prompts.exclude(slug__regex=INLINE_SLUG).distinct().order_by("name")
         )
         prompt.empty_label = _("Select a prompt")
 
@@ -161,6 +181,7 @@ class AgentForm(_ModelForm):
             self.initial["prompt"] = None if own else agent.prompt_id
             if own:
                 self.initial["instructions"] = extract_instructions(agent.prompt)
+        self.initial["suggested_questions"] = "\n".join(agent.suggested_questions)
         rest = dict(agent.parameters)
         for name in OWN_PARAMETERS:
             self.initial[name] = rest.pop(name, None)
@@ -195,6 +216,22 @@ class AgentForm(_ModelForm):
             self.cleaned_data["more"],
             expected=_('Enter a JSON object, for example {"top_p": 0.9}.'),
         )
+
+    def clean_suggested_questions(self) -> list[str]:
+        """Return the lines that are not empty."""
+        lines = str(self.cleaned_data["suggested_questions"]).splitlines()
+        questions = [" ".join(line.split()) for line in lines if line.strip()]
+        if len(questions) > MAX_SUGGESTED_QUESTIONS:
+            raise forms.ValidationError(
+                _("Enter at most %(limit)s questions.")
+                % {"limit": MAX_SUGGESTED_QUESTIONS}
+            )
+        if any(len(text) > MAX_SUGGESTED_QUESTION_LENGTH for text in questions):
+            raise forms.ValidationError(
+                _("A question can have at most %(limit)s characters.")
+                % {"limit": MAX_SUGGESTED_QUESTION_LENGTH}
+            )
+        return questions
 
     def clean_output_schema(self) -> dict[str, Any] | None:
         """Parse the JSON; the schema itself is checked with the whole agent."""

@@ -14,6 +14,7 @@ from runs.forms.json_object import dump_json_object
 OPTION_OF_FIELD = {
     "max_iterations": "max_iterations",
     "max_execution_time": "max_execution_time",
+    "max_concurrent_runs": "max_concurrent_runs",
     "budget_tokens": "budget",
     "budget_cost": "budget",
     "early_stopping_method": "early_stopping_method",
@@ -45,6 +46,13 @@ def build_option_fields() -> dict[str, forms.Field]:
         ),
         "max_execution_time": forms.FloatField(
             required=False, label=gettext_lazy("Working time")
+        ),
+        "max_concurrent_runs": forms.IntegerField(
+            required=False,
+            label=gettext_lazy("Runs at once"),
+            help_text=gettext_lazy(
+                "More runs of the agent wait until one ends. Leave empty for no limit."
+            ),
         ),
         "budget_tokens": forms.IntegerField(
             required=False, label=gettext_lazy("Tokens")
@@ -153,6 +161,7 @@ def get_option_values(options: ExecutorOptions) -> dict[str, Any]:
     return {
         "max_iterations": options.max_iterations,
         "max_execution_time": options.max_execution_time,
+        "max_concurrent_runs": options.max_concurrent_runs,
         "budget_tokens": budget.tokens,
         "budget_cost": budget.cost,
         "early_stopping_method": options.early_stopping_method,
@@ -179,6 +188,7 @@ def change_options(
     update = {
         "max_iterations": given.get("max_iterations"),
         "max_execution_time": given.get("max_execution_time"),
+        "max_concurrent_runs": given.get("max_concurrent_runs"),
         "budget": None
         if tokens is None and cost is None
         else Budget(tokens=tokens, cost=cost),

@@ -84,7 +84,7 @@ def list_tool_choices(
     """
     stored = stored_uses(agent)
     may = {
-        "tool": Tool.objects.usable_by(user),
+        "tool": Tool.objects.usable_by(user).select_related("mcp_server"),
         "agent": Agent.objects.usable_by(user).exclude(pk=agent.pk or 0),
     }
     models: dict[str, type[Tool] | type[Agent]] = {"tool": Tool, "agent": Agent}

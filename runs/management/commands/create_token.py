@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runs.management.users import get_active_user
 from runs.models import ApiToken
+from runs.models.accounts import USUAL_SCOPES
 from runs.services.accounts.tokens import create_token
 
 MAX_DAYS = 3650
@@ -23,7 +24,8 @@ class Command(BaseCommand):
             "--scope",
             action="append",
             choices=ApiToken.Scope.values,
-            help="What the token allows, once per scope; by default all.",
+            help="What the token allows, once per scope; "
+            "by default read, run and approve.",
         )
         parser.add_argument(
             "--days", type=int, help="When the token expires; by default never."
@@ -36,7 +38,7 @@ class Command(BaseCommand):
         token = create_token(
             get_active_user(username),
             name,
-            scopes=dict.fromkeys(more["scope"] or ApiToken.Scope.values),
+            scopes=dict.fromkeys(more["scope"] or USUAL_SCOPES.split()),
             lifetime=None if days is None else timedelta(days=days),
         )
         self.stdout.write(token)

@@ -2,7 +2,7 @@
 
 from django.contrib.auth.models import User
 
-from runs.models import LoginLink
+from runs.models import ApprovalLink, LoginLink
 from runs.services.accounts.tokens import revoke_all_tokens
 from tools.audit.actor import get_current_actor
 
@@ -17,10 +17,11 @@ class EndOtherAccess:
         return ""
 
     def password_changed(self, password: str, user: User) -> None:
-        """End login links; tokens too, unless users set their own password.
+        """End one-time links; tokens too, unless users set their own password.
 
         They are asked whether to revoke them.
         """
         LoginLink.objects.filter(user=user).delete()
+        ApprovalLink.objects.filter(user=user).delete()
         if get_current_actor().user != user:
             revoke_all_tokens(user)

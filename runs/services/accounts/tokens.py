@@ -4,6 +4,7 @@ import hashlib
 import secrets
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Literal
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -12,10 +13,13 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.models import ApiToken
+from runs.models.accounts import USUAL_SCOPES
 from runs.store.fast_select import select_row
 from tools.audit.write import write_entry
 
 TOKEN_PREFIX = "as_"  # noqa: S105  # how a token begins
+MAX_TOKENS = 100
+"""Valid tokens of one user."""
 LAST_USED_INTERVAL = timedelta(minutes=1)
 
 
@@ -23,7 +27,7 @@ def create_token(
     user: User,
     name: str = "",
     *,
-    scopes: Iterable[str] = tuple(ApiToken.Scope),
+    scopes: Iterable[str] = tuple(USUAL_SCOPES.split()),
     lifetime: timedelta | None = None,
 ) -> str:
     """Return a new token of 256 random bits for `user`; it is never shown again."""
@@ -57,10 +61,28 @@ def find_valid_token(token: str) -> ApiToken | None:
     return found
 
 
+TokenProblem = Literal["expired", "revoked", "unknown"]
+
+
+def find_token_problem(token: str) -> TokenProblem:
+    """Return why `find_valid_token` found none; its holder may know."""
+    found = select_row(ApiToken, ("user",), digest=hash_token(token))
+    if found is None or not found.user.is_active:
+        return "unknown"
+    if found.revoked_at is not None:
+        return "revoked"
+    return "expired" if found.is_expired else "unknown"
+
+
 def get_valid_tokens(user: User) -> QuerySet[ApiToken]:
     """Return the tokens that still open something."""
     expired = Q(expires_at__lte=Now())
     return ApiToken.objects.filter(user=user, revoked_at=None).exclude(expired)
+
+
+def list_own_tokens(user: User) -> QuerySet[ApiToken]:
+    """Return the tokens that the user has not revoked, newest first."""
+    return ApiToken.objects.filter(user=user, revoked_at=None).order_by("-pk")
 
 
 def revoke_all_tokens(user: User) -> None:

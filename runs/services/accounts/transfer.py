@@ -7,7 +7,18 @@ from django.db import models, transaction
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.models import Agent, ApiToken, PromptTemplate, Provider, Schedule, Webhook
+from runs.models import (
+    Agent,
+    AnnotationQueue,
+    ApiToken,
+    Dataset,
+    Evaluator,
+    Hook,
+    PromptTemplate,
+    Provider,
+    Schedule,
+    Webhook,
+)
 from runs.services.errors import RunsError
 from tools.audit.write import write_entry
 from tools.models import Credential, McpServer, Tool
@@ -21,6 +32,9 @@ MOVED: dict[type[models.Model], Any] = {
     PromptTemplate: gettext_lazy("Prompts"),
     Agent: gettext_lazy("Agents"),
     Schedule: gettext_lazy("Schedules"),
+    Dataset: gettext_lazy("Datasets"),
+    Evaluator: gettext_lazy("Evaluators"),
+    AnnotationQueue: gettext_lazy("Annotation queues"),
 }
 """In the order of their references. Runs and conversations stay with who had them."""
 
@@ -48,9 +62,13 @@ def list_owned_rows(user: User) -> list[OwnedRows]:
         for model, label in MOVED.items()
     ]
     hooks = Webhook.objects.filter(owner=user)
+    incoming = Hook.objects.filter(owner=user)
     tokens = ApiToken.objects.filter(user=user, revoked_at=None)
     found += [
         OwnedRows(_("Webhooks"), [str(row) for row in hooks], is_moved=False),
+        OwnedRows(
+            _("Incoming webhooks"), [str(row) for row in incoming], is_moved=False
+        ),
         OwnedRows(_("API tokens"), [row.name for row in tokens], is_moved=False),
     ]
     return [rows for rows in found if rows.names]

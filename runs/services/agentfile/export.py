@@ -7,7 +7,21 @@ from typing import Any, NamedTuple, TypeVar
 from django.contrib.auth.models import User
 
 from runs.engine.types import ExecutorOptions
-from runs.models import Agent, AgentVersion, PromptTemplate, Provider
+from runs.models import (
+    Agent,
+    AgentVersion,
+    Dataset,
+    Evaluator,
+    PromptTemplate,
+    Provider,
+)
+from runs.services.agentfile.evaluation import (
+    add_gate_results,
+    build_dataset_entry,
+    build_evaluator_entry,
+    build_gate_entry,
+    list_gates,
+)
 from runs.services.agentfile.literal_secrets import (
     RemovedSecrets,
     remove_literal_secrets,
@@ -40,7 +54,9 @@ from tools.registry import FunctionTool, find_function
 
 BUILTIN_TOOL_PREFIX = "tools.builtin."
 
-DefinitionRow = TypeVar("DefinitionRow", Provider, PromptTemplate, Tool)
+DefinitionRow = TypeVar(
+    "DefinitionRow", Provider, PromptTemplate, Tool, Dataset, Evaluator
+)
 T = TypeVar("T")
 
 
@@ -119,15 +135,29 @@ def render_exported_agents(agents: list[ExportedAgent], *, draft: bool) -> str:
         for tool in sort_by_key(tools)
         if not is_builtin_tool(tool)
     ]
-    return render_agentfile(
-        AgentFile(
-            agentfile=1,
-            providers=tuple(build_provider_entry(p) for p in sort_by_key(providers)),
-            prompts=tuple(build_prompt_entry(p) for p in prompts.values()),
-            tools=tuple(one.entry for one in entries),
-            agents=tuple(build_agent_entry(one) for one in agents),
+    gates = list_gates(one.agent for one in agents)
+    datasets = {gate.dataset for gate in gates if gate.dataset.owner_id in owners}
+    evaluators = {
+        row for gate in gates for row in gate.evaluators.all() if row.owner_id in owners
+    }
+    by_agent = {gate.agent_id: build_gate_entry(gate) for gate in gates}
+    file = AgentFile(
+        agentfile=1,
+        providers=tuple(build_provider_entry(p) for p in sort_by_key(providers)),
+        prompts=tuple(build_prompt_entry(p) for p in prompts.values()),
+        tools=tuple(one.entry for one in entries),
+        datasets=tuple(build_dataset_entry(row) for row in sort_by_key(datasets)),
+        evaluators=tuple(build_evaluator_entry(row) for row in sort_by_key(evaluators)),
+        agents=tuple(
+            build_agent_entry(one).model_copy(
+                update={"gate": by_agent.get(one.agent.pk)}
+            )
+            for one in agents
         ),
-        removed=list_removed_secrets(entries),
+    )
+    versions = {one.agent.slug: one.version for one in agents}
+    return render_agentfile(
+        add_gate_results(file, versions), removed=list_removed_secrets(entries)
     )
 
 
@@ -251,6 +281,9 @@ def build_provider_entry(row: Provider) -> ProviderEntry:
         base_url=row.base_url,
         timeout=row.timeout,
         outage_minutes=row.outage_minutes,
+        max_concurrent_runs=row.max_concurrent_runs,
+        requests_per_minute=row.requests_per_minute,
+        tokens_per_minute=row.tokens_per_minute,
         key_env=row.key_env,
         default_model=row.default_model,
         stream=row.stream,
@@ -332,6 +365,9 @@ def build_agent_entry(one: ExportedAgent) -> AgentEntry:
         tools=tuple(build_tool_use_entry(use) for use in one.uses),
         executor=ExecutorOptions.model_validate(kept.executor),
         memory=kept.memory,
+        suggested_questions=kept.suggested_questions,
+        is_offered=row.is_offered or None,
+        continues_without_client=row.continues_without_client,
         version=one.version.number if one.version else None,
         draft=one.version is None,
     )

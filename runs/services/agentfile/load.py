@@ -1,5 +1,6 @@
 """Import an agent file: all or nothing, and repeating it changes nothing."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,19 +13,37 @@ from django.db import transaction
 from runs.engine.kinds.registry import AGENT_KINDS
 from runs.engine.spec_validation import SpecProblem, find_spec_problems
 from runs.engine.types import ExecutorOptions
+from runs.evaluation.registry import EVALUATOR_KINDS, validate_evaluator_config
 from runs.llm.key_variables import is_default_key_variable
-from runs.models import Agent, AgentTool, PromptTemplate, Provider
+from runs.models import (
+    Agent,
+    AgentTool,
+    Dataset,
+    Evaluator,
+    PromptTemplate,
+    Provider,
+)
+from runs.models.agents import INLINE_SLUG
 from runs.services.agentfile.checks import (
     find_entry_kind_errors,
     find_prompt_entry_errors,
     find_provider_entry_errors,
     find_tool_entry_errors,
 )
+from runs.services.agentfile.evaluation import (
+    compute_content_digest,
+    has_unsaved_examples,
+    store_examples,
+    store_gate,
+    store_gate_result,
+)
 from runs.services.agentfile.literal_secrets import find_removed_secrets
 from runs.services.agentfile.schema import (
     AgentEntry,
     AgentFile,
     AgentFileEntry,
+    DatasetEntry,
+    EvaluatorEntry,
     PromptEntry,
     ProviderEntry,
     ToolEntry,
@@ -37,7 +56,9 @@ from runs.services.agentfile.text import (
 )
 from runs.services.agents.call_graph import find_cycle
 from runs.services.agents.publish import publish_agent
-from runs.services.errors import AgentCycle, FieldError
+from runs.services.datasets.content import DEFAULT_INPUT
+from runs.services.errors import AgentCycle, FieldError, GateNotMet, RunsError
+from runs.services.evaluators.save import save_evaluator
 from runs.services.providers.outages import end_outage
 from runs.services.spec.freeze import freeze_agent
 from tools.definition.overrides import find_loosenings, parse_overrides
@@ -63,8 +84,14 @@ NOT_AGENT_COLUMNS = {
     "executor",
     "version",
     "draft",
+    "gate",
+    "gate_result",
 }
 """Fields of an entry that are stored in another way."""
+
+
+NOT_CLEANED: dict[type, list[str]] = {Evaluator: ["config"]}
+"""Fields that have been checked already, and may be empty."""
 
 
 def get_note(entry: AgentEntry) -> str:
@@ -122,15 +149,13 @@ class AgentFileImport:
     updated: list[str] = field(default_factory=list)
     published: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    prompt_slugs: dict[str, str] = field(default_factory=dict)
+    """Where instructions of agents are stored, by their slug in the file."""
 
     def store_file(self, file: AgentFile) -> None:
         """Store all parts in the order of their references."""
-        for path, provider in self.iter_unique("providers", file.providers):
-            self.store_provider(path, provider)
-        for path, prompt in self.iter_unique("prompts", file.prompts):
-            self.store_prompt(path, prompt)
-        for path, tool in self.iter_unique("tools", file.tools):
-            self.store_tool(path, tool)
+        self.name_prompts(file)
+        self.store_parts(file)
         agents = [
             (path, entry, self.store_agent(path, entry))
             for path, entry in self.iter_unique("agents", file.agents)
@@ -141,8 +166,115 @@ class AgentFileImport:
         for path, entry, agent in agents:
             if agent is not None:
                 self.check_cycle(path, entry, agent)
+                self.store_agent_gate(path, entry, agent)
         if not self.errors:
+            self.accept_gate_results(file, agents)
             self.publish_agents(sort_callees_first(agents))
+
+    def name_prompts(self, file: AgentFile) -> None:
+        """Rename instructions of agents: their slugs have the numbers of another site.
+
+        They stay the agent's own if the file comes from here. A prompt with the slug
+        of another agent would be what that agent is told.
+        """
+        for slug in [one.slug for one in file.prompts]:
+            if not re.match(INLINE_SLUG, slug):
+                continue
+            users = [one.slug for one in file.agents if one.prompt == slug]
+            number = int(slug.rpartition("-")[2][:18])
+            mine = Agent.objects.filter(owner=self.owner, prompt__slug=slug)
+            if not mine.filter(pk=number, slug__in=users[:1]).exists():
+                stem = users[0] if users else f"prompt-{number}"
+                self.prompt_slugs[slug] = f"{stem[:60]}-instructions"
+            else:
+                self.prompt_slugs[slug] = slug
+
+    def store_parts(self, file: AgentFile) -> None:
+        """Store what agents refer to."""
+        for path, provider in self.iter_unique("providers", file.providers):
+            self.store_provider(path, provider)
+        for path, prompt in self.iter_unique("prompts", file.prompts):
+            self.store_prompt(path, prompt)
+        for path, tool in self.iter_unique("tools", file.tools):
+            self.store_tool(path, tool)
+        for path, dataset in self.iter_unique("datasets", file.datasets):
+            self.store_dataset(path, dataset)
+        for path, evaluator in self.iter_unique("evaluators", file.evaluators):
+            self.store_evaluator(path, evaluator)
+
+    def store_dataset(self, path: str, entry: DatasetEntry) -> None:
+        """Store a dataset; its examples become the newest version."""
+        there = Dataset.objects.filter(slug=entry.slug, owner=self.owner).first()
+        if there is not None and has_unsaved_examples(there):
+            self.add_error(
+                path,
+                f"The dataset {entry.slug!r} has unsaved changes here. Save or discard "
+                "them first.",
+            )
+            return
+        names = dict.fromkeys(
+            [*entry.inputs, *(name for one in entry.examples for name in one.inputs)]
+        )
+        fields = {
+            "name": entry.name or entry.slug,
+            "description": entry.description,
+            "input_names": list(names) or [DEFAULT_INPUT],
+        }
+        row = self.store_row(Dataset, path, entry, fields)
+        if row is None or row.pk is None:
+            return
+        try:
+            if store_examples(row, entry, by=self.owner):
+                self.note_change(path, "dataset", row, is_new=False)
+        except RunsError as refused:
+            self.add_error(f"{path}.examples", str(refused))
+
+    def store_evaluator(self, path: str, entry: EvaluatorEntry) -> None:
+        """Store an evaluator; changed settings are a revision."""
+        if entry.kind not in EVALUATOR_KINDS:
+            known = ", ".join(sorted(EVALUATOR_KINDS))
+            self.add_error(f"{path}.kind", f"Unknown kind. Kinds: {known}.")
+            return
+        errors = validate_evaluator_config(entry.kind, entry.config)
+        for name, message in errors:
+            self.add_error(f"{path}.config.{name}".rstrip("."), str(message))
+        if errors:
+            return
+        fields = entry.model_dump(mode="json", exclude={"slug", "visibility", "groups"})
+        fields["name"] = entry.name or entry.slug
+        self.store_row(Evaluator, path, entry, fields)
+
+    def store_agent_gate(self, path: str, entry: AgentEntry, agent: Agent) -> None:
+        """Give the agent the gate of the file; without one, it keeps its own."""
+        if entry.gate is None:
+            return
+        place = f"{path}.gate"
+        dataset = self.find_usable_row(Dataset, f"{place}.dataset", entry.gate.dataset)
+        evaluators = [
+            self.find_usable_row(Evaluator, f"{place}.evaluators[{index}]", slug)
+            for index, slug in enumerate(entry.gate.evaluators)
+        ]
+        found = [row for row in evaluators if row is not None]
+        if dataset is None or len(found) < len(evaluators):
+            return
+        if store_gate(agent, entry.gate, dataset, found, by=self.owner):
+            self.note_change(path, "agent", agent, is_new=False)
+
+    def accept_gate_results(
+        self, file: AgentFile, agents: "Sequence[ImportedAgent]"
+    ) -> None:
+        """Let results count that belong to these agents; those of others never do."""
+        for _, entry, agent in agents:
+            result = entry.gate_result
+            if agent is None or result is None or self.inert:
+                continue
+            if result.content_digest == compute_content_digest(file, entry):
+                store_gate_result(agent, result)
+            else:
+                self.missing.append(
+                    f"{entry.slug} has changed since its gate was met, so the result "
+                    "does not count"
+                )
 
     def publish_agents(self, agents: "list[ImportedAgent]") -> None:
         """Publish agents; report those that cannot run, but not who calls them."""
@@ -203,7 +335,10 @@ class AgentFileImport:
         fields["name"] = entry.name or entry.slug
         fields["template"] = entry.template or ""
         self.add_errors(path, find_prompt_entry_errors(entry))
-        self.store_row(PromptTemplate, path, entry, fields)
+        slug = self.prompt_slugs.get(entry.slug, entry.slug)
+        self.store_row(
+            PromptTemplate, path, entry.model_copy(update={"slug": slug}), fields
+        )
 
     def store_tool(self, path: str, entry: ToolEntry) -> None:
         """Store a tool; a function tool takes missing fields from its function."""
@@ -299,9 +434,7 @@ class AgentFileImport:
         provider = self.find_usable_row(Provider, f"{path}.provider", entry.provider)
         prompt = None
         if entry.prompt is not None:
-            prompt = self.find_usable_row(
-                PromptTemplate, f"{path}.prompt", entry.prompt
-            )
+            prompt = self.find_prompt(f"{path}.prompt", entry.prompt)
         fields = entry.model_dump(mode="json", exclude=NOT_AGENT_COLUMNS)
         fields |= {
             "name": entry.name or entry.slug,
@@ -309,7 +442,21 @@ class AgentFileImport:
             "prompt": prompt,
             "executor": entry.executor.model_dump(mode="json", exclude_unset=True),
         }
+        if entry.is_offered is None or self.inert:
+            del fields["is_offered"]
         return self.store_row(Agent, path, entry, fields) if provider else None
+
+    def find_prompt(self, path: str, slug: str) -> PromptTemplate | None:
+        """Return the prompt of the library or of the file; else report an error."""
+        stored = self.prompt_slugs.get(slug, slug)
+        if re.match(INLINE_SLUG, slug) and slug not in self.prompt_slugs:
+            self.add_error(
+                path,
+                f"{slug!r} are the instructions of one agent. Add them to the prompts "
+                "of the file.",
+            )
+            return None
+        return self.find_usable_row(PromptTemplate, path, stored)
 
     def store_agent_tools(self, path: str, entry: AgentEntry, agent: Agent) -> None:
         """Give the agent exactly these tools, in this order."""
@@ -372,7 +519,15 @@ class AgentFileImport:
             return False
         if self.publishes and not entry.draft:
             before = agent.versions.first()
-            if publish_agent(agent, by=self.owner, note=get_note(entry)) != before:
+            try:
+                newest = publish_agent(agent, by=self.owner, note=get_note(entry))
+            except GateNotMet:
+                self.missing.append(
+                    f"{entry.slug} was not published, because its gate is not met. Run "
+                    "the gate on the page that publishes it"
+                )
+                return True
+            if newest != before:
                 self.published.append(f"agent {agent.slug}")
         return True
 
@@ -438,6 +593,9 @@ class AgentFileImport:
         if isinstance(row, Tool):
             save_tool(row, by=self.owner, note=NOTE)
             return
+        if isinstance(row, Evaluator):
+            save_evaluator(row, by=self.owner)
+            return
         if isinstance(row, Provider):
             row.reset_test(unless=reached)
         row.save()
@@ -490,7 +648,7 @@ class AgentFileImport:
     def is_valid(self, path: str, row: Owned) -> bool:
         """Validate the row's fields and report their errors."""
         try:
-            row.clean_fields(exclude=["owner"])
+            row.clean_fields(exclude=["owner", *NOT_CLEANED.get(type(row), [])])
         except ValidationError as error:
             for name, messages in error.message_dict.items():
                 self.add_error(f"{path}.{name}", " ".join(messages))

@@ -1,4 +1,4 @@
-"""The format of agent files, version 1: providers, prompts, tools and agents.
+"""The format of agent files, version 1: providers, prompts, tools, agents, datasets.
 
 Fields that a file omits have the defaults below. Files never contain secrets, and an
 import does not change them.
@@ -10,11 +10,27 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 
 from runs.engine.kinds.registry import resolve_kind_name
 from runs.engine.types import ExecutorOptions, PromptMessage
+from runs.evaluation.gate import GateResult, GateRules
+from runs.models.agents import (
+    MAX_SUGGESTED_QUESTION_LENGTH,
+    MAX_SUGGESTED_QUESTIONS,
+)
+from runs.services.datasets.content import (
+    MAX_CALLS,
+    MAX_CELL_CHARS,
+    MAX_NAME_CHARS,
+    MAX_TAG_CHARS,
+    MAX_TAGS,
+)
 from tools.definition.overrides import find_overrides_flaw
 from tools.spec import Approval, AtExpiry, Effect, OnError
 
 Slug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]{1,80}$")]
 Name = Annotated[str, Field(max_length=120)]
+SuggestedQuestion = Annotated[
+    str, Field(min_length=1, max_length=MAX_SUGGESTED_QUESTION_LENGTH)
+]
+CellText = Annotated[str, Field(max_length=MAX_CELL_CHARS)]
 KindName = Annotated[str, AfterValidator(resolve_kind_name)]
 EntryVisibility = Literal["private", "groups", "everyone"]
 ToolPolicyName = Literal["default", "allow", "ask", "deny"]
@@ -40,6 +56,9 @@ class ProviderEntry(AgentFileEntry):
     base_url: Annotated[str, Field(max_length=500)] = ""
     timeout: Annotated[float, Field(ge=1, le=3600)] = 60.0
     outage_minutes: Annotated[float, Field(ge=0, le=10_080)] = 30.0
+    max_concurrent_runs: Annotated[int, Field(ge=1)] | None = None
+    requests_per_minute: Annotated[int, Field(ge=1)] | None = None
+    tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
     key_env: Annotated[str, Field(max_length=120)] = ""
     default_model: Annotated[str, Field(max_length=200)] = ""
     stream: bool = True
@@ -115,6 +134,65 @@ class ToolUseEntry(BaseModel):
         return self
 
 
+class ExpectedCallEntry(BaseModel):
+    """A call that an example expects; without arguments, any are expected."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
+    tool_input: dict[str, Any] | None = None
+
+
+class ExampleEntry(BaseModel):
+    """Inputs, and what is expected."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    inputs: dict[
+        Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)], CellText
+    ]
+    expected_answer: CellText = ""
+    expected_calls: Annotated[
+        tuple[ExpectedCallEntry, ...], Field(max_length=MAX_CALLS)
+    ] = ()
+    tags: Annotated[
+        tuple[Annotated[str, Field(min_length=1, max_length=MAX_TAG_CHARS)], ...],
+        Field(max_length=MAX_TAGS),
+    ] = ()
+
+
+class DatasetEntry(AgentFileEntry):
+    """A dataset; its examples become the newest version."""
+
+    name: Name = ""
+    description: str = ""
+    inputs: tuple[Annotated[str, Field(max_length=MAX_NAME_CHARS)], ...] = ()
+    """The variables, in the order of the columns."""
+    examples: tuple[ExampleEntry, ...] = ()
+
+
+class EvaluatorEntry(AgentFileEntry):
+    """What turns a run into a score."""
+
+    name: Name = ""
+    kind: str
+    config: dict[str, Any] = {}
+
+
+class GateEntry(BaseModel):
+    """The experiment that an agent requires before it is published."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: Slug
+    evaluators: Annotated[tuple[Slug, ...], Field(min_length=1, max_length=50)]
+    tool_mode: Literal["hold_back", "replay_by_tool", "replay_strict", "live"] = (
+        "hold_back"
+    )
+    repetitions: Annotated[int, Field(ge=1, le=20)] = 1
+    rules: GateRules = GateRules()
+
+
 class AgentEntry(AgentFileEntry):
     """An agent; without a prompt it uses the one of its kind."""
 
@@ -128,8 +206,19 @@ class AgentEntry(AgentFileEntry):
     tools: tuple[ToolUseEntry, ...] = ()
     executor: ExecutorOptions = ExecutorOptions()
     memory: bool = False
+    suggested_questions: Annotated[
+        tuple[SuggestedQuestion, ...], Field(max_length=MAX_SUGGESTED_QUESTIONS)
+    ] = ()
+    is_offered: bool | None = None
+    """Whether MCP clients find it as a tool; None keeps what is set."""
+    continues_without_client: bool = False
+    """Whether a run goes on if the program that waits for it disconnects."""
     version: Annotated[int, Field(ge=1)] | None = None
     """Number of the published version this was exported from; an import ignores it."""
+    gate: GateEntry | None = None
+    """What it requires before it is published; None keeps what is set."""
+    gate_result: GateResult | None = None
+    """What the gate said where the version was published."""
     draft: bool = False
     """Has never been published like this; an import does not publish it."""
 
@@ -144,4 +233,6 @@ class AgentFile(BaseModel):
     providers: tuple[ProviderEntry, ...] = ()
     prompts: tuple[PromptEntry, ...] = ()
     tools: tuple[ToolEntry, ...] = ()
+    datasets: tuple[DatasetEntry, ...] = ()
+    evaluators: tuple[EvaluatorEntry, ...] = ()
     agents: tuple[AgentEntry, ...] = ()

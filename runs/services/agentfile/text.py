@@ -1,7 +1,6 @@
 """Agent files as text: parse YAML or JSON within limits, and write YAML."""
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from pydantic import ValidationError
 
 from runs.services.agentfile.schema import AgentFile
 from runs.services.errors import FieldError, RunsError
+from tools.text.json_yaml import JsonYamlDumper, JsonYamlLoader
 from tools.text.parse_errors import DUPLICATE_KEY, describe_text_error
 from tools.text.storable import find_scalar_flaw
 from tools.text.validation_message import strip_value_error
@@ -26,10 +26,6 @@ REMOVED_NOTE = (
 )
 """The beginning of a file from which secrets are missing."""
 
-YAML_ONLY_LINE_BREAKS = "\x85\u2028\u2029"
-"""Line breaks in YAML only, which would be read as a space."""
-
-
 UNION_TAGS = {"bool", "str"}
 """What pydantic adds to the location of an error in a union."""
 
@@ -40,63 +36,6 @@ class AgentFileRefused(RunsError):
     def __init__(self, errors: list[FieldError]) -> None:
         self.errors = errors
         super().__init__("\n".join(f"{e.field}: {e.message}" for e in errors))
-
-
-class AgentFileLoader(yaml.SafeLoader):
-    """YAML with the scalar types of JSON only: no dates, no `yes`, no merge keys."""
-
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
-        """Refuse a duplicate key: one value would be lost."""
-        keys = [key.value for key, _ in node.value if isinstance(key.value, str)]
-        if len(set(keys)) < len(keys):
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise yaml.MarkedYAMLError(
-                problem=f"{twice!r} {DUPLICATE_KEY}", problem_mark=node.start_mark
-            )
-        return super().construct_mapping(node, deep)
-
-    def flatten_mapping(self, node: Any) -> None:
-        """Ignore merge keys: they could expand a small file to a huge one."""
-
-
-class AgentFileDumper(yaml.SafeDumper):
-    """Quotes exactly the strings that `AgentFileLoader` would read as another type."""
-
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
-
-    def ignore_aliases(self, _: Any) -> bool:
-        """Repeat equal values instead of writing aliases."""
-        return True
-
-
-NUMBER_FIRST_CHARS = list("-0123456789")
-for _yaml in (AgentFileLoader, AgentFileDumper):
-    for _tag, _pattern, _first in (
-        ("bool", r"true|false", list("tf")),
-        ("null", r"null|~|", ["n", "~", ""]),
-        ("int", r"-?(0|[1-9][0-9]*)", NUMBER_FIRST_CHARS),
-        (
-            "float",
-            r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?",
-            NUMBER_FIRST_CHARS,
-        ),
-    ):
-        _yaml.add_implicit_resolver(
-            f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_pattern})\Z"), _first
-        )
-
-
-def _represent_str(dumper: AgentFileDumper, text: str) -> yaml.ScalarNode:
-    """Write multi-line strings as a block and escape YAML's own line breaks."""
-    style = "|" if "\n" in text else None
-    if any(end in text for end in YAML_ONLY_LINE_BREAKS):
-        style = '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-AgentFileDumper.add_representer(str, _represent_str)
 
 
 def parse_agentfile(text: str) -> AgentFile:
@@ -127,7 +66,7 @@ def render_agentfile(file: AgentFile, *, removed: Sequence[str] = ()) -> str:
         if not agent["tools"]:
             del agent["tools"]
     text: str = yaml.dump(
-        shape, Dumper=AgentFileDumper, sort_keys=False, allow_unicode=True, width=88
+        shape, Dumper=JsonYamlDumper, sort_keys=False, allow_unicode=True, width=88
     )
     if not removed:
         return text
@@ -160,7 +99,7 @@ def parse_json_or_yaml(text: str) -> Any:
             return json.loads(text, object_pairs_hook=reject_duplicate_keys)
         except json.JSONDecodeError:
             pass  # YAML has braces too, and its errors name the line
-    return yaml.load(text, Loader=AgentFileLoader)  # noqa: S506  # a SafeLoader with fewer types
+    return yaml.load(text, Loader=JsonYamlLoader)  # noqa: S506  # a SafeLoader with fewer types
 
 
 def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -31,9 +31,10 @@ SESSION_IDLE_TIMEOUT = timedelta(minutes=15)
 SESSIONS_PER_SWEEP = 100
 DRAFT_FIELDS = (
     *("name", "description", "kind", "provider", "model", "parameters", "prompt"),
-    *("executor", "memory"),
+    *("executor", "memory", "suggested_questions"),
+    *("is_offered", "continues_without_client"),
 )
-"""The columns of a draft; who may use the agent is not part of it."""
+"""The columns that a form types; who may use the agent is not part of them."""
 
 
 @contextmanager

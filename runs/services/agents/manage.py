@@ -17,13 +17,18 @@ from runs.models import (
     Agent,
     AgentTool,
     Conversation,
+    Hook,
     PromptTemplate,
     Provider,
     Run,
     Schedule,
     Webhook,
 )
-from runs.services.spec.inline_prompt import get_inline_prompt_slug, is_inline_prompt
+from runs.services.spec.inline_prompt import (
+    find_inline_prompt,
+    get_inline_prompt_slug,
+    is_inline_prompt,
+)
 from tools.ownership import Owned, Visibility
 
 
@@ -47,9 +52,18 @@ def change_visibility(agent: Agent, visibility: Visibility) -> None:
     agent.visibility = visibility
     agent.save(update_fields=["visibility", "updated_at"])
     agent.groups.clear()
-    if agent.prompt is not None and is_inline_prompt(agent.prompt, agent):
-        agent.prompt.visibility = visibility
-        agent.prompt.save(update_fields=["visibility", "updated_at"])
+    share_own_prompt(agent)
+
+
+def share_own_prompt(agent: Agent) -> None:
+    """Give the prompt that is the agent's own the visibility of the agent."""
+    prompt = agent.prompt
+    if prompt is None or not is_inline_prompt(prompt, agent):
+        return
+    if prompt.visibility != agent.visibility:
+        prompt.visibility = agent.visibility
+        prompt.save(update_fields=["visibility", "updated_at"])
+    prompt.groups.clear()
 
 
 def find_deletable_agents(agents: QuerySet[Agent]) -> QuerySet[Agent]:
@@ -62,6 +76,7 @@ def find_deletable_agents(agents: QuerySet[Agent]) -> QuerySet[Agent]:
         ~Exists(Conversation.objects.filter(agent=OuterRef("pk"))),
         ~Exists(Schedule.objects.filter(agent=OuterRef("pk"))),
         ~Exists(Webhook.objects.filter(agent=OuterRef("pk"))),
+        ~Exists(Hook.objects.filter(agent=OuterRef("pk"))),
         ~Exists(AgentTool.objects.filter(sub_agent=OuterRef("pk"))),
     )
 
@@ -97,6 +112,8 @@ def duplicate_definition(thing: D, *, by: User) -> D:
     copy.pk, copy.slug, copy.archived_at = None, "", None
     copy._state.adding = True
     copy.owner, copy.visibility = by, Visibility.PRIVATE
+    if isinstance(copy, Agent):
+        copy.is_offered = False
     copy.name = f"{thing}"[:113] + " (copy)"  # type: ignore[attr-defined]  # all have it
     if hasattr(copy, "sealed_key") and thing.owner_id != by.pk:
         copy.sealed_key = copy.sealed_headers = ""  # type: ignore[attr-defined]
@@ -115,6 +132,7 @@ def _copy_tools_and_prompt(agent: Agent, copy: Agent) -> None:
         use._state.adding = True
         use.save()
     if agent.prompt is not None and is_inline_prompt(agent.prompt, agent):
+        find_inline_prompt(copy)  # the slug is free after this
         own = PromptTemplate.objects.get(pk=agent.prompt.pk)
         own.pk, own.slug = None, get_inline_prompt_slug(copy)
         own._state.adding = True

@@ -4,19 +4,27 @@ from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from runs.engine.types import AgentSpec
+from runs.evaluation.gate import GateResult
 from runs.models import Agent, AgentVersion
 from runs.services.agents.edit_sessions import end_edit_session
 from runs.services.agents.save import get_draft_token
-from runs.services.errors import DraftConflict
+from runs.services.errors import DraftConflict, GateNotMet
+from runs.services.gates.state import GateState, load_gate_state
 from runs.services.spec.definition import (
     build_agent_definition,
     get_agent_description,
+    get_suggested_questions,
     uses_memory,
 )
 from runs.services.spec.freeze import freeze_agent, validate_spec
 from runs.store.specs import compute_spec_digest, dump_spec, get_or_create_spec
+from tools.audit.write import write_entry
+
+MIN_REASON_CHARS = 20
+"""Of the reason to publish a draft that has not passed the gate."""
 
 
 class PublishResult(NamedTuple):
@@ -35,11 +43,17 @@ def publish_agent(agent: Agent, *, by: User | None, note: str = "") -> AgentVers
 
 
 def publish_draft(
-    agent: Agent, *, by: User | None, note: str = "", seen: str | None = None
+    agent: Agent,
+    *,
+    by: User | None,
+    note: str = "",
+    seen: str | None = None,
+    reason: str = "",
 ) -> PublishResult:
     """Publish the draft named by `seen`; raise `DraftConflict` if it has changed.
 
-    Raises `SpecRefused` if the agent could not run.
+    Raises `SpecRefused` if the agent could not run, and `GateNotMet` if it has a gate
+    that the draft has not passed; with a `reason` it is published and audited.
     """
     spec = freeze_agent(agent)
     validate_spec(spec)
@@ -51,6 +65,7 @@ def publish_draft(
         newest = get_latest_version(agent)
         if newest is not None and matches_version(newest, agent, spec):
             return PublishResult(newest, is_new=False)
+        result = pass_gate(agent, spec, by=by, reason=reason)
         number = newest.number + 1 if newest is not None else 1
         version = AgentVersion.objects.create(
             agent=agent,
@@ -59,8 +74,49 @@ def publish_draft(
             spec=get_or_create_spec(spec),
             by=by,
             definition=build_agent_definition(agent).model_dump(mode="json"),
+            gate_result=result.model_dump(mode="json") if result else None,
         )
         return PublishResult(version, is_new=True)
+
+
+def pass_gate(
+    agent: Agent, spec: AgentSpec, *, by: User | None, reason: str
+) -> GateResult | None:
+    """Return what the gate says of the draft; None without a gate.
+
+    Raises `GateNotMet` unless it is met or there is a reason, which is audited.
+    """
+    state = load_gate_state(agent, compute_spec_digest(dump_spec(spec)))
+    if state.gate is None or state.allows_publishing:
+        return state.result
+    if len(reason) < MIN_REASON_CHARS:
+        raise GateNotMet(describe_refusal(state, has_reason=bool(reason)))
+    found = (state.result or GateResult()).model_copy(update={"reason": reason})
+    write_entry(
+        "overrode", "gate", agent.name, number=state.gate.pk, by=by, note=reason
+    )
+    return found
+
+
+def describe_refusal(state: GateState, *, has_reason: bool) -> str:
+    """Say why the draft is not published, and what to do."""
+    if has_reason:
+        return _("Enter a reason of at least %(count)d characters.") % {
+            "count": MIN_REASON_CHARS
+        }
+    match state.status:
+        case "running":
+            return _("Not published: the experiment of the gate has not ended yet.")
+        case "not_met":
+            return _(
+                "Not published: the draft does not meet the gate. Fix the draft, or "
+                "publish anyway with a reason."
+            )
+        case _other:
+            return _(
+                "Not published: the gate requires an experiment with this draft. Run "
+                "it, or publish anyway with a reason."
+            )
 
 
 def get_latest_version(agent: Agent) -> AgentVersion | None:
@@ -76,8 +132,13 @@ def is_published(agent: Agent) -> bool:
 
 def matches_version(version: AgentVersion, agent: Agent, spec: AgentSpec) -> bool:
     """Whether publishing the draft, frozen as `spec`, would repeat `version`."""
-    kept = (uses_memory(agent, version), get_agent_description(agent, version))
+    kept = (
+        uses_memory(agent, version),
+        get_agent_description(agent, version),
+        get_suggested_questions(agent, version),
+    )
     return version.spec.digest == compute_spec_digest(dump_spec(spec)) and kept == (
         agent.memory,
         agent.description,
+        tuple(agent.suggested_questions),
     )

@@ -15,8 +15,8 @@ from runs.services.spec.freeze import build_prompt_spec
 from runs.services.spec.inline_prompt import (
     build_prompt_for_kind,
     extract_instructions,
-    get_inline_prompt_slug,
     get_prompt_fields,
+    save_inline_prompt,
 )
 from tools.models import Tool
 
@@ -33,6 +33,7 @@ def restore_version(version: AgentVersion, *, by: User) -> list[str]:
     agent.description, agent.kind = old.description, old.kind
     agent.parameters, agent.executor = old.parameters, old.executor
     agent.memory = old.memory
+    agent.suggested_questions = list(old.suggested_questions)
     said += _restore_prompt(agent, old, version)
     agent.save()
     return said + _restore_uses(agent, old, by)
@@ -66,12 +67,7 @@ def _restore_prompt(
     fields = get_prompt_fields(old.words)
     kept = PromptTemplate(kind=old.prompt_kind or old.kind, **fields)
     if build_prompt_for_kind(kept.kind, extract_instructions(kept)) == old.words:
-        shared = {"owner": agent.owner, "visibility": agent.visibility}
-        name = f"Instructions of {agent.name}"[:120]
-        agent.prompt, _created = PromptTemplate.objects.update_or_create(
-            slug=get_inline_prompt_slug(agent),
-            defaults={**shared, "name": name, "kind": kept.kind, **fields},
-        )
+        agent.prompt = save_inline_prompt(agent, kind=kept.kind, fields=fields)
         return []
     kept.owner, kept.partials = agent.owner, old.words.partials
     kept.name = f"{agent.name}, version {version.number}"[-120:]

@@ -13,8 +13,8 @@ from runs.services.agents.edit_sessions import edit_session
 from runs.services.errors import DraftConflict
 from runs.services.spec.inline_prompt import (
     build_prompt_with_instructions,
-    get_inline_prompt_slug,
     get_prompt_fields,
+    save_inline_prompt,
 )
 
 
@@ -64,19 +64,9 @@ def _save_inline_prompt(agent: Agent, instructions: str) -> PromptTemplate | Non
     """Save the agent's own prompt; None if it uses the prompt of its kind."""
     if not instructions.strip():
         return None
-    prompt, _ = PromptTemplate.objects.update_or_create(
-        slug=get_inline_prompt_slug(agent),
-        defaults={
-            "owner": agent.owner,
-            "visibility": agent.visibility,
-            "name": f"Instructions of {agent.name}"[:120],
-            "kind": agent.kind,
-            **get_prompt_fields(
-                build_prompt_with_instructions(AGENT_KINDS[agent.kind], instructions)
-            ),
-        },
-    )
-    return prompt
+    kind = AGENT_KINDS[agent.kind]
+    words = build_prompt_with_instructions(kind, instructions)
+    return save_inline_prompt(agent, kind=agent.kind, fields=get_prompt_fields(words))
 
 
 def _save_uses(agent: Agent, uses: Sequence[ToolAssignment]) -> None:

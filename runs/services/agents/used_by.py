@@ -1,4 +1,4 @@
-"""The agents that use a prompt or provider, as far as a user may see them."""
+"""The agents that use something, as far as a user may see them."""
 
 from typing import NamedTuple
 
@@ -17,11 +17,15 @@ class UsingAgents(NamedTuple):
     """How many of them are private agents of others."""
 
 
-def list_using_agents(used: PromptTemplate | Provider, user: User) -> UsingAgents:
+def list_using_agents(
+    used: PromptTemplate | Provider | Agent, user: User
+) -> UsingAgents:
     """Return the agents on the page of what they use."""
     rows = Agent.objects.filter(archived_at=None)
     if isinstance(used, Provider):
         rows = rows.filter(provider=used)
+    elif isinstance(used, Agent):
+        rows = rows.filter(uses__sub_agent=used)
     else:
         rows = rows.filter(prompt=used)
     visible, total = rows.visible_to(user), rows.count()

@@ -13,6 +13,7 @@ from runs.models import AgentStep, Decision, Run
 from runs.store.claims import ClaimedRun, LeaseLost
 from runs.store.commits import increment_seq, raise_if_canceled
 from runs.store.database_clock import db_time_from_now
+from runs.store.mail.notifications import notify_of_decisions
 from runs.store.transitions import transition
 from tools.kinds.call_target import describe_call_target
 from tools.models import Tool
@@ -50,11 +51,12 @@ def request_decisions(
         Decision.objects.open().filter(step__in=pks).values_list("step_id", flat=True)
     )
     approvers = find_approvers_by_tool(asked)
-    Decision.objects.bulk_create(
+    opened = Decision.objects.bulk_create(
         _build_decision(one, is_unknown=bool(unknown), approvers=approvers)
         for one in asked
         if one.step.pk not in open_already
     )
+    notify_of_decisions(run, opened)
     to = Run.Status.AWAITING_DECISION if unknown else Run.Status.AWAITING_APPROVAL
     if not transition(run, to=to, fence=claim.fence):
         raise LeaseLost

@@ -14,6 +14,7 @@ from runs.services.runs.end import close_open_steps
 from runs.services.schedules.fire import compute_next_fire
 from runs.services.webhooks.deliver import build_ended_columns
 from runs.store.database_clock import db_time_from_now
+from runs.store.mail.notifications import drop_waiting_notifications
 from runs.store.transitions import transition
 from tools.audit.write import write_entry
 
@@ -79,6 +80,7 @@ def confirm_restore(choices: RestoreChoices, *, by: User | None) -> RestoredWork
         _expire_leases()
         if choices.runs == "stop":
             _stop_runs()
+        drop_waiting_notifications()
         if choices.webhooks != "send":
             _discard_deliveries()
         if choices.webhooks == "disable":

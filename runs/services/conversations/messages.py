@@ -9,10 +9,12 @@ from django.db.models import Min, Q
 from django.utils.translation import gettext as _
 
 from runs.models import Agent, Conversation, Run
+from runs.services.agents.publish import get_latest_version
 from runs.services.errors import NotAllowed
 from runs.services.runs.conversation_runs import get_conversation_turns
-from runs.services.runs.start import start_run
-from runs.store.history import extract_question
+from runs.services.runs.start import build_run_title, start_run
+from runs.services.spec.definition import uses_memory
+from runs.store.history import load_stopped_answers
 
 
 @transaction.atomic
@@ -28,11 +30,32 @@ def send_message(
     Raises what `start_run` raises; nothing is stored then.
     """
     if conversation is None:
-        lines = extract_question(dict(inputs)).strip().splitlines()
         conversation = Conversation.objects.create(
-            owner=by, agent=agent, title=lines[0][:200] if lines else ""
+            owner=by, agent=agent, title=build_run_title(inputs)
         )
     return start_run(agent, by=by, inputs=inputs, conversation=conversation)
+
+
+def continue_answer(conversation: Conversation, *, run: Run, by: User) -> Run:
+    """Return a new run that asks the model to continue the stopped answer of `run`.
+
+    It is a message like any other: not every model can go on from a text of its own,
+    but all see in the earlier turns what was written. Raises what `start_run` raises,
+    and `NotAllowed` if the agent would not see it.
+    """
+    if not can_continue_answer(run):
+        raise NotAllowed(_("This answer cannot be continued."))
+    inputs = {**run.inputs, "input": _("Continue your answer where it stopped.")}
+    return start_run(
+        conversation.agent, by=by, inputs=inputs, conversation=conversation
+    )
+
+
+def can_continue_answer(run: Run) -> bool:
+    """Whether the agent sees what was written of the stopped answer of `run`."""
+    if run.pk not in load_stopped_answers([run]) or "input" not in run.inputs:
+        return False
+    return uses_memory(run.agent, get_latest_version(run.agent))
 
 
 def branch_conversation(

@@ -33,7 +33,7 @@ def check_workers() -> Iterator[Finding]:
             "workers",
             "error",
             f"No worker is running; {queue.queued} runs are queued.",
-            "Start one: make run, or celery -A agentsite worker -P threads -c 50",
+            "Start one: make run, or celery -A agentsite worker -P threads",
         )
     elif queue.stuck:
         yield Finding(

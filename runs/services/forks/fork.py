@@ -35,6 +35,7 @@ from runs.services.spec.freeze import use_model
 from runs.store.commits import build_agent_step
 from runs.store.fast_insert import insert_row
 from runs.store.history import is_discarded_reply, load_history
+from runs.store.limits import build_limit_columns
 from runs.store.specs import get_or_create_spec, load_spec
 from runs.store.step_media import copy_step_media
 from runs.store.transitions import notify_run_changed
@@ -80,7 +81,7 @@ def fork_run(
     """
     run = point.run
     _check_fork_allowed(point, by=by, edits=edits)
-    check_run_limit(by)
+    ahead = check_run_limit(by)
     kept = _load_copied_rows(point, edits)
     spec = build_edited_spec(
         get_spec_at_call(run, kept.resumes, number=len(kept.calls)), edits, run=run
@@ -106,6 +107,8 @@ def fork_run(
         row = run.spec if spec == load_spec(run.spec) else get_or_create_spec(spec)
         fork = _build_fork(point, by=by, edits=edits, kept=kept, spec=row)
         fork.source = source
+        for column, value in build_limit_columns(spec).items():
+            setattr(fork, column, value)
         if inputs != run.inputs:
             _change_inputs(fork, point, inputs)
         if run.conversation is not None and is_in_own_conversation(run, by):
@@ -121,7 +124,7 @@ def fork_run(
             by=by,
             note=", ".join(edits.changed_fields),
         )
-        wakeup.enqueue_run(fork.pk)
+        wakeup.enqueue_run(fork.pk, ahead=ahead)
         notify_run_changed(fork.pk)
     return fork
 
@@ -220,10 +223,12 @@ def _build_fork(
         fork_row=point.row,
         fork_edits=edits.changed_fields,
         is_test=run.is_test,
+        tool_mode=run.tool_mode,
         title=run.title,
         inputs=run.inputs,
         earlier_inputs=run.earlier_inputs,
         turn_ids=run.turn_ids,
+        given_turns=run.given_turns,
         turns_seen_at=run.turns_seen_at or run.started_at,
         seq=COPIED_SEQ,
         next_index=len(kept.steps),

@@ -178,6 +178,21 @@ def side_effects_repeat_only_on_retry() -> Iterator[str]:
     )
 
 
+def tool_modes_make_no_other_calls() -> Iterator[str]:
+    """What a tool mode answers is not called, and it leaves no call to others."""
+    own = AgentStep.objects.filter(is_copied=False, attempts__gt=0)
+    sends_all = Q(run__tool_mode="")
+    yield from format_step_violations(
+        own.filter(
+            ~Q(answered_by="")
+            | Q(run__tool_mode="replay_strict")
+            | Q(effect="side_effect") & ~sends_all
+        ),
+        "was made {attempts} times in spite of its run's tool mode",
+        "attempts",
+    )
+
+
 def steps_belong_to_the_call_that_asked() -> Iterator[str]:
     """A step and its model call belong to one run and one round."""
     yield from format_step_violations(
@@ -304,12 +319,14 @@ def answers_have_a_time() -> Iterator[str]:
 
 
 def waiting_runs_wait_for_something() -> Iterator[str]:
-    """A waiting run has a retry time or an unfinished child."""
+    """A waiting run has a retry time, a full limit or an unfinished child."""
     child = Run.objects.filter(
         parent_step__run=OuterRef("pk"), status__in=UNFINISHED_STATUSES
     )
     yield from format_run_violations(
-        Run.objects.filter(~Exists(child), status="waiting", available_at=None),
+        Run.objects.filter(
+            ~Exists(child), status="waiting", available_at=None, waiting_for=""
+        ),
         "is waiting for nothing",
     )
 
@@ -410,7 +427,7 @@ def runs_fit_their_agents() -> Iterator[str]:
         "of agent {agent_id} has a version or conversation of another",
         "agent_id",
     )
-    keys = IdempotencyKey.objects.exclude(run__owner=F("user"))
+    keys = IdempotencyKey.objects.exclude(run=None).exclude(run__owner=F("user"))
     for pk, run_id in keys.values_list("pk", "run_id").iterator():
         yield f"idempotency key {pk} is of another user than its run {run_id}"
 
@@ -441,6 +458,7 @@ RULES: tuple[Rule, ...] = (
     answered_steps_have_an_outcome,
     started_steps_were_counted,
     side_effects_repeat_only_on_retry,
+    tool_modes_make_no_other_calls,
     steps_belong_to_the_call_that_asked,
     seq_is_the_highest_number,
     usage_adds_up,

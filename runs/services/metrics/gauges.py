@@ -25,6 +25,7 @@ from runs.redis_streams import connect_redis
 from runs.services.health.queue import measure_queue_health
 from runs.services.health.status import count_free_bytes
 from runs.store.database_clock import db_time_from_now
+from runs.wakeup import list_redis_lists
 
 
 class Sample(NamedTuple):
@@ -57,8 +58,9 @@ GAUGES = (
     Gauge("queue_oldest_wait_seconds", "Wait of the oldest queued run; 0 for none."),
     Gauge("runs_stuck", "Runs that a worker should have taken a minute ago."),
     Gauge("workers", "Workers with a heartbeat within one lease."),
-    Gauge("worker_threads", "Runs that these workers can execute at once."),
+    Gauge("worker_threads", "Runs that these workers can execute at present."),
     Gauge("worker_threads_busy", "Runs that these workers execute."),
+    Gauge("worker_model_waits", "Of these, runs that wait for a model."),
     Gauge("worker_abandoned_calls", "Hung calls of tools that hold a thread."),
     Gauge("sweep_age_seconds", "Seconds since any worker last swept."),
     Gauge("decisions_open", "Calls that wait for a person.", ("question",)),
@@ -120,6 +122,7 @@ def _measure_workers() -> Iterator[Sample]:
         workers=Count("pk"),
         worker_threads=Sum("threads", default=0),
         worker_threads_busy=Sum("running", default=0),
+        worker_model_waits=Sum("waiting", default=0),
         worker_abandoned_calls=Sum("abandoned_calls", default=0),
     )
     for name, value in found.items():
@@ -180,7 +183,7 @@ def measure_redis() -> Iterator[Sample]:
     try:
         with connect_redis() as client:
             memory = client.info("memory")
-            waiting = client.llen(settings.CELERY_TASK_DEFAULT_QUEUE)
+            waiting = sum(client.llen(each) for each in list_redis_lists())
     except (redis.RedisError, OSError):
         yield Sample("redis_up", 0)
         return

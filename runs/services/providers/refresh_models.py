@@ -8,10 +8,13 @@ from django.utils import timezone
 
 from runs.engine.parsing.clean import clean_text
 from runs.llm.base import ModelCard
+from runs.llm.list_prices import find_list_price
 from runs.models import Provider, ProviderModel
 
+PRICES = ("input_price", "cached_price", "output_price")
 REPORTED_FIELDS = (
     *("functions", "images", "audio", "stop_words", "streaming", "context_tokens"),
+    *PRICES,
 )
 """Fields that a server may report."""
 
@@ -23,6 +26,8 @@ def refresh_models(provider: Provider, cards: Iterable[ModelCard]) -> None:
     message = {clean_text(card.name)[:200]: get_reported_fields(card) for card in cards}
     message.pop("", None)
     known = {row.name: row for row in provider.models.filter(name__in=message)}
+    for name, facts in message.items():
+        facts |= find_price_fields(provider, name, facts, known.get(name))
     for name, row in known.items():
         for field, value in message[name].items():
             if field not in row.edited:
@@ -39,6 +44,19 @@ def refresh_models(provider: Provider, cards: Iterable[ModelCard]) -> None:
         ],
         ignore_conflicts=True,
     )
+
+
+def find_price_fields(
+    provider: Provider, name: str, facts: dict[str, Any], row: ProviderModel | None
+) -> dict[str, Any]:
+    """Return the list price of a model, unless its price is reported or stored."""
+    is_priced = row is not None and any(
+        field in row.edited or getattr(row, field) is not None for field in PRICES
+    )
+    price = find_list_price(provider.base_url, name)
+    if price is None or is_priced or any(field in facts for field in PRICES):
+        return {}
+    return {k: v for k, v in price._asdict().items() if v is not None}
 
 
 def get_reported_fields(card: ModelCard) -> dict[str, Any]:

@@ -34,9 +34,9 @@ class RunWait(NamedTuple):
 
 
 def get_run_wait(run: Run) -> RunWait | None:
-    """Return the wait of a waiting run; None if it waits for another run."""
+    """Return the wait of a waiting run; None if it waits for a limit or another run."""
     provider = run.waiting_provider
-    if run.status != Run.Status.WAITING or provider is None:
+    if run.status != Run.Status.WAITING or provider is None or run.waiting_for:
         return None
     is_visible = may_see_provider(run, provider)
     wait = RunWait(

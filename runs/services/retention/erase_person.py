@@ -19,17 +19,28 @@ from runs.models import (
     AgentRetention,
     AgentTool,
     AgentVersion,
+    Annotation,
+    AnnotationQueue,
     ApiToken,
     Conversation,
+    Dataset,
+    DatasetVersion,
     DeletionJob,
     EditSession,
+    Evaluator,
+    Experiment,
+    ExperimentCandidate,
+    Gate,
+    Hook,
     PromptTemplate,
     Provider,
     ProviderModel,
     Run,
+    RunComment,
     RunSearchRow,
     SavedFilter,
     Schedule,
+    ScoringRule,
     Webhook,
 )
 from runs.models.runs import UNFINISHED_STATUSES
@@ -43,6 +54,7 @@ from runs.services.accounts.transfer import (
     user_reads_variables,
 )
 from runs.services.agents.edit_sessions import end_edit_session
+from runs.services.annotation.queued_runs import delete_annotations_of
 from runs.services.errors import RunsError
 from runs.services.retention.batches import Batch, OpenStage
 from runs.services.retention.jobs import create_job
@@ -56,6 +68,7 @@ from runs.services.runs.delete_rows import (
     lock_trees,
 )
 from runs.services.search.daily_stats import mark_pruned
+from runs.services.search.slot_stats import forget_slots_of
 from tools.audit.erase import (
     clear_entries_about,
     find_person_words,
@@ -78,7 +91,14 @@ NOUNS: dict[Any, str] = {
     ProviderModel: "model",
     ApiToken: "API token",
     Schedule: "schedule",
+    Dataset: "dataset",
+    Evaluator: "evaluator",
+    Gate: "gate",
+    AnnotationQueue: "annotation queue",
+    ScoringRule: "scoring rule",
+    DatasetVersion: "dataset version",
     Webhook: "webhook",
+    Hook: "incoming webhook",
     Tool: "tool",
     Credential: "credential",
     McpServer: "MCP server",
@@ -113,7 +133,12 @@ def plan_erasure(user: User) -> ErasurePlan:
     deleted = [
         ErasedRows(_("Runs"), Run.objects.filter(owner=user).count()),
         ErasedRows(_("Conversations"), Conversation.objects.filter(owner=user).count()),
+        ErasedRows(_("Comments"), RunComment.objects.filter(author=user).count()),
+        ErasedRows(_("Annotations"), Annotation.objects.filter(by=user).count()),
+        ErasedRows(_("Experiments"), Experiment.objects.filter(owner=user).count()),
+        ErasedRows(_("Scoring rules"), ScoringRule.objects.filter(owner=user).count()),
         ErasedRows(_("Webhooks"), Webhook.objects.filter(owner=user).count()),
+        ErasedRows(_("Incoming webhooks"), Hook.objects.filter(owner=user).count()),
         ErasedRows(_("API tokens"), user.api_tokens.count()),
         ErasedRows(_("Saved filters"), SavedFilter.objects.filter(owner=user).count()),
     ]
@@ -145,16 +170,22 @@ def list_used_by_others(user: User) -> list[str]:
     found |= {
         str(row)
         for row in owned_by(user, Agent).filter(
-            pk__in=Webhook.objects.exclude(owner=user).values("agent")
+            Q(pk__in=Webhook.objects.exclude(owner=user).values("agent"))
+            | Q(pk__in=Hook.objects.exclude(owner=user).values("agent"))
         )
     }
     return sorted(found)
 
 
 def exclude_rows_of(user: User, model: Any) -> QuerySet[Any]:
-    """Return the rows of other people; a tool of an agent is its owner's."""
-    path = "agent__owner" if model is AgentTool else "owner"
-    if model is not AgentTool and not hasattr(model, "owner"):
+    """Return the rows of other people; parts of a row are its owner's."""
+    paths = {
+        AgentTool: "agent__owner",
+        ExperimentCandidate: "experiment__owner",
+        Gate: "agent__owner",
+    }
+    path = paths.get(model, "owner")
+    if model not in paths and not hasattr(model, "owner"):
         return model._base_manager.none()  # type: ignore[no-any-return]  # any model
     return model._base_manager.exclude(**{path: user})  # type: ignore[no-any-return]
 
@@ -255,7 +286,9 @@ def delete_runs_of(user: User, job: DeletionJob, after: int) -> Batch:
 
 
 def delete_conversations_of(user: User, job: DeletionJob, after: int) -> Batch:
-    """Delete conversations, the last branches first."""
+    """Delete what the person said of runs, and conversations, last branches first."""
+    RunComment.objects.filter(author=user).delete()
+    delete_annotations_of(user)
     mine = Conversation.objects.filter(owner=user)
     runs_of_others = Run.objects.filter(conversation__in=mine)
     runs_of_others.update(conversation=None)
@@ -271,7 +304,12 @@ def hand_over(user: User, job: DeletionJob, after: int) -> Batch:
         "agent", flat=True
     ):
         end_edit_session(agent)
+    experiments = Experiment.objects.filter(owner=user)
+    clear_entries_about("experiment", experiments.values("pk"))
+    experiments.delete()
+    delete_rows_with_entries(ScoringRule.objects.filter(owner=user))
     delete_rows_with_entries(Webhook.objects.filter(owner=user))
+    delete_rows_with_entries(Hook.objects.filter(owner=user))
     delete_rows_with_entries(ApiToken.objects.filter(user=user))
     if job.receiver is not None:
         try:
@@ -282,12 +320,15 @@ def hand_over(user: User, job: DeletionJob, after: int) -> Batch:
     count = 0
     agents, providers = owned_by(user, Agent), owned_by(user, Provider)
     delete_rows_with_entries(AgentTool.objects.filter(agent__in=agents))
+    delete_rows_with_entries(Gate.objects.filter(agent__in=agents))
     versions = AgentVersion.objects.filter(agent__in=agents)
     specs = list(versions.values_list("spec", flat=True))
     delete_rows_with_entries(versions)
     delete_unused_specs(specs)
     delete_rows_with_entries(AgentRetention.objects.filter(agent__in=agents))
     delete_rows_with_entries(ProviderModel.objects.filter(provider__in=providers))
+    datasets = owned_by(user, Dataset)
+    delete_rows_with_entries(DatasetVersion.objects.filter(dataset__in=datasets))
     for model in reversed(MOVED):
         count += delete_rows_with_entries(owned_by(user, model))
     return Batch({"definitions": count}, is_last=True)
@@ -329,6 +370,7 @@ def delete_account(user: User, job: DeletionJob, after: int) -> Batch:
     LogEntry.objects.filter(
         Q(user=user) | Q(content_type__model="user", object_id=str(user.pk))
     ).delete()
+    forget_slots_of(user.pk)
     User.objects.filter(pk=user.pk).update(
         username=f"erased-{user.pk}", email="", first_name="", last_name=""
     )

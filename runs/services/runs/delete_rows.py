@@ -13,26 +13,40 @@ from runs.models import (
     AgentStep,
     AgentVersion,
     Allowance,
+    Annotation,
+    ApprovalLink,
     Conversation,
     Decision,
     Delivery,
+    Example,
+    ExperimentCandidate,
+    ExperimentRun,
+    HookRequest,
     IdempotencyKey,
     ModelAttempt,
     ModelCall,
+    Notification,
     ProviderOutage,
+    QueuedRun,
+    ReplayedInput,
     Resume,
     Run,
+    RunComment,
+    RunScore,
     RunSearchRow,
     RunShare,
     RunTag,
     RunTool,
     Schedule,
+    ScoredRun,
     Spec,
     StepMedia,
 )
 
 OWN_ROWS: Sequence[tuple[type[Model], str]] = (
     (StepMedia, "step__run"),
+    (Notification, "run"),
+    (ApprovalLink, "decision__step__run"),
     (Decision, "step__run"),
     (AgentStep, "run"),
     (ModelCall, "run"),
@@ -44,6 +58,11 @@ OWN_ROWS: Sequence[tuple[type[Model], str]] = (
     (RunSearchRow, "run"),
     (RunTool, "run"),
     (RunTag, "run"),
+    (RunComment, "run"),
+    (Annotation, "item__run"),
+    (QueuedRun, "run"),
+    (RunScore, "scored__run"),
+    (ScoredRun, "run"),
     (Delivery, "run"),
 )
 """Tables whose rows go with a run, and the way from them to it; referring ones first.
@@ -54,6 +73,11 @@ REFERENCES: Sequence[tuple[type[Model], str]] = (
     (Run, "forked_from"),
     (Schedule, "last_run"),
     (ProviderOutage, "probe_run"),
+    (Example, "source_run"),
+    (ExperimentRun, "run"),
+    (ReplayedInput, "recorded"),
+    (ReplayedInput, "run"),
+    (HookRequest, "run"),
 )
 """Columns that are emptied. Those of copied rows are in `_empty_fork_references`."""
 
@@ -118,6 +142,7 @@ def delete_unused_specs(spec_ids: Collection[int]) -> None:
         ~Exists(Run.objects.filter(spec=used)),
         ~Exists(AgentVersion.objects.filter(spec=used)),
         ~Exists(ModelCall.objects.filter(spec=used)),
+        ~Exists(ExperimentCandidate.objects.filter(spec=used)),
         pk__in=list(spec_ids),
     )
     delete_raw(unused)

@@ -59,6 +59,6 @@ def find_run_by_key(user: User, key: str, body_digest: str) -> Run | None:
     row = keys.select_related("run__agent", "run__version").first()
     if row is None:
         return None
-    if row.body_digest != body_digest:
+    if row.body_digest != body_digest or row.run is None:
         raise IdempotencyKeyReused(key)
     return row.run

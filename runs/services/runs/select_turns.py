@@ -4,7 +4,7 @@ from runs.engine.transcript import estimate_tokens
 from runs.engine.types import AgentSpec, HistoryTurn
 from runs.models import Conversation, ProviderModel, Run
 from runs.services.runs.conversation_runs import get_conversation_turns
-from runs.store.history import build_turn
+from runs.store.history import build_turns, load_stopped_answers
 
 MAX_CONTEXT_TURNS = 50
 MAX_TURN_TOKENS = 8_000
@@ -14,14 +14,19 @@ MAX_TURN_TOKENS = 8_000
 def select_turns(spec: AgentSpec, conversation: Conversation) -> list[int]:
     """Return the ids of the newest turns that fit, oldest first.
 
-    Runs that failed, were canceled or have not ended are skipped.
+    Runs that failed or have not ended are skipped, and canceled ones of whose answer
+    nothing was written.
     """
-    status = [Run.Status.SUCCEEDED, Run.Status.LIMIT_REACHED]
+    status = [Run.Status.SUCCEEDED, Run.Status.LIMIT_REACHED, Run.Status.CANCELED]
     turns = get_conversation_turns(conversation).filter(status__in=status)
-    runs = turns.order_by("-pk")[:MAX_CONTEXT_TURNS]
+    runs = list(turns.order_by("-pk")[:MAX_CONTEXT_TURNS])
+    written = load_stopped_answers(runs)
     left, chosen = get_turn_token_budget(spec), []
     for run in runs:
-        left -= estimate_turn_tokens(build_turn(run))
+        if run.status == Run.Status.CANCELED and run.pk not in written:
+            continue
+        turns_of_run = build_turns(run, written=written.get(run.pk))
+        left -= sum(estimate_turn_tokens(turn) for turn in turns_of_run)
         if left < 0:
             break
         chosen.append(run.pk)

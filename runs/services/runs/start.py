@@ -1,8 +1,9 @@
 """Start a run: validate inputs, freeze the agent, insert one row, enqueue it."""
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -11,18 +12,26 @@ from django.utils.translation import gettext as _
 
 from runs import wakeup
 from runs.engine.parsing.clean import clean_text
-from runs.engine.types import AgentSpec
+from runs.engine.types import AgentSpec, ToolMode
 from runs.models import Agent, AgentVersion, Conversation, Run, Schedule, Spec
-from runs.services.errors import FieldError, InputsRefused, NotAllowed
-from runs.services.runs.limit import check_run_limit
+from runs.services.errors import (
+    FieldError,
+    InputsRefused,
+    NotAllowed,
+    VersionNotFound,
+)
+from runs.services.runs.limit import check_run_limit, count_runs_ahead
 from runs.services.runs.select_turns import select_turns
 from runs.services.spec.definition import uses_memory
 from runs.services.spec.freeze import freeze_agent, validate_spec, variables_of_spec
+from runs.services.tool_modes.select_mode import get_recorded_run
 from runs.store.fast_insert import insert_row
 from runs.store.fast_select import select_row
 from runs.store.history import extract_question
+from runs.store.limits import build_limit_columns
 from runs.store.specs import get_or_create_spec, load_spec
 from runs.store.transitions import notify_run_changed
+from tools.net.trace_context import get_incoming_traceparent
 
 MAX_INPUT_LENGTH = 1_000_000
 
@@ -34,6 +43,13 @@ class FrozenAgent:
     spec: AgentSpec
     row: Spec
     version: AgentVersion | None
+
+
+class GivenTurn(NamedTuple):
+    """An earlier message that came with the request, and its answer; one is set."""
+
+    question: str | None
+    answer: str | None
 
 
 def start_run(
@@ -48,20 +64,34 @@ def start_run(
     is_test: bool = False,
     frozen: FrozenAgent | None = None,
     keep_forever: bool = False,
+    given_turns: Sequence[GivenTurn] = (),
+    queue: str | None = None,
+    tool_mode: ToolMode | None = None,
 ) -> Run:
     """Return a new queued run.
 
     It runs the newest published version; the draft if there is none or if `draft`
     is set; or `frozen`. A run of an agent with memory belongs to a conversation, a
-    new one by default. Raises `InputsRefused`, `SpecRefused`, `NotAllowed` or
+    new one by default. `given_turns` reach the model in any case. `queue` is that of
+    the source by default; with `Run.Queue.BULK` it delays no others. A run in a tool
+    mode is a test and belongs to no conversation: it sees the earlier turns that the
+    run it replays has seen. Raises `InputsRefused`, `SpecRefused`, `NotAllowed` or
     `TooManyRuns`; nothing is stored then.
     """
     if agent.archived_at is not None:
         raise NotAllowed(_("The agent is archived. Unarchive it to run it."))
     require_agent_access(agent, by=by)
-    if source in (Run.Source.PAGE, Run.Source.API):
-        check_run_limit(by)
+    is_scheduled = source == Run.Source.SCHEDULE
+    queue = queue or (Run.Queue.SCHEDULES if is_scheduled else Run.Queue.LIVE)
+    is_limited = source in (Run.Source.PAGE, Run.Source.API, Run.Source.HOOK)
+    count = check_run_limit if is_limited else count_runs_ahead
+    ahead = count(by, queue=queue)
     frozen = frozen or freeze_newest_version(agent, draft=draft)
+    tool_mode = tool_mode or frozen.spec.tool_mode
+    recorded = get_recorded_run(tool_mode, by=by)
+    if tool_mode is not None:
+        frozen = freeze_tool_mode(frozen, tool_mode)
+        is_test, conversation = True, None
     has_memory = uses_memory(agent, frozen.version)
     inputs = validate_inputs(frozen.spec, inputs)
     _require_own_conversation(conversation, agent=agent, by=by)
@@ -70,8 +100,14 @@ def start_run(
         if conversation is not None and has_memory
         else []
     )
+    turns_seen_at = None
+    if recorded is not None:
+        turn_ids = recorded.turn_ids
+        turns_seen_at = recorded.turns_seen_at or recorded.started_at
+        given_turns = given_turns or recorded.given_turns or ()
     title = build_run_title(inputs)
-    is_first = conversation is None and has_memory and source != Run.Source.PARENT
+    is_first = conversation is None and has_memory and tool_mode is None
+    is_first = is_first and source != Run.Source.PARENT
     with transaction.atomic() if is_first else nullcontext():
         if is_first:
             conversation = Conversation.objects.create(
@@ -85,19 +121,33 @@ def start_run(
             conversation=conversation,
             source=source,
             schedule=schedule,
+            queue=queue,
+            **build_limit_columns(frozen.spec),
             is_test=is_test,
+            tool_mode=tool_mode.kind if tool_mode is not None else "",
             keep_forever=keep_forever,
             title=title,
             inputs=inputs,
             turn_ids=turn_ids,
+            turns_seen_at=turns_seen_at,
+            given_turns=[list(turn) for turn in given_turns] or None,
+            traceparent=get_incoming_traceparent(),
             created_at=timezone.now(),
         )
         insert_row(
             run, now=("queued_at", "enqueued_at")
         )  # one statement, one transaction
-        wakeup.enqueue_run(run.pk)
+        wakeup.enqueue_run(run.pk, queue=queue, ahead=ahead)
         notify_run_changed(run.pk)
     return run
+
+
+def freeze_tool_mode(frozen: FrozenAgent, mode: ToolMode) -> FrozenAgent:
+    """Return `frozen` with its calls answered as `mode` says."""
+    if frozen.spec.tool_mode == mode:
+        return frozen
+    spec = frozen.spec.model_copy(update={"tool_mode": mode})
+    return FrozenAgent(spec, get_or_create_spec(spec), frozen.version)
 
 
 def require_agent_access(agent: Agent, *, by: User) -> None:
@@ -129,6 +179,14 @@ def freeze_newest_version(agent: Agent, *, draft: bool = False) -> FrozenAgent:
     spec = freeze_agent(agent)
     validate_spec(spec)
     return FrozenAgent(spec, get_or_create_spec(spec), None)
+
+
+def freeze_version(agent: Agent, number: int) -> FrozenAgent:
+    """Return a published version; raise `VersionNotFound`."""
+    version = agent.versions.select_related("spec").filter(number=number).first()
+    if version is None:
+        raise VersionNotFound(agent.name, number)
+    return FrozenAgent(load_spec(version.spec), version.spec, version)
 
 
 def _get_newest_version(agent: Agent) -> AgentVersion | None:

@@ -8,17 +8,22 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from runs import wakeup
+from runs.engine.types import ToolMode
 from runs.models import Agent, AgentStep, Run
 from runs.services.errors import NotAllowed
 from runs.services.runs.start import (
     build_run_title,
     freeze_newest_version,
+    freeze_tool_mode,
     validate_inputs,
 )
 from runs.services.spec.freeze import variables_of_spec
+from runs.services.tool_modes.select_mode import get_tool_mode
 from runs.store.claims import ClaimedRun
 from runs.store.commits import increment_seq, raise_if_canceled
 from runs.store.fast_insert import insert_row, update_row
+from runs.store.limits import build_limit_columns
+from runs.store.trace_ids import build_tool_traceparent
 from runs.store.transitions import get_ancestor_ids, notify_run_changed
 from tools.spec import ToolSpec
 
@@ -39,6 +44,8 @@ def start_child_run(
     agent = get_callable_agent(spec, by=run.agent.owner)
     check_child_limits(run, agent)
     frozen = freeze_newest_version(agent)
+    if run.tool_mode:
+        frozen = freeze_tool_mode(frozen, get_child_mode(run))
     names = variables_of_spec(frozen.spec)
     inputs = validate_inputs(frozen.spec, parse_child_inputs(step.tool_input, names))
     child = Run(
@@ -48,14 +55,18 @@ def start_child_run(
         spec=frozen.row,
         parent_step=step,
         source=Run.Source.PARENT,
+        queue=run.queue,
+        **build_limit_columns(frozen.spec),
         is_test=run.is_test,
+        tool_mode=run.tool_mode,
         keep_forever=run.keep_forever,
         title=build_run_title(inputs),
         inputs=inputs,
+        traceparent=build_tool_traceparent(run, step.index),
         created_at=timezone.now(),
     )
     insert_row(child, now=("queued_at", "enqueued_at"))
-    wakeup.enqueue_run(child.pk)
+    wakeup.enqueue_run(child.pk, queue=child.queue)
     notify_run_changed(child.pk)
     step.changed_seq = seq
     if step.status != AgentStep.Status.STARTED:
@@ -63,6 +74,14 @@ def start_child_run(
         step.attempts += 1
     update_row(step, ("status", "started_at", "attempts", "changed_seq"))
     notify_run_changed(run.pk)
+
+
+def get_child_mode(run: Run) -> ToolMode:
+    """Return the mode of a child: only a run that holds calls back has children."""
+    mode = get_tool_mode(run)
+    if mode is None or mode.kind != "hold_back":
+        raise NotAllowed("A replay starts no other runs.")
+    return mode
 
 
 def get_callable_agent(spec: ToolSpec, *, by: User) -> Agent:

@@ -31,6 +31,7 @@ from runs.services.schedules.cron import (
     find_next_due_time,
     get_time_zone,
 )
+from runs.store.mail.notifications import notify_of_schedule
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +98,8 @@ def fire_schedule(schedule: Schedule, *, now: datetime) -> bool:
             problem_at=now if problem else None,
             **({"last_run": run} if run else {}),
         )
+        if problem:
+            notify_of_schedule(schedule, at=now)
     return True
 
 

@@ -14,6 +14,7 @@ from django.db.models import F
 
 from runs.models import DailyRunDurations, DailyRunStats, RunSearchRow
 from runs.services.search.duration_buckets import get_duration_bucket
+from runs.services.search.slot_stats import update_slot_stats
 
 
 class DailyStatsKey(NamedTuple):
@@ -58,6 +59,7 @@ def update_daily_stats(
     Each row comes with its `run`. Counters are updated in one order to prevent
     deadlocks.
     """
+    added, removed = list(added), list(removed)
     changes: dict[DailyStatsKey, DailyStatsDelta] = defaultdict(DailyStatsDelta)
     durations = Counter[DailyDurationsKey]()
     for sign, cards in ((1, added), (-1, removed)):
@@ -75,6 +77,7 @@ def update_daily_stats(
             cost=F("cost") + sums.cost,
         )
     add_daily_durations(durations)
+    update_slot_stats(added, removed)
 
 
 def add_daily_durations(durations: Counter[DailyDurationsKey]) -> None:

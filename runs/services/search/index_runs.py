@@ -9,8 +9,11 @@ from django.db.models.functions import Substr
 
 from runs.models import AgentStep, Run, RunSearchRow, RunTool
 from runs.models.runs import FINISHED_STATUSES
+from runs.services.search.conversation_titles import update_automatic_titles
 from runs.services.search.daily_stats import update_daily_stats
 from runs.services.search.human_waits import get_work_seconds, load_human_waits
+from runs.services.search.scoring_sample import select_runs_to_score
+from runs.store.mail.notifications import notify_of_failed_runs
 from runs.store.metric_counters import (
     RUN_SECONDS,
     RUNS_FINISHED,
@@ -61,6 +64,9 @@ def index_runs(at_once: int = BATCH_SIZE) -> int:
         RunTool.objects.bulk_create(called, ignore_conflicts=True)
         Run.objects.filter(pk__in=[run.pk for run in runs]).update(indexed=True)
         count_ended_runs(cards)
+        select_runs_to_score(runs)
+        update_automatic_titles(runs)
+        notify_of_failed_runs(runs)
     return len(runs)
 
 

@@ -30,6 +30,7 @@ class AgentDefinition(FrozenModel):
     parameters: dict[str, Any] = {}
     executor: dict[str, Any] = {}
     memory: bool = False
+    suggested_questions: tuple[str, ...] = ()
     source: Literal["kind", "own", "library"] = "kind"
     """Where the prompt is from: the kind, the agent's page, or the library."""
     prompt: int | None = None
@@ -52,6 +53,7 @@ def build_agent_definition(agent: Agent) -> AgentDefinition:
         parameters=agent.parameters,
         executor=agent.executor,
         memory=agent.memory,
+        suggested_questions=tuple(agent.suggested_questions),
         source="kind" if prompt is None else "own" if own else "library",
         prompt=None if own else agent.prompt_id,
         prompt_kind=prompt.kind if prompt else "",
@@ -90,6 +92,15 @@ def get_agent_description(agent: Agent, version: AgentVersion | None) -> str:
     return str(version.definition.get("description", ""))
 
 
+def get_suggested_questions(
+    agent: Agent, version: AgentVersion | None
+) -> tuple[str, ...]:
+    """Return the suggested questions: as published, or as in the draft."""
+    if version is None or version.definition is None:
+        return tuple(agent.suggested_questions)
+    return tuple(version.definition.get("suggested_questions", ()))
+
+
 def _build_definition_from_spec(spec: AgentSpec, agent: Agent) -> AgentDefinition:
     """Convert a version published before definitions were stored."""
     return AgentDefinition(
@@ -100,6 +111,7 @@ def _build_definition_from_spec(spec: AgentSpec, agent: Agent) -> AgentDefinitio
         parameters=spec.model.parameters,
         executor=spec.executor.model_dump(mode="json", exclude_defaults=True),
         memory=agent.memory,
+        suggested_questions=tuple(agent.suggested_questions),
         source="kind" if spec.prompt is None else "own",
         prompt_kind=spec.kind,
         words=spec.prompt,

@@ -6,6 +6,7 @@ from runs.engine.kinds.kind import AgentKind
 from runs.engine.kinds.registry import AGENT_KINDS
 from runs.engine.types import PromptMessage, PromptSpec
 from runs.models import Agent, PromptTemplate
+from tools.ownership import free_slug
 
 
 def get_inline_prompt_slug(agent: Agent) -> str:
@@ -15,6 +16,40 @@ def get_inline_prompt_slug(agent: Agent) -> str:
 def is_inline_prompt(prompt: PromptTemplate, agent: Agent) -> bool:
     """Whether `prompt` was written on the page of `agent`."""
     return prompt.slug == get_inline_prompt_slug(agent)
+
+
+def find_inline_prompt(agent: Agent) -> PromptTemplate | None:
+    """Return the agent's own prompt, locked; None if it has none.
+
+    A prompt of somebody else, or of another agent, that has the slug gets another one:
+    whoever writes it must not read or change the instructions of this agent.
+    """
+    slug = get_inline_prompt_slug(agent)
+    row = PromptTemplate.objects.select_for_update().filter(slug=slug).first()
+    if row is None:
+        return None
+    others = Agent.objects.filter(prompt=row).exclude(pk=agent.pk)
+    if row.owner_id == agent.owner_id and not others.exists():
+        return row
+    row.slug = free_slug(PromptTemplate, f"prompt-{slug}")
+    row.save(update_fields=["slug"])
+    return None
+
+
+def save_inline_prompt(
+    agent: Agent, *, kind: str, fields: dict[str, Any]
+) -> PromptTemplate:
+    """Store the agent's own prompt; `fields` are its texts."""
+    prompt = find_inline_prompt(agent)
+    if prompt is None:
+        prompt = PromptTemplate(slug=get_inline_prompt_slug(agent))
+    prompt.owner, prompt.visibility = agent.owner, agent.visibility
+    prompt.name, prompt.kind = f"Instructions of {agent.name}"[:120], kind
+    prompt.partials, prompt.archived_at = {}, None
+    for name, value in fields.items():
+        setattr(prompt, name, value)
+    prompt.save()
+    return prompt
 
 
 def build_prompt_with_instructions(kind: AgentKind, instructions: str) -> PromptSpec:

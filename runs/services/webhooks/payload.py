@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from runs.models import Delivery, Webhook, WebhookEvent
+from runs.models.webhooks import SCORE_EVENT
 from runs.store.outbox import EVENT_BY_STATUS
 
 MAX_ERROR_CHARS = 500
@@ -60,11 +61,16 @@ def build_event_data(delivery: Delivery) -> dict[str, Any]:
             "webhook": delivery.webhook.name,
             "url": get_delivery_page_url(delivery),
         }
+    scores = (
+        {"rule": facts["rule"], "failed": facts["failed"]}
+        if delivery.event == SCORE_EVENT
+        else None
+    )
     failed = facts["error_code"] or facts["error_message"]
     return {
         "id": run.pk,
         "url": get_delivery_page_url(delivery),
-        "status": STATUS_BY_EVENT[delivery.event],
+        "status": STATUS_BY_EVENT.get(delivery.event) or facts["status"],
         "stop_reason": facts["stop_reason"] or None,
         "error": {
             "code": facts["error_code"],
@@ -81,6 +87,7 @@ def build_event_data(delivery: Delivery) -> dict[str, Any]:
             "cost": float(facts["cost"]),
             "model_calls": facts["model_calls"],
         },
+        **({"scores": scores} if scores else {}),
     }
 
 
@@ -90,10 +97,18 @@ def format_delivery_text(delivery: Delivery) -> str:
     if run is None:
         said = f"Test of the webhook {delivery.webhook.name}."
     else:
-        said = f"{run.agent.name}: run {run.pk} {EVENT_VERBS[delivery.event]}"
+        said = f"{run.agent.name}: run {run.pk} {describe_event(delivery)}"
         why = delivery.facts["error_message"][:MAX_ERROR_CHARS]
         said += f". {why}" if why else "."
     return f"{said} {get_delivery_page_url(delivery)}".translate(CHAT_ESCAPES)
+
+
+def describe_event(delivery: Delivery) -> str:
+    """Return what happened to the run, as the rest of a sentence."""
+    if delivery.event == SCORE_EVENT:
+        names = ", ".join(delivery.facts["failed"])
+        return f"failed {names} (rule {delivery.facts['rule']})"
+    return EVENT_VERBS[delivery.event]
 
 
 def get_delivery_page_url(delivery: Delivery) -> str:

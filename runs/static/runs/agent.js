@@ -13,15 +13,14 @@
   let running = null;
   let failed = false;
 
-  document.documentElement.classList.add("scripted");
-
   const state = () => document.getElementById("agent-state");
   const say = (text) => {
     const place = state()?.querySelector("[data-saved]");
     if (place) place.textContent = text;
   };
 
-  function changed() {
+  function changed(event) {
+    if (event.target.matches("[data-filter]")) return;
     changes += 1;
     if (!save) return;
     clearTimeout(timer);
@@ -210,6 +209,10 @@
   form.addEventListener("change", (event) => {
     if (event.target.name === "kind") touched = true;
   });
+  form.addEventListener("input", () => {
+    const title = form.querySelector("[name=kind]:checked + b")?.textContent ?? "";
+    form.querySelector("[data-kind-title]").textContent = title;
+  });
   function suit() {
     const kind = form.querySelector("[data-suits]")?.dataset.suits;
     const radio =
@@ -220,51 +223,16 @@
     }
   }
 
-  // The model is selected from those of the provider; "Other model" opens the text field.
-  const OTHER = " other"; // no model begins with a space
-  const model = form.elements.model;
-  const choice = document.createElement("select");
-  choice.className = "input";
-  choice.setAttribute(
-    "aria-label",
-    model.labels[0].firstChild.textContent.trim() || model.name,
-  );
-  model.labels[0].addEventListener("click", () => choice.focus());
-  model.before(choice);
-  function offerModels({ isTyped = false } = {}) {
-    const names = [...model.list.options].map((option) => option.value);
-    const isOther = isTyped || (model.value !== "" && !names.includes(model.value));
-    const none = new Option(gettext("Select a model"), "");
-    none.hidden = true;
-    choice.replaceChildren(
-      none,
-      ...names.map((name) => new Option(name)),
-      new Option(gettext("Other model"), OTHER),
-    );
-    choice.value = isOther ? OTHER : model.value;
-    choice.hidden = names.length === 0;
-    model.hidden = !choice.hidden && !isOther;
-    choice.required = model.hidden;
-    model.required = !model.hidden;
-  }
-  choice.addEventListener("change", () => {
-    const isTyped = choice.value === OTHER;
-    if (!isTyped) model.value = choice.value;
-    offerModels({ isTyped });
-    if (isTyped) {
-      model.focus();
-      model.select();
-    }
-  });
-  offerModels();
-
   // A model that the new provider does not have is replaced by its default model.
   let moved = false;
   form.addEventListener("change", (event) => {
     moved = moved || event.target.name === "provider";
   });
   function takeUsual() {
-    const names = [...model.list.options].map((option) => option.value);
+    const { model } = form.elements;
+    const names = [...form.querySelectorAll("#agent-model-names option")].map(
+      (option) => option.value,
+    );
     const { usual } = form.querySelector("[data-suits]").dataset;
     const isKept = !moved || model.value === usual || names.includes(model.value);
     moved = false;
@@ -272,25 +240,6 @@
     model.value = usual || (names.length === 1 ? names[0] : "");
     model.dispatchEvent(new Event("change", { bubbles: true }));
   }
-
-  // Rows stay where they are under the pointer; they are sorted when the page is loaded.
-  form.addEventListener("change", (event) => {
-    const row = event.target.closest(".tools tr");
-    if (!row) return;
-    if (event.target.value === "off") delete row.dataset.kept;
-    else row.dataset.kept = ""; // a search does not hide it
-    const count = (where, isOn) =>
-      [...form.querySelectorAll(`${where} select`)].filter(
-        (permission) => (permission.value !== "off") === isOn,
-      ).length;
-    const used = count(".tools", true);
-    form.querySelector("[data-on-count]").textContent = used;
-    const rest = form.querySelector("[data-off-count]");
-    if (rest) rest.textContent = count("#agent-library-table", false);
-    const none = document.getElementById("agent-no-tools");
-    // Its place stays, so that no row moves under the pointer.
-    if (none) none.style.visibility = used > 0 ? "hidden" : "";
-  });
 
   document.addEventListener("click", (event) => {
     const start = event.target.closest("[data-start]");
@@ -343,10 +292,7 @@
   }
   if (new URLSearchParams(location.search).has("try")) toNewest();
   document.addEventListener("htmx:after:swap", (event) => {
-    if (event.detail.ctx.target?.id === "agent-models") {
-      takeUsual();
-      offerModels({ isTyped: document.activeElement === model });
-    }
+    if (event.detail.ctx.target?.id === "agent-models") takeUsual();
     suit();
     retype();
     follow();

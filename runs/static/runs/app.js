@@ -1,6 +1,7 @@
 // The script of all pages: times in the viewer's zone, "/" to search, copying, theme.
 (() => {
   "use strict";
+  document.documentElement.classList.add("scripted");
   const language = document.documentElement.lang || "en";
   const formatter = (options) =>
     new Intl.DateTimeFormat(language, { hourCycle: "h23", ...options });
@@ -11,6 +12,12 @@
   const day = formatter({ ...DATE, ...CLOCK });
   const exact = formatter({ ...DATE, ...CLOCK, second: "2-digit" });
   const text = (message, values) => interpolate(message, values, true);
+
+  // The server divides charts and filters into days of this zone.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  if (zone && !document.cookie.split("; ").includes(`time_zone=${zone}`))
+    // biome-ignore lint/suspicious/noDocumentCookie: Firefox has had the other way only since 2025
+    document.cookie = `time_zone=${zone}; path=/; max-age=31536000; samesite=lax`;
 
   // As `format_relative_time` of the server.
   const PAST = {
@@ -262,16 +269,44 @@
     }, 1600);
   });
 
-  // A success is said for a while; errors and warnings stay.
-  const SAID_FOR = 10_000;
-  const said = document.querySelectorAll("#part-messages [data-tone=good]");
-  for (const message of said) {
-    const end = () =>
-      message.matches(":hover, :focus-within")
-        ? setTimeout(end, SAID_FOR)
-        : message.remove();
-    setTimeout(end, SAID_FOR);
+  // Toasts leave after a while that nobody points at them or is inside, with time to
+  // undo. Screen readers speak only what is added after the page has loaded.
+  const SHOWN_FOR = 10_000,
+    UNDO_FOR = 30_000,
+    TOAST_TICK = 500;
+  const toasts = document.querySelector("#part-toasts [role=status]");
+  if (toasts?.children.length) {
+    const all = [...toasts.children];
+    toasts.replaceChildren();
+    setTimeout(() => toasts.append(...all), 100);
+    all.forEach(expireToast);
   }
+  function expireToast(toast) {
+    let left = toast.querySelector("form") ? UNDO_FOR : SHOWN_FOR;
+    const timer = setInterval(() => {
+      if (document.hidden || toast.parentElement?.matches(":hover, :focus-within"))
+        return;
+      left -= TOAST_TICK;
+      if (left > 0 && toast.isConnected) return;
+      clearInterval(timer);
+      toast.remove();
+    }, TOAST_TICK);
+  }
+  const dismiss = (toast) => {
+    const next = toast.nextElementSibling ?? toast.previousElementSibling;
+    toast.remove();
+    const main = document.getElementById("main");
+    main.tabIndex = -1;
+    (next?.querySelector("button") ?? main).focus({ preventScroll: true });
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-dismiss]");
+    if (button) dismiss(button.closest(".toast"));
+  });
+  document.addEventListener("keydown", (event) => {
+    const toast = event.key === "Escape" && event.target.closest(".toast");
+    if (toast) dismiss(toast);
+  });
 
   // Scroll rows of tabs so that the selected one is visible next to the fading edge.
   const FADE = 32;
@@ -304,7 +339,14 @@
   function filterRows(search) {
     const word = search.value.trim().toLowerCase();
     const rows = [...document.querySelectorAll(search.dataset.filter)];
-    const found = rows.filter((row) => row.dataset.find.toLowerCase().includes(word));
+    const group = search.dataset.groups
+      ? document.querySelector(search.dataset.groups).value
+      : "";
+    const found = rows.filter(
+      (row) =>
+        row.dataset.find.toLowerCase().includes(word) &&
+        (!group || row.closest("[data-group]").dataset.group === group),
+    );
     const shown = new Set(found.slice(0, Number(search.dataset.most) || found.length));
     for (const row of rows) row.hidden = !shown.has(row) && !("kept" in row.dataset);
     document.querySelector(search.dataset.none).hidden = found.length > 0;

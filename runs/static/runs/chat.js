@@ -1,7 +1,6 @@
-// The chat: the box has the focus, the end of the conversation stays visible.
+// The chat: the box has the focus, the end of the conversation stays visible, keys.
 (() => {
   "use strict";
-  document.documentElement.classList.add("scripted");
   const box = document.querySelector("[data-follow]");
   const end = () => {
     box.scrollTop = box.scrollHeight;
@@ -17,33 +16,96 @@
 
   // The box has the focus on each page of a conversation, so that one can write on.
   // A touch screen would cover the page with its keyboard.
+  const input = document.querySelector("#chat-form [name=input]");
   if (!location.hash && matchMedia("(hover: hover)").matches)
-    document.querySelector("#chat-form [name=input]")?.focus({ preventScroll: true });
+    input?.focus({ preventScroll: true });
 
-  // Edit opens with the focus in its box; Cancel and Escape close it and restore the text.
+  // While an answer is written, Stop is in the place of Send, and Enter keeps the text.
+  const stop = document.querySelector("#chat-form [data-stop]");
+  const isBusy = () => stop && !stop.hidden;
+  document.addEventListener(
+    "submit",
+    (event) => {
+      if (event.target.id === "chat-form" && isBusy()) event.preventDefault();
+    },
+    true,
+  );
+
+  // What is edited in place opens with the focus in its field; Cancel and Escape close it
+  // and restore the text.
+  const EDITS = ".edit-turn, .rename";
   document.addEventListener(
     "toggle",
     (event) => {
-      if (event.target.matches(".edit-turn[open]"))
-        event.target.querySelector("textarea").focus();
+      if (!event.target.matches(EDITS) || !event.target.open) return;
+      const field = event.target.querySelector("textarea, input:not([type=hidden])");
+      field.focus();
+      field.setSelectionRange(field.value.length, field.value.length);
     },
     true,
   );
   document.addEventListener("reset", (event) => {
-    const edit = event.target.closest(".edit-turn");
+    const edit = event.target.closest(EDITS);
     if (!edit) return;
     edit.open = false;
     edit.querySelector("summary").focus();
   });
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape")
-      event.target.closest(".edit-turn[open]")?.querySelector("form").reset();
+
+  // Before the keys of all pages, which close the menus.
+  addEventListener(
+    "keydown",
+    (event) => {
+      const keys = {
+        Escape: () => cancel(event.target),
+        ArrowUp: () => editLast(event.target),
+        o: () => event.ctrlKey && !event.shiftKey && begin(),
+      };
+      if (!event.isComposing && keys[event.key]?.()) event.preventDefault();
+    },
+    true,
+  );
+  function cancel(target) {
+    const edit = target.closest?.("details[open]:is(.edit-turn, .rename)");
+    if (edit) {
+      edit.querySelector("form").reset();
+      return true;
+    }
+    const isElsewhere =
+      target.matches?.("input[type=search]") ||
+      document.querySelector("details.menu[open], dialog[open]");
+    if (isElsewhere || !isBusy()) return false;
+    stop.click();
+    return true;
+  }
+  function editLast(target) {
+    if (target !== input || input.value) return false;
+    const edit = [...document.querySelectorAll(".edit-turn")].at(-1);
+    if (!edit) return false;
+    edit.open = true;
+    return true;
+  }
+  function begin() {
+    const link = document.querySelector("[data-new-conversation]");
+    if (link) location.assign(link.href);
+    return link;
+  }
+
+  // The first answer may give the conversation another title: the list has it first.
+  document.addEventListener("htmx:after:swap", () => {
+    const listed = document.querySelector("#chat-list .conv[aria-current] > .grow");
+    const title = document.querySelector(".rename:not([open]) h1");
+    if (!listed || !title || title.textContent.trim() === listed.textContent) return;
+    title.textContent = listed.textContent;
+    document.querySelector("#conversation-title").value = listed.textContent;
   });
 
   // After the stream has ended, load the turns anew for the buttons of the answer; what is
   // typed and what has the focus stays. A page that answers a form has no turns to load.
   async function renewTurns() {
-    document.querySelector("button[form=chat-stop-form]")?.remove();
+    if (stop) {
+      stop.hidden = true;
+      document.querySelector("#chat-form [data-send]").hidden = false;
+    }
     if (location.pathname.endsWith("/say/")) return;
     const answer = await fetch(location.href);
     if (!answer.ok || answer.redirected) return;

@@ -35,6 +35,13 @@ export const look = EditorView.theme({
     backgroundColor: "var(--bad-soft)",
     boxShadow: "inset 3px 0 var(--bad-fill)",
   },
+  ".wrong[data-error]::after": {
+    content: "attr(data-error)",
+    display: "block",
+    font: "500 .75rem/1.5 var(--sans)",
+    color: "var(--bad)",
+    whiteSpace: "pre-wrap",
+  },
   ".keyword": { color: "var(--model)" },
   ".string": { color: "var(--good)" },
   ".number": { color: "var(--live)" },

@@ -396,8 +396,9 @@
       )?.click(),
     n: () => (isLive() ? (find("#run-follow-link")?.click() ?? follow()) : null),
     a: () => (find("#run-need .btn.primary") ?? find("#run-need"))?.focus(),
+    "[": () => find("#run-previous")?.click(),
+    "]": () => find("#run-next")?.click(),
     t: () => find("#run-filters .seg a:not([aria-current])")?.click(),
-    "?": () => find("#run-keys").showModal(),
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || find("dialog[open]")) return;

@@ -25,9 +25,8 @@
 
   function labelOf(form, name) {
     const found = form.elements.namedItem(name);
-    const field = (found instanceof RadioNodeList ? found[0] : found)?.closest(
-      ".field, label",
-    );
+    const input = found instanceof RadioNodeList ? found[0] : found;
+    const field = input?.closest(input.closest(".schema") ? ".field" : ".field, label");
     const label = field?.querySelector("label, legend, .label") ?? field;
     return label?.firstChild?.nodeValue?.trim() || label?.innerText?.trim() || "";
   }
@@ -38,6 +37,11 @@
     (states.get(form).isRefused || changedNames(form).length > 0);
 
   function showState(form) {
+    form.dispatchEvent(
+      new CustomEvent("form:unsaved", {
+        detail: { isUnsaved: isUnsaved(form), names: changedNames(form) },
+      }),
+    );
     const place = form.querySelector("[data-unsaved]");
     if (!place) return;
     const names = [
@@ -59,7 +63,8 @@
   // Scripts that set initial values have run by then.
   document.addEventListener("DOMContentLoaded", () => {
     for (const form of document.querySelectorAll("form[data-guard]")) {
-      const isRefused = form.querySelector("#part-mistakes") !== null;
+      const isRefused =
+        form.querySelector("#part-mistakes") !== null || "unsavedDraft" in form.dataset;
       states.set(form, { before: contentOf(form), isRefused, isLeaving: false });
       showState(form);
     }

@@ -1,25 +1,49 @@
 """Archive, duplicate and rename agents, prompts and providers."""
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from runs.htmx import HtmxRequest
-from runs.models import Agent, PromptTemplate, Provider, Schedule
+from runs.models import (
+    Agent,
+    AnnotationQueue,
+    Dataset,
+    Evaluator,
+    PromptTemplate,
+    Provider,
+    Schedule,
+)
 from runs.services.agents.manage import (
     archive_definition,
     duplicate_definition,
     unarchive_definition,
 )
+from runs.services.datasets.duplicate import duplicate_dataset
+from runs.services.evaluators.save import duplicate_evaluator
+from runs.ui.frame.undo import add_message_with_undo
 from tools.ownership import Owned
 
-DEFINITION_MODELS: dict[str, type[Agent] | type[PromptTemplate] | type[Provider]] = {
+DEFINITION_MODELS: dict[
+    str,
+    type[Agent]
+    | type[AnnotationQueue]
+    | type[Dataset]
+    | type[Evaluator]
+    | type[PromptTemplate]
+    | type[Provider],
+] = {
     "agent": Agent,
+    "dataset": Dataset,
+    "evaluator": Evaluator,
     "prompt": PromptTemplate,
     "provider": Provider,
+    "queue": AnnotationQueue,
 }
 
 
@@ -29,7 +53,11 @@ def definition_archive(request: HtmxRequest, noun: str, pk: int) -> HttpResponse
         DEFINITION_MODELS[noun].objects.editable_by(request.user), pk=pk
     )
     archive_definition(thing)
-    messages.success(request, _("%(name)s archived.") % {"name": thing})
+    add_message_with_undo(
+        request,
+        _("%(name)s archived.") % {"name": thing},
+        reverse(f"{noun}-unarchive", args=[pk]),
+    )
     if effect := describe_archive_effect(thing):
         messages.warning(request, effect)
     return redirect(f"{noun}-list")
@@ -48,6 +76,8 @@ def describe_archive_effect(thing: Owned) -> str:
             "Runs that have started continue.",
             number,
         ) % {"count": number}
+    if isinstance(thing, AnnotationQueue | Dataset | Evaluator):
+        return ""
     if isinstance(thing, PromptTemplate):
         return _("Agents that use it keep working.")
     agents = Agent.objects.filter(provider=thing.pk, archived_at=None)
@@ -79,12 +109,21 @@ def definition_duplicate(request: HtmxRequest, noun: str, pk: int) -> HttpRespon
     thing = get_object_or_404(
         DEFINITION_MODELS[noun].objects.visible_to(request.user), pk=pk
     )
-    copy = duplicate_definition(thing, by=request.user)
+    copy = duplicate_by_type(thing, by=request.user)
     messages.success(
         request,
         _("Copy of %(name)s created. Only you can see it.") % {"name": thing},
     )
     return redirect(f"{noun}-edit" if noun == "agent" else f"{noun}-detail", pk=copy.pk)
+
+
+def duplicate_by_type(thing: Owned, *, by: User) -> Owned:
+    """Return a private copy, with what belongs to a definition of its type."""
+    if isinstance(thing, Dataset):
+        return duplicate_dataset(thing, by=by)
+    if isinstance(thing, Evaluator):
+        return duplicate_evaluator(thing, by=by)
+    return duplicate_definition(thing, by=by)
 
 
 @require_POST
@@ -96,7 +135,12 @@ def definition_rename(request: HtmxRequest, noun: str, pk: int) -> HttpResponse:
         messages.error(request, _("Not renamed. Enter a name of 1 to 120 characters."))
     else:
         thing = rows.get()
-        thing.name = name
+        before, thing.name = thing.name, name
         thing.save(update_fields=["name", "updated_at"])
-        messages.success(request, _("Renamed to %(name)s.") % {"name": name})
+        add_message_with_undo(
+            request,
+            _("Renamed to %(name)s.") % {"name": name},
+            reverse(f"{noun}-rename", args=[pk]),
+            name=before,
+        )
     return redirect(f"{noun}-detail", pk=pk)

@@ -22,6 +22,7 @@ from runs.services.agents.manage import (
     find_deletable_agents,
     unarchive_definition,
 )
+from runs.ui.frame.undo import add_message_with_undo
 from runs.views.agents.tool_files import build_yaml_download
 from runs.whole_number import parse_whole_number
 from tools.audit.write import write_entry
@@ -36,6 +37,7 @@ CHANGES: dict[str, Callable[[Agent], None]] = {
     "share": lambda agent: change_visibility(agent, Visibility.EVERYONE),
     "unshare": lambda agent: change_visibility(agent, Visibility.PRIVATE),
 }
+UNDONE_BY = {"archive": "unarchive", "unarchive": "archive"}
 
 
 @require_POST
@@ -78,6 +80,8 @@ def change_selected_agents(
 ) -> None:
     """Change each agent, and say what that means."""
     rows = list(agents.select_related("prompt"))
+    is_archived = do == "archive"
+    changed = [str(row.pk) for row in rows if bool(row.archived_at) != is_archived]
     for agent in rows:
         CHANGES[do](agent)
     text = {
@@ -99,8 +103,18 @@ def change_selected_agents(
             "%(count)s agents are now private.",
             len(rows),
         ),
-    }[do]
-    messages.success(request, text % {"count": len(rows)})
+    }[do] % {"count": len(rows)}
+    if do in UNDONE_BY and changed:
+        add_message_with_undo(
+            request,
+            text,
+            reverse("agent-choices"),
+            agent=changed,
+            do=UNDONE_BY[do],
+            here=get_agent_list_url(request),
+        )
+    else:
+        messages.success(request, text)
 
 
 def export_selected_agents(

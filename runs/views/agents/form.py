@@ -6,17 +6,15 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from runs.engine.kinds.registry import AGENT_KINDS, get_prompt_of_spec
 from runs.engine.types import ExecutorOptions
 from runs.forms.agents.agent import AgentForm
 from runs.forms.agents.options import get_option_values
-from runs.forms.agents.tool_choices import OFF
 from runs.forms.prompt import engine_variables, required_variables
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
-from runs.models import Agent, AgentTool, Provider
+from runs.models import Agent, Provider
 from runs.services.errors import DraftConflict
 from runs.services.spec.starting_prompts import (
     find_starting_instructions,
@@ -29,12 +27,12 @@ from runs.views.agents.kind_suggestion import (
     suggest_kind,
     warn_of_unlisted_model,
 )
+from runs.views.agents.library import PERMISSIONS, build_library_context
 from runs.views.agents.test_pane import build_test_pane_context
 from runs.views.prompts.preview import RequestPreview, build_first_request
 
-PERMISSIONS = [(OFF, gettext_lazy("Not used")), *AgentTool.Policy.choices]
 COMMON_KINDS = ["tool-calling", "react", "structured-chat"]
-"""Always shown; the others are folded."""
+"""Shown first."""
 OUTPUT_FIELDS = [
     "output_schema",
     "parsing",
@@ -184,7 +182,8 @@ def build_agent_form_context(
 ) -> dict[str, Any]:
     """Return the context of the form page."""
     provider, chosen = str(form["provider"].value() or ""), form["kind"].value()
-    more = [get_kind_label(name) for name in AGENT_KINDS if name not in COMMON_KINDS]
+    models = build_models_context(form.user, provider, str(form["model"].value() or ""))
+    names = [*COMMON_KINDS, *(name for name in AGENT_KINDS if name not in COMMON_KINDS)]
     return {
         "form": form,
         "agent": agent,
@@ -193,17 +192,20 @@ def build_agent_form_context(
         )
         if agent
         else None,
-        "common_kinds": [get_kind_label(name) for name in COMMON_KINDS],
-        "more_kinds": more,
+        "kinds": [get_kind_label(name) for name in names],
         "chosen_kind": chosen,
-        "more_open": chosen in [kind.name for kind in more],
+        "chosen_kind_title": get_kind_label(chosen).title
+        if chosen in AGENT_KINDS
+        else "",
+        "kind_open": "kind" in form.errors or chosen != models["suits"].kind,
         "tools": [choice for choice in form.tools if choice.is_on],
-        "library": [choice for choice in form.tools if not choice.is_on],
         "tool_count": len(form.tools),
+        "other_count": sum(not choice.is_on for choice in form.tools),
         "permissions": PERMISSIONS,
+        **(build_library_context(form.tools) if "library" in request.GET else {}),
         "output_open": any(is_field_set(form, name) for name in OUTPUT_FIELDS),
         "context_open": any(is_field_set(form, name) for name in CONTEXT_FIELDS),
-        **build_models_context(form.user, provider, str(form["model"].value() or "")),
+        **models,
         "beginnings": list_starting_instructions(),
         "preview": build_agent_preview(form),
         **(

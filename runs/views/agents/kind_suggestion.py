@@ -9,7 +9,17 @@ from django.utils.translation import gettext as _
 
 from runs.htmx import HtmxRequest
 from runs.models import Agent, Provider, ProviderModel
+from runs.views.agents.model_facts import describe_model
 from runs.whole_number import parse_whole_number
+
+MAX_LISTED_MODELS = 1_000
+
+
+class ListedModel(NamedTuple):
+    """A model of the provider, and what is known of it."""
+
+    name: str
+    facts: str
 
 
 class KindSuggestion(NamedTuple):
@@ -27,14 +37,17 @@ def filter_usable_provider(user: User, provider: str) -> QuerySet[Provider]:
 def list_provider_models(user: User, provider: str) -> list[ProviderModel]:
     """Return the known models of a provider that `user` may use."""
     may = filter_usable_provider(user, provider)
-    return list(ProviderModel.objects.filter(provider__in=may)[:200])
+    return list(ProviderModel.objects.filter(provider__in=may)[:MAX_LISTED_MODELS])
 
 
 def build_models_context(user: User, chosen: str, model: str) -> dict[str, Any]:
     """Return the context of the part with the models of the selected provider."""
     provider = filter_usable_provider(user, chosen).first()
+    rows = list_provider_models(user, chosen)
+    models = [ListedModel(row.name, describe_model(row)) for row in rows]
     return {
-        "models": list_provider_models(user, chosen),
+        "models": models,
+        "model_facts": next((one.facts for one in models if one.name == model), ""),
         "suits": suggest_kind(user, chosen, model),
         "usual": provider.default_model if provider else "",
         "model_warning": find_model_warning(provider, model) if provider else "",

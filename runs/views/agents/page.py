@@ -1,8 +1,7 @@
-"""The page of an agent with its run form, and publishing."""
+"""The page of an agent with its run form."""
 
 from typing import Any
 
-from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.formats import number_format
@@ -14,13 +13,14 @@ from runs.engine.types import ExecutorOptions
 from runs.forms.runs.inputs import RunForm
 from runs.htmx import HtmxRequest
 from runs.models import Agent, Run
-from runs.services.agents.publish import get_latest_version, is_published, publish_draft
+from runs.services.agents.publish import get_latest_version, is_published
+from runs.services.agents.used_by import list_using_agents
+from runs.services.agents.version_figures import load_version_figures
 from runs.services.errors import InputsRefused, RunsError
 from runs.services.runs.start import start_run
 from runs.services.spec.inline_prompt import is_inline_prompt
 from runs.ui.kind_labels import get_kind_label
 from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
-from runs.views.agents.kind_suggestion import warn_of_unlisted_model
 from runs.views.schedules.page import list_agent_schedules
 
 MAX_RECENT_RUNS = 10
@@ -65,27 +65,6 @@ def agent_run(request: HtmxRequest, pk: int) -> HttpResponse:
     )
 
 
-@require_POST
-def agent_publish(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Publish the draft as a new version, which runs use from now on."""
-    agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
-    note = request.POST.get("note", "").replace("\0", "").strip()
-    seen = request.POST.get("seen") or None
-    try:
-        version, is_new = publish_draft(agent, by=request.user, note=note, seen=seen)
-    except RunsError as error:
-        messages.error(request, str(error))
-        return redirect("agent-edit", pk=pk)
-    done = (
-        _("Version %(number)s published. Runs use it from now on.")
-        if is_new
-        else _("Not published: nothing has changed since version %(number)s.")
-    )
-    messages.success(request, done % {"number": version.number})
-    warn_of_unlisted_model(request, agent)
-    return redirect("agent-detail", pk=pk)
-
-
 def build_agent_context(
     request: HtmxRequest, agent: Agent, form: RunForm
 ) -> dict[str, Any]:
@@ -93,6 +72,7 @@ def build_agent_context(
     runs = Run.objects.visible_to(request.user).filter(agent=agent)
     newest = get_latest_version(agent)
     uses = agent.uses.select_related("tool", "sub_agent")
+    may_edit = Agent.objects.editable_by(request.user).filter(pk=agent.pk).exists()
     return {
         "agent": agent,
         "form": form,
@@ -102,10 +82,10 @@ def build_agent_context(
             annotate_current_tool(runs).order_by("-pk")[:MAX_RECENT_RUNS]
         ),
         "run_count": runs.count(),
+        "used_by": list_using_agents(agent, request.user),
         "schedules": list_agent_schedules(agent, user=request.user),
-        "may_edit": Agent.objects.editable_by(request.user)
-        .filter(pk=agent.pk)
-        .exists(),
+        "may_edit": may_edit,
+        "figures": load_version_figures(agent) if may_edit else [],
         "newest": newest,
         "versions": agent.versions.select_related("by")[:10],
         "has_changed": newest is not None and not is_published(agent),

@@ -14,6 +14,7 @@ from runs.forms.agents.comparison import MAX_COLUMNS, ComparisonForm
 from runs.forms.runs.inputs import RunForm, input_field_name
 from runs.htmx import HtmxRequest, wants_part
 from runs.models import Agent, Conversation, Run
+from runs.services.agents.publish import is_published
 from runs.services.agents.trials import start_comparison, start_test_chat_run
 from runs.services.errors import InputsRefused, RunsError
 from runs.services.spec.freeze import variables_of_agent
@@ -39,6 +40,11 @@ class DraftTurn(NamedTuple):
     run: Run
     turn: RunTurn
 
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The inputs of the run, by the names of their form fields."""
+        return {input_field_name(k): value for k, value in self.run.inputs.items()}
+
 
 class DraftChat(NamedTuple):
     """A test chat: its turns, and the form for the next message."""
@@ -48,6 +54,8 @@ class DraftChat(NamedTuple):
     conversation: Conversation | None
     live: str
     """Key of the live stream of the runs that have not ended."""
+    rival: int | None
+    """Number of the version to compare the draft with; None without one."""
 
 
 class DraftComparison(NamedTuple):
@@ -81,7 +89,7 @@ def agent_test(request: HtmxRequest, pk: int) -> HttpResponse:
     context = {
         "agent": agent,
         "trying": "chat",
-        "chat": build_draft_chat(conversation, form),
+        "chat": build_draft_chat(agent, conversation, form),
     }
     return render_test_pane(request, context)
 
@@ -143,15 +151,15 @@ def build_test_pane_context(
         conversation = find_draft_conversation(
             user, agent, asked.get("conversation", "")
         )
-        context["chat"] = build_draft_chat(
-            conversation, build_draft_chat_form(agent, conversation)
-        )
+        form = build_draft_chat_form(agent, conversation)
+        context["chat"] = build_draft_chat(agent, conversation, form)
     if way == "side":
         rows = select_page_relations(Run.objects.visible_to(user).filter(agent=agent))
         runs = load_runs_by_key(asked.get("runs", ""), rows, most=MAX_COLUMNS)
-        form = ComparisonForm(agent, user=user, initial=get_side_by_side_initial(runs))
+        given = get_side_by_side_initial(runs)
+        columns = ComparisonForm(agent, user=user, initial=given)
         turns = build_draft_turns(runs)
-        context["side"] = DraftComparison(form, turns, build_stream_key(runs))
+        context["side"] = DraftComparison(columns, turns, build_stream_key(runs))
     return context
 
 
@@ -175,12 +183,27 @@ def build_draft_chat_form(agent: Agent, conversation: Conversation | None) -> Ru
     return RunForm(agent, names=variables_of_agent(agent), initial=initial)
 
 
-def build_draft_chat(conversation: Conversation | None, form: RunForm) -> DraftChat:
+def build_draft_chat(
+    agent: Agent, conversation: Conversation | None, form: RunForm
+) -> DraftChat:
     rows = conversation.runs.order_by("-pk") if conversation else Run.objects.none()
     runs = list(select_page_relations(rows)[:MAX_TURNS])[::-1]
     return DraftChat(
-        form, build_draft_turns(runs), conversation, build_stream_key(runs)
+        form,
+        build_draft_turns(runs),
+        conversation,
+        build_stream_key(runs),
+        find_rival_version(agent) if runs else None,
     )
+
+
+def find_rival_version(agent: Agent) -> int | None:
+    """Return the newest version that is not the draft itself."""
+    newest = agent.versions.order_by("-number").values_list("number", flat=True)
+    numbers = list(newest[:2])
+    if numbers and is_published(agent):
+        numbers = numbers[1:]
+    return next(iter(numbers), None)
 
 
 def build_draft_turns(runs: list[Run]) -> list[DraftTurn]:

@@ -18,6 +18,7 @@ CONTEXT_LINES = 3
 OPTION_LABELS = {
     "max_iterations": gettext_lazy("Rounds"),
     "max_execution_time": gettext_lazy("Working time"),
+    "max_concurrent_runs": gettext_lazy("Runs at once"),
     "early_stopping_method": gettext_lazy("When a limit is reached"),
     "handle_parsing_errors": gettext_lazy("When a reply cannot be parsed"),
     "trim_intermediate_steps": gettext_lazy("Rounds sent to the model"),
@@ -34,11 +35,12 @@ OPTION_LABELS = {
 
 
 class AgentState(NamedTuple):
-    """The spec, memory setting and description of a version or the draft."""
+    """What a version or the draft consists of: its spec, and what the spec lacks."""
 
     spec: AgentSpec
     memory: bool
     description: str
+    suggested_questions: tuple[str, ...]
 
 
 class VersionDifference(NamedTuple):
@@ -90,6 +92,7 @@ def list_agent_facts(state: AgentState) -> dict[str, str]:
         },
         **list_option_facts(spec.executor),
         _("Memory"): _("On") if state.memory else _("Off"),
+        _("Suggested questions"): "\n".join(state.suggested_questions),
     }
 
 

@@ -6,15 +6,20 @@ from typing import Any
 from django.contrib import messages
 from django.db.models import Count
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from runs.htmx import HtmxRequest
+from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Agent, AgentVersion
 from runs.services.agents.restore_version import restore_version
 from runs.services.agents.save import get_draft_token
-from runs.services.spec.definition import get_agent_description, uses_memory
+from runs.services.agents.version_figures import load_version_figures
+from runs.services.spec.definition import (
+    get_agent_description,
+    get_suggested_questions,
+    uses_memory,
+)
 from runs.services.spec.freeze import freeze_agent
 from runs.store.specs import load_spec
 from runs.views.agents.version_diff import (
@@ -26,7 +31,10 @@ from runs.views.agents.version_diff import (
 
 @require_GET
 def agent_versions(request: HtmxRequest, pk: int) -> HttpResponse:
-    """List the versions and compare two of them; without `?to=`, with the draft."""
+    """List the versions and compare two of them; without `?to=`, with the draft.
+
+    For htmx, return only the differences.
+    """
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
     versions = list(
         agent.versions.select_related("by", "spec")
@@ -43,13 +51,15 @@ def agent_versions(request: HtmxRequest, pk: int) -> HttpResponse:
         "old": old,
         "new": new,
         "token": get_draft_token(agent),
+        "figures": load_version_figures(agent),
     }
     if old is not None:
         context["is_kept"] = is_draft_saved_as_version(agent, versions)
         context["differences"] = diff_agent_states(
             load_agent_state(agent, old), load_agent_state(agent, new)
         )
-    return render(request, "agents/versions.html", context)
+    parts = ("agents/versions.html", "agents/_differences.html")
+    return render_page_or_part(request, *parts, context)
 
 
 @require_POST
@@ -97,8 +107,12 @@ def find_version(versions: Sequence[AgentVersion], number: str) -> AgentVersion 
 def load_agent_state(agent: Agent, version: AgentVersion | None) -> AgentState:
     """Return the state of the version, or of the draft."""
     spec = load_spec(version.spec) if version else freeze_agent(agent)
-    memory, message = uses_memory(agent, version), get_agent_description(agent, version)
-    return AgentState(spec, memory, message)
+    return AgentState(
+        spec,
+        memory=uses_memory(agent, version),
+        description=get_agent_description(agent, version),
+        suggested_questions=get_suggested_questions(agent, version),
+    )
 
 
 def list_changes_since(

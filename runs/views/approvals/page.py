@@ -27,6 +27,7 @@ from runs.services.errors import (
     RunsError,
     ShownCallChanged,
 )
+from runs.ui.list_search import get_search_text, search_rows
 from runs.ui.reveal_invisible import dump_readable_json
 from runs.views.approvals.details import (
     DecisionDetail,
@@ -75,6 +76,13 @@ def approval_detail(request: HtmxRequest, pk: int) -> HttpResponse:
 def approval_answered(request: HtmxRequest) -> HttpResponse:
     """Show past decisions, newest first."""
     rows = Decision.objects.visible_to(request.user).exclude(answer="")
+    query = get_search_text(request)
+    rows = search_rows(
+        rows,
+        query,
+        *("step__tool", "step__run__agent__name", "step__run__title"),
+        *("by__username", "reason"),
+    )
     before = parse_whole_number(request.GET.get("before", ""))
     if before is not None:
         edge = rows.filter(pk=before).values_list("at", flat=True).first()
@@ -85,6 +93,7 @@ def approval_answered(request: HtmxRequest) -> HttpResponse:
     answered = [DecisionRow(one) for one in found[:ANSWERED_PER_PAGE]]
     context = {
         "answered": answered,
+        "q": query,
         "next": answered[-1].decision.pk if len(found) > ANSWERED_PER_PAGE else None,
         "counts": count_open_decisions(request),
         "tab": "answered",

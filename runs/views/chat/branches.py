@@ -42,7 +42,6 @@ def load_turn_branches(
     found = Conversation.objects.filter(
         branch_at__in={place.run_pk for place in places.values()},
         owner=conversation.owner,
-        archived_at=None,
     )
     at_place = dict(found.values_list("pk", "branch_at"))
     if not at_place:

@@ -11,11 +11,11 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from runs.models import AgentStep, Run
 from runs.services.search.human_waits import get_work_seconds, load_human_waits
+from runs.store.partial_texts import load_partial_texts
 from runs.ui.format import dollars, duration, number
 from runs.ui.markdown import render_json, render_markdown
 from runs.ui.summaries import summarize_input, summarize_result
 from runs.ui.time_scale import Timeline
-from runs.views.run.partial_text import load_partial_texts
 from runs.views.run.rows import get_step_row_number, query_agent_steps
 from runs.views.run.state import (
     MIN_NAMED_WAIT_SECONDS,

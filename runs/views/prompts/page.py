@@ -20,6 +20,7 @@ from runs.forms.prompt import (
 )
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import PromptTemplate
+from runs.models.agents import INLINE_SLUG
 from runs.services.agents.used_by import list_using_agents
 from runs.services.spec.inline_prompt import get_prompt_fields
 from runs.services.spec.starting_prompts import (
@@ -39,7 +40,7 @@ def prompt_list(request: HtmxRequest) -> HttpResponse:
     prompts = (
         PromptTemplate.objects.visible_to(request.user)
         .filter(archived_at__isnull=not away)
-        .exclude(slug__startswith="instructions-")
+        .exclude(slug__regex=INLINE_SLUG)
         .select_related("owner")
         .annotate(
             agent_count=Count(
@@ -51,7 +52,15 @@ def prompt_list(request: HtmxRequest) -> HttpResponse:
     query = get_search_text(request)
     prompts = search_rows(prompts, query, "name", "slug", "owner__username")
     titles = dict(list_kind_choices())
-    context = {"prompts": prompts, "away": away, "q": query, "titles": titles}
+    editable = PromptTemplate.objects.editable_by(request.user)
+    context = {
+        "prompts": prompts,
+        "away": away,
+        "q": query,
+        "titles": titles,
+        "actions": ["unarchive" if away else "archive"],
+        "editable": set(editable.values_list("pk", flat=True)),
+    }
     return render(request, "prompts/list.html", context)
 
 

@@ -15,6 +15,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from runs.forms.provider import ProviderForm
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.llm.key_variables import read_key_variable
+from runs.llm.presets import PRESETS
 from runs.llm.registry import PROVIDER_KINDS
 from runs.models import Provider
 from runs.services.agents.used_by import list_using_agents
@@ -53,6 +54,7 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
         providers, query, "name", "slug", "base_url", "owner__username"
     )
     kinds = dict(list_provider_kind_choices())
+    editable = Provider.objects.editable_by(request.user)
     notes = list_open_outages(providers, request.user)
     context = {
         "providers": providers,
@@ -60,6 +62,8 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
         "away": away,
         "q": query,
         "kinds": kinds,
+        "actions": ["unarchive" if away else "archive"],
+        "editable": set(editable.values_list("pk", flat=True)),
     }
     return render(request, "providers/list.html", context)
 
@@ -81,6 +85,24 @@ def provider_create(request: HtmxRequest) -> HttpResponse:
         return redirect("provider-detail", pk=provider.pk)
     context = build_provider_context(blank, request.user) | {"form": form}
     return render(request, "providers/form.html", context)
+
+
+def list_provider_presets() -> list[tuple[str, str]]:
+    """Return the title of each preset, and the query that fills the form with it."""
+    return [
+        (
+            one.title,
+            urlencode(
+                {
+                    "name": one.title,
+                    "kind": one.kind,
+                    "base_url": one.base_url,
+                    "key_env": one.env_key,
+                }
+            ),
+        )
+        for one in PRESETS
+    ]
 
 
 @require_http_methods(["GET", "POST"])
@@ -166,8 +188,12 @@ def get_server_origin(base_url: str) -> str:
 def build_provider_context(provider: Provider, user: User) -> dict[str, Any]:
     """Return the context of a provider's page, also before it is saved."""
     if provider.pk is None:
-        found_keys = list_environment_keys(provider)
-        return {"provider": provider, "models": [], "found_keys": found_keys}
+        return {
+            "provider": provider,
+            "models": [],
+            "found_keys": list_environment_keys(provider),
+            "presets": list_provider_presets(),
+        }
     return {
         "provider": provider,
         "outage": list_open_outages([provider], user).get(provider.pk),

@@ -8,9 +8,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.engine.observations import stringify_value
+from runs.engine.types import HistoryTurn
 from runs.models import Run
 from runs.services.runs.conversation_runs import get_conversation_turns
-from runs.store.history import extract_question
+from runs.store.history import extract_question, parse_given_turns
 
 MAX_EARLIER_TURNS = 20
 """Earlier messages on the page."""
@@ -31,7 +32,8 @@ UNFINISHED_REASON = gettext_lazy("Not sent to the model: the run was not finishe
 class EarlierTurn(NamedTuple):
     """An earlier message of the conversation, and its answer."""
 
-    pk: int
+    pk: int | None
+    """The run; None if the message came with the request of a program."""
     question: str
     answer: str
     note: str
@@ -48,13 +50,24 @@ class ContinueForm:
 
 def list_earlier_turns(run: Run) -> list[EarlierTurn]:
     """Return the messages before `run`, oldest first, and which the model was sent."""
+    given = [_build_given_turn(turn) for turn in parse_given_turns(run)]
     if run.conversation is None:
-        return []
+        return given[-MAX_EARLIER_TURNS:]
     runs = get_conversation_turns(run.conversation).filter(pk__lt=run.pk)
-    return [
+    earlier = [
         _build_earlier_turn(one, run.turn_ids)
         for one in runs.order_by("-pk")[:MAX_EARLIER_TURNS]
-    ][::-1]
+    ]
+    return [*earlier[::-1], *given][-MAX_EARLIER_TURNS:]
+
+
+def _build_given_turn(turn: HistoryTurn) -> EarlierTurn:
+    return EarlierTurn(
+        None,
+        _truncate_answer(turn.question or ""),
+        _truncate_answer(turn.answer or ""),
+        _("Sent with the request"),
+    )
 
 
 def _build_earlier_turn(run: Run, given: list[int]) -> EarlierTurn:

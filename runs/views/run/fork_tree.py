@@ -50,6 +50,9 @@ class ForkTree:
     parent: Run | None = None
     """The run it was forked from, if visible."""
 
+    edits: tuple[str, ...] = ()
+    """What was changed in this run, where it was forked."""
+
     @property
     def forks(self) -> int:
         """How many forks the whole tree has."""
@@ -61,8 +64,12 @@ def describe_fork(run: Run) -> str:
     if run.fork_index is None:
         return _("original run")
     fork = _("fork at step %(number)s") % {"number": run.fork_row}
-    edits = [str(EDIT_LABELS.get(word, word)) for word in run.fork_edits]
-    return ", ".join([fork, *edits])
+    return ", ".join([fork, *list_fork_edits(run)])
+
+
+def list_fork_edits(run: Run) -> list[str]:
+    """Return what was changed where a run was forked; nothing if it was not edited."""
+    return [str(EDIT_LABELS.get(word, word)) for word in run.fork_edits]
 
 
 def build_fork_tree(run: Run, user: User | AnonymousUser) -> ForkTree:
@@ -99,7 +106,8 @@ def build_fork_tree(run: Run, user: User | AnonymousUser) -> ForkTree:
         level, count = [one.pk for one in below], count + len(below)
     if not children:
         return ForkTree()
-    return ForkTree(tuple(flatten_fork_tree(root, children, run)), parent)
+    nodes = tuple(flatten_fork_tree(root, children, run))
+    return ForkTree(nodes, parent, tuple(list_fork_edits(run)))
 
 
 def flatten_fork_tree(

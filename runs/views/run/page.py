@@ -31,6 +31,7 @@ from runs.views.run.conversation import (
     build_continue_form,
     build_next_inputs,
 )
+from runs.views.run.feedback import feedback_context
 from runs.views.run.fork_tree import build_fork_tree
 from runs.views.run.params import parse_run_page_params
 from runs.views.run.raw_texts import get_raw_text
@@ -59,6 +60,8 @@ def run_detail(request: HtmxRequest, pk: int) -> HttpResponse:
         make = pane_context if wants_part(request) else page_context
         context, part = make(run, request.GET), "runs/_detail.html"
         context["continuing"] = build_continue_form(run, request.user)
+        if context["pane"].is_answer:
+            context |= feedback_context(run)
         context |= build_decisions_context(run, request)
         context["family"] = build_fork_tree(run, request.user)
     answer = render_page_or_part(request, "runs/detail.html", part, context)

@@ -18,6 +18,9 @@ ROW_FILTER_LABELS = {
     "errors": _("Errors"),
 }
 MAX_SEARCH_CHARACTERS = 200
+MAX_LIST_CHARACTERS = 2_000
+LISTED_PARAMETER = "in"
+"""Holds the filters of the list in which the run was opened; may be empty."""
 
 
 class FilterChip(NamedTuple):
@@ -40,6 +43,8 @@ class RunPageParams:
     step: int | None = None
     before: int | None = None
     after: int | None = None
+    listed: str | None = None
+    """The filters of the list that the viewer came from; None without one."""
 
     @property
     def is_filtered(self) -> bool:
@@ -61,7 +66,10 @@ class RunPageParams:
             "step": self.step,
         }
         now |= changes
-        return urlencode({k: v for k, v in now.items() if v is not None and v != ""})
+        kept = {k: v for k, v in now.items() if v is not None and v != ""}
+        if self.listed is not None:
+            kept[LISTED_PARAMETER] = self.listed
+        return urlencode(kept)
 
     def chips(self, counts: "RowCounts") -> list[FilterChip]:
         """Return the filters with their counts."""
@@ -105,4 +113,7 @@ def parse_run_page_params(asked: Mapping[str, str]) -> RunPageParams:
         step=parse_whole_number(asked.get("step", "")),
         before=parse_whole_number(asked.get("before", "")),
         after=parse_whole_number(asked.get("after", "")),
+        listed=asked[LISTED_PARAMETER][:MAX_LIST_CHARACTERS]
+        if LISTED_PARAMETER in asked
+        else None,
     )

@@ -57,6 +57,13 @@ STEP_TAGS = {
     "skipped": (gettext_lazy("skipped"), ""),
     "canceled": (gettext_lazy("canceled"), ""),
 }
+ANSWERED_BY_TAGS = {
+    "recording": gettext_lazy("replayed"),
+    "other_arguments": gettext_lazy("replayed, other arguments"),
+    "held_back": gettext_lazy("held back"),
+    "no_recording": gettext_lazy("not recorded"),
+}
+"""On calls that were not made."""
 NO_HEARTBEAT_TAG = (gettext_lazy("no heartbeat"), "need")
 """On an unfinished call of a run whose worker is gone."""
 
@@ -111,6 +118,8 @@ class TimelineRow:
     bars: tuple[TimelineBar, ...] = ()
     seconds: float | None = None
     tokens: int | None = None
+    output_tokens: int = 0
+    """The part of `tokens` that a model wrote; 0 if that is not known."""
     cost: Decimal | float | None = None
     round: int = 0
     created_seq: int = 0
@@ -220,6 +229,7 @@ def build_call_row(
         tokens=None
         if call.is_copied
         else call.input_tokens + call.output_tokens or None,
+        output_tokens=0 if call.is_copied else call.output_tokens,
         cost=call.cost or None,
         round=call.round,
         created_seq=call.created_seq,
@@ -373,6 +383,8 @@ def build_step_row(
         text = ngettext("%(count)s attempt", "%(count)s attempts", step.attempts)
         tags.append(RowTag(text % {"count": step.attempts}, "bad"))
     tags += list_reuse_tags(step)
+    if step.answered_by:
+        tags.append(RowTag(str(ANSWERED_BY_TAGS[step.answered_by])))
     return TimelineRow(
         number=get_step_row_number(step),
         kind="run" if child else "tool",
@@ -384,7 +396,7 @@ def build_step_row(
         state=state,
         tags=tuple(tags),
         bars=tuple(build_step_bars(step, timeline, is_lost=is_lost)),
-        seconds=None if step.is_copied else step.duration,
+        seconds=None if step.is_copied or step.answered_by else step.duration,
         tokens=used.get("tokens"),
         cost=used.get("cost"),
         round=step.round,
@@ -404,7 +416,7 @@ def build_step_bars(
     step: AgentStep, timeline: Timeline, *, is_lost: bool
 ) -> list[TimelineBar]:
     """Return a bar for the call, after one for its wait."""
-    if step.started_at is None or step.is_copied:
+    if step.started_at is None or step.is_copied or step.answered_by:
         return []
     start = timeline.at(step.started_at)
     asked = get_call_end(step)

@@ -16,9 +16,11 @@ from runs.engine.types import Budget, ExecutorOptions
 from runs.llm.retry import MAX_ATTEMPTS
 from runs.models import AgentStep, Decision, ModelAttempt, Resume, Run, Worker
 from runs.services.providers.run_wait import RunWait, get_run_wait
+from runs.services.runs.limit_wait import get_limit_wait
 from runs.services.runs.limits import apply_resume_limits
 from runs.store.database_clock import db_time_from_now, read_time_for_runs
 from runs.ui.format import duration, money, number
+from runs.ui.limit_wait import describe_limit_wait
 from runs.ui.run_wait import describe_run_wait
 from runs.ui.time_scale import LONGEST_WAIT, SHOWN_WAIT, Timeline, TimeScale
 
@@ -156,6 +158,12 @@ class RunState:
         return get_run_wait(self.run)
 
     @property
+    def limit_wait_text(self) -> str:
+        """Which limit a waiting run waits for; empty if it waits otherwise."""
+        wait = get_limit_wait(self.run)
+        return describe_limit_wait(wait) if wait is not None else ""
+
+    @property
     def retry_at(self) -> datetime | None:
         """When the model call is retried; may be past."""
         last = self.failed[-1] if self.failed else None
@@ -168,6 +176,8 @@ class RunState:
         """What the current model call is doing."""
         if self.is_writing:
             return _("The model is writing")
+        if text := self.limit_wait_text:
+            return text
         if self.wait is not None:
             return describe_run_wait(self.wait, self.now)
         if not self.failed:
@@ -338,6 +348,13 @@ class RunState:
     def tokens(self) -> int:
         """Input and output together."""
         return self.run.input_tokens + self.run.output_tokens
+
+    @property
+    def replayed_run(self) -> int | None:
+        """The run whose calls are replayed."""
+        mode = self.run.spec.body.get("tool_mode") or {}
+        recording: int | None = mode.get("recording")
+        return recording
 
     @property
     def agent_url(self) -> str:

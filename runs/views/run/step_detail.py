@@ -26,11 +26,11 @@ from runs.services.runs.rebuild_prompt import (
     rebuild_prompt,
 )
 from runs.store.history import is_discarded_reply
+from runs.store.partial_texts import load_partial_texts
 from runs.ui.format import duration, format_number
 from runs.ui.format import number as format_count
 from runs.ui.markdown import render_json, render_json_or_text, render_markdown
 from runs.ui.status_badge import status as status_tag
-from runs.views.run.partial_text import load_partial_texts
 from runs.views.run.rows import (
     CUT_OFF_CODES,
     get_current_progress,
@@ -45,6 +45,29 @@ MAX_SHOWN_CHARACTERS = 20_000
 ASKING_STATUSES = (AgentStep.Status.AWAITING_APPROVAL, AgentStep.Status.UNKNOWN)
 
 SUPERSEDED_NOTE = gettext_lazy("The run was resumed here with a new model call.")
+
+ANSWERED_BY_FACTS = {
+    "recording": (
+        gettext_lazy("Replayed"),
+        gettext_lazy("Answered from the recording of another run. Nothing was sent."),
+    ),
+    "other_arguments": (
+        gettext_lazy("Replayed"),
+        gettext_lazy(
+            "Answered from the recording of a call with other arguments. Nothing was "
+            "sent."
+        ),
+    ),
+    "held_back": (
+        gettext_lazy("Held back"),
+        gettext_lazy("Not sent, because this run only tries things out."),
+    ),
+    "no_recording": (
+        gettext_lazy("Not recorded"),
+        gettext_lazy("Not sent, because there is no recording of this call."),
+    ),
+}
+"""Label and sentence for what has answered a call that was not made."""
 
 ACTION_STATUSES = {
     "planned": ("queued", gettext_lazy("Planned")),
@@ -360,11 +383,14 @@ def list_step_facts(step: AgentStep) -> list[Fact]:
         Fact(_("Status"), get_step_status_label(step)),
         *list_reuse_facts(step),
     ]
+    if step.answered_by:
+        label, text = ANSWERED_BY_FACTS[step.answered_by]
+        facts.append(Fact(str(label), str(text)))
     if progress := get_current_progress(step):
         facts.append(Fact(_("Progress"), progress))
     if step.effect:
         facts.append(Fact(_("Effect"), str(Tool.Effect(step.effect).label)))
-    if step.duration is not None:
+    if step.duration is not None and not step.answered_by:
         facts.append(Fact(_("Time"), duration(step.duration)))
     if step.attempts > 1:
         facts.append(Fact(_("Attempts"), str(step.attempts)))
@@ -437,6 +463,9 @@ def final_answer_context(run: Run) -> dict[str, Any]:
     """Return the final answer and the input as HTML."""
     output = run.answer
     shown: dict[str, Any] = {"inputs": render_json(run.inputs), "can_copy": False}
+    if len(run.inputs) == 1:
+        (only,) = run.inputs.values()
+        shown["question"] = only if isinstance(only, str) else ""
     if isinstance(output, str) and output:
         shown |= {"html": render_markdown(output), "can_copy": True}
     elif output is not None and output != "":

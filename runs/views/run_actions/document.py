@@ -20,6 +20,7 @@ from runs.services.runs.start import build_run_title
 from runs.ui.format import duration, format_date_time, money, number
 from runs.ui.markdown import render_json, render_json_or_text, render_markdown
 from runs.ui.summaries import summarize_input, summarize_reply, summarize_result
+from runs.views.run.rows import ANSWERED_BY_TAGS
 from runs.views.run.state import describe_limit_reached
 from runs.views.run.step_detail import get_step_status_label
 from runs.whole_number import parse_whole_number
@@ -126,6 +127,8 @@ def iter_document_facts(run: Run, *, names_agent: bool) -> Iterator[tuple[str, s
         yield _("Started"), f"{format_date_time(run.started_at)} UTC"
     if run.started_at is not None and run.ended_at is not None:
         yield _("Total time"), duration(run.ended_at - run.started_at)
+    if run.tool_mode:
+        yield _("Tool calls"), run.get_tool_mode_display()
     yield _("Rounds"), number(run.rounds)
     yield _("Tokens"), number(run.input_tokens + run.output_tokens)
     if run.cost:
@@ -235,9 +238,10 @@ def build_document_step_row(step: AgentStep, mask: SecretMask) -> DocumentRow:
         icon="alert" if step.has_failed else "tool",
         name="" if is_error else step.tool,
         words=" → ".join(filter(None, parts)),
-        figures="" if step.is_copied else duration(step.duration),
+        figures="" if step.is_copied or step.answered_by else duration(step.duration),
         tags=(
             *get_document_tags(step),
+            *filter(None, [str(ANSWERED_BY_TAGS.get(step.answered_by, ""))]),
             *([get_step_status_label(step)] if needs_status_label(step) else []),
         ),
         sections=tuple(sections),

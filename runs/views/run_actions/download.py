@@ -1,4 +1,4 @@
-"""A run as a file: a self-contained HTML page, or JSON."""
+"""A run as a file: a self-contained HTML page, JSON, or a scenario."""
 
 import re
 from collections.abc import Iterator
@@ -6,9 +6,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.staticfiles import finders
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, redirect
 from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.translation import get_language
@@ -16,9 +17,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 from pydantic_core import to_json
 
-from runs.api.serializers import call_json, format_timestamp, run_json, step_json
 from runs.htmx import HtmxRequest
 from runs.models import AgentStep, ModelAttempt, ModelCall, Run
+from runs.serializers import call_json, format_timestamp, run_json, step_json
+from runs.services.errors import CannotExportScenario
+from runs.services.evaluation.export_scenario import export_scenario
 from runs.services.runs.mask_secrets import SecretMask
 from runs.ui.status_badge import get_status_label
 from runs.views.run_actions.document import BATCH, build_run_document
@@ -67,9 +70,15 @@ def load_styles() -> str:
 @require_GET
 def run_export_json(request: HtmxRequest, pk: int) -> HttpResponse:
     """Download the run with all model calls, steps and failed attempts as JSON."""
-    run = get_exported_run(request, pk)
+    shape = build_run_export(get_exported_run(request, pk))
+    text = to_json(shape, indent=2, inf_nan_mode="null")
+    return build_download(text, f"run-{pk}.json", "application/json")
+
+
+def build_run_export(run: Run) -> dict[str, Any]:
+    """Return the run with all that belongs to it, its secrets masked."""
     mask = SecretMask(run)
-    shape = {
+    return {
         "format": EXPORT_FORMAT,
         "run": mask.json(run_json(run)),
         "fork": build_fork_json(run),
@@ -77,8 +86,19 @@ def run_export_json(request: HtmxRequest, pk: int) -> HttpResponse:
         "steps": list(iter_step_exports(run, mask)),
         "attempts": list(iter_attempt_exports(run, mask)),
     }
-    text = to_json(shape, indent=2, inf_nan_mode="null")
-    return build_download(text, f"run-{pk}.json", "application/json")
+
+
+@require_GET
+def run_export_scenario(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Download the run as a scenario file; without one, show why on its page."""
+    run = get_exported_run(request, pk)
+    try:
+        scenario = export_scenario(run)
+    except CannotExportScenario as refused:
+        messages.error(request, str(refused))
+        return redirect("run-detail", pk)
+    text = to_json([scenario], indent=1, inf_nan_mode="null")
+    return build_download(text, f"run-{pk}.scenario.json", "application/json")
 
 
 def get_exported_run(request: HtmxRequest, pk: int) -> Run:

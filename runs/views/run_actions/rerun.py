@@ -12,6 +12,7 @@ from runs.models import AgentVersion, Run
 from runs.services.errors import InputsRefused, RunsError
 from runs.services.runs.start import freeze_newest_version, load_frozen_agent, start_run
 from runs.services.spec.freeze import variables_of_spec
+from runs.services.tool_modes.select_mode import get_tool_mode
 from runs.store.specs import load_spec
 from runs.views.run.context import select_page_relations
 
@@ -52,6 +53,7 @@ def run_again(request: HtmxRequest, pk: int) -> HttpResponse:
                 draft=run.version_id is None,
                 is_test=run.is_test,
                 frozen=load_frozen_agent(run) if form.selected_agent == SAME else None,
+                tool_mode=get_tool_mode(run),
             )
         except InputsRefused as refused:
             form.add_field_errors(refused.errors)

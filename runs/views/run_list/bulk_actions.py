@@ -1,10 +1,12 @@
 """Actions on the runs selected in the list."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -12,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
+from runs.forms.annotation.add_runs import QueueRunsForm
 from runs.forms.runs.limits import LimitsForm
 from runs.htmx import HtmxRequest
 from runs.models import Run, RunTag
@@ -23,18 +26,28 @@ from runs.services.runs.keep import keep_runs
 from runs.services.runs.limits import get_current_limits
 from runs.services.runs.resume import resume_run
 from runs.services.runs.start import start_run
+from runs.services.tool_modes.select_mode import get_tool_mode
+from runs.ui.format import number
 from runs.views.run.banner import RaisableLimit, list_limits_to_raise
+from runs.views.run_list.filters import read_filters
+from runs.views.run_list.pagination import build_run_queries
 from runs.whole_number import parse_whole_number
 
-MAX_SELECTED_RUNS = 200
+MAX_SELECTED_RUNS = 500
 """Runs at once; a page of the list has fewer."""
+CONFIRMED_ACTIONS = ("stop", "again", "tag", "keep")
+"""Those that are confirmed if they are for all matching runs; the others always are."""
 
 
 @require_POST
 def run_choices(request: HtmxRequest) -> HttpResponse:
-    """Stop, resume, re-run, tag, keep, compare or delete the selected runs."""
-    chosen = {parse_whole_number(text) for text in request.POST.getlist("run")} - {None}
+    """Stop, resume, re-run, tag, queue, keep, compare or delete the selected runs.
+
+    The runs that match the filters are listed on a page first; those of that page are
+    then changed, whatever matches by then.
+    """
     back = redirect(get_list_url(request))
+    chosen = find_chosen_runs(request)
     if len(chosen) > MAX_SELECTED_RUNS:
         messages.error(
             request,
@@ -47,23 +60,62 @@ def run_choices(request: HtmxRequest) -> HttpResponse:
     do = request.POST.get("do", "")
     if not runs:
         messages.error(request, _("Select runs in the list first."))
-    elif do == "stop":
-        cancel_selected_runs(request, runs)
-    elif do == "resume":
-        return resume_selected_runs(request, runs) or back
-    elif do == "again":
-        rerun_selected_runs(request, runs)
-    elif do == "tag":
-        toggle_tag(request, runs)
-    elif do == "keep":
-        toggle_keep_forever(request, runs)
-    elif do == "compare":
-        return redirect_to_comparison(request, runs) or back
-    elif do == "delete":
-        return delete_selected_runs(request, runs) or back
-    else:
+    elif wants_all(request) and do in CONFIRMED_ACTIONS:
+        return confirm_action(request, do, runs)
+    elif do not in ACTIONS:
         messages.error(request, _("Unknown action. Nothing was changed."))
+    else:
+        return ACTIONS[do](request, runs) or back
     return back
+
+
+def wants_all(request: HtmxRequest) -> bool:
+    """Whether all runs that match the filters of the list are meant."""
+    return request.POST.get("all") == "1"
+
+
+def find_chosen_runs(request: HtmxRequest) -> set[int]:
+    """Return the numbers of the selected runs, a few more than may be selected."""
+    if not wants_all(request):
+        chosen = {parse_whole_number(text) for text in request.POST.getlist("run")}
+        return {one for one in chosen if one is not None}
+    filters, _problems = read_filters(QueryDict(urlsplit(get_list_url(request)).query))
+    queries = build_run_queries(
+        Run.objects.visible_to(request.user), filters, user=request.user
+    )
+    found: set[int] = set()
+    for query in queries:
+        numbers = query.order_by("-pk").values_list("pk", flat=True)
+        found.update(numbers[: MAX_SELECTED_RUNS + 1])
+    return found
+
+
+def confirm_action(request: HtmxRequest, do: str, runs: list[Run]) -> HttpResponse:
+    """Show what would be changed, and how often."""
+    context = {
+        "question": format_question(do, len(runs)),
+        "runs": runs,
+        "do": do,
+        "tag": request.POST.get("tag", ""),
+        "here": get_list_url(request),
+    }
+    return render(request, "runs/confirm.html", context)
+
+
+def format_question(do: str, count: int) -> str:
+    """Ask whether to do something with so many runs."""
+    match do:
+        case "stop":
+            text = ngettext("Stop %(count)s run?", "Stop %(count)s runs?", count)
+        case "again":
+            text = ngettext("Re-run %(count)s run?", "Re-run %(count)s runs?", count)
+        case "tag":
+            text = ngettext("Tag %(count)s run?", "Tag %(count)s runs?", count)
+        case _:
+            text = ngettext(
+                "Keep %(count)s run forever?", "Keep %(count)s runs forever?", count
+            )
+    return text % {"count": number(count)}
 
 
 def get_list_url(request: HtmxRequest) -> str:
@@ -93,7 +145,8 @@ def resume_selected_runs(request: HtmxRequest, runs: list[Run]) -> HttpResponse 
     """Resume each run; show the limits first if some runs reached one."""
     resumable = [run for run in runs if run.can_resume]
     raised = {run.pk: propose_new_limits(run) for run in resumable}
-    if any(raised.values()) and request.POST.get("sure") != "1":
+    is_unsure = any(raised.values()) or wants_all(request)
+    if is_unsure and request.POST.get("sure") != "1":
         context = {
             "rows": [(run, raised[run.pk]) for run in resumable],
             "left": len(runs) - len(resumable),
@@ -158,6 +211,7 @@ def rerun_selected_runs(request: HtmxRequest, runs: list[Run]) -> None:
                 inputs=run.inputs,
                 draft=run.version_id is None,
                 is_test=run.is_test,
+                tool_mode=get_tool_mode(run),
             )
         except RunsError as refused:
             text = _("Run %(run)s was not re-run: %(reason)s")
@@ -195,6 +249,12 @@ def toggle_tag(request: HtmxRequest, runs: list[Run]) -> None:
         len(runs),
     )
     messages.success(request, text % {"tag": name, "count": len(runs)})
+
+
+def offer_queues(request: HtmxRequest, runs: list[Run]) -> HttpResponse:
+    """Show the annotation queues that the runs can be added to."""
+    context = {"form": QueueRunsForm(request.user), "runs": runs}
+    return render(request, "queues/add.html", context)
 
 
 def toggle_keep_forever(request: HtmxRequest, runs: list[Run]) -> None:
@@ -253,3 +313,16 @@ def delete_selected_runs(request: HtmxRequest, runs: list[Run]) -> HttpResponse 
         )
         messages.info(request, text % {"count": left})
     return None
+
+
+ACTIONS: dict[str, Callable[[HtmxRequest, list[Run]], HttpResponse | None]] = {
+    "stop": cancel_selected_runs,
+    "resume": resume_selected_runs,
+    "again": rerun_selected_runs,
+    "tag": toggle_tag,
+    "keep": toggle_keep_forever,
+    "queue": offer_queues,
+    "compare": redirect_to_comparison,
+    "delete": delete_selected_runs,
+}
+"""What can be done with runs; without a response, the list is shown again."""

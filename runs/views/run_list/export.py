@@ -20,7 +20,6 @@ from runs.views.run_list.pagination import (
     PageCursor,
     build_run_queries,
     fetch_runs_after,
-    get_page_cursor,
     merge_run_lists,
 )
 from tools.text.csv_cell import format_csv_cell
@@ -30,9 +29,9 @@ BATCH = 500
 """Runs per query."""
 COLUMNS = (
     *("id", "status", "stop_reason", "error_code", "error_message", "agent"),
-    *("version", "model", "owner", "source", "is_test", "tags", "title", "inputs"),
-    *("output", "created_at", "started_at", "ended_at", "seconds", "rounds"),
-    *("input_tokens", "output_tokens", "cost"),
+    *("version", "model", "owner", "source", "is_test", "tool_mode", "tags"),
+    *("title", "inputs", "output", "created_at", "started_at", "ended_at", "seconds"),
+    *("rounds", "input_tokens", "output_tokens", "cost"),
 )
 RELATED_COLUMNS = {
     "agent": "agent__slug",
@@ -67,18 +66,21 @@ def run_export(request: HtmxRequest) -> HttpResponse | StreamingHttpResponse:
 
 def iter_exported_runs(filters: RunFilters, user: User) -> Iterator[dict[str, Any]]:
     """Yield the runs of the list from its top, a batch at a time."""
-    visible = Run.objects.visible_to(user).only("pk")
+    visible = Run.objects.visible_to(user)
     queries = build_run_queries(visible, filters, user=user)
     place: PageCursor | None = None
     for _ in range(0, MAX_EXPORTED_RUNS, BATCH):
         parts = [
-            fetch_runs_after(one, place, filters.sort, most=BATCH) for one in queries
+            fetch_runs_after(
+                one, place, filters.sort, most=BATCH, gather=filters.is_far_back
+            )
+            for one in queries
         ]
         page = merge_run_lists(parts, sign=-1)[:BATCH]
-        yield from iter_run_values([run.pk for run in page])
+        yield from iter_run_values([row.pk for row in page])
         if len(page) < BATCH:
             return
-        place = get_page_cursor(page[-1], filters.sort)
+        place = page[-1]
 
 
 def iter_run_values(pks: list[int]) -> Iterator[dict[str, Any]]:

@@ -1,35 +1,27 @@
-"""The filters of the list of runs, and the runs that match them."""
+"""The filters of the list of runs, as its URL has them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import QueryDict
 from django.utils import timezone
-from django.utils.dateparse import parse_date
+from django.utils.dateparse import parse_date, parse_datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.models import Agent, AgentStep, Run, Spec
+from runs.models import Run
 from runs.models.runs import UNFINISHED_STATUSES
 from runs.whole_number import parse_whole_number
 
 STATUS_GROUPS = {
-    "": (gettext_lazy("All runs"), None),
-    "unfinished": (gettext_lazy("Unfinished"), UNFINISHED_STATUSES),
-    "needs": (
-        gettext_lazy("Needs attention"),
-        ["awaiting_approval", "awaiting_decision"],
-    ),
-    "succeeded": (gettext_lazy("Succeeded"), ["succeeded"]),
-    "limit_reached": (gettext_lazy("Limit reached"), ["limit_reached"]),
-    "failed": (gettext_lazy("Failed"), ["failed"]),
-    "canceled": (gettext_lazy("Canceled"), ["canceled"]),
+    "unfinished": UNFINISHED_STATUSES,
+    "needs": ["awaiting_approval", "awaiting_decision"],
 }
+"""Names that stand for several statuses in a URL."""
 SINCE_LABELS = {
     "": gettext_lazy("Any time"),
     "1h": gettext_lazy("Last hour"),
@@ -58,6 +50,8 @@ SORT_LABELS = {
     "cost": gettext_lazy("Cost"),
 }
 """Columns of the search row that the list can be sorted by, largest first."""
+MAX_VALUES = 50
+"""Values of one filter; a page offers fewer."""
 
 
 class FilterProblem(NamedTuple):
@@ -69,27 +63,31 @@ class FilterProblem(NamedTuple):
 
 @dataclass(frozen=True)
 class RunFilters:
-    """The filters of a URL."""
+    """The filters of a URL; of several values of one filter, any may match."""
 
     q: str = ""
-    status: str = ""
-    agent: int | None = None
+    status: tuple[str, ...] = ()
+    """Statuses, or the one name of `STATUS_GROUPS` that stands for them."""
+    agent: tuple[int, ...] = ()
     version: int | None = None
     """The number of a version of the agent; 0 for its draft."""
-    user: int | None = None
+    user: tuple[int, ...] = ()
     mine: bool = False
     children: bool = False
     """Include runs that other runs started."""
-    model: str = ""
-    tool: str = ""
-    tag: str = ""
+    model: tuple[str, ...] = ()
+    tool: tuple[str, ...] = ()
+    tag: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    error: tuple[str, ...] = ()
+    """Error codes of failed runs."""
     schedule: str = ""
     """The number of one, or `any`."""
     since: str = ""
     begin: str = ""
-    """Runs started on this day, `2026-11-21`, or later."""
+    """Runs started on this day, `2026-11-21`, or at this time, `2026-11-21T14:05`."""
     end: str = ""
-    """Runs started on this day or earlier."""
+    """Runs started on this day or earlier, or before this time."""
     cost: str = ""
     """Minimum in dollars."""
     seconds: str = ""
@@ -97,19 +95,41 @@ class RunFilters:
     tests: str = ""
     sort: str = ""
 
+    def without(self, name: str) -> "RunFilters":
+        """Return the filters without one of them."""
+        values = {one.name: one.default for one in fields(self) if one.name == name}
+        return replace(self, **values)  # type: ignore[arg-type]  # by name
+
     def build_query(self, **changes: object) -> str:
         """Return the query string with `changes`."""
         asked = replace(self, **changes) if changes else self  # type: ignore[arg-type]  # by name
-        return f"?{urlencode(asked.to_query_params())}"
+        return f"?{urlencode(asked.to_query_params(), safe=',:')}"
 
-    def to_query_params(self) -> dict[str, str]:
-        """Return the parameters that are set."""
-        found: dict[str, str] = {}
+    def to_query_params(self) -> list[tuple[str, str]]:
+        """Return the parameters that are set, as short as they can be.
+
+        Names and numbers share one parameter; texts can have commas in them.
+        """
+        found: list[tuple[str, str]] = []
         for one in fields(self):
             value = getattr(self, one.name)
-            if value not in (None, "", False):
-                found[one.name] = "1" if value is True else str(value)
+            if one.name in TEXT_LISTS:
+                found += [(one.name, text) for text in value]
+            elif isinstance(value, tuple):
+                found += [(one.name, ",".join(map(str, value)))] if value else []
+            elif value not in (None, "", False):
+                found.append((one.name, "1" if value is True else str(value)))
         return found
+
+    @property
+    def names(self) -> set[str]:
+        """Return the parameters that are set."""
+        return {name for name, _value in self.to_query_params()}
+
+    @property
+    def statuses(self) -> list[str]:
+        """Return the statuses that may match; none for all."""
+        return expand_statuses(self.status)
 
     @property
     def needs_search_row(self) -> bool:
@@ -118,22 +138,55 @@ class RunFilters:
 
     @property
     def includes_children(self) -> bool:
-        """Whether sub-agent runs are shown: on request, of one agent, or to answer.
+        """Whether sub-agent runs are shown: on request, of an agent, or to answer.
 
         Elsewhere they would outnumber the runs that people started.
         """
-        return self.children or self.agent is not None or self.status == "needs"
+        return self.children or bool(self.agent) or self.status == ("needs",)
 
     @property
     def is_filtered(self) -> bool:
         """Whether anything is filtered."""
-        return bool(self.to_query_params().keys() - {"sort"})
+        return bool(self.names - {"sort"})
 
     @property
-    def extra_filter_count(self) -> int:
-        """Return how many filters of "More filters" are set."""
-        usual = {"q", "status", "agent", "mine", "since", "sort"}
-        return len(self.to_query_params().keys() - usual)
+    def is_far_back(self) -> bool:
+        """Whether fewer runs are expected in the time than after it.
+
+        They are gathered and then sorted: the newest first, all later ones would be
+        read to find them.
+        """
+        begin, end = parse_time(self.begin), parse_end(self.end)
+        if begin is None or end is None:
+            return False
+        return timezone.now() - end > end - begin
+
+    @property
+    def has_more(self) -> bool:
+        """Whether a filter is set that is not in sight at first."""
+        return bool(self.names & MORE_NAMES)
+
+
+MORE_NAMES = {
+    *("version", "children", "schedule", "begin", "end"),
+    *("cost", "seconds", "tests"),
+}
+TEXT_LISTS = ("model", "tool", "tag")
+
+
+def expand_statuses(names: Iterable[str]) -> list[str]:
+    """Return the statuses that names of statuses and groups stand for."""
+    found = {one for name in names for one in STATUS_GROUPS.get(name, [name])}
+    return [status for status in Run.Status.values if status in found]
+
+
+def shorten_statuses(names: Iterable[str]) -> tuple[str, ...]:
+    """Return known statuses, or the name of the group that they are."""
+    statuses = expand_statuses(names)
+    for group, members in STATUS_GROUPS.items():
+        if set(statuses) == set(members):
+            return (group,)
+    return tuple(statuses)
 
 
 def read_filters(query: QueryDict) -> tuple[RunFilters, list[FilterProblem]]:
@@ -145,6 +198,17 @@ def read_filters(query: QueryDict) -> tuple[RunFilters, list[FilterProblem]]:
 
     def among(name: str, known: dict[str, Any]) -> str:
         return value if (value := text(name)) in known else ""
+
+    def texts(name: str, longest: int = 200) -> tuple[str, ...]:
+        found = (one.strip().replace("\0", "") for one in query.getlist(name))
+        return unique_values(one[:longest] for one in found if one)
+
+    def parts(name: str) -> list[str]:
+        return [one for value in query.getlist(name) for one in value.split(",")]
+
+    def numbers(name: str) -> tuple[int, ...]:
+        found = (parse_whole_number(one) for one in parts(name))
+        return unique_values(one for one in found if one is not None)
 
     def checked(name: str, parse: Any, sentence: str) -> str:
         value = text(name, 40)
@@ -158,25 +222,39 @@ def read_filters(query: QueryDict) -> tuple[RunFilters, list[FilterProblem]]:
     seconds_error = _("%(value)s is not a number. Enter seconds, like 30.")
     found = RunFilters(
         q=text("q"),
-        status=among("status", STATUS_GROUPS),
-        agent=parse_whole_number(query.get("agent", "")),
+        status=shorten_statuses(parts("status")),
+        agent=numbers("agent"),
         version=parse_whole_number(query.get("version", "")),
-        user=parse_whole_number(query.get("user", "")),
+        user=numbers("user"),
         mine=query.get("mine") == "1",
         children=query.get("children") == "1",
-        model=text("model"),
-        tool=text("tool"),
-        tag=text("tag", 40),
+        model=texts("model"),
+        tool=texts("tool"),
+        tag=texts("tag", 40),
+        source=unique_values(
+            one for one in parts("source") if one in Run.Source.values
+        ),
+        error=unique_values(one for one in parts("error") if is_error_code(one)),
         schedule=parse_schedule(text("schedule", 20)),
         since=among("since", SINCE_LABELS),
-        begin=checked("begin", parse_day, day_error),
-        end=checked("end", parse_day, day_error),
+        begin=checked("begin", parse_time, day_error),
+        end=checked("end", parse_time, day_error),
         cost=checked("cost", parse_amount, cost_error),
         seconds=checked("seconds", parse_amount, seconds_error),
         tests=among("tests", TEST_LABELS),
         sort=among("sort", SORT_LABELS),
     )
     return found, problems
+
+
+def unique_values(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the first values, each once."""
+    return tuple(dict.fromkeys(values))[:MAX_VALUES]
+
+
+def is_error_code(text: str) -> bool:
+    """Whether a text can be the error code of a run."""
+    return 0 < len(text) <= 40 and text.isascii() and text.isidentifier()
 
 
 def parse_schedule(text: str) -> str:
@@ -193,95 +271,23 @@ def parse_amount(text: str) -> Decimal | None:
     return found if found.is_finite() and 0 <= found < 10**8 else None
 
 
-def parse_day(text: str) -> datetime | None:
-    """Return the beginning of a day; None if invalid."""
+def parse_time(text: str) -> datetime | None:
+    """Return a time, or the beginning of a day; None if invalid."""
     try:
-        found = parse_date(text)
+        found = parse_datetime(text) if "T" in text else None
+        day = None if found else parse_date(text)
     except ValueError:
         return None
+    if day is not None:
+        found = datetime.combine(day, time.min)
     if found is None or not 1 < found.year < 9999:  # a day more, or a zone, must fit
         return None
-    return datetime.combine(found, time.min, timezone.get_current_timezone())
-
-
-def apply_run_filters(
-    runs: QuerySet[Run], filters: RunFilters, *, user: User
-) -> QuerySet[Run]:
-    """Return the runs that match all filters except the search."""
-    _label, statuses = STATUS_GROUPS[filters.status]
-    if statuses is not None:
-        runs = runs.filter(status__in=statuses)
-    if filters.agent is not None:
-        runs = runs.filter(agent=filters.agent)
-        if filters.version is not None:
-            is_draft = filters.version == 0
-            number = Q(version=None) if is_draft else Q(version__number=filters.version)
-            runs = runs.filter(number)
-    if filters.mine:
-        runs = runs.filter(owner=user)
-    if filters.user is not None:
-        runs = runs.filter(owner=filters.user)
-    if filters.model:
-        specs = Spec.objects.filter(body__model__model=filters.model)
-        runs = runs.filter(spec__in=list(specs.values_list("pk", flat=True)))
-    if filters.tag:
-        runs = runs.filter(tags__name=filters.tag)
-    if filters.tests:
-        runs = runs.filter(is_test=filters.tests == "only")
-    return _filter_by_search_row(
-        _filter_by_time(_filter_by_schedule(runs, filters), filters), filters
+    return (
+        found if found.tzinfo else found.replace(tzinfo=timezone.get_current_timezone())
     )
 
 
-def _filter_by_schedule(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
-    if filters.schedule == ANY_SCHEDULE:
-        return runs.filter(schedule__isnull=False)
-    number = parse_whole_number(filters.schedule)
-    return runs if number is None else runs.filter(schedule=number)
-
-
-def _filter_by_time(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
-    if filters.since:
-        runs = runs.filter(
-            created_at__gte=timezone.now() - SINCE_PERIODS[filters.since]
-        )
-    if filters.begin and (first := parse_day(filters.begin)) is not None:
-        runs = runs.filter(created_at__gte=first)
-    if filters.end and (last := parse_day(filters.end)) is not None:
-        runs = runs.filter(created_at__lt=last + timedelta(days=1))
-    return runs
-
-
-def _filter_by_search_row(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
-    if filters.tool:
-        runs = runs.filter(called_tools__tool=filters.tool)
-    if filters.cost:
-        runs = runs.filter(search_row__cost__gte=parse_amount(filters.cost))
-    if filters.seconds:
-        runs = runs.filter(search_row__seconds__gte=float(filters.seconds))
-    return runs
-
-
-def build_search_conditions(filters: RunFilters) -> list[Q]:
-    """Return the conditions of the search, each for a query of its own.
-
-    Ended runs are found by their search row, others by title, tool or number.
-    """
-    shown = Q() if filters.includes_children else Q(parent_step=None)
-    if not filters.q:
-        return [shown]
-    by_search_row = shown & Q(
-        indexed=True, search_row__text__contains=filters.q.lower()
-    )
-    if filters.needs_search_row:
-        return [by_search_row]
-    called = AgentStep.objects.filter(run=OuterRef("pk"), tool__icontains=filters.q)
-    others = Q(title__icontains=filters.q) | Q(Exists(called))
-    found = [by_search_row, shown & Q(indexed=False) & others]
-    number = parse_whole_number(filters.q)
-    return found if number is None else [*found, Q(pk=number)]
-
-
-def query_visible_agents(user: User) -> QuerySet[Agent]:
-    """Return the agents whose runs are visible to the user."""
-    return Agent.objects.visible_to(user).order_by("name")
+def parse_end(text: str) -> datetime | None:
+    """Return the time before which runs started: the end of a day, or a time."""
+    found = parse_time(text)
+    return found + timedelta(days=1) if found and "T" not in text else found

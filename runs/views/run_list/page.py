@@ -1,137 +1,276 @@
 """The list of runs: filters in the URL, keyset pagination, live rows."""
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET
 
-from runs.htmx import HtmxRequest, render_page_or_part
-from runs.models import Agent, AgentVersion, Run, RunTag, SavedFilter, Schedule
+from runs.htmx import HtmxRequest, render_page_or_part, wants_part
+from runs.models import AgentVersion, Run, SavedFilter, Schedule
+from runs.ui.answer_start import annotate_answer_start
 from runs.ui.format import number
-from runs.ui.list_state import get_list_state, knows_list_state
+from runs.ui.list_state import LIST_STATE_HEADER, get_list_state, knows_list_state
 from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
+from runs.views.run.params import LISTED_PARAMETER
+from runs.views.run_list.chips import build_filter_chips
+from runs.views.run_list.columns import (
+    COLUMN_LABELS,
+    get_run_columns,
+    list_column_choices,
+)
+from runs.views.run_list.facets import build_facets
+from runs.views.run_list.figures import build_empty_tiles, build_figures
+from runs.views.run_list.filter_queries import (
+    MAX_COMPARED_RUNS,
+    get_first_searched_run,
+    query_visible_agents,
+)
 from runs.views.run_list.filters import (
     SINCE_LABELS,
     SORT_LABELS,
-    STATUS_GROUPS,
     TEST_LABELS,
     RunFilters,
-    query_visible_agents,
     read_filters,
 )
 from runs.views.run_list.pagination import (
     COUNT_LIMIT,
     build_run_queries,
     count_found_runs,
+    load_page_runs,
     paginate_runs,
 )
+from runs.whole_number import parse_whole_number
 
+LIST_TOP_HEADER = "X-List-Top"
+"""What a scrolled list sends with a poll: the number of its first run."""
 RUN_LIST_URL = reverse_lazy("run-list")
-COUNTED_GROUPS = ("unfinished", "needs")
-"""Status groups with a count."""
 MAX_OPTIONS = 200
 """Options of a filter; others can be given in the URL."""
+LISTED_PARAMETERS = ("status", "agent", "user", "source", "error")
+"""Those that have all values in one parameter."""
+PLACE_PARAMETERS = ("before", "after", "figures")
+"""What a URL of the list has besides filters."""
+
+
+class ListTab(NamedTuple):
+    """A link above the list."""
+
+    label: str
+    url: str
+    is_on: bool
+    runs: str = ""
+    """How many it has, if that is counted."""
 
 
 @require_GET
 def run_list(request: HtmxRequest) -> HttpResponse:
     """Show the visible runs; to HTMX only the rows, if they may have changed."""
-    if not request.htmx and "" in request.GET.values():
-        return redirect(build_url_without_empty(request))
+    filters, problems = read_filters(request.GET)
+    if not request.htmx and not problems and has_long_query(request):
+        return redirect(build_short_url(request, filters))
     visible = Run.objects.visible_to(request.user)
-    state = get_list_state(visible)
+    top = read_scrolled_top(request)
+    state = get_list_state(visible, *([] if top is None else [top]))
     if knows_list_state(request, state):
         return HttpResponse(status=204)
-    filters, problems = read_filters(request.GET)
-    rows = annotate_current_tool(visible).prefetch_related("tags")
-    queries = build_run_queries(rows, filters, user=request.user)
-    page = paginate_runs(queries, request.GET, filters.sort)
-    is_cut = bool(page.before or page.after)
-    context = {
-        "rows": build_run_rows(page.runs),
-        "is_whole": filters.is_filtered and not is_cut,
-        "is_counted": filters.is_filtered and is_cut,
-        "is_live": not (filters.sort or is_cut),
-        "state": state,
-        "has_unfinished": not filters.sort
-        and any(not run.is_over for run in page.runs),
-        "here": request.get_full_path(),
+    context = build_list(request, filters, top=top)
+    context |= {"state": state, "problems": problems}
+    if is_poll(request):
+        return render(request, "runs/_list.html", context)
+    context |= build_list_head(filters, request.user)
+    context |= {"chips": build_filter_chips(filters, request.user)}
+    if not wants_part(request):
+        context |= build_filter_panel(filters, request.user)
+        context |= {"column_choices": list_column_choices(context["columns"])}
+        context |= build_first_figures(request, filters)
+    response = render_page_or_part(
+        request, "runs/list.html", "runs/_filtered.html", context
+    )
+    if wants_part(request):
+        response["HX-Push-Url"] = context["here"]
+    return response
+
+
+def build_first_figures(request: HtmxRequest, filters: RunFilters) -> dict[str, Any]:
+    """Return the figures if the URL asks for them; a script loads them later."""
+    if request.GET.get("figures") == "1":
+        return build_figures(filters, request.user)
+    query = filters.build_query()
+    return {
+        "tiles": build_empty_tiles(),
+        "facets": build_facets(filters, request.user),
+        "figures_url": f"{query}&figures=1".replace("?&", "?"),
+    }
+
+
+def is_poll(request: HttpRequest) -> bool:
+    """Whether a list that is shown asks for its changes."""
+    return LIST_STATE_HEADER in request.headers
+
+
+def read_scrolled_top(request: HttpRequest) -> int | None:
+    """Return the first row of a list that is scrolled; None if its top is in sight."""
+    return parse_whole_number(request.headers.get(LIST_TOP_HEADER, ""))
+
+
+def build_list(
+    request: HtmxRequest, filters: RunFilters, *, top: int | None = None
+) -> dict[str, Any]:
+    """Return the rows of a page and what stands around them.
+
+    Runs above `top` are counted and not shown, so that nothing moves while a person
+    reads further down.
+    """
+    visible = Run.objects.visible_to(request.user)
+    queries = build_run_queries(visible, filters, user=request.user)
+    newcomers = 0
+    if top is not None:
+        newcomers = count_found_runs([one.filter(pk__gt=top) for one in queries])
+        queries = [one.filter(pk__lte=top) for one in queries]
+    page = paginate_runs(queries, request.GET, filters.sort, gather=filters.is_far_back)
+    rows = annotate_answer_start(annotate_current_tool(visible))
+    runs = load_page_runs(rows.prefetch_related("tags"), page.rows)
+    columns = get_run_columns(request.user, sort=filters.sort)
+    return {
+        "rows": build_run_rows(runs),
+        "is_live": not (filters.sort or page.before or page.after)
+        or is_first_page(request, filters),
+        "has_unfinished": not filters.sort and any(not run.is_over for run in runs),
+        "here": build_short_url(request, filters),
         "newer": _build_page_url(filters, "after", page.before),
         "older": _build_page_url(filters, "before", page.after),
         "filters": filters,
-        "sorts": [
-            (key, word, filters.build_query(sort=key), key == filters.sort)
-            for key, word in SORT_LABELS.items()
-        ],
-        "groups": build_status_tabs(filters, request.user),
+        "listed": build_listed_query(filters),
+        "is_short_search": get_first_searched_run(filters) is not None,
+        "compared": number(MAX_COMPARED_RUNS),
+        "newcomers": newcomers,
+        "columns": columns,
+        "heads": build_column_heads(columns, filters),
     }
-    if not request.htmx:
-        context |= build_filter_panel(filters, request.user) | {"problems": problems}
-    return render_page_or_part(request, "runs/list.html", "runs/_list.html", context)
 
 
-def build_url_without_empty(request: HtmxRequest) -> str:
-    """Return the URL without parameters that a form left empty."""
-    query = request.GET.copy()
-    for name in list(query):
-        query.setlist(name, [value for value in query.getlist(name) if value])
-    return f"{request.path}?{query.urlencode()}".removesuffix("?")
+def build_listed_query(filters: RunFilters) -> str:
+    """Return the query with which a run knows the list that it is opened in."""
+    return f"?{urlencode({LISTED_PARAMETER: filters.build_query().removeprefix('?')})}"
+
+
+class ColumnHead(NamedTuple):
+    """The head of a column."""
+
+    name: str
+    label: str
+    url: str
+    """Sorts the list by it; empty if it cannot be sorted by."""
+    is_sorted: bool
+
+
+def build_column_heads(columns: Sequence[str], filters: RunFilters) -> list[ColumnHead]:
+    """Return the heads of the columns after the input."""
+    heads = []
+    for name in columns:
+        sort = "" if name == "created" else name
+        url = filters.build_query(sort=sort) if sort in SORT_LABELS else ""
+        is_sorted = bool(url) and sort == filters.sort
+        heads.append(ColumnHead(name, str(COLUMN_LABELS[name]), url, is_sorted))
+    return heads
+
+
+def is_first_page(request: HttpRequest, filters: RunFilters) -> bool:
+    """Whether new runs would appear on this page of the list."""
+    return not filters.sort and not {"before", "after"} & request.GET.keys()
+
+
+def has_long_query(request: HttpRequest) -> bool:
+    """Whether a form wrote the URL: it has empty or repeated parameters."""
+    query = request.GET
+    return "" in query.values() or any(
+        len(query.getlist(name)) > 1 for name in LISTED_PARAMETERS
+    )
+
+
+def build_short_url(request: HttpRequest, filters: RunFilters) -> str:
+    """Return the shortest URL of the same list, at the same page."""
+    url = f"{RUN_LIST_URL}{filters.build_query()}"
+    for name in PLACE_PARAMETERS:
+        if value := request.GET.get(name):
+            place = (
+                value if value.isascii() and value.replace("~", "").isalnum() else ""
+            )
+            url += f"&{name}={place}" if place else ""
+    return url.replace("?&", "?").removesuffix("?")
 
 
 @require_GET
 def run_groups(request: HtmxRequest) -> HttpResponse:
-    """Render the status tabs with their counts."""
+    """Render the tabs with their counts."""
     filters, _problems = read_filters(request.GET)
-    context = {"filters": filters, "groups": build_status_tabs(filters, request.user)}
+    context = {"filters": filters, "groups": build_list_tabs(filters, request.user)}
     return render(request, "runs/_groups.html", context)
 
 
 @require_GET
-def run_count(request: HtmxRequest) -> HttpResponse:
-    """Render how many runs match; requested after the list, which does not wait."""
+def run_figures(request: HtmxRequest) -> HttpResponse:
+    """Render figures and counts; requested after the list, which does not wait."""
     filters, _problems = read_filters(request.GET)
-    visible = Run.objects.visible_to(request.user)
-    found = count_found_runs(build_run_queries(visible, filters, user=request.user))
-    context = {"found": min(found, COUNT_LIMIT), "is_more": found > COUNT_LIMIT}
-    return render(request, "runs/_count.html", context)
+    context = {"filters": filters} | build_figures(filters, request.user)
+    return render(request, "runs/_figures_and_counts.html", context)
 
 
 def _build_page_url(filters: RunFilters, side: str, place: str) -> str:
     return f"{filters.build_query()}&{side}={place}".replace("?&", "?") if place else ""
 
 
-def build_status_tabs(
-    filters: RunFilters, user: User
-) -> list[tuple[str, str, bool, str]]:
-    """Return label, URL, whether it is current, and the count of each status group.
+def build_list_head(filters: RunFilters, user: User) -> dict[str, Any]:
+    """Return the tabs, and what the list as it is can be saved as."""
+    saved = SavedFilter.objects.filter(owner=user)
+    now = filters.build_query().removeprefix("?")
+    return {
+        "groups": build_list_tabs(filters, user),
+        "saved": next((one for one in saved if one.query == now), None),
+        "query": now,
+        "exports": [
+            (kind, f"{filters.build_query()}&as={kind}".replace("?&", "?"))
+            for kind in ("csv", "json")
+        ],
+    }
 
-    Unfinished runs have a small index; ended ones are not counted. With other filters
-    there are no counts.
+
+def build_list_tabs(filters: RunFilters, user: User) -> list[ListTab]:
+    """Return the usual lists and the saved ones.
+
+    Unfinished runs have a small index, so they are counted here; ended ones are not.
     """
-    is_plain = not (filters.sort or replace(filters, status="").is_filtered)
-    counts = (
-        {key: format_group_count(key, user) for key in COUNTED_GROUPS}
-        if is_plain
-        else {}
-    )
-    return [
-        (
-            str(word),
-            f"{RUN_LIST_URL}{filters.build_query(status=key)}",
-            key == filters.status,
-            counts.get(key, ""),
+    now = filters.build_query()
+    usual = [
+        (_("All runs"), RunFilters(), ""),
+        (_("Unfinished"), RunFilters(status=("unfinished",)), "unfinished"),
+        (_("Needs attention"), RunFilters(status=("needs",)), "needs"),
+    ]
+    if user.is_superuser:
+        usual.append((_("Mine"), RunFilters(mine=True), ""))
+    tabs = [
+        ListTab(
+            label,
+            f"{RUN_LIST_URL}{one.build_query()}".removesuffix("?"),
+            one.build_query() == now,
+            format_group_count(one, user) if group else "",
         )
-        for key, (word, _) in STATUS_GROUPS.items()
+        for label, one, group in usual
+    ]
+    return tabs + [
+        ListTab(one.name, f"{RUN_LIST_URL}?{one.query}", f"?{one.query}" == now)
+        for one in SavedFilter.objects.filter(owner=user)
     ]
 
 
-def format_group_count(group: str, user: User) -> str:
-    """Return how many runs are in a group; empty for none."""
-    filters = RunFilters(status=group)
+def format_group_count(filters: RunFilters, user: User) -> str:
+    """Return how many runs a tab shows; empty for none."""
     found = count_found_runs(
         build_run_queries(Run.objects.visible_to(user), filters, user=user)
     )
@@ -139,44 +278,16 @@ def format_group_count(group: str, user: User) -> str:
 
 
 def build_filter_panel(filters: RunFilters, user: User) -> dict[str, Any]:
-    """Return the options of the filters."""
+    """Return the options of the filters that are no facets."""
     versions = AgentVersion.objects.filter(
-        agent=filters.agent, agent__in=query_visible_agents(user)
-    )
-    saved = list(SavedFilter.objects.filter(owner=user))
-    now = filters.build_query().removeprefix("?")
+        agent__in=filters.agent[:1] if len(filters.agent) == 1 else ()
+    ).filter(agent__in=query_visible_agents(user))
     return {
-        "agents": query_visible_agents(user)[:MAX_OPTIONS],
         "versions": versions.values_list("number", flat=True)[:MAX_OPTIONS],
-        "people": User.objects.order_by("username")[:MAX_OPTIONS]
-        if user.is_superuser
-        else (),
-        "models": list_agent_models(user),
-        "tags": RunTag.objects.filter(run__in=Run.objects.visible_to(user))
-        .order_by("name")
-        .values_list("name", flat=True)
-        .distinct()[:MAX_OPTIONS],
         "schedules": list_schedule_options(user),
         "since_choices": SINCE_LABELS.items(),
         "test_choices": TEST_LABELS.items(),
-        "sees_all": user.is_superuser,
-        "everyone_url": filters.build_query(mine=False),
-        "own": filters.build_query(mine=True),
-        "saved": [(one, f"?{one.query}", one.query == now) for one in saved],
-        "is_saved": any(one.query == now for one in saved),
-        "query": now,
-        "exports": [
-            (kind, f"{filters.build_query()}&as={kind}") for kind in ("csv", "json")
-        ],
     }
-
-
-def list_agent_models(user: User) -> list[str]:
-    """Return the models of visible agents."""
-    names = (
-        Agent.objects.visible_to(user).order_by("model").values_list("model", flat=True)
-    )
-    return list(names.distinct()[:MAX_OPTIONS])
 
 
 def list_schedule_options(user: User) -> list[tuple[str, str]]:

@@ -1,33 +1,25 @@
 """Keyset pagination of the list of runs."""
 
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
 from runs.models import Run
-from runs.views.run_list.filters import (
-    RunFilters,
+from runs.services.search.run_sample import sort_by_number
+from runs.views.run_list.filter_queries import (
     apply_run_filters,
     build_search_conditions,
 )
+from runs.views.run_list.filters import RunFilters
 from runs.whole_number import parse_whole_number
 
 PAGE_SIZE = 50
 COUNT_LIMIT = 1_000
 """Matching runs that are counted at most."""
-
-
-class RunPage(NamedTuple):
-    """One page of the list."""
-
-    runs: list[Run]
-    before: str
-    """Cursor of the previous page; empty on the first one."""
-    after: str
-    """Cursor of the next page; empty on the last one."""
 
 
 class PageCursor(NamedTuple):
@@ -40,6 +32,16 @@ class PageCursor(NamedTuple):
         return f"{self.value}~{self.pk}" if self.value is not None else str(self.pk)
 
 
+class RunPage(NamedTuple):
+    """One page of the list: places, whose runs are loaded by `load_page_runs`."""
+
+    rows: list[PageCursor]
+    before: str
+    """Cursor of the previous page; empty on the first one."""
+    after: str
+    """Cursor of the next page; empty on the last one."""
+
+
 def build_run_queries(
     runs: QuerySet[Run], filters: RunFilters, *, user: User
 ) -> list[QuerySet[Run]]:
@@ -49,26 +51,25 @@ def build_run_queries(
         rows = rows.filter(indexed=True)
     queries = [rows.filter(words) for words in build_search_conditions(filters)]
     if filters.sort:
-        queries = [query.filter(search_row__isnull=False) for query in queries]
-        return [
-            query.annotate(sorted_by=F(f"search_row__{filters.sort}"))
-            for query in queries
-        ]
+        return [query.filter(search_row__isnull=False) for query in queries]
     return queries
 
 
-def paginate_runs(queries: list[QuerySet[Run]], query: QueryDict, sort: str) -> RunPage:
+def paginate_runs(
+    queries: list[QuerySet[Run]], query: QueryDict, sort: str, *, gather: bool = False
+) -> RunPage:
     """Return one page after or before a cursor, at the same cost at any depth."""
     if (above := parse_page_cursor(query.get("after", ""), sort)) is not None:
         upward = merge_run_lists(
-            [fetch_runs_before(one, above, sort) for one in queries]
+            [fetch_runs_before(one, above, sort, gather=gather) for one in queries]
         )
         found = upward[:PAGE_SIZE][::-1]
         has_above, has_below = len(upward) > PAGE_SIZE, True
     else:
         below = parse_page_cursor(query.get("before", ""), sort)
         downward = merge_run_lists(
-            [fetch_runs_after(one, below, sort) for one in queries], sign=-1
+            [fetch_runs_after(one, below, sort, gather=gather) for one in queries],
+            sign=-1,
         )
         found = downward[:PAGE_SIZE]
         has_above, has_below = below is not None, len(downward) > PAGE_SIZE
@@ -76,9 +77,19 @@ def paginate_runs(queries: list[QuerySet[Run]], query: QueryDict, sort: str) -> 
         return RunPage([], "", "")
     return RunPage(
         found,
-        before=str(get_page_cursor(found[0], sort)) if has_above else "",
-        after=str(get_page_cursor(found[-1], sort)) if has_below else "",
+        before=str(found[0]) if has_above else "",
+        after=str(found[-1]) if has_below else "",
     )
+
+
+def load_page_runs(runs: QuerySet[Run], rows: Iterable[PageCursor]) -> list[Run]:
+    """Return the runs of a page in its order.
+
+    Finding them needs an index alone, and would be much slower with all their columns.
+    """
+    keys = [row.pk for row in rows]
+    found = {run.pk: run for run in runs.filter(pk__in=keys)}
+    return [found[pk] for pk in keys if pk in found]
 
 
 def count_found_runs(queries: list[QuerySet[Run]]) -> int:
@@ -88,11 +99,6 @@ def count_found_runs(queries: list[QuerySet[Run]]) -> int:
         ids = query.order_by().values_list("pk", flat=True)
         found.update(ids[: COUNT_LIMIT + 1])
     return min(len(found), COUNT_LIMIT + 1)
-
-
-def get_page_cursor(run: Run, sort: str) -> PageCursor:
-    """Return the cursor of a run in the list."""
-    return PageCursor(getattr(run, "sorted_by", None) if sort else None, run.pk)
 
 
 def parse_page_cursor(text: str, sort: str) -> PageCursor | None:
@@ -116,25 +122,49 @@ def parse_page_cursor(text: str, sort: str) -> PageCursor | None:
 
 
 def fetch_runs_after(
-    runs: QuerySet[Run], place: PageCursor | None, sort: str, *, most: int = PAGE_SIZE
-) -> list[Run]:
+    runs: QuerySet[Run],
+    place: PageCursor | None,
+    sort: str,
+    *,
+    most: int = PAGE_SIZE,
+    gather: bool = False,
+) -> list[PageCursor]:
     """Return the rows after a cursor, `most` and one more."""
     column = f"search_row__{sort}" if sort else ""
-    order = [f"-{column}", "-pk"] if sort else ["-pk"]
     if place is not None:
         runs = runs.filter(_is_beyond_cursor(place, column, "lt"))
-    return list(runs.order_by(*order)[: most + 1])
-
-
-def fetch_runs_before(runs: QuerySet[Run], place: PageCursor, sort: str) -> list[Run]:
-    """Return the rows before a cursor, the nearest first."""
-    column = f"search_row__{sort}" if sort else ""
-    order = [column, "pk"] if sort else ["pk"]
-    return list(
-        runs.filter(_is_beyond_cursor(place, column, "gt")).order_by(*order)[
-            : PAGE_SIZE + 1
-        ]
+    ordered = (
+        runs.order_by(f"-{column}", "-pk")
+        if sort
+        else sort_by_number(runs, gather=gather)
     )
+    return _read_cursors(ordered[: most + 1], sort)
+
+
+def fetch_runs_before(
+    runs: QuerySet[Run],
+    place: PageCursor,
+    sort: str,
+    *,
+    most: int = PAGE_SIZE,
+    gather: bool = False,
+) -> list[PageCursor]:
+    """Return the rows before a cursor, `most` and one more, the nearest first."""
+    column = f"search_row__{sort}" if sort else ""
+    found = runs.filter(_is_beyond_cursor(place, column, "gt"))
+    ordered = (
+        found.order_by(column, "pk")
+        if sort
+        else sort_by_number(found, gather=gather, newest_first=False)
+    )
+    return _read_cursors(ordered[: most + 1], sort)
+
+
+def _read_cursors(runs: QuerySet[Run], sort: str) -> list[PageCursor]:
+    if sort:
+        rows = runs.values_list(f"search_row__{sort}", "pk")
+        return [PageCursor(*row) for row in rows]
+    return [PageCursor(None, pk) for pk in runs.values_list("pk", flat=True)]
 
 
 def _is_beyond_cursor(place: PageCursor, column: str, way: str) -> Q:
@@ -146,9 +176,11 @@ def _is_beyond_cursor(place: PageCursor, column: str, way: str) -> Q:
     return Q(**{f"{column}__{way}e": value}) & (Q(**{f"{column}__{way}": value}) | pk)
 
 
-def merge_run_lists(parts: list[list[Run]], *, sign: int = 1) -> list[Run]:
+def merge_run_lists(
+    parts: list[list[PageCursor]], *, sign: int = 1
+) -> list[PageCursor]:
     """Merge lists that are sorted by id; a single one stays as it is."""
     if len(parts) == 1:
         return parts[0]
-    rows = {run.pk: run for part in parts for run in part}
+    rows = {row.pk: row for part in parts for row in part}
     return [rows[pk] for pk in sorted(rows, key=lambda pk: sign * pk)]

@@ -9,6 +9,7 @@ from django.views.decorators.http import require_POST
 
 from runs.htmx import HtmxRequest
 from runs.models import SavedFilter
+from runs.ui.frame.undo import add_message_with_undo
 from runs.views.run_list.filters import read_filters
 
 MAX_SAVED_FILTERS = 30
@@ -48,5 +49,11 @@ def saved_filter_delete(request: HtmxRequest, pk: int) -> HttpResponse:
     """Delete one of one's own saved filters."""
     found = get_object_or_404(SavedFilter, pk=pk, owner=request.user)
     found.delete()
-    messages.success(request, _("Filter %(name)s deleted.") % {"name": found.name})
+    add_message_with_undo(
+        request,
+        _("Filter %(name)s deleted.") % {"name": found.name},
+        reverse("saved-filter-create"),
+        name=found.name,
+        query=found.query,
+    )
     return redirect("run-list")

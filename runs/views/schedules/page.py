@@ -32,6 +32,7 @@ from runs.services.schedules.save import (
     resume_schedule,
 )
 from runs.store.specs import load_spec
+from runs.ui.frame.undo import add_message_with_undo
 from runs.ui.list_search import get_search_text, search_rows
 from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
 
@@ -78,6 +79,7 @@ def schedule_list(request: HtmxRequest) -> HttpResponse:
         "q": query,
         "more": visible.count() - len(rows) if len(rows) == MAX_SCHEDULES else 0,
         "here": request.get_full_path(),
+        "actions": ["pause", "resume"],
         "others": any(row.schedule.owner != request.user for row in rows),
     }
     return render_page_or_part(
@@ -114,10 +116,11 @@ def schedule_pause(request: HtmxRequest, pk: int) -> HttpResponse:
     """Start no more runs until the schedule is resumed."""
     schedule = get_visible_schedule(request, pk)
     pause_schedule(schedule)
-    messages.success(
+    add_message_with_undo(
         request,
         _("Schedule %(name)s paused. Runs that have started continue.")
         % {"name": schedule},
+        reverse("schedule-resume", args=[pk]),
     )
     return redirect("schedule-detail", pk=pk)
 
@@ -131,10 +134,11 @@ def schedule_resume(request: HtmxRequest, pk: int) -> HttpResponse:
     except RunsError as refused:
         messages.error(request, str(refused))
     else:
-        messages.success(
+        add_message_with_undo(
             request,
             _("Schedule %(name)s resumed. It starts a run at the next scheduled time.")
             % {"name": schedule},
+            reverse("schedule-pause", args=[pk]),
         )
     return redirect("schedule-detail", pk=pk)
 

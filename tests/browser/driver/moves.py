@@ -21,6 +21,16 @@ def send(page: Page, site: Site, *, path: str, form: str, **typed: str) -> None:
         page.locator(form).evaluate("form => form.requestSubmit()")
 
 
+def call_tool(page: Page, site: Site, *, path: str, arg: str, value: str) -> None:
+    """Call a tool on its page, and wait for the result."""
+    page.goto(site.url + path)
+    if (tab := page.locator(".views [data-view='2']")).is_visible():
+        tab.click()
+    page.fill(f"[name=arg-{arg}]", value)
+    page.click("[data-call]")
+    page.wait_for_selector("#tool-result")
+
+
 @contextmanager
 def leaving(page: Page) -> Iterator[None]:
     """Wait until what is done inside has led to another page, and that is whole."""
@@ -115,8 +125,6 @@ paths:
       parameters:
         - {name: number, in: path, required: true, schema: {type: string}}
 """
-MENUS = ("Export", "More")
-"""The first in wide windows, the second on a phone."""
 ROW = "#run-choices tbody tr"
 MORE = {
     "agents-archive": "/agents/?archived=1",
@@ -142,11 +150,13 @@ MOVES: dict[str, Move] = {
         buttons=[f"{ROW}:nth-child(9) input"],
         leading_on=["button[value=delete]"],
     ),
-    "runs-filters": partial(press, path="/runs/", buttons=["text=More filters"]),
+    "runs-filters": partial(
+        press, path="/runs/", buttons=["summary:has-text('Time, cost and more')"]
+    ),
     "run-menu": partial(
         press,
         path="/runs/9002/",
-        buttons=[f"#run-actions summary:has-text('{word}')" for word in MENUS],
+        buttons=["#run-actions summary:has-text('More')"],
     ),
     "run-keys": partial(press, path="/runs/9002/", buttons=["text=all shortcuts"]),
     "agent-mistakes": partial(send, path="/agents/new/", form="#agent-form"),
@@ -161,11 +171,9 @@ MOVES: dict[str, Move] = {
     "playground-four": partial(
         press, path="/playground/", leading_on=["button[value=add]"] * 3
     ),
-    "tool-tried": partial(
-        send, path="/admin/tools/tool/902/try/", form=".try form", arg_x="21"
-    ),
+    "tool-tried": partial(call_tool, path="/tools/double/", arg="x", value="21"),
     "tool-try-failed": partial(
-        send, path="/admin/tools/tool/901/try/", form=".try form", arg_city="北京"
+        call_tool, path="/tools/city_forecast/", arg="city", value="北京"
     ),
     "tool-mistakes": partial(
         send, path="/admin/tools/tool/add/?kind=http", form="#tool_form"

@@ -192,7 +192,11 @@ def definitions(admin: User) -> list[Agent]:
     )
     for name in ("qwen3:32b", "llama3.3:70b", "gemma3:27b"):
         ProviderModel.objects.create(
-            provider=local, name=name, functions=True, seen_at=local.tested_at
+            provider=local,
+            name=name,
+            functions=True,
+            context_tokens=32_768,
+            seen_at=local.tested_at,
         )
     ProviderModel.objects.create(provider=demo, name="demo", functions=True)
     make_prompt(admin, name="Plain ReAct", kind="react", template=REACT)

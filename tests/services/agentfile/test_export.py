@@ -69,6 +69,9 @@ def test_every_field_of_an_agent_is_in_the_file():
         prompt=make_prompt(ann, slug="words", partials={"lang": "de"}),
         executor={"max_iterations": None, "loop_guard": {"hint": 2, "stop": 4}},
         memory=True,
+        suggested_questions=["Where to?"],
+        is_offered=True,
+        continues_without_client=True,
         visibility="everyone",
     )
     sub = make_agent(ann, slug="sub", provider=agent.provider)
@@ -82,6 +85,8 @@ def test_every_field_of_an_agent_is_in_the_file():
     assert [a.slug for a in file.agents] == ["full", "sub"]
     entry = file.agents[0]
     assert (entry.description, entry.memory) == ("All of it.", True)
+    assert entry.suggested_questions == ("Where to?",)
+    assert (entry.is_offered, entry.continues_without_client) == (True, True)
     assert (entry.visibility, entry.prompt) == ("everyone", "words")
     assert entry.executor.max_iterations is None
     assert entry.executor.loop_guard.stop == 4

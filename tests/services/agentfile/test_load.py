@@ -429,6 +429,27 @@ def test_an_inert_import_changes_nothing_that_is_there():
     assert all_rows() == before
 
 
+@pytest.mark.parametrize("inert", [True, False])
+def test_only_the_operator_s_import_offers_agents_to_programs(inert):
+    ann = make_user()
+    import_agentfile(FILE.replace("seed: 1", "seed: 2"), ann, inert=inert)
+    offering = FILE.replace("name: Adder", "name: Adder, is_offered: true")
+
+    import_agentfile(offering.replace("slug: adder", "slug: other"), ann, inert=inert)
+
+    assert Agent.objects.get(slug="other").is_offered is not inert
+
+
+def test_a_file_that_does_not_say_so_keeps_what_is_offered():
+    ann = make_user()
+    import_agentfile(FILE, ann)
+    Agent.objects.update(is_offered=True)
+
+    import_agentfile(FILE.replace("seed: 1", "seed: 2"), ann)
+
+    assert Agent.objects.get(slug="adder").is_offered
+
+
 def test_the_same_inert_import_twice_does_no_harm():
     ann = make_user()
     import_agentfile(FILE, ann, inert=True)

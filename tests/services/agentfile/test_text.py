@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from runs.services.agentfile.schema import AgentFile
 from runs.services.agentfile.text import (
     MAX_FILE_CHARS,
-    AgentFileDumper,
     AgentFileRefused,
     parse_agentfile,
     parse_within_limits,
     render_agentfile,
 )
+from tools.text.json_yaml import JsonYamlDumper
 
 AGENT = "agentfile: 1\nagents: [{slug: a, provider: p, model: m, %s}]"
 
@@ -201,6 +201,6 @@ plain = st.recursive(
 
 @given(plain)
 def test_what_is_written_reads_the_same(value):
-    text = yaml.dump({"a": value}, Dumper=AgentFileDumper, allow_unicode=True)
+    text = yaml.dump({"a": value}, Dumper=JsonYamlDumper, allow_unicode=True)
 
     assert parse_within_limits(text) == {"a": value}

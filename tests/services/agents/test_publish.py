@@ -64,12 +64,16 @@ def test_runs_remember_as_the_published_version_says():
     assert Run.objects.count() == 2
 
 
-def test_the_draft_is_published_until_it_changes():
+@pytest.mark.parametrize(
+    "change",
+    [{"description": "Says something else."}, {"suggested_questions": ["Why?"]}],
+)
+def test_the_draft_is_published_until_it_changes(change):
     agent = make_agent()
     before = is_published(agent)
     publish_agent(agent, by=agent.owner)
     after = is_published(agent)
-    agent.description = "Says something else."
-    agent.save()
+    Agent.objects.update(**change)
+    agent.refresh_from_db()
 
     assert (before, after, is_published(agent)) == (False, True, False)

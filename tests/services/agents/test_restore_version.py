@@ -32,12 +32,18 @@ def changed(agent):
     """Change everything about the draft."""
     agent.model, agent.parameters = "model-b", {"temperature": 1}
     agent.executor, agent.memory, agent.kind = {"max_iterations": 3}, True, "react"
+    agent.suggested_questions = ["Another?"]
     save_agent(agent, uses=[], instructions="Be long.")
     return Agent.objects.get(pk=agent.pk)
 
 
 def test_everything_is_as_it_was():
-    agent, version = published(parameters={"seed": 7}, description="Old words.")
+    agent, version = published(
+        parameters={"seed": 7},
+        description="Old words.",
+        suggested_questions=["Old?"],
+    )
+    assert build_agent_definition(agent).suggested_questions == ("Old?",)
     before = build_agent_definition(agent)
     changed(agent)
 

@@ -2,15 +2,17 @@
 
 import pytest
 
-from runs.models import Conversation, ProviderModel
+from runs.models import Agent, Conversation, ProviderModel
+from runs.services.conversations.messages import can_continue_answer, continue_answer
 from runs.services.errors import NotAllowed
 from runs.services.runs.rebuild_prompt import rebuild_prompt
 from runs.services.runs.resume import resume_run
 from runs.services.runs.select_turns import select_turns
 from runs.services.runs.start import start_run
 from runs.services.spec.freeze import freeze_agent
+from runs.store.history import load_earlier_turns
 from tests.fakes.model_server import model_server
-from tests.make import make_agent, make_prompt, make_run, make_user
+from tests.make import make_agent, make_attempt, make_prompt, make_run, make_user
 from tests.worker.run_parts import agent_on, executed, go_on
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -117,6 +119,28 @@ def test_a_turn_that_is_resumed_later_changes_no_prompt_that_was_sent():
 
     assert stopped.output == "Late answer."
     assert rebuild_prompt(later.calls.get()).matches_digest
+
+
+def test_a_stopped_answer_is_seen_as_far_as_it_was_written_and_continued():
+    conversation, (stopped, unwritten) = in_conversation("canceled", "canceled")
+    make_attempt(stopped, code="canceled", partial_text="Dear Mama, on")
+    assert can_continue_answer(stopped)
+    assert not can_continue_answer(unwritten)
+
+    run = continue_answer(conversation, run=stopped, by=conversation.owner)
+    assert run.turn_ids == [stopped.pk]
+    assert run.inputs == {"input": "Continue your answer where it stopped."}
+    assert [turn.answer for turn in load_earlier_turns(run)] == ["Dear Mama, on"]
+
+
+def test_an_agent_without_memory_cannot_continue_a_stopped_answer():
+    conversation, (stopped,) = in_conversation("canceled")
+    make_attempt(stopped, code="canceled", partial_text="Dear Mama, on")
+    Agent.objects.update(memory=False)
+    stopped.refresh_from_db()
+
+    with pytest.raises(NotAllowed):
+        continue_answer(conversation, run=stopped, by=conversation.owner)
 
 
 def test_the_oldest_turns_go_first_where_all_do_not_fit():

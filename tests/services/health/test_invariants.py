@@ -88,6 +88,7 @@ STEP_FAULTS = [
     ("runs_that_are_over_have_no_open_steps", {"status": "awaiting_approval"}),
     ("started_steps_were_counted", {"status": "started", "attempts": 0}),
     ("side_effects_repeat_only_on_retry", {"effect": "side_effect", "attempts": 2}),
+    ("tool_modes_make_no_other_calls", {"answered_by": "held_back", "attempts": 1}),
     ("steps_belong_to_the_call_that_asked", {"round": 9}),
     ("seq_is_the_highest_number", {"changed_seq": 99}),
     ("seq_is_the_highest_number", {"changed_seq": 0}),

@@ -1,5 +1,7 @@
 """Keeping what a server tells of its models."""
 
+from decimal import Decimal
+
 import pytest
 
 from runs.llm.base import ModelCard
@@ -38,3 +40,28 @@ def test_what_a_person_has_set_stays():
 
     row = refreshed(provider, functions=True, context_tokens=4096)
     assert (row.functions, row.context_tokens, row.input_price) == (False, 4096, 2)
+
+
+def test_a_model_without_a_reported_price_gets_its_list_price():
+    provider = make_provider(base_url="https://api.openai.com/v1")
+    refresh_models(provider, [ModelCard("gpt-5-mini-2025-08-07"), ModelCard("other")])
+
+    row = provider.models.get(name="gpt-5-mini-2025-08-07")
+    assert (row.input_price, row.cached_price, row.output_price) == (
+        Decimal("0.25"),
+        Decimal("0.025"),
+        Decimal(2),
+    )
+    assert provider.models.get(name="other").input_price is None
+
+
+def test_a_list_price_replaces_no_price_of_a_person_or_server():
+    provider = make_provider(base_url="https://api.openai.com/v1")
+    provider.models.create(name="gpt-4o", output_price=7)
+    provider.models.create(name="gpt-4.1", edited=["input_price", "output_price"])
+    reported = ModelCard("o3", input_price=Decimal(1), output_price=Decimal(3))
+
+    refresh_models(provider, [ModelCard("gpt-4o"), ModelCard("gpt-4.1"), reported])
+
+    rows = provider.models.order_by("name").values_list("input_price", "output_price")
+    assert list(rows) == [(None, None), (None, 7), (1, 3)]

@@ -262,7 +262,9 @@ def test_who_has_sent_one_goes_on_with_what_is_due():
 def test_a_long_edit_session_ends_with_a_wakeup_for_the_next(monkeypatch):
     rung = []
     monkeypatch.setattr(delivering, "MAX_SENDING_SECONDS", 0.0)
-    monkeypatch.setattr("runs.wakeup._send_task", lambda task, key: rung.append(key))
+    monkeypatch.setattr(
+        "runs.wakeup._send_task", lambda task, key, *_: rung.append(key)
+    )
     with listener(answer=http("200 OK")) as server:
         first, second = (make_delivery(webhook_at(server)) for _ in range(2))
         send_delivery(first.pk, policy=HERE)

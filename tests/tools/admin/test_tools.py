@@ -5,7 +5,6 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group, Permission
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -15,9 +14,7 @@ from tests.make import make_agent
 from tests.tools import functions  # noqa: F401  # registers them
 from tests.tools.rows import make_tool, make_user
 from tools.definition.save import save_tool
-from tools.forms.arguments import MAX_FILE_BYTES
-from tools.models import AuditEntry, Credential, Tool, ToolUsage
-from tools.registry import find_function
+from tools.models import Credential, Tool, ToolUsage
 from tools.secrets import seal, unseal
 
 pytestmark = pytest.mark.django_db
@@ -359,111 +356,6 @@ def test_tools_cannot_be_deleted():
     assert signed_in().post(f"{LIST}{tool.pk}/delete/").status_code == 403
 
 
-def test_a_tool_is_tried_with_a_form_of_its_arguments():
-    tool = make_tool()
-    address = reverse("admin:tools_tool_try", args=[tool.pk])
-
-    assert 'name="arg-a"' in page(signed_in(), address)
-    shown = signed_in().post(address, {"arg-a": "40", "arg-b": "2"}).content.decode()
-
-    assert '<pre class="code" id="tool-result-text">42</pre>' in shown
-    assert 'data-copy="#tool-result-text"' in shown
-    assert " ms" in shown
-
-
-def test_trying_says_what_each_argument_takes():
-    tool = make_tool(
-        kind="http",
-        config={"method": "GET", "url": "https://api.example.com/"},
-        args_schema={
-            "type": "object",
-            "properties": {"free": {}, "tags": {"type": "array", "items": {}}},
-            "required": ["free"],
-        },
-    )
-
-    shown = page(signed_in(), reverse("admin:tools_tool_try", args=[tool.pk]))
-
-    optional = '<span class="faint">optional</span>'
-    shown = " ".join(shown.split())
-    assert '<code>free</code> <span class="faint">any value</span>' in shown
-    assert f'<code>tags</code> <span class="faint">list</span> {optional}' in shown
-
-
-def test_the_request_is_shown_without_a_call():
-    tool = make_tool(config={"function": "tests.tools.functions:raises"})
-    address = reverse("admin:tools_tool_try", args=[tool.pk])
-
-    shown = signed_in().post(address, {"arg-what": "value", "show": "1"})
-
-    assert "Input preview" in shown.content.decode()
-    assert "tests.tools.functions:raises" in shown.content.decode()
-    assert "ValueError" not in shown.content.decode()
-    assert not AuditEntry.objects.filter(action="tried").exists()
-
-
-def test_a_trial_is_in_the_audit_log():
-    tool = make_tool()
-    address = reverse("admin:tools_tool_try", args=[tool.pk])
-
-    signed_in().post(address, {"arg-a": "40", "arg-b": "2"})
-
-    entry = AuditEntry.objects.get(action="tried")
-    assert (entry.by, entry.changes) == (
-        "admin",
-        {"arguments": [None, {"a": 40, "b": 2}]},
-    )
-
-
-@pytest.mark.parametrize("name", ["count_bytes", "count_isolated"])
-def test_a_file_is_selected_for_an_argument_of_bytes(name):
-    function = find_function(f"tests.tools.functions:{name}")
-    config = {"function": function.path}
-    tool = make_tool(config=config, effect="read", args_schema=function.args_schema)
-    client, address = signed_in(), f"{LIST}{tool.pk}/try/"
-
-    shown = page(client, address)
-    assert 'type="file" name="arg-data"' in shown
-    assert 'enctype="multipart/form-data"' in shown
-    file = SimpleUploadedFile("a.bin", b"\xff\x00\x01")
-    answer = client.post(address, {"arg-data": file})
-
-    assert answer.context["result"].ok
-    assert "3" in answer.context["result"].value_text
-    large = SimpleUploadedFile("b.bin", bytes(MAX_FILE_BYTES + 1))
-    refused = client.post(address, {"arg-data": large}).context
-    assert refused["result"] is None
-    assert "at most 1.0" in str(refused["form"].errors)
-    assert "data" in client.post(address, {}).context["form"].errors
-
-
-def test_trying_shows_the_error_of_the_tool():
-    tool = make_tool(config={"function": "tests.tools.functions:raises"})
-    address = reverse("admin:tools_tool_try", args=[tool.pk])
-
-    shown = signed_in().post(address, {"arg-what": "value"}).content.decode()
-
-    assert "ValueError: the order is unknown" in shown
-
-
-def test_trying_says_at_its_field_what_is_wrong():
-    address = reverse("admin:tools_tool_try", args=[make_tool().pk])
-
-    shown = signed_in().post(address, {"arg-a": "x", "arg-b": ""}).content.decode()
-
-    assert "Enter a whole number." in shown
-    assert "Enter a value for" in shown
-
-
-@pytest.mark.parametrize(("effect", "warns"), [("side_effect", True), ("read", False)])
-def test_trying_warns_of_side_effects(effect, warns):
-    tool = make_tool(effect=effect)
-
-    shown = page(signed_in(), reverse("admin:tools_tool_try", args=[tool.pk]))
-
-    assert ("has side effects" in shown) is warns
-
-
 def test_staff_see_only_what_is_theirs_or_shared():
     private = make_tool(name="secret")
     shared = make_tool(name="shared", visibility="everyone")
@@ -478,8 +370,7 @@ def test_staff_see_only_what_is_theirs_or_shared():
     assert "secret" not in shown
     assert client.get(f"{LIST}{private.pk}/change/").status_code == 302
     assert "_save" not in page(client, f"{LIST}{shared.pk}/change/")
-    secret_try = reverse("admin:tools_tool_try", args=[private.pk])
-    assert client.get(secret_try).status_code == 404
+    assert client.post(f"/tools/{private.slug}/try/").status_code == 404
 
 
 def permissions(*names):

@@ -58,24 +58,22 @@ def imported(text, base):
 
 
 def pages_of(client, tool):
-    """Open and send the pages of one tool as a person would."""
-    change, trial = (f"/admin/tools/tool/{tool.pk}/{one}/" for one in ("change", "try"))
-    form = client.get(change)
-    fields = form.context["adminform"].form
+    """Open, test and save one tool on its page, as a person would."""
+    page = f"/tools/{tool.slug}/"
+    opened = client.get(page)
+    fields, pane = opened.context["form"], opened.context["pane"]
     sent = {fields.add_prefix(one.name): one.value() for one in fields}
     sent = {name: value for name, value in sent.items() if value not in (None, False)}
-    rows = {"revisions-TOTAL_FORMS": "0", "revisions-INITIAL_FORMS": "0"}
-    trying = client.get(trial)
+    sent["seen"] = tool.revision
     arguments = {
         one.html_name: one.value() if one.value() is not None else "1"
-        for one in trying.context["form"]
+        for one in pane.arguments
     }
     return [
-        form,
-        trying,
-        client.get(f"/tools/{tool.slug}/"),
-        client.post(trial, {**arguments, "show": "1"}),
-        client.post(change, {**sent, **rows}),
+        opened,
+        client.post(f"{page}try/", {**arguments, "preview": "1"}),
+        client.post(f"{page}try/", {**sent, **arguments, "preview": "1"}),
+        client.post(page, sent),
         client.get(reverse("tool-export"), {"slug": tool.slug}),
     ]
 

@@ -19,7 +19,9 @@ def tried(tool, **arguments):
     client = Client()
     client.force_login(make_user("admin", is_staff=True, is_superuser=True))
     given = {f"arg-{name}": value for name, value in arguments.items()}
-    response = client.post(f"/admin/tools/tool/{tool.pk}/try/", given)
+    pane = client.post(f"/tools/{tool.slug}/try/", given).context["pane"]
+    word = {"confirmed": pane.confirmation}
+    response = client.post(f"/tools/{tool.slug}/try/", {**given, **word})
     assert response.status_code == 200
     return response
 
@@ -44,7 +46,7 @@ def test_an_argument_that_cannot_be_kept_is_reported_at_its_field(typed, sentenc
     page = tried(tool, x=typed)
 
     assert sentence in page.content.decode()
-    assert page.context["result"] is None
+    assert page.context["pane"].result is None
 
 
 @pytest.mark.parametrize("status", [200, 500])
@@ -64,7 +66,7 @@ def test_whatever_a_server_answers_is_shown(body, status, settings):
 
         page = tried(tool)
 
-    assert page.context["result"].ok == (status == 200)
+    assert page.context["pane"].result.ok == (status == 200)
 
 
 def test_a_result_is_shown_as_a_model_would_read_it():

@@ -116,6 +116,8 @@ def test_a_prompt_of_the_library_can_be_used(client, ann):
         pytest.param({"source": "template"}, "Select a prompt", id="no-prompt"),
         pytest.param({"parsing": "say"}, "Enter the message", id="no-sentence"),
         pytest.param({"kind": "psychic"}, "Select a valid choice", id="kind"),
+        pytest.param({"suggested_questions": "?\n" * 9}, "at most 8", id="questions"),
+        pytest.param({"suggested_questions": "x" * 301}, "at most 300", id="question"),
         pytest.param({"provider": "999999"}, "Select a valid choice", id="provider"),
     ],
 )
@@ -210,13 +212,13 @@ def test_the_preview_shows_nothing_of_others(client, ann):
 
 def test_offers_the_models_of_the_chosen_provider(client, ann):
     mine, theirs = make_provider(ann), make_provider()
-    ProviderModel.objects.create(provider=mine, name="my-model")
+    ProviderModel.objects.create(provider=mine, name="my-model", context_tokens=32_768)
     ProviderModel.objects.create(provider=theirs, name="their-model")
 
     good = client.get(f"/agents/models/?provider={mine.pk}").content.decode()
     none = client.get(f"/agents/models/?provider={theirs.pk}").content.decode()
 
-    assert "my-model" in good
+    assert '<option value="my-model" label="32,768 context">' in good
     assert "their-model" not in none
 
 
@@ -292,7 +294,7 @@ def test_a_new_agent_links_each_tool_to_its_page(client, ann):
     make_provider(ann)
     tool = make_tool(ann, name="search")
 
-    page = client.get("/agents/new/").content.decode()
+    page = client.get("/agents/new/?library=open").content.decode()
 
     assert f'href="/tools/{tool.slug}/"' in page
 
@@ -311,6 +313,15 @@ def test_a_fold_is_open_where_something_in_it_is_set(client, ann):
     assert not is_open(short, "Output format")
 
 
+def test_the_kind_is_folded_unless_it_is_not_the_one_that_suits(client, ann):
+    def is_open(agent):
+        page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
+        return '<details class="fold" id="agent-kind" open>' in page
+
+    assert not is_open(make_agent(ann, kind="tool-calling"))
+    assert is_open(make_agent(ann, kind="react"))
+
+
 def test_a_new_agent_remembers_the_conversation(client, ann):
     make_provider(ann)
     page = client.get("/agents/new/")
@@ -318,6 +329,16 @@ def test_a_new_agent_remembers_the_conversation(client, ann):
 
     assert page.context["form"]["memory"].value() is True
     assert Agent.objects.get().memory is False
+
+
+def test_suggested_questions_are_lines(client, ann):
+    lines = " Where to?\n\nHow   far?\n"
+    client.post("/agents/new/", typed(ann, suggested_questions=lines))
+    agent = Agent.objects.get()
+
+    page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
+    assert agent.suggested_questions == ["Where to?", "How far?"]
+    assert "Where to?\nHow far?</textarea>" in page
 
 
 def test_a_model_that_the_provider_does_not_list_is_warned_about(client, ann):

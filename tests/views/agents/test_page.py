@@ -2,13 +2,14 @@
 
 import pytest
 
-from runs.models import Agent, Run
+from runs.models import Agent, AgentTool, Run
 from tests.make import (
     make_agent,
     make_prompt,
     make_provider,
     make_run,
     make_schedule,
+    make_user,
 )
 
 pytestmark = pytest.mark.django_db
@@ -189,3 +190,20 @@ def test_says_so_where_no_agent_fits(client, ann):
     make_agent(ann, name="planner")
 
     assert "No matching agents" in client.get("/agents/?q=zebra").content.decode()
+
+
+def test_names_the_agents_that_call_it_as_far_as_one_may_see_them(client, ann):
+    agent, caller = make_agent(ann), make_agent(ann, name="Caller")
+    hidden = make_agent(make_user(), name="Hidden caller")
+    for one in (caller, hidden):
+        AgentTool.objects.create(agent=one, sub_agent=agent)
+
+    page = client.get(f"/agents/{agent.pk}/").content.decode()
+    card = page.split('id="agent-used-by"')[1].split("</section>")[0]
+
+    assert f'href="/agents/{caller.pk}/">Caller</a>' in card
+    assert "Hidden caller" not in card
+    assert "1 agent of other users" in card
+    assert (
+        'id="agent-used-by"' not in client.get(f"/agents/{caller.pk}/").content.decode()
+    )

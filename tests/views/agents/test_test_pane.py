@@ -1,5 +1,7 @@
 """The right pane of an agent's page: test chat, exact prompt, side by side."""
 
+import re
+
 import pytest
 
 from runs.models import Conversation, Run
@@ -209,3 +211,25 @@ def test_an_unpublished_draft_is_compared_with_another_model_at_first(client, an
     form = part.context["side"].form
     assert form["model-2"].value() == f"{other.pk}:model-z"
     assert not form["version-3"].value()
+
+
+def test_a_test_is_compared_with_the_version_before_by_one_click(client, ann):
+    agent = make_agent(ann)
+    save_agent(agent, uses=[], instructions="Answer in {language}.")
+    publish_agent(agent, by=ann)
+    typed = {"input": "Hi", "in-language": "French", "conversation_id": "new"}
+    client.post(f"/agents/{agent.pk}/test/", typed)
+
+    same = client.get(f"/agents/{agent.pk}/edit/").content.decode()
+    save_agent(agent, uses=[], instructions="Answer in {language}, politely.")
+    changed = client.get(f"/agents/{agent.pk}/edit/").content.decode()
+
+    assert "Compare with version" not in same
+    form = changed[changed.index('<form class="again"') :]
+    form = form[: form.index("</form>")]
+    assert "Compare with version 1" in form
+    sent = dict(re.findall(r'name="([a-z0-9-]+)" value="([^"]*)"', form))
+    client.post(f"/agents/{agent.pk}/side-by-side/", sent)
+    draft, version = Run.objects.order_by("pk")[1:]
+    assert (draft.version, version.version.number) == (None, 1)
+    assert draft.inputs == version.inputs == {"input": "Hi", "language": "French"}

@@ -5,7 +5,7 @@ import pytest
 from runs.models import Agent
 from runs.services.agents.publish import publish_agent
 from runs.services.agents.save import ToolAssignment, get_draft_token, save_agent
-from tests.make import make_agent, make_tool, make_user
+from tests.make import make_agent, make_run, make_tool, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -133,3 +133,26 @@ def test_a_version_that_is_not_there_is_404(client, ann):
     agent = make_agent(ann)
 
     assert client.post(f"/agents/{agent.pk}/versions/7/restore/").status_code == 404
+
+
+def test_shows_the_results_of_each_version_to_its_editors(client, ann):
+    agent = two_versions(ann)
+    make_run(ann, agent=agent, version=agent.versions.get(number=2), status="failed")
+
+    for page in ("versions/", ""):
+        answer = client.get(f"/agents/{agent.pk}/{page}")
+        table = answer.content.decode().split('id="agent-version-figures"')[1]
+        assert f'href="/runs/?agent={agent.pk}&amp;version=2"' in table
+        assert '<td class="num">0%</td>' in table
+
+
+def test_the_publish_menu_loads_what_has_changed(client, ann):
+    agent = two_versions(ann)
+
+    page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
+    part = client.get(f"/agents/{agent.pk}/versions/", headers={"HX-Request": "true"})
+
+    menu = page.split('id="agent-publish-menu"')[1].split("</details>")[0]
+    assert f'hx-get="/agents/{agent.pk}/versions/"' in menu
+    assert part.content.decode().strip().startswith('<div id="agent-differences">')
+    assert "<del>15</del> → <ins>9</ins>" in part.content.decode()

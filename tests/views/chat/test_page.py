@@ -1,14 +1,19 @@
 """The chat pages."""
 
 import re
+from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import User
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from runs.engine.stopping import get_stop_message
-from runs.models import Conversation, Run
+from runs.models import Agent, Conversation, Run
+from runs.services.agents.publish import publish_agent
 from runs.services.runs.conversation_runs import get_conversation_turns
+from runs.services.search.index_runs import index_runs
 from runs.views.chat.turns import build_run_turn
 from tests.html import join_lines
 from tests.make import (
@@ -69,20 +74,150 @@ def test_the_list_of_conversations_follows_what_its_runs_do(client, agent, path)
     assert 'data-status="queued"' in part.content.decode()
     assert "HX-Request" in part.headers["Vary"]
     assert f'hx-get="{url}" hx-trigger="every 15s"' in " ".join(over.split())
-    assert 'data-status="succeeded"' in over
+    assert "data-status=" not in over
 
 
-def test_a_conversation_is_begun_on_a_phone_too(client, agent):
-    alone = text(client, "/chat/planner/")
-    say(client, "Is it raining?")
-    several = text(client, "/chat/planner/")
-    new = text(client, "/chat/planner/?new=1")
-    refused = text(client, "/chat/planner/say/", input="")
+def views_of(*pages):
+    """Return which of the two panes a phone shows."""
+    return [re.findall(r'data-view="(\d)"', page) for page in pages]
 
-    views = [re.findall(r'data-view="(\d)"', page) for page in (alone, several, new)]
-    assert views == [["2"], ["1"], ["2"]]
-    assert 'href="/chat/planner/?new=1"' in several
-    assert 'data-view="2"' in refused
+
+def test_a_phone_shows_the_list_or_one_conversation(client, agent):
+    empty = text(client, "/chat/")
+    run = say(client, "Is it raining?")
+    pages = ["/chat/", "/chat/?new=1", "/chat/planner/"]
+    pages += [f"/chat/planner/{run.conversation_id}/", "/chat/?q=nothing"]
+    shown = views_of(empty, *(text(client, page) for page in pages))
+
+    assert shown == [["2"], ["1"], ["2"], ["2"], ["2"], ["1"]]
+    assert views_of(text(client, "/chat/planner/say/", input="")) == [["2"]]
+
+
+def test_a_user_of_one_agent_can_write_at_once(client, ann, agent):
+    assert 'placeholder="Message Planner"' in text(client, "/chat/")
+    make_agent(ann, slug="other", name="Other")
+
+    page = text(client, "/chat/")
+    assert "Message Planner" not in page
+    assert 'href="/chat/other/"' in page
+
+
+def test_an_empty_conversation_offers_the_published_questions(client, agent):
+    Agent.objects.update(suggested_questions=["Is it raining?"])
+    agent.refresh_from_db()
+    publish_agent(agent, by=agent.owner)
+    Agent.objects.update(suggested_questions=["Not yet published"])
+    page = text(client, "/chat/planner/")
+    assert 'value="Is it raining?"' in page
+    assert "Not yet published" not in page
+
+    client.post("/chat/planner/say/", {"suggestion": "Is it raining?", "input": ""})
+    run = Run.objects.get()
+    assert run.inputs == {"input": "Is it raining?"}
+    assert "suggestion" not in text(client, f"/chat/planner/{run.conversation_id}/")
+
+
+def listed(page):
+    """Return the titles in the list of conversations."""
+    part = page.split('id="chat-list"')[1].split('class="conv-foot')[0]
+    return re.findall(r'class="clip grow">(.*?)</span>', part)
+
+
+def test_search_finds_titles_questions_and_answers_once_each(client, agent):
+    first = say(client, "Is it RAINING in Oslo?")
+    finish(first, "Only in **Bergen**.")
+    edited = branch(client, first, input="And snow in Oslo?")
+    finish(edited, "Bergen has none.")
+    finish(say(client, "Trains to Rome"), "At nine.")
+    while index_runs():
+        pass
+    found = text(client, "/chat/?q=bergen")
+
+    assert listed(found) == ["Is it RAINING in Oslo?"]
+    assert "<mark>Bergen</mark> has none." in found
+    target = f"/chat/planner/{edited.conversation_id}/?at={edited.pk}"
+    assert f'href="{target}#chat-turn-{edited.pk}"' in found
+    assert "You: Is it <mark>RAINING</mark>" in text(client, "/chat/?q=raining")
+    assert listed(text(client, "/chat/planner/?q=trains")) == [
+        "<mark>Trains</mark> to Rome"
+    ]
+    assert "No conversation contains “Paris”" in text(client, "/chat/?q=Paris")
+
+
+def test_search_costs_no_query_a_conversation(client, agent):
+    def count_queries(number):
+        for _ in range(number):
+            finish(say(client, "Is it raining?"))
+        while index_runs():
+            pass
+        with CaptureQueriesContext(connection) as queries:
+            client.get("/chat/?q=rain")
+        return len(queries)
+
+    assert count_queries(1) == count_queries(5)
+
+
+def test_search_finds_nothing_of_others_or_of_agents_no_longer_shared(client, ann):
+    shared = make_agent(make_user(), slug="planner", visibility="everyone")
+    finish(say(client, "Is it raining?"))
+    other = Conversation.objects.create(owner=shared.owner, agent=shared, title="rain")
+    make_run(shared.owner, agent=shared, conversation=other, title="rain")
+    assert len(listed(text(client, "/chat/?q=rain"))) == 1
+
+    Agent.objects.update(visibility="private")
+    assert listed(text(client, "/chat/?q=rain")) == []
+
+
+def test_a_conversation_with_an_archived_agent_can_be_read_only(client, agent):
+    run = say(client, "Is it raining?")
+    finish(run)
+    Agent.objects.update(archived_at=timezone.now())
+    path = f"/chat/planner/{run.conversation_id}/"
+    page = text(client, path)
+
+    assert "This agent is archived." in page
+    assert "It rains." in page
+    assert 'id="chat-form"' not in page
+    assert "Regenerate" not in page
+    assert listed(page) == ["Is it raining?"]
+    assert "Unarchive it" in text(client, f"{path}branch/{run.pk}/", input="Again")
+
+
+def test_an_archived_conversation_is_found_in_the_archive_and_put_back(client, agent):
+    run = say(client, "Is it raining?")
+    path = f"/chat/planner/{run.conversation_id}/"
+    client.post(f"{path}archive/")
+
+    assert listed(text(client, "/chat/")) == []
+    assert listed(text(client, "/chat/?archived=1")) == ["Is it raining?"]
+    assert "This conversation is archived." in text(client, path)
+    client.post(f"{path}unarchive/")
+    assert listed(text(client, "/chat/")) == ["Is it raining?"]
+
+
+def test_conversations_are_grouped_by_age(client, agent):
+    for days in (40, 20, 3, 0):
+        run = say(client, f"{days} days ago")
+        at = timezone.now() - timedelta(days=days)
+        Run.objects.filter(pk=run.pk).update(created_at=at)
+
+    headings = re.findall(r'when-head">(.*?)<', text(client, "/chat/"))
+    assert headings == ["Last 24 hours", "Last 7 days", "Last 30 days", "Older"]
+
+
+@pytest.mark.parametrize(
+    ("is_staff", "has_agent", "is_calm"),
+    [(False, False, True), (True, False, False), (False, True, False)],
+)
+def test_people_who_only_chat_see_no_workers(client, ann, is_staff, has_agent, is_calm):
+    make_agent(make_user(), slug="shared", visibility="everyone")
+    User.objects.filter(pk=ann.pk).update(is_staff=is_staff)
+    if has_agent:
+        make_agent(ann)
+    page = text(client, "/chat/")
+
+    assert ("No worker" not in page) is is_calm
+    assert ("/account/tokens/" not in page.split("<main")[0]) is is_calm
 
 
 def test_the_first_words_begin_a_conversation_with_their_title(client, agent):
@@ -120,6 +255,18 @@ def test_refuses_to_say_nothing(client, agent):
     assert "New conversation with Planner" in page
     assert "field-error" in page
     assert not Conversation.objects.exists()
+
+
+def test_a_message_beyond_the_limit_is_kept_in_the_box(client, agent, settings):
+    settings.USER_RUNS = 1
+    first = say(client, "One")
+    body = {"input": "Kept text", "conversation_id": first.conversation_id}
+    page = text(client, "/chat/planner/say/", **body)
+
+    assert Run.objects.count() == 1
+    assert "Kept text</textarea>" in page
+    assert 'role="alert"' in page
+    assert 'class="ask plain-text">One<' in page
 
 
 def test_shows_the_answer_and_what_can_be_done_with_it(client, agent):
@@ -243,12 +390,12 @@ def test_the_list_shows_a_conversation_once_whatever_its_branches(client, agent)
     finish(other)
     again = branch(client, other)
     page = text(client, f"/chat/planner/{first.conversation_id}/")
-    listed = page.split('id="chat-list"')[1].split("</ul>")[0]
+    part = page.split('id="chat-list"')[1].split("</ul>")[0]
 
-    assert listed.count("<li") == 1
-    assert f'/chat/planner/{again.conversation_id}/" ' in listed
-    assert 'aria-current="true"' in listed
-    assert text(client, "/chat/").count('id="chat-conversation-') == 1
+    assert part.count("<li") == 1
+    assert f'/chat/planner/{again.conversation_id}/" ' in part
+    assert 'aria-current="true"' in part
+    assert text(client, "/chat/").count('id="chat-list-') == 1
 
 
 def test_a_conversation_is_renamed_and_archived_with_its_branches(client, agent):
@@ -420,7 +567,8 @@ def test_a_rated_answer_is_shown_where_it_is(client, agent):
     first, second = Run.objects.order_by("pk")[:2]
     rated = client.post(f"{path}rate/{first.pk}/", {"rating": "good"})
 
-    assert rated["Location"] == f"{path}?before={first.pk + 1}#chat-turn-{first.pk}"
+    assert rated["Location"] == f"{path}?at={first.pk}#chat-turn-{first.pk}"
+    assert asked_on(text(client, rated["Location"])) == ["turn-0."]
 
 
 def test_a_long_conversation_costs_no_query_a_turn(
@@ -472,6 +620,19 @@ def test_a_stopped_answer_keeps_what_was_written(client, agent):
         assert "It <strong>rains</strong>" in page
     assert "<span>Stopped</span>" in pages[0]
     assert "before the answer was complete" in pages[1]
+
+
+def test_a_stopped_answer_is_continued_by_the_next_message(client, agent):
+    run = say(client, "Is it raining?")
+    stop_while_writing(run)
+    path = f"/chat/planner/{run.conversation_id}/"
+    assert f"{path}continue/{run.pk}/" in text(client, path)
+
+    page = text(client, f"{path}continue/{run.pk}/", sent="1")
+    new = Run.objects.latest("pk")
+    assert (new.conversation_id, new.turn_ids) == (run.conversation_id, [run.pk])
+    assert "Continue your answer where it stopped." in page
+    assert f"{path}continue/" not in page
 
 
 @pytest.mark.parametrize("kind", ["time", "iterations"])

@@ -1,5 +1,6 @@
 """Providers: list, form, test."""
 
+import html
 import re
 from contextlib import contextmanager
 
@@ -9,6 +10,7 @@ from django.utils.html import escape
 
 from runs.forms.provider import is_same_server
 from runs.llm.base import ModelCard
+from runs.llm.presets import PRESETS
 from runs.llm.registry import PROVIDER_KINDS
 from runs.models import Provider
 from runs.services.providers.refresh_models import refresh_models
@@ -505,3 +507,19 @@ def test_private_agents_of_others_are_counted_and_not_named(client, ann):
     assert "Their secret plan" not in page
     assert "secret-model" not in page
     assert "1 agent of other users" in " ".join(page.split())
+
+
+@pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.title)
+def test_a_preset_fills_in_what_the_form_accepts(client, ann, preset):
+    page = client.get("/providers/new/").content.decode()
+    link = re.search(rf'href="(\?[^"]*)">{re.escape(preset.title)}</a>', page)[1]
+
+    fields = client.get(f"/providers/new/{html.unescape(link)}").context["form"]
+    filled = {name: fields[name].value() for name in ("name", "kind", "base_url")}
+
+    assert filled == {
+        "name": preset.title,
+        "kind": preset.kind,
+        "base_url": preset.base_url,
+    }
+    assert fields["kind"].field.valid_value(preset.kind)

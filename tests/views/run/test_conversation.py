@@ -40,6 +40,16 @@ def test_shows_the_turns_before_and_what_the_model_knew(client, ann):
     assert "Not sent to the model: the run was canceled." in text
 
 
+def test_shows_messages_that_came_with_the_request(client, ann):
+    turns = [["Be kind.", None], [None, "Hello!"], ["My name is Ann", "Hello Ann"]]
+    run = make_run(ann, status="succeeded", given_turns=turns)
+
+    text = page(client, run)
+
+    assert text.count("Sent with the request") == 3
+    assert all(one in text for turn in turns for one in turn if one)
+
+
 def test_a_turn_that_was_left_out_says_so(client, ann):
     run, _ = conversation_of(ann, "succeeded", "running", status="succeeded")
     text = page(client, run)

@@ -1,5 +1,7 @@
 """What is done to chosen runs."""
 
+import re
+
 import pytest
 
 from runs.models import Run, RunTag
@@ -104,11 +106,11 @@ def test_goes_back_to_the_list_only(client, ann, here):
 
 def test_more_than_can_be_done_at_once_is_refused_whole(client, ann):
     run = make_run(ann, status="succeeded")
-    body = {"do": "delete", "sure": "1", "run": [run.pk, *range(10**6, 10**6 + 200)]}
+    body = {"do": "delete", "sure": "1", "run": [run.pk, *range(10**6, 10**6 + 500)]}
 
     page = client.post("/runs/chosen/", body, follow=True).content.decode()
 
-    assert "Select at most 200 runs. Nothing was changed." in page
+    assert "Select at most 500 runs. Nothing was changed." in page
     assert Run.objects.filter(pk=run.pk).exists()
 
 
@@ -183,3 +185,27 @@ def test_keeps_runs_forever_and_no_longer(client, ann):
 
     assert "2 runs are no longer kept forever." in do(client, "keep", *runs)
     assert not Run.objects.filter(keep_forever=True).exists()
+
+
+def test_all_matching_runs_are_shown_before_they_are_changed(client, ann):
+    agent = make_agent(ann)
+    runs = [make_run(ann, agent=agent, status="failed") for _ in range(3)]
+    make_run(ann, agent=agent, status="succeeded")
+    make_run(make_user(), status="failed")
+    body = {"do": "tag", "tag": "look", "all": "1", "here": "/runs/?status=failed"}
+
+    page = client.post("/runs/chosen/", body).content.decode()
+
+    assert "Tag 3 runs?" in page
+    assert RunTag.objects.count() == 0
+    listed = re.findall(r'name="run" value="(\d+)"', page)
+    client.post("/runs/chosen/", {"do": "tag", "tag": "look", "run": listed})
+    assert {tag.run for tag in RunTag.objects.all()} == set(runs)
+
+
+def test_too_many_matching_runs_are_refused(client, ann, monkeypatch):
+    monkeypatch.setattr("runs.views.run_list.bulk_actions.MAX_SELECTED_RUNS", 1)
+    for _ in range(2):
+        make_run(ann, status="succeeded")
+
+    assert "Select at most 1 runs" in do(client, "delete", all="1", here="/runs/")

@@ -39,7 +39,8 @@ def test_the_list_shows_times_and_the_last_run(client: Client, ann):
 def test_the_navigation_links_to_schedules(client: Client, ann):
     page = client.get("/schedules/new/").text
 
-    here = r'<a href="/schedules/" class="folds"\s+aria-current="page">Schedules\b'
+    link = r'<a href="/schedules/" class="folds"\s+data-jump="s"\s+'
+    here = link + r'aria-current="page">Schedules\b'
     assert re.search(here, page)
 
 

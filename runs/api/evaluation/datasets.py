@@ -1,0 +1,371 @@
+"""Datasets and their examples in the API: read, create, edit, save versions."""
+
+from typing import Annotated, Any, Literal
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from pydantic import Field
+
+from runs.api.bodies import StrictBody
+from runs.api.dispatch import json_response, no_content
+from runs.api.problems import ApiProblem, field_problem, not_found
+from runs.api.queries import Id, Page, PageQuery, paginate_by_id
+from runs.api.route import Route
+from runs.api.shapes import Shape
+from runs.models import Dataset, DatasetVersion, Example
+from runs.serializers import Json, format_timestamp
+from runs.services.datasets.content import (
+    DEFAULT_INPUT,
+    MAX_CALLS,
+    MAX_CELL_CHARS,
+    MAX_INPUTS,
+    MAX_NAME_CHARS,
+    MAX_TAG_CHARS,
+    MAX_TAGS,
+    ExampleContent,
+    StoredCall,
+    clean_cell,
+)
+from runs.services.datasets.edit import add_examples, edit_example, remove_example
+from runs.services.datasets.save_version import save_dataset_version
+from runs.services.datasets.working_copy import count_unsaved_changes, select_examples
+from runs.services.errors import DatasetFull, ExampleRefused, VersionRefused
+
+MAX_ADDED = 1_000
+"""Examples of one request."""
+
+CellText = Annotated[str, Field(max_length=MAX_CELL_CHARS)]
+ShortName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
+Tag = Annotated[str, Field(min_length=1, max_length=MAX_TAG_CHARS)]
+
+
+class DatasetBody(StrictBody):
+    """A new dataset."""
+
+    name: Annotated[str, Field(min_length=1, max_length=120)]
+    description: Annotated[str, Field(max_length=10_000)] = ""
+    inputs: Annotated[list[ShortName], Field(max_length=MAX_INPUTS)] = [DEFAULT_INPUT]
+    """The variables of its examples."""
+
+
+class ExpectedCallBody(StrictBody):
+    """A call that is expected."""
+
+    tool: ShortName
+    tool_input: dict[str, Any] | None = None
+    """Null for any arguments."""
+
+
+class ExampleBody(StrictBody):
+    """Inputs, and what is expected."""
+
+    inputs: Annotated[dict[ShortName, CellText], Field(max_length=MAX_INPUTS)]
+    expected_answer: CellText = ""
+    expected_calls: Annotated[list[ExpectedCallBody], Field(max_length=MAX_CALLS)] = []
+    tags: Annotated[list[Tag], Field(max_length=MAX_TAGS)] = []
+
+    @property
+    def content(self) -> ExampleContent:
+        """The example as the service takes it."""
+        return ExampleContent(
+            inputs={
+                name: clean_cell(text)
+                for name, text in self.inputs.items()
+                if text.strip()
+            },
+            expected_answer=clean_cell(self.expected_answer),
+            expected_calls=tuple(
+                StoredCall(tool=call.tool, tool_input=call.tool_input)
+                for call in self.expected_calls
+            ),
+            tags=tuple(dict.fromkeys(self.tags)),
+        )
+
+
+class ExamplesBody(StrictBody):
+    """New examples, all or none."""
+
+    examples: Annotated[list[ExampleBody], Field(min_length=1, max_length=MAX_ADDED)]
+
+
+class SaveVersionBody(StrictBody):
+    """What the client has seen."""
+
+    seen: Annotated[int, Field(ge=0)]
+    """The newest version when it read the examples; 0 before the first."""
+
+
+class ExamplesQuery(PageQuery):
+    """Which examples, and which part of the list."""
+
+    version: Id | None = None
+    """A saved version; by default the examples with unsaved changes."""
+
+
+class ExampleShape(Shape):
+    """Inputs, and what is expected."""
+
+    id: int
+    number: int
+    """The same in all versions."""
+    change: Literal["", "added", "edited", "removed"]
+    """What the next version changes; empty for a saved example."""
+    inputs: dict[str, str]
+    expected_answer: str
+    expected_calls: list[dict[str, Any]]
+    tags: list[str]
+    source_run: int | None
+
+
+class ExamplesAddedShape(Shape):
+    """The examples that were added."""
+
+    data: list[ExampleShape]
+
+
+class DatasetShape(Shape):
+    """A set of examples; `version` is the newest saved one, 0 before the first."""
+
+    id: int
+    slug: str
+    name: str
+    description: str
+    owner: str
+    version: int
+    inputs: list[str]
+    unsaved_changes: int
+    archived: bool
+    updated_at: str | None
+
+
+class DatasetVersionShape(Shape):
+    """A saved version, and how it differs from the one before."""
+
+    number: int
+    examples: int
+    added: int
+    edited: int
+    removed: int
+    by: str | None
+    at: str | None
+
+
+def dataset_json(row: Dataset) -> Json:
+    return {
+        "id": row.pk,
+        "slug": row.slug,
+        "name": row.name,
+        "description": row.description,
+        "owner": row.owner.get_username(),
+        "version": row.version,
+        "inputs": row.input_names,
+        "unsaved_changes": count_unsaved_changes(row).total,
+        "archived": row.archived_at is not None,
+        "updated_at": format_timestamp(row.updated_at),
+    }
+
+
+def example_json(row: Example) -> Json:
+    return {
+        "id": row.pk,
+        "number": row.number,
+        "change": row.change,
+        "inputs": row.inputs,
+        "expected_answer": row.expected_answer,
+        "expected_calls": row.expected_calls,
+        "tags": row.tags,
+        "source_run": row.source_run_id,
+    }
+
+
+def version_json(row: DatasetVersion) -> Json:
+    return {
+        "number": row.number,
+        "examples": row.example_count,
+        "added": row.added,
+        "edited": row.edited,
+        "removed": row.removed,
+        "by": row.by.get_username() if row.by else None,
+        "at": format_timestamp(row.at),
+    }
+
+
+def get_visible_dataset(user: User, pk: str) -> Dataset:
+    rows = Dataset.objects.visible_to(user).select_related("owner")
+    found = rows.filter(pk=int(pk)).first()
+    if found is None:
+        raise not_found("Dataset", pk)
+    return found
+
+
+def get_editable_dataset(user: User, pk: str) -> Dataset:
+    """Return the dataset; a 403 to those who may only see it."""
+    found = get_visible_dataset(user, pk)
+    if not Dataset.objects.editable_by(user).filter(pk=found.pk).exists():
+        raise field_problem("id", "You cannot edit this dataset.", 403)
+    return found
+
+
+def list_datasets(request: HttpRequest, user: User, query: PageQuery) -> HttpResponse:
+    """The datasets that the user may see, the newest first."""
+    rows = Dataset.objects.visible_to(user).select_related("owner")
+    return json_response(paginate_by_id(rows, query, dataset_json))
+
+
+def create_dataset(request: HttpRequest, user: User, body: DatasetBody) -> HttpResponse:
+    """Create a private dataset without examples."""
+    row = Dataset.objects.create(
+        owner=user,
+        name=body.name,
+        description=body.description,
+        input_names=list(dict.fromkeys(body.inputs)) or [DEFAULT_INPUT],
+    )
+    location = reverse("api-dataset", args=[row.pk])
+    return json_response(dataset_json(row), 201, Location=location)
+
+
+def read_dataset(request: HttpRequest, user: User, pk: str) -> HttpResponse:
+    """One dataset."""
+    return json_response(dataset_json(get_visible_dataset(user, pk)))
+
+
+def list_examples(
+    request: HttpRequest, user: User, pk: str, query: ExamplesQuery
+) -> HttpResponse:
+    """The examples of a version, or with the changes that are not saved."""
+    dataset = get_visible_dataset(user, pk)
+    if query.version is not None and query.version > dataset.version:
+        raise field_problem("version", f"There is no version {query.version}.")
+    rows = select_examples(dataset, query.version)
+    return json_response(paginate_by_id(rows, query, example_json, oldest_first=True))
+
+
+def add_examples_to_dataset(
+    request: HttpRequest, user: User, pk: str, body: ExamplesBody
+) -> HttpResponse:
+    """Add examples; they belong to the next version that is saved."""
+    dataset = get_editable_dataset(user, pk)
+    try:
+        rows = add_examples(dataset, [one.content for one in body.examples], by=user)
+    except ExampleRefused as refused:
+        raise ApiProblem(422, refused.errors) from None
+    except DatasetFull as refused:
+        raise field_problem("examples", str(refused)) from None
+    return json_response({"data": [example_json(row) for row in rows]}, 201)
+
+
+def change_example(
+    request: HttpRequest, user: User, pk: str, number: str, body: ExampleBody
+) -> HttpResponse:
+    """Replace an example in the next version."""
+    dataset = get_editable_dataset(user, pk)
+    try:
+        row = edit_example(dataset, int(number), body.content, by=user)
+    except Example.DoesNotExist:
+        raise not_found("Example", number) from None
+    except ExampleRefused as refused:
+        raise ApiProblem(422, refused.errors) from None
+    return json_response(example_json(row))
+
+
+def delete_example(
+    request: HttpRequest, user: User, pk: str, number: str
+) -> HttpResponse:
+    """Leave an example out of the next version."""
+    dataset = get_editable_dataset(user, pk)
+    try:
+        remove_example(dataset, int(number), by=user)
+    except Example.DoesNotExist:
+        raise not_found("Example", number) from None
+    return no_content()
+
+
+def list_dataset_versions(
+    request: HttpRequest, user: User, pk: str, query: PageQuery
+) -> HttpResponse:
+    """The saved versions, the newest first."""
+    rows = get_visible_dataset(user, pk).versions.select_related("by")
+    return json_response(paginate_by_id(rows, query, version_json))
+
+
+def save_dataset_changes(
+    request: HttpRequest, user: User, pk: str, body: SaveVersionBody
+) -> HttpResponse:
+    """Save the changes as the next version; 409 if there is a newer one than seen."""
+    dataset = get_editable_dataset(user, pk)
+    try:
+        version = save_dataset_version(dataset, seen=body.seen, by=user)
+    except VersionRefused as refused:
+        raise field_problem("seen", str(refused), 409) from None
+    return json_response(version_json(version), 201)
+
+
+ROUTES = [
+    Route(
+        *("GET", "datasets", list_datasets, "List datasets", Page[DatasetShape]),
+        query=PageQuery,
+    ),
+    Route(
+        *("POST", "datasets", create_dataset, "Create a dataset", DatasetShape),
+        scope="build",
+        body=DatasetBody,
+        status=201,
+        is_idempotent=True,
+    ),
+    Route("GET", "datasets/{id}", read_dataset, "Read a dataset", DatasetShape),
+    Route(
+        "GET",
+        "datasets/{id}/examples",
+        list_examples,
+        "List examples",
+        Page[ExampleShape],
+        query=ExamplesQuery,
+    ),
+    Route(
+        "POST",
+        "datasets/{id}/examples",
+        add_examples_to_dataset,
+        "Add examples",
+        ExamplesAddedShape,
+        scope="build",
+        body=ExamplesBody,
+        status=201,
+    ),
+    Route(
+        "PUT",
+        "datasets/{id}/examples/{number}",
+        change_example,
+        "Replace an example",
+        ExampleShape,
+        scope="build",
+        body=ExampleBody,
+    ),
+    Route(
+        "DELETE",
+        "datasets/{id}/examples/{number}",
+        delete_example,
+        "Remove an example",
+        scope="build",
+        status=204,
+    ),
+    Route(
+        "GET",
+        "datasets/{id}/versions",
+        list_dataset_versions,
+        "List versions of a dataset",
+        Page[DatasetVersionShape],
+        query=PageQuery,
+    ),
+    Route(
+        "POST",
+        "datasets/{id}/versions",
+        save_dataset_changes,
+        "Save a version of a dataset",
+        DatasetVersionShape,
+        scope="build",
+        body=SaveVersionBody,
+        status=201,
+        errors=(409,),
+    ),
+]

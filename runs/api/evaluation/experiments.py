@@ -1,0 +1,359 @@
+"""Experiments in the API: start, read, stop, resume; their runs and scores."""
+
+from collections import defaultdict
+from decimal import Decimal
+from typing import Annotated, Literal
+
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from pydantic import Field
+
+from runs.api.bodies import StrictBody
+from runs.api.dispatch import json_response
+from runs.api.problems import ApiProblem, field_problem, not_found
+from runs.api.queries import Page, PageQuery, paginate_by_id
+from runs.api.route import Route
+from runs.api.runs import get_agent_for_user
+from runs.api.shapes import Shape
+from runs.models import Dataset, Evaluator, Experiment, ExperimentRun, Score
+from runs.serializers import Json, format_timestamp
+from runs.services.errors import InputsRefused, NotAllowed, RunsError, SpecRefused
+from runs.services.experiments.control import resume_experiment, stop_experiment
+from runs.services.experiments.create import (
+    MAX_CANDIDATES,
+    MAX_CONCURRENCY,
+    MAX_REPETITIONS,
+    CandidateChoice,
+    ExperimentPlan,
+    create_experiment,
+)
+from runs.services.experiments.figures import ComparisonFigures
+from runs.services.experiments.repeat import list_newest_revisions
+from runs.services.experiments.report import CandidateReport, build_experiment_report
+
+Mode = Literal["hold_back", "replay_by_tool", "replay_strict", "live"]
+Budget = Annotated[Decimal, Field(ge=0, max_digits=14, decimal_places=6, strict=False)]
+
+
+class CandidateBody(StrictBody):
+    """A version of an agent or its draft, perhaps with another model."""
+
+    agent: str
+    """Slug."""
+    version: Annotated[int, Field(ge=1)] | None = None
+    """Null for the draft."""
+    model: Annotated[str, Field(max_length=200)] = ""
+    """Of the same provider; empty for its own."""
+
+
+class ExperimentBody(StrictBody):
+    """A new experiment; the first candidate is the baseline."""
+
+    dataset: str
+    """Slug; its newest version is run."""
+    candidates: Annotated[
+        list[CandidateBody], Field(min_length=1, max_length=MAX_CANDIDATES)
+    ]
+    evaluators: Annotated[list[str], Field(min_length=1, max_length=50)]
+    """Slugs; their newest revisions are used."""
+    name: Annotated[str, Field(max_length=120)] = ""
+    tool_mode: Mode = "hold_back"
+    repetitions: Annotated[int, Field(ge=1, le=MAX_REPETITIONS)] = 1
+    concurrency: Annotated[int, Field(ge=1, le=MAX_CONCURRENCY)] = 10
+    budget: Budget | None = None
+    """In the currency of your prices; null for none."""
+
+
+class ResumeExperimentBody(StrictBody):
+    """How an experiment continues."""
+
+    budget: Budget | None = None
+    """The new budget; null for none."""
+
+
+class ExperimentShape(Shape):
+    """A dataset version, run by candidates and scored by evaluators."""
+
+    id: int
+    name: str
+    status: Literal["running", "stopped", "done"]
+    problem: str
+    """Why it was stopped, unless a person did it."""
+    owner: str
+    dataset: str
+    """Slug."""
+    dataset_version: int
+    evaluators: list[str]
+    """Slugs."""
+    tool_mode: Mode
+    repetitions: int
+    concurrency: int
+    budget: float | None
+    total: int
+    """Runs when it is done."""
+    candidates: list[CandidateReport]
+    comparisons: list[ComparisonFigures]
+    """Each candidate against the first one."""
+    created_at: str | None
+    ended_at: str | None
+
+
+class ScoreShape(Shape):
+    """What an evaluator or a person says of a run."""
+
+    evaluator: str
+    """Slug."""
+    revision: int
+    source: str
+    value: float | None
+    label: str
+    passed: bool | None
+    explanation: str
+    problem: str
+    """Why there is no score."""
+    cost: float
+
+
+class CellShape(Shape):
+    """One example, run by one candidate."""
+
+    id: int
+    example: int
+    """Its number."""
+    candidate: int
+    """The number in `candidates` of the experiment, 0 for the baseline."""
+    repetition: int
+    state: Literal["waiting", "started", "done", "refused"]
+    problem: str
+    run: int | None
+    run_status: str
+    passed: bool | None
+    score: float | None
+    cost: float
+    tokens: int
+    seconds: float | None
+    scores: list[ScoreShape]
+
+
+def experiment_json(row: Experiment) -> Json:
+    report = build_experiment_report(row)
+    return {
+        "id": row.pk,
+        "name": row.name,
+        "status": row.status,
+        "problem": row.problem,
+        "owner": row.owner.get_username(),
+        "dataset": row.dataset.slug,
+        "dataset_version": row.dataset_version,
+        "evaluators": sorted(row.evaluators.values_list("evaluator__slug", flat=True)),
+        "tool_mode": row.tool_mode,
+        "repetitions": row.repetitions,
+        "concurrency": row.concurrency,
+        "budget": None if row.budget is None else float(row.budget),
+        "total": row.total,
+        "candidates": [one.model_dump(mode="json") for one in report.candidates],
+        "comparisons": [one.model_dump(mode="json") for one in report.comparisons],
+        "created_at": format_timestamp(row.created_at),
+        "ended_at": format_timestamp(row.ended_at),
+    }
+
+
+def score_json(row: Score) -> Json:
+    return {
+        "evaluator": row.revision.evaluator.slug,
+        "revision": row.revision.number,
+        "source": row.source,
+        "value": row.value,
+        "label": row.label,
+        "passed": row.passed,
+        "explanation": row.explanation,
+        "problem": row.problem,
+        "cost": float(row.cost),
+    }
+
+
+def cell_json(row: ExperimentRun, scores: list[Score]) -> Json:
+    return {
+        "id": row.pk,
+        "example": row.example.number,
+        "candidate": row.candidate.position,
+        "repetition": row.repetition,
+        "state": row.state,
+        "problem": row.problem,
+        "run": row.run_id,
+        "run_status": row.run_status,
+        "passed": row.passed,
+        "score": row.score,
+        "cost": float(row.cost),
+        "tokens": row.tokens,
+        "seconds": row.seconds,
+        "scores": [score_json(one) for one in scores],
+    }
+
+
+def get_experiment_for_user(user: User, pk: str) -> Experiment:
+    rows = Experiment.objects.visible_to(user).select_related("owner", "dataset")
+    found = rows.filter(pk=int(pk)).first()
+    if found is None:
+        raise not_found("Experiment", pk)
+    return found
+
+
+def list_experiments(
+    request: HttpRequest, user: User, query: PageQuery
+) -> HttpResponse:
+    """The user's experiments, the newest first."""
+    rows = Experiment.objects.visible_to(user).select_related("owner", "dataset")
+    return json_response(paginate_by_id(rows, query, experiment_json))
+
+
+def start_experiment(
+    request: HttpRequest, user: User, body: ExperimentBody
+) -> HttpResponse:
+    """Start an experiment with the newest examples and evaluators."""
+    dataset = find_dataset(user, body.dataset)
+    choices = [find_candidate(user, one, at) for at, one in enumerate(body.candidates)]
+    evaluators = find_evaluators(user, body.evaluators)
+    plan = ExperimentPlan(
+        tool_mode=body.tool_mode,
+        repetitions=body.repetitions,
+        concurrency=body.concurrency,
+        budget=body.budget,
+    )
+    try:
+        row = create_experiment(
+            dataset,
+            choices,
+            list_newest_revisions(evaluators),
+            by=user,
+            plan=plan,
+            name=body.name,
+        )
+    except (InputsRefused, SpecRefused) as refused:
+        raise ApiProblem(422, refused.errors) from None
+    except NotAllowed as refused:
+        raise field_problem("candidates", str(refused), 403) from None
+    except RunsError as refused:
+        raise field_problem("dataset", str(refused)) from None
+    location = reverse("api-experiment", args=[row.pk])
+    return json_response(experiment_json(row), 201, Location=location)
+
+
+def find_candidate(user: User, body: CandidateBody, place: int) -> CandidateChoice:
+    """Return the candidate; raise an `ApiProblem` if it does not exist."""
+    agent = get_agent_for_user(user, body.agent)
+    if body.version is None:
+        return CandidateChoice(agent, None, body.model)
+    version = agent.versions.filter(number=body.version).first()
+    if version is None:
+        raise field_problem(
+            f"candidates.{place}.version",
+            f"The agent {body.agent!r} has no version {body.version}.",
+        )
+    return CandidateChoice(agent, version, body.model)
+
+
+def find_dataset(user: User, slug: str) -> Dataset:
+    """Return the dataset; raise an `ApiProblem` if the user may not use it."""
+    found = Dataset.objects.usable_by(user).filter(slug=slug).first()
+    if found is None:
+        raise field_problem("dataset", f"Dataset {slug!r} not found.")
+    return found
+
+
+def find_evaluators(user: User, slugs: list[str]) -> list[Evaluator]:
+    """Return the evaluators; raise an `ApiProblem` that names those missing."""
+    rows = Evaluator.objects.usable_by(user).filter(slug__in=slugs)
+    found = {row.slug: row for row in rows}
+    missing = [repr(slug) for slug in slugs if slug not in found]
+    if missing:
+        raise field_problem("evaluators", f"Not found: {', '.join(missing)}.")
+    return list(found.values())
+
+
+def read_experiment(request: HttpRequest, user: User, pk: str) -> HttpResponse:
+    """One experiment with its figures, which workers update while it runs."""
+    return json_response(experiment_json(get_experiment_for_user(user, pk)))
+
+
+def list_experiment_runs(
+    request: HttpRequest, user: User, pk: str, query: PageQuery
+) -> HttpResponse:
+    """The runs with their scores, in the order in which they are started."""
+    rows = get_experiment_for_user(user, pk).cells.select_related(
+        "example", "candidate"
+    )
+    scores: dict[int, list[Score]] = defaultdict(list)
+    page = paginate_by_id(rows, query, lambda row: row, oldest_first=True)
+    found = Score.objects.filter(cell__in=[row.pk for row in page["data"]])
+    for score in found.select_related("revision__evaluator"):
+        scores[score.cell_id].append(score)
+    data = [cell_json(row, scores[row.pk]) for row in page["data"]]
+    return json_response({**page, "data": data})
+
+
+def stop_experiment_for_user(request: HttpRequest, user: User, pk: str) -> HttpResponse:
+    """Start no more runs; those that have started are still scored."""
+    row = get_experiment_for_user(user, pk)
+    if not stop_experiment(row, by=user):
+        raise field_problem("status", "The experiment is not running.", 409)
+    return json_response(experiment_json(get_experiment_for_user(user, pk)))
+
+
+def resume_experiment_for_user(
+    request: HttpRequest, user: User, pk: str, body: ResumeExperimentBody
+) -> HttpResponse:
+    """Start the runs that are missing."""
+    row = get_experiment_for_user(user, pk)
+    if not resume_experiment(row, by=user, budget=body.budget):
+        raise field_problem("status", "The experiment is not stopped.", 409)
+    return json_response(experiment_json(get_experiment_for_user(user, pk)))
+
+
+ROUTES = [
+    Route(
+        "GET",
+        "experiments",
+        list_experiments,
+        "List experiments",
+        Page[ExperimentShape],
+        query=PageQuery,
+    ),
+    Route(
+        *("POST", "experiments", start_experiment, "Start an experiment"),
+        ExperimentShape,
+        body=ExperimentBody,
+        status=201,
+        is_idempotent=True,
+    ),
+    Route(
+        *("GET", "experiments/{id}", read_experiment, "Read an experiment"),
+        ExperimentShape,
+    ),
+    Route(
+        "GET",
+        "experiments/{id}/runs",
+        list_experiment_runs,
+        "List runs and scores of an experiment",
+        Page[CellShape],
+        query=PageQuery,
+    ),
+    Route(
+        "POST",
+        "experiments/{id}/stop",
+        stop_experiment_for_user,
+        "Stop an experiment",
+        ExperimentShape,
+        errors=(409,),
+    ),
+    Route(
+        "POST",
+        "experiments/{id}/resume",
+        resume_experiment_for_user,
+        "Resume an experiment",
+        ExperimentShape,
+        body=ResumeExperimentBody,
+        errors=(409,),
+    ),
+]

@@ -1,0 +1,36 @@
+"""All routes of the API, in the order of its document."""
+
+from runs.api import (
+    approvals,
+    forks,
+    run_feedback,
+    run_list,
+    run_parts,
+    runs,
+)
+from runs.api.automation import conversations, schedules, webhooks
+from runs.api.definitions import agent_versions, agents, prompts, providers, tools
+from runs.api.evaluation import datasets, evaluators, experiments
+from runs.api.site import state, tokens
+
+ROUTES = [
+    *run_list.ROUTES,
+    *runs.ROUTES,
+    *forks.ROUTES,
+    *run_feedback.ROUTES,
+    *run_parts.ROUTES,
+    *approvals.ROUTES,
+    *agents.ROUTES,
+    *agent_versions.ROUTES,
+    *prompts.ROUTES,
+    *providers.ROUTES,
+    *conversations.ROUTES,
+    *schedules.ROUTES,
+    *webhooks.ROUTES,
+    *tools.ROUTES,
+    *tokens.ROUTES,
+    *state.ROUTES,
+    *datasets.ROUTES,
+    *evaluators.ROUTES,
+    *experiments.ROUTES,
+]

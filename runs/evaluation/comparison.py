@@ -1,0 +1,196 @@
+"""Compare a candidate with a baseline, paired by example.
+
+Two things must agree before a difference is called clear: the exact sign test of how
+many examples rose and fell, and the bootstrap interval of the mean difference. The test
+alone knows no sizes, the interval alone is too sure of itself with few examples.
+"""
+
+import math
+import random
+from collections.abc import Sequence
+from functools import lru_cache
+from statistics import fmean, stdev
+from typing import Literal, NamedTuple
+
+from runs.evaluation.statistics import Z_95, Interval, percentile
+
+CLEAR_LEVEL = 0.02
+"""How rarely two equal candidates may look clearly different."""
+
+RESAMPLES = 2_000
+MOST_RESAMPLED = 1_000
+"""With more examples the mean is as good as normally distributed."""
+
+EQUAL = 1e-9
+"""Scores that differ by less are the same."""
+
+ConclusionKind = Literal[
+    "nothing_to_compare",
+    "no_difference",
+    "could_be_chance",
+    "probably_better",
+    "probably_worse",
+    "clearly_better",
+    "clearly_worse",
+]
+
+
+class Conclusion(NamedTuple):
+    """What a comparison says, for a page to put into a sentence."""
+
+    kind: ConclusionKind
+    better: int
+    worse: int
+    same: int
+    examples: int
+    smallest_points: float
+    """Percentage points of difference that so many examples cannot show."""
+
+
+class PairedComparison(NamedTuple):
+    """A candidate against the baseline, over the examples that both have."""
+
+    better: int
+    worse: int
+    same: int
+    difference: float
+    """Mean of the candidate's scores less the baseline's."""
+    interval: Interval
+    """The 95% interval of the difference."""
+    sign_test: float
+    """How probable as many rises and falls, or fewer alike, are by chance."""
+    conclusion: Conclusion
+
+
+def compare_paired(
+    baseline: Sequence[float], candidate: Sequence[float], *, seed: int
+) -> PairedComparison:
+    """Compare two equally long lists of scores, one pair per example.
+
+    The same seed gives the same result. Leave out examples that one of them has no
+    score for, and give the mean of repetitions.
+    """
+    changes = [b - a for a, b in zip(baseline, candidate, strict=True)]
+    better = sum(change > EQUAL for change in changes)
+    worse = sum(change < -EQUAL for change in changes)
+    same = len(changes) - better - worse
+    interval = bootstrap_interval(changes, seed=seed)
+    p_value = sign_test(better, worse)
+    kind = _conclude(better, worse, len(changes), interval, p_value)
+    points = smallest_visible_points(len(changes))
+    return PairedComparison(
+        better=better,
+        worse=worse,
+        same=same,
+        difference=fmean(changes) if changes else 0.0,
+        interval=interval,
+        sign_test=p_value,
+        conclusion=Conclusion(kind, better, worse, same, len(changes), points),
+    )
+
+
+def _conclude(
+    better: int, worse: int, count: int, interval: Interval, p_value: float
+) -> ConclusionKind:
+    if count == 0:
+        return "nothing_to_compare"
+    if better == worse == 0:
+        return "no_difference"
+    is_clear = p_value <= CLEAR_LEVEL
+    if interval.low > 0:
+        return "clearly_better" if is_clear and better > worse else "probably_better"
+    if interval.high < 0:
+        return "clearly_worse" if is_clear and worse > better else "probably_worse"
+    return "could_be_chance"
+
+
+def bootstrap_interval(changes: Sequence[float], *, seed: int) -> Interval:
+    """Return the 95% interval of the mean of `changes`, by resampling."""
+    count = len(changes)
+    if count == 0:
+        return Interval(0.0, 0.0)
+    if count > MOST_RESAMPLED:
+        middle, off = fmean(changes), Z_95 * stdev(changes) / math.sqrt(count)
+        return Interval(middle - off, middle + off)
+    draw = random.Random(seed)  # noqa: S311  (statistics, no secret)
+    means = [
+        math.fsum(draw.choices(changes, k=count)) / count for _ in range(RESAMPLES)
+    ]
+    low, high = percentile(means, 0.025), percentile(means, 0.975)
+    assert low is not None
+    assert high is not None
+    return Interval(low, high)
+
+
+def sign_test(better: int, worse: int) -> float:
+    """Return the two-sided p value: are rises as frequent as falls?"""
+    count, most = better + worse, max(better, worse)
+    if count == 0:
+        return 1.0
+    return min(2 * _tail(count, most), 1.0)
+
+
+@lru_cache(maxsize=4096)
+def _tail(count: int, least: int) -> float:
+    """Return the chance of at least so many heads in `count` tosses of a coin."""
+    logs = [_log_binomial(count, n, 0.5) for n in range(least, count + 1)]
+    return math.fsum(math.exp(one) for one in logs)
+
+
+def _log_binomial(count: int, n: int, chance: float) -> float:
+    ways = math.lgamma(count + 1) - math.lgamma(n + 1) - math.lgamma(count - n + 1)
+    return ways + n * math.log(chance) + (count - n) * math.log1p(-chance)
+
+
+def smallest_visible_points(count: int) -> float:
+    """Return the percentage points that `count` examples cannot show as clear.
+
+    However little else changes, that many must rise and none fall. 100 if even all of
+    them are too few.
+    """
+    least = next((n for n in range(1, count + 1) if sign_test(n, 0) <= CLEAR_LEVEL), 0)
+    return 100 * least / count if least else 100.0
+
+
+def detection_power(examples: int, *, rise: float, fall: float) -> float:
+    """Return the chance that a difference is called clear, and not the wrong way.
+
+    `rise` and `fall` are the parts of all examples that pass with one candidate only.
+    Exact for the sign test, which decides nearly always.
+    """
+    changed = rise + fall
+    if not 0 < changed <= 1 or min(rise, fall) < 0:
+        raise ValueError("Rise and fall are parts of all examples.")
+    power = 0.0
+    for count in range(1, examples + 1):
+        needed = _least_clear(count)
+        if needed is None:
+            continue
+        chance = _chance_of(examples, count, changed)
+        power += chance * _tail_of(count, needed, max(rise, fall) / changed)
+    return power
+
+
+@lru_cache(maxsize=4096)
+def _least_clear(count: int) -> int | None:
+    """Return how many of `count` changes must go one way to be clear."""
+    low, high = count // 2 + 1, count
+    if sign_test(high, 0) > CLEAR_LEVEL:
+        return None
+    while low < high:
+        middle = (low + high) // 2
+        if sign_test(middle, count - middle) <= CLEAR_LEVEL:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _tail_of(count: int, least: int, chance: float) -> float:
+    return math.fsum(_chance_of(count, n, chance) for n in range(least, count + 1))
+
+
+def _chance_of(count: int, n: int, chance: float) -> float:
+    if chance >= 1:
+        return float(n == count)
+    return math.exp(_log_binomial(count, n, chance))

@@ -1,0 +1,147 @@
+"""All kinds of evaluators, one line each, and how a run is scored by one."""
+
+from collections.abc import Callable
+from types import GeneratorType
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from runs.evaluation.code import CODE
+from runs.evaluation.effects import (
+    AskingEvaluation,
+    EvaluatorEffect,
+    EvaluatorOutcome,
+)
+from runs.evaluation.errors import EvaluationError, NotScored
+from runs.evaluation.json_answer import JSON
+from runs.evaluation.judge import JUDGE
+from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
+from runs.evaluation.limits import LIMITS
+from runs.evaluation.number import NUMBER_KIND
+from runs.evaluation.safety import SAFETY
+from runs.evaluation.similarity import SIMILARITY
+from runs.evaluation.text_match import CONTAINS, EXACT, ONE_OF, REGEX
+from runs.evaluation.tool_calls import TOOL_CALLS
+from runs.evaluation.tool_rules import TOOL_RULES
+from runs.evaluation.types import EvaluationExample, EvaluationRecord, ScoreResult
+
+EVALUATOR_KINDS: dict[str, EvaluatorKind] = {
+    kind.name: kind
+    for kind in (
+        EXACT,
+        CONTAINS,
+        REGEX,
+        ONE_OF,
+        NUMBER_KIND,
+        JSON,
+        SIMILARITY,
+        TOOL_CALLS,
+        TOOL_RULES,
+        LIMITS,
+        SAFETY,
+        CODE,
+        JUDGE,
+    )
+}
+
+
+PerformEffect = Callable[[EvaluatorEffect], EvaluatorOutcome]
+
+
+class ConfigProblem(NamedTuple):
+    """What is wrong with one field of an evaluator; empty for the whole."""
+
+    field: str
+    message: str
+
+
+def validate_evaluator_config(kind: str, config: dict[str, Any]) -> list[ConfigProblem]:
+    """Return what is wrong with the settings of an evaluator; empty if nothing is."""
+    known = EVALUATOR_KINDS.get(kind)
+    if known is None:
+        return [ConfigProblem("kind", f"The kind {kind!r} is unknown.")]
+    try:
+        known.config_model.model_validate(config)
+    except ValidationError as error:
+        return [
+            ConfigProblem(
+                ".".join(str(part) for part in one["loc"]),
+                f"{one['msg'].removeprefix('Value error, ')}.",
+            )
+            for one in error.errors(include_url=False, include_context=False)
+        ]
+    return []
+
+
+def load_evaluator_config(kind: str, config: dict[str, Any]) -> EvaluatorConfig:
+    """Return stored settings; raise `EvaluationError` if they are not valid now."""
+    problems = validate_evaluator_config(kind, config)
+    if problems:
+        field, message = problems[0]
+        raise EvaluationError(f"{field}: {message}" if field else message)
+    return EVALUATOR_KINDS[kind].config_model.model_validate(config)
+
+
+def refuse_effect(effect: EvaluatorEffect) -> EvaluatorOutcome:
+    """Raise `NotScored`: nothing but the record of the run is at hand."""
+    raise NotScored("This kind of evaluator needs more than the run.")
+
+
+def score_record(
+    kind: str,
+    config: dict[str, Any],
+    example: EvaluationExample,
+    record: EvaluationRecord,
+    *,
+    baseline: EvaluationRecord | None = None,
+    perform: PerformEffect = refuse_effect,
+) -> ScoreResult:
+    """Return the score; never raises.
+
+    `perform` does what a kind with `needs` asks for, and raises `NotScored` if it
+    cannot. Whatever goes wrong, the run is not scored, and the result says why.
+    """
+    try:
+        settings = load_evaluator_config(kind, config)
+        given = EvaluationInput(example, record, baseline)
+        result = EVALUATOR_KINDS[kind].evaluate(settings, given)
+        if isinstance(result, GeneratorType):
+            result = drive_evaluation(result, perform)
+    except EvaluationError as reason:
+        return ScoreResult.not_scored(str(reason))
+    except Exception as error:  # noqa: BLE001  (the border to evaluators of others)
+        return not_scored_by_error(error)
+    return check_result(result)
+
+
+def drive_evaluation(asking: AskingEvaluation, perform: PerformEffect) -> ScoreResult:
+    """Perform each effect that an evaluator asks for; return its score."""
+    try:
+        effect = next(asking)
+        while True:
+            try:
+                outcome = perform(effect)
+            except EvaluationError as reason:
+                effect = asking.throw(reason)
+            else:
+                effect = asking.send(outcome)
+    except StopIteration as end:
+        result: ScoreResult = end.value
+        return result
+    finally:
+        asking.close()
+
+
+def not_scored_by_error(error: Exception) -> ScoreResult:
+    """Return that an evaluator broke."""
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return ScoreResult.not_scored(f"The evaluator failed: {said[:500]}")
+
+
+def check_result(result: Any) -> ScoreResult:
+    """Return `result`; not scored if an extension answered with something else."""
+    if isinstance(result, ScoreResult):
+        return result
+    return ScoreResult.not_scored(
+        f"The evaluator answered with {type(result).__name__}, not with a score."
+    )

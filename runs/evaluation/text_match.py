@@ -1,0 +1,190 @@
+"""Evaluators of text: exact, contains, regex, one of."""
+
+import re
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from runs.evaluation.answer_text import (
+    TextConfig,
+    normalize_text,
+    require_answer,
+    require_expected,
+    select_part,
+    shorten_text,
+)
+from runs.evaluation.errors import NotScored
+from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
+from runs.evaluation.types import ScoreResult
+from tools.schema.safe_schema import compile_safe_pattern, matches_pattern
+
+
+class ExactConfig(TextConfig):
+    """The answer, or its beginning or end, is the expected one."""
+
+    place: Literal["whole", "start", "end"] = "whole"
+
+
+def score_exact(config: ExactConfig, given: EvaluationInput) -> ScoreResult:
+    expected = normalize_text(require_expected(given), config)
+    part = select_part(require_answer(given.record), config)
+    if part is None:
+        return _label_missing(config)
+    answer = normalize_text(part, config)
+    match config.place:
+        case "whole":
+            passed = answer == expected
+        case "start":
+            passed = answer.startswith(expected)
+        case "end":
+            passed = answer.endswith(expected)
+    if passed:
+        return ScoreResult.of_pass(True)
+    return ScoreResult.of_pass(
+        False,
+        f"Expected {shorten_text(expected)!r}, got {shorten_text(answer)!r}.",
+    )
+
+
+class ContainsConfig(TextConfig):
+    """The answer contains texts."""
+
+    texts: tuple[str, ...] = Field(default=(), max_length=100)
+    """Empty for the expected answer."""
+    needs: Literal["all", "any", "none"] = "all"
+
+    @field_validator("texts")
+    @classmethod
+    def _check_texts(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
+        if any(not text.strip() for text in texts):
+            raise ValueError("Every text must have at least one character")
+        return texts
+
+
+def score_contains(config: ContainsConfig, given: EvaluationInput) -> ScoreResult:
+    texts = config.texts or (require_expected(given),)
+    part = select_part(require_answer(given.record), config)
+    if part is None:
+        return _label_missing(config)
+    answer = normalize_text(part, config)
+    found = [text for text in texts if normalize_text(text, config) in answer]
+    missing = [text for text in texts if text not in found]
+    match config.needs:
+        case "all":
+            value, passed = len(found) / len(texts), not missing
+            why = f"Not found: {_quote_all(missing)}." if missing else ""
+        case "any":
+            value, passed = float(bool(found)), bool(found)
+            why = "" if found else f"None found of: {_quote_all(texts)}."
+        case "none":
+            value, passed = float(not found), not found
+            why = f"Found: {_quote_all(found)}." if found else ""
+    return ScoreResult(value=value, passed=passed, explanation=why)
+
+
+class RegexConfig(EvaluatorConfig):
+    """A pattern is found in the answer; matched in linear time."""
+
+    pattern: str = Field(min_length=1, max_length=1_900)
+    ignore_case: bool = False
+    multiline: bool = False
+    """Whether ^ and $ match at each line."""
+    dot_matches_newline: bool = False
+    whole: bool = False
+    """Whether the pattern must match the whole answer."""
+    is_found: bool = True
+    """False: the pattern must not be found."""
+
+    @model_validator(mode="after")
+    def _check_pattern(self) -> Self:
+        try:
+            matcher = compile_safe_pattern(self.full_pattern)
+        except re.error as error:
+            raise ValueError(f"The pattern is invalid: {error}") from None
+        if matcher is None:
+            raise ValueError(
+                "The pattern uses look-around or back-references, which could take "
+                "forever; write it without them"
+            )
+        return self
+
+    @property
+    def full_pattern(self) -> str:
+        """The pattern with its flags."""
+        flags = "i" * self.ignore_case + "m" * self.multiline
+        flags += "s" * self.dot_matches_newline
+        pattern = f"(?{flags}){self.pattern}" if flags else self.pattern
+        return rf"\A(?:{pattern})\z" if self.whole else pattern
+
+
+def score_regex(config: RegexConfig, given: EvaluationInput) -> ScoreResult:
+    found = matches_pattern(config.full_pattern, require_answer(given.record))
+    if found is None:
+        raise NotScored("The pattern cannot be matched in linear time.")
+    if found is config.is_found:
+        return ScoreResult.of_pass(True)
+    was = "was found" if found else "was not found"
+    return ScoreResult.of_pass(
+        False, f"The pattern {shorten_text(config.pattern)!r} {was}."
+    )
+
+
+class OneOfConfig(TextConfig):
+    """The answer is one of some labels, and the expected one if there is one."""
+
+    choices: tuple[str, ...] = Field(min_length=1, max_length=200)
+
+    @model_validator(mode="after")
+    def _check_choices(self) -> Self:
+        seen: dict[str, str] = {}
+        for choice in self.choices:
+            key = normalize_text(choice, self)
+            if not key:
+                raise ValueError("Every choice must have at least one character")
+            if key in seen:
+                raise ValueError(f"{seen[key]!r} and {choice!r} are the same choice")
+            seen[key] = choice
+        return self
+
+    def find_choice(self, text: str) -> str | None:
+        """Return the choice that `text` is."""
+        wanted = normalize_text(text, self)
+        return next(
+            (c for c in self.choices if normalize_text(c, self) == wanted), None
+        )
+
+
+def score_one_of(config: OneOfConfig, given: EvaluationInput) -> ScoreResult:
+    part = select_part(require_answer(given.record), config)
+    if part is None:
+        return _label_missing(config)
+    chosen = config.find_choice(part)
+    if chosen is None:
+        return ScoreResult.of_pass(
+            False,
+            f"{shorten_text(part)!r} is not one of: {_quote_all(config.choices)}.",
+        )
+    if not given.example.expected_answer:
+        return ScoreResult.of_pass(True, label=chosen)
+    expected = config.find_choice(given.example.expected_answer)
+    if expected is None:
+        raise NotScored(
+            f"The expected answer {shorten_text(given.example.expected_answer)!r} is "
+            "not one of the choices."
+        )
+    why = "" if chosen == expected else f"Expected {expected!r}, got {chosen!r}."
+    return ScoreResult.of_pass(chosen == expected, why, label=chosen)
+
+
+def _label_missing(config: TextConfig) -> ScoreResult:
+    return ScoreResult.of_pass(False, f"The answer does not contain {config.label!r}.")
+
+
+def _quote_all(texts: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(repr(shorten_text(text, 60)) for text in texts[:10])
+
+
+EXACT = EvaluatorKind("exact", ExactConfig, score_exact)
+CONTAINS = EvaluatorKind("contains", ContainsConfig, score_contains)
+REGEX = EvaluatorKind("regex", RegexConfig, score_regex)
+ONE_OF = EvaluatorKind("one-of", OneOfConfig, score_one_of)

@@ -1,0 +1,23 @@
+"""The form that resumes a stopped experiment."""
+
+from django import forms
+from django.utils.translation import gettext_lazy
+
+from runs.forms.widgets import style_widgets
+
+
+class ResumeExperimentForm(forms.Form):
+    """The new budget; empty for none."""
+
+    budget = forms.DecimalField(
+        required=False,
+        min_value=0,
+        max_digits=14,
+        decimal_places=6,
+        label=gettext_lazy("Budget in dollars"),
+    )
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # as a form takes
+        self.label_suffix = ""
+        style_widgets(self)

@@ -1,0 +1,118 @@
+"""The form of a scoring rule."""
+
+from typing import TYPE_CHECKING, Any
+
+from django import forms
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.evaluation.registry import EVALUATOR_KINDS
+from runs.forms.widgets import style_widgets
+from runs.models import (
+    Agent,
+    AnnotationQueue,
+    Dataset,
+    Evaluator,
+    ScoringRule,
+    Webhook,
+)
+
+if TYPE_CHECKING:
+    _ModelForm = forms.ModelForm[ScoringRule]
+else:
+    _ModelForm = forms.ModelForm
+
+
+class ScoringRuleForm(_ModelForm):
+    """Which runs are scored, by what, for how much, and where failing ones go."""
+
+    class Meta:
+        model = ScoringRule
+        fields = [
+            *("name", "agent", "evaluators", "percent", "daily_budget", "daily_runs"),
+            *("queue", "dataset", "webhook"),
+        ]
+        labels = {
+            "name": gettext_lazy("Name"),
+            "agent": gettext_lazy("Agent"),
+            "evaluators": gettext_lazy("Evaluators"),
+            "percent": gettext_lazy("Percent of the runs"),
+            "daily_budget": gettext_lazy("Budget per day in dollars"),
+            "daily_runs": gettext_lazy("Scored runs per day"),
+            "queue": gettext_lazy("Annotation queue"),
+            "dataset": gettext_lazy("Dataset"),
+            "webhook": gettext_lazy("Webhook"),
+        }
+        help_texts = {
+            "daily_budget": gettext_lazy("Leave empty for no limit."),
+            "daily_runs": gettext_lazy("Leave empty for no limit."),
+            "dataset": gettext_lazy("Gets the input, without the failing answer."),
+        }
+        widgets = {"evaluators": forms.CheckboxSelectMultiple}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.label_suffix = ""
+        rule, owner = self.instance, self.instance.owner
+        offered: dict[str, Any] = {
+            "agent": Agent.objects.usable_by(owner).filter(is_playground=False),
+            "evaluators": Evaluator.objects.usable_by(owner),
+            "queue": AnnotationQueue.objects.usable_by(owner),
+            "dataset": Dataset.objects.editable_by(owner).filter(archived_at=None),
+            "webhook": Webhook.objects.filter(owner=owner),
+        }
+        for name, rows in offered.items():
+            field: Any = self.fields[name]
+            field.queryset = rows.order_by("name")
+            if not field.required:
+                field.empty_label = _("None")
+        if rule.pk:
+            agents: Any = self.fields["agent"]
+            agents.queryset = Agent.objects.filter(
+                Q(pk__in=offered["agent"]) | Q(pk=rule.agent_id)
+            )
+        style_widgets(self)
+        self.fields["evaluators"].error_messages["required"] = _(
+            "Select at least one evaluator."
+        )
+
+    def save(self, commit: bool = True) -> ScoringRule:
+        """Write the fields of the form alone: a worker and a pause write others."""
+        if not commit or self.instance.pk is None:
+            return super().save(commit)
+        own = [name for name in self.Meta.fields if name != "evaluators"]
+        rule = super().save(commit=False)
+        with transaction.atomic():
+            rule.save(update_fields=own)
+            self.save_m2m()
+        return rule
+
+    def clean_percent(self) -> Any:
+        percent = self.cleaned_data["percent"]
+        if not 0 < percent <= 100:
+            raise forms.ValidationError(_("Enter a number above 0, up to 100."))
+        return percent
+
+    def clean_daily_budget(self) -> Any:
+        budget = self.cleaned_data["daily_budget"]
+        if budget is not None and budget <= 0:
+            raise forms.ValidationError(_("Enter a number above 0, or leave it empty."))
+        return budget
+
+    def clean_evaluators(self) -> Any:
+        """Refuse a judge that compares: a real run has nothing to compare with."""
+        evaluators = self.cleaned_data["evaluators"]
+        for one in evaluators:
+            kind = EVALUATOR_KINDS.get(one.kind)
+            is_pairwise = one.config.get("form") == "pairwise"
+            if kind is not None and kind.needs == "model" and is_pairwise:
+                raise forms.ValidationError(
+                    _(
+                        "%(name)s compares two answers, and a real run has only one. "
+                        "Select another evaluator."
+                    )
+                    % {"name": one}
+                )
+        return evaluators

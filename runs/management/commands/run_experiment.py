@@ -1,0 +1,204 @@
+"""`run_experiment NAME`: run an experiment again, wait for it and judge it."""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from runs.models import Experiment
+from runs.services.errors import RunsError
+from runs.services.experiments.advance import BUDGET_USED
+from runs.services.experiments.control import stop_experiment
+from runs.services.experiments.repeat import find_experiment, repeat_experiment
+from runs.services.experiments.report import (
+    CandidateReport,
+    ExperimentReport,
+    build_experiment_report,
+    build_junit,
+)
+from runs.services.health.queue import find_live_workers
+
+POLL_SECONDS = 0.5
+BELOW = 1
+"""Exit code if the candidate is below --fail-under."""
+NO_RESULT = 2
+"""Exit code if there is no result: a wrong argument, a stopped experiment."""
+INTERRUPTED = 130
+
+
+class Command(BaseCommand):
+    """Repeat an experiment with the newest examples and evaluators."""
+
+    help = (
+        "Run an experiment again and wait for its result. Exit 1 if its last candidate "
+        "is below --fail-under, 2 if there is no result. Workers execute the runs."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("name", metavar="NAME", help="Its name or number.")
+        parser.add_argument(
+            "--owner",
+            default="",
+            metavar="USERNAME",
+            help="Whose experiment, if those of several users have that name.",
+        )
+        parser.add_argument(
+            "--candidate",
+            default="",
+            metavar="draft|N",
+            help="Compare the draft or version N with the newest version (default: "
+            "the candidates that the experiment had).",
+        )
+        parser.add_argument(
+            "--fail-under",
+            type=float,
+            metavar="RATE",
+            help="Least pass rate, from 0 to 1. Runs without a score do not pass.",
+        )
+        parser.add_argument(
+            "--junit", metavar="FILE", help="Also write a JUnit file for CI servers."
+        )
+        parser.add_argument(
+            "--json", action="store_true", help="Print one JSON object instead."
+        )
+        parser.add_argument(
+            "--timeout",
+            type=float,
+            metavar="SECONDS",
+            help="Stop the experiment after this time (default: wait until it ends).",
+        )
+
+    def handle(self, *_: Any, name: str, **options: Any) -> None:
+        least = options["fail_under"]
+        if least is not None and not 0 <= least <= 1:
+            raise CommandError(
+                "--fail-under must be from 0 to 1, such as 0.9.", returncode=NO_RESULT
+            )
+        if options["junit"]:
+            check_folder(Path(options["junit"]))
+        try:
+            former = find_experiment(name, owner=options["owner"])
+            experiment = repeat_experiment(
+                former, by=former.owner, candidate=options["candidate"]
+            )
+        except RunsError as refused:
+            raise CommandError(str(refused), returncode=NO_RESULT) from None
+        self.stderr.write(
+            f"Experiment {experiment.pk} ({experiment.name}): {experiment.total} runs, "
+            f"/experiments/{experiment.pk}/"
+        )
+        experiment = self.wait_for_end(experiment, options["timeout"])
+        if options["junit"]:
+            write_text(Path(options["junit"]), build_junit(experiment))
+        report = build_experiment_report(experiment)
+        rate = compute_strict_rate(report.candidates[-1])
+        is_ended = experiment.status == Experiment.Status.DONE
+        passed = is_ended and (least is None or (rate is not None and rate >= least))
+        if options["json"]:
+            shape = {**report.model_dump(mode="json"), "passed": passed}
+            shape["fail_under"] = least
+            self.stdout.write(json.dumps(shape, indent=2, ensure_ascii=False))
+        else:
+            for line in list_report_lines(report):
+                self.stdout.write(line)
+        if not is_ended:
+            raise CommandError(describe_stop(experiment), returncode=NO_RESULT)
+        if not passed:
+            raise CommandError(
+                f"{report.candidates[-1].label} is below --fail-under: "
+                f"{format_rate(rate)} instead of at least {least:.1%}.",
+                returncode=BELOW,
+            )
+
+    def wait_for_end(self, experiment: Experiment, timeout: float | None) -> Experiment:
+        """Return the experiment when it has ended; stop it at Ctrl-C and timeout."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        shown, has_warned = -1, False
+        try:
+            while True:
+                experiment.refresh_from_db()
+                over = experiment.cells.filter(state__in=("done", "refused")).count()
+                if over != shown:
+                    self.stderr.write(f"{over} of {experiment.total} runs")
+                    shown = over
+                if not experiment.is_running:
+                    return experiment
+                if not has_warned and not find_live_workers():
+                    has_warned = True
+                    self.stderr.write(
+                        "No worker is running. Start one: runs begin when it is there."
+                    )
+                if deadline is not None and time.monotonic() >= deadline:
+                    stop_experiment(experiment, by=experiment.owner)
+                    experiment.refresh_from_db()
+                    return experiment
+                time.sleep(POLL_SECONDS)
+        except KeyboardInterrupt:
+            stop_experiment(experiment, by=experiment.owner)
+            self.stderr.write(
+                f"Experiment {experiment.pk} stopped. Resume it on its page."
+            )
+            sys.exit(INTERRUPTED)
+
+
+def check_folder(path: Path) -> None:
+    """Raise before anything is run if the file could not be written at the end."""
+    if not path.parent.is_dir():
+        raise CommandError(
+            f"--junit: the folder {path.parent} does not exist.", returncode=NO_RESULT
+        )
+
+
+def write_text(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CommandError(
+            f"{path} cannot be written: {error.strerror}.", returncode=NO_RESULT
+        ) from None
+
+
+def compute_strict_rate(candidate: CandidateReport) -> float | None:
+    """Return the part of all runs that passed; None before the first has ended."""
+    figures = candidate.figures
+    if figures is None or not figures.total:
+        return None
+    return figures.passed / figures.total
+
+
+def list_report_lines(report: ExperimentReport) -> list[str]:
+    """Return a line for each candidate, and for each comparison."""
+    lines = []
+    for one in report.candidates:
+        found = one.figures
+        if found is None:
+            lines.append(f"{one.label}: no run has ended")
+            continue
+        rest = (("failed", found.failed), ("not scored", found.not_scored))
+        more = "".join(f", {count} {word}" for word, count in rest if count)
+        lines.append(
+            f"{one.label}: {found.passed} of {found.total} passed "
+            f"({format_rate(compute_strict_rate(one))}){more}, ${found.cost:.4f}"
+        )
+    labels = {one.candidate: one.label for one in report.candidates}
+    lines += [
+        f"{labels[one.candidate]} against {report.candidates[0].label}: "
+        f"{one.kind.replace('_', ' ')}, {one.better} better, {one.worse} worse, "
+        f"{one.same} the same"
+        for one in report.comparisons
+    ]
+    return lines
+
+
+def format_rate(rate: float | None) -> str:
+    return "no result" if rate is None else f"{rate:.1%}"
+
+
+def describe_stop(experiment: Experiment) -> str:
+    """Say why the experiment did not end by itself."""
+    if experiment.problem == BUDGET_USED:
+        return f"The experiment stopped at its budget of ${experiment.budget}."
+    return f"The experiment was stopped. {experiment.problem}".strip()

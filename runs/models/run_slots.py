@@ -1,0 +1,63 @@
+"""Runs by the quarter of an hour in which they started, for the figures of the home.
+
+Every time zone is a whole number of quarters away from UTC, so days and hours of any
+zone consist of whole slots. The rows outlive the runs.
+"""
+
+from django.db import models
+
+EVERYONE = 0
+"""The `owner_number` of the rows that count the runs of all people."""
+
+
+class RunStatsSlot(models.Model):
+    """How many runs that started in a slot have ended, by owner, agent and model."""
+
+    owner_number = models.BigIntegerField()
+    """Key of a user, or `EVERYONE`."""
+    slot = models.DateTimeField()
+    agent_number = models.BigIntegerField()
+    """Key of an agent, which may be deleted."""
+    model = models.CharField(max_length=200)
+    """The name of the model in the spec."""
+    is_child = models.BooleanField()
+    """Whether other runs started them."""
+    succeeded = models.IntegerField(default=0, db_default=0)
+    limit_reached = models.IntegerField(default=0, db_default=0)
+    failed = models.IntegerField(default=0, db_default=0)
+    canceled = models.IntegerField(default=0, db_default=0)
+    tokens = models.BigIntegerField(default=0, db_default=0)
+    cost = models.DecimalField(max_digits=16, decimal_places=6, default=0, db_default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner_number", "slot", "agent_number", "model", "is_child"],
+                name="run_stats_slot_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"runs of {self.owner_number} at {self.slot:%Y-%m-%d %H:%M}"
+
+
+class RunDurationSlot(models.Model):
+    """How many runs of a slot took how long, without runs that other runs started."""
+
+    owner_number = models.BigIntegerField()
+    """Key of a user, or `EVERYONE`."""
+    slot = models.DateTimeField()
+    bucket = models.SmallIntegerField()
+    """See `runs.services.search.duration_buckets`."""
+    runs = models.IntegerField(default=0, db_default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner_number", "slot", "bucket"],
+                name="run_duration_slot_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"durations of {self.owner_number} at {self.slot:%Y-%m-%d %H:%M}"

@@ -1,0 +1,202 @@
+"""Datasets, evaluators and gates in agent files."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+
+from runs.evaluation.gate import GateResult, GateRules
+from runs.models import Agent, AgentVersion, Dataset, Evaluator, Gate
+from runs.services.agentfile.schema import (
+    AgentEntry,
+    AgentFile,
+    DatasetEntry,
+    EvaluatorEntry,
+    ExampleEntry,
+    ExpectedCallEntry,
+    GateEntry,
+)
+from runs.services.datasets.content import ExampleContent, StoredCall
+from runs.services.datasets.edit import add_examples, remove_example
+from runs.services.datasets.save_version import save_dataset_version
+from runs.services.datasets.working_copy import count_unsaved_changes
+from runs.services.gates.edit import GatePlan, save_gate
+from runs.services.gates.state import get_gate
+from runs.services.spec.freeze import freeze_agent
+from runs.store.specs import compute_spec_digest, dump_spec
+
+NOT_CONTENT = {"gate_result", "version", "draft", "visibility", "groups"}
+"""Fields of an agent that a gate's result does not depend on."""
+
+
+def build_dataset_entry(row: Dataset) -> DatasetEntry:
+    """Return the newest saved version of a dataset."""
+    examples = row.examples.in_version(row.version).order_by("number")
+    return DatasetEntry(
+        slug=row.slug,
+        name="" if row.name == row.slug else row.name,
+        description=row.description,
+        inputs=tuple(row.input_names),
+        examples=tuple(build_example_entry(ExampleContent.of(one)) for one in examples),
+    )
+
+
+def build_example_entry(content: ExampleContent) -> ExampleEntry:
+    return ExampleEntry(
+        inputs=content.inputs,
+        expected_answer=content.expected_answer,
+        expected_calls=tuple(
+            ExpectedCallEntry(tool=call.tool, tool_input=call.tool_input)
+            for call in content.expected_calls
+        ),
+        tags=content.tags,
+    )
+
+
+def build_evaluator_entry(row: Evaluator) -> EvaluatorEntry:
+    """Return the newest revision of an evaluator."""
+    return EvaluatorEntry(
+        slug=row.slug,
+        name="" if row.name == row.slug else row.name,
+        kind=row.kind,
+        config=row.config,
+    )
+
+
+def build_gate_entry(gate: Gate | None) -> GateEntry | None:
+    """Return what the agent requires; None without a gate."""
+    if gate is None:
+        return None
+    slugs = gate.evaluators.order_by("slug").values_list("slug", flat=True)
+    return GateEntry.model_validate(
+        {
+            "dataset": gate.dataset.slug,
+            "evaluators": tuple(slugs),
+            "tool_mode": gate.tool_mode,
+            "repetitions": gate.repetitions,
+            "rules": GateRules.model_validate(gate.rules),
+        }
+    )
+
+
+def list_gates(agents: Iterable[Agent]) -> list[Gate]:
+    rows = Gate.objects.filter(agent__in=[agent.pk for agent in agents])
+    return list(rows.select_related("dataset").order_by("agent"))
+
+
+def add_gate_results(
+    file: AgentFile, versions: dict[str, AgentVersion | None]
+) -> AgentFile:
+    """Return the file with what the gate said of each exported version."""
+    entries = []
+    for entry in file.agents:
+        version = versions.get(entry.slug)
+        if version is None or not version.gate_result:
+            entries.append(entry)
+            continue
+        result = GateResult.model_validate(version.gate_result)
+        update = {
+            "origin": result.origin or settings.PUBLIC_URL or "another site",
+            "content_digest": compute_content_digest(file, entry),
+        }
+        stored = result.model_copy(update=update)
+        entries.append(entry.model_copy(update={"gate_result": stored}))
+    return file.model_copy(update={"agents": tuple(entries)})
+
+
+def compute_content_digest(file: AgentFile, entry: AgentEntry) -> str:
+    """Return the same text for the same agent with the same prompt and tools."""
+    used = {use.tool for use in entry.tools}
+    called = {use.agent for use in entry.tools}
+    prompts = [one for one in file.prompts if one.slug == entry.prompt]
+    tools = [one for one in file.tools if one.slug in used]
+    agents = [one for one in file.agents if one.slug in called]
+    parts = [
+        one.model_dump(mode="json", exclude=NOT_CONTENT, exclude_defaults=True)
+        for one in (entry, *prompts, *tools, *agents)
+    ]
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def store_examples(dataset: Dataset, entry: DatasetEntry, *, by: User) -> bool:
+    """Make the examples of the file the newest version; False if they already are.
+
+    Equal examples keep their numbers. Raises `ExampleRefused`, `DatasetFull` or
+    `VersionRefused`.
+    """
+    wanted = [get_example_content(one) for one in entry.examples]
+    rows = dataset.examples.in_version(dataset.version).order_by("number")
+    there = [(row.number, ExampleContent.of(row)) for row in rows]
+    if sort_contents(one for _, one in there) == sort_contents(wanted):
+        return False
+    left = list(wanted)
+    for number, content in there:
+        if content in left:
+            left.remove(content)
+        else:
+            remove_example(dataset, number, by=by)
+    add_examples(dataset, left, by=by, source="import")
+    save_dataset_version(dataset, seen=dataset.version, by=by)
+    return True
+
+
+def has_unsaved_examples(dataset: Dataset) -> bool:
+    return dataset.pk is not None and count_unsaved_changes(dataset).total > 0
+
+
+def sort_contents(contents: Iterable[ExampleContent]) -> list[str]:
+    return sorted(one.model_dump_json() for one in contents)
+
+
+def get_example_content(entry: ExampleEntry) -> ExampleContent:
+    return ExampleContent(
+        inputs=entry.inputs,
+        expected_answer=entry.expected_answer,
+        expected_calls=tuple(
+            StoredCall(tool=call.tool, tool_input=call.tool_input)
+            for call in entry.expected_calls
+        ),
+        tags=entry.tags,
+    )
+
+
+def store_gate(
+    agent: Agent,
+    entry: GateEntry,
+    dataset: Dataset,
+    evaluators: Sequence[Evaluator],
+    *,
+    by: User,
+) -> bool:
+    """Give the agent this gate; False if it has it."""
+    gate = get_gate(agent)
+    if build_gate_entry(gate) == entry.model_copy(
+        update={"evaluators": tuple(sorted(entry.evaluators))}
+    ):
+        return False
+    plan = GatePlan(
+        dataset, evaluators, entry.rules, entry.tool_mode, entry.repetitions
+    )
+    save_gate(agent, plan, by=by)
+    return True
+
+
+def store_gate_result(agent: Agent, result: GateResult) -> None:
+    """Let the result count for the draft and the examples as they are now.
+
+    The examples of the file have another version number here than where it is from.
+    """
+    gate = get_gate(agent)
+    if gate is None:
+        return
+    digest = compute_spec_digest(dump_spec(freeze_agent(agent)))
+    stored = result.model_copy(update={"dataset_version": gate.dataset.version})
+    fields: dict[str, Any] = {
+        "imported_digest": digest,
+        "imported_result": stored.model_dump(mode="json"),
+    }
+    Gate.objects.filter(pk=gate.pk).update(**fields)

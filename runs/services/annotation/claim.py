@@ -1,0 +1,113 @@
+"""Claim the next run of a queue, so that two people never get the same one.
+
+All that changes a queue's claims holds the lock of its row, so claims wait for each
+other; a claim that is not renewed expires, and somebody else gets the run.
+"""
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import (
+    Count,
+    Exists,
+    F,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+)
+from django.db.models.functions import Coalesce, Now
+from django.utils.translation import gettext as _
+
+from runs.models import Annotation, AnnotationQueue, QueuedRun
+from runs.services.annotation.queued_runs import lock_annotation_queue
+from runs.services.errors import RunsError
+from runs.store.database_clock import db_time_from_now
+
+CLAIM_SECONDS = 15 * 60.0
+"""An open page renews it every minute."""
+
+State = Annotation.State
+LIVE_CLAIM = Q(state=State.CLAIMED, claimed_until__gt=Now())
+
+
+class AnnotationRefused(RunsError):
+    """The run cannot be scored by this person now."""
+
+
+def claim_next_run(
+    queue: AnnotationQueue, *, by: User, with_skipped: bool = False
+) -> QueuedRun | None:
+    """Return the run that `by` has, or the next one; None if there is none.
+
+    `with_skipped` gives runs again that `by` has skipped.
+    """
+    with transaction.atomic():
+        queue = lock_annotation_queue(queue)
+        mine = Annotation.objects.filter(item__queue=queue, by=by)
+        if with_skipped:
+            mine.filter(state=State.SKIPPED).delete()
+        held = mine.filter(LIVE_CLAIM).first()
+        item = held.item if held else find_free_run(queue, by=by)
+        if item is not None:
+            claim(item, by=by)
+    return item
+
+
+def find_free_run(queue: AnnotationQueue, *, by: User) -> QueuedRun | None:
+    """Return the oldest run with room for one more person."""
+    seen = Annotation.objects.filter(
+        item=OuterRef("pk"), by=by, state__in=(State.DONE, State.SKIPPED)
+    )
+    rows = queue.items.filter(~Exists(seen), done_count__lt=queue.people_per_run)
+    return select_with_room(rows, queue, by=by).order_by("pk").first()
+
+
+def select_with_room(
+    rows: QuerySet[QueuedRun], queue: AnnotationQueue, *, by: User
+) -> QuerySet[QueuedRun]:
+    """Return the runs that fewer others have scored or claimed than are wanted."""
+    claims = Annotation.objects.filter(LIVE_CLAIM, item=OuterRef("pk"))
+    count = claims.exclude(by=by).order_by().values("item").annotate(n=Count("pk"))
+    held = Coalesce(Subquery(count.values("n"), output_field=IntegerField()), 0)
+    return rows.annotate(taken=F("done_count") + held).filter(
+        taken__lt=queue.people_per_run
+    )
+
+
+def claim(item: QueuedRun, *, by: User) -> None:
+    """Reserve a run of a locked queue; what `by` has said of it before stays."""
+    Annotation.objects.update_or_create(
+        item=item,
+        by=by,
+        defaults={
+            "state": State.CLAIMED,
+            "claimed_until": db_time_from_now(CLAIM_SECONDS),
+        },
+    )
+
+
+def renew_claim(item: QueuedRun, *, by: User) -> None:
+    """Keep a run reserved; raise `AnnotationRefused` if others have it meanwhile."""
+    with transaction.atomic():
+        queue = lock_annotation_queue(item.queue)
+        mine = Annotation.objects.filter(item=item, by=by).first()
+        if mine is not None and mine.state != State.CLAIMED:
+            return
+        require_room(queue, item, by=by)
+        claim(item, by=by)
+
+
+def require_room(queue: AnnotationQueue, item: QueuedRun, *, by: User) -> None:
+    """Raise `AnnotationRefused` if enough others have scored or claimed a run."""
+    rows = queue.items.filter(pk=item.pk)
+    if select_with_room(rows, queue, by=by).exists():
+        return
+    others = item.annotations.exclude(by=by).filter(LIVE_CLAIM | Q(state=State.DONE))
+    other = others.select_related("by").order_by("-changed_at").first()
+    if other is None:
+        raise AnnotationRefused(_("This run is no longer in the queue."))
+    raise AnnotationRefused(
+        _("%(person)s has this run now. Your scores were not saved.")
+        % {"person": other.by.get_full_name() or other.by.get_username()}
+    )

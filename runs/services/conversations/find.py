@@ -1,0 +1,48 @@
+"""Find the conversation that a client continues which only sends its messages."""
+
+from collections.abc import Sequence
+
+from django.contrib.auth.models import User
+
+from runs.engine.types import HistoryTurn
+from runs.models import Agent, Conversation, Run
+from runs.services.runs.conversation_runs import get_conversation_turns
+from runs.services.runs.start import GivenTurn, build_run_title
+from runs.store.history import build_turns
+
+MAX_RUNS = 200
+"""Newest runs of the user and agent among which the last turn is looked for."""
+MAX_CANDIDATES = 5
+
+
+def find_continued_conversation(
+    agent: Agent, turns: Sequence[GivenTurn], *, owner: User
+) -> Conversation | None:
+    """Return the owner's newest conversation with the agent that has these turns."""
+    last = turns[-1]
+    if last.question is None or last.answer is None:
+        return None
+    newest = Run.objects.filter(owner=owner, agent=agent).order_by("-pk")[:MAX_RUNS]
+    runs = Run.objects.filter(
+        pk__in=list(newest.values_list("pk", flat=True)),
+        status=Run.Status.SUCCEEDED,
+        title=build_run_title({"input": last.question}),
+        conversation__isnull=False,
+        conversation__is_test=False,
+        conversation__archived_at=None,
+    ).select_related("conversation__branch_of")
+    for run in runs.order_by("-pk")[:MAX_CANDIDATES]:
+        assert run.conversation is not None
+        if _list_turns(run.conversation, most=len(turns)) == list(turns):
+            return run.conversation
+    return None
+
+
+def _list_turns(conversation: Conversation, *, most: int) -> list[GivenTurn]:
+    """Return the newest turns of a conversation, oldest first; one more than `most`."""
+    runs = get_conversation_turns(conversation).order_by("-pk")[: most + 1]
+    return [_build_given(turn) for run in reversed(runs) for turn in build_turns(run)]
+
+
+def _build_given(turn: HistoryTurn) -> GivenTurn:
+    return GivenTurn(turn.question, turn.answer)

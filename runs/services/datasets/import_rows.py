@@ -1,0 +1,217 @@
+"""Import the rows of an uploaded file as unsaved examples."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from runs.models import Dataset, DatasetUpload, Example, Run
+from runs.services.datasets.content import (
+    ExampleContent,
+    compute_input_digest,
+    parse_calls_cell,
+    parse_tags_cell,
+)
+from runs.services.datasets.edit import add_examples, edit_examples
+from runs.services.datasets.file_table import FileTable
+from runs.services.datasets.mapping import ImportMapping, find_mapping_problem
+from runs.services.datasets.uploads import load_file_table, load_import_mapping
+from runs.services.datasets.working_copy import select_working_examples
+from runs.services.errors import DatasetFileRefused, ExampleRefused
+
+MAX_RUN_DIGITS = 18
+
+
+class SkippedRow(NamedTuple):
+    """A row that is not imported, and why."""
+
+    line: int
+    reason: str
+
+
+class PlannedRow(NamedTuple):
+    """A row that can be imported."""
+
+    line: int
+    content: ExampleContent
+    run_pk: int | None
+    same_as: int | None
+    """The number of the existing example with its inputs."""
+    repeats_line: int | None
+    """The earlier line of the file with its inputs."""
+
+
+@dataclass(frozen=True)
+class ImportPlan:
+    """What importing a file would do."""
+
+    rows: list[PlannedRow] = field(default_factory=list)
+    missing: dict[str, list[int]] = field(default_factory=dict)
+    """Lines without a value, by variable; they are skipped."""
+    invalid: list[SkippedRow] = field(default_factory=list)
+    problem: str = ""
+    """Why nothing can be imported."""
+
+    @property
+    def new(self) -> list[PlannedRow]:
+        return [row for row in self.rows if not is_duplicate(row)]
+
+    @property
+    def duplicates(self) -> list[PlannedRow]:
+        return [row for row in self.rows if is_duplicate(row)]
+
+
+class ImportCounts(NamedTuple):
+    """What an import did."""
+
+    added: int
+    updated: int
+    skipped: int
+
+
+def is_duplicate(row: PlannedRow) -> bool:
+    return row.same_as is not None or row.repeats_line is not None
+
+
+def plan_import(
+    dataset: Dataset, table: FileTable, mapping: ImportMapping
+) -> ImportPlan:
+    """Return what importing the table would do, without storing anything."""
+    if problem := find_mapping_problem(mapping):
+        return ImportPlan(problem=problem)
+    existing = find_existing_inputs(dataset)
+    seen: dict[str, int] = {}
+    plan = ImportPlan()
+    for line, cells in zip(table.lines, table.rows, strict=True):
+        inputs = {name: cells[n] for name, n in mapping.input_columns.items()}
+        empty = [name for name, text in inputs.items() if not text.strip()]
+        for name in empty:
+            plan.missing.setdefault(name, []).append(line)
+        if empty:
+            continue
+        try:
+            content = build_content(inputs, cells, mapping)
+        except ExampleRefused as refused:
+            plan.invalid.append(SkippedRow(line, str(refused)))
+            continue
+        digest = compute_input_digest(inputs)
+        plan.rows.append(
+            PlannedRow(
+                line,
+                content,
+                parse_run_cell(cells, mapping),
+                existing.get(digest),
+                seen.get(digest),
+            )
+        )
+        seen.setdefault(digest, line)
+    return plan
+
+
+def find_existing_inputs(dataset: Dataset) -> dict[str, int]:
+    """Return the numbers of the examples by the digest of their inputs."""
+    rows = select_working_examples(dataset).exclude(change=Example.Change.REMOVED)
+    return dict(rows.values_list("input_digest", "number"))
+
+
+def build_content(
+    inputs: dict[str, str], cells: tuple[str, ...], mapping: ImportMapping
+) -> ExampleContent:
+    """Return the example of a row; raise `ExampleRefused`."""
+    answers = [cells[n] for n in mapping.positions_of("answer")]
+    calls = [cells[n] for n in mapping.positions_of("calls")]
+    tags = [cells[n] for n in mapping.positions_of("tags")]
+    return ExampleContent(
+        inputs=inputs,
+        expected_answer="\n".join(answers),
+        expected_calls=parse_calls_cell("\n".join(calls)),
+        tags=parse_tags_cell(",".join(tags)),
+    )
+
+
+def parse_run_cell(cells: tuple[str, ...], mapping: ImportMapping) -> int | None:
+    """Return the number of the source run in a row."""
+    for position in mapping.positions_of("run"):
+        text = cells[position].strip()
+        if text.isascii() and text.isdigit() and len(text) <= MAX_RUN_DIGITS:
+            return int(text)
+    return None
+
+
+def find_visible_runs(rows: list[PlannedRow], user: User) -> dict[int, Run]:
+    """Return the source runs that `user` may see."""
+    keys = {row.run_pk for row in rows if row.run_pk is not None}
+    found = Run.objects.visible_to(user).filter(pk__in=keys).only("pk")
+    return {run.pk: run for run in found}
+
+
+def import_upload(dataset: Dataset, upload: DatasetUpload, *, by: User) -> ImportCounts:
+    """Import an uploaded file and delete it, all or nothing.
+
+    Raises `DatasetFileRefused` or `DatasetFull`.
+    """
+    mapping = load_import_mapping(upload)
+    with transaction.atomic():
+        plan = plan_import(dataset, load_file_table(upload), mapping)
+        if plan.problem:
+            raise DatasetFileRefused(plan.problem)
+        added, updated = split_rows(plan, mapping)
+        runs = find_visible_runs(added, by)
+        add_examples(
+            dataset,
+            [row.content for row in added],
+            by=by,
+            source=Example.Source.IMPORT,
+            runs=[runs.get(row.run_pk or 0) for row in added],
+        )
+        edit_examples(dataset, merge_updates(dataset, updated, mapping), by=by)
+        upload.delete()
+    skipped = len(plan.rows) - len(added) - len(updated)
+    return ImportCounts(len(added), len(updated), skipped)
+
+
+class SplitRows(NamedTuple):
+    """The rows of an import by what happens to them; others are skipped."""
+
+    added: list[PlannedRow]
+    updated: list[PlannedRow]
+    """Of existing examples."""
+
+
+def split_rows(plan: ImportPlan, mapping: ImportMapping) -> SplitRows:
+    """Apply the rule for duplicates; of rows with equal inputs the last one counts."""
+    if mapping.duplicates == "add":
+        return SplitRows(plan.rows, [])
+    if mapping.duplicates == "skip":
+        return SplitRows(plan.new, [])
+    added: dict[int, PlannedRow] = {}
+    updated: dict[int, PlannedRow] = {}
+    for row in plan.rows:
+        if row.same_as is not None:
+            updated[row.same_as] = row
+        else:
+            added[row.repeats_line or row.line] = row
+    return SplitRows(list(added.values()), list(updated.values()))
+
+
+UPDATED_FIELDS = {
+    "answer": "expected_answer",
+    "calls": "expected_calls",
+    "tags": "tags",
+}
+
+
+def merge_updates(
+    dataset: Dataset, rows: list[PlannedRow], mapping: ImportMapping
+) -> dict[int, ExampleContent]:
+    """Return the new contents by number; fields without a column stay as they are."""
+    mapped = [name for one, name in UPDATED_FIELDS.items() if mapping.positions_of(one)]
+    new = {row.same_as: row.content for row in rows}
+    existing = select_working_examples(dataset).filter(number__in=new)
+    return {
+        one.number: ExampleContent.of(one).model_copy(
+            update={name: getattr(new[one.number], name) for name in mapped}
+        )
+        for one in existing
+    }

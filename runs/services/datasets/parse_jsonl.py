@@ -1,0 +1,124 @@
+"""JSON files: a list or lines of objects, and samples of OpenAI Evals."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from runs.services.datasets.file_table import (
+    FileRow,
+    FileTable,
+    build_table,
+    format_file_value,
+)
+from runs.services.errors import DatasetFileRefused
+from tools.text.parse_errors import describe_json_error
+
+
+def parse_jsonl(text: str) -> FileTable:
+    """Return the table of a file with one JSON object per line."""
+    return build_table(
+        FileRow(line, {str(k).strip(): format_file_value(v) for k, v in found.items()})
+        for line, found in read_objects(text)
+    )
+
+
+def parse_evals(text: str) -> FileTable:
+    """Return the table of samples of OpenAI Evals: `input` and `ideal`."""
+    return build_table(
+        FileRow(line, dict(flatten_sample(found))) for line, found in read_objects(text)
+    )
+
+
+def looks_like_evals(text: str) -> bool:
+    """Whether the first object is a sample of OpenAI Evals."""
+    _line, first = next(read_objects(text), (0, {}))
+    return is_message_list(first.get("input")) or isinstance(first.get("item"), dict)
+
+
+def read_objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield each object with its line, or its number in a list; raise if it is none."""
+    if text.lstrip().startswith("["):
+        yield from enumerate(parse_list(text), 1)
+        return
+    for line, row in enumerate(text.split("\n"), 1):
+        if row.strip():
+            yield line, parse_object(row, line)
+
+
+def parse_list(text: str) -> list[dict[str, Any]]:
+    """Return the objects of a JSON list."""
+    try:
+        found = json.loads(text, parse_constant=refuse_constant)
+    except json.JSONDecodeError as error:
+        line, why = error.lineno, describe_json_error(error).message
+    except (ValueError, RecursionError):
+        line, why = 1, _("a value cannot be stored")
+    else:
+        if all(isinstance(one, dict) for one in found):
+            return list(found)
+        line, why = 1, _("the list has items that are not JSON objects")
+    raise DatasetFileRefused(
+        _("Line %(line)d: %(problem)s.") % {"line": line, "problem": why}
+    )
+
+
+def parse_object(row: str, line: int) -> dict[str, Any]:
+    """Return the JSON object of a line."""
+    try:
+        found = json.loads(row, parse_constant=refuse_constant)
+    except json.JSONDecodeError as error:
+        why = describe_json_error(error).message
+    except (ValueError, RecursionError):
+        why = _("a value cannot be stored")
+    else:
+        if isinstance(found, dict):
+            return found
+        why = _("it is not a JSON object")
+    raise DatasetFileRefused(
+        _("Line %(line)d: %(problem)s.") % {"line": line, "problem": why}
+    )
+
+
+def refuse_constant(name: str) -> None:
+    """Refuse NaN and Infinity, which are not JSON."""
+    raise ValueError(name)
+
+
+def flatten_sample(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the cells of a sample: its last message as the input, and the ideal answer.
+
+    Accepted answers are one per line.
+    """
+    if isinstance(found.get("item"), dict):
+        found = found["item"]
+    for name, value in found.items():
+        if name == "input" and is_message_list(value):
+            yield from flatten_messages(value)
+        elif name == "ideal" and isinstance(value, list):
+            yield name, "\n".join(map(format_file_value, value))
+        else:
+            yield name.strip(), format_file_value(value)
+
+
+def is_message_list(value: Any) -> bool:
+    """Whether a value is a list of chat messages."""
+    return isinstance(value, list) and all(
+        isinstance(one, dict) and "role" in one and "content" in one for one in value
+    )
+
+
+def flatten_messages(messages: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield the system messages and the others; of several, each with its role."""
+    system = [one for one in messages if one["role"] == "system"]
+    others = [one for one in messages if one["role"] != "system"]
+    if system:
+        yield "system", "\n".join(format_file_value(one["content"]) for one in system)
+    texts = [format_file_value(one["content"]) for one in others]
+    if len(others) == 1:
+        yield "input", texts[0]
+        return
+    roles = [format_file_value(one["role"]) for one in others]
+    lines = (f"{role}: {text}" for role, text in zip(roles, texts, strict=True))
+    yield "input", "\n".join(lines)

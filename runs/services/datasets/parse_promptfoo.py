@@ -1,0 +1,118 @@
+"""Tests of a promptfoo configuration, in YAML."""
+
+from collections.abc import Iterator
+from itertools import islice, product
+from typing import Any
+
+import yaml
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+
+from runs.services.datasets.file_table import (
+    MAX_FILE_ROWS,
+    FileRow,
+    FileTable,
+    build_table,
+    format_file_value,
+)
+from runs.services.errors import DatasetFileRefused
+from tools.text.json_yaml import JsonYamlLoader
+from tools.text.parse_errors import describe_text_error
+from tools.text.storable import iter_scalars
+
+MAX_YAML_CHARS = 2_000_000
+"""YAML takes a second per million characters."""
+MAX_YAML_VALUES = 200_000
+EQUALS = ("equals", "is-equal")
+
+
+def parse_promptfoo(text: str) -> FileTable:
+    """Return the table of the tests: variables, description and assertions.
+
+    As in promptfoo, lists of values stand for each combination.
+    """
+    tests, shared = find_tests(load_yaml(text))
+    found = (
+        row
+        for number, test in enumerate(tests, 1)
+        for row in expand_test(test, shared, number)
+    )
+    return build_table(islice(found, MAX_FILE_ROWS + 1))
+
+
+def load_yaml(text: str) -> Any:
+    """Return the parsed text; raise `DatasetFileRefused`."""
+    if len(text) > MAX_YAML_CHARS:
+        raise DatasetFileRefused(
+            _("The YAML file is too long. Split it, or convert it to JSONL.")
+        )
+    try:
+        found = yaml.load(text, Loader=JsonYamlLoader)  # noqa: S506  # a SafeLoader with fewer types
+    except yaml.YAMLError as error:
+        place, problem = describe_text_error(text, error)
+        raise DatasetFileRefused(
+            _("The YAML cannot be read, %(position)s: %(problem)s.")
+            % {"position": place, "problem": problem}
+        ) from None
+    except (RecursionError, ValueError):
+        raise DatasetFileRefused(
+            _("The YAML cannot be read: it is nested too deeply.")
+        ) from None
+    # Aliases count each time they are used: they can expand a small file to a huge one.
+    if next(islice(iter_scalars(found), MAX_YAML_VALUES, None), None) is not None:
+        raise DatasetFileRefused(
+            _("The YAML file has more than %(limit)s values. Split it.")
+            % {"limit": number_format(MAX_YAML_VALUES, force_grouping=True)}
+        )
+    return found
+
+
+def find_tests(found: Any) -> tuple[list[Any], dict[str, Any]]:
+    """Return the tests, and the variables that all of them have."""
+    config = found if isinstance(found, dict) else {}
+    tests = config.get("tests") if config else found
+    if isinstance(tests, str):
+        raise DatasetFileRefused(
+            _("The tests are in another file, “%(name)s”. Import that one.")
+            % {"name": tests[:200]}
+        )
+    if not isinstance(tests, list) or not tests:
+        raise DatasetFileRefused(
+            _("The file has no list of tests, as promptfoo has it under “tests”.")
+        )
+    default = config.get("defaultTest")
+    shared = default.get("vars") if isinstance(default, dict) else None
+    return tests, shared if isinstance(shared, dict) else {}
+
+
+def expand_test(test: Any, shared: dict[str, Any], number: int) -> Iterator[FileRow]:
+    """Yield a row for each combination of a test's values."""
+    if not isinstance(test, dict) or not isinstance(test.get("vars", {}), dict):
+        raise DatasetFileRefused(
+            _("Test %(number)d is not an object with variables under “vars”.")
+            % {"number": number}
+        )
+    variables = {**shared, **test.get("vars", {})}
+    choices = [
+        value if isinstance(value, list) else [value] for value in variables.values()
+    ]
+    for values in product(*choices):
+        cells = {
+            str(name): format_file_value(value)
+            for name, value in zip(variables, values, strict=True)
+        }
+        yield FileRow(number, cells | dict(flatten_test(test)))
+
+
+def flatten_test(test: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the description, the expected answer, and other assertions by type."""
+    if test.get("description"):
+        yield "description", format_file_value(test["description"])
+    assertions = test.get("assert")
+    texts: dict[str, list[str]] = {}
+    for one in assertions if isinstance(assertions, list) else ():
+        if isinstance(one, dict) and one.get("type") and "value" in one:
+            name = "expected" if one["type"] in EQUALS else f"assert {one['type']}"
+            texts.setdefault(name, []).append(format_file_value(one["value"]))
+    for name, found in texts.items():
+        yield name, "\n".join(found)

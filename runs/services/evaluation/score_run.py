@@ -1,0 +1,131 @@
+"""Score a run by an evaluator of any kind."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import InterfaceError, OperationalError
+
+from runs.engine.parsing.clean import clean_text
+from runs.evaluation.effects import (
+    AskModel,
+    CodeReturned,
+    EvaluatorEffect,
+    EvaluatorOutcome,
+    FindSecrets,
+    RunCode,
+    SecretsFound,
+)
+from runs.evaluation.errors import NotScored
+from runs.evaluation.registry import score_record
+from runs.evaluation.types import EvaluationExample, ScoreResult
+from runs.models import Run
+from runs.services.evaluation.ask_judge import ask_judge
+from runs.services.evaluation.load_record import load_evaluation_record
+from runs.services.runs.mask_secrets import SECRET_PATTERNS, load_known_secrets
+from runs.store.commits import release_connection
+from runs.store.sanitizer import HIDDEN, Sanitizer
+from tools.errors import DeadlineExceeded, ToolFailed
+from tools.net.deadline import Deadline
+from tools.sandbox.values import to_jsonable
+
+CODE_MEMORY = 64 << 20
+"""Bytes that the code of an evaluator may use."""
+
+
+class ScoringInterrupted(Exception):
+    """Another worker scores the run now: whoever scores it here has to stop."""
+
+
+def do_nothing() -> None:
+    """Let the evaluator go on."""
+
+
+def score_run(
+    run: Run,
+    example: EvaluationExample,
+    *,
+    kind: str,
+    config: dict[str, Any],
+    by: User,
+    baseline: Run | None = None,
+    before_effect: Callable[[], object] = do_nothing,
+) -> ScoreResult:
+    """Return the score of an ended run; outside of any transaction.
+
+    `by` is the owner of the evaluator, who may use the judge's provider. Nothing that
+    an evaluator does raises: the result then says why the run is not scored. Only an
+    unavailable database raises, so that the caller tries again. `before_effect`
+    is called before each vote or other effect, and may raise `ScoringInterrupted`.
+    """
+    record = load_evaluation_record(run)
+    theirs = load_evaluation_record(baseline) if baseline is not None else None
+
+    interruptions: list[Exception] = []
+
+    def perform(effect: EvaluatorEffect) -> EvaluatorOutcome:
+        try:
+            before_effect()
+            return perform_effect(effect, run=run, by=by)
+        except (OperationalError, InterfaceError, ScoringInterrupted) as error:
+            interruptions.append(error)
+            raise
+
+    result = score_record(
+        kind, config, example, record, baseline=theirs, perform=perform
+    )
+    if interruptions:
+        raise interruptions[0]
+    return result.model_copy(
+        update={
+            name: clean_text(getattr(result, name))
+            for name in ("label", "explanation", "problem")
+        }
+    )
+
+
+def perform_effect(effect: EvaluatorEffect, *, run: Run, by: User) -> EvaluatorOutcome:
+    """Do what an evaluator asks for; raise `NotScored` if that is not possible."""
+    match effect:
+        case AskModel():
+            return ask_judge(effect, by=by)
+        case RunCode():
+            release_connection()
+            return run_evaluator_code(effect)
+        case FindSecrets():
+            return find_secrets(effect, run=run)
+
+
+def run_evaluator_code(effect: RunCode) -> CodeReturned:
+    """Run code in the sandbox of Python tools, with nothing but its variables."""
+    # The interpreter is loaded where an evaluator needs it, not in every process.
+    from tools.sandbox.monty import run_monty  # noqa: PLC0415
+
+    deadline = Deadline(seconds=effect.seconds)
+    try:
+        value = run_monty(
+            effect.code, effect.variables, deadline=deadline, memory=CODE_MEMORY
+        )
+        return CodeReturned(to_jsonable(value))
+    except ToolFailed as failed:
+        raise NotScored(f"The code failed: {failed}") from None
+    except DeadlineExceeded:
+        raise NotScored(f"The code did not end in {effect.seconds:g} s.") from None
+
+
+def find_secrets(effect: FindSecrets, *, run: Run) -> SecretsFound:
+    """Count the texts with a secret that the run could know, or of the form of one.
+
+    A secret that was removed before the text was stored counts, too.
+    """
+    sanitizer = Sanitizer(load_known_secrets(run))
+    return SecretsFound(sum(_has_secret(text, sanitizer) for text in effect.texts))
+
+
+def _has_secret(text: str, sanitizer: Sanitizer) -> bool:
+    plain = clean_text(text)
+    return (
+        HIDDEN in plain
+        or sanitizer.text(plain) != plain
+        or SECRET_PATTERNS.search(plain) is not None
+    )

@@ -1,0 +1,245 @@
+"""Advance experiments: create their rows, start runs, score ended ones.
+
+A worker does one turn after the other. Each cell is started by the transaction that
+inserts its run, and ended by the one that inserts its scores, so a worker that dies
+leaves nothing half done, and two workers do nothing twice.
+"""
+
+import logging
+import random
+from datetime import timedelta
+from typing import NamedTuple
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q, Sum
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from runs.engine.types import ToolMode
+from runs.models import Example, Experiment, ExperimentRun, Run
+from runs.models.runs import FINISHED_STATUSES
+from runs.services.errors import FieldError, InputsRefused, NotAllowed, RunsError
+from runs.services.experiments.figures import compute_figures
+from runs.services.experiments.score_cells import score_cell
+from runs.services.runs.start import FrozenAgent, start_run
+from runs.store.database_clock import db_time_from_now
+from runs.store.specs import load_spec
+
+logger = logging.getLogger(__name__)
+
+LEASES = 4
+"""Leases of a run that a turn may take; it takes far less, and each score renews it."""
+CREATED_PER_TURN = 1_000
+SCORED_PER_TURN = 50
+FIGURES_SECONDS = 3.0
+"""Between two computations while it runs."""
+BUDGET_USED = "budget"
+"""The problem of an experiment that has used up its budget; pages say it."""
+NO_RECORDING = (
+    "The example has no source run, so there is no recording for a strict replay."
+)
+
+State = ExperimentRun.State
+
+
+class TurnResult(NamedTuple):
+    """What a turn did."""
+
+    started: int = 0
+    scored: int = 0
+
+
+def claim_experiment() -> Experiment | None:
+    """Claim an experiment with work that no live worker has, the oldest first."""
+    free = Q(lease_until=None) | Q(lease_until__lt=Now())
+    rows = Experiment.objects.filter(free).filter(list_open_experiments())
+    for pk in rows.order_by("pk").values_list("pk", flat=True):
+        lease = db_time_from_now(LEASES * settings.LEASE_SECONDS)
+        if rows.filter(pk=pk).update(lease_until=lease):
+            return Experiment.objects.select_related("owner", "dataset").get(pk=pk)
+    return None
+
+
+def list_open_experiments() -> Q:
+    """Experiments that run, or have stopped while runs were unfinished."""
+    started = ExperimentRun.objects.filter(state=State.STARTED).values("experiment")
+    return Q(status=Experiment.Status.RUNNING) | Q(pk__in=started)
+
+
+def advance_experiment(experiment: Experiment) -> TurnResult:
+    """Do one turn of a claimed experiment, and let others claim it."""
+    try:
+        scored = score_ended_cells(experiment)
+        started = 0
+        if experiment.is_running:
+            create_cells(experiment)
+            if is_budget_used(experiment):
+                stop_with_problem(experiment, BUDGET_USED)
+            else:
+                started = start_cells(experiment)
+        finish_experiment(experiment)
+        update_figures(experiment, is_changed=bool(scored))
+        return TurnResult(started, scored)
+    finally:
+        Experiment.objects.filter(pk=experiment.pk).update(lease_until=None)
+
+
+def create_cells(experiment: Experiment) -> None:
+    """Create the next rows, in an order that the seed decides."""
+    if experiment.created_runs >= experiment.total:
+        return
+    examples = Example.objects.filter(dataset=experiment.dataset_id)
+    keys = list(
+        examples.in_version(experiment.dataset_version)
+        .order_by("number")
+        .values_list("pk", flat=True)
+    )
+    random.Random(experiment.seed).shuffle(keys)  # noqa: S311  # an order, no secret
+    candidates = list(experiment.candidates.values_list("pk", flat=True))
+    width = len(candidates) * experiment.repetitions
+    first = experiment.created_runs
+    rows = []
+    for place in range(first, min(first + CREATED_PER_TURN, experiment.total)):
+        example, rest = divmod(place, width)
+        repetition, candidate = divmod(rest, len(candidates))
+        rows.append(
+            ExperimentRun(
+                experiment=experiment,
+                example_id=keys[example],
+                candidate_id=candidates[candidate],
+                repetition=repetition,
+                place=place,
+            )
+        )
+    with transaction.atomic():
+        ExperimentRun.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
+        experiment.created_runs = first + len(rows)
+        experiment.save(update_fields=["created_runs"])
+
+
+def start_cells(experiment: Experiment) -> int:
+    """Start as many runs as may be unfinished at once; return how many."""
+    cells = experiment.cells.select_related(
+        "example", "candidate__spec", "candidate__agent", "candidate__version"
+    )
+    free = experiment.concurrency - cells.filter(state=State.STARTED).count()
+    if free <= 0:
+        return 0
+    count = 0
+    for cell in cells.filter(state=State.WAITING).order_by("place")[:free]:
+        try:
+            count += start_cell(experiment, cell)
+        except NotAllowed as refused:
+            stop_with_problem(experiment, str(refused))
+            break
+        except RunsError as refused:
+            refuse_cell(cell, str(refused))
+    return count
+
+
+def start_cell(experiment: Experiment, cell: ExperimentRun) -> bool:
+    """Start the run of a cell; False if another worker did."""
+    candidate = cell.candidate
+    with transaction.atomic():
+        mine = ExperimentRun.objects.filter(pk=cell.pk, state=State.WAITING)
+        if not mine.update(state=State.STARTED):
+            return False
+        run = start_run(
+            candidate.agent,
+            by=experiment.owner,
+            inputs=cell.example.inputs,
+            source=Run.Source.EXPERIMENT,
+            is_test=True,
+            frozen=FrozenAgent(
+                load_spec(candidate.spec), candidate.spec, candidate.version
+            ),
+            tool_mode=build_tool_mode(experiment, cell.example),
+            queue=Run.Queue.BULK,
+        )
+        ExperimentRun.objects.filter(pk=cell.pk).update(run=run)
+    return True
+
+
+def build_tool_mode(experiment: Experiment, example: Example) -> ToolMode | None:
+    """Return how the calls of a run are answered; None if all of them are made.
+
+    Raises `InputsRefused` for a strict replay of an example without a source run.
+    """
+    kind = experiment.tool_mode
+    if kind == Experiment.ToolMode.LIVE:
+        return None
+    if kind == Experiment.ToolMode.HOLD_BACK:
+        return ToolMode(kind="hold_back")
+    if kind == Experiment.ToolMode.REPLAY_BY_TOOL:
+        return ToolMode(kind="replay_by_tool", recording=example.source_run_id)
+    if example.source_run_id is None:
+        raise InputsRefused([FieldError("source_run", NO_RECORDING)])
+    return ToolMode(kind="replay_strict", recording=example.source_run_id)
+
+
+def refuse_cell(cell: ExperimentRun, problem: str) -> None:
+    """Note why no run could be started; the others go on."""
+    ExperimentRun.objects.filter(pk=cell.pk, state=State.WAITING).update(
+        state=State.REFUSED, problem=problem
+    )
+
+
+def score_ended_cells(experiment: Experiment) -> int:
+    """Score runs that have ended; return how many."""
+    started = experiment.cells.filter(state=State.STARTED)
+    ended = started.filter(Q(run=None) | Q(run__status__in=FINISHED_STATUSES))
+    revisions = list(experiment.evaluators.select_related("evaluator__owner"))
+    count = 0
+    for cell in ended.select_related("run", "example")[:SCORED_PER_TURN]:
+        count += score_cell(cell, revisions)
+        Experiment.objects.filter(pk=experiment.pk).update(
+            lease_until=db_time_from_now(LEASES * settings.LEASE_SECONDS)
+        )
+    return count
+
+
+def is_budget_used(experiment: Experiment) -> bool:
+    """Whether ended and unfinished runs have cost the budget."""
+    if experiment.budget is None:
+        return False
+    ended = experiment.cells.aggregate(cost=Sum("cost"))["cost"] or 0
+    unfinished = experiment.cells.filter(state=State.STARTED)
+    running = unfinished.aggregate(cost=Sum("run__cost"))["cost"] or 0
+    return bool(ended + running >= experiment.budget)
+
+
+def stop_with_problem(experiment: Experiment, problem: str) -> None:
+    """Start no more runs; those that are unfinished are still scored."""
+    running = Experiment.objects.filter(
+        pk=experiment.pk, status=Experiment.Status.RUNNING
+    )
+    running.update(status=Experiment.Status.STOPPED, problem=problem)
+    experiment.refresh_from_db(fields=["status", "problem"])
+
+
+def finish_experiment(experiment: Experiment) -> None:
+    """End an experiment without waiting and unfinished runs."""
+    if not experiment.is_running or experiment.created_runs < experiment.total:
+        return
+    if experiment.cells.filter(state__in=(State.WAITING, State.STARTED)).exists():
+        return
+    rows = Experiment.objects.filter(pk=experiment.pk, status=Experiment.Status.RUNNING)
+    if rows.update(status=Experiment.Status.DONE, ended_at=Now()):
+        experiment.refresh_from_db(fields=["status", "ended_at"])
+        update_figures(experiment, is_changed=True)
+
+
+def update_figures(experiment: Experiment, *, is_changed: bool) -> None:
+    """Store the figures for the page, at the end and now and then before it."""
+    if not is_changed:
+        return
+    now = timezone.now()
+    at = experiment.figures.get("at", "")
+    recent = (now - timedelta(seconds=FIGURES_SECONDS)).isoformat()
+    has_unfinished = experiment.cells.filter(state=State.STARTED).exists()
+    if at > recent and experiment.is_running and has_unfinished:
+        return
+    figures = compute_figures(experiment, at=now.isoformat())
+    experiment.figures = figures.model_dump(mode="json")
+    experiment.save(update_fields=["figures"])

@@ -1,0 +1,341 @@
+"""The figures of an experiment: per candidate, per evaluator, and the comparison."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from django.db.models import Avg, Count, Q
+
+from runs.engine.types import FrozenModel
+from runs.evaluation.comparison import PairedComparison, compare_paired
+from runs.evaluation.statistics import (
+    pass_at_k,
+    pass_hat_k,
+    percentile,
+    wilson_interval,
+)
+from runs.models import Experiment, ExperimentCandidate, Score
+
+EQUAL = 1e-9
+MIN_TAG_EXAMPLES = 3
+"""Examples of a tag that is named as the worst."""
+MAX_TAGS = 20
+"""Tags with figures; those of most examples."""
+
+
+class EvaluatorFigures(FrozenModel):
+    """What one evaluator says of one candidate."""
+
+    revision: int
+    scored: int
+    decided: int
+    passed: int
+    mean: float | None
+
+
+class CandidateFigures(FrozenModel):
+    """One candidate over all its runs."""
+
+    candidate: int
+    done: int
+    total: int
+    failed: int
+    """Runs that failed, were canceled or could not be started."""
+    not_scored: int
+    decided: int
+    """Runs that passed or did not."""
+    passed: int
+    low: float
+    high: float
+    """The 95% interval of the pass rate."""
+    mean: float | None
+    cost: Decimal
+    tokens: int
+    median_seconds: float | None
+    p95_seconds: float | None
+    evaluators: tuple[EvaluatorFigures, ...]
+    pass_at_k: float | None = None
+    """The chance that one of all repetitions passes; null without repetitions."""
+    pass_hat_k: float | None = None
+    """The chance that all repetitions pass."""
+
+    @property
+    def rate(self) -> float | None:
+        return self.passed / self.decided if self.decided else None
+
+
+class ComparisonFigures(FrozenModel):
+    """A candidate against the baseline, paired by example."""
+
+    candidate: int
+    kind: str
+    """A `ConclusionKind` of `runs.evaluation.comparison`."""
+    better: int
+    worse: int
+    same: int
+    examples: int
+    difference: float
+    low: float
+    high: float
+    smallest_points: float
+    worst_tag: str = ""
+    """The tag of which most examples got worse."""
+
+
+class TagFigures(FrozenModel):
+    """The runs of the examples with a tag, by candidate in their order."""
+
+    tag: str
+    examples: int
+    passed: tuple[int, ...]
+    decided: tuple[int, ...]
+
+
+class ExperimentFigures(FrozenModel):
+    """Everything that stands above the table."""
+
+    at: str = ""
+    candidates: tuple[CandidateFigures, ...] = ()
+    comparisons: tuple[ComparisonFigures, ...] = ()
+    tags: tuple[TagFigures, ...] = ()
+
+
+class CellFigures(NamedTuple):
+    """The columns of a cell that count."""
+
+    example: int
+    candidate: int
+    state: str
+    run_status: str
+    passed: bool | None
+    score: float | None
+    cost: Decimal
+    tokens: int
+    seconds: float | None
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in ("done", "refused")
+
+    @property
+    def points(self) -> float | None:
+        """What is compared: passed or not, else the mean score."""
+        return self.score if self.passed is None else float(self.passed)
+
+
+def compute_figures(experiment: Experiment, *, at: str) -> ExperimentFigures:
+    """Return the figures as they are now."""
+    cells = load_cell_figures(experiment)
+    candidates = list(experiment.candidates.all())
+    by_evaluator = load_evaluator_figures(experiment)
+    return ExperimentFigures(
+        at=at,
+        candidates=tuple(
+            build_candidate_figures(
+                experiment,
+                one,
+                [cell for cell in cells if cell.candidate == one.pk],
+                by_evaluator.get(one.pk, []),
+                count=len(candidates),
+            )
+            for one in candidates
+        ),
+        comparisons=tuple(build_comparisons(experiment, candidates, cells)),
+        tags=tuple(build_tag_figures(experiment, candidates, cells)),
+    )
+
+
+def build_tag_figures(
+    experiment: Experiment,
+    candidates: Sequence[ExperimentCandidate],
+    cells: Sequence[CellFigures],
+) -> Iterable[TagFigures]:
+    """Yield the tags of most examples, in alphabetical order."""
+    tagged: dict[str, set[int]] = defaultdict(set)
+    examples = experiment.dataset.examples.in_version(experiment.dataset_version)
+    for key, tags in examples.values_list("pk", "tags"):
+        for tag in tags:
+            tagged[tag].add(key)
+    most = sorted(tagged, key=lambda tag: (-len(tagged[tag]), tag))[:MAX_TAGS]
+    decided = [cell for cell in cells if cell.is_over and cell.passed is not None]
+    for tag in sorted(most):
+        counts = {one.pk: [0, 0] for one in candidates}
+        for cell in decided:
+            if cell.example in tagged[tag]:
+                counts[cell.candidate][0] += cell.passed is True
+                counts[cell.candidate][1] += 1
+        yield TagFigures(
+            tag=tag,
+            examples=len(tagged[tag]),
+            passed=tuple(passed for passed, _ in counts.values()),
+            decided=tuple(count for _, count in counts.values()),
+        )
+
+
+def average_repetitions(
+    experiment: Experiment, cells: Iterable[CellFigures]
+) -> tuple[float | None, float | None]:
+    """Return pass@k and pass^k for k repetitions, over examples that ran them all."""
+    k = experiment.repetitions
+    by_example: dict[int, list[bool]] = defaultdict(list)
+    for cell in cells:
+        if cell.passed is not None:
+            by_example[cell.example].append(cell.passed)
+    whole = [passed for passed in by_example.values() if len(passed) >= k]
+    if k < 2 or not whole:
+        return None, None
+    once = [pass_at_k(sum(one), len(one), k) or 0.0 for one in whole]
+    always = [pass_hat_k(sum(one), len(one), k) or 0.0 for one in whole]
+    return fmean(once), fmean(always)
+
+
+def load_cell_figures(experiment: Experiment) -> list[CellFigures]:
+    rows = experiment.cells.order_by("place").values_list(
+        *("example", "candidate", "state", "run_status", "passed", "score"),
+        *("cost", "tokens", "seconds"),
+    )
+    return [CellFigures(*row) for row in rows]
+
+
+def load_evaluator_figures(
+    experiment: Experiment,
+) -> dict[int, list[EvaluatorFigures]]:
+    """Return the figures of each evaluator by candidate."""
+    rows = (
+        Score.objects.filter(cell__experiment=experiment)
+        .order_by()
+        .values("cell__candidate", "revision")
+        .annotate(
+            scored=Count("pk", filter=Q(problem="")),
+            decided=Count("pk", filter=Q(passed__isnull=False)),
+            passing=Count("pk", filter=Q(passed=True)),
+            mean=Avg("value"),
+        )
+    )
+    found: dict[int, list[EvaluatorFigures]] = defaultdict(list)
+    for row in rows:
+        found[row["cell__candidate"]].append(
+            EvaluatorFigures(
+                revision=row["revision"],
+                scored=row["scored"],
+                decided=row["decided"],
+                passed=row["passing"],
+                mean=row["mean"],
+            )
+        )
+    return found
+
+
+def build_candidate_figures(
+    experiment: Experiment,
+    candidate: ExperimentCandidate,
+    cells: Sequence[CellFigures],
+    evaluators: Iterable[EvaluatorFigures],
+    *,
+    count: int,
+) -> CandidateFigures:
+    """Return the figures of one candidate."""
+    over = [cell for cell in cells if cell.is_over]
+    decided = [cell for cell in over if cell.passed is not None]
+    passed = sum(cell.passed is True for cell in decided)
+    scores = [cell.score for cell in over if cell.score is not None]
+    seconds = [cell.seconds for cell in over if cell.seconds is not None]
+    interval = wilson_interval(passed, len(decided))
+    once, always = average_repetitions(experiment, decided)
+    return CandidateFigures(
+        candidate=candidate.pk,
+        done=len(over),
+        total=experiment.total // count,
+        failed=sum(is_failed(cell) for cell in over),
+        not_scored=sum(cell.points is None and not is_failed(cell) for cell in over),
+        decided=len(decided),
+        passed=passed,
+        low=interval.low,
+        high=interval.high,
+        mean=fmean(scores) if scores else None,
+        cost=sum((cell.cost for cell in over), Decimal(0)),
+        tokens=sum(cell.tokens for cell in over),
+        median_seconds=percentile(seconds, 0.5),
+        p95_seconds=percentile(seconds, 0.95),
+        evaluators=tuple(evaluators),
+        pass_at_k=once,
+        pass_hat_k=always,
+    )
+
+
+def is_failed(cell: CellFigures) -> bool:
+    """Whether no answer came of it."""
+    return cell.state == "refused" or cell.run_status in ("failed", "canceled", "")
+
+
+def average_by_example(cells: Iterable[CellFigures]) -> dict[int, float]:
+    """Return the mean of the repetitions of each example that has a score."""
+    found: dict[int, list[float]] = defaultdict(list)
+    for cell in cells:
+        if cell.is_over and cell.points is not None:
+            found[cell.example].append(cell.points)
+    return {example: fmean(points) for example, points in found.items()}
+
+
+def build_comparisons(
+    experiment: Experiment,
+    candidates: Sequence[ExperimentCandidate],
+    cells: Sequence[CellFigures],
+) -> Iterable[ComparisonFigures]:
+    """Yield each candidate against the first one."""
+    points = {
+        one.pk: average_by_example(cell for cell in cells if cell.candidate == one.pk)
+        for one in candidates
+    }
+    baseline = points[candidates[0].pk]
+    for one in candidates[1:]:
+        shared = sorted(baseline.keys() & points[one.pk].keys())
+        before = [baseline[key] for key in shared]
+        after = [points[one.pk][key] for key in shared]
+        compared = compare_paired(before, after, seed=experiment.seed)
+        worse = [
+            key
+            for key, a, b in zip(shared, before, after, strict=True)
+            if b < a - EQUAL
+        ]
+        yield build_comparison(one, compared, find_worst_tag(experiment, worse))
+
+
+def build_comparison(
+    candidate: ExperimentCandidate, compared: PairedComparison, worst_tag: str
+) -> ComparisonFigures:
+    """Return a comparison as it is stored."""
+    conclusion = compared.conclusion
+    return ComparisonFigures(
+        candidate=candidate.pk,
+        kind=conclusion.kind,
+        better=compared.better,
+        worse=compared.worse,
+        same=compared.same,
+        examples=conclusion.examples,
+        difference=compared.difference,
+        low=compared.interval.low,
+        high=compared.interval.high,
+        smallest_points=conclusion.smallest_points,
+        worst_tag=worst_tag,
+    )
+
+
+def find_worst_tag(experiment: Experiment, worse: Sequence[int]) -> str:
+    """Return the tag that most of these examples have; empty if few have one."""
+    counts: dict[str, int] = defaultdict(int)
+    rows: Any = experiment.dataset.examples.filter(pk__in=worse)
+    for tags in rows.values_list("tags", flat=True):
+        for tag in tags:
+            counts[tag] += 1
+    best = max(counts, key=lambda tag: counts[tag], default="")
+    return best if best and counts[best] >= MIN_TAG_EXAMPLES else ""
+
+
+def load_stored_figures(experiment: Experiment) -> ExperimentFigures:
+    """Return the figures that a worker stored last; empty before."""
+    if not experiment.figures:
+        return ExperimentFigures()
+    return ExperimentFigures.model_validate(experiment.figures)

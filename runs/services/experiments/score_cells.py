@@ -1,0 +1,105 @@
+"""Score one run of an experiment by all its evaluators."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from statistics import fmean
+
+from django.db import transaction
+
+from runs.evaluation.types import EvaluationExample, ExpectedCall, ScoreResult
+from runs.models import EvaluatorRevision, Example, ExperimentRun, Run, Score
+from runs.services.evaluation.score_run import score_run
+
+RUN_DELETED = "The run was deleted before it was scored."
+MAX_LABEL_CHARS = 200
+
+
+def score_cell(cell: ExperimentRun, revisions: Sequence[EvaluatorRevision]) -> bool:
+    """Store the scores of an ended run; False if another worker did.
+
+    Evaluators run outside the transaction that stores what they say.
+    """
+    run, example = cell.run, build_evaluation_example(cell.example)
+    if run is None or (problem := find_run_problem(run)):
+        reason = RUN_DELETED if run is None else problem
+        results = [ScoreResult.not_scored(reason) for _ in revisions]
+    else:
+        results = [
+            score_run(
+                run, example, kind=one.kind, config=one.config, by=one.evaluator.owner
+            )
+            for one in revisions
+        ]
+    with transaction.atomic():
+        mine = ExperimentRun.objects.filter(
+            pk=cell.pk, state=ExperimentRun.State.STARTED
+        )
+        if not mine.update(**summarize_cell(run, results)):
+            return False
+        Score.objects.bulk_create(
+            build_score(cell, revision, result)
+            for revision, result in zip(revisions, results, strict=True)
+        )
+    return True
+
+
+def find_run_problem(run: Run) -> str:
+    """Return why a run without an answer is not scored: that is never a score of 0."""
+    if run.status == Run.Status.FAILED:
+        return f"The run failed: {run.error_message or run.error_code}"
+    if run.status == Run.Status.CANCELED:
+        return "The run was canceled."
+    return ""
+
+
+def build_evaluation_example(example: Example) -> EvaluationExample:
+    """Return the example as evaluators know it."""
+    return EvaluationExample(
+        inputs=example.inputs,
+        expected_answer=example.expected_answer,
+        expected_calls=tuple(
+            ExpectedCall.model_validate(call) for call in example.expected_calls
+        ),
+        tags=tuple(example.tags),
+    )
+
+
+def summarize_cell(
+    run: Run | None, results: Sequence[ScoreResult]
+) -> dict[str, object]:
+    """Return the columns of an ended cell."""
+    decided = [one.passed for one in results if one.passed is not None]
+    values = [one.value for one in results if one.value is not None]
+    cost = sum((one.cost for one in results), Decimal(0))
+    return {
+        "state": ExperimentRun.State.DONE,
+        "run_status": run.status if run else "",
+        "passed": all(decided) if decided else None,
+        "score": fmean(values) if values else None,
+        "cost": cost + (run.cost if run else 0),
+        "tokens": run.input_tokens + run.output_tokens if run else 0,
+        "seconds": get_run_seconds(run) if run else None,
+    }
+
+
+def get_run_seconds(run: Run) -> float | None:
+    """Return the time from its start to its end."""
+    if run.started_at is None or run.ended_at is None:
+        return None
+    return (run.ended_at - run.started_at).total_seconds()
+
+
+def build_score(
+    cell: ExperimentRun, revision: EvaluatorRevision, result: ScoreResult
+) -> Score:
+    """Return the row of a result, not stored yet."""
+    return Score(
+        cell=cell,
+        revision=revision,
+        value=result.value,
+        label=result.label[:MAX_LABEL_CHARS],
+        passed=result.passed,
+        explanation=result.explanation,
+        problem=result.problem,
+        cost=result.cost,
+    )

@@ -1,0 +1,186 @@
+"""Whether a draft has passed the gate of its agent.
+
+Any experiment counts that compares exactly this draft with the newest version on the
+newest examples with the newest evaluators, wherever it was started.
+"""
+
+from typing import Literal, NamedTuple
+
+from django.db.models import Q, QuerySet
+
+from runs.evaluation.gate import GateFigures, GateResult, GateRules, judge_gate
+from runs.models import (
+    Agent,
+    Experiment,
+    ExperimentCandidate,
+    ExperimentRun,
+    Gate,
+)
+from runs.services.experiments.figures import (
+    CandidateFigures,
+    ExperimentFigures,
+    load_stored_figures,
+)
+
+GateStatus = Literal["none", "missing", "running", "stopped", "met", "not_met"]
+MAX_LOOKED_AT = 20
+"""Experiments of a draft of which the newest that fits counts."""
+
+
+class GateState(NamedTuple):
+    """The gate of an agent, and what it says of one draft."""
+
+    status: GateStatus
+    gate: Gate | None = None
+    experiment: Experiment | None = None
+    result: GateResult | None = None
+    """If the status is `met` or `not_met`."""
+
+    @property
+    def allows_publishing(self) -> bool:
+        return self.status in ("none", "met")
+
+
+def get_gate(agent: Agent) -> Gate | None:
+    return Gate.objects.select_related("dataset").filter(agent=agent).first()
+
+
+def load_gate_state(agent: Agent, digest: str) -> GateState:
+    """Return what the gate says of the draft whose spec has this digest."""
+    gate = get_gate(agent)
+    if gate is None:
+        return GateState("none")
+    experiment = find_gate_experiment(gate, digest)
+    if experiment is None:
+        imported = load_imported_result(gate, digest)
+        if imported is None:
+            return GateState("missing", gate)
+        return GateState("met" if imported.is_met else "not_met", gate, None, imported)
+    if experiment.status != Experiment.Status.DONE:
+        return GateState(
+            "running" if experiment.is_running else "stopped", gate, experiment
+        )
+    result = build_gate_result(gate, experiment, digest)
+    return GateState("met" if result.is_met else "not_met", gate, experiment, result)
+
+
+def load_imported_result(gate: Gate, digest: str) -> GateResult | None:
+    """Return the result of an agent file, if it is of this draft and these examples."""
+    if gate.imported_digest != digest or not gate.imported_result:
+        return None
+    result = GateResult.model_validate(gate.imported_result)
+    examples = (gate.dataset.slug, gate.dataset.version)
+    return result if (result.dataset, result.dataset_version) == examples else None
+
+
+def find_gate_experiment(gate: Gate, digest: str) -> Experiment | None:
+    """Return the newest experiment with this draft that the gate accepts.
+
+    One that has ended comes before one that was stopped.
+    """
+    fitting = [
+        one
+        for one in list_draft_experiments(gate, digest)[:MAX_LOOKED_AT]
+        if fits_gate(gate, one)
+    ]
+    ended = [one for one in fitting if one.status != Experiment.Status.STOPPED]
+    return next(iter(ended or fitting), None)
+
+
+def list_draft_experiments(gate: Gate, digest: str) -> QuerySet[Experiment]:
+    """Return the experiments like the gate with this draft, newest first."""
+    drafts = find_drafts(gate, digest)
+    same = Q(dataset=gate.dataset_id, dataset_version=gate.dataset.version)
+    same &= Q(tool_mode=gate.tool_mode, repetitions=gate.repetitions)
+    rows = Experiment.objects.filter(same, pk__in=drafts.values("experiment"))
+    return rows.select_related("dataset").order_by("-pk")
+
+
+def find_drafts(gate: Gate, digest: str) -> QuerySet[ExperimentCandidate]:
+    """Return the candidates that are exactly this draft, without another model."""
+    return ExperimentCandidate.objects.filter(
+        agent=gate.agent_id, version=None, spec__digest=digest
+    )
+
+
+def fits_gate(gate: Gate, experiment: Experiment) -> bool:
+    """Whether evaluators and baseline are the newest, unchanged."""
+    wanted = {(one.pk, one.revision) for one in gate.evaluators.all()}
+    used = set(experiment.evaluators.values_list("evaluator", "number"))
+    newest = gate.agent.versions.values_list("pk", flat=True).first()
+    rows = experiment.candidates.select_related("version").order_by("position")
+    return used == wanted and is_gate_baseline(gate, rows[0], newest)
+
+
+def is_gate_baseline(
+    gate: Gate, candidate: ExperimentCandidate, newest: int | None
+) -> bool:
+    """Whether it is the newest version of the agent, with its own model."""
+    version = candidate.version
+    if candidate.agent_id != gate.agent_id or candidate.version_id != newest:
+        return False
+    return version is None or candidate.spec_id == version.spec_id
+
+
+def build_gate_result(gate: Gate, experiment: Experiment, digest: str) -> GateResult:
+    """Judge this draft in an ended experiment by the rules as they are now."""
+    rules = GateRules.model_validate(gate.rules)
+    figures = load_stored_figures(experiment)
+    drafts = find_drafts(gate, digest).filter(experiment=experiment)
+    draft = drafts.order_by("position")[0]
+    first = experiment.candidates.order_by("position")[0]
+    before = first if first.version_id else None
+    compared = next(
+        (one for one in figures.comparisons if one.candidate == draft.pk), None
+    )
+    found = judge_gate(
+        rules,
+        build_gate_figures(draft, figures, rules.must_pass_tag),
+        baseline=build_gate_figures(before, figures, rules.must_pass_tag)
+        if before
+        else None,
+        conclusion=compared.kind if compared else "",
+        better=compared.better if compared else 0,
+        worse=compared.worse if compared else 0,
+    )
+    return GateResult(
+        rules=found,
+        dataset=experiment.dataset.slug,
+        dataset_version=experiment.dataset_version,
+        runs=experiment.total,
+        experiment=experiment.pk,
+        at=experiment.ended_at.isoformat() if experiment.ended_at else "",
+    )
+
+
+def build_gate_figures(
+    candidate: ExperimentCandidate, figures: ExperimentFigures, tag: str
+) -> GateFigures:
+    """Return what the rules judge of one candidate."""
+    found = next(
+        (one for one in figures.candidates if one.candidate == candidate.pk), None
+    )
+    if found is None:
+        return GateFigures(runs=0, passed=0)
+    tagged = list_tagged_runs(candidate, tag) if tag else []
+    return GateFigures(
+        runs=found.total,
+        passed=found.passed,
+        unscored=count_unscored(found),
+        tagged_runs=len(tagged),
+        tagged_passed=sum(passed is True for passed in tagged),
+        p95_seconds=found.p95_seconds,
+        cost_per_run=float(found.cost) / found.done if found.done else 0.0,
+    )
+
+
+def count_unscored(figures: CandidateFigures) -> int:
+    """Return the runs that neither passed nor failed a score."""
+    return figures.total - figures.decided
+
+
+def list_tagged_runs(candidate: ExperimentCandidate, tag: str) -> list[bool | None]:
+    """Return whether each run of an example with the tag passed."""
+    cells = ExperimentRun.objects.filter(candidate=candidate)
+    rows = cells.values_list("example__tags", "passed")
+    return [passed for tags, passed in rows if tag in tags]

@@ -1,0 +1,230 @@
+"""Score the runs that rules have selected, within the budget of the day.
+
+One worker at a time has a rule. The transaction that stores the scores also sends a
+failing run on, so that each happens once, whatever dies.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from functools import partial
+from statistics import fmean
+
+from django.db import transaction
+from django.db.models import Count, Exists, F, OuterRef, Q, Sum
+from django.db.models.functions import Now
+
+from runs.evaluation.types import EvaluationExample, ScoreResult
+from runs.models import EvaluatorRevision, Run, RunScore, ScoredRun, ScoringRule
+from runs.services.evaluation.score_run import ScoringInterrupted, score_run
+from runs.services.scoring.send_on import send_failing_run
+from runs.store.database_clock import read_database_time
+
+logger = logging.getLogger(__name__)
+
+LEASE = timedelta(seconds=300)
+"""More than one vote of a judge may take; it is renewed before each of them."""
+SCORED_PER_TURN = 20
+MAX_LABEL_CHARS = 200
+SCORING_FAILED = "Scoring this run failed. The log of the worker says why."
+
+State = ScoredRun.State
+
+
+@dataclass
+class DayUse:
+    """What the scores of a day (UTC) have used of a rule's limits."""
+
+    day: date
+    runs: int
+    cost: Decimal
+
+    def add(self, scored: ScoredRun) -> None:
+        self.runs += 1
+        self.cost += scored.cost
+
+
+def claim_scoring_rule() -> ScoringRule | None:
+    """Claim a rule with runs to score that no live worker has.
+
+    The one that has waited longest comes first.
+    """
+    waiting = ScoredRun.objects.filter(rule=OuterRef("pk"), state=State.WAITING)
+    free = Q(lease_until=None) | Q(lease_until__lte=Now())
+    rows = ScoringRule.objects.filter(free, Exists(waiting), is_on=True)
+    order = F("lease_until").asc(nulls_first=True)
+    for pk in rows.order_by(order, "pk").values_list("pk", flat=True):
+        until = read_database_time() + LEASE
+        if rows.filter(pk=pk).update(lease_until=until):
+            mine = ScoringRule.objects.filter(pk=pk, lease_until=until)
+            return mine.select_related("owner").first()
+    return None
+
+
+def renew_rule_lease(rule: ScoringRule) -> datetime:
+    """Return the current time; raise `ScoringInterrupted` if another worker has it."""
+    now = read_database_time()
+    mine = ScoringRule.objects.filter(pk=rule.pk, lease_until=rule.lease_until)
+    if not mine.update(lease_until=now + LEASE):
+        raise ScoringInterrupted
+    rule.lease_until = now + LEASE
+    return now
+
+
+def advance_scoring_rule(rule: ScoringRule) -> int:
+    """Score some runs of a claimed rule, and let others claim it; return how many."""
+    try:
+        return score_waiting_runs(rule)
+    except ScoringInterrupted:
+        logger.warning("rule %s: another worker has it now", rule.pk)
+        return 0
+    finally:  # the end of its turn is its place among the rules that wait
+        mine = ScoringRule.objects.filter(pk=rule.pk, lease_until=rule.lease_until)
+        mine.update(lease_until=Now())
+
+
+def score_waiting_runs(rule: ScoringRule) -> int:
+    """Score the runs of a turn, unless the day is used up; return how many."""
+    count, used = 0, None
+    revisions = list_rule_revisions(rule)
+    waiting = rule.scored.filter(state=State.WAITING).select_related("run")
+    for scored in waiting.order_by("pk")[:SCORED_PER_TURN]:
+        now = renew_rule_lease(rule)
+        if used is None or used.day != now.date():
+            used = load_day_use(rule, now=now)
+        if is_day_used_up(rule, used):
+            skip_waiting_runs(rule)
+            break
+        if score_selected_run(rule, scored, revisions):
+            used.add(scored)
+            count += 1
+    return count
+
+
+def list_rule_revisions(rule: ScoringRule) -> list[EvaluatorRevision]:
+    """Return the newest revisions of the evaluators that the owner may still use."""
+    usable = rule.evaluators.all().usable_by(rule.owner)
+    rows = EvaluatorRevision.objects.filter(evaluator__in=usable)
+    rows = rows.select_related("evaluator__owner").order_by("number")
+    return list({one.evaluator_id: one for one in rows}.values())
+
+
+def load_day_use(rule: ScoringRule, *, now: datetime) -> DayUse:
+    """Return what this day (UTC) has used; nothing for a rule without limits."""
+    if rule.daily_budget is None and rule.daily_runs is None:
+        return DayUse(now.date(), 0, Decimal(0))
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    used = rule.scored.filter(state=State.DONE, scored_at__gte=midnight).aggregate(
+        runs=Count("pk"), cost=Sum("cost")
+    )
+    return DayUse(now.date(), used["runs"], used["cost"] or Decimal(0))
+
+
+def is_day_used_up(rule: ScoringRule, used: DayUse) -> bool:
+    """Whether the scores of the day have used up a limit of the rule."""
+    is_broke = rule.daily_budget is not None and used.cost >= rule.daily_budget
+    return is_broke or (rule.daily_runs is not None and used.runs >= rule.daily_runs)
+
+
+def skip_waiting_runs(rule: ScoringRule) -> None:
+    """Leave out what waits: scores of tomorrow are for the runs of tomorrow."""
+    rule.scored.filter(state=State.WAITING).update(state=State.SKIPPED, scored_at=Now())
+
+
+def score_selected_run(
+    rule: ScoringRule, scored: ScoredRun, revisions: Sequence[EvaluatorRevision]
+) -> bool:
+    """Store the scores of a run and send it on if it fails; False if it is done.
+
+    Evaluators run outside the transaction that stores what they say. A run whose
+    scoring raises is done without a score: it must not hold up all others. Only where
+    that cannot be stored either, it is tried again.
+    """
+    results: list[ScoreResult] = []
+    try:
+        visible = Run.objects.visible_to(rule.owner)
+        if not visible.filter(pk=scored.run_id).exists():
+            rule.scored.filter(pk=scored.pk).delete()
+            return False
+        for revision in revisions:
+            renew_rule_lease(rule)
+            results.append(score_by_revision(rule, scored.run, revision))
+        return store_run_scores(rule, scored, revisions, results)
+    except ScoringInterrupted:
+        raise
+    except Exception:  # the border to all that a run or an extension can hold
+        logger.exception("rule %s: run %s is not scored", rule.pk, scored.run_id)
+        costs = [one.cost for one in results]
+        costs += [Decimal(0)] * (len(revisions) - len(results))
+        results = [ScoreResult.not_scored(SCORING_FAILED, cost=one) for one in costs]
+        return store_run_scores(rule, scored, revisions, results)
+
+
+def score_by_revision(
+    rule: ScoringRule, run: Run, revision: EvaluatorRevision
+) -> ScoreResult:
+    """Return what an evaluator says; each of its votes renews the lease."""
+    return score_run(
+        run,
+        EvaluationExample(inputs=run.inputs),
+        kind=revision.kind,
+        config=revision.config,
+        by=revision.evaluator.owner,
+        before_effect=partial(renew_rule_lease, rule),
+    )
+
+
+def store_run_scores(
+    rule: ScoringRule,
+    scored: ScoredRun,
+    revisions: Sequence[EvaluatorRevision],
+    results: Sequence[ScoreResult],
+) -> bool:
+    """Store the results and send a failing run on; False if another worker did."""
+    decided = [one.passed for one in results if one.passed is not None]
+    values = [one.value for one in results if one.value is not None]
+    passed = all(decided) if decided else None
+    scored.cost = sum((one.cost for one in results), Decimal(0))
+    with transaction.atomic():
+        mine = ScoredRun.objects.filter(pk=scored.pk, state=State.WAITING)
+        if not mine.update(
+            state=State.DONE,
+            passed=passed,
+            value=fmean(values) if values else None,
+            cost=scored.cost,
+            scored_at=Now(),
+        ):
+            return False
+        RunScore.objects.bulk_create(
+            build_run_score(scored, revision, result)
+            for revision, result in zip(revisions, results, strict=True)
+        )
+        if passed is False:
+            send_failing_run(rule, scored.run, list_failures(revisions, results))
+    return True
+
+
+def list_failures(
+    revisions: Sequence[EvaluatorRevision], results: Sequence[ScoreResult]
+) -> list[str]:
+    """Return the names of the evaluators that were not passed."""
+    pairs = zip(revisions, results, strict=True)
+    return [one.evaluator.name for one, result in pairs if result.passed is False]
+
+
+def build_run_score(
+    scored: ScoredRun, revision: EvaluatorRevision, result: ScoreResult
+) -> RunScore:
+    """Return the row of a result, not stored yet."""
+    return RunScore(
+        scored=scored,
+        revision=revision,
+        value=result.value,
+        label=result.label[:MAX_LABEL_CHARS],
+        passed=result.passed,
+        explanation=result.explanation,
+        problem=result.problem,
+        cost=result.cost,
+    )

@@ -1,0 +1,158 @@
+"""Figures of the runs that started in a period, from their slots."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Literal, NamedTuple
+
+from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet, Sum
+from django.db.models.functions import Trunc
+
+from runs.models import Run, RunDurationSlot, RunStatsSlot
+from runs.models.run_slots import EVERYONE
+
+ChartUnit = Literal["hour", "day"]
+
+
+class RunSums(NamedTuple):
+    """Runs by outcome, and what they used."""
+
+    succeeded: int = 0
+    limit_reached: int = 0
+    failed: int = 0
+    canceled: int = 0
+    tokens: int = 0
+    """With those of runs that other runs started, as the cost."""
+    cost: Decimal = Decimal(0)
+    pending: int = 0
+    """Runs without an outcome yet."""
+
+    @property
+    def total(self) -> int:
+        """How many runs the list of runs shows."""
+        return self.ended + self.canceled + self.pending
+
+    @property
+    def ended(self) -> int:
+        """Runs that nobody canceled."""
+        return self.succeeded + self.limit_reached + self.failed
+
+    @property
+    def success_rate(self) -> float | None:
+        """From 0 to 1; None without ended runs."""
+        return self.succeeded / self.ended if self.ended else None
+
+
+class SlotRange(NamedTuple):
+    """Whose runs, and when they started."""
+
+    owner_number: int
+    begin: datetime
+    end: datetime | None = None
+    """Exclusive; both are the beginning of a slot."""
+
+    def select(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        rows = rows.filter(owner_number=self.owner_number, slot__gte=self.begin)
+        return rows if self.end is None else rows.filter(slot__lt=self.end)
+
+
+def get_slots_owner(user: User, *, mine: bool = False) -> int:
+    """Return whose slots a user sees: administrators see everyone's, unless `mine`."""
+    return EVERYONE if user.is_superuser and not mine else user.pk
+
+
+def sum_runs(asked: SlotRange) -> RunSums:
+    """Return the sums of ended runs."""
+    sums = asked.select(RunStatsSlot.objects.all()).aggregate(**RUN_SUMS)
+    return _read_sums(sums)
+
+
+def sum_runs_by_time(asked: SlotRange, unit: ChartUnit) -> dict[datetime, RunSums]:
+    """Return the sums of ended runs by hour or day of the active time zone."""
+    rows = asked.select(RunStatsSlot.objects.all()).annotate(at=Trunc("slot", unit))
+    sums = rows.order_by().values("at").annotate(**RUN_SUMS)
+    return {row.pop("at").astimezone(UTC): _read_sums(row) for row in sums}
+
+
+def _read_sums(row: dict[str, Any]) -> RunSums:
+    sums: dict[str, Any] = {name: value or 0 for name, value in row.items()}
+    return RunSums(**sums)
+
+
+def add_run_sums(many: Iterable[RunSums]) -> RunSums:
+    columns: list[Any] = [sum(column) for column in zip(*many, strict=True)]
+    return RunSums(*columns)
+
+
+RUN_SUMS = {
+    **{
+        status: Sum(status, filter=Q(is_child=False))
+        for status in ("succeeded", "limit_reached", "failed", "canceled")
+    },
+    "tokens": Sum("tokens"),
+    "cost": Sum("cost"),
+}
+
+
+def count_durations_by_time(
+    asked: SlotRange, unit: ChartUnit
+) -> dict[datetime, Counter[int]]:
+    """Return how many runs are in which bucket of durations, by hour or day."""
+    rows = asked.select(RunDurationSlot.objects.all()).annotate(at=Trunc("slot", unit))
+    counts = rows.order_by().values_list("at", "bucket").annotate(Sum("runs"))
+    found: dict[datetime, Counter[int]] = defaultdict(Counter)
+    for at, bucket, runs in counts:
+        if runs > 0:
+            found[at.astimezone(UTC)][bucket] = runs
+    return found
+
+
+def count_durations(asked: SlotRange) -> Counter[int]:
+    """Return how many runs are in which bucket of durations."""
+    rows = asked.select(RunDurationSlot.objects.all()).order_by().values_list("bucket")
+    counted = rows.annotate(Sum("runs"))
+    return Counter({bucket: runs for bucket, runs in counted if runs > 0})
+
+
+class AgentModelSums(NamedTuple):
+    """What an agent did with a model."""
+
+    agent_number: int
+    model: str
+    runs: int
+    succeeded: int
+    ended: int
+    """Without canceled runs."""
+    tokens: int
+    cost: Decimal
+
+
+def sum_agents_and_models(asked: SlotRange) -> list[AgentModelSums]:
+    """Return the sums of each agent with each model, with runs that runs started."""
+    rows = (
+        asked.select(RunStatsSlot.objects.all())
+        .order_by()
+        .values_list("agent_number", "model")
+    )
+    names = ("succeeded", "limit_reached", "failed", "canceled", "tokens", "cost")
+    found = []
+    for row in rows.annotate(*(Sum(name) for name in names)):
+        agent, model, succeeded, limited, failed, canceled, tokens, cost = row
+        ended = succeeded + limited + failed
+        found.append(
+            AgentModelSums(
+                agent, model, ended + canceled, succeeded, ended, tokens, cost
+            )
+        )
+    return found
+
+
+def list_pending_starts(runs: QuerySet[Run], begin: datetime) -> Iterable[datetime]:
+    """Return when the runs started that no slot counts yet.
+
+    A resumed run is still counted with its last outcome.
+    """
+    rows = runs.filter(indexed=False, search_row=None, parent_step=None)
+    return rows.filter(created_at__gte=begin).values_list("created_at", flat=True)

@@ -1,0 +1,217 @@
+// The list of runs: keys, and selecting many runs. Without this script each run is
+// selected by its box and opened by its link, and the filters are a form.
+(() => {
+  "use strict";
+  const find = (selector) => document.querySelector(selector);
+  const rows = () => [...document.querySelectorAll("#run-choices tbody tr")];
+  const boxOf = (row) => row.querySelector("td.sel input");
+  const linkOf = (row) => row.querySelector(".c-q a");
+  const current = () => document.activeElement?.closest("#run-choices tbody tr");
+  let last = null; // the row that was selected last: a range begins there
+
+  // Selecting.
+  function select(row, isOn) {
+    boxOf(row).checked = isOn;
+    last = row.id;
+  }
+  function selectRange(row) {
+    const all = rows();
+    const places = [all.findIndex((one) => one.id === last), all.indexOf(row)];
+    if (places[0] < 0) return select(row, true);
+    const [first, end] = places.sort((a, b) => a - b);
+    for (const one of all.slice(first, end + 1)) boxOf(one).checked = true;
+    last = row.id;
+  }
+  document.addEventListener("click", (event) => {
+    const box = event.target.closest?.("#run-choices td.sel input");
+    if (!box) return;
+    const row = box.closest("tr");
+    if (event.shiftKey && box.checked) selectRange(row);
+    last = row.id;
+  });
+  // The box of the heads selects the page; that of the bar, the page or nothing.
+  document.addEventListener("change", (event) => {
+    const box = event.target.closest?.("[data-select-page]");
+    if (!box) return;
+    const isOn = rows().some((row) => !boxOf(row).checked);
+    for (const row of rows()) boxOf(row).checked = isOn;
+    box.checked = Boolean(box.closest(".bulk"));
+  });
+
+  // One run beside the list; on a phone, its page.
+  const pane = () => find("#run-peek");
+  const isWide = matchMedia("(min-width: 46.01rem)");
+  const isOpen = () => Boolean(pane()) && !pane().hidden;
+  function markPeeked() {
+    const id = isOpen() ? `run-row-${pane().dataset.run}` : "";
+    for (const row of rows()) row.toggleAttribute("data-peeked", row.id === id);
+  }
+  function peek(row) {
+    if (!isWide.matches) return linkOf(row).click();
+    htmx.ajax("GET", row.dataset.peekUrl, { target: "#run-peek", swap: "outerHTML" });
+  }
+  function closePeek() {
+    const empty = document.createElement("aside"); // without what follows the run
+    empty.className = pane().className;
+    empty.id = pane().id;
+    empty.hidden = true;
+    pane().replaceWith(empty);
+    markPeeked();
+  }
+  function peekBeside(step) {
+    const all = rows();
+    const place = all.findIndex((row) => row.id === `run-row-${pane().dataset.run}`);
+    const row = all[place + step];
+    if (place < 0 || !row) return;
+    linkOf(row).focus();
+    peek(row);
+  }
+  document.addEventListener("htmx:after:swap", markPeeked);
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-peek]");
+    if (button?.dataset.peek === "close") return closePeek();
+    if (button) return peekBeside(Number(button.dataset.peek));
+    const row = event.target.closest?.("#run-choices tbody tr");
+    if (!row || event.target.closest("a, input, button, td.sel")) return;
+    if (!isWide.matches || getSelection().toString()) return;
+    linkOf(row).focus();
+    peek(row);
+  });
+
+  // Live. A list whose top is out of sight gets the number of new runs, not the runs.
+  const FIGURES_MS = 15_000;
+  let counted = Date.now();
+  const list = () => find("#run-list");
+  function isScrolled() {
+    const [first] = rows();
+    if (!first) return false;
+    const top = first.closest(".scroll").getBoundingClientRect().top + 32;
+    return first.getBoundingClientRect().bottom < Math.max(top, 80);
+  }
+  document.addEventListener("htmx:config:request", (event) => {
+    const { request, target } = event.detail.ctx;
+    if (event.target !== list() || target !== list() || !isScrolled()) return;
+    request.headers["X-List-Top"] = boxOf(rows()[0]).value;
+  });
+  document.addEventListener("htmx:after:swap", (event) => {
+    if (event.detail.ctx.target?.id !== "run-list") return;
+    if (Date.now() - counted < FIGURES_MS) return;
+    counted = Date.now();
+    htmx.trigger("#run-figures-loader", "refresh");
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("[data-to-top]");
+    if (!link || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    const box = find("#run-choices > .scroll");
+    box.scrollTop = 0;
+    if (isScrolled()) list().scrollIntoView({ block: "start" });
+    htmx.ajax("GET", link.getAttribute("href"), {
+      target: "#run-list",
+      swap: "outerMorph",
+      headers: { "X-List-State": "" },
+    });
+  });
+
+  // A time is selected by dragging over the bars; a click follows the bar's link.
+  const DRAGGED = 5; // pixels
+  let drag = null;
+  const barsOf = (hist) => [...hist.querySelectorAll("a")];
+  function placeAt(hist, x) {
+    const box = hist.getBoundingClientRect(),
+      count = barsOf(hist).length;
+    const place = Math.floor(((x - box.left) / box.width) * count);
+    return Math.min(Math.max(place, 0), count - 1);
+  }
+  function drawBrush() {
+    const { hist, from, to } = drag,
+      count = barsOf(hist).length;
+    const brush = hist.querySelector(".brush");
+    brush.setAttribute("x", `${(100 * Math.min(from, to)) / count}%`);
+    brush.setAttribute("width", `${(100 * (Math.abs(to - from) + 1)) / count}%`);
+  }
+  function openTime({ hist, from, to }) {
+    const bars = barsOf(hist),
+      query = new URLSearchParams(location.search);
+    for (const name of ["since", "before", "after", "figures"]) query.delete(name);
+    query.set("begin", bars[Math.min(from, to)].dataset.begin);
+    query.set("end", bars[Math.max(from, to)].dataset.end);
+    location.assign(
+      `?${query.toString().replaceAll("%3A", ":").replaceAll("%2C", ",")}`,
+    );
+  }
+  document.addEventListener("pointerdown", (event) => {
+    const hist = event.target.closest?.(".hist");
+    if (!hist || event.button !== 0) return;
+    const from = placeAt(hist, event.clientX);
+    drag = { hist, from, to: from, x: event.clientX, isDragged: false };
+  });
+  document.addEventListener("dragstart", (event) => {
+    if (event.target.closest?.(".hist")) event.preventDefault(); // a link would be moved
+  });
+  document.addEventListener("pointermove", (event) => {
+    if (!drag) return;
+    drag.isDragged ||= Math.abs(event.clientX - drag.x) > DRAGGED;
+    drag.to = placeAt(drag.hist, event.clientX);
+    if (drag.isDragged) drawBrush();
+  });
+  document.addEventListener("pointerup", () => {
+    const done = drag;
+    drag = null;
+    if (!done?.isDragged) return;
+    addEventListener("click", (event) => event.preventDefault(), {
+      capture: true,
+      once: true,
+    });
+    openTime(done);
+  });
+  document.addEventListener("pointercancel", () => {
+    drag?.hist.querySelector(".brush").setAttribute("width", "0");
+    drag = null;
+  });
+
+  // Keys. The row whose link or box has the focus is the current one.
+  function go(step) {
+    const all = rows(),
+      place = all.indexOf(current());
+    const row =
+      all[place < 0 ? 0 : Math.min(Math.max(place + step, 0), all.length - 1)];
+    if (!row) return;
+    linkOf(row).focus();
+    if (isOpen() && place >= 0) peekSoon();
+  }
+  let soon;
+  function peekSoon() {
+    clearTimeout(soon); // a key that is held down passes many rows
+    soon = setTimeout(() => current() && isOpen() && peek(current()), 120);
+  }
+  function onRow(act) {
+    const row = current();
+    if (row) act(row);
+    else go(0);
+  }
+  const KEYS = {
+    j: () => go(1),
+    k: () => go(-1),
+    x: () => onRow((row) => select(row, !boxOf(row).checked)),
+    X: () => onRow(selectRange),
+    " ": () => onRow(peek),
+    f: () => {
+      const boxes = [...document.querySelectorAll("#run-facets input")];
+      boxes.find((box) => box.checkVisibility())?.focus();
+    },
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || find("dialog[open]")) return;
+    const isText = event.target.closest(
+      "input:not([type=checkbox]), textarea, select, [contenteditable]",
+    );
+    if (event.key === "Escape" && !isText && isOpen()) closePeek();
+    const isControl =
+      event.key === " " && event.target.closest("input, button, summary");
+    const act = isText || isControl ? null : KEYS[event.key];
+    if (!act) return;
+    event.preventDefault();
+    act();
+  });
+})();

@@ -1,0 +1,83 @@
+"""Sentences about the result of an experiment."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from runs.services.experiments.figures import CandidateFigures, ComparisonFigures
+
+LETTERS = "ABCDEF"
+UNCERTAIN = ("nothing_to_compare", "no_difference", "could_be_chance")
+"""Conclusions that more runs may still change."""
+
+
+def describe_comparison(
+    compared: ComparisonFigures, *, letter: str, is_early: bool
+) -> str:
+    """Say how a candidate does against the baseline, which is A."""
+    values = {
+        "letter": letter,
+        "better": compared.better,
+        "worse": compared.worse,
+        "examples": compared.examples,
+    }
+    if is_early and compared.kind in UNCERTAIN:
+        return _("Too early to compare %(letter)s with A.") % values
+    match compared.kind:
+        case "nothing_to_compare":
+            return _("No example has a score of both A and %(letter)s.") % values
+        case "no_difference":
+            return (
+                ngettext(
+                    "%(letter)s does the same as A on %(examples)d example.",
+                    "%(letter)s does the same as A on all %(examples)d examples.",
+                    compared.examples,
+                )
+                % values
+            )
+        case "probably_better":
+            text = _(
+                "%(letter)s may be better than A, but %(examples)d examples are too "
+                "few to be sure: %(better)d improved, %(worse)d regressed."
+            )
+        case "probably_worse":
+            text = _(
+                "%(letter)s may be worse than A, but %(examples)d examples are too "
+                "few to be sure: %(better)d improved, %(worse)d regressed."
+            )
+        case "clearly_better":
+            text = _(
+                "%(letter)s is clearly better than A: %(better)d improved, %(worse)d "
+                "regressed."
+            )
+        case "clearly_worse":
+            text = _(
+                "%(letter)s is clearly worse than A: %(better)d improved, %(worse)d "
+                "regressed."
+            )
+        case _other:
+            text = _(
+                "The difference between A and %(letter)s could be chance: %(better)d "
+                "of %(examples)d examples improved, %(worse)d regressed."
+            )
+    return text % values
+
+
+def describe_one_candidate(figures: CandidateFigures) -> str:
+    """Say how many runs passed if there is nothing to compare with."""
+    if not figures.decided:
+        return _("No run has passed or failed yet.")
+    return ngettext(
+        "%(passed)d of %(count)d run passed.",
+        "%(passed)d of %(count)d runs passed.",
+        figures.decided,
+    ) % {"passed": figures.passed, "count": figures.decided}
+
+
+def describe_visible_difference(compared: ComparisonFigures) -> str:
+    """Say how small a difference so many examples cannot show."""
+    if compared.smallest_points >= 100:
+        return _("Paired by example. So few examples cannot show a difference.")
+    return _(
+        "Paired by example. A difference under %(points)d points needs more than "
+        "%(examples)d examples."
+    ) % {"points": round(compared.smallest_points), "examples": compared.examples}

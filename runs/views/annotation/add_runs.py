@@ -1,0 +1,55 @@
+"""Add runs to an annotation queue: one from its page, or many from the list."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods
+
+from runs.forms.annotation.add_runs import QueueRunsForm
+from runs.htmx import HtmxRequest
+from runs.models import Run
+from runs.services.annotation.queued_runs import QueuedRuns, add_runs_to_queue
+from runs.whole_number import parse_whole_number
+
+MAX_QUEUED_AT_ONCE = 500
+
+
+@require_http_methods(["GET", "POST"])
+def queue_add(request: HtmxRequest) -> HttpResponse:
+    """Offer the queues for the runs in the query; POST adds them."""
+    given = request.POST if request.method == "POST" else request.GET
+    keys = {parse_whole_number(text) for text in given.getlist("run")}
+    known = [key for key in keys if key is not None][:MAX_QUEUED_AT_ONCE]
+    visible = Run.objects.visible_to(request.user).filter(pk__in=known)
+    runs = list(visible.select_related("agent").order_by("pk"))
+    form = QueueRunsForm(request.user, request.POST or None)
+    if request.method == "POST" and not runs:
+        messages.error(request, _("Select runs in the list first."))
+    elif form.is_valid():
+        queue = form.cleaned_data["queue"]
+        report_added(request, add_runs_to_queue(queue, runs, by=request.user))
+        return redirect("queue-detail", pk=queue.pk)
+    return render(request, "queues/add.html", {"form": form, "runs": runs})
+
+
+def report_added(request: HtmxRequest, result: QueuedRuns) -> None:
+    """Say how many runs were added, and why the others were not."""
+    if result.added:
+        text = ngettext("%(count)s run added.", "%(count)s runs added.", result.added)
+        messages.success(request, text % {"count": result.added})
+    if result.known:
+        text = ngettext(
+            "%(count)s run was in the queue already.",
+            "%(count)s runs were in the queue already.",
+            result.known,
+        )
+        messages.info(request, text % {"count": result.known})
+    if result.unfinished:
+        text = ngettext(
+            "%(count)s run not added: it has not ended.",
+            "%(count)s runs not added: they have not ended.",
+            result.unfinished,
+        )
+        messages.error(request, text % {"count": result.unfinished})

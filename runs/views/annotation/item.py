@@ -1,0 +1,221 @@
+"""One run of an annotation queue: read on the left, scored on the right."""
+
+from typing import Any, NamedTuple
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from runs.forms.annotation.annotation import AnnotationForm
+from runs.htmx import HtmxRequest, wants_part
+from runs.models import AgentStep, Annotation, AnnotationQueue, QueuedRun, Run, Score
+from runs.services.annotation.annotate import (
+    find_annotation,
+    find_correction_dataset,
+    skip_run,
+    submit_annotation,
+    undo_annotation,
+)
+from runs.services.annotation.claim import (
+    CLAIM_SECONDS,
+    AnnotationRefused,
+    claim_next_run,
+    renew_claim,
+)
+from runs.services.annotation.queued_runs import load_queue_progress
+from runs.services.errors import RunsError
+from runs.ui.markdown import render_json, render_markdown
+from runs.views.annotation.page import get_visible_queue
+
+LABEL_KEYS = "QWRTYUIO"
+"""Keys of the labels, in their order; E edits the answer."""
+MAX_SHOWN_STEPS = 100
+MAX_SHOWN_CHARS = 50_000
+"""Of the answer, and of each input."""
+OF_STEPS = ("tool", "tool_input", "observation", "status", "elapsed", "index")
+
+
+CLAIM_TIMES = {"minutes": int(CLAIM_SECONDS // 60)}
+
+
+class LastDone(NamedTuple):
+    """The run that the person scored last, with what others say of it."""
+
+    annotation: Annotation
+    others: list[Annotation]
+    scores: list[Score]
+    agrees: bool | None
+    """None if nobody else has scored it."""
+
+
+@require_POST
+def queue_next(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Reserve the next run and open it."""
+    queue = get_usable_queue(request, pk)
+    with_skipped = request.POST.get("skipped") == "1"
+    return open_next(request, queue, with_skipped=with_skipped)
+
+
+@require_http_methods(["GET", "POST"])
+def queue_item(request: HtmxRequest, pk: int, item_pk: int) -> HttpResponse:
+    """Show a run and its form; POST stores the scores and opens the next run."""
+    queue = get_visible_queue(request, pk)
+    item = get_item(queue, item_pk)
+    mine = find_annotation(item, by=request.user)
+    form = AnnotationForm(item, mine, request.POST or None)
+    if form.is_valid():
+        try:
+            require_open(queue)
+            submit_annotation(item, form.build_content(), by=request.user)
+        except RunsError as refused:
+            form.add_error(None, str(refused))
+        else:
+            return open_next(request, queue)
+    context = build_item_context(request, item, mine, form)
+    return render(request, "queues/item.html", context)
+
+
+@require_POST
+def queue_skip(request: HtmxRequest, pk: int, item_pk: int) -> HttpResponse:
+    """Leave the run to others and open the next one."""
+    queue = get_usable_queue(request, pk)
+    try:
+        skip_run(get_item(queue, item_pk), by=request.user)
+    except AnnotationRefused as refused:
+        messages.error(request, str(refused))
+    return open_next(request, queue)
+
+
+@require_POST
+def queue_undo(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Open the last run again, as it was before it was scored or skipped."""
+    queue = get_usable_queue(request, pk)
+    try:
+        item = undo_annotation(queue, by=request.user)
+    except AnnotationRefused as refused:
+        messages.error(request, str(refused))
+        return open_next(request, queue)
+    return redirect("queue-item", pk=pk, item_pk=item.pk)
+
+
+@require_POST
+def queue_keep(request: HtmxRequest, pk: int, item_pk: int) -> HttpResponse:
+    """Keep the run reserved while its page is open, or say who has it."""
+    item = get_item(get_usable_queue(request, pk), item_pk)
+    problem = ""
+    try:
+        renew_claim(item, by=request.user)
+    except AnnotationRefused as refused:
+        problem = str(refused)
+    mine = find_annotation(item, by=request.user)
+    if not wants_part(request):
+        return redirect("queue-item", pk=pk, item_pk=item_pk)
+    context = {"item": item, "mine": mine, "problem": problem, **CLAIM_TIMES}
+    return render(request, "queues/_reserved.html", context)
+
+
+def get_usable_queue(request: HtmxRequest, pk: int) -> AnnotationQueue:
+    """Return a queue that the user may work on; otherwise raise 404."""
+    rows = AnnotationQueue.objects.usable_by(request.user).select_related("dataset")
+    return get_object_or_404(rows, pk=pk)
+
+
+def require_open(queue: AnnotationQueue) -> None:
+    """Raise `AnnotationRefused` if the queue is archived."""
+    if queue.archived_at is not None:
+        raise AnnotationRefused(_("The queue is archived. Restore it to score runs."))
+
+
+def get_item(queue: AnnotationQueue, item_pk: int) -> QueuedRun:
+    """Return a run of the queue; otherwise raise 404."""
+    rows = queue.items.select_related(
+        "run__agent", "run__version", "queue__dataset", "run__owner"
+    )
+    return get_object_or_404(rows, pk=item_pk)
+
+
+def open_next(
+    request: HtmxRequest, queue: AnnotationQueue, *, with_skipped: bool = False
+) -> HttpResponse:
+    """Reserve the next run and redirect to it; without one, to the queue."""
+    item = claim_next_run(queue, by=request.user, with_skipped=with_skipped)
+    if item is None:
+        messages.info(request, _("There is no run left for you in this queue."))
+        return redirect("queue-detail", pk=queue.pk)
+    return redirect("queue-item", pk=queue.pk, item_pk=item.pk)
+
+
+def build_item_context(
+    request: HtmxRequest, item: QueuedRun, mine: Annotation, form: AnnotationForm
+) -> dict[str, Any]:
+    """Return the run, the form, and what surrounds them."""
+    run, queue = item.run, item.queue
+    steps = AgentStep.objects.filter(run=run).only(*OF_STEPS).order_by("index")
+    shown, count = list(steps[:MAX_SHOWN_STEPS]), steps.count()
+    others = item.annotations.exclude(by=request.user).filter(state="done")
+    return {
+        "item": item,
+        "queue": queue,
+        "run": run,
+        "mine": mine,
+        "form": form,
+        "marks": list(zip(form["mark"], queue.scale, strict=True)),
+        "labels": [
+            (box, LABEL_KEYS[place] if place < len(LABEL_KEYS) else "")
+            for place, box in enumerate(form["labels"])
+        ],
+        "is_done": mine.state == Annotation.State.DONE,
+        "is_reserved": mine.state == Annotation.State.CLAIMED and mine.pk is not None,
+        "has_other_scores": others.exists() or load_scores(run) != [],
+        "progress": load_queue_progress(queue, by=request.user),
+        "inputs": {
+            name: str(text)[:MAX_SHOWN_CHARS] for name, text in run.inputs.items()
+        },
+        "steps": shown,
+        "step_count": count,
+        "more_steps": count - len(shown),
+        "answer": render_answer_of(run),
+        "is_text": isinstance(run.answer, str),
+        "is_run_visible": Run.objects.visible_to(request.user)
+        .filter(pk=run.pk)
+        .exists(),
+        "dataset": find_correction_dataset(queue),
+        "may_undo": queue.archived_at is None,
+        "last": find_last_done(queue, item, request),
+        **CLAIM_TIMES,
+    }
+
+
+def render_answer_of(run: Run) -> str:
+    """Return the answer as HTML; empty without one."""
+    if run.answer in (None, ""):
+        return ""
+    if isinstance(run.answer, str):
+        return render_markdown(run.answer[:MAX_SHOWN_CHARS])
+    return render_json(run.answer)
+
+
+def load_scores(run: Run) -> list[Score]:
+    """Return what evaluators said of a run."""
+    rows = Score.objects.filter(cell__run=run, source=Score.Source.EVALUATOR)
+    return list(rows.exclude(value=None).select_related("revision__evaluator"))
+
+
+def find_last_done(
+    queue: AnnotationQueue, item: QueuedRun, request: HtmxRequest
+) -> LastDone | None:
+    """Return the run that the user scored last, unless it is the one shown."""
+    done = Annotation.objects.filter(item__queue=queue, state=Annotation.State.DONE)
+    mine = done.filter(by=request.user).exclude(item=item)
+    last = mine.select_related("item__run").order_by("-changed_at", "-pk").first()
+    if last is None:
+        return None
+    others = list(done.filter(item=last.item).exclude(pk=last.pk).select_related("by"))
+    scores = load_scores(last.item.run)
+    is_good = (last.mark or 0) >= queue.passing_mark
+    verdicts = [(one.mark or 0) >= queue.passing_mark for one in others]
+    verdicts += [one.passed for one in scores if one.passed is not None]
+    agrees = all(one == is_good for one in verdicts) if verdicts else None
+    return LastDone(last, others, scores, agrees)

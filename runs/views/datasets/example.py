@@ -1,0 +1,171 @@
+"""One example: its form, its cells in the table, removing and restoring it."""
+
+from typing import NamedTuple
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST
+
+from runs.forms.datasets.example import ExampleForm
+from runs.htmx import HtmxRequest, wants_part
+from runs.models import Dataset, Example
+from runs.services.datasets.content import (
+    INPUT_FIELD,
+    ExampleContent,
+    get_cell_text,
+    require_inputs,
+    set_cell_text,
+)
+from runs.services.datasets.edit import (
+    add_examples,
+    edit_example,
+    remove_example,
+    restore_example,
+)
+from runs.services.datasets.working_copy import (
+    count_unsaved_changes,
+    find_working_example,
+    load_saved_examples,
+)
+from runs.services.errors import DatasetFull, ExampleRefused
+from runs.views.datasets.page import get_editable_dataset
+from runs.views.datasets.rows import build_example_rows
+
+
+class EditedCell(NamedTuple):
+    """A cell that is being edited."""
+
+    number: int
+    field: str
+    style: str
+    text: str
+    problem: str = ""
+
+
+@require_http_methods(["GET", "POST"])
+def dataset_example_create(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Add an example."""
+    dataset = get_editable_dataset(request, pk)
+    form = ExampleForm(dataset.input_names, ExampleContent(), request.POST or None)
+    if form.is_valid():
+        try:
+            [row] = add_examples(dataset, [form.content], by=request.user)
+        except DatasetFull as refused:
+            form.add_service_error(refused)
+        else:
+            messages.success(
+                request, _("Example %(number)d added.") % {"number": row.number}
+            )
+            return redirect("dataset-detail", pk=pk)
+    context = {"dataset": dataset, "form": form, "example": None}
+    return render(request, "datasets/example.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def dataset_example(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
+    """Edit all fields of an example."""
+    dataset = get_editable_dataset(request, pk)
+    example = get_example(dataset, number)
+    content = ExampleContent.of(example)
+    form = ExampleForm(dataset.input_names, content, request.POST or None)
+    if form.is_valid():
+        edit_example(dataset, number, form.content, by=request.user)
+        messages.success(request, _("Example %(number)d changed.") % {"number": number})
+        return redirect(get_row_url(dataset, number))
+    context = {
+        "dataset": dataset,
+        "form": form,
+        "example": example,
+        "is_saved": bool(load_saved_examples(dataset, [number])),
+    }
+    return render(request, "datasets/example.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def dataset_cell(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
+    """Return the editor of a cell; POST stores it and returns the row."""
+    dataset = get_editable_dataset(request, pk)
+    content = ExampleContent.of(get_example(dataset, number))
+    name = request.POST.get("field") or request.GET.get("field", "")
+    field = get_cell_field(dataset, name)
+    editing = EditedCell(
+        number, field, get_cell_style(field), get_cell_text(content, field)
+    )
+    if request.method == "POST":
+        text = request.POST.get("text", "")
+        try:
+            edited = set_cell_text(content, field, text)
+            require_inputs(edited)
+        except ExampleRefused as refused:
+            editing = editing._replace(text=text, problem=str(refused))
+            return render_row(request, dataset, number, editing)
+        edit_example(dataset, number, edited, by=request.user)
+        return render_row(request, dataset, number)
+    if not wants_part(request):
+        return redirect("dataset-example", pk=pk, number=number)
+    context = {"dataset": dataset, "editing": editing}
+    return render(request, "datasets/_cell.html", context)
+
+
+@require_POST
+def dataset_example_remove(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
+    """Remove an example, or with `restore=1` undo its unsaved change."""
+    dataset = get_editable_dataset(request, pk)
+    get_example(dataset, number)
+    if request.POST.get("restore") == "1":
+        restore_example(dataset, number)
+    elif remove_example(dataset, number, by=request.user) is None:
+        messages.success(request, _("Example %(number)d removed.") % {"number": number})
+        return redirect("dataset-detail", pk=pk)
+    return redirect(get_row_url(dataset, number))
+
+
+def get_example(dataset: Dataset, number: int) -> Example:
+    """Return an example with its unsaved change; otherwise raise 404."""
+    example = find_working_example(dataset, number)
+    if example is None:
+        raise Http404
+    return example
+
+
+def get_cell_field(dataset: Dataset, name: str) -> str:
+    """Return the name if it is a cell of the dataset; otherwise raise 404."""
+    inputs = [INPUT_FIELD + one for one in dataset.input_names]
+    if name not in (*inputs, "answer", "calls", "tags"):
+        raise Http404
+    return name
+
+
+def get_cell_style(field: str) -> str:
+    """Return the class of a cell, as the table has it."""
+    styles = {"answer": "c-exp", "calls": "c-calls", "tags": "tags"}
+    return styles.get(field, "c-in")
+
+
+def get_row_url(dataset: Dataset, number: int) -> str:
+    """Return the address of the row in the page of the dataset."""
+    return f"{reverse('dataset-detail', args=[dataset.pk])}#dataset-row-{number}"
+
+
+def render_row(
+    request: HtmxRequest,
+    dataset: Dataset,
+    number: int,
+    editing: EditedCell | None = None,
+) -> HttpResponse:
+    """Return the row as it is now, with the bar of unsaved changes beside it."""
+    if not wants_part(request):
+        return redirect(get_row_url(dataset, number))
+    [row] = build_example_rows(dataset, [get_example(dataset, number)])
+    context = {
+        "dataset": dataset,
+        "row": row,
+        "editing": editing,
+        "may_edit": True,
+        "changes": count_unsaved_changes(dataset),
+        "next_version": dataset.version + 1,
+    }
+    return render(request, "datasets/_edited.html", context)

@@ -1,0 +1,126 @@
+"""Rows of the table of examples, as a page shows them."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from django.db.models import QuerySet
+
+from runs.models import Dataset, Example
+from runs.services.datasets.content import (
+    INPUT_FIELD,
+    ExampleContent,
+    get_cell_text,
+)
+from runs.services.datasets.working_copy import load_saved_examples
+
+WINDOW = 100
+"""Examples that a page shows at first, and that are loaded at a time."""
+MAX_SHOWN_CHARS = 300
+"""Characters of a cell in the table."""
+MAX_TAG_CHIPS = 8
+
+
+class ExampleCell(NamedTuple):
+    """One cell that can be edited."""
+
+    field: str
+    """As `set_cell_text` takes it."""
+    style: str
+    text: str
+    is_edited: bool = False
+    is_missing: bool = False
+    """An input without a value."""
+
+
+class ExampleRow(NamedTuple):
+    """One example of the table."""
+
+    example: Example
+    cells: list[ExampleCell]
+    are_tags_edited: bool = False
+
+
+class TagCount(NamedTuple):
+    """A tag and how many examples have it."""
+
+    name: str
+    examples: int
+
+
+class ExampleWindow(NamedTuple):
+    """Some of the examples that match, and what a page says about all."""
+
+    rows: list[ExampleRow]
+    total: int
+    """Of the examples that match."""
+    next_from: int | None
+    """Where the following rows begin."""
+    tags: list[TagCount]
+    """The most frequent ones of all examples that match the search."""
+
+
+def build_example_window(
+    dataset: Dataset,
+    examples: QuerySet[Example],
+    *,
+    tag: str = "",
+    start: int = 0,
+) -> ExampleWindow:
+    """Return the examples from `start` that have the tag."""
+    keys = list(examples.values_list("pk", "tags"))
+    counts = Counter(name for _, tags in keys for name in tags)
+    found = [pk for pk, tags in keys if not tag or tag in tags]
+    shown = found[start : start + WINDOW]
+    by_pk = Example.objects.select_related("source_run").in_bulk(shown)
+    rows = build_example_rows(dataset, [by_pk[pk] for pk in shown if pk in by_pk])
+    end = start + WINDOW
+    return ExampleWindow(
+        rows,
+        len(found),
+        end if end < len(found) else None,
+        [TagCount(*pair) for pair in counts.most_common(MAX_TAG_CHIPS)],
+    )
+
+
+def build_example_rows(
+    dataset: Dataset, examples: Sequence[Example]
+) -> list[ExampleRow]:
+    """Return the rows; cells that differ from the newest version are marked."""
+    edited = [one.number for one in examples if one.change == Example.Change.EDITED]
+    saved = load_saved_examples(dataset, edited) if edited else {}
+    return [
+        build_example_row(one, dataset.input_names, saved.get(one.number))
+        for one in examples
+    ]
+
+
+def build_example_row(
+    example: Example, names: Iterable[str], saved: Example | None = None
+) -> ExampleRow:
+    """Return one row, marked where it differs from `saved`."""
+    content = ExampleContent.of(example)
+    before = content if saved is None else ExampleContent.of(saved)
+    fields = [
+        *((INPUT_FIELD + name, "c-in") for name in names),
+        ("answer", "c-exp"),
+        ("calls", "c-calls"),
+    ]
+    cells = [
+        build_cell(content, before, field=field, style=style) for field, style in fields
+    ]
+    return ExampleRow(example, cells, before.tags != content.tags)
+
+
+def build_cell(
+    content: ExampleContent, before: ExampleContent, *, field: str, style: str
+) -> ExampleCell:
+    """Return one cell, cut to what the table shows."""
+    text = get_cell_text(content, field)
+    return ExampleCell(
+        field,
+        style,
+        text[:MAX_SHOWN_CHARS].replace("\n", ", " if field == "calls" else "\n"),
+        text != get_cell_text(before, field),
+        field.startswith(INPUT_FIELD) and not text.strip(),
+    )

@@ -1,0 +1,249 @@
+"""The list of experiments, the page of one, and its actions."""
+
+from typing import Any, NamedTuple
+
+from django.contrib import messages
+from django.db.models import Count, Q
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from runs.forms.experiments.resume import ResumeExperimentForm
+from runs.htmx import HtmxRequest, render_page_or_part
+from runs.models import Dataset, Experiment, ExperimentCandidate, ExperimentRun
+from runs.services.experiments.control import resume_experiment, stop_experiment
+from runs.services.experiments.figures import (
+    CandidateFigures,
+    ComparisonFigures,
+    EvaluatorFigures,
+    ExperimentFigures,
+    load_stored_figures,
+)
+from runs.ui.evaluation.verdict import (
+    LETTERS,
+    describe_comparison,
+    describe_one_candidate,
+    describe_visible_difference,
+)
+from runs.ui.list_search import get_search_text, search_rows
+from runs.views.experiments.table import (
+    FILTERS,
+    build_experiment_table,
+    load_selected_cell,
+)
+from runs.whole_number import parse_whole_number
+
+MAX_EXPERIMENTS = 200
+
+
+class CandidateLine(NamedTuple):
+    """A candidate in the table of figures; positions are in percent."""
+
+    letter: str
+    candidate: ExperimentCandidate
+    figures: CandidateFigures | None
+    against: ComparisonFigures | None
+    low: float
+    high: float
+    rate: float | None
+
+
+class EvaluatorLine(NamedTuple):
+    """An evaluator, and its figures for each candidate."""
+
+    name: str
+    figures: list[EvaluatorFigures | None]
+
+
+class TagLine(NamedTuple):
+    """A tag, and for each candidate how many of its runs passed, and of how many."""
+
+    tag: str
+    runs: list[tuple[int, int]]
+
+
+@require_GET
+def experiment_list(request: HtmxRequest) -> HttpResponse:
+    """Show the experiments visible to the user, newest first."""
+    query = get_search_text(request)
+    rows = search_rows(
+        Experiment.objects.visible_to(request.user),
+        query,
+        *("name", "dataset__name", "candidates__label"),
+    ).distinct()
+    rows = rows.select_related("dataset", "owner").prefetch_related("candidates")
+    experiments = list(rows.order_by("-pk")[:MAX_EXPERIMENTS])
+    lines = [(one, describe_result(one)) for one in experiments]
+    context = {"lines": lines, "q": query}
+    return render(request, "experiments/list.html", context)
+
+
+@require_GET
+def experiment_detail(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Show the result, the examples and the selected cell; the part is all of it."""
+    experiment = get_visible_experiment(request, pk)
+    return render_page_or_part(
+        request,
+        "experiments/detail.html",
+        "experiments/_result.html",
+        build_experiment_context(request, experiment),
+    )
+
+
+@require_POST
+def experiment_stop(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Start no more runs."""
+    experiment = get_visible_experiment(request, pk)
+    if stop_experiment(experiment, by=request.user):
+        messages.success(
+            request,
+            _("Experiment stopped. Runs that have started are still scored."),
+        )
+    return redirect("experiment-detail", pk=pk)
+
+
+@require_POST
+def experiment_resume(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Start the runs that are missing, with the budget of the form."""
+    experiment = get_visible_experiment(request, pk)
+    form = ResumeExperimentForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("Enter a budget in dollars, or leave it empty."))
+    elif resume_experiment(
+        experiment, by=request.user, budget=form.cleaned_data["budget"]
+    ):
+        messages.success(request, _("Experiment resumed."))
+    return redirect("experiment-detail", pk=pk)
+
+
+def get_visible_experiment(request: HtmxRequest, pk: int) -> Experiment:
+    rows = Experiment.objects.visible_to(request.user)
+    return get_object_or_404(rows.select_related("dataset", "owner"), pk=pk)
+
+
+def build_experiment_context(
+    request: HtmxRequest, experiment: Experiment
+) -> dict[str, Any]:
+    """Return what the page shows for the query."""
+    candidates = list(experiment.candidates.select_related("agent", "version"))
+    figures = load_stored_figures(experiment)
+    counts = count_cells(experiment)
+    key = request.GET.get("show", "")
+    key = key if key in FILTERS else ""
+    selected = load_selected_cell(
+        experiment, parse_whole_number(request.GET.get("cell", "")), request.user
+    )
+    start = parse_whole_number(request.GET.get("from", "")) or 0
+    return {
+        "experiment": experiment,
+        "here": request.get_full_path(),
+        "is_open": experiment.is_running or counts["unfinished"] > 0,
+        "counts": counts,
+        "lines": build_candidate_lines(candidates, figures),
+        "evaluator_lines": build_evaluator_lines(experiment, candidates, figures),
+        "tag_lines": build_tag_lines(figures),
+        "sentences": build_sentences(experiment, candidates, figures, counts["over"]),
+        "note": describe_visible_difference(figures.comparisons[0])
+        if figures.comparisons
+        else "",
+        "cost": sum(one.cost for one in figures.candidates),
+        "table": build_experiment_table(experiment, candidates, key=key, start=start),
+        "show": key,
+        "start": start,
+        "selected": selected,
+        "resume_form": ResumeExperimentForm(initial={"budget": experiment.budget}),
+        "may_edit_dataset": Dataset.objects.editable_by(request.user)
+        .filter(pk=experiment.dataset_id)
+        .exists(),
+    }
+
+
+def count_cells(experiment: Experiment) -> dict[str, int]:
+    """Return how many runs are over and how many are unfinished."""
+    over = Q(state__in=(ExperimentRun.State.DONE, ExperimentRun.State.REFUSED))
+    started = Q(state=ExperimentRun.State.STARTED)
+    counts: dict[str, int] = experiment.cells.aggregate(
+        over=Count("pk", filter=over), unfinished=Count("pk", filter=started)
+    )
+    return counts
+
+
+def build_candidate_lines(
+    candidates: list[ExperimentCandidate], figures: ExperimentFigures
+) -> list[CandidateLine]:
+    """Return a line for each candidate, with figures if there are some."""
+    found = {one.candidate: one for one in figures.candidates}
+    against = {one.candidate: one for one in figures.comparisons}
+    lines = []
+    for candidate in candidates:
+        one = found.get(candidate.pk)
+        rate = one.rate if one else None
+        lines.append(
+            CandidateLine(
+                LETTERS[candidate.position],
+                candidate,
+                one,
+                against.get(candidate.pk),
+                round(100 * one.low, 1) if one else 0.0,
+                round(100 * one.high, 1) if one else 0.0,
+                None if rate is None else round(100 * rate, 1),
+            )
+        )
+    return lines
+
+
+def build_evaluator_lines(
+    experiment: Experiment,
+    candidates: list[ExperimentCandidate],
+    figures: ExperimentFigures,
+) -> list[EvaluatorLine]:
+    """Return a line for each evaluator."""
+    found = {
+        (one.candidate, each.revision): each
+        for one in figures.candidates
+        for each in one.evaluators
+    }
+    revisions = experiment.evaluators.select_related("evaluator")
+    return [
+        EvaluatorLine(
+            revision.evaluator.name,
+            [found.get((one.pk, revision.pk)) for one in candidates],
+        )
+        for revision in revisions.order_by("evaluator__name")
+    ]
+
+
+def build_tag_lines(figures: ExperimentFigures) -> list[TagLine]:
+    """Return a line for each tag; none while nothing has passed or failed."""
+    return [
+        TagLine(one.tag, list(zip(one.passed, one.decided, strict=True)))
+        for one in figures.tags
+        if any(one.decided)
+    ]
+
+
+def build_sentences(
+    experiment: Experiment,
+    candidates: list[ExperimentCandidate],
+    figures: ExperimentFigures,
+    over: int,
+) -> list[str]:
+    """Return the sentence about each candidate against the baseline."""
+    if not figures.candidates:
+        return [_("No run has ended yet.")]
+    letters = {one.pk: LETTERS[one.position] for one in candidates}
+    is_early = experiment.is_running and over * 2 < experiment.total
+    compared = [
+        describe_comparison(one, letter=letters[one.candidate], is_early=is_early)
+        for one in figures.comparisons
+    ]
+    return compared or [describe_one_candidate(figures.candidates[0])]
+
+
+def describe_result(experiment: Experiment) -> str:
+    """Return the first sentence for the list."""
+    figures = load_stored_figures(experiment)
+    candidates = list(experiment.candidates.all())
+    over = sum(one.done for one in figures.candidates)
+    return build_sentences(experiment, candidates, figures, over)[0]

@@ -1,0 +1,364 @@
+"""The table of an experiment: examples by candidates, and one selected cell."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from difflib import SequenceMatcher
+from itertools import chain
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from django.contrib.auth.models import User
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.models import (
+    Example,
+    Experiment,
+    ExperimentCandidate,
+    ExperimentRun,
+    Run,
+    Score,
+)
+from runs.services.datasets.from_run import format_answer
+from runs.ui.error_labels import get_error_label
+from runs.ui.evaluation.verdict import LETTERS
+from runs.ui.reveal_invisible import reveal_text
+
+WINDOW = 50
+EQUAL = 1e-9
+FILTERS = {
+    "": gettext_lazy("All"),
+    "worse": gettext_lazy("Worse"),
+    "better": gettext_lazy("Better"),
+    "failed": gettext_lazy("Failed"),
+    "unscored": gettext_lazy("Not scored"),
+}
+WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+MAX_DIFF_CHARS = 20_000
+
+
+class CellColumns(NamedTuple):
+    """A run of the experiment as the table reads it."""
+
+    pk: int
+    example: int
+    candidate: int
+    state: str
+    run_status: str
+    error_code: str | None
+    passed: bool | None
+    score: float | None
+    cost: Decimal
+    seconds: float | None
+
+    @property
+    def points(self) -> float | None:
+        return self.score if self.passed is None else float(self.passed)
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in ("done", "refused")
+
+
+class ExperimentCell(NamedTuple):
+    """The runs of one example by one candidate."""
+
+    pk: int
+    mark: str
+    """p passed, f failed, x no answer, n not scored, r running, q waiting."""
+    word: str
+    """The mark for screen readers, and why there is no score."""
+    score: float | None
+    cost: Decimal
+    seconds: float | None
+    delta: str = ""
+    """w worse or b better than the baseline."""
+    repeats: str = ""
+    """How many of several repetitions passed."""
+
+
+class ExperimentRow(NamedTuple):
+    """One example."""
+
+    example: Example
+    cells: list[ExperimentCell]
+
+
+class ExperimentFilter(NamedTuple):
+    """A filter and how many examples it shows."""
+
+    key: str
+    label: str
+    examples: int
+
+
+class ExperimentTable(NamedTuple):
+    """Some of the examples that match."""
+
+    rows: list[ExperimentRow]
+    filters: list[ExperimentFilter]
+    total: int
+    first: int
+    last: int
+    previous_from: int | None
+    next_from: int | None
+
+
+CellsByExample = dict[int, dict[int, list[CellColumns]]]
+
+
+def load_cells(experiment: Experiment) -> CellsByExample:
+    """Return the runs by example and candidate."""
+    rows = experiment.cells.order_by("place").values_list(
+        *("pk", "example", "candidate", "state", "run_status", "run__error_code"),
+        *("passed", "score", "cost", "seconds"),
+    )
+    found: CellsByExample = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        cell = CellColumns(*row)
+        found[cell.example][cell.candidate].append(cell)
+    return found
+
+
+def build_experiment_table(
+    experiment: Experiment,
+    candidates: Sequence[ExperimentCandidate],
+    *,
+    key: str,
+    start: int,
+) -> ExperimentTable:
+    """Return the examples from `start` that match a filter."""
+    cells = load_cells(experiment)
+    order = [one.pk for one in candidates]
+    changes = {pk: compute_change(row, order) for pk, row in cells.items()}
+    matching = {name: match_filter(cells, changes, name) for name in FILTERS}
+    found = sort_examples(matching[key], changes, key)
+    shown = found[start : start + WINDOW]
+    examples = Example.objects.in_bulk(shown)
+    rows = [ExperimentRow(examples[pk], build_cells(cells[pk], order)) for pk in shown]
+    end = start + len(rows)
+    return ExperimentTable(
+        rows=rows,
+        filters=[
+            ExperimentFilter(name, str(label), len(matching[name]))
+            for name, label in FILTERS.items()
+            if matching[name] or name == key or not name
+        ],
+        total=len(found),
+        first=start + 1,
+        last=end,
+        previous_from=max(start - WINDOW, 0) if start else None,
+        next_from=end if end < len(found) else None,
+    )
+
+
+def average_points(cells: Iterable[CellColumns]) -> float | None:
+    """Return the mean of the repetitions that have a score."""
+    points = [cell.points for cell in cells if cell.is_over and cell.points is not None]
+    return fmean(points) if points else None
+
+
+def compute_change(row: dict[int, list[CellColumns]], order: Sequence[int]) -> float:
+    """Return the largest fall against the baseline, else the largest rise."""
+    baseline = average_points(row.get(order[0], []))
+    if baseline is None:
+        return 0.0
+    found = (average_points(row.get(pk, [])) for pk in order[1:])
+    changes = [points - baseline for points in found if points is not None]
+    return min(changes) if min(changes, default=0) < 0 else max(changes, default=0.0)
+
+
+def match_filter(
+    cells: CellsByExample, changes: dict[int, float], key: str
+) -> list[int]:
+    """Return the examples that a filter shows."""
+    every = {pk: list(chain.from_iterable(cells[pk].values())) for pk in cells}
+    match key:
+        case "worse":
+            return [pk for pk in every if changes[pk] < -EQUAL]
+        case "better":
+            return [pk for pk in every if changes[pk] > EQUAL]
+        case "failed":
+            return [pk for pk, some in every.items() if any(map(has_no_answer, some))]
+        case "unscored":
+            return [pk for pk, some in every.items() if any(map(is_unscored, some))]
+    return list(every)
+
+
+def has_no_answer(cell: CellColumns) -> bool:
+    return cell.is_over and cell.run_status in ("failed", "canceled", "")
+
+
+def is_unscored(cell: CellColumns) -> bool:
+    return cell.is_over and cell.points is None and not has_no_answer(cell)
+
+
+def sort_examples(found: list[int], changes: dict[int, float], key: str) -> list[int]:
+    """Return the largest changes first, where changes are shown."""
+    if key == "worse":
+        return sorted(found, key=lambda pk: changes[pk])
+    if key == "better":
+        return sorted(found, key=lambda pk: -changes[pk])
+    return sorted(found)
+
+
+def build_cells(
+    row: dict[int, list[CellColumns]], order: Sequence[int]
+) -> list[ExperimentCell]:
+    """Return a cell for each candidate."""
+    baseline = average_points(row.get(order[0], []))
+    return [build_cell(row.get(pk, []), baseline) for pk in order]
+
+
+def build_cell(cells: Sequence[CellColumns], baseline: float | None) -> ExperimentCell:
+    """Return the repetitions of one example by one candidate as one cell."""
+    over = [cell for cell in cells if cell.is_over]
+    points = average_points(cells)
+    mark, word = describe_cell(cells, points)
+    seconds = [cell.seconds for cell in over if cell.seconds is not None]
+    scores = [cell.score for cell in over if cell.score is not None]
+    passed = sum(cell.passed is True for cell in over)
+    delta = ""
+    if points is not None and baseline is not None and abs(points - baseline) > EQUAL:
+        delta = "b" if points > baseline else "w"
+    return ExperimentCell(
+        pk=cells[0].pk if cells else 0,
+        mark=mark,
+        word=word,
+        score=fmean(scores) if scores else None,
+        cost=sum((cell.cost for cell in over), Decimal(0)),
+        seconds=fmean(seconds) if seconds else None,
+        delta=delta,
+        repeats=f"{passed}/{len(cells)}" if len(cells) > 1 and over else "",
+    )
+
+
+def describe_cell(
+    cells: Sequence[CellColumns], points: float | None
+) -> tuple[str, str]:
+    """Return the mark of a cell and its words."""
+    if points is not None:
+        decided = [c.passed for c in cells if c.passed is not None]
+        if not decided:
+            return "s", _("scored")
+        return ("p", _("passed")) if all(decided) else ("f", _("not passed"))
+    failed = next((cell for cell in cells if has_no_answer(cell)), None)
+    if failed is not None:
+        return "x", describe_failure(failed)
+    if any(cell.is_over for cell in cells):
+        return "n", _("not scored")
+    if any(cell.state == "started" for cell in cells):
+        return "r", _("running")
+    return "q", _("waiting")
+
+
+def describe_failure(cell: CellColumns) -> str:
+    """Return why a run gave no answer, in few words."""
+    if cell.state == "refused":
+        return _("not started")
+    if cell.error_code:
+        return get_error_label(cell.error_code)
+    return _("canceled") if cell.run_status == "canceled" else _("failed")
+
+
+class ScoreRow(NamedTuple):
+    """What an evaluator says of the selected run, and of the baseline's."""
+
+    name: str
+    kind: str
+    score: Score
+    baseline: float | None
+
+
+class SelectedCell(NamedTuple):
+    """The cell on the right."""
+
+    cell: ExperimentRun
+    letter: str
+    answer: str
+    difference: SafeString
+    """The answer with what differs from the expected one marked; empty without one."""
+    scores: list[ScoreRow]
+    baseline_run: int | None
+    repetitions: list[ExperimentRun]
+    is_run_visible: bool
+
+
+def load_selected_cell(
+    experiment: Experiment, pk: int | None, user: User
+) -> SelectedCell | None:
+    """Return one cell with its answer and scores."""
+    rows = experiment.cells.select_related("example", "candidate", "run")
+    cell = rows.filter(pk=pk or 0).first()
+    if cell is None:
+        return None
+    siblings = rows.filter(example=cell.example, candidate=cell.candidate)
+    baseline = rows.filter(
+        example=cell.example, candidate__position=0, repetition=cell.repetition
+    ).first()
+    is_baseline = baseline is None or baseline.pk == cell.pk
+    answer = format_answer(cell.run) if cell.run and cell.run.is_over else ""
+    expected = cell.example.expected_answer
+    return SelectedCell(
+        cell=cell,
+        letter=LETTERS[cell.candidate.position],
+        answer=answer,
+        difference=mark_differences(expected, answer)
+        if expected and answer
+        else SafeString(""),
+        scores=list_score_rows(cell, None if is_baseline else baseline),
+        baseline_run=None if is_baseline or baseline is None else baseline.run_id,
+        repetitions=list(siblings.order_by("repetition")),
+        is_run_visible=cell.run_id is not None
+        and Run.objects.visible_to(user).filter(pk=cell.run_id).exists(),
+    )
+
+
+def list_score_rows(
+    cell: ExperimentRun, baseline: ExperimentRun | None
+) -> list[ScoreRow]:
+    """Return the scores, each with that of the baseline's run."""
+    others: dict[Any, float | None] = (
+        dict(baseline.scores.values_list("revision", "value")) if baseline else {}
+    )
+    scores = cell.scores.select_related("revision__evaluator")
+    return [
+        ScoreRow(
+            score.revision.evaluator.name,
+            score.revision.kind,
+            score,
+            others.get(score.revision_id),
+        )
+        for score in scores.order_by("revision__evaluator__name")
+    ]
+
+
+def mark_differences(expected: str, answer: str) -> SafeString:
+    """Mark what differs by word, by character where words have no spaces."""
+    before = split_words(expected[:MAX_DIFF_CHARS])
+    after = split_words(answer[:MAX_DIFF_CHARS])
+    parts: list[SafeString] = []
+    for tag, a, b, c, d in SequenceMatcher(None, before, after, False).get_opcodes():
+        if tag == "equal":
+            parts.append(reveal_text("".join(before[a:b])))
+            continue
+        if a < b:
+            removed = reveal_text("".join(before[a:b]))
+            parts.append(format_html("<del>{}</del>", removed))
+        if c < d:
+            added = reveal_text("".join(after[c:d]))
+            parts.append(format_html("<ins>{}</ins>", added))
+    return SafeString("".join(parts))
+
+
+def split_words(text: str) -> list[str]:
+    """Return words, spaces and signs; each character of words without spaces."""
+    return [
+        part
+        for word in WORDS.findall(text)
+        for part in (word if word and word[0] >= "\u2e80" else [word])
+    ]

@@ -1,0 +1,207 @@
+"""The page that publishes a draft: its gate, a replay of real inputs, the changes."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_POST
+
+from runs.htmx import HtmxRequest, render_page_or_part
+from runs.models import Agent, Experiment, Run, Schedule
+from runs.models.runs import UNFINISHED_STATUSES
+from runs.services.agents.publish import get_latest_version, publish_draft
+from runs.services.agents.save import get_draft_token
+from runs.services.errors import GateNotMet, RunsError
+from runs.services.gates.replay import (
+    MAX_REPLAYED,
+    ReplayReport,
+    load_input_replay,
+    start_input_replay,
+)
+from runs.services.gates.run import start_gate_experiment
+from runs.services.gates.state import GateState, get_gate, load_gate_state
+from runs.store.specs import compute_spec_digest, dump_spec
+from runs.ui.evaluation.gate_labels import (
+    CHANGE_LABELS,
+    CHANGE_TONES,
+    describe_gate,
+    describe_replayed_run,
+    list_gate_lines,
+    list_replay_parts,
+)
+from runs.views.agents.kind_suggestion import warn_of_unlisted_model
+from runs.views.agents.versions import list_changes_since, load_agent_state
+from runs.whole_number import parse_whole_number
+
+MAX_NOTE_CHARS = 200
+MAX_REASON_CHARS = 2_000
+
+
+@require_http_methods(["GET", "POST"])
+def agent_publish(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Show what publishing changes; publish the draft as a new version."""
+    agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
+    if agent.is_playground:
+        return redirect("playground")
+    if request.method != "POST":
+        return render_publish_page(request, agent)
+    note, reason = (
+        request.POST.get(name, "").replace("\0", "").strip()[:limit]
+        for name, limit in (("note", MAX_NOTE_CHARS), ("reason", MAX_REASON_CHARS))
+    )
+    seen = request.POST.get("seen") or None
+    try:
+        version, is_new = publish_draft(
+            agent, by=request.user, note=note, seen=seen, reason=reason
+        )
+    except GateNotMet as refused:
+        error = run_missing_gate(request, agent) or str(refused)
+        more = {"note": note, "reason": reason, "error": error}
+        return render_publish_page(request, agent, more)
+    except RunsError as error:
+        messages.error(request, str(error))
+        return redirect("agent-edit", pk=pk)
+    done = (
+        _("Version %(number)s published. Runs use it from now on.")
+        if is_new
+        else _("Not published: nothing has changed since version %(number)s.")
+    )
+    messages.success(request, done % {"number": version.number})
+    warn_of_unlisted_model(request, agent)
+    return redirect("agent-detail", pk=pk)
+
+
+@require_POST
+def agent_gate_run(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Run the experiment of the gate with the draft as it is now."""
+    agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
+    gate = get_gate(agent)
+    if gate is not None:
+        try:
+            experiment = start_gate_experiment(gate, by=request.user)
+        except RunsError as refused:
+            messages.error(request, str(refused))
+        else:
+            messages.success(request, describe_gate_start(experiment))
+    return redirect("agent-publish", pk=pk)
+
+
+@require_POST
+def agent_input_replay(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Replay the last real inputs with the draft; nothing is sent."""
+    agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
+    count = parse_whole_number(request.POST.get("count", "")) or 0
+    if not 1 <= count <= MAX_REPLAYED:
+        messages.error(
+            request,
+            _("Enter a number of inputs from 1 to %(limit)d.")
+            % {"limit": MAX_REPLAYED},
+        )
+        return redirect("agent-publish", pk=pk)
+    try:
+        replay = start_input_replay(agent, by=request.user, count=count)
+    except RunsError as refused:
+        messages.error(request, str(refused))
+    else:
+        if replay is None:
+            messages.warning(
+                request,
+                _("No published version has been run with inputs that the draft has."),
+            )
+    return redirect("agent-publish", pk=pk)
+
+
+def run_missing_gate(request: HtmxRequest, agent: Agent) -> str:
+    """Start the gate's experiment if this draft has none; return what to say of it."""
+    state = load_draft_gate(agent)
+    if state.status != "missing" or state.gate is None or request.POST.get("reason"):
+        return ""
+    try:
+        return describe_gate_start(start_gate_experiment(state.gate, by=request.user))
+    except RunsError as refused:
+        return str(refused)
+
+
+def describe_gate_start(experiment: Experiment) -> str:
+    return ngettext(
+        "The experiment of the gate was started: %(count)d run. Publish when it has "
+        "ended.",
+        "The experiment of the gate was started: %(count)d runs. Publish when it has "
+        "ended.",
+        experiment.total,
+    ) % {"count": experiment.total}
+
+
+def load_draft_gate(agent: Agent) -> GateState:
+    """Return what the gate says of the draft as it is now."""
+    draft = load_agent_state(agent, None)
+    return load_gate_state(agent, compute_spec_digest(dump_spec(draft.spec)))
+
+
+def render_publish_page(
+    request: HtmxRequest, agent: Agent, more: dict[str, Any] | None = None
+) -> HttpResponse:
+    """Show the page; its part polls while something runs."""
+    context = build_publish_context(request, agent) | (more or {})
+    if more is not None:
+        return render(request, "gates/publish.html", context)
+    return render_page_or_part(
+        request, "gates/publish.html", "gates/_checks.html", context
+    )
+
+
+def build_publish_context(request: HtmxRequest, agent: Agent) -> dict[str, Any]:
+    """Return what the page shows without a form that was sent."""
+    newest, draft = get_latest_version(agent), load_agent_state(agent, None)
+    digest = compute_spec_digest(dump_spec(draft.spec))
+    state = load_gate_state(agent, digest)
+    replay = load_input_replay(agent, digest, by=request.user)
+    is_running = state.status == "running" or bool(replay and replay.is_running)
+    visible = Experiment.objects.visible_to(request.user)
+    return {
+        "agent": agent,
+        "newest": newest,
+        "next_number": newest.number + 1 if newest else 1,
+        "token": get_draft_token(agent),
+        "state": state,
+        "is_running": is_running,
+        "gate_words": describe_gate(state.result) if state.result else "",
+        "gate_lines": list_gate_lines(state.result) if state.result else [],
+        "may_open": state.experiment is not None
+        and visible.filter(pk=state.experiment.pk).exists(),
+        "replay": replay,
+        "max_replayed": MAX_REPLAYED,
+        **build_replay_context(replay, request.GET.get("show", "")),
+        "differences": list_changes_since(agent, newest, draft),
+        "effects": count_effects(request, agent),
+    }
+
+
+def build_replay_context(replay: ReplayReport | None, shown: str) -> dict[str, Any]:
+    """Return the rows of the replay that a filter shows; all that changed without."""
+    if replay is None:
+        return {}
+    counts = replay.counts
+    shown = shown if shown in CHANGE_LABELS and counts[shown] else ""
+    rows = [
+        (one, CHANGE_LABELS[one.change], CHANGE_TONES.get(one.change, ""))
+        for one in replay.runs
+        if one.change == shown or (not shown and one.change != "same")
+    ]
+    return {
+        "shown": shown,
+        "parts": list_replay_parts(counts),
+        "changed_count": len(replay.runs) - counts["same"],
+        "replay_rows": [(*row, describe_replayed_run(row[0])) for row in rows],
+    }
+
+
+def count_effects(request: HtmxRequest, agent: Agent) -> dict[str, int]:
+    """Return how many runs and schedules a new version concerns."""
+    runs = Run.objects.visible_to(request.user).filter(agent=agent)
+    schedules = Schedule.objects.filter(agent=agent, next_at__isnull=False)
+    unfinished = runs.filter(status__in=UNFINISHED_STATUSES, is_test=False)
+    return {"runs": unfinished.count(), "schedules": schedules.count()}

@@ -1,0 +1,66 @@
+"""The runs that are active and those that ended last."""
+
+from typing import NamedTuple
+
+from django.db.models import Case, QuerySet, When
+from django.utils.translation import gettext as _
+
+from runs.models import Run
+from runs.models.runs import UNFINISHED_STATUSES
+from runs.ui.format import number
+from runs.ui.run_list_rows import RunRow, annotate_current_tool, build_run_rows
+
+MAX_ROWS = 8
+MAX_ACTIVE_ROWS = 5
+"""The others are for runs that have ended."""
+ACTIVE_STATUSES = ["running", "queued", "waiting"]
+"""Statuses of runs that continue without a person."""
+
+UNSEEN_COLUMNS = (
+    *("inputs", "output", "output_log", "turn_ids"),
+    *("fork_edits", "earlier_inputs"),
+)
+"""Long columns of runs that the card does not show."""
+
+
+class RecentRuns(NamedTuple):
+    """The card with runs."""
+
+    rows: list[RunRow]
+    counts: list[str]
+    """How many runs have each active status."""
+
+
+def list_recent_runs(runs: QuerySet[Run]) -> RecentRuns:
+    """Return active runs, then ended ones, without those of other runs."""
+    asked = annotate_current_tool(runs.filter(parent_step=None)).defer(*UNSEEN_COLUMNS)
+    active = asked.filter(status__in=ACTIVE_STATUSES).order_by(
+        _order_running_first(), "-pk"
+    )
+    now = list(active[:MAX_ACTIVE_ROWS])
+    ended = asked.exclude(status__in=UNFINISHED_STATUSES).order_by("-pk")
+    rows = build_run_rows([*now, *ended[: MAX_ROWS - len(now)]])
+    return RecentRuns(rows, _count_active_runs(runs))
+
+
+def _count_active_runs(runs: QuerySet[Run]) -> list[str]:
+    """Say how many runs have each active status, leaving out those without runs."""
+    texts = {
+        "running": _("%(count)s running"),
+        "queued": _("%(count)s queued"),
+        "waiting": _("%(count)s waiting"),
+    }
+    active = runs.filter(status__in=ACTIVE_STATUSES, parent_step=None)
+    statuses = list(active.values_list("status", flat=True))
+    return [
+        text % {"count": number(statuses.count(status))}
+        for status, text in texts.items()
+        if status in statuses
+    ]
+
+
+def _order_running_first() -> Case:
+    """Order running runs first, then waiting, then queued ones."""
+    places = {"running": 0, "waiting": 1}
+    whens = [When(status=status, then=place) for status, place in places.items()]
+    return Case(*whens, default=2)

@@ -1,0 +1,293 @@
+"""The charts of the home page, each bar a link to the runs that it counts."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import UTC
+from decimal import Decimal
+from typing import NamedTuple
+
+from django.contrib.auth.models import User
+from django.db.models import Count, QuerySet, Sum
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from runs.models import Agent, Run
+from runs.services.search.slot_figures import AgentModelSums, RunSums
+from runs.ui.error_labels import get_error_label
+from runs.ui.format import (
+    format_number,
+    format_short_number,
+    money,
+    number,
+    percent_of,
+)
+from runs.views.charts.chart import round_up_axis
+from runs.views.home.period import HomePeriod
+from tools.models import Tool, ToolUsage
+
+MAX_BARS = 5
+MAX_AGENTS = 6
+BAR_SHARE = 0.78
+"""Of the width of an hour or day."""
+MIN_HEIGHT = 0.8
+"""Percent, so that one failure among thousands is seen."""
+MAX_LABELS = 10
+WEAK_RATE = 0.9
+"""Success rates below are red."""
+STACK = (
+    ("c-bad", "failed"),
+    ("c-stop", "limit_reached"),
+    ("c-live", "pending"),
+    ("c-mute", "rest"),
+)
+"""From the top of a bar; the rest succeeded or was canceled."""
+
+
+class BarPart(NamedTuple):
+    """A piece of a bar, in percent of the chart."""
+
+    css_class: str
+    y: str
+    height: str
+
+
+class TimeBar(NamedTuple):
+    """One hour or day."""
+
+    query: str
+    words: str
+    slot_x: str
+    x: str
+    parts: list[BarPart]
+
+
+class RunChart(NamedTuple):
+    """Runs by hour or day."""
+
+    bars: list[TimeBar]
+    slot_width: str
+    width: str
+    ticks: list[str]
+    """The axis from above."""
+    labels: list[str]
+    """Below each hour or day; empty where there is no room."""
+    failed: int
+    limit_reached: int
+    pending: int
+
+
+class WorstFailure(NamedTuple):
+    """The most frequent error of the hour or day with the most failures."""
+
+    when: str
+    label: str
+    failures: int
+    query: str
+
+
+def build_run_chart(period: HomePeriod, by_mark: Sequence[RunSums]) -> RunChart:
+    """Return the bars of all hours or days."""
+    top = round_up_axis(max(sums.total for sums in by_mark), unit=1)
+    step = 100 / len(by_mark)
+    every = -(-len(by_mark) // MAX_LABELS)
+    return RunChart(
+        [
+            TimeBar(
+                period.to_bar_query(place),
+                describe_bar(period.describe_mark(place), sums),
+                f"{step * place:.2f}",
+                f"{step * (place + (1 - BAR_SHARE) / 2):.2f}",
+                stack_parts(sums, top),
+            )
+            for place, sums in enumerate(by_mark)
+        ],
+        slot_width=f"{step:.2f}",
+        width=f"{step * BAR_SHARE:.2f}",
+        ticks=[format_short_number(top * part) for part in (1, 0.5, 0)],
+        labels=[
+            period.describe_mark(place) if place % every == 0 else ""
+            for place in range(len(by_mark))
+        ],
+        failed=sum(sums.failed for sums in by_mark),
+        limit_reached=sum(sums.limit_reached for sums in by_mark),
+        pending=sum(sums.pending for sums in by_mark),
+    )
+
+
+def stack_parts(sums: RunSums, top: float) -> list[BarPart]:
+    """Return the pieces of a bar, from above."""
+    counts = {
+        "failed": sums.failed,
+        "limit_reached": sums.limit_reached,
+        "pending": sums.pending,
+        "rest": sums.succeeded + sums.canceled,
+    }
+    parts, y = [], 100.0
+    for css_class, name in reversed(STACK):
+        if counts[name]:
+            height = max(MIN_HEIGHT, 100 * counts[name] / top)
+            y -= height
+            parts.append(BarPart(css_class, f"{max(y, 0):.2f}", f"{height:.2f}"))
+    return parts
+
+
+def describe_bar(when: str, sums: RunSums) -> str:
+    """Say how many runs there were, and how many of them failed."""
+    runs = ngettext("%(count)s run", "%(count)s runs", sums.total)
+    facts = [runs % {"count": number(sums.total)}]
+    for text, count in (
+        (ngettext("%(count)s failed", "%(count)s failed", sums.failed), sums.failed),
+        (
+            ngettext(
+                "%(count)s reached a limit",
+                "%(count)s reached a limit",
+                sums.limit_reached,
+            ),
+            sums.limit_reached,
+        ),
+        (
+            ngettext("%(count)s unfinished", "%(count)s unfinished", sums.pending),
+            sums.pending,
+        ),
+    ):
+        if count:
+            facts.append(text % {"count": number(count)})
+    return f"{when}: {', '.join(facts)}"
+
+
+def find_worst_failure(
+    period: HomePeriod, by_mark: Sequence[RunSums], runs: QuerySet[Run]
+) -> WorstFailure | None:
+    """Return the most frequent error of the worst hour or day; None without any."""
+    place = max(range(len(by_mark)), key=lambda n: by_mark[n].failed)
+    if not by_mark[place].failed:
+        return None
+    begin = period.marks[place]
+    end = period.marks[place + 1] if place + 1 < len(period.marks) else period.end
+    failed = runs.filter(status="failed", created_at__gte=begin, parent_step=None)
+    if end is not None:
+        failed = failed.filter(created_at__lt=end)
+    counted = failed.order_by().values_list("error_code").annotate(n=Count("pk"))
+    found = counted.order_by("-n", "error_code").first()
+    if found is None:  # retention has deleted them
+        return None
+    code, count = found
+    query = period.to_bar_query(place, status="failed", error=code)
+    return WorstFailure(
+        period.describe_mark(place), get_error_label(code), count, query
+    )
+
+
+class RankedBar(NamedTuple):
+    """A horizontal bar with its share."""
+
+    name: str
+    query: str
+    width: str
+    """Percent of the longest."""
+    value: str
+    share: str
+
+
+def rank_models(
+    period: HomePeriod, sums: Iterable[AgentModelSums], *, by_cost: bool
+) -> list[RankedBar]:
+    """Return the models by cost, or by tokens where nothing has a price."""
+    amounts: dict[str, Decimal] = defaultdict(Decimal)
+    for row in sums:
+        amounts[row.model] += row.cost if by_cost else row.tokens
+    whole = sum(amounts.values())
+    ranked = sorted(amounts.items(), key=lambda pair: (-pair[1], pair[0]))
+    most = [pair for pair in ranked if pair[1] > 0][:MAX_BARS]
+    return [
+        RankedBar(
+            model or _("Unknown model"),
+            period.to_list_query(model=model),
+            f"{max(1, 100 * amount / most[0][1]):.1f}",
+            money(float(amount)) if by_cost else number(int(amount), "short"),
+            f"{format_number(round(100 * amount / whole))}%",
+        )
+        for model, amount in most
+    ]
+
+
+def rank_failing_tools(period: HomePeriod, user: User) -> list[RankedBar]:
+    """Return the tools with the most failed calls.
+
+    Their calls are counted by the hour: in a zone with a fraction of an hour, the
+    period begins up to 45 minutes early.
+    """
+    begin = period.begin.astimezone(UTC).replace(minute=0)
+    usage = ToolUsage.objects.filter(
+        hour__gte=begin, tool__in=Tool.objects.visible_to(user)
+    )
+    if period.end is not None:
+        usage = usage.filter(hour__lt=period.end)
+    rows = (
+        usage.order_by()
+        .values_list("tool__name")
+        .annotate(calls=Sum("calls"), failed=Sum("failures"))
+    )
+    worst = list(rows.filter(failed__gt=0).order_by("-failed", "tool__name")[:MAX_BARS])
+    return [
+        RankedBar(
+            name,
+            period.to_list_query(tool=name),
+            f"{max(1, 100 * failed / worst[0][2]):.1f}",
+            number(failed),
+            percent_of(failed, calls),
+        )
+        for name, calls, failed in worst
+    ]
+
+
+class AgentFigures(NamedTuple):
+    """An agent's runs in the period."""
+
+    agent: Agent
+    query: str
+    runs: int
+    success: str
+    is_weak: bool
+    cost: Decimal
+
+
+def rank_agents(
+    period: HomePeriod, sums: Iterable[AgentModelSums], user: User
+) -> list[AgentFigures]:
+    """Return the busiest agents that the user may see and that are not deleted."""
+    totals: dict[int, AgentModelSums] = {}
+    for row in sums:
+        before = totals.get(row.agent_number)
+        totals[row.agent_number] = row if before is None else _add(before, row)
+    found = Agent.objects.visible_to(user).filter(is_playground=False).in_bulk(totals)
+    busiest = sorted(found, key=lambda pk: (-totals[pk].runs, found[pk].name))
+    return [
+        _describe_agent(period, found[pk], totals[pk]) for pk in busiest[:MAX_AGENTS]
+    ]
+
+
+def _add(one: AgentModelSums, other: AgentModelSums) -> AgentModelSums:
+    return AgentModelSums(
+        one.agent_number,
+        "",
+        runs=one.runs + other.runs,
+        succeeded=one.succeeded + other.succeeded,
+        ended=one.ended + other.ended,
+        tokens=one.tokens + other.tokens,
+        cost=one.cost + other.cost,
+    )
+
+
+def _describe_agent(
+    period: HomePeriod, agent: Agent, sums: AgentModelSums
+) -> AgentFigures:
+    rate = sums.succeeded / sums.ended if sums.ended else None
+    return AgentFigures(
+        agent,
+        period.to_list_query(agent=str(agent.pk)),
+        sums.runs,
+        "" if rate is None else f"{format_number(100 * rate, places=1)}%",
+        rate is not None and rate < WEAK_RATE,
+        sums.cost,
+    )

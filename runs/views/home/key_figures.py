@@ -1,0 +1,186 @@
+"""The key figures of a period, with their change since the time before."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from runs.services.search.duration_buckets import estimate_percentile
+from runs.services.search.slot_figures import (
+    RunSums,
+    count_durations,
+    count_durations_by_time,
+)
+from runs.ui.format import duration, format_number, money, number
+from runs.views.home.period import HomePeriod
+
+SPARK_TOP, SPARK_HEIGHT = 8.0, 84.0
+"""Of 100 units, so that the line keeps away from the edges."""
+
+
+class KeyFigure(NamedTuple):
+    """A figure, how it changed, and its line."""
+
+    label: str
+    value: str
+    query: str
+    """Of the list of runs."""
+    before: str = ""
+    line: str = ""
+    """Points in a square of 100 units; empty if there are too few."""
+    arrow: str = ""
+    change: str = ""
+    change_words: str = ""
+    """The direction for screen readers."""
+    tone: str = ""
+
+    @property
+    def area(self) -> str:
+        """The path around what is below the line."""
+        return f"M{self.line} V100 H{self.line.split()[0]}Z"
+
+
+class PeriodFigures(NamedTuple):
+    """What the figures and charts of a period are drawn from."""
+
+    sums: RunSums
+    before: RunSums
+    by_mark: Sequence[RunSums]
+    """Of each hour or day."""
+
+
+def build_key_figures(
+    period: HomePeriod, figures: PeriodFigures, owner: int
+) -> list[KeyFigure]:
+    """Return runs, success rate, p95 time, and cost or tokens."""
+    has_cost = figures.sums.cost or figures.before.cost
+    return [
+        _build_count(period, figures),
+        _build_success_rate(period, figures),
+        _build_duration(period, owner),
+        (_build_cost if has_cost else _build_tokens)(period, figures),
+    ]
+
+
+def _build_count(period: HomePeriod, figures: PeriodFigures) -> KeyFigure:
+    total, before = figures.sums.total, figures.before.total
+    figure = KeyFigure(
+        _("Runs"),
+        number(total),
+        period.to_list_query(),
+        period.describe_before(number(before)) if before else "",
+        draw_line([sums.total for sums in figures.by_mark]),
+    )
+    return _with_ratio(figure, total, before)
+
+
+def _build_success_rate(period: HomePeriod, figures: PeriodFigures) -> KeyFigure:
+    rate, before = figures.sums.success_rate, figures.before.success_rate
+    figure = KeyFigure(
+        _("Success rate"),
+        "–" if rate is None else _format_rate(rate),
+        period.to_list_query(status="failed"),
+        "" if before is None else period.describe_before(_format_rate(before)),
+        draw_line([sums.success_rate for sums in figures.by_mark]),
+    )
+    if rate is None or before is None:
+        return figure
+    change = round(round(100 * rate, 1) - round(100 * before, 1), 1)
+    words = ngettext("%(count)s point", "%(count)s points", abs(change))
+    return _with_change(
+        figure,
+        change,
+        words % {"count": format_number(abs(change), places=1)},
+        "good" if change > 0 else "bad",
+    )
+
+
+def _build_duration(period: HomePeriod, owner: int) -> KeyFigure:
+    by_time = count_durations_by_time(period.slots(owner), period.unit)
+    counts = sum(by_time.values(), Counter[int]())
+    before = count_durations(period.previous_slots(owner))
+    slow, earlier = _estimate_p95(counts), _estimate_p95(before)
+    figure = KeyFigure(
+        _("p95 time"),
+        duration(slow) if slow is not None else "–",
+        period.to_list_query(sort="seconds"),
+        "" if earlier is None else period.describe_before(duration(earlier)),
+        draw_line([_estimate_p95(by_time.get(at, {})) for at in period.marks]),
+    )
+    if slow is None or earlier is None or duration(slow) == duration(earlier):
+        return figure
+    change = slow - earlier
+    tone = "bad" if change > 0 else "good"
+    return _with_change(figure, change, duration(abs(change)), tone)
+
+
+def _build_cost(period: HomePeriod, figures: PeriodFigures) -> KeyFigure:
+    cost, before = float(figures.sums.cost), float(figures.before.cost)
+    figure = KeyFigure(
+        _("Cost"),
+        money(cost),
+        period.to_list_query(sort="cost"),
+        period.describe_before(money(before)) if before else "",
+        draw_line([float(sums.cost) for sums in figures.by_mark]),
+    )
+    return _with_ratio(figure, cost, before, tone="need")
+
+
+def _build_tokens(period: HomePeriod, figures: PeriodFigures) -> KeyFigure:
+    tokens, before = figures.sums.tokens, figures.before.tokens
+    figure = KeyFigure(
+        _("Tokens"),
+        number(tokens, "short"),
+        period.to_list_query(sort="tokens"),
+        period.describe_before(number(before, "short")) if before else "",
+        draw_line([sums.tokens for sums in figures.by_mark]),
+    )
+    return _with_ratio(figure, tokens, before)
+
+
+def _with_ratio(
+    figure: KeyFigure, value: float, before: float, *, tone: str = ""
+) -> KeyFigure:
+    """Add the change in percent; `tone` only of a rise."""
+    change = round(100 * (value - before) / before) if before else 0
+    words = f"{number(abs(change))}%"
+    return _with_change(figure, change, words, tone if change > 0 else "")
+
+
+def _with_change(figure: KeyFigure, change: float, words: str, tone: str) -> KeyFigure:
+    if not change:
+        return figure
+    return figure._replace(
+        arrow="▲" if change > 0 else "▼",
+        change=words,
+        change_words=_("up") if change > 0 else _("down"),
+        tone=tone,
+    )
+
+
+def _estimate_p95(counts: "Counter[int] | dict[int, int]") -> float | None:
+    return estimate_percentile(counts, 0.95) if counts else None
+
+
+def _format_rate(rate: float) -> str:
+    return f"{format_number(100 * rate, places=1)}%"
+
+
+def draw_line(values: Sequence[float | None]) -> str:
+    """Return the points of a line; hours and days without a value are left out."""
+    known = [(n, value) for n, value in enumerate(values) if value is not None]
+    if len(known) < 2:
+        return ""
+    low, high = min(v for _n, v in known), max(v for _n, v in known)
+    last = len(values) - 1
+    return " ".join(
+        f"{100 * n / last:.1f} {_place_of(value, low, high):.1f}" for n, value in known
+    )
+
+
+def _place_of(value: float, low: float, high: float) -> float:
+    if high == low:
+        return SPARK_TOP + SPARK_HEIGHT / 2
+    return SPARK_TOP + SPARK_HEIGHT * (high - value) / (high - low)

@@ -1,0 +1,153 @@
+"""The home page: what needs attention, key figures, charts and recent runs."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from runs.htmx import HtmxRequest
+from runs.models import Run
+from runs.services.search.slot_figures import (
+    RunSums,
+    add_run_sums,
+    get_slots_owner,
+    list_pending_starts,
+    sum_agents_and_models,
+    sum_runs,
+    sum_runs_by_time,
+)
+from runs.time_zone import is_viewer_zone_known
+from runs.ui.list_state import get_list_state, knows_list_state
+from runs.views.home.activity import list_recent_runs
+from runs.views.home.attention import list_attention
+from runs.views.home.charts import (
+    build_run_chart,
+    find_worst_failure,
+    rank_agents,
+    rank_failing_tools,
+    rank_models,
+)
+from runs.views.home.first_steps import (
+    build_welcome_context,
+    has_hidden_first_steps,
+    list_first_steps,
+)
+from runs.views.home.key_figures import PeriodFigures, build_key_figures
+from runs.views.home.period import RANGE_LABELS, HomePeriod, read_period
+
+MIN_RUNS = 10
+"""Runs from which on figures and charts say something."""
+
+
+@require_GET
+def home(request: HtmxRequest) -> HttpResponse:
+    """Show the home page, or how to start a first run."""
+    runs, mine = _select_runs(request)
+    context = _build_live_context(request.user, runs, mine=mine)
+    run_count = runs[:MIN_RUNS].count()
+    if not mine and not run_count:
+        welcome = build_welcome_context(request.user, request.GET.get("try", ""))
+        return render(request, "home/start.html", context | welcome)
+    period = read_period(request.GET)
+    steps = list_first_steps(request.user)
+    done = sum(step.is_done for step in steps)
+    context |= {
+        "sees_all": request.user.is_superuser,
+        "period": period,
+        "ranges": RANGE_LABELS,
+        "today": timezone.localdate(),
+        "is_zone_known": is_viewer_zone_known(request),
+        "steps": steps,
+        "steps_done": done,
+        "steps_open": done < len(steps) and not has_hidden_first_steps(request.user),
+    }
+    if run_count == MIN_RUNS:
+        context |= build_figures_context(runs, request.user, period, mine=mine)
+    context["is_wide"] = not context.get("agents")
+    return render(request, "home/home.html", context)
+
+
+@require_GET
+def home_attention(request: HtmxRequest) -> HttpResponse:
+    """Show what needs attention, if that has changed."""
+    _runs, mine = _select_runs(request)
+    attention = list_attention(request.user, mine=mine)
+    if knows_list_state(request, attention.state):
+        return HttpResponse(status=204)
+    context = {"attention": attention, "mine": mine}
+    return render(request, "home/_attention.html", context)
+
+
+@require_GET
+def home_runs(request: HtmxRequest) -> HttpResponse:
+    """Show the recent runs; an idle card only after a change."""
+    runs, mine = _select_runs(request)
+    if knows_list_state(request, get_list_state(runs)):
+        return HttpResponse(status=204)
+    context = _build_runs_context(runs, mine=mine)
+    context["is_wide"] = request.GET.get("wide") == "1"
+    return render(request, "home/_runs.html", context)
+
+
+def _select_runs(request: HtmxRequest) -> tuple[QuerySet[Run], bool]:
+    """Return the runs of the page, and whether an administrator sees only their own."""
+    mine = request.GET.get("mine") == "1" and request.user.is_superuser
+    runs = Run.objects.visible_to(request.user)
+    return (runs.filter(owner=request.user) if mine else runs), mine
+
+
+def _build_live_context(
+    user: User, runs: QuerySet[Run], *, mine: bool
+) -> dict[str, Any]:
+    return _build_runs_context(runs, mine=mine) | {
+        "attention": list_attention(user, mine=mine)
+    }
+
+
+def _build_runs_context(runs: QuerySet[Run], *, mine: bool) -> dict[str, Any]:
+    return {
+        "recent": list_recent_runs(runs),
+        "state": get_list_state(runs),
+        "mine": mine,
+    }
+
+
+def build_figures_context(
+    runs: QuerySet[Run], user: User, period: HomePeriod, *, mine: bool
+) -> dict[str, Any]:
+    """Return figures and charts; only that there are no runs, where there are none."""
+    owner = get_slots_owner(user, mine=mine)
+    figures = load_figures(runs, period, owner)
+    if not figures.sums.total:
+        return {"has_figures": True, "is_empty": True}
+    sums = sum_agents_and_models(period.slots(owner))
+    by_cost = bool(figures.sums.cost)
+    return {
+        "has_figures": True,
+        "figures": build_key_figures(period, figures, owner),
+        "chart": build_run_chart(period, figures.by_mark),
+        "worst": find_worst_failure(period, figures.by_mark, runs),
+        "models": rank_models(period, sums, by_cost=by_cost),
+        "by_cost": by_cost,
+        "tools": rank_failing_tools(period, user),
+        "agents": rank_agents(period, sums, user),
+    }
+
+
+def load_figures(runs: QuerySet[Run], period: HomePeriod, owner: int) -> PeriodFigures:
+    """Return the sums of the period, and of its hours or days."""
+    counted = sum_runs_by_time(period.slots(owner), period.unit)
+    by_mark = [counted.get(mark, RunSums()) for mark in period.marks]
+    for started in list_pending_starts(runs, period.begin):
+        if (place := period.place_of(started)) is not None:
+            sums = by_mark[place]
+            by_mark[place] = sums._replace(pending=sums.pending + 1)
+    return PeriodFigures(
+        add_run_sums(by_mark),
+        sum_runs(period.previous_slots(owner)),
+        by_mark,
+    )

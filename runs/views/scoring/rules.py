@@ -1,0 +1,161 @@
+"""Scoring rules: the list, the form, the page with its charts, pausing, deleting."""
+
+from typing import NamedTuple
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from runs.forms.scoring.rule import ScoringRuleForm
+from runs.htmx import HtmxRequest
+from runs.models import Agent, Run, ScoredRun, ScoringRule
+from runs.services.scoring.delete_rule import delete_scoring_rule
+from runs.services.scoring.figures import (
+    DayScores,
+    count_scored_runs,
+    filter_shown_days,
+    load_rule_totals,
+    load_scores_by_day,
+    load_scores_by_version,
+)
+from runs.ui.list_search import get_search_text, search_rows
+from runs.whole_number import parse_whole_number
+
+MAX_LISTED_RUNS = 50
+BAR_HEIGHT = 100.0
+"""Of the highest bar of the chart, in its own units."""
+
+
+class DayBar(NamedTuple):
+    """A day of the chart: bars of passed and failed runs, the failed on top."""
+
+    scores: DayScores
+    x: str
+    passed_y: str
+    passed_height: str
+    failed_y: str
+    failed_height: str
+
+
+@require_GET
+def rule_list(request: HtmxRequest) -> HttpResponse:
+    """Show the user's rules with what failed in the last 30 days."""
+    rules = (
+        ScoringRule.objects.visible_to(request.user)
+        .select_related("agent", "owner")
+        .annotate(runs=count_scored_runs(), failed=count_scored_runs(passed=False))
+    )
+    query = get_search_text(request)
+    rules = search_rows(rules, query, "name", "agent__name", "owner__username")
+    return render(request, "rules/list.html", {"rules": rules, "q": query})
+
+
+@require_http_methods(["GET", "POST"])
+def rule_create(request: HtmxRequest) -> HttpResponse:
+    """Create a rule, for the agent in the query if there is one."""
+    asked = parse_whole_number(request.GET.get("agent", "")) or 0
+    agents = Agent.objects.usable_by(request.user)
+    agent = agents.filter(pk=asked).first()
+    form = ScoringRuleForm(
+        request.POST or None,
+        instance=ScoringRule(owner=request.user),
+        initial={"agent": agent},
+    )
+    if form.is_valid():
+        rule = form.save()
+        messages.success(
+            request,
+            _("Rule %(name)s created. Runs that end from now on are scored.")
+            % {"name": rule},
+        )
+        return redirect("rule-detail", pk=rule.pk)
+    return render(request, "rules/form.html", {"form": form, "rule": None})
+
+
+@require_http_methods(["GET", "POST"])
+def rule_edit(request: HtmxRequest, pk: int) -> HttpResponse:
+    rule = get_rule(request, pk)
+    form = ScoringRuleForm(request.POST or None, instance=rule)
+    if form.is_valid():
+        form.save()
+        messages.success(request, _("Rule %(name)s saved.") % {"name": rule})
+        return redirect("rule-detail", pk=pk)
+    context = {"form": form, "rule": ScoringRule.objects.get(pk=pk)}
+    return render(request, "rules/form.html", context)
+
+
+@require_GET
+def rule_detail(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Show the scores by day and version, and the latest runs."""
+    rule = get_rule(request, pk)
+    show = "failed" if request.GET.get("show") == "failed" else ""
+    rows = filter_shown_days(rule.scored.exclude(state=ScoredRun.State.WAITING))
+    if show:
+        rows = rows.filter(passed=False)
+    rows = rows.select_related("run__version", "run__agent").prefetch_related(
+        "scores__revision__evaluator"
+    )
+    visible = Run.objects.visible_to(request.user)
+    days = load_scores_by_day(rule)
+    context = {
+        "rule": rule,
+        "evaluators": rule.evaluators.order_by("name"),
+        "totals": load_rule_totals(rule),
+        "bars": build_day_bars(days),
+        "most": max(day.decided for day in days),
+        "versions": load_scores_by_version(rule),
+        "show": show,
+        "rows": rows.filter(run__in=visible).order_by("-scored_at", "-pk")[
+            :MAX_LISTED_RUNS
+        ],
+    }
+    return render(request, "rules/detail.html", context)
+
+
+@require_POST
+def rule_switch(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Pause a rule, or resume it; runs that end while it is paused are not scored."""
+    rule = get_rule(request, pk)
+    rule.is_on = not rule.is_on
+    rule.save(update_fields=["is_on"])
+    said = _("%(name)s resumed.") if rule.is_on else _("%(name)s paused.")
+    messages.success(request, said % {"name": rule})
+    return redirect("rule-detail", pk=pk)
+
+
+@require_POST
+def rule_delete(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Delete a rule with its scores; the runs stay."""
+    rule = get_rule(request, pk)
+    delete_scoring_rule(rule)
+    messages.success(request, _("Rule %(name)s deleted.") % {"name": rule})
+    return redirect("rule-list")
+
+
+def get_rule(request: HtmxRequest, pk: int) -> ScoringRule:
+    """Return a rule of the user; otherwise raise 404."""
+    rows = ScoringRule.objects.visible_to(request.user)
+    related = ("agent", "owner", "queue", "dataset", "webhook")
+    return get_object_or_404(rows.select_related(*related), pk=pk)
+
+
+def build_day_bars(days: list[DayScores]) -> list[DayBar]:
+    """Return the bars of a chart that is 100 high, one column per day."""
+    most = max(day.decided for day in days) or 1
+    bars = []
+    for place, day in enumerate(days):
+        passed = BAR_HEIGHT * day.passed / most
+        failed = BAR_HEIGHT * day.failed / most
+        bars.append(
+            DayBar(
+                day,
+                f"{100 * (place + 0.1) / len(days):.2f}%",
+                f"{BAR_HEIGHT - passed:.2f}%",
+                f"{passed:.2f}%",
+                f"{BAR_HEIGHT - passed - failed:.2f}%",
+                f"{failed:.2f}%",
+            )
+        )
+    return bars

@@ -1,0 +1,162 @@
+"""What the search finds: pages, actions, agents, tools and runs."""
+
+from typing import NamedTuple, TypeVar
+
+from django.contrib.auth.models import User
+from django.db.models import Case, IntegerField, Model, Q, QuerySet, Value, When
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from runs.models import Agent, Run
+from runs.ui.context_processors import (
+    build_account_menu,
+    build_nav_items,
+    reverse_or_empty,
+)
+from runs.ui.list_search import search_rows
+from runs.whole_number import parse_whole_number
+from tools.models import Tool
+
+Named = TypeVar("Named", bound=Model)
+MAX_RESULTS = 6
+"""Of each kind."""
+MAX_RUNS_SEARCHED = 2_000
+"""The newest; the list of runs searches all of them."""
+
+ACTIONS = [
+    ("agent-list", "play", gettext_lazy("New run")),
+    ("agent-create", "agent", gettext_lazy("New agent")),
+    ("agent-import", "download", gettext_lazy("Import an agent")),
+    ("chat", "chat", gettext_lazy("New conversation")),
+    ("schedule-create", "clock", gettext_lazy("New schedule")),
+    ("prompt-create", "text", gettext_lazy("New prompt")),
+    ("playground", "text", gettext_lazy("Playground")),
+    ("provider-create", "provider", gettext_lazy("Add provider")),
+    ("tool-import", "tool", gettext_lazy("Import tools")),
+    ("webhook-create", "send", gettext_lazy("New webhook")),
+    ("hook-create", "inbox", gettext_lazy("New incoming webhook")),
+    ("shortcut-list", "text", gettext_lazy("Keyboard shortcuts")),
+]
+"""URL name, icon and label of what everyone may do."""
+
+
+class SearchResult(NamedTuple):
+    """A place to go to."""
+
+    label: str
+    url: str
+    icon: str = ""
+    status: str = ""
+    """Of a run; its shape stands in place of the icon."""
+    detail: str = ""
+
+
+class ResultGroup(NamedTuple):
+    """Results of one kind."""
+
+    name: str
+    label: str
+    results: list[SearchResult]
+
+
+def find_places(user: User, text: str) -> list[ResultGroup]:
+    """Return what matches, by kind; without a text, pages, actions and newest runs."""
+    pages = [result for result in _list_pages(user) if _matches(result.label, text)]
+    actions = [result for result in _list_actions() if _matches(result.label, text)]
+    groups = [
+        ResultGroup("pages", _("Pages"), _put_prefixes_first(pages, text)),
+        ResultGroup("actions", _("Actions"), _put_prefixes_first(actions, text)),
+        ResultGroup("agents", _("Agents"), _find_agents(user, text) if text else []),
+        ResultGroup("tools", _("Tools"), _find_tools(user, text) if text else []),
+        ResultGroup("runs", _("Runs"), find_runs(user, text)),
+    ]
+    return [group for group in groups if group.results]
+
+
+def _list_pages(user: User) -> list[SearchResult]:
+    audits = user.is_staff and user.has_perm("tools.view_auditentry")
+    items = [
+        *(item for item in build_nav_items("", 0) if _may_open(user, item.url)),
+        *build_account_menu(user, audits=audits),
+    ]
+    return [SearchResult(item.label, item.url, item.icon) for item in items]
+
+
+def _may_open(user: User, url: str) -> bool:
+    return user.is_staff or not url.startswith("/admin/")
+
+
+def _list_actions() -> list[SearchResult]:
+    return [
+        SearchResult(str(label), url, icon)
+        for name, icon, label in ACTIONS
+        if (url := reverse_or_empty(name))
+    ]
+
+
+def _matches(label: str, text: str) -> bool:
+    return all(word in label.lower() for word in text.lower().split())
+
+
+def _put_prefixes_first(results: list[SearchResult], text: str) -> list[SearchResult]:
+    return sorted(
+        results, key=lambda one: not one.label.lower().startswith(text.lower())
+    )[: MAX_RESULTS if text else len(results)]
+
+
+def _find_agents(user: User, text: str) -> list[SearchResult]:
+    rows = Agent.objects.visible_to(user).filter(archived_at=None, is_playground=False)
+    found = search_rows(rows, text, "name", "slug", "description")
+    return [
+        SearchResult(
+            agent.name,
+            reverse("agent-detail", args=[agent.pk]),
+            "agent",
+            detail=agent.description,
+        )
+        for agent in _order_prefixes_first(found, text)
+    ]
+
+
+def _find_tools(user: User, text: str) -> list[SearchResult]:
+    found = search_rows(
+        Tool.objects.visible_to(user), text, "name", "slug", "description"
+    )
+    return [
+        SearchResult(
+            tool.name,
+            reverse("tool-detail", args=[tool.slug]),
+            "tool",
+            detail=tool.description,
+        )
+        for tool in _order_prefixes_first(found.defer("config"), text)
+    ]
+
+
+def _order_prefixes_first(rows: QuerySet[Named], text: str) -> QuerySet[Named]:
+    is_prefix = When(Q(name__istartswith=text), then=Value(0))
+    place = Case(is_prefix, default=Value(1), output_field=IntegerField())
+    return rows.order_by(place, "name", "pk")[:MAX_RESULTS]
+
+
+def find_runs(user: User, text: str) -> list[SearchResult]:
+    """Return the run of a number, then the newest runs with each word in the title."""
+    runs = Run.objects.visible_to(user).select_related("agent")
+    runs = runs.only("title", "status", "agent__name")
+    newest = Run.objects.visible_to(user).order_by("-pk").values("pk")
+    recent = runs.filter(pk__in=newest[:MAX_RUNS_SEARCHED], parent_step=None)
+    found = list(search_rows(recent, text, "title").order_by("-pk")[:MAX_RESULTS])
+    number = parse_whole_number(text.removeprefix("#"))
+    if number is not None:
+        exact = list(runs.filter(pk=number))
+        found = [*exact, *(run for run in found if run.pk != number)][:MAX_RESULTS]
+    return [
+        SearchResult(
+            run.title or _("Run %(number)s") % {"number": run.pk},
+            reverse("run-detail", args=[run.pk]),
+            status=run.status,
+            detail=f"{run.agent.name} · {run.pk}",
+        )
+        for run in found
+    ]

@@ -1,0 +1,135 @@
+"""Actions on the tools selected in the list."""
+
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from runs.htmx import HtmxRequest
+from runs.services.tools.delete_unused import delete_unused_tools, find_deletable_tools
+from runs.whole_number import parse_whole_number
+from tools.definition.change_tools import change_tools
+from tools.models import Tool
+from tools.ownership import Visibility
+
+MAX_SELECTED_TOOLS = 200
+"""Tools at once; a page of the list has fewer."""
+
+
+class ToolChange(NamedTuple):
+    """What an action changes, and the note of the revisions."""
+
+    note: str
+    values: dict[str, Any]
+
+
+CHANGES = {
+    "enable": ToolChange("Enabled", {"enabled": True}),
+    "disable": ToolChange("Disabled", {"enabled": False}),
+    "share": ToolChange("Shared", {"visibility": Visibility.EVERYONE}),
+    "unshare": ToolChange("Made private", {"visibility": Visibility.PRIVATE}),
+    "ask_always": ToolChange("Approval: always", {"approval": Tool.Approval.ALWAYS}),
+    "ask_effects": ToolChange(
+        "Approval: side effects", {"approval": Tool.Approval.SIDE_EFFECTS}
+    ),
+    "ask_never": ToolChange("Approval: never", {"approval": Tool.Approval.NEVER}),
+    "unarchive": ToolChange("Restored", {"archived_at": None}),
+}
+
+
+@require_POST
+def tool_choices(request: HtmxRequest) -> HttpResponse:
+    """Change, export or delete the selected tools."""
+    user = request.user
+    if not (user.is_staff and user.has_perm("tools.change_tool")):
+        raise PermissionDenied
+    chosen = {parse_whole_number(t) for t in request.POST.getlist("tool")} - {None}
+    back = redirect(get_tool_list_url(request))
+    tools = Tool.objects.editable_by(user).filter(pk__in=chosen).order_by("name", "pk")
+    do = request.POST.get("do", "")
+    if len(chosen) > MAX_SELECTED_TOOLS:
+        text = _("Select at most %(count)s tools. Nothing was changed.")
+        messages.error(request, text % {"count": MAX_SELECTED_TOOLS})
+    elif not tools:
+        messages.error(request, _("Select tools of yours in the list first."))
+    elif do in CHANGES or do == "archive":
+        change_selected_tools(request, tools, do)
+    elif do == "export":
+        slugs = [tool.slug for tool in tools]
+        return redirect(
+            f"{reverse('tool-export')}?{urlencode({'slug': slugs}, doseq=True)}"
+        )
+    elif do == "delete":
+        return delete_selected_tools(request, tools) or back
+    else:
+        messages.error(request, _("Unknown action. Nothing was changed."))
+    return back
+
+
+def get_tool_list_url(request: HtmxRequest) -> str:
+    """Return the URL of the list as it was."""
+    here = request.POST.get("here", "")
+    is_ours = here.startswith("/") and url_has_allowed_host_and_scheme(here, None)
+    return here if is_ours else reverse("tool-list")
+
+
+def change_selected_tools(request: HtmxRequest, tools: QuerySet[Tool], do: str) -> None:
+    """Change each tool, and say how many."""
+    archived = ToolChange("Archived", {"archived_at": timezone.now()})
+    change = CHANGES.get(do, archived)
+    done = change_tools(tools, by=request.user, note=change.note, **change.values)
+    count = len(done)
+    text = {
+        "enable": ngettext(
+            "Enabled %(count)d tool.", "Enabled %(count)d tools.", count
+        ),
+        "disable": ngettext(
+            "Disabled %(count)d tool.", "Disabled %(count)d tools.", count
+        ),
+        "archive": ngettext(
+            "Archived %(count)d tool.", "Archived %(count)d tools.", count
+        ),
+        "unarchive": ngettext(
+            "Restored %(count)d tool.", "Restored %(count)d tools.", count
+        ),
+    }.get(do) or ngettext("Changed %(count)d tool.", "Changed %(count)d tools.", count)
+    messages.success(request, text % {"count": count})
+
+
+def delete_selected_tools(
+    request: HtmxRequest, tools: QuerySet[Tool]
+) -> HttpResponse | None:
+    """Show a confirmation first; then delete the tools to which nothing refers."""
+    if request.POST.get("sure") != "1":
+        deletable = find_deletable_tools(tools)
+        context = {
+            "tools": deletable,
+            "kept": tools.exclude(pk__in=deletable.values("pk")),
+            "here": get_tool_list_url(request),
+        }
+        return render(request, "tools/delete.html", context)
+    count = tools.count()
+    done = delete_unused_tools(tools, by=request.user)
+    if done:
+        text = ngettext("Deleted %(count)d tool.", "Deleted %(count)d tools.", done)
+        messages.success(request, text % {"count": done})
+    if left := count - done:
+        text = ngettext(
+            "%(count)d tool not deleted: an agent or a run refers to it. Archive it "
+            "instead.",
+            "%(count)d tools not deleted: agents or runs refer to them. Archive them "
+            "instead.",
+            left,
+        )
+        messages.info(request, text % {"count": left})
+    return None

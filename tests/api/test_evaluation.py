@@ -1,0 +1,206 @@
+"""Datasets, evaluators and experiments through the API, from examples to scores."""
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs.models import Dataset, Experiment, Run
+from tests.api.make_client import Api, fields_of
+from tests.experiments import end_runs, make_examples, make_revision, turn
+from tests.gates import make_gate
+from tests.make import make_agent, make_user, make_version
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def ann() -> User:
+    return make_user("ann")
+
+
+@pytest.fixture
+def api(ann) -> Api:
+    return Api(ann, scopes=["read", "run", "build"])
+
+
+def make_dataset_by_api(api: Api, *questions: str) -> dict:
+    dataset = api.post("datasets", {"name": "Refunds"}).json()
+    examples = [
+        {"inputs": {"input": text}, "expected_answer": "yes", "tags": ["t"]}
+        for text in questions
+    ]
+    api.post(f"datasets/{dataset['id']}/examples", {"examples": examples})
+    return dataset
+
+
+def test_a_dataset_is_filled_and_saved(api):
+    dataset = make_dataset_by_api(api, "one", "two")
+    path = f"datasets/{dataset['id']}"
+
+    saved = api.post(f"{path}/versions", {"seen": 0})
+    assert (saved.status_code, saved.json()["examples"]) == (201, 2)
+    api.put(f"{path}/examples/1", {"inputs": {"input": "uno"}})
+    assert api.delete(f"{path}/examples/2").status_code == 204
+    changed = api.get(f"{path}/examples").json()["data"]
+    before = api.get(f"{path}/examples?version=1").json()["data"]
+
+    assert [(one["number"], one["change"]) for one in changed] == [
+        (1, "edited"),
+        (2, "removed"),
+    ]
+    assert [one["inputs"] for one in before] == [{"input": "one"}, {"input": "two"}]
+    assert api.get(path).json()["unsaved_changes"] == 2
+    versions = api.get(f"{path}/versions").json()["data"]
+    assert [(one["number"], one["added"]) for one in versions] == [(1, 2)]
+
+
+def test_a_version_saved_meanwhile_is_a_conflict(api):
+    dataset = make_dataset_by_api(api, "one")
+    path = f"datasets/{dataset['id']}/versions"
+    api.post(path, {"seen": 0})
+
+    assert api.post(path, {"seen": 0}).status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"examples": []}, "examples"),
+        ({"examples": [{"inputs": {"input": " "}}]}, "inputs"),
+        ({"examples": [{"inputs": {"input": "x" * 100_001}}]}, "examples.0.inputs"),
+        ({"examples": [{"inputs": {"input": "x"}, "tag": "t"}]}, "examples.0.tag"),
+    ],
+)
+def test_a_wrong_example_is_named_and_none_is_added(api, body, field):
+    dataset = make_dataset_by_api(api)
+
+    answer = api.post(f"datasets/{dataset['id']}/examples", body)
+
+    assert answer.status_code == 422
+    assert fields_of(answer)[0].startswith(field)
+    assert not Dataset.objects.get().examples.exists()
+
+
+def test_settings_of_an_evaluator_are_checked(api):
+    body = {"name": "Short", "kind": "limits", "config": {"tokens": -1}}
+    assert fields_of(api.post("evaluators", body)) == ["config.tokens"]
+    assert fields_of(api.post("evaluators", {**body, "kind": "luck"})) == ["kind"]
+
+    made = api.post("evaluators", {**body, "config": {"tokens": 100}}).json()
+    path = f"evaluators/{made['id']}"
+    changed = api.patch(path, {"config": {"tokens": 200}}).json()
+
+    assert (changed["revision"], changed["config"]["tokens"]) == (2, 200)
+
+
+def test_an_experiment_is_started_read_and_scored(ann, api):
+    agent = make_agent(ann)
+    make_version(agent)
+    body = {
+        "dataset": make_examples(ann, 2).slug,
+        "evaluators": [make_revision(ann).evaluator.slug],
+        "candidates": [{"agent": agent.slug, "version": 1}, {"agent": agent.slug}],
+        "budget": 1.5,
+    }
+    started = api.post("experiments", body)
+    assert (started.status_code, started.json()["total"]) == (201, 4)
+    experiment = Experiment.objects.get()
+    turn(experiment)
+    end_runs(experiment)
+    turn(experiment)
+
+    read = api.get(f"experiments/{experiment.pk}").json()
+    runs = api.get(f"experiments/{experiment.pk}/runs").json()["data"]
+
+    assert (read["status"], read["budget"]) == ("done", 1.5)
+    assert [one["pass_rate"] for one in read["candidates"]] == [1.0, 1.0]
+    assert read["comparisons"][0]["kind"] == "no_difference"
+    assert sorted((one["example"], one["candidate"]) for one in runs) == [
+        *((1, 0), (1, 1), (2, 0), (2, 1)),
+    ]
+    assert {one["run"] for one in runs} == set(Run.objects.values_list("pk", flat=True))
+    assert runs[0]["scores"][0]["passed"] is True
+    assert [one["id"] for one in api.get("experiments").json()["data"]] == [
+        experiment.pk
+    ]
+
+
+def test_others_run_versions_of_a_shared_agent_but_not_its_draft(ann, api):
+    agent = make_agent(make_user("eve"), visibility="everyone")
+    make_version(agent)
+    body = {
+        "dataset": make_examples(ann, 1).slug,
+        "evaluators": [make_revision(ann).evaluator.slug],
+    }
+
+    draft = api.post("experiments", {**body, "candidates": [{"agent": agent.slug}]})
+    published = api.post(
+        "experiments", {**body, "candidates": [{"agent": agent.slug, "version": 1}]}
+    )
+
+    assert (draft.status_code, fields_of(draft)) == (403, ["candidates"])
+    assert "draft" in draft.json()["errors"][0]["message"]
+    assert published.status_code == 201
+
+
+def test_stop_and_resume(ann, api):
+    body = {
+        "dataset": make_examples(ann, 2).slug,
+        "evaluators": [make_revision(ann).evaluator.slug],
+        "candidates": [{"agent": make_agent(ann).slug}],
+    }
+    path = f"experiments/{api.post('experiments', body).json()['id']}"
+
+    assert api.post(f"{path}/resume", {}).status_code == 409
+    assert api.post(f"{path}/stop").json()["status"] == "stopped"
+    assert api.post(f"{path}/stop").status_code == 409
+    assert api.post(f"{path}/resume", {"budget": 2}).json()["status"] == "running"
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"dataset": "nothing"}, "dataset"),
+        ({"evaluators": ["nothing"]}, "evaluators"),
+        ({"candidates": []}, "candidates"),
+        ({"repetitions": 99}, "repetitions"),
+    ],
+)
+def test_a_wrong_experiment_is_named_and_not_started(ann, api, change, field):
+    body = {
+        "dataset": make_examples(ann, 1).slug,
+        "evaluators": [make_revision(ann).evaluator.slug],
+        "candidates": [{"agent": make_agent(ann).slug}],
+    }
+    answer = api.post("experiments", {**body, **change})
+
+    assert (answer.status_code, fields_of(answer)) == (422, [field])
+    assert not Experiment.objects.exists()
+
+
+def test_a_version_that_the_agent_lacks_is_named(ann, api):
+    body = {
+        "dataset": make_examples(ann, 1).slug,
+        "evaluators": [make_revision(ann).evaluator.slug],
+        "candidates": [{"agent": make_agent(ann).slug, "version": 7}],
+    }
+    assert fields_of(api.post("experiments", body)) == ["candidates.0.version"]
+
+
+def test_what_is_private_is_not_found_by_others(ann):
+    dataset = make_examples(ann, 1)
+    other = Api(make_user("bob"))
+
+    assert other.get(f"datasets/{dataset.pk}").status_code == 404
+    assert other.get("datasets").json()["data"] == []
+
+
+def test_a_gate_that_is_not_met_is_a_conflict_that_a_reason_overrides(ann, api):
+    agent = make_agent(ann)
+    make_gate(agent)
+    path = f"agents/{agent.pk}/publish"
+
+    refused = api.post(path, {"note": "First"})
+    assert (refused.status_code, fields_of(refused)) == (409, ["reason"])
+    published = api.post(path, {"reason": "The customer has to have it today."})
+
+    assert published.json()["number"] == 1

@@ -1,0 +1,42 @@
+"""The palette, the jumps and the shortcuts, by keyboard alone."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driver.axe import violations
+from tests.browser.driver.chromium import listen, signed_in
+
+pytestmark = pytest.mark.browser
+
+
+def test_everything_is_a_few_keys_away(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+
+    page.keyboard.press("Control+k")
+    field = page.get_by_role("combobox")
+    expect(field).to_be_focused()
+    expect(page.get_by_role("option", selected=True)).to_contain_text("Home")
+    page.keyboard.type("travel-pla")
+    expect(page.locator("#palette [role=status]")).to_have_text("1 result")
+    page.keyboard.press("ArrowDown")
+    assert field.get_attribute("aria-activedescendant") == "search-all-runs"
+    assert violations(page) == []
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/agents/*/")
+
+    page.keyboard.press("g")
+    page.keyboard.press("a")
+    page.wait_for_url("**/approvals/")
+    page.keyboard.press("?")
+    expect(page.locator("#search-shortcuts")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("/")
+    expect(field).to_be_focused()
+    page.keyboard.type("new sched")
+    page.keyboard.press("Enter")  # before the results of the last letter are shown
+    page.wait_for_url("**/schedules/new/")
+    context.close()
+    assert received == []

@@ -1,0 +1,48 @@
+"""The list of runs: filters that apply at once, keys, a run beside it, its bars."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driver.chromium import listen, signed_in
+
+pytestmark = pytest.mark.browser
+
+
+def test_runs_are_filtered_selected_and_read_without_leaving_the_list(
+    browser, lived_in
+):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/runs/")
+    rows = page.locator("#run-choices tbody tr")
+    count = page.locator(".fopt:has-text('Failed') .num")
+    expect(count).to_have_text(re.compile(r"^\d+$"))
+
+    page.locator(".fopt:has-text('Failed') input").check()
+    expect(page).to_have_url(f"{lived_in.url}/runs/?status=failed")
+    expect(rows).to_have_count(int(count.text_content() or ""))
+    page.locator(".fopt:has-text('Canceled') input").check()
+    expect(page).to_have_url(f"{lived_in.url}/runs/?status=failed,canceled")
+    expect(page.locator("#run-figures")).not_to_contain_text("100.0%")
+
+    for key in ("j", "x", "j", "j", "Shift+X"):
+        page.keyboard.press(key)
+    expect(rows.locator("td.sel input:checked")).to_have_count(3)
+    page.keyboard.press("Space")
+    number = rows.nth(2).locator("td.sel input").get_attribute("value")
+    expect(page.locator("#run-peek .bar b")).to_have_text(number or "")
+    page.keyboard.press("Escape")
+    expect(page.locator("#run-peek")).to_be_hidden()
+
+    box = page.locator(".hist").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 20)
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"status=failed,canceled&begin=.+&end=.+"))
+    assert received == []
+    context.close()

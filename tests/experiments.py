@@ -1,0 +1,50 @@
+"""Experiments for tests: makers, the turn of a worker, and the end of its runs."""
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+
+from runs.models import Dataset, Evaluator, EvaluatorRevision, Experiment, Run
+from runs.services.datasets.content import ExampleContent
+from runs.services.datasets.edit import add_examples
+from runs.services.datasets.save_version import save_dataset_version
+from runs.services.evaluators.save import save_evaluator
+from runs.services.experiments.advance import advance_experiment, claim_experiment
+from tests.make import make_dataset
+
+
+def make_examples(owner: User, count: int, **more: str) -> Dataset:
+    dataset = make_dataset(owner)
+    contents = [
+        ExampleContent(
+            inputs={"input": f"question {n}", **more},
+            expected_answer="yes",
+            tags=("t",),
+        )
+        for n in range(count)
+    ]
+    add_examples(dataset, contents, by=owner)
+    save_dataset_version(dataset, seen=0, by=owner)
+    return Dataset.objects.get(pk=dataset.pk)
+
+
+def make_revision(owner: User, **fields: str) -> EvaluatorRevision:
+    defaults = {"name": "Contains", "kind": "contains", "config": {}}
+    evaluator = Evaluator(owner=owner, **{**defaults, **fields})
+    return save_evaluator(evaluator, by=owner).revisions.get()
+
+
+def turn(experiment: Experiment) -> Experiment:
+    """Do a turn as a worker does, and return the experiment as it is then."""
+    claimed = claim_experiment()
+    assert claimed is not None
+    advance_experiment(claimed)
+    return Experiment.objects.get(pk=experiment.pk)
+
+
+def end_runs(experiment: Experiment, output: str = "yes", **more) -> int:
+    """End the unfinished runs, as workers do."""
+    now = timezone.now()
+    fields = {"status": "succeeded", "output": output, "started_at": now}
+    rows = Run.objects.filter(experiment_run__experiment=experiment, status="queued")
+    pks = list(rows.values_list("pk", flat=True))
+    return Run.objects.filter(pk__in=pks).update(**{**fields, "ended_at": now, **more})

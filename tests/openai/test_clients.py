@@ -1,0 +1,333 @@
+"""Agents called by the official OpenAI clients, through a real web server."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from agentsite.threaded import THREADS
+from runs.models import Agent, Conversation, Run
+from runs.services.accounts.tokens import create_token
+from runs.services.spec.freeze import freeze_agent
+from runs.store.specs import get_or_create_spec
+from tests.fakes.model_server import FakeServer
+from tests.make import make_prompt, make_user, make_version
+from tests.openai.clients.driver import ClientError, ClientProcess, client_process
+from tests.openai.site import answering_model, working
+from tests.servers import find_server_program
+from tests.timing import wait_until
+from tests.views.agents.test_code import example_of
+from tests.web_server import served
+from tests.worker.run_parts import agent_on, ask_before
+from tools.models import AuditEntry
+from tools.secrets import seal
+
+PYTHON = find_server_program("python")
+PAGE = Path("docs/openai-endpoint.md")
+HELLO = [{"role": "user", "content": "Hello"}]
+NODE_CLIENT = Path("node_modules/openai")
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not PYTHON.exists(), reason="installed by `make test`"),
+]
+
+
+@pytest.fixture(scope="module")
+def python() -> Iterator[ClientProcess]:
+    with client_process(str(PYTHON), "python_clients.py") as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def url(django_db_setup: None, redis_url: str) -> Iterator[str]:
+    """Serve the site for all tests of the module."""
+    with served() as (address, _):
+        yield address
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[FakeServer]:
+    with answering_model() as server:
+        yield server
+
+
+@pytest.fixture
+def ann() -> User:
+    return make_user("ann")
+
+
+@pytest.fixture
+def agent(ann: User, model: FakeServer) -> Agent:
+    """Make an agent that adds, and mails if somebody approves."""
+    agent = agent_on(model, "add", "send_mail", owner=ann, slug="helper")
+    ask_before(agent, "send_mail")
+    return agent
+
+
+@pytest.fixture
+def client(
+    python: ClientProcess, url: str, ann: User, agent: Agent
+) -> Iterator[ClientProcess]:
+    """Return the Python clients with a token of ann, while a worker works."""
+    with working():
+        yield python.bind(url=url, token=create_token(ann), model="helper")
+
+
+def content_of(chunks: list[dict[str, Any]], name: str = "content") -> str:
+    """Return the text that a client puts together."""
+    deltas = [choice["delta"] for one in chunks for choice in one["choices"]]
+    return "".join(delta.get(name) or "" for delta in deltas)
+
+
+def test_agents_are_models(client):
+    assert client.do("models") == ["helper", "helper"]
+
+
+def test_an_answer_comes_whole_with_its_usage(client):
+    done = client.do("chat", text="Hello")
+
+    [choice] = done["choices"]
+    assert choice["message"]["content"] == "You said: Hello"
+    assert choice["finish_reason"] == "stop"
+    assert done["usage"]["total_tokens"] > 0
+    assert Run.objects.get().source == "api"
+
+
+def test_an_answer_is_streamed_and_ends_with_its_usage(client):
+    chunks = client.do("chat_stream", text="Hello")
+
+    assert content_of(chunks) == "You said: Hello"
+    assert chunks[-2]["choices"][0]["finish_reason"] == "stop"
+    assert chunks[-1]["usage"]["total_tokens"] > 0
+    assert len({chunk["id"] for chunk in chunks}) == 1
+
+
+def test_what_the_agent_does_is_reasoning_if_it_is_asked_for(client):
+    quiet = client.do("chat_stream", text="the sum")
+    told = client.do(
+        "chat_stream", text="the sum", extra_body={"include_reasoning": True}
+    )
+
+    assert content_of(quiet) == content_of(told) == "Result: 5."
+    assert content_of(quiet, "reasoning_content") == ""
+    said = content_of(told, "reasoning_content")
+    assert said == 'Adding is easy.\nadd({"a": 2, "b": 3})\n→ 5\n'
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [("approve", "sent to ann@example.com"), ("reject", "rejected")],
+)
+def test_a_stream_names_the_approval_and_waits_for_it(client, answer, result):
+    chunks = client.do("chat_stream", text="Send the mail", answer=answer)
+
+    assert "Waiting for approval of send_mail: http" in content_of(
+        chunks, "reasoning_content"
+    )
+    assert content_of(chunks).startswith("I write to Ann.\n\nResult: ")
+    assert result in content_of(chunks)
+
+
+def test_leaving_cancels_the_run(client, ann):
+    assert client.do("chat_leave", text="slow") == "cancelled"
+    assert Run.objects.get().canceled_by == ann
+    entry = AuditEntry.objects.get(action="canceled")
+    assert (entry.by, entry.way) == ("ann", "api")
+
+
+def test_a_failing_agent_is_an_error_and_no_second_run(client):
+    with pytest.raises(ClientError) as whole:
+        client.do("chat", text="fail")
+    with pytest.raises(ClientError) as streamed:
+        client.do("chat_stream", text="fail")
+
+    assert whole.value.fields["status_code"] == 500
+    assert "/runs/" in whole.value.fields["message"]
+    assert "/runs/" in streamed.value.fields["message"]
+    assert Run.objects.count() == 2
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_the_model_sees_the_messages_before_the_last(client, agent, model, memory):
+    Agent.objects.update(memory=memory)
+    first = client.do("chat", text="My name is Ann")["choices"][0]["message"]
+    turns = [{"role": "user", "content": "My name is Ann"}, first]
+    client.do("chat", messages=[*turns, {"role": "user", "content": "And mine?"}])
+
+    seen = [m["content"] for m in model.requests[-1].body["messages"]]
+    assert seen[-3:] == ["My name is Ann", "You said: My name is Ann", "And mine?"]
+    assert Conversation.objects.count() == memory
+
+
+def test_no_key_of_a_provider_is_sent(client, agent):
+    agent.provider.sealed_key = seal("sk-secret-0123456789")
+    agent.provider.save()
+
+    chunks = client.do("chat_stream", text="My key is sk-secret-0123456789, ok?")
+
+    assert content_of(chunks).startswith("You said: My key is ")
+    assert "0123456789" not in str(chunks)
+
+
+def test_open_streams_hold_no_thread_and_no_connection(url, ann, agent):
+    headers = {"Authorization": f"Bearer {create_token(ann)}"}
+    body = {"model": "helper", "messages": HELLO, "stream": True}
+    path = f"{url}/v1/chat/completions"
+    with httpx.Client(headers=headers, timeout=60) as http, ExitStack() as streams:
+        for _ in range(THREADS + 4):
+            answer = streams.enter_context(http.stream("POST", path, json=body))
+            assert answer.status_code == 200
+        assert http.get(f"{url}/v1/models").status_code == 200
+        assert Run.objects.filter(status="queued").count() == THREADS + 4
+
+    wait_until(lambda: not Run.objects.exclude(status="canceled").exists())
+
+
+def test_the_example_of_the_documentation_works(client, url, agent):
+    agent.slug = "travel-planner"
+    agent.save()
+    example = re.search(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert example is not None
+    code = example[1].replace("http://localhost:8000", url)
+
+    assert client.do("run_example", code=code) == "You said: A day in Lima"
+
+
+RUN_EXAMPLE = {
+    "curl": ("bash", "-c"),
+    "javascript": ("node", "--input-type=module", "-e"),
+}
+
+
+@pytest.mark.parametrize("query", ["", "&stream=1&version=1"])
+@pytest.mark.parametrize("language", ["curl", "python", "javascript"])
+def test_each_example_of_the_agent_works_as_shown(
+    client, url, ann, agent, settings, language, query
+):
+    if language == "javascript" and not NODE_CLIENT.exists():
+        pytest.skip("installed by `make check`")
+    settings.PUBLIC_URL = url
+    words = [{"role": "user", "template": "{input} in {city}"}]
+    agent.prompt = make_prompt(ann, messages=words)
+    agent.suggested_questions = ['What\'s "up"?']
+    agent.save()
+    make_version(agent, spec=get_or_create_spec(freeze_agent(agent)))
+    browser = Client()
+    browser.force_login(ann)
+    page = browser.get(f"/agents/{agent.pk}/code/?lang={language}{query}")
+
+    code = example_of(page.content.decode())
+    if language == "python":
+        printed = client.do("run_example", code=code)
+    else:
+        printed = subprocess.run(
+            [*RUN_EXAMPLE[language], code],
+            env={**os.environ, "AGENTSITE_TOKEN": create_token(ann)},
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        ).stdout
+
+    answer = 'You said: What\'s "up"? in <city>'
+    if language != "curl":
+        assert printed.strip() == answer
+    elif "stream" in query:
+        chunks = [json.loads(one[6:]) for one in printed.split("\n\n")[:-2]]
+        assert content_of(chunks) == answer
+    else:
+        message = json.loads(printed)["choices"][0]["message"]
+        assert message["content"] == answer
+
+
+def test_responses_come_whole_streamed_and_later(client):
+    whole = client.do("response", text="Hello")
+    events = client.do("response_stream", text="Hello")
+
+    assert whole["output_text"] == "You said: Hello"
+    assert whole["status"] == "completed"
+    assert events[0]["type"] == "response.created"
+    assert events[-1]["response"]["output"][0]["content"][0]["text"] == (
+        "You said: Hello"
+    )
+    assert client.do("response_background", text="Hello") == [
+        "queued",
+        "completed",
+        "You said: Hello",
+    ]
+
+
+def test_a_response_has_the_calls_of_tools_if_it_is_asked_for(client):
+    told = client.do("response", text="the sum", reasoning={"summary": "auto"})
+
+    thought, called, said = told["output"]
+    assert thought["summary"][0]["text"] == "Adding is easy. "
+    assert (called["type"], called["name"], called["output"]) == (
+        "mcp_call",
+        "add",
+        "5",
+    )
+    assert said["content"][0]["text"] == told["output_text"] == "Result: 5."
+
+
+def test_a_streamed_response_waits_for_approval(client):
+    events = client.do("response_stream", text="Send the mail", answer="approve")
+
+    items = events[-1]["response"]["output"]
+    assert [item["type"] for item in items] == [
+        "message",
+        "mcp_approval_request",
+        "message",
+    ]
+    assert items[2]["content"][0]["text"] == "Result: sent to ann@example.com."
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_a_response_continues_the_one_before(client, model, memory):
+    Agent.objects.update(memory=memory)
+    first = client.do("response", text="My name is Ann")
+    client.do("response", text="And mine?", previous_response_id=first["id"])
+
+    seen = [m["content"] for m in model.requests[-1].body["messages"]]
+    assert seen[-3:] == ["My name is Ann", "You said: My name is Ann", "And mine?"]
+    assert Conversation.objects.count() == memory
+
+
+def test_litellm_calls_an_agent(client):
+    assert client.do("litellm_chat", text="Hello") == ["You said: Hello"] * 2
+
+
+def test_langchain_calls_an_agent_twice(client):
+    assert client.do("langchain_chat", text="Hello") == [
+        "You said: Hello",
+        "You said: Hello",
+        "You said: And then?",
+    ]
+
+
+@pytest.mark.skipif(not NODE_CLIENT.exists(), reason="installed by `make check`")
+def test_the_javascript_client_calls_an_agent(url, ann, agent):
+    node = shutil.which("node")
+    assert node is not None
+    with working(), client_process(node, "javascript_client.mjs") as process:
+        client = process.bind(url=url, token=create_token(ann), model="helper")
+
+        assert client.do("chat", text="Hello") == "You said: Hello"
+        assert client.do("chat_stream", text="Hello") == "You said: Hello"
+        text, types = client.do("response_stream", text="Hello")
+        assert text == "You said: Hello"
+        assert "response.output_text.delta" in types
+        with pytest.raises(ClientError) as refused:
+            client.bind(model="nobody").do("chat", text="Hello")
+        assert refused.value.fields["code"] == "model_not_found"

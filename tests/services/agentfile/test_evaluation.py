@@ -1,0 +1,181 @@
+"""Datasets, evaluators, gates and their results in agent files."""
+
+import json
+
+import pytest
+from django.contrib.auth.models import User
+
+from runs.evaluation.gate import GateResult
+from runs.models import Agent, Dataset, Evaluator, Experiment, Gate, PromptTemplate, Run
+from runs.services.agentfile.export import export_agentfile
+from runs.services.agentfile.load import import_agentfile
+from runs.services.agentfile.text import AgentFileRefused, parse_json_or_yaml
+from runs.services.agents.publish import publish_agent, publish_draft
+from runs.services.datasets.content import ExampleContent
+from runs.services.datasets.edit import add_examples
+from runs.services.gates.run import start_gate_experiment
+from tests.gates import finish_experiment, make_gate
+from tests.make import make_agent, make_prompt, make_user
+
+pytestmark = pytest.mark.django_db
+
+REASON = "The customer waits, and two of three are fine."
+
+
+@pytest.fixture
+def agent() -> Agent:
+    ann = make_user("ann")
+    agent = make_agent(ann, prompt=make_prompt(ann, slug="words"), slug="refunds")
+    make_gate(agent, must_pass_tag="t")
+    return agent
+
+
+def publish_with_gate(agent: Agent, *, wrong: int = 0, reason: str = "") -> None:
+    experiment = start_gate_experiment(agent.gate, by=agent.owner)
+    finish_experiment(experiment, wrong=wrong)
+    publish_draft(agent, by=agent.owner, reason=reason)
+
+
+def empty_site() -> User:
+    """Delete all that the file contains, as on another site; return its owner."""
+    Experiment.objects.all().delete()
+    Run.objects.all().delete()
+    Gate.objects.all().delete()
+    for model in (Agent, PromptTemplate, Dataset, Evaluator):
+        model.objects.all().delete()
+    return User.objects.get(username="ann")
+
+
+def change(text: str, edit) -> str:
+    file = parse_json_or_yaml(text)
+    edit(file)
+    return json.dumps(file)
+
+
+def test_what_is_exported_imports_back_to_the_same(agent):
+    publish_with_gate(agent)
+    text = export_agentfile(["refunds"])
+    assert import_agentfile(text, agent.owner) == ([], [], [], ())
+
+    done = import_agentfile(text, empty_site())
+
+    assert done.published == ["agent refunds"]
+    [dataset] = Dataset.objects.all()
+    assert (dataset.version, dataset.examples.count()) == (1, 3)
+    assert Gate.objects.get().rules["must_pass_tag"] == "t"
+    assert import_agentfile(text, dataset.owner) == ([], [], [], ())
+    again, before = map(parse_json_or_yaml, (export_agentfile(["refunds"]), text))
+    assert again["datasets"] == before["datasets"]
+    assert again["evaluators"] == before["evaluators"]
+    assert again["agents"][0]["gate"] == before["agents"][0]["gate"]
+
+
+def test_the_result_comes_along_with_where_it_is_from(agent, settings):
+    settings.PUBLIC_URL = "https://a.example"
+    publish_with_gate(agent)
+
+    import_agentfile(export_agentfile(["refunds"]), empty_site())
+
+    version = Agent.objects.get().versions.get()
+    result = GateResult.model_validate(version.gate_result)
+    assert (result.is_met, result.origin, result.runs) == (
+        *(True, "https://a.example", 3),
+    )
+
+
+def test_an_agent_that_was_edited_in_the_file_is_not_published(agent):
+    publish_with_gate(agent)
+
+    def edit(file):
+        file["prompts"][0]["messages"][0]["template"] = "Be rude."
+
+    done = import_agentfile(change(export_agentfile(), edit), empty_site())
+
+    assert done.published == []
+    assert "refunds has changed since its gate was met" in done.missing[0]
+    assert "was not published, because its gate is not met" in done.missing[1]
+    assert not Agent.objects.get().versions.exists()
+
+
+def test_what_was_published_for_a_reason_is_not_published_elsewhere(agent):
+    publish_with_gate(agent, wrong=1, reason=REASON)
+    text = export_agentfile()
+    assert REASON in " ".join(text.split())
+
+    done = import_agentfile(text, empty_site())
+
+    assert done.published == []
+    assert Gate.objects.get().imported_result["reason"] == REASON
+
+
+def test_an_upload_does_not_accept_results(agent):
+    publish_with_gate(agent)
+
+    import_agentfile(export_agentfile(), empty_site(), inert=True)
+
+    assert Gate.objects.get().imported_result is None
+
+
+def test_changed_examples_are_the_next_version(agent):
+    publish_with_gate(agent)
+
+    def edit(file):
+        file["datasets"][0]["examples"][0]["expected_answer"] = "no"
+
+    done = import_agentfile(change(export_agentfile(), edit), agent.owner)
+
+    dataset = Dataset.objects.get()
+    assert done.updated == [f"dataset {dataset.slug}"]
+    saved = dataset.versions.first()
+    assert (saved.number, saved.added, saved.removed) == (2, 1, 1)
+
+
+def test_unsaved_examples_are_not_saved_by_an_import(agent):
+    publish_with_gate(agent)
+    text = export_agentfile()
+    content = ExampleContent(inputs={"input": "more"})
+    add_examples(Dataset.objects.get(), [content], by=agent.owner)
+
+    with pytest.raises(AgentFileRefused, match="has unsaved changes here"):
+        import_agentfile(text, agent.owner)
+
+
+@pytest.mark.parametrize(
+    ("edit", "words"),
+    [
+        (
+            lambda file: file["agents"][0]["gate"].update(dataset="nothing"),
+            r"agents\[0\].gate.dataset: There is no dataset 'nothing'",
+        ),
+        (
+            lambda file: file["evaluators"][0].update(kind="luck"),
+            r"evaluators\[0\].kind: Unknown kind",
+        ),
+        (
+            lambda file: file["evaluators"][0].update(config={"needs": "luck"}),
+            r"evaluators\[0\].config.needs",
+        ),
+        (
+            lambda file: file["datasets"][0]["examples"][0].update(inputs={}),
+            r"datasets\[0\].examples",
+        ),
+        (
+            lambda file: file["agents"][0]["gate"]["rules"].update(min_pass_rate=2),
+            r"agents\[0\].gate.rules.min_pass_rate",
+        ),
+    ],
+)
+def test_a_wrong_entry_is_named_and_nothing_is_imported(agent, edit, words):
+    publish_with_gate(agent)
+    text = change(export_agentfile(), edit)
+
+    with pytest.raises(AgentFileRefused, match=words):
+        import_agentfile(text, empty_site())
+    assert not Agent.objects.exists()
+
+
+def test_a_draft_of_an_agent_without_a_gate_is_published_as_before():
+    agent = make_agent(make_user("ann"))
+    publish_agent(agent, by=agent.owner)
+
+    assert "gate" not in export_agentfile()

@@ -1,0 +1,82 @@
+"""Agreement between people, and of evaluators with people."""
+
+import pytest
+
+from runs.models import ExperimentRun, Score
+from runs.services.annotation.agreement import load_queue_agreement
+from runs.services.annotation.queued_runs import add_runs_to_queue
+from runs.services.experiments.create import (
+    CandidateChoice,
+    ExperimentPlan,
+    create_experiment,
+)
+from tests.annotation import make_queue, score_next
+from tests.experiments import end_runs, make_examples, make_revision, turn
+from tests.make import make_agent, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def test_people_are_compared_on_the_runs_that_both_have_scored():
+    queue = make_queue(runs=4, people_per_run=3)
+    ann, ben = make_user("ann"), make_user("ben")
+    for mark in (4, 2, 2, 5):
+        score_next(queue, ann, mark)
+    for mark in (4, 2, 3):
+        score_next(queue, ben, mark)
+
+    [pair] = load_queue_agreement(queue).people
+
+    assert {pair.one, pair.other} == {ann, ben}
+    assert (pair.agreement.runs, pair.percent) == (3, 67)
+    assert pair.agreement.kappa == pytest.approx(0.5)  # sklearn 1.7 says the same
+
+
+def make_scored_queue(outputs):
+    """Return a queue with runs of an experiment that an evaluator has scored."""
+    owner = make_user()
+    experiment = create_experiment(
+        make_examples(owner, len(outputs)),
+        [CandidateChoice(make_agent(owner))],
+        [make_revision(owner, name="Judge")],
+        by=owner,
+        plan=ExperimentPlan(),
+    )
+    turn(experiment)
+    end_runs(experiment)
+    runs = [cell.run for cell in experiment.cells.order_by("pk")]
+    for run, output in zip(runs, outputs, strict=True):
+        run.output = output
+        run.save()
+    turn(experiment)
+    queue = make_queue(owner, people_per_run=2)
+    for run in runs:
+        run.refresh_from_db()
+    add_runs_to_queue(queue, runs, by=owner)
+    return queue
+
+
+def test_evaluators_are_compared_with_the_mean_of_what_people_say():
+    queue = make_scored_queue(["yes", "yes", "no", "no"])
+    for mark in (5, 2, 1, 4):
+        score_next(queue, make_user("ann"), mark)
+    score_next(queue, make_user("ben"), 1)  # a mean of 3 is not good
+
+    [found] = load_queue_agreement(queue).evaluators
+
+    assert found.evaluator.name == "Judge"
+    assert (found.agreement.runs, found.percent) == (4, 25)
+    assert found.agreement.kappa == pytest.approx(-0.5)
+
+
+def test_runs_that_an_evaluator_could_not_score_are_left_out():
+    queue = make_scored_queue(["yes", "no"])
+    Score.objects.filter(cell__run=queue.items.first().run).update(passed=None)
+    for mark in (5, 1):
+        score_next(queue, make_user("ann"), mark)
+
+    [found] = load_queue_agreement(queue).evaluators
+
+    assert (found.agreement.runs, found.percent) == (1, 100)
+    assert found.agreement.kappa is None  # one and the same answer: nothing to compare
+    assert ExperimentRun.objects.count() == 2

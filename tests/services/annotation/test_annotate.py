@@ -1,0 +1,240 @@
+"""Queues: one run for one person, scores, skips, undo, corrections."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from runs.models import Annotation, Example, QueuedRun
+from runs.services.annotation.annotate import (
+    AnnotationContent,
+    skip_run,
+    submit_annotation,
+    undo_annotation,
+)
+from runs.services.annotation.claim import (
+    AnnotationRefused,
+    claim_next_run,
+    renew_claim,
+)
+from runs.services.annotation.queued_runs import (
+    add_runs_to_queue,
+    delete_annotations_of,
+    load_queue_progress,
+)
+from runs.services.datasets.edit import add_examples
+from runs.services.datasets.from_run import build_content_of_run
+from runs.services.datasets.save_version import save_dataset_version
+from tests.annotation import make_ended_run, make_queue, score_next
+from tests.make import make_agent, make_dataset, make_run, make_user
+from tests.threads import at_once
+
+pytestmark = pytest.mark.django_db
+GOOD = AnnotationContent(4)
+
+
+@pytest.fixture
+def ann():
+    return make_user("ann")
+
+
+@pytest.fixture
+def ben():
+    return make_user("ben")
+
+
+def let_claims_expire() -> None:
+    past = timezone.now() - timedelta(hours=1)
+    Annotation.objects.filter(state="claimed").update(claimed_until=past)
+
+
+def done_counts(queue) -> list[int]:
+    return list(queue.items.values_list("done_count", flat=True))
+
+
+def test_two_people_never_get_the_same_run(ann, ben):
+    queue = make_queue(runs=3)
+
+    first, second = claim_next_run(queue, by=ann), claim_next_run(queue, by=ben)
+    third = claim_next_run(queue, by=make_user("cleo"))
+
+    assert len({first.pk, second.pk, third.pk}) == 3
+    assert claim_next_run(queue, by=make_user("dora")) is None
+    assert claim_next_run(queue, by=ann) == first  # the same until it is scored
+
+
+@pytest.mark.django_db(transaction=True)
+def test_people_who_score_at_once_never_meet():
+    queue = make_queue(runs=8)
+    people = [make_user() for _ in range(4)]
+
+    def score_twice(person):
+        return lambda: [score_next(queue, person) for _ in range(2)]
+
+    at_once(*(score_twice(person) for person in people))
+
+    assert done_counts(queue) == [1] * 8
+    assert Annotation.objects.values("item").distinct().count() == 8
+
+
+def test_each_run_is_scored_by_as_many_people_as_wanted(ann, ben):
+    queue = make_queue(runs=1, people_per_run=2)
+
+    assert score_next(queue, ann) == claim_next_run(queue, by=ben)
+    assert claim_next_run(queue, by=ann) is None
+    assert claim_next_run(queue, by=make_user("cleo")) is None
+    score_next(queue, ben, 2)
+
+    assert done_counts(queue) == [2]
+    progress = load_queue_progress(queue, by=ann)
+    assert (progress.mine, progress.others, progress.total) == (1, 1, 2)
+    assert progress.is_over
+
+
+def test_an_expired_claim_goes_to_somebody_else_and_its_scores_are_refused(ann, ben):
+    queue = make_queue(runs=1)
+    item = claim_next_run(queue, by=ann)
+    let_claims_expire()
+    assert claim_next_run(queue, by=ben) == item
+
+    with pytest.raises(AnnotationRefused, match="ben has this run now"):
+        renew_claim(item, by=ann)
+    with pytest.raises(AnnotationRefused, match="ben has this run now"):
+        submit_annotation(item, GOOD, by=ann)
+    assert done_counts(queue) == [0]
+
+    submit_annotation(item, GOOD, by=ben)
+    assert done_counts(queue) == [1]
+
+
+def test_late_scores_of_a_run_that_nobody_else_took_are_stored(ann, ben):
+    queue = make_queue(runs=1)
+    item = claim_next_run(queue, by=ann)
+    let_claims_expire()
+    renew_claim(item, by=ann)
+    assert claim_next_run(queue, by=ben) is None
+
+    let_claims_expire()
+    submit_annotation(item, GOOD, by=ann)
+    assert done_counts(queue) == [1]
+
+
+def test_scoring_again_changes_the_score_and_counts_once(ann):
+    queue = make_queue(runs=1)
+    item = score_next(queue, ann, 2)
+
+    submit_annotation(item, AnnotationContent(5, comment="Better."), by=ann)
+
+    assert done_counts(queue) == [1]
+    said = Annotation.objects.get()
+    assert (said.mark, said.comment) == (5, "Better.")
+
+
+def test_a_skipped_run_goes_to_others_and_comes_back_only_on_request(ann, ben):
+    queue = make_queue(runs=1)
+    item = claim_next_run(queue, by=ann)
+    skip_run(item, by=ann)
+
+    assert claim_next_run(queue, by=ann) is None
+    assert load_queue_progress(queue, by=ann).skipped == 1
+    assert claim_next_run(queue, by=ben) == item
+    assert claim_next_run(queue, by=ann, with_skipped=True) is None
+    let_claims_expire()
+    assert claim_next_run(queue, by=ann, with_skipped=True) == item
+
+
+def test_undo_opens_the_last_run_with_what_was_entered(ann):
+    queue = make_queue(runs=2)
+    first = score_next(queue, ann, 2, labels=("Tone",), comment="Rude.")
+    second = claim_next_run(queue, by=ann)
+
+    assert undo_annotation(queue, by=ann) == first
+    said = Annotation.objects.get(item=first)
+    assert (said.state, said.mark, said.comment) == ("claimed", 2, "Rude.")
+    assert done_counts(queue) == [0, 0]
+
+    assert claim_next_run(queue, by=ann) == first
+    submit_annotation(first, GOOD, by=ann)
+    assert claim_next_run(queue, by=ann) == second
+
+
+def test_undo_of_a_skipped_run_is_refused_while_somebody_else_has_it(ann, ben):
+    queue = make_queue(runs=1)
+    skip_run(claim_next_run(queue, by=ann), by=ann)
+    claim_next_run(queue, by=ben)
+
+    with pytest.raises(AnnotationRefused, match="no longer free"):
+        undo_annotation(queue, by=ann)
+    with pytest.raises(AnnotationRefused, match="nothing to undo"):
+        undo_annotation(queue, by=ben)
+
+
+def test_a_corrected_answer_becomes_an_example_without_the_calls_of_the_run(ann):
+    dataset = make_dataset(ann)
+    queue = make_queue(ann, runs=1, dataset=dataset)
+    item = score_next(queue, make_user("ben"), 2, correction="42.", is_added=True)
+
+    example = Example.objects.get()
+    assert (example.expected_answer, example.expected_calls) == ("42.", [])
+    assert (example.source_run_id, example.change) == (item.run_id, "added")
+
+    undo_annotation(queue, by=make_user("ben"))
+    assert not Example.objects.exists()
+
+
+def test_undo_leaves_an_example_that_a_version_has(ann):
+    dataset = make_dataset(ann)
+    queue = make_queue(ann, runs=1, dataset=dataset)
+    score_next(queue, ann, correction="42.", is_added=True)
+    save_dataset_version(dataset, seen=0, by=ann)
+
+    undo_annotation(queue, by=ann)
+
+    assert Example.objects.get().expected_answer == "42."
+
+
+def test_an_example_with_the_same_input_gets_the_answer(ann):
+    dataset = make_dataset(ann)
+    queue = make_queue(ann, runs=1, dataset=dataset)
+    known = build_content_of_run(queue.items.get().run)
+    add_examples(dataset, [known.model_copy(update={"tags": ("t",)})], by=ann)
+
+    score_next(queue, ann, correction="42.", is_added=True)
+
+    example = Example.objects.get()
+    assert (example.expected_answer, example.tags) == ("42.", ["t"])
+
+
+@pytest.mark.parametrize("reason", ["archived", "of somebody else"])
+def test_without_a_dataset_that_the_owner_may_edit_nothing_is_stored(ann, reason):
+    is_archived = reason == "archived"
+    away = {"archived_at": timezone.now()} if is_archived else {}
+    dataset = make_dataset(ann if is_archived else make_user("ben"), **away)
+    queue = make_queue(ann, runs=1, dataset=dataset)
+    item = claim_next_run(queue, by=ann)
+
+    with pytest.raises(AnnotationRefused, match="Clear “Add to dataset”"):
+        submit_annotation(item, AnnotationContent(4, is_added=True), by=ann)
+
+    assert done_counts(queue) == [0]
+    assert not Annotation.objects.filter(state="done").exists()
+
+
+def test_only_ended_runs_are_added_and_each_once(ann):
+    queue, agent = make_queue(ann), make_agent(ann)
+    ended, running = make_ended_run(agent), make_run(agent=agent, status="running")
+
+    assert add_runs_to_queue(queue, [ended, running], by=ann) == (1, 0, 1)
+    assert add_runs_to_queue(queue, [ended], by=ann) == (0, 1, 0)
+    assert QueuedRun.objects.get().run == ended
+
+
+def test_what_an_erased_person_said_is_deleted_and_the_run_is_open_again(ann, ben):
+    queue = make_queue(runs=1, people_per_run=2)
+    score_next(queue, ann)
+    item = score_next(queue, ben)
+
+    delete_annotations_of(ann)
+
+    assert done_counts(queue) == [1]
+    assert item.annotations.get().by == ben

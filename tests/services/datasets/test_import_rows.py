@@ -1,0 +1,165 @@
+"""Importing an uploaded file: mapping, duplicates, and all or nothing."""
+
+import pytest
+
+from runs.models import Dataset, DatasetUpload, Example
+from runs.services.datasets.content import ExampleContent
+from runs.services.datasets.edit import add_examples
+from runs.services.datasets.import_rows import (
+    ImportCounts,
+    import_upload,
+    plan_import,
+)
+from runs.services.datasets.mapping import ImportMapping, guess_mapping
+from runs.services.datasets.uploads import (
+    load_file_table,
+    load_import_mapping,
+    save_import_mapping,
+    store_dataset_upload,
+)
+from runs.services.errors import DatasetFileRefused, DatasetFull
+from tests.make import make_dataset, make_run
+
+pytestmark = pytest.mark.django_db
+
+TICKETS = """question,agent_reply,category,run_id,csat
+a,A,shipping,{run},4
+b,B,"billing, urgent",,5
+"""
+
+
+def uploaded(dataset: Dataset, text: str, name: str = "a.csv") -> DatasetUpload:
+    return store_dataset_upload(
+        dataset, by=dataset.owner, name=name, content=text.encode()
+    )
+
+
+def imported(dataset: Dataset, text: str, duplicates: str = "skip") -> ImportCounts:
+    upload = uploaded(dataset, text)
+    mapping = load_import_mapping(upload)
+    save_import_mapping(upload, mapping.model_copy(update={"duplicates": duplicates}))
+    return import_upload(dataset, upload, by=dataset.owner)
+
+
+def answers(dataset: Dataset) -> dict[int, str]:
+    rows = dataset.examples.order_by("number")
+    return dict(rows.values_list("number", "expected_answer"))
+
+
+def test_columns_are_mapped_by_their_names():
+    dataset = make_dataset()
+    run = make_run(owner=dataset.owner)
+
+    imported(dataset, TICKETS.format(run=run.pk))
+
+    first, second = dataset.examples.order_by("number")
+    assert first.inputs == {"input": "a"}
+    assert (first.expected_answer, first.tags) == ("A", ["shipping"])
+    assert first.source_run == run
+    assert first.source == Example.Source.IMPORT
+    assert second.tags == ["billing", "urgent"]
+    assert second.source_run is None
+    dataset.refresh_from_db()
+    assert dataset.input_names == ["input"]
+    assert not DatasetUpload.objects.exists()
+
+
+def test_runs_of_others_do_not_become_sources():
+    dataset = make_dataset()
+    run = make_run()
+
+    imported(dataset, TICKETS.format(run=run.pk))
+
+    assert dataset.examples.get(number=1).source_run is None
+
+
+def test_known_variables_are_mapped_to_their_columns():
+    mapping = guess_mapping(("text", "city", "Expected Answer"), ["city", "text"])
+
+    assert mapping.fields == ("input:text", "input:city", "answer")
+
+
+@pytest.mark.parametrize(
+    ("rule", "counts", "left"),
+    [
+        ("skip", (1, 0, 2), {1: "old", 2: "C"}),
+        ("update", (1, 1, 1), {1: "A", 2: "C2"}),
+        ("add", (3, 0, 0), {1: "old", 2: "A", 3: "C", 4: "C2"}),
+    ],
+)
+def test_duplicates_are_skipped_updated_or_added(rule, counts, left):
+    dataset = make_dataset()
+    old = ExampleContent(inputs={"input": "a"}, expected_answer="old", tags=("x",))
+    add_examples(dataset, [old], by=dataset.owner)
+
+    assert imported(dataset, "input,answer\na ,A\nc,C\nc,C2\n", rule) == counts
+    assert answers(dataset) == left
+    assert dataset.examples.get(number=1).tags == ["x"]
+
+
+def test_rows_without_an_input_are_named_and_skipped():
+    dataset = make_dataset(input_names=["input", "city"])
+    upload = uploaded(dataset, "input,city\na,Oslo\nb,\n,Rome\nc,Bonn\n")
+
+    plan = plan_import(dataset, load_file_table(upload), load_import_mapping(upload))
+
+    assert [row.content.inputs["input"] for row in plan.new] == ["a", "c"]
+    assert plan.missing == {"city": [3], "input": [4]}
+
+
+def test_rows_with_calls_or_tags_that_cannot_be_read_are_named_and_skipped():
+    dataset = make_dataset()
+    upload = uploaded(
+        dataset, 'input,calls,tags\na,"get {",x\nb,get,' + "y" * 41 + "\n"
+    )
+
+    plan = plan_import(dataset, load_file_table(upload), load_import_mapping(upload))
+
+    assert [row.line for row in plan.invalid] == [2, 3]
+    assert plan.rows == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (("", "answer"), "Select the column with the input"),
+        (("input:a", "input:a"), "Two columns are mapped to a"),
+    ],
+)
+def test_a_mapping_that_cannot_be_used_imports_nothing(fields, message):
+    dataset = make_dataset()
+    upload = uploaded(dataset, "x,y\n1,2\n")
+    save_import_mapping(upload, ImportMapping(fields=fields))
+
+    with pytest.raises(DatasetFileRefused, match=message):
+        import_upload(dataset, upload, by=dataset.owner)
+    assert not dataset.examples.exists()
+
+
+def test_a_file_that_does_not_fit_changes_nothing(monkeypatch):
+    monkeypatch.setattr("runs.services.datasets.edit.MAX_EXAMPLES", 1)
+    dataset = make_dataset()
+
+    with pytest.raises(DatasetFull):
+        imported(dataset, "input\na\nb\n")
+    assert not dataset.examples.exists()
+    assert DatasetUpload.objects.count() == 1
+
+
+def test_many_rows_take_few_queries(django_assert_max_num_queries):
+    dataset = make_dataset()
+    text = "input,answer\n" + "".join(f"question {n},{n}\n" for n in range(1000))
+    imported(dataset, text)
+
+    with django_assert_max_num_queries(50):
+        imported(dataset, text.replace(",1", ",one"), "update")
+    assert answers(dataset)[2] == "one"
+
+
+def test_a_second_file_replaces_the_first():
+    dataset = make_dataset()
+    uploaded(dataset, "input\na\n")
+    upload = uploaded(dataset, "input\nb\n", "b.csv")
+
+    assert DatasetUpload.objects.get() == upload
+    assert load_file_table(upload).rows == (("b",),)

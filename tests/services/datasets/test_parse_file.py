@@ -1,0 +1,224 @@
+"""Files as tables of examples: formats, and what is wrong with a file."""
+
+import json
+
+import pytest
+
+from runs.services.datasets import file_table
+from runs.services.datasets.parse_file import parse_dataset_file
+from runs.services.errors import DatasetFileRefused
+
+
+def parsed(text: str, name: str = "a.csv") -> tuple[str, list[dict[str, str]]]:
+    found = parse_dataset_file(name, text.encode())
+    rows = [dict(zip(found.table.columns, r, strict=True)) for r in found.table.rows]
+    return found.file_format, rows
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_reads_csv_with_any_common_separator(separator):
+    text = 'q,"a, b"\n"x\ny","say ""hi"""\n\nlast,\n'.replace(",", separator)
+
+    assert parsed(text.replace(f"a{separator} b", "a b")) == (
+        "csv",
+        [{"q": "x\ny", "a b": 'say "hi"'}, {"q": "last", "a b": ""}],
+    )
+
+
+def test_lines_are_counted_as_an_editor_does():
+    table = parse_dataset_file("a.csv", b'q,a\n"x\ny",1\n\nz,2\n').table
+
+    assert table.lines == (2, 5)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("q\n问题\n".encode("utf-8-sig"), id="utf-8 with a mark"),
+        pytest.param("q\r\n问题\r\n".encode("utf-16"), id="utf-16 of Excel"),
+    ],
+)
+def test_reads_the_encodings_of_spreadsheets(content):
+    assert parse_dataset_file("a.csv", content).table.rows == (("问题",),)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("", "The file is empty", id="empty"),
+        pytest.param("q,a\n", "no rows", id="only headings"),
+        pytest.param(
+            "q,a,q\n1,2,3\n", "Columns 1 and 3 are both called “q”", id="twice"
+        ),
+        pytest.param("q,,a\n1,2,3\n", "Column 2 has no name", id="no name"),
+        pytest.param("q,a\n1,2\n1,2,3\n", "Line 3 has 3 cells", id="more cells"),
+        pytest.param('q,a\n1,"2\n', "Line 2: a quotation mark", id="open quote"),
+        pytest.param('q\n"a"b\n', "Line 2: text follows a closing", id="after a quote"),
+        pytest.param(
+            f"q\n{'x' * 100_001}\n",
+            "Line 2, column “q”: the text has 100,001",
+            id="cell",
+        ),
+    ],
+)
+def test_says_what_is_wrong_with_a_csv_file(text, message):
+    with pytest.raises(DatasetFileRefused, match=message):
+        parsed(text)
+
+
+def test_a_cell_of_ten_megabytes_is_refused_with_its_place():
+    with pytest.raises(DatasetFileRefused, match="Line 2, column “q”"):
+        parsed("q\n" + "x" * 10_000_000)
+
+
+def test_a_hundred_thousand_rows_are_refused():
+    with pytest.raises(DatasetFileRefused, match="more than 10,000 rows"):
+        parsed("q\n" + "x\n" * 100_000)
+
+
+def test_a_file_that_is_no_text_is_refused():
+    with pytest.raises(DatasetFileRefused, match="not UTF-8 text"):
+        parse_dataset_file("a.csv", b"q\n\xff\xfe\xfd")
+
+
+def test_a_file_that_is_too_large_is_not_read():
+    size = file_table.MAX_FILE_BYTES + 1
+
+    with pytest.raises(DatasetFileRefused, match="at most 20 MB"):
+        parse_dataset_file("a.csv", b"x" * size)
+
+
+def test_reads_json_lines_with_different_keys():
+    text = '{"q": "a", "n": 1}\n\n{"q": "b", "calls": ["x"], "n": null}\n'
+
+    assert parsed(text, "a.jsonl") == (
+        "jsonl",
+        [
+            {"q": "a", "n": "1", "calls": ""},
+            {"q": "b", "n": "", "calls": '["x"]'},
+        ],
+    )
+
+
+def test_reads_a_json_list():
+    assert parsed('[{"q": "a"},\n{"q": "b"}]', "a.json")[1] == [{"q": "a"}, {"q": "b"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param('{"q": 1}\n{"q": }\n', "Line 2: a value is missing", id="syntax"),
+        pytest.param('{"q": 1}\n[1]\n', "Line 2: it is not a JSON object", id="list"),
+        pytest.param('{"q": NaN}\n', "Line 1: a value cannot be stored", id="NaN"),
+        pytest.param("[1]", "items that are not JSON objects", id="numbers"),
+    ],
+)
+def test_says_what_is_wrong_with_a_json_file(text, message):
+    with pytest.raises(DatasetFileRefused, match=message):
+        parsed(text, "a.jsonl")
+
+
+def test_reads_samples_of_openai_evals():
+    samples = [
+        {
+            "input": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "2 + 2?"},
+            ],
+            "ideal": ["4", "four"],
+        },
+        {
+            "input": [
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "content": "Hello"},
+                {"role": "user", "content": "Bye"},
+            ],
+            "ideal": "Bye!",
+        },
+    ]
+    text = "\n".join(map(json.dumps, samples))
+
+    assert parsed(text, "evals.jsonl") == (
+        "evals",
+        [
+            {"system": "Be brief.", "input": "2 + 2?", "ideal": "4\nfour"},
+            {
+                "system": "",
+                "input": "user: Hi\nassistant: Hello\nuser: Bye",
+                "ideal": "Bye!",
+            },
+        ],
+    )
+
+
+PROMPTFOO = """
+prompts: ["Translate {{text}}"]
+defaultTest:
+  vars: {tone: polite}
+tests:
+  - description: greeting
+    vars:
+      text: [Hello, Bye]
+    assert:
+      - {type: equals, value: Bonjour}
+      - {type: contains, value: Bon}
+  - vars: {text: Thanks, tone: rude}
+"""
+
+
+def test_reads_the_tests_of_promptfoo():
+    assert parsed(PROMPTFOO, "promptfooconfig.yaml") == (
+        "promptfoo",
+        [
+            {
+                "tone": "polite",
+                "text": text,
+                "description": "greeting",
+                "expected": "Bonjour",
+                "assert contains": "Bon",
+            }
+            for text in ("Hello", "Bye")
+        ]
+        + [
+            {
+                "tone": "rude",
+                "text": "Thanks",
+                "description": "",
+                "expected": "",
+                "assert contains": "",
+            }
+        ],
+    )
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n"
+    for old, new in zip("abcdefg", "bcdefgh", strict=True)
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(
+            "tests: file://b.csv", "in another file, “file://b.csv”", id="file"
+        ),
+        pytest.param("prompts: [a]", "no list of tests", id="no tests"),
+        pytest.param("tests: [1]", "Test 1 is not an object", id="number"),
+        pytest.param("tests: [", "The YAML cannot be read, line 1", id="syntax"),
+        pytest.param(
+            "tests: !!python/object/apply:os.system [ls]", "a type", id="python"
+        ),
+        pytest.param(f"{BOMB}tests: []", "more than 200,000 values", id="aliases"),
+    ],
+)
+def test_says_what_is_wrong_with_a_yaml_file(text, message):
+    with pytest.raises(DatasetFileRefused, match=message):
+        parsed(text, "a.yaml")
+
+
+def test_many_combinations_are_refused():
+    values = json.dumps(list(range(200)))
+
+    with pytest.raises(DatasetFileRefused, match="more than 10,000 rows"):
+        parsed(f"tests: [{{vars: {{a: {values}, b: {values}}}}}]", "a.yaml")

@@ -1,0 +1,146 @@
+"""Scoring stored runs: the record, the sandbox, the judge and secrets."""
+
+from decimal import Decimal
+
+import pytest
+
+from runs.evaluation.types import EvaluationExample
+from runs.models import ProviderModel
+from runs.services.evaluation.load_record import load_evaluation_record
+from runs.services.evaluation.score_run import score_run
+from tests.fakes.model_server import model_server
+from tests.make import make_call, make_provider, make_run, make_step, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+EXAMPLE = EvaluationExample(inputs={"input": "2 + 2?"}, expected_answer="4")
+
+
+def make_scored_run(owner=None, **fields):
+    return make_run(
+        owner, **{"status": "succeeded", "output": "It is 4.", "rounds": 2, **fields}
+    )
+
+
+def score(run, kind, example=EXAMPLE, *, by=None, baseline=None, **config):
+    return score_run(
+        run, example, kind=kind, config=config, by=by or run.owner, baseline=baseline
+    )
+
+
+def test_the_record_has_what_the_run_has_done(django_assert_num_queries):
+    run = make_scored_run(input_tokens=90, output_tokens=10, cost="0.25")
+    call = make_call(run, elapsed=1.5, first_token=0.5)
+    make_step(run, call=call, elapsed=0.2)
+    make_step(run, call=call, elapsed=0.7, status="failed", answered_by="held_back")
+    run.refresh_from_db()
+
+    with django_assert_num_queries(3):
+        record = load_evaluation_record(run)
+
+    assert (record.answer, record.cost) == ("It is 4.", 0.25)
+    assert record.tokens == run.input_tokens + run.output_tokens > 0
+    assert (record.seconds, record.first_token) == (pytest.approx(2.2), 0.5)
+    first, second = record.steps
+    assert (first.tool, first.observation, first.failed) == ("calculator", "4", False)
+    assert (second.failed, second.answered_by) == (True, "held_back")
+
+
+def test_a_run_is_scored_by_what_it_answered():
+    run = make_scored_run()
+
+    assert score(run, "contains").passed
+    assert score(run, "number").passed
+    assert score(run, "exact").passed is False
+    failed = make_scored_run(status="failed", output=None, error_message="No model.")
+    assert score(failed, "contains").problem == "The run failed: No model."
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "problem"),
+    [
+        ("return 'It is ' + example['expected_answer'] + '.' == run['answer']", 1, ""),
+        ("return {'value': len(run['steps']) / 4, 'explanation': 'x'}", 0.25, ""),
+        ("return 1 / 0", None, "The code failed: Line 2: ZeroDivisionError"),
+        ("return 'x' * 10**9", None, "The code failed"),
+        ("while True: pass", None, "The code did not end in 0.3 s."),
+        ("return open('/etc/passwd').read()", None, "The code failed"),
+    ],
+)
+def test_code_scores_in_the_sandbox(code, value, problem):
+    run = make_scored_run()
+    make_step(run)
+    function = f"def score(example, run):\n    {code}"
+
+    result = score(run, "code", code=function, timeout=0.3)
+
+    assert result.value == value
+    assert problem in result.problem
+    assert bool(result.problem) is bool(problem)
+
+
+def judged(owner, server, **more):
+    provider = make_provider(owner, base_url=server.base_url, slug="judge")
+    ProviderModel.objects.create(
+        provider=provider, name="strict", input_price=1000, output_price=1000
+    )
+    return {"provider": "judge", "model": "strict", "rubric": "Right?", **more}
+
+
+def test_the_judge_is_asked_with_the_rights_of_the_evaluators_owner():
+    ann, bob = make_user(), make_user()
+    run = make_scored_run(ann)
+    with model_server(script=['{"explanation": "ok", "score": 1}']) as server:
+        config = judged(bob, server)
+
+        assert "'judge' was not found" in score(run, "judge", by=ann, **config).problem
+        result = score(run, "judge", by=bob, **config)
+
+    assert (result.value, result.explanation) == (1, "ok")
+    assert result.cost > Decimal(0)
+    (asked,) = server.requests
+    assert '"It is 4."' in asked.body["messages"][1]["content"]
+
+
+def test_a_judge_that_writes_prose_or_fails_gives_no_score():
+    run = make_scored_run()
+    with model_server(script=["Well done!", {"fault": "401"}]) as server:
+        config = judged(run.owner, server)
+        prose = score(run, "judge", **config)
+        refused = score(run, "judge", **config)
+
+    assert "did not reply with JSON, but: Well done!" in prose.problem
+    assert prose.cost > Decimal(0)
+    assert refused.problem.startswith("The judge failed")
+
+
+def test_two_runs_are_compared_in_both_orders():
+    ann = make_user()
+    script = ['{"winner": "A", "explanation": "x"}', '{"winner": "B"}']
+    with model_server(script=script) as server:
+        config = judged(ann, server, form="pairwise")
+        result = score(
+            make_scored_run(ann), "judge", baseline=make_scored_run(ann), **config
+        )
+
+    assert (result.value, result.label) == (1, "better")
+
+
+@pytest.mark.parametrize(
+    ("output", "passes"),
+    [
+        ("The key is provider-key-1234567.", False),
+        ("The key is [secret removed].", False),
+        ("Use sk-abcdefghijklmnopqrstuvwx.", False),
+        ("Your password: choose a long one.", True),
+    ],
+)
+def test_secrets_of_the_site_are_found(output, passes):
+    ann = make_user()
+    provider = make_provider(ann)
+    provider.set_key("provider-key-1234567")
+    provider.save()
+
+    result = score(make_scored_run(ann, output=output), "safety")
+
+    assert (result.problem, result.passed) == ("", passes)

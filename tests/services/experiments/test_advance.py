@@ -1,0 +1,272 @@
+"""Experiments: started in batches, scored once, stopped and resumed."""
+
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from runs.models import (
+    Example,
+    Experiment,
+    ExperimentRun,
+    Run,
+    Score,
+)
+from runs.services.datasets.content import ExampleContent
+from runs.services.datasets.edit import add_examples
+from runs.services.datasets.save_version import save_dataset_version
+from runs.services.errors import InputsRefused
+from runs.services.experiments.advance import (
+    advance_experiment,
+    claim_experiment,
+    score_ended_cells,
+)
+from runs.services.experiments.control import resume_experiment, stop_experiment
+from runs.services.experiments.create import (
+    CandidateChoice,
+    ExperimentPlan,
+    ExperimentRefused,
+    create_experiment,
+)
+from runs.services.experiments.figures import load_stored_figures
+from runs.services.experiments.score_cells import score_cell
+from tests.experiments import end_runs, make_examples, make_revision, turn
+from tests.make import make_agent, make_dataset, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def make_experiment(count: int = 3, candidates: int = 1, **plan) -> Experiment:
+    owner = make_user()
+    dataset = make_examples(owner, count)
+    choices = [CandidateChoice(make_agent(owner)) for _ in range(candidates)]
+    return create_experiment(
+        dataset,
+        choices,
+        [make_revision(owner)],
+        by=owner,
+        plan=ExperimentPlan(**plan),
+    )
+
+
+def test_every_example_is_run_by_every_candidate_and_scored():
+    experiment = make_experiment(3, candidates=2, repetitions=2)
+    turn(experiment)
+    assert end_runs(experiment) == 10
+    turn(experiment)
+    assert end_runs(experiment) == 2
+
+    experiment = turn(experiment)
+
+    assert experiment.status == "done"
+    assert experiment.cells.filter(state="done", passed=True).count() == 12
+    assert Score.objects.filter(value=1.0).count() == 12
+    [first, second] = load_stored_figures(experiment).candidates
+    assert (first.passed, first.decided, first.done, first.total) == (6, 6, 6, 6)
+    assert second.rate == 1
+    assert claim_experiment() is None
+
+
+def test_runs_are_tests_in_the_queue_behind_others_and_hold_calls_back():
+    experiment = make_experiment(1)
+    turn(experiment)
+
+    run = Run.objects.get()
+    assert (run.queue, run.source, run.tool_mode) == ("bulk", "eval", "hold_back")
+    assert run.is_test
+
+
+def test_no_more_runs_are_unfinished_than_the_concurrency_allows():
+    experiment = make_experiment(5, concurrency=2)
+    turn(experiment)
+    turn(experiment)
+    assert Run.objects.count() == 2
+
+    end_runs(experiment)
+    turn(experiment)
+    assert Run.objects.count() == 4
+
+
+def test_two_workers_start_and_score_each_cell_once():
+    experiment = make_experiment(3)
+    claimed = claim_experiment()
+    assert claim_experiment() is None  # the other worker waits for the lease
+    advance_experiment(claimed)
+    end_runs(experiment)
+    cells = list(experiment.cells.select_related("run", "example"))
+    revisions = list(experiment.evaluators.all())
+
+    assert [score_cell(cell, revisions) for cell in cells] == [True] * 3
+    assert [score_cell(cell, revisions) for cell in cells] == [False] * 3
+    assert Score.objects.count() == 3
+    assert score_ended_cells(experiment) == 0
+
+
+def test_a_lost_worker_leaves_an_experiment_that_another_one_finishes():
+    experiment = make_experiment(3)
+    claimed = claim_experiment()  # and dies
+    assert claimed is not None
+    Experiment.objects.update(lease_until=timezone.now())
+
+    turn(experiment)
+    end_runs(experiment)
+    assert turn(experiment).status == "done"
+    assert ExperimentRun.objects.count() == 3
+
+
+def test_a_stopped_experiment_scores_what_runs_and_resumes_what_is_missing():
+    experiment = make_experiment(3, concurrency=1)
+    turn(experiment)
+    assert stop_experiment(experiment, by=experiment.owner)
+    end_runs(experiment)
+
+    stopped = turn(experiment)
+    assert stopped.status == "stopped"
+    assert stopped.cells.filter(state="done").count() == 1
+    assert claim_experiment() is None
+
+    resume_experiment(stopped, by=experiment.owner, budget=None)
+    for _ in range(2):
+        turn(experiment)
+        end_runs(experiment)
+    assert turn(experiment).status == "done"
+    assert Run.objects.count() == 3
+
+
+def test_a_used_up_budget_stops_it():
+    experiment = make_experiment(3, concurrency=1, budget=Decimal("0.01"))
+    turn(experiment)
+    end_runs(experiment, cost=Decimal("0.02"))
+
+    stopped = turn(experiment)
+
+    assert (stopped.status, stopped.problem) == ("stopped", "budget")
+    assert stopped.cells.filter(state="done").count() == 1
+
+
+def test_a_failed_run_is_not_scored_and_never_zero():
+    experiment = make_experiment(1)
+    turn(experiment)
+    end_runs(experiment, status="failed", error_message="No answer.")
+    experiment = turn(experiment)
+
+    cell = experiment.cells.get()
+    assert (cell.state, cell.passed, cell.score) == ("done", None, None)
+    assert "No answer." in Score.objects.get().problem
+    [figures] = load_stored_figures(experiment).candidates
+    assert (figures.failed, figures.not_scored, figures.decided) == (1, 0, 0)
+    assert figures.rate is None
+
+
+def test_a_strict_replay_needs_a_recording():
+    experiment = make_experiment(1, tool_mode="replay_strict")
+
+    experiment = turn(experiment)
+
+    cell = experiment.cells.get()
+    assert cell.state == "refused"
+    assert "no source run" in cell.problem
+    assert experiment.status == "done"
+
+
+def test_deleted_runs_leave_their_scores():
+    experiment = make_experiment(1)
+    turn(experiment)
+    end_runs(experiment)
+    turn(experiment)
+    ExperimentRun.objects.update(run=None)
+
+    assert Score.objects.get().value == 1
+
+
+def test_a_candidate_that_gets_worse_is_told_with_its_tag():
+    experiment = make_experiment(8, candidates=2, concurrency=20)
+    turn(experiment)
+    second = experiment.candidates.get(position=1)
+    end_runs(experiment)
+    Run.objects.filter(experiment_run__candidate=second).update(output="no")
+    experiment = turn(experiment)
+
+    [compared] = load_stored_figures(experiment).comparisons
+    assert (compared.kind, compared.worse, compared.worst_tag) == (
+        "clearly_worse",
+        8,
+        "t",
+    )
+
+
+def test_examples_without_a_variable_of_the_agent_are_named():
+    owner = make_user()
+    dataset = make_dataset(owner)
+    add_examples(dataset, [ExampleContent(inputs={"city": "Oslo"})], by=owner)
+    save_dataset_version(dataset, seen=0, by=owner)
+    dataset.refresh_from_db()
+
+    with pytest.raises(InputsRefused, match="without a value for input: 1"):
+        create_experiment(
+            dataset,
+            [CandidateChoice(make_agent(owner))],
+            [make_revision(owner)],
+            by=owner,
+            plan=ExperimentPlan(),
+        )
+    assert not Experiment.objects.exists()
+
+
+def test_a_dataset_without_a_version_cannot_be_run():
+    owner = make_user()
+
+    with pytest.raises(ExperimentRefused, match="Save a version"):
+        create_experiment(
+            make_dataset(owner),
+            [CandidateChoice(make_agent(owner))],
+            [make_revision(owner)],
+            by=owner,
+            plan=ExperimentPlan(),
+        )
+
+
+def test_a_candidate_can_have_another_model():
+    owner = make_user()
+    agent = make_agent(owner)
+    experiment = create_experiment(
+        make_examples(owner, 1),
+        [CandidateChoice(agent), CandidateChoice(agent, model="model-b")],
+        [make_revision(owner)],
+        by=owner,
+        plan=ExperimentPlan(),
+    )
+
+    first, second = experiment.candidates.select_related("spec")
+    assert first.spec.body["model"]["model"] == "model-a"
+    assert second.spec.body["model"]["model"] == "model-b"
+    assert second.label == "Draft, model-b"
+
+
+def test_repetitions_say_how_often_one_and_all_of_them_pass():
+    experiment = make_experiment(2, repetitions=2, concurrency=20)
+    turn(experiment)
+    end_runs(experiment)
+    first = experiment.cells.filter(example__number=1, repetition=0)
+    Run.objects.filter(experiment_run__in=first).update(output="no")
+    experiment = turn(experiment)
+
+    [figures] = load_stored_figures(experiment).candidates
+    assert (figures.pass_at_k, figures.pass_hat_k) == (1.0, 0.5)
+
+
+def test_figures_of_a_tag_are_those_of_its_examples():
+    experiment = make_experiment(3, candidates=2, concurrency=20)
+    Example.objects.filter(number=1).update(tags=["city", "t"])
+    turn(experiment)
+    second = experiment.candidates.get(position=1)
+    end_runs(experiment)
+    worse = second.cells.filter(example__number=1)
+    Run.objects.filter(experiment_run__in=worse).update(output="no")
+    experiment = turn(experiment)
+
+    found = load_stored_figures(experiment).tags
+    assert [(one.tag, one.passed, one.decided) for one in found] == [
+        ("city", (1, 0), (1, 1)),
+        ("t", (3, 2), (3, 3)),
+    ]

@@ -1,0 +1,351 @@
+"""Rules: which runs are scored, once each, within the budget, and where they go."""
+
+import json
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from runs.evaluation.errors import NotScored
+from runs.models import Delivery, Example, Run, RunScore, ScoredRun, ScoringRule
+from runs.services.annotation.agreement import load_queue_agreement
+from runs.services.evaluation import score_run
+from runs.services.evaluation.load_record import load_evaluation_record
+from runs.services.scoring import score_runs
+from runs.services.scoring.score_runs import (
+    advance_scoring_rule,
+    claim_scoring_rule,
+    list_rule_revisions,
+    score_selected_run,
+)
+from runs.services.search.index_runs import index_runs
+from runs.services.search.scoring_sample import compute_lot
+from runs.services.webhooks.payload import build_delivery_body
+from tests.annotation import make_queue, score_next
+from tests.experiments import make_revision
+from tests.make import make_agent, make_dataset, make_user, make_webhook
+from tests.scoring import end_run, make_rule, score_all
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_run_is_scored_once_however_often_it_is_indexed():
+    agent = make_agent()
+    rule = make_rule(agent)
+    run = end_run(agent)
+    assert score_all() == 1
+
+    Run.objects.update(indexed=False)  # as after a resume
+    index_runs()
+
+    assert score_all() == 0
+    scored = ScoredRun.objects.get()
+    assert (scored.rule, scored.run, scored.passed, scored.value) == (
+        rule,
+        run,
+        True,
+        1,
+    )
+    assert RunScore.objects.get().passed
+
+
+def test_two_workers_score_each_run_once():
+    agent = make_agent()
+    rule = make_rule(agent)
+    end_run(agent, "no")
+    claimed = claim_scoring_rule()
+    assert claim_scoring_rule() is None  # the other worker waits for the lease
+    scored = ScoredRun.objects.select_related("run").get()
+    revisions = list_rule_revisions(rule)
+
+    assert score_selected_run(claimed, scored, revisions)
+    assert not score_selected_run(claimed, scored, revisions)
+
+    assert RunScore.objects.count() == 1
+    assert advance_scoring_rule(claimed) == 0
+
+
+def test_a_lost_worker_leaves_its_rule_to_another_one():
+    agent = make_agent()
+    make_rule(agent)
+    end_run(agent)
+    assert claim_scoring_rule() is not None  # and dies
+    past = timezone.now() - timedelta(seconds=1)
+    ScoringRule.objects.update(lease_until=past)
+
+    assert score_all() == 1
+
+
+def test_a_worker_that_lost_its_lease_stops_and_leaves_it_to_the_other_one():
+    agent = make_agent()
+    make_rule(agent)
+    end_run(agent)
+    claimed = claim_scoring_rule()
+    theirs = timezone.now() + timedelta(seconds=200)
+    ScoringRule.objects.update(lease_until=theirs)
+
+    assert advance_scoring_rule(claimed) == 0
+
+    assert ScoredRun.objects.get().state == "waiting"
+    assert ScoringRule.objects.get().lease_until == theirs
+
+
+def test_a_judge_stops_at_the_vote_before_which_the_lease_was_lost(monkeypatch):
+    asked = []
+
+    def lose_lease(effect, **_):
+        asked.append(effect)
+        ScoringRule.objects.update(lease_until=timezone.now() + timedelta(seconds=200))
+        raise NotScored("no reply")
+
+    monkeypatch.setattr(score_run, "perform_effect", lose_lease)
+    agent = make_agent()
+    config = {"provider": "p", "model": "m", "rubric": "r", "votes": 5}
+    judge = make_revision(agent.owner, kind="judge", config=config).evaluator
+    make_rule(agent, evaluators=[judge])
+    end_run(agent)
+
+    assert advance_scoring_rule(claim_scoring_rule()) == 0
+
+    assert len(asked) == 1
+    assert ScoredRun.objects.get().state == "waiting"
+
+
+def test_rules_with_a_backlog_take_turns(monkeypatch):
+    monkeypatch.setattr(score_runs, "SCORED_PER_TURN", 1)
+    agent = make_agent()
+    rules = [make_rule(agent), make_rule(agent)]
+    end_run(agent)
+    end_run(agent)
+
+    turns = []
+    while (rule := claim_scoring_rule()) is not None:
+        turns.append(rule)
+        advance_scoring_rule(rule)
+
+    assert turns == rules * 2
+
+
+def test_a_run_whose_scoring_raises_holds_up_no_other_one(monkeypatch, caplog):
+    def cancel_statement(run):
+        if run.output == "bad":
+            raise OperationalError("canceling statement due to statement timeout")
+        return load_evaluation_record(run)
+
+    monkeypatch.setattr(score_run, "load_evaluation_record", cancel_statement)
+    agent = make_agent()
+    make_rule(agent)
+    bad, good = end_run(agent, "bad"), end_run(agent, "yes")
+
+    assert score_all() == 2
+
+    assert ScoredRun.objects.get(run=good).passed
+    assert ScoredRun.objects.get(run=bad).passed is None
+    assert RunScore.objects.get(scored__run=bad).problem == score_runs.SCORING_FAILED
+    assert "statement timeout" in caplog.text
+
+
+def test_a_run_that_cannot_be_sent_on_is_tried_once(monkeypatch):
+    def fail(*_):
+        raise ValueError("no such row")
+
+    monkeypatch.setattr(score_runs, "send_failing_run", fail)
+    agent = make_agent()
+    make_rule(agent)
+    end_run(agent, "no")
+
+    assert score_all() == 1
+    assert ScoredRun.objects.get().state == "done"
+
+
+def test_the_use_of_the_day_is_read_once_a_turn():
+    agent = make_agent()
+    make_rule(agent, daily_runs=3)
+    for _ in range(5):
+        end_run(agent)
+
+    with CaptureQueriesContext(connection) as queries:
+        assert score_all() == 3
+
+    sums = [one for one in queries if 'SUM("runs_scoredrun"' in one["sql"]]
+    assert len(sums) == 1
+    assert ScoredRun.objects.filter(state="skipped").count() == 2
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"is_test": True},
+        {"source": "eval"},
+        {"tool_mode": "hold_back"},
+        {"status": "failed", "error_message": "No."},
+        {"status": "canceled"},
+        {"ended_at": timezone.now() - timedelta(days=1)},  # before the rule
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_only_real_runs_with_an_answer_that_end_from_now_on_are_scored(fields):
+    agent = make_agent()
+    make_rule(agent)
+    end_run(agent, **fields)
+
+    assert not ScoredRun.objects.exists()
+
+
+def test_a_paused_rule_and_other_agents_score_nothing():
+    agent = make_agent()
+    make_rule(agent, is_on=False)
+    make_rule(make_agent(agent.owner))
+    end_run(agent)
+
+    assert not ScoredRun.objects.exists()
+
+
+def test_runs_of_others_are_scored_by_rules_of_administrators_only():
+    agent = make_agent(visibility="everyone")
+    mine = make_rule(agent)
+    all_runs = make_rule(agent, owner=make_user("root", is_superuser=True))
+    end_run(agent, owner=make_user("ben"))
+
+    assert ScoredRun.objects.get().rule == all_runs != mine
+
+
+def test_a_sample_is_about_as_large_as_wanted_and_always_the_same():
+    lots = [compute_lot(3, run) for run in range(10_000)]
+
+    assert sum(lot < 0.1 for lot in lots) == pytest.approx(1_000, abs=90)
+    assert lots == [compute_lot(3, run) for run in range(10_000)]
+    assert lots != [compute_lot(4, run) for run in range(10_000)]
+
+
+def test_a_run_outside_of_the_sample_is_not_scored():
+    agent = make_agent()
+    rule = make_rule(agent, percent=Decimal("50"))
+    runs = [end_run(agent) for _ in range(12)]
+
+    chosen = {run.pk for run in runs if compute_lot(rule.pk, run.pk) < 0.5}
+    assert set(rule.scored.values_list("run", flat=True)) == chosen
+
+
+def test_nothing_more_is_scored_when_the_runs_of_the_day_are_used_up():
+    agent = make_agent()
+    make_rule(agent, daily_runs=2)
+    for _ in range(3):
+        end_run(agent)
+    assert score_all() == 2
+
+    end_run(agent)
+    assert score_all() == 0
+    assert ScoredRun.objects.filter(state="skipped").count() == 2
+    yesterday = timezone.now() - timedelta(days=1)
+    ScoredRun.objects.update(scored_at=yesterday)
+    end_run(agent)
+    assert score_all() == 1
+
+
+def test_nothing_more_is_scored_when_the_money_of_the_day_is_used_up():
+    agent = make_agent()
+    make_rule(agent, daily_budget=Decimal("0.01"))
+    end_run(agent)
+    assert score_all() == 1
+    ScoredRun.objects.update(cost=Decimal("0.01"))
+
+    end_run(agent)
+
+    assert score_all() == 0
+    assert ScoredRun.objects.filter(state="skipped").count() == 1
+
+
+def test_a_failing_run_goes_to_the_queue_the_dataset_and_the_webhook(settings):
+    settings.PUBLIC_URL = "https://a.example"
+    agent = make_agent()
+    owner = agent.owner
+    queue, dataset = make_queue(owner), make_dataset(owner)
+    webhook = make_webhook(owner)
+    make_rule(agent, queue=queue, dataset=dataset, webhook=webhook)
+    end_run(agent, "yes")
+    failing = end_run(agent, "no", title="Why?")
+    assert score_all() == 2
+
+    assert [(one.run, one.reason) for one in queue.items.all()] == [
+        (failing, "Says yes")
+    ]
+    example = Example.objects.get()
+    assert (example.source_run, example.expected_answer) == (failing, "")
+    delivery = Delivery.objects.get()
+    body = json.loads(build_delivery_body(delivery))
+    assert (body["type"], body["data"]["id"]) == ("run.score_failed", failing.pk)
+    assert body["data"]["status"] == "succeeded"
+    assert body["data"]["scores"] == {"rule": "Says yes", "failed": ["Contains"]}
+
+
+def test_a_chat_gets_a_line_about_a_failing_score(settings):
+    settings.PUBLIC_URL = "https://a.example"
+    agent = make_agent(name="Helpdesk")
+    make_rule(agent, webhook=make_webhook(agent.owner, shape="text"))
+    run = end_run(agent, "no")
+    score_all()
+
+    body = json.loads(build_delivery_body(Delivery.objects.get()))
+
+    assert body["text"] == (
+        f"Helpdesk: run {run.pk} failed Contains (rule Says yes). "
+        f"https://a.example/runs/{run.pk}/"
+    )
+
+
+def test_what_the_owner_may_no_longer_use_gets_nothing():
+    agent = make_agent()
+    queue, dataset = make_queue(agent.owner), make_dataset(agent.owner)
+    webhook = make_webhook(agent.owner)
+    make_rule(agent, queue=queue, dataset=dataset, webhook=webhook)
+    other = make_user("ben")
+    for row in (queue, dataset, webhook):
+        type(row).objects.filter(pk=row.pk).update(owner=other)
+    type(queue).objects.update(visibility="private")
+    end_run(agent, "no")
+
+    assert score_all() == 1
+    assert not queue.items.exists()
+    assert not Example.objects.exists()
+    assert not Delivery.objects.exists()
+
+
+def test_a_full_dataset_is_reported_and_the_score_is_stored(monkeypatch):
+    monkeypatch.setattr("runs.services.datasets.edit.MAX_EXAMPLES", 0)
+    agent = make_agent()
+    rule = make_rule(agent, dataset=make_dataset(agent.owner))
+    end_run(agent, "no")
+
+    assert score_all() == 1
+    rule.refresh_from_db()
+    assert "at most" in rule.problem
+
+
+def test_an_evaluator_that_breaks_is_no_failure():
+    agent = make_agent()
+    rule = make_rule(agent, queue=make_queue(agent.owner))
+    evaluator = rule.evaluators.get()
+    evaluator.revisions.update(config={"texts": 5})
+    end_run(agent, "no")
+
+    assert score_all() == 1
+    assert ScoredRun.objects.get().passed is None
+    assert RunScore.objects.get().problem
+    assert not rule.queue.items.exists()
+
+
+def test_people_and_the_evaluator_of_a_rule_are_compared():
+    agent = make_agent()
+    queue = make_queue(agent.owner)
+    make_rule(agent, queue=queue)
+    end_run(agent, "no")
+    score_all()
+    score_next(queue, agent.owner, 1)
+
+    [found] = load_queue_agreement(queue).evaluators
+
+    assert (found.evaluator.name, found.percent) == ("Contains", 100)

@@ -1,0 +1,302 @@
+"""The page of a tool: who may edit and test it, and with which values."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from tests.tools import functions  # noqa: F401  # registers them
+from tests.tools.http_server import Answer, serve
+from tests.tools.rows import make_tool, make_user
+from tools.definition.save import save_tool
+from tools.models import AuditEntry, Credential, Tool, ToolTrial
+from tools.secrets import seal
+from tools.services.record_trial import KEPT_TRIALS
+
+pytestmark = pytest.mark.django_db
+
+DOUBLE = {"code": "x * 2", "memory_mb": 64}
+ONE_NUMBER = {
+    "type": "object",
+    "properties": {"x": {"type": "integer"}},
+    "required": ["x"],
+}
+PYTHON = {
+    **{"name": "twice", "slug": "twice", "description": "", "code": "x * 2"},
+    **{"memory_mb": "64", "interpreter": "monty", "effect": "read"},
+    **{"approval": "never", "timeout": "5", "retries": "0", "on_error": "feed_back"},
+    **{"visibility": "private", "args_schema-shape": "rows", "args_schema-count": "1"},
+    **{"args_schema-0-name": "x", "args_schema-0-type": "integer"},
+    **{"args_schema-0-required": "on"},
+}
+"""The form of a Python tool as a browser sends it."""
+
+HTTP = {
+    **{"name": "shop", "slug": "", "description": "", "method": "GET"},
+    **{"approval": "never", "timeout": "5", "retries": "0", "on_error": "feed_back"},
+    **{"visibility": "private", "body_kind": "arguments", "effect": ""},
+    **{"args_schema-shape": "rows", "args_schema-count": "0"},
+}
+
+
+def client_of(user):
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def admin():
+    return make_user("admin", is_staff=True, is_superuser=True)
+
+
+def make_twice(**more):
+    return make_tool(
+        **{
+            **{"name": "twice", "slug": "twice", "kind": "python", "config": DOUBLE},
+            **{"args_schema": ONE_NUMBER, "effect": "read", "approval": "never"},
+            **{"timeout": 5.0, "owner": admin(), **more},
+        }
+    )
+
+
+def tried(client, path="/tools/twice/try/", **typed):
+    """Return the pane after a call."""
+    response = client.post(path, typed, headers={"HX-Request": "true"})
+    assert response.status_code == 200
+    return response.context["pane"]
+
+
+def test_the_form_saves_a_revision_with_a_note():
+    save_tool(make_twice(), by=admin())
+    changes = {"code": "x * 3", "note": "three times", "seen": "1"}
+
+    response = client_of(admin()).post("/tools/twice/", {**PYTHON, **changes})
+
+    assert response.status_code == 302
+    tool = Tool.objects.get()
+    assert (tool.config["code"], tool.revision, tool.enabled) == ("x * 3", 2, True)
+    assert tool.revisions.get(number=2).note == "three times"
+    assert AuditEntry.objects.filter(noun="tool", action="changed").exists()
+
+
+def test_a_form_opened_before_somebody_else_saved_is_refused_once():
+    save_tool(make_twice(), by=admin())
+    client = client_of(admin())
+    typed = {**PYTHON, "code": "x * 3", "seen": "7"}
+
+    page = client.post("/tools/twice/", typed)
+
+    assert "Somebody saved this tool since you opened it" in page.content.decode()
+    assert 'name="seen" value="1"' in page.content.decode()
+    assert client.post("/tools/twice/", {**typed, "seen": "1"}).status_code == 302
+
+
+def test_the_typed_values_are_called_and_not_saved():
+    make_twice()
+
+    pane = tried(client_of(admin()), **{**PYTHON, "code": "x + 1", "arg-x": "20"})
+
+    assert (pane.result.value_text, pane.is_unsaved) == ("21", True)
+    assert Tool.objects.get().config == DOUBLE
+    trial = ToolTrial.objects.get()
+    assert (trial.arguments, trial.is_unsaved, trial.is_ok) == ({"x": 20}, True, True)
+    called = AuditEntry.objects.get(action="tried").changes
+    assert called["unsaved definition"][1]["config"]["code"] == "x + 1"
+
+
+def test_unchanged_values_are_those_of_the_revision():
+    make_twice()
+
+    pane = tried(client_of(admin()), **{**PYTHON, "arg-x": "20"})
+
+    assert (pane.result.value_text, pane.is_unsaved) == ("40", False)
+    assert "unsaved definition" not in AuditEntry.objects.get(action="tried").changes
+
+
+def test_without_the_form_the_saved_tool_is_called():
+    make_twice()
+
+    assert tried(client_of(admin()), **{"arg-x": "4"}).result.value_text == "8"
+
+
+def test_without_a_script_the_page_shows_the_result():
+    make_twice()
+
+    page = client_of(admin()).post("/tools/twice/try/", {"arg-x": "21"})
+
+    assert 'id="tool-form"' in page.content.decode()
+    assert 'id="tool-result-text">42<' in page.content.decode()
+
+
+def test_a_form_with_errors_is_not_called():
+    make_twice()
+
+    pane = tried(client_of(admin()), **{**PYTHON, "code": "x = = 1", "arg-x": "1"})
+
+    assert (pane.result, [one.field.name for one in pane.flaws]) == (None, ["code"])
+    assert not AuditEntry.objects.filter(action="tried").exists()
+
+
+def test_an_error_of_the_code_names_its_line():
+    make_twice()
+    typed = {**PYTHON, "code": "y = x\ny / 0", "arg-x": "1"}
+
+    pane = tried(client_of(admin()), **typed)
+
+    assert pane.result.error_line == 2
+    assert ToolTrial.objects.get().error_line == 2
+
+
+def test_a_new_tool_is_called_before_it_has_a_name():
+    typed = {**PYTHON, "name": "", "slug": "", "arg-x": "4"}
+
+    pane = tried(client_of(admin()), "/tools/new/python/try/", **typed)
+
+    assert pane.result.value_text == "8"
+    assert not Tool.objects.exists()
+
+
+def test_a_new_tool_belongs_to_who_creates_it():
+    response = client_of(admin()).post("/tools/new/python/", {**PYTHON, "slug": ""})
+
+    assert response.status_code == 302
+    tool = Tool.objects.get()
+    assert (tool.owner, tool.enabled, tool.visibility) == (admin(), True, "private")
+
+
+def test_a_call_with_side_effects_asks_first_and_once(settings):
+    settings.PRIVATE_HOSTS, settings.OWN_PORTS = "tool=127.0.0.1", []
+    with serve(lambda got: Answer({"ok": True})) as server:
+        client, path = client_of(admin()), "/tools/new/http/try/"
+        typed = {**HTTP, "method": "POST", "url": f"{server.url}/a"}
+
+        asked = tried(client, path, **typed)
+        assert (asked.must_confirm, asked.result, server.got) == (True, None, [])
+        word = asked.confirmation
+        assert tried(client, path, **typed, confirmed=word).result.ok
+        assert tried(client, path, **typed, confirmed=word).result.ok
+
+        other = {**typed, "url": f"{server.url}/b"}
+        assert tried(client, path, **other, confirmed=word).must_confirm
+        assert [got.path for got in server.got] == ["/a", "/a"]
+
+
+def test_the_result_shows_the_response_without_the_secret(settings):
+    settings.PRIVATE_HOSTS, settings.OWN_PORTS = "tool=127.0.0.1", []
+
+    def echo(got):
+        token = got.headers.get("authorization", "")
+        return Answer({"got": token}, headers={"x-echo": token})
+
+    with serve(echo) as server:
+        credential = Credential.objects.create(
+            name="shop", owner=admin(), hosts=[server.url], sealed=seal("s3cret-word")
+        )
+        typed = {**HTTP, "url": f"{server.url}/a", "credential": credential.pk}
+
+        response = client_of(admin()).post(
+            "/tools/new/http/try/", typed, headers={"HX-Request": "true"}
+        )
+
+    page, exchange = response.content.decode(), response.context["pane"].result.exchange
+    assert server.got[0].headers["authorization"] == "Bearer s3cret-word"
+    assert "s3cret-word" not in page
+    assert (exchange.status, exchange.byte_count > 0) == (200, True)
+    assert dict(exchange.headers)["x-echo"] == "Bearer [secret]"
+    assert {"connect", "waiting", "download"} <= set(exchange.phases)
+
+
+def test_a_credential_of_somebody_else_cannot_be_selected(settings):
+    settings.PRIVATE_HOSTS, settings.OWN_PORTS = "tool=127.0.0.1", []
+    ann = make_user("ann", is_staff=True)
+    ann.user_permissions.set(Permission.objects.filter(codename="add_tool"))
+    other = Credential.objects.create(
+        name="not yours", owner=admin(), hosts=["http://127.0.0.1"], sealed=seal("x")
+    )
+    typed = {**HTTP, "url": "http://127.0.0.1:9/", "credential": other.pk}
+
+    pane = tried(client_of(ann), "/tools/new/http/try/", **typed)
+
+    assert [one.field.name for one in pane.flaws] == ["credential"]
+
+
+def test_only_editors_may_test_typed_values():
+    make_twice(visibility="everyone")
+    viewer = make_user("viewer", is_staff=True)
+    viewer.user_permissions.set(Permission.objects.filter(codename="view_tool"))
+
+    typed = {**PYTHON, "code": "0", "arg-x": "1"}
+    answer = client_of(viewer).post("/tools/twice/try/", typed)
+    assert answer.context["pane"].result.value_text == "2"
+    for user in (viewer, make_user("bob")):
+        assert client_of(user).post("/tools/twice/", PYTHON).status_code == 403
+        assert client_of(user).get("/tools/new/http/").status_code == 403
+
+    assert not ToolTrial.objects.get().is_unsaved
+
+
+def test_only_the_last_calls_of_one_person_are_kept_without_secrets():
+    tool = make_twice(args_schema=None, config={"code": "1"})
+    client = client_of(admin())
+    for number in range(KEPT_TRIALS + 2):
+        tried(client, **{"arg-input": str(number)})
+    schema = {"type": "object", "properties": {"password": {"type": "string"}}}
+    Tool.objects.update(args_schema=schema)
+
+    pane = tried(client, **{"arg-password": "hunter22"})
+
+    assert ToolTrial.objects.filter(tool=tool).count() == KEPT_TRIALS
+    assert pane.trials[0][1] == "password=[secret]"
+
+
+def test_earlier_arguments_are_loaded_into_the_form():
+    make_twice()
+    client = client_of(admin())
+    tried(client, **{"arg-x": "33"})
+    other = client_of(make_user("root", is_staff=True, is_superuser=True))
+    pk = ToolTrial.objects.get().pk
+
+    pane = tried(client, **{**PYTHON, "trial": str(pk)})
+
+    assert pane.arguments["x"].value() == 33
+    assert pane.result is None
+    assert client.get(f"/tools/twice/?trial={pk}").context["pane"].arguments[
+        "x"
+    ].value() == (33)
+    shown = other.get(f"/tools/twice/?trial={pk}").context["pane"]
+    assert (shown.arguments["x"].value(), shown.trials) == (None, [])
+
+
+def test_the_arguments_follow_the_form_without_a_call():
+    make_twice()
+    typed = {**PYTHON, "args_schema-0-name": "y", "code": "x = =", "refresh": "1"}
+
+    pane = tried(client_of(admin()), **typed)
+
+    assert [*pane.arguments.fields] == ["y"]
+    assert (pane.result, pane.flaws) == (None, [])
+
+
+def test_a_switch_enables_at_once_and_leaves_the_rest():
+    make_twice(enabled=False)
+    client = client_of(admin())
+
+    client.post("/tools/twice/enable/", {"enabled": "1"})
+    assert Tool.objects.get().enabled
+    client.post("/tools/twice/enable/")
+
+    assert not Tool.objects.get().enabled
+    assert AuditEntry.objects.filter(action="enabled").count() == 1
+
+
+def test_an_earlier_revision_is_restored():
+    tool = make_twice()
+    save_tool(tool, by=admin())
+    tool.config = {"code": "0", "memory_mb": 64}
+    save_tool(tool, by=admin())
+    client = client_of(admin())
+    assert "x * 2" in client.get("/tools/twice/revisions/").content.decode()
+
+    client.post("/tools/twice/revisions/", {"number": "1"})
+
+    assert Tool.objects.get().config == DOUBLE
+    assert client.post("/tools/twice/revisions/", {"number": "99"}).status_code == 404

@@ -1,0 +1,174 @@
+"""The pane that tests a tool: its arguments, what it shows, and who sees it."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from tests.tools import functions  # noqa: F401  # registers them
+from tests.tools.rows import make_tool, make_user
+from tools.forms.arguments import MAX_FILE_BYTES
+from tools.models import AuditEntry
+from tools.registry import find_function
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def client():
+    one = Client()
+    one.force_login(make_user("admin", is_staff=True, is_superuser=True))
+    return one
+
+
+def shown(client, tool):
+    response = client.get(f"/tools/{tool.slug}/")
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def tried(client, tool, **given):
+    """Return the page after a call; one with side effects is confirmed."""
+    path = f"/tools/{tool.slug}/try/"
+    word = client.get(f"/tools/{tool.slug}/").context["pane"].confirmation
+    return client.post(path, {"confirmed": word, **given})
+
+
+def test_a_tool_is_tried_with_a_form_of_its_arguments(client):
+    tool = make_tool()
+
+    assert 'name="arg-a"' in shown(client, tool)
+    page = tried(client, tool, **{"arg-a": "40", "arg-b": "2"}).content.decode()
+
+    assert '<pre class="code" id="tool-result-text">42</pre>' in page
+    assert 'data-copy="#tool-result-text"' in page
+    assert " ms" in page
+
+
+def test_each_argument_says_what_it_takes(client):
+    tool = make_tool(
+        kind="http",
+        config={"method": "GET", "url": "https://api.example.com/"},
+        args_schema={
+            "type": "object",
+            "properties": {"free": {}, "tags": {"type": "array", "items": {}}},
+            "required": ["free"],
+        },
+    )
+
+    page = shown(client, tool)
+
+    free, tags = ('<span class="mono">free</span>', '<span class="mono">tags</span>')
+    kind = '<span class="faint">{}</span>'
+    assert f"{free} {kind.format('any value')} </label>" in page
+    assert f"{tags} {kind.format('list')} {kind.format('optional')}" in page
+
+
+def test_the_request_is_previewed_without_a_call(client):
+    tool = make_tool(config={"function": "tests.tools.functions:raises"})
+
+    page = tried(client, tool, **{"arg-what": "value", "preview": "1"})
+
+    assert "tests.tools.functions:raises" in page.content.decode()
+    assert "Nothing was sent." in page.content.decode()
+    assert page.context["pane"].result is None
+    assert not AuditEntry.objects.filter(action="tried").exists()
+
+
+def test_a_trial_is_in_the_audit_log(client):
+    tried(client, make_tool(), **{"arg-a": "40", "arg-b": "2"})
+
+    entry = AuditEntry.objects.get(action="tried")
+    assert (entry.by, entry.changes) == (
+        "admin",
+        {"arguments": [None, {"a": 40, "b": 2}]},
+    )
+
+
+@pytest.mark.parametrize("name", ["count_bytes", "count_isolated"])
+def test_a_file_is_selected_for_an_argument_of_bytes(client, name):
+    function = find_function(f"tests.tools.functions:{name}")
+    config = {"function": function.path}
+    tool = make_tool(config=config, effect="read", args_schema=function.args_schema)
+
+    page = shown(client, tool)
+    assert 'type="file" name="arg-data"' in page
+    assert 'enctype="multipart/form-data"' in page
+    file = SimpleUploadedFile("a.bin", b"\xff\x00\x01")
+    pane = tried(client, tool, **{"arg-data": file}).context["pane"]
+
+    assert pane.result.ok
+    assert "3" in pane.result.value_text
+    large = SimpleUploadedFile("b.bin", bytes(MAX_FILE_BYTES + 1))
+    refused = tried(client, tool, **{"arg-data": large}).context["pane"]
+    assert refused.result is None
+    assert "at most 1.0" in str(refused.arguments.errors)
+    assert "data" in tried(client, tool).context["pane"].arguments.errors
+
+
+def test_the_error_of_the_tool_is_shown(client):
+    tool = make_tool(config={"function": "tests.tools.functions:raises"})
+
+    page = tried(client, tool, **{"arg-what": "value"}).content.decode()
+
+    assert "ValueError: the order is unknown" in page
+
+
+def test_a_wrong_argument_is_named_at_its_field(client):
+    page = tried(client, make_tool(), **{"arg-a": "x", "arg-b": ""}).content.decode()
+
+    assert "Enter a whole number." in page
+    assert "Enter a value for" in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("python", "Runs the code in its sandbox"),
+        ("sql", "Queries the database"),
+        ("http", "Sends a real request"),
+        ("function", "Calls the function"),
+    ],
+)
+def test_the_pane_says_what_the_kind_does(client, kind, words):
+    assert words in shown(client, make_tool(kind=kind))
+
+
+def test_staff_who_may_see_a_tool_test_it_as_it_is_saved():
+    tool = make_tool(name="shared", visibility="everyone", effect="read")
+    bob = make_user("bob", is_staff=True)
+    bob.user_permissions.set(Permission.objects.filter(codename="view_tool"))
+    client = Client()
+    client.force_login(bob)
+
+    page = shown(client, tool)
+    assert 'name="arg-a"' in page
+    assert 'id="tool-form"' not in page
+    typed = {"name": "x", "function": "tests.tools.functions:raises"}
+    answer = tried(client, tool, **typed, **{"arg-a": "4", "arg-b": "3"})
+
+    assert answer.context["pane"].result.value_text == "7"
+    assert 'id="tool-form"' not in answer.content.decode()
+
+
+def test_testing_is_no_way_around_an_approval():
+    more = {"visibility": "everyone", "effect": "read", "approval": "always"}
+    tool = make_tool(name="shared", **more)
+    bob = make_user("bob", is_staff=True)
+    bob.user_permissions.set(Permission.objects.filter(codename="view_tool"))
+    client = Client()
+    client.force_login(bob)
+
+    result = tried(client, tool, **{"arg-a": "4", "arg-b": "3"}).context["pane"].result
+
+    assert (result.ok, "requires an approval" in result.error) == (False, True)
+    assert not AuditEntry.objects.filter(action="tried").exists()
+
+
+def test_people_who_are_not_staff_see_no_test():
+    tool = make_tool(visibility="everyone")
+    client = Client()
+    client.force_login(make_user("eve"))
+
+    assert 'id="tool-try"' not in shown(client, tool)
+    assert client.post(f"/tools/{tool.slug}/try/").status_code == 403

@@ -1,0 +1,229 @@
+"""Annotation queues: settings, adding runs, the page, and scoring."""
+
+import pytest
+
+from runs.models import Annotation, AnnotationQueue, Example
+from tests.annotation import make_ended_run, make_queue, score_next
+from tests.make import make_agent, make_dataset, make_run, make_step, make_user
+
+pytestmark = pytest.mark.django_db
+
+SETTINGS = {
+    "name": "Refunds",
+    "question": "How good is it?",
+    "scale_lines": "bad\nfair\ngood",
+    "label_lines": "Tone\n\nTone\nFact",
+    "passing_mark": 3,
+    "people_per_run": 1,
+    "visibility": "private",
+}
+
+
+def page_of(client, url: str, **given) -> str:
+    return client.get(url, **given).content.decode()
+
+
+def start(client, queue) -> str:
+    """Start scoring, and return the address of the run."""
+    return client.post(f"/queues/{queue.pk}/next/")["Location"]
+
+
+def test_a_queue_is_created_with_its_scale_and_labels(client, ann):
+    response = client.post("/queues/new/", SETTINGS)
+
+    queue = AnnotationQueue.objects.get()
+    assert response["Location"] == f"/queues/{queue.pk}/"
+    assert (queue.scale, queue.labels) == (["bad", "fair", "good"], ["Tone", "Fact"])
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("scale_lines", "good", "Enter 2 to 9 names"),
+        ("scale_lines", "a\nb\n" + "x" * 31, "at most 30 characters per line"),
+        ("label_lines", "\n".join("abcdefghi"), "Enter at most 8 labels"),
+        ("passing_mark", 4, "Enter a number from 2 to 3"),
+        ("passing_mark", 1, "Enter a number from 2 to 3"),
+        ("people_per_run", 0, "Enter a number from 1 to 20"),
+        ("visibility", "groups", "not a member of any group"),
+    ],
+)
+def test_wrong_settings_are_named(client, ann, field, value, said):
+    page = client.post("/queues/new/", {**SETTINGS, field: value}).content.decode()
+
+    assert said in page
+    assert not AnnotationQueue.objects.exists()
+
+
+def test_a_used_scale_keeps_its_length(client, ann):
+    queue = make_queue(ann, runs=1)
+    score_next(queue, ann)
+    url = f"/queues/{queue.pk}/edit/"
+
+    assert "duplicate the queue" in client.post(url, SETTINGS).content.decode()
+    renamed = {**SETTINGS, "scale_lines": "1\n2\n3\n4\nbest"}
+    assert client.post(url, renamed).status_code == 302
+    queue.refresh_from_db()
+    assert queue.scale[-1] == "best"
+
+
+def test_selected_runs_of_the_list_are_added_by_their_owner_only(client, ann):
+    queue, agent = make_queue(ann), make_agent(ann)
+    mine, other = make_ended_run(agent), make_ended_run(make_agent(make_user("ben")))
+    running = make_run(agent=agent, status="running")
+    runs = [mine.pk, other.pk, running.pk]
+
+    offered = client.post("/runs/chosen/", {"do": "queue", "run": runs})
+    assert f'value="{mine.pk}"' in offered.content.decode()
+    assert f'value="{other.pk}"' not in offered.content.decode()
+    added = client.post(
+        "/queues/add/", {"run": runs, "queue": queue.pk}, follow=True
+    ).content.decode()
+
+    assert "1 run added." in added
+    assert "1 run not added: it has not ended." in added
+    assert [item.run for item in queue.items.all()] == [mine]
+
+
+def test_a_run_page_leads_to_the_queues(client, ann):
+    run = make_ended_run(make_agent(ann))
+
+    assert f"/queues/add/?run={run.pk}" in page_of(client, f"/runs/{run.pk}/")
+    assert "There is no queue yet" in page_of(client, f"/queues/add/?run={run.pk}")
+
+
+def test_without_runs_nothing_is_added(client, ann):
+    queue = make_queue(ann)
+    response = client.post("/queues/add/", {"run": "x", "queue": queue.pk})
+
+    assert "Select runs in the list first" in response.content.decode()
+
+
+def test_scoring_opens_the_next_run_until_none_is_left(client, ann):
+    queue = make_queue(make_user("ben"), runs=2)
+    first = start(client, queue)
+    page = page_of(client, first)
+    assert "question 0" in page
+    assert "Reserved for you" in page
+
+    said = {"mark": 2, "labels": ["Tone"], "comment": "Rude.", "correction": "Because."}
+    second = client.post(first, said)["Location"]
+    assert "question 1" in page_of(client, second)
+    end = client.post(second, {"mark": 5}, follow=True)
+
+    assert "There is no run left for you" in end.content.decode()
+    kept = Annotation.objects.get(mark=2)
+    assert (kept.labels, kept.comment, kept.correction) == (["Tone"], "Rude.", "")
+
+
+def test_people_of_a_queue_read_its_runs_but_not_their_pages(client, ann):
+    ben = make_user("ben")
+    queue = make_queue(ben)
+    run = make_ended_run(make_agent(ben), "What is new?", output="Nothing is.")
+    make_step(run, tool="search_news", observation="no news")
+    queue.items.create(run=run)
+    page = page_of(client, start(client, queue))
+
+    assert "Nothing is." in page
+    assert "search_news" in page
+    assert f'href="/runs/{run.pk}/"' not in page
+    assert client.get(f"/runs/{run.pk}/").status_code == 404
+
+
+def test_a_private_queue_hides_its_runs(client, ann):
+    queue = make_queue(make_user("ben"), runs=1, visibility="private")
+    item = queue.items.get()
+
+    for url in ("", f"runs/{item.pk}/"):
+        assert client.get(f"/queues/{queue.pk}/{url}").status_code == 404
+    for url in ("next/", "undo/", f"runs/{item.pk}/", f"runs/{item.pk}/skip/"):
+        assert client.post(f"/queues/{queue.pk}/{url}", {"mark": 1}).status_code == 404
+    assert not Annotation.objects.exists()
+
+
+def test_a_score_that_is_missing_is_asked_for_and_the_text_stays(client, ann):
+    url = start(client, make_queue(ann, runs=1))
+
+    page = client.post(url, {"comment": "Hm.", "correction": "No."}).content.decode()
+
+    assert "Select a score from 1 to 5." in page
+    assert "Hm.</textarea>" in page
+    assert "No.</textarea>" in page
+    assert not Annotation.objects.filter(state="done").exists()
+
+
+def test_scores_of_others_appear_after_ones_own(client, ann):
+    queue = make_queue(ann, runs=1, people_per_run=2)
+    item = score_next(queue, make_user("ben"), 3)
+    url = f"/queues/{queue.pk}/"
+    assert "Hidden until you have scored it" in page_of(client, url)
+    assert "Their scores appear after yours" in page_of(client, f"{url}runs/{item.pk}/")
+
+    client.post(start(client, queue), {"mark": 5})
+
+    page = page_of(client, url)
+    assert 'title="ben">3</span>' in page
+    assert 'title="ann">5</span>' in page
+    assert "Different scores" in page
+
+
+def test_the_last_run_says_whether_others_agree(client, ann):
+    queue = make_queue(ann, runs=2, people_per_run=2)
+    score_next(queue, make_user("ben"), 1)
+    score_next(queue, ann, 5)
+
+    page = page_of(client, start(client, queue))
+
+    assert "Just done: run" in page
+    assert "disagree" in page
+
+
+def test_skip_undo_and_the_reservation(client, ann):
+    queue = make_queue(ann, runs=2)
+    first = start(client, queue)
+    second = client.post(f"{first}skip/")["Location"]
+    assert second != first
+
+    assert client.post(f"/queues/{queue.pk}/undo/")["Location"] == first
+    kept = client.post(f"{first}keep/", headers={"HX-Request": "true"})
+    assert "Reserved for you" in kept.content.decode()
+    Annotation.objects.all().delete()
+    claimed = queue.items.first()
+    claimed.annotations.create(by=make_user("ben"), state="done", mark=1)
+    queue.items.filter(pk=claimed.pk).update(done_count=1)
+    lost = client.post(f"{first}keep/", headers={"HX-Request": "true"})
+    assert "ben has this run now" in lost.content.decode()
+
+
+def test_a_correction_is_added_to_the_dataset(client, ann):
+    dataset = make_dataset(ann, name="Tickets")
+    queue = make_queue(ann, runs=1, dataset=dataset)
+    url = start(client, queue)
+    assert "Add to dataset Tickets" in page_of(client, url)
+
+    client.post(url, {"mark": 2, "correction": "42.\r\n", "is_added": "on"})
+
+    assert Example.objects.get().expected_answer == "42."
+
+
+def test_an_archived_queue_can_be_read_but_not_scored(client, ann):
+    queue = make_queue(ann, runs=1)
+    item = queue.items.get()
+    client.post(f"/queues/{queue.pk}/archive/")
+
+    page = client.post(f"/queues/{queue.pk}/runs/{item.pk}/", {"mark": 1})
+
+    assert "The queue is archived" in page.content.decode()
+    assert client.post(f"/queues/{queue.pk}/next/").status_code == 404
+    assert not Annotation.objects.exists()
+
+
+def test_only_the_owner_removes_runs(client, ann):
+    queue = make_queue(ann, runs=1)
+    other = make_queue(make_user("ben"), runs=1)
+    item = queue.items.get()
+
+    assert client.post(f"/queues/{other.pk}/runs/{item.pk}/remove/").status_code == 404
+    client.post(f"/queues/{queue.pk}/runs/{item.pk}/remove/")
+
+    assert not queue.items.exists()

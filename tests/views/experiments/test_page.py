@@ -1,0 +1,204 @@
+"""Experiments: list, form, page, and who sees them."""
+
+import re
+
+import pytest
+
+from runs.models import Experiment, Run
+from tests.experiments import end_runs, make_examples, make_revision, turn
+from tests.make import make_agent, make_user, make_version
+
+pytestmark = pytest.mark.django_db
+
+POLLS = 'hx-trigger="every 2s"'
+
+
+def text_of(page: str) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
+
+
+def start(client, ann, count: int = 3, **form) -> Experiment:
+    """Create an experiment of a version and the draft through the form."""
+    agent = make_agent(ann)
+    make_version(agent)
+    dataset = make_examples(ann, count)
+    revision = make_revision(ann)
+    fields = {
+        "candidates": ["1", "draft"],
+        "evaluators": [revision.evaluator_id],
+        "tool_mode": "hold_back",
+        "repetitions": 1,
+        "concurrency": 50,
+    }
+    url = f"/experiments/new/?dataset={dataset.pk}&agent={agent.pk}"
+    client.post(url, {**fields, **form})
+    return Experiment.objects.get()
+
+
+def page_of(client, experiment: Experiment, query: str = "") -> str:
+    return client.get(f"/experiments/{experiment.pk}/{query}").content.decode()
+
+
+def test_the_form_offers_versions_and_the_draft(client, ann):
+    experiment = start(client, ann, model="model-b")
+
+    labels = [one.label for one in experiment.candidates.all()]
+    assert labels == ["Version 1", "Draft", "Draft, model-b"]
+    assert experiment.total == 9
+
+
+def test_nothing_runs_in_the_web_process(client, ann):
+    experiment = start(client, ann)
+
+    page_of(client, experiment)
+
+    assert not Run.objects.exists()
+    assert "A worker creates the runs in a moment" in page_of(client, experiment)
+
+
+def test_without_an_evaluator_nothing_is_started(client, ann):
+    agent, dataset = make_agent(ann), make_examples(ann, 1)
+    make_revision(ann)
+    url = f"/experiments/new/?dataset={dataset.pk}&agent={agent.pk}"
+
+    page = client.post(url, {"candidates": ["draft"], "tool_mode": "hold_back"})
+
+    assert "Select at least one evaluator" in page.content.decode()
+    assert not Experiment.objects.exists()
+
+
+def test_examples_that_the_agent_cannot_run_are_named_on_the_form(client, ann):
+    agent = make_agent(ann)
+    dataset = make_examples(ann, 2)
+    dataset.examples.update(inputs={"city": "Oslo"})
+    form = {
+        "candidates": ["draft"],
+        "evaluators": [make_revision(ann).evaluator_id],
+        "tool_mode": "hold_back",
+        "repetitions": 1,
+        "concurrency": 1,
+    }
+    url = f"/experiments/new/?dataset={dataset.pk}&agent={agent.pk}"
+
+    page = client.post(url, form).content.decode()
+
+    assert "Examples without a value for input: 1, 2." in page
+
+
+def test_the_page_follows_the_runs_until_all_have_ended(client, ann):
+    experiment = start(client, ann)
+    turn(experiment)
+    page = page_of(client, experiment)
+    assert POLLS in page
+    assert "running" in page
+
+    end_runs(experiment)
+    experiment = turn(experiment)
+
+    page = page_of(client, experiment)
+    assert POLLS not in page
+    assert "6 of 6 runs" in text_of(page)
+    assert "B does the same as A on all 3 examples." in page
+
+
+def make_worse(client, ann) -> Experiment:
+    """Return an experiment whose second candidate fails all of 8 examples."""
+    experiment = start(client, ann, 8)
+    turn(experiment)
+    end_runs(experiment)
+    second = experiment.candidates.get(position=1)
+    Run.objects.filter(experiment_run__candidate=second).update(output="no")
+    return turn(experiment)
+
+
+def test_a_clear_difference_is_said_in_a_sentence_with_its_tag(client, ann):
+    experiment = make_worse(client, ann)
+
+    page = text_of(page_of(client, experiment))
+
+    assert "B is clearly worse than A: 0 improved, 8 regressed." in page
+    assert "tagged t" in page
+    listed = client.get("/experiments/").content.decode()
+    assert "B is clearly worse than A" in listed
+
+
+def test_examples_are_filtered_by_what_got_worse(client, ann):
+    experiment = make_worse(client, ann)
+    better = experiment.cells.filter(candidate__position=1).first()
+    experiment.cells.filter(pk=better.pk).update(passed=True, score=1)
+
+    page = text_of(page_of(client, experiment, "?show=worse"))
+
+    assert "1 to 7 of 7" in page
+
+
+def test_a_cell_shows_the_answer_against_the_expectation(client, ann):
+    experiment = make_worse(client, ann)
+    cell = experiment.cells.filter(candidate__position=1).first()
+
+    page = page_of(client, experiment, f"?cell={cell.pk}")
+
+    assert "<del>yes</del><ins>no</ins>" in page
+    assert "Not found" in page
+    assert (
+        f"/runs/compare/?a={Run.objects.order_by('pk')[0].pk}" in page
+        or "compare" in page
+    )
+
+
+def test_a_failed_run_says_why_in_place_of_numbers(client, ann):
+    experiment = start(client, ann, 1)
+    turn(experiment)
+    end_runs(experiment, status="failed", error_message="The server is away.")
+    experiment = turn(experiment)
+    cell = experiment.cells.first()
+
+    page = page_of(client, experiment, f"?cell={cell.pk}")
+
+    assert 'data-mark="x"' in page
+    assert "The server is away." in page
+    assert "0.00" not in page
+
+
+def test_stops_and_resumes_with_another_budget(client, ann):
+    experiment = start(client, ann)
+    client.post(f"/experiments/{experiment.pk}/stop/")
+    assert "Resume it to run what is missing" in page_of(client, experiment)
+
+    client.post(f"/experiments/{experiment.pk}/resume/", {"budget": "2.5"})
+
+    experiment.refresh_from_db()
+    assert (experiment.status, experiment.budget) == ("running", 2.5)
+
+
+def test_experiments_of_others_are_not_found(client, ann):
+    experiment = start(client, ann)
+    client.force_login(make_user("other"))
+
+    assert client.get(f"/experiments/{experiment.pk}/").status_code == 404
+    assert client.post(f"/experiments/{experiment.pk}/stop/").status_code == 404
+    assert "No experiments yet" in client.get("/experiments/").content.decode()
+
+
+def test_the_page_takes_few_queries_for_many_examples(
+    client, ann, django_assert_max_num_queries
+):
+    experiment = start(client, ann, 60)
+    for _ in range(4):
+        turn(experiment)
+        end_runs(experiment)
+
+    with django_assert_max_num_queries(30):
+        page = page_of(client, experiment)
+    assert "1 to 50 of 60" in text_of(page)
+
+
+def test_repetitions_and_tags_have_figures(client, ann):
+    experiment = start(client, ann, repetitions=2)
+    turn(experiment)
+    end_runs(experiment)
+    experiment = turn(experiment)
+
+    page = text_of(page_of(client, experiment))
+    assert "pass@2 pass^2" in page
+    assert "By tag t 100.0% 100.0%" in page

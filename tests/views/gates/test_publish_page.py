@@ -1,0 +1,172 @@
+"""The page that publishes: the gate, the replay, and who may do what."""
+
+import re
+
+import pytest
+
+from runs.models import AgentVersion, Experiment, Gate, InputReplay
+from runs.services.agents.publish import publish_agent
+from tests.experiments import make_examples, make_revision
+from tests.gates import finish_experiment, make_gate
+from tests.make import make_agent, make_run
+
+pytestmark = pytest.mark.django_db
+
+POLLS = 'hx-trigger="every 2s"'
+REASON = "The customer waits, and two of three are fine."
+
+
+def text_of(response) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", response.content.decode()).split())
+
+
+@pytest.fixture
+def agent(ann):
+    agent = make_agent(ann)
+    publish_agent(agent, by=ann)
+    agent.parameters = {"temperature": 0.5}
+    agent.save()
+    return agent
+
+
+def test_publishing_runs_a_gate_that_is_missing(client, agent):
+    make_gate(agent)
+
+    response = client.post(f"/agents/{agent.pk}/publish/", {"note": "Warmer"})
+
+    page = text_of(response)
+    assert "The experiment of the gate was started: 6 runs." in page
+    assert 'value="Warmer"' in response.content.decode()
+    assert POLLS in response.content.decode()
+    assert Experiment.objects.get().is_running
+    assert AgentVersion.objects.count() == 1
+    client.post(f"/agents/{agent.pk}/publish/")
+    assert Experiment.objects.count() == 1  # pressed twice, run once
+
+
+def test_a_gate_that_is_met_lets_the_draft_through(client, agent):
+    make_gate(agent)
+    client.post(f"/agents/{agent.pk}/publish/gate/")
+    finish_experiment(Experiment.objects.get())
+
+    page = client.get(f"/agents/{agent.pk}/publish/")
+    assert "Gate met" in text_of(page)
+    assert "Publish anyway" not in text_of(page)
+    assert POLLS not in page.content.decode()
+    response = client.post(f"/agents/{agent.pk}/publish/", {"note": "Warmer"})
+
+    assert response.url == f"/agents/{agent.pk}/"
+    assert AgentVersion.objects.count() == 2
+
+
+def test_a_gate_that_is_not_met_shows_each_rule_and_asks_for_a_reason(client, agent):
+    make_gate(agent)
+    client.post(f"/agents/{agent.pk}/publish/gate/")
+    finish_experiment(Experiment.objects.get(), wrong=1)
+
+    page = text_of(client.get(f"/agents/{agent.pk}/publish/"))
+    assert "1 of 3 rules not met" in page
+    assert "Pass rate not met at least 90% 100% 66.6%" in page
+    short = client.post(f"/agents/{agent.pk}/publish/", {"reason": "Because."})
+    assert "Enter a reason of at least 20 characters." in text_of(short)
+    assert "Because." in short.content.decode()
+
+    client.post(f"/agents/{agent.pk}/publish/", {"reason": REASON})
+    assert AgentVersion.objects.latest("number").gate_result["reason"] == REASON
+
+
+def test_without_a_gate_the_draft_is_published_at_once(client, agent):
+    assert "publishes without a gate" in text_of(
+        client.get(f"/agents/{agent.pk}/publish/")
+    )
+
+    client.post(f"/agents/{agent.pk}/publish/")
+
+    assert AgentVersion.objects.count() == 2
+
+
+def test_a_draft_saved_elsewhere_is_not_published(client, agent):
+    client.post(f"/agents/{agent.pk}/publish/", {"seen": "none"})
+
+    assert AgentVersion.objects.count() == 1
+
+
+def test_the_form_saves_and_removes_a_gate(client, ann, agent):
+    dataset, revision = make_examples(ann, 2), make_revision(ann)
+    form = {
+        "dataset": dataset.pk,
+        "evaluators": [revision.evaluator_id],
+        "min_pass_rate": "95",
+        "must_pass_tag": "t",
+        "max_cost_increase": "20",
+        "repetitions": 3,
+        "tool_mode": "hold_back",
+    }
+    client.post(f"/agents/{agent.pk}/gate/", form)
+
+    gate = Gate.objects.get()
+    assert gate.rules == {
+        "min_pass_rate": 0.95,
+        "must_pass_tag": "t",
+        "refuses_regression": False,
+        "max_p95_seconds": None,
+        "max_cost_increase": 20.0,
+    }
+    assert (gate.dataset, gate.repetitions) == (dataset, 3)
+    shown = client.get(f"/agents/{agent.pk}/gate/").content.decode()
+    assert 'value="95.0"' in shown
+    client.post(f"/agents/{agent.pk}/gate/remove/")
+    assert not Gate.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("evaluators", [], "Select at least one evaluator."),
+        ("min_pass_rate", "101", "100"),
+        ("dataset", "999", "Select a valid choice"),
+        ("repetitions", "0", "1"),
+    ],
+)
+def test_a_wrong_field_is_named_and_nothing_is_saved(
+    client, ann, agent, field, value, words
+):
+    form = {
+        "dataset": make_examples(ann, 1).pk,
+        "evaluators": [make_revision(ann).evaluator_id],
+        "min_pass_rate": "90",
+        "repetitions": 1,
+        "tool_mode": "hold_back",
+    }
+    response = client.post(f"/agents/{agent.pk}/gate/", {**form, field: value})
+
+    assert words in text_of(response)
+    assert not Gate.objects.exists()
+
+
+def test_real_inputs_are_replayed_and_compared(client, ann, agent):
+    run = make_run(agent=agent, version=agent.versions.get(), status="succeeded")
+
+    client.post(f"/agents/{agent.pk}/publish/replay/", {"count": "5"})
+
+    page = client.get(f"/agents/{agent.pk}/publish/").content.decode()
+    assert "Replay of the last real input" in page
+    assert f"/runs/compare/?a={run.pk}" in page
+
+
+@pytest.mark.parametrize("count", ["", "0", "51", "many"])
+def test_a_wrong_number_of_inputs_starts_nothing(client, agent, count):
+    response = client.post(
+        f"/agents/{agent.pk}/publish/replay/", {"count": count}, follow=True
+    )
+
+    assert "Enter a number of inputs from 1 to 50." in text_of(response)
+    assert not InputReplay.objects.exists()
+
+
+def test_without_real_runs_the_page_says_so(client, agent):
+    response = client.post(
+        f"/agents/{agent.pk}/publish/replay/", {"count": "5"}, follow=True
+    )
+
+    assert "No published version has been run" in text_of(response)

@@ -1,0 +1,104 @@
+"""Actions on the selected rows of a list."""
+
+import re
+
+import pytest
+from django.urls import reverse
+
+from runs.models import Schedule, Webhook
+from tests.make import (
+    make_decision,
+    make_prompt,
+    make_provider,
+    make_run,
+    make_schedule,
+    make_step,
+    make_user,
+    make_webhook,
+)
+
+pytestmark = pytest.mark.django_db
+
+MAKERS = {
+    "prompt": make_prompt,
+    "provider": make_provider,
+    "schedule": make_schedule,
+    "webhook": make_webhook,
+}
+
+
+def choose(client, noun, rows, do):
+    return client.post(
+        reverse(f"{noun}-choices"),
+        {"pick": [r.pk for r in rows], "do": do},
+        follow=True,
+    ).text
+
+
+@pytest.mark.parametrize("noun", MAKERS)
+def test_each_list_offers_its_rows_and_the_actions(client, ann, noun):
+    row = MAKERS[noun](ann)
+
+    page = client.get(reverse(f"{noun}-list")).text
+
+    assert f'name="pick" value="{row.pk}"' in page
+    assert 'id="part-bulk"' in page
+
+
+@pytest.mark.parametrize("noun", ["prompt", "provider"])
+def test_definitions_are_archived_and_restored(client, ann, noun):
+    rows = [MAKERS[noun](ann), MAKERS[noun](ann)]
+
+    assert "2 archived." in choose(client, noun, rows, "archive")
+    assert "2 restored." in choose(client, noun, rows, "unarchive")
+
+
+def test_only_what_changed_is_undone(client, ann):
+    on, off = make_schedule(ann), make_schedule(ann, next_at=None)
+
+    page = choose(client, "schedule", [on, off], "pause")
+
+    assert "1 schedule paused." in page
+    toast = page.split('class="toast"')[1].split("</form>")[0]
+    fields = re.findall(r'name="([^"]*)" value="([^"]*)"', toast)
+    client.post(reverse("schedule-choices"), dict(fields))
+    assert [one.pk for one in Schedule.objects.on()] == [on.pk]
+
+
+def test_webhooks_are_paused_and_resumed(client, ann):
+    hooks = [make_webhook(ann), make_webhook(ann)]
+
+    choose(client, "webhook", hooks, "pause")
+    assert not Webhook.objects.filter(is_on=True).exists()
+
+    choose(client, "webhook", hooks, "resume")
+    assert Webhook.objects.filter(is_on=True).count() == 2
+
+
+@pytest.mark.parametrize("noun", MAKERS)
+def test_rows_of_others_stay_as_they_are(client, ann, noun):
+    row = MAKERS[noun](make_user())
+
+    for do in ("archive", "pause"):
+        choose(client, noun, [row], do)
+
+    now = type(row).objects.get(pk=row.pk)
+    assert getattr(now, "archived_at", None) is None
+    assert getattr(now, "next_at", "kept") == getattr(row, "next_at", "kept")
+    assert getattr(now, "is_on", True)
+
+
+def test_an_unknown_action_changes_nothing(client, ann):
+    page = choose(client, "prompt", [make_prompt(ann)], "explode")
+
+    assert "Unknown action" in page
+
+
+def test_decisions_are_found_by_tool_and_note(client, ann):
+    for tool, reason in (("refund", "too much"), ("send_email", "fine")):
+        step = make_step(make_run(ann), tool=tool)
+        make_decision(step, answer="approved", reason=reason, by=ann)
+
+    assert "send_email" not in client.get("/approvals/answered/?q=refund").text
+    assert "send_email" in client.get("/approvals/answered/?q=fine").text
+    assert "Nothing found" in client.get("/approvals/answered/?q=zebra").text

@@ -1,0 +1,119 @@
+"""What people think of a run: rating, tags and comments on its page."""
+
+import pytest
+
+from runs.models import Run, RunComment, RunTag
+from tests.make import make_run, make_user
+
+pytestmark = pytest.mark.django_db
+HTMX = {"HX-Request": "true"}
+
+
+@pytest.fixture
+def run(ann):
+    return make_run(ann, status="succeeded")
+
+
+def test_a_rating_is_given_changed_and_taken_back(client, run):
+    ratings = []
+    for rating in ("good", "bad", "bad"):
+        page = client.post(f"/runs/{run.pk}/rate/", {"rating": rating}, headers=HTMX)
+        ratings.append(Run.objects.get().rating)
+        pressed = page.content.decode().count('aria-pressed="true"')
+        assert pressed == (ratings[-1] is not None)
+
+    assert ratings == [1, -1, None]
+
+
+def test_a_tag_is_added_once_and_removed(client, run):
+    for _ in range(2):
+        client.post(f"/runs/{run.pk}/tag/", {"add": "  to \x00 check "})
+    assert [tag.name for tag in RunTag.objects.all()] == ["to check"]
+
+    page = client.post(f"/runs/{run.pk}/tag/", {"remove": "to check"}, headers=HTMX)
+
+    assert "to check" not in page.content.decode()
+    assert not RunTag.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", "x" * 41])
+def test_a_tag_that_cannot_be_stored_is_refused_beside_its_field(client, run, name):
+    page = client.post(f"/runs/{run.pk}/tag/", {"add": name})
+
+    assert "Enter a tag of 1 to 40 characters." in page.content.decode()
+    assert not RunTag.objects.exists()
+
+
+def test_a_run_has_a_limited_number_of_tags(client, run):
+    RunTag.objects.bulk_create(RunTag(run=run, name=f"tag {n}") for n in range(20))
+
+    page = client.post(f"/runs/{run.pk}/tag/", {"add": "one more"}, headers=HTMX)
+
+    assert "A run has at most 20 tags." in page.content.decode()
+    assert RunTag.objects.count() == 20
+
+
+def test_a_comment_is_shown_as_it_was_written(client, run):
+    client.post(f"/runs/{run.pk}/comment/", {"text": "Wrong <city>.\r\nAgain?"})
+
+    page = client.get(f"/runs/{run.pk}/").content.decode()
+
+    assert "Wrong &lt;city&gt;.\nAgain?" in page
+    assert RunComment.objects.get().author == run.owner
+
+
+@pytest.mark.parametrize("text", [" ", "x" * 4001])
+def test_a_refused_comment_stays_in_its_field(client, run, text):
+    page = client.post(f"/runs/{run.pk}/comment/", {"text": text}, headers=HTMX)
+
+    assert 'id="run-comment-error"' in page.content.decode()
+    assert text in page.content.decode()
+    assert not RunComment.objects.exists()
+
+
+def test_only_its_author_and_administrators_delete_a_comment(client, run):
+    boss, other = make_user("boss", is_superuser=True), make_user("other")
+    first, second = (
+        RunComment.objects.create(run=run, author=author, text="x")
+        for author in (other, other)
+    )
+    client.post(f"/runs/{run.pk}/comment/{first.pk}/delete/")
+    assert RunComment.objects.count() == 2
+
+    client.force_login(boss)
+    client.post(f"/runs/{run.pk}/comment/{second.pk}/delete/")
+
+    assert list(RunComment.objects.all()) == [first]
+
+
+def test_strangers_neither_read_nor_write(client, run):
+    client.force_login(make_user("eve"))
+
+    answers = [client.get(f"/runs/{run.pk}/feedback/").status_code]
+    for address in ("rate", "tag", "comment"):
+        answers.append(client.post(f"/runs/{run.pk}/{address}/").status_code)
+
+    assert answers == [404] * 4
+
+
+def test_an_input_of_one_text_is_shown_as_text(client, ann):
+    run = make_run(ann, status="succeeded", inputs={"input": "Two\nlines"})
+
+    page = client.get(f"/runs/{run.pk}/?step=0").content.decode()
+
+    assert '<p class="plain-text">Two\nlines</p>' in page
+
+
+def test_a_fork_says_what_was_changed(client, ann):
+    parent = make_run(ann, status="succeeded")
+    fork = make_run(
+        ann,
+        forked_from=parent,
+        fork_index=0,
+        fork_row=2,
+        fork_edits=["observation", "model"],
+    )
+
+    page = " ".join(client.get(f"/runs/{fork.pk}/").content.decode().split())
+
+    assert "at step 2: edited result, other model." in page

@@ -1,0 +1,132 @@
+"""The figures above the list, and the counts beside its filters."""
+
+import re
+
+import pytest
+from django.db import OperationalError, connection
+
+from runs.models import RunTag
+from runs.services.search.index_runs import index_runs
+from tests.html import join_lines
+from tests.make import make_agent, make_run, make_step, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def figures(client, query=""):
+    return join_lines(client.get(f"/runs/figures/{query}").content.decode())
+
+
+def count_beside(page, label):
+    """Return the number beside a choice."""
+    found = re.search(rf'title="{label}">[^<]*</span><span class="num">([^<]*)<', page)
+    return found and found[1]
+
+
+def test_adds_up_the_runs_that_match(client, ann):
+    make_run(ann, status="succeeded", cost="0.5")
+    make_run(ann, status="failed", cost="0.25")
+    make_run(ann, status="running")
+    make_run(make_user(), status="failed", cost="9")
+    index_runs()
+
+    page = figures(client)
+
+    tiles = re.findall(r"<b>([^<]*)</b><small[^>]*>([^&]*)&nbsp;", page)
+    assert tiles[0] == ("3", "1 unfinished")
+    assert tiles[1] == ("50.0%", "1 failed")
+    assert tiles[4] == ("$0.7500", "$0.2500 per run")
+    assert re.search(r"<b>1</b>", figures(client, "?status=failed"))
+
+
+def test_a_count_is_of_the_list_that_its_choice_leads_to(client, ann):
+    agent, other = make_agent(ann, name="planner"), make_agent(ann, name="scout")
+    make_run(ann, agent=agent, status="succeeded")
+    make_run(ann, agent=agent, status="failed", error_code="timeout")
+    parent = make_run(ann, agent=other, status="succeeded")
+    step = make_step(parent, tool="look_up")
+    make_run(ann, agent=agent, parent_step=step, source="parent", status="canceled")
+    RunTag.objects.create(run=parent, name="new")
+    index_runs()
+
+    page = figures(client, "?status=succeeded")
+
+    assert count_beside(page, "Succeeded") == "2"
+    assert count_beside(page, "Failed") == "1"
+    assert count_beside(page, "Canceled") == "0"
+    assert count_beside(page, "planner") == "1"
+    assert count_beside(page, "look_up") == "1"
+    assert count_beside(page, "new") == "1"
+    assert count_beside(figures(client), "planner") == "3"
+    assert count_beside(figures(client, f"?agent={other.pk}"), "planner") == "3"
+
+
+def test_never_counts_what_is_someone_elses(client, ann):
+    bob = make_user("bob")
+    run = make_run(bob, agent=make_agent(bob, name="secret"), status="succeeded")
+    make_step(run, tool="hidden_tool")
+    RunTag.objects.create(run=run, name="private")
+    index_runs()
+
+    page = figures(client, f"?agent={run.agent_id}&user={bob.pk}&tag=private")
+
+    assert "<b>0</b>" in page
+    assert "secret" not in page
+    assert "bob" not in page
+    assert "hidden_tool" not in page
+    assert count_beside(page, "private") == "0"
+
+
+def test_a_long_list_is_counted_up_to_a_limit_which_is_named(client, ann, monkeypatch):
+    agent = make_agent(ann, name="planner")
+    for status in ("succeeded", "failed", "failed"):
+        make_run(ann, agent=agent, status=status)
+    for module in ("services.search.run_sample", "views.run_list.figures"):
+        monkeypatch.setattr(f"runs.{module}.MAX_SAMPLED_RUNS", 2)
+    monkeypatch.setattr("runs.views.run_list.facets.MAX_SAMPLED_RUNS", 2)
+
+    page = figures(client)
+
+    assert "<b>2+</b>" in page
+    assert "Figures of the latest 2" in page
+    assert count_beside(page, "Failed") == "2+"
+    assert count_beside(page, "Succeeded") == ""
+
+
+def refuse_samples(execute, sql, *arguments):
+    """End the queries that count, as the time limit of the database does."""
+    if "LIMIT 10001" in sql:
+        raise OperationalError("canceling statement due to statement timeout")
+    return execute(sql, *arguments)
+
+
+def test_figures_that_take_long_are_left_out(client, ann):
+    make_run(ann)
+
+    with connection.execute_wrapper(refuse_samples):
+        page = figures(client)
+
+    assert "Too many runs to count" in page
+    assert count_beside(page, "Succeeded") == ""
+
+
+def test_the_page_has_the_figures_without_a_script(client, ann):
+    make_run(ann, status="succeeded")
+    page = join_lines(client.get("/runs/?status=succeeded").content.decode())
+    link = re.search(r'href="([^"]*figures=1)"', page)[1].replace("&amp;", "&")
+
+    with_figures = join_lines(client.get(f"/runs/{link}").content.decode())
+
+    assert "<b>1</b>" in with_figures
+    assert count_beside(with_figures, "Succeeded") == "1"
+
+
+def test_takes_the_same_few_queries_however_many_runs(
+    client, ann, django_assert_max_num_queries
+):
+    for _ in range(10):
+        make_run(ann, status="succeeded")
+    index_runs()
+
+    with django_assert_max_num_queries(25):
+        figures(client)

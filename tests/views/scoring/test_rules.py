@@ -1,0 +1,169 @@
+"""Scoring rules: the form, the page, pausing and deleting."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from runs.forms.scoring.rule import ScoringRuleForm
+from runs.models import Run, RunScore, ScoredRun, ScoringRule
+from runs.services.scoring import delete_rule
+from tests.experiments import make_revision
+from tests.make import make_agent, make_user, make_webhook
+from tests.scoring import end_run, make_rule, make_yes_evaluator, score_all
+
+pytestmark = pytest.mark.django_db
+
+
+def fill(ann, **more):
+    evaluator = make_yes_evaluator(ann)
+    fields = {
+        "name": "Says yes",
+        "agent": make_agent(ann).pk,
+        "evaluators": [evaluator.pk],
+        "percent": "10",
+    }
+    return {**fields, **more}
+
+
+def test_a_rule_is_created(client, ann):
+    response = client.post("/rules/new/", fill(ann, daily_budget="2.5"))
+
+    rule = ScoringRule.objects.get()
+    assert response["Location"] == f"/rules/{rule.pk}/"
+    assert (rule.owner, rule.is_on, float(rule.daily_budget)) == (ann, True, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("percent", "0", "above 0, up to 100"),
+        ("percent", "100.5", "above 0, up to 100"),
+        ("daily_budget", "0", "above 0, or leave it empty"),
+        ("evaluators", [], "Select at least one evaluator"),
+    ],
+)
+def test_wrong_settings_are_named(client, ann, field, value, said):
+    page = client.post("/rules/new/", fill(ann, **{field: value})).content.decode()
+
+    assert said in page
+    assert not ScoringRule.objects.exists()
+
+
+def test_a_judge_that_compares_answers_cannot_score_real_runs(client, ann):
+    config = {"provider": "p", "model": "m", "rubric": "r", "form": "pairwise"}
+    judge = make_revision(ann, kind="judge", config=config).evaluator
+
+    page = client.post("/rules/new/", fill(ann, evaluators=[judge.pk]))
+
+    assert "compares two answers" in page.content.decode()
+
+
+def test_webhooks_of_others_are_not_offered(client, ann):
+    other = make_webhook(make_user("ben"))
+
+    client.post("/rules/new/", fill(ann, webhook=other.pk))
+
+    assert not ScoringRule.objects.exists()
+
+
+def test_the_page_shows_scores_by_day_and_version_and_what_failed(client, ann):
+    agent = make_agent(ann)
+    rule = make_rule(agent)
+    passing, failing = end_run(agent, "yes"), end_run(agent, "no")
+    score_all()
+
+    page = client.get(f"/rules/{rule.pk}/").content.decode()
+    failed = client.get(f"/rules/{rule.pk}/?show=failed").content.decode()
+
+    assert "1 passed, 1 failing" in " ".join(page.split())
+    assert "50.0%" in page
+    assert f'href="/runs/{passing.pk}/"' in page
+    assert f'href="/runs/{passing.pk}/"' not in failed
+    assert f'href="/runs/{failing.pk}/"' in failed
+
+
+def test_pausing_and_deleting_keep_the_runs(client, ann):
+    agent = make_agent(ann)
+    rule = make_rule(agent)
+    end_run(agent)
+    client.post(f"/rules/{rule.pk}/switch/")
+    rule.refresh_from_db()
+    assert not rule.is_on
+
+    client.post(f"/rules/{rule.pk}/delete/")
+
+    assert not ScoringRule.objects.exists()
+    assert Run.objects.count() == 1
+
+
+def test_a_rule_is_deleted_in_batches_without_loading_its_rows(ann, monkeypatch):
+    monkeypatch.setattr(delete_rule, "DELETED_AT_ONCE", 2)
+    rule, kept = make_rule(make_agent(ann)), make_rule(make_agent(ann))
+    for one in (rule, rule, rule, kept):
+        end_run(one.agent)
+    score_all()
+
+    with CaptureQueriesContext(connection) as queries:
+        delete_rule.delete_scoring_rule(rule)
+
+    batches = [one for one in queries if 'DELETE FROM "runs_scoredrun"' in one["sql"]]
+    assert len(batches) >= 2
+    assert [one.scored.rule for one in RunScore.objects.all()] == [kept]
+    assert list(ScoringRule.objects.all()) == [kept]
+
+
+def test_older_scores_are_shown_nowhere(client, ann):
+    rule = make_rule(make_agent(ann))
+    old, new = end_run(rule.agent, "no"), end_run(rule.agent, "yes")
+    score_all()
+    long_ago = timezone.now() - timedelta(days=31)
+    ScoredRun.objects.filter(run=old).update(scored_at=long_ago)
+
+    [listed] = client.get("/rules/").context["rules"]
+    page = client.get(f"/rules/{rule.pk}/")
+
+    assert (listed.runs, listed.failed) == (1, 0)
+    assert page.context["totals"].runs == 1
+    assert [one.runs for one in page.context["versions"]] == [1]
+    assert [row.run for row in page.context["rows"]] == [new]
+
+
+@pytest.mark.parametrize("address", ["/rules/", "/rules/{pk}/"])
+def test_pages_find_scored_runs_by_a_moment_that_the_index_has(client, ann, address):
+    rule = make_rule(make_agent(ann))
+
+    with CaptureQueriesContext(connection) as queries:
+        client.get(address.format(pk=rule.pk))
+
+    found = [one["sql"] for one in queries if 'FROM "runs_scoredrun"' in one["sql"]]
+    assert found
+    for sql in found:
+        where = sql.split("WHERE", 1)[1]
+        assert '"scored_at" >= ' in where or "'waiting'" in where
+
+
+def test_editing_a_rule_leaves_what_others_have_changed_meanwhile(ann):
+    rule = make_rule(make_agent(ann))
+    form = ScoringRuleForm(
+        fill(ann, agent=rule.agent_id, name="Renamed"),
+        instance=ScoringRule.objects.get(),
+    )
+    later = timezone.now() + timedelta(seconds=300)
+    ScoringRule.objects.update(is_on=False, lease_until=later)
+
+    assert form.is_valid()
+    form.save()
+
+    rule.refresh_from_db()
+    assert (rule.name, rule.is_on, rule.lease_until) == ("Renamed", False, later)
+    assert rule.evaluators.get().pk == form.cleaned_data["evaluators"][0].pk
+
+
+@pytest.mark.parametrize("agent", ["9" * 5000, "x", "", "-1", str(2**63)])
+def test_an_agent_that_cannot_be_is_not_chosen(client, ann, agent):
+    page = client.get("/rules/new/", {"agent": agent})
+
+    assert page.status_code == 200

@@ -1,0 +1,104 @@
+"""The search over pages, actions, agents, tools and runs."""
+
+import re
+
+import pytest
+
+from runs.views.search.places import MAX_RESULTS
+from tests.make import make_agent, make_run, make_tool, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def found(client, text):
+    """Return the texts of the results by kind."""
+    page = client.get("/search/", {"q": text}, headers={"HX-Request": "true"}).text
+    groups = page.split("<section")[1:]
+    return {
+        group.split('id="search-')[1].split('"')[0]: re.findall(
+            r'<span class="clip">([^<]*)</span>', group
+        )
+        for group in groups
+    }
+
+
+def test_finds_pages_and_actions_by_words(client, ann):
+    assert found(client, "schedule")["pages"] == ["Schedules"]
+    assert found(client, "new sched")["actions"] == ["New schedule"]
+
+
+def test_without_a_text_it_offers_all_pages_and_the_newest_runs(client, ann):
+    make_run(ann, title="Plan a trip")
+
+    groups = found(client, "")
+
+    assert {"Home", "Runs", "API tokens"} <= set(groups["pages"])
+    assert groups["runs"] == ["Plan a trip"]
+    assert "agents" not in groups
+
+
+def test_finds_agents_tools_and_runs_that_the_user_may_see(client, ann):
+    for owner, word in ((ann, "own"), (make_user(), "hidden")):
+        agent = make_agent(owner, name=f"{word} weather planner")
+        make_tool(owner, name=f"{word}_weather")
+        make_run(owner, agent=agent, title=f"{word} weather question")
+
+    groups = found(client, "weather")
+
+    assert groups["agents"] == ["own weather planner"]
+    assert groups["tools"] == ["own_weather"]
+    assert groups["runs"] == ["own weather question"]
+
+
+def test_what_begins_with_the_text_comes_first(client, ann):
+    for name in ("a weather agent", "weather agent"):
+        make_agent(ann, name=name)
+
+    assert found(client, "weather")["agents"] == ["weather agent", "a weather agent"]
+
+
+def test_finds_a_run_by_its_number_if_it_is_visible(client, ann):
+    run = make_run(ann, title="Mine")
+    other = make_run(make_user(), title="Not mine")
+
+    assert found(client, str(run.pk))["runs"] == ["Mine"]
+    assert found(client, f"#{run.pk}")["runs"] == ["Mine"]
+    assert "runs" not in found(client, str(other.pk))
+
+
+def test_pages_of_administrators_are_for_them_only(client, ann):
+    assert "pages" not in found(client, "retention")
+
+    client.force_login(make_user(is_superuser=True, is_staff=True))
+
+    assert found(client, "retention")["pages"] == ["Retention"]
+
+
+def test_shows_a_few_of_each_kind_and_leads_to_all_runs(client, ann):
+    for n in range(MAX_RESULTS + 3):
+        make_run(ann, title=f"Trip & {n}")
+
+    page = client.get("/search/", {"q": "trip & "}).text
+
+    assert page.count('id="search-runs-') == MAX_RESULTS
+    assert 'href="/runs/?q=trip%20%26"' in page
+
+
+def test_says_how_many_results_there_are(client, ann):
+    make_agent(ann, name="zebra")
+
+    part = client.get("/search/", {"q": "zebra"}, headers={"HX-Request": "true"}).text
+
+    assert 'data-count="1 result"' in part
+    assert part.strip().startswith('<div id="search-results"')
+
+
+def test_a_search_costs_a_few_queries_however_many_rows_there_are(
+    client, ann, django_assert_max_num_queries
+):
+    for n in range(20):
+        make_run(ann, agent=make_agent(ann, name=f"weather {n}"), title="weather")
+        make_tool(ann, name=f"weather_{n}")
+
+    with django_assert_max_num_queries(8):
+        client.get("/search/", {"q": "weather"}, headers={"HX-Request": "true"})

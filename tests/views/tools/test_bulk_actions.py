@@ -1,0 +1,134 @@
+"""What is done with the tools selected in the list."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+
+from runs.models import AgentTool, Spec
+from tests.make import make_agent, make_user
+from tests.tools.rows import make_tool
+from tools.models import AuditEntry, Tool, ToolUsage
+
+pytestmark = pytest.mark.django_db
+
+
+def manager(name="ann"):
+    user = make_user(name, is_staff=True)
+    user.user_permissions.set(
+        Permission.objects.filter(content_type__app_label="tools")
+    )
+    return user
+
+
+def chosen(user, do, *tools, **more):
+    client = Client()
+    client.force_login(user)
+    picked = {"tool": [tool.pk for tool in tools], "do": do, **more}
+    return client.post("/tool-choices/", picked, follow=True).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("do", "field", "value"),
+    [
+        ("enable", "enabled", True),
+        ("disable", "enabled", False),
+        ("share", "visibility", "everyone"),
+        ("unshare", "visibility", "private"),
+        ("ask_always", "approval", "always"),
+        ("ask_effects", "approval", "side_effects"),
+        ("ask_never", "approval", "never"),
+    ],
+)
+def test_an_action_changes_each_tool_with_a_revision(do, field, value):
+    ann = manager()
+    tools = [
+        make_tool(name=name, owner=ann, enabled=do != "enable", approval="never")
+        for name in ("first", "second")
+    ]
+
+    chosen(ann, do, *tools)
+
+    rows = Tool.objects.all()
+    assert [getattr(row, field) for row in rows] == [value, value]
+    assert [row.revisions.count() for row in rows] == [1, 1]
+
+
+def test_archived_tools_leave_the_list_and_can_be_restored():
+    ann = manager()
+    tool = make_tool(name="old", owner=ann)
+
+    assert "Archived 1 tool." in chosen(ann, "archive", tool)
+    assert Tool.objects.get().archived_at is not None
+    chosen(ann, "unarchive", tool)
+
+    assert Tool.objects.get().archived_at is None
+
+
+def test_tools_of_others_are_left_alone():
+    tool = make_tool(owner=make_user("bob"), visibility="everyone")
+
+    page = chosen(manager(), "disable", tool)
+
+    assert "Select tools of yours" in page
+    assert Tool.objects.get().enabled
+
+
+def test_people_who_may_not_edit_tools_are_refused():
+    owner = make_user("bob")
+    client = Client()
+    client.force_login(owner)
+    tool = make_tool(owner=owner)
+
+    response = client.post("/tool-choices/", {"tool": [tool.pk], "do": "disable"})
+
+    assert response.status_code == 403
+    assert Tool.objects.get().enabled
+
+
+def test_only_tools_to_which_nothing_refers_are_deleted():
+    ann = manager()
+    free, given, called, frozen = (
+        make_tool(name=name, owner=ann) for name in ("free", "given", "called", "fixed")
+    )
+    AgentTool.objects.create(agent=make_agent(owner=ann), tool=given)
+    ToolUsage.objects.create(tool=called, hour="2026-11-01T00:00:00Z", calls=1)
+    Spec.objects.create(digest="x", body={"tools": [{"tool_id": frozen.pk, "a": 1}]})
+    tools = (free, given, called, frozen)
+
+    asked = chosen(ann, "delete", *tools)
+    assert "Delete 1 tool?" in asked
+    assert Tool.objects.count() == 4
+    done = chosen(ann, "delete", *tools, sure="1")
+
+    assert "Deleted 1 tool." in done
+    assert "3 tools not deleted" in done
+    assert {tool.name for tool in Tool.objects.all()} == {"given", "called", "fixed"}
+    assert AuditEntry.objects.get(noun="tool", action="deleted").thing == "free"
+
+
+def test_a_number_in_a_spec_is_not_the_beginning_of_another():
+    ann = manager()
+    tool = make_tool(owner=ann)
+    Spec.objects.create(digest="x", body={"tools": [{"tool_id": tool.pk * 10}]})
+
+    chosen(ann, "delete", tool, sure="1")
+
+    assert not Tool.objects.exists()
+
+
+def test_the_selection_is_exported():
+    ann = manager()
+    tool = make_tool(name="mine", owner=ann)
+
+    assert "name: mine" in chosen(ann, "export", tool)
+
+
+def test_a_return_address_elsewhere_is_not_followed():
+    ann = manager()
+    client = Client()
+    client.force_login(ann)
+    picked = {"tool": [make_tool(owner=ann).pk], "do": "disable"}
+
+    response = client.post("/tool-choices/", {**picked, "here": "//evil.example/"})
+
+    assert response.headers["Location"] == "/tools/"

@@ -1,0 +1,253 @@
+"""The tool that one pasted request becomes: its values turn into arguments."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any, get_args
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+from django.utils.translation import gettext as _
+
+from tools.audit.masking import SECRET_NAME
+from tools.forms.http_tool import METHOD_EFFECTS
+from tools.kinds.http_config import METHODS_WITHOUT_BODY, Method
+from tools.kinds.placeholders import PLACEHOLDER
+from tools.models import Tool
+from tools.net.reserved_headers import is_reserved_header
+from tools.net.web_address import find_address_flaw
+from tools.samples.curl_command import SampleRequest
+from tools.samples.errors import SampleRefused, UnreadableSample
+
+BROWSER_HEADERS = re.compile(
+    r"(?i)(accept-encoding|user-agent|origin|referer|content-type|priority|dnt|pragma"
+    r"|cache-control|sec-.*|upgrade-insecure-requests|te|if-.*)"
+)
+"""Headers of browsers, which mean nothing to a tool, and those that a body brings."""
+
+
+class BodyNotSupported(SampleRefused):
+    """The body is neither a JSON object nor a form."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            _("The body is neither a JSON object nor a form, so no tool can send it.")
+        )
+
+
+@dataclass
+class SampleDraft:
+    """A tool that is not stored, with the values of the sample."""
+
+    tool: Tool
+    values: dict[str, Any]
+    """Arguments that repeat the pasted request."""
+    left_out: list[str]
+    """Names of secrets that were not taken over."""
+
+
+@dataclass
+class _Arguments:
+    """Arguments as they are collected."""
+
+    properties: dict[str, Any] = field(default_factory=dict)
+    required: list[str] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, name: str, value: Any, *, needed: bool) -> str:
+        """Add an argument and return its placeholder; a secret value is forgotten."""
+        argument = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "value"
+        argument = f"_{argument}" if argument[0].isdigit() else argument
+        while argument in self.properties:
+            argument += "_"
+        self.properties[argument] = find_value_schema(value)
+        if needed:
+            self.required.append(argument)
+        if value is not None and not SECRET_NAME.search(name):
+            self.values[argument] = value
+        return f"{{{argument}}}"
+
+
+def draft_tool_from_sample(sample: SampleRequest) -> SampleDraft:
+    """Return the tool that sends the sample's request for other values.
+
+    Secrets stay behind: a credential has to send them. Raise `SampleRefused`.
+    """
+    if flaw := find_address_flaw(sample.url):
+        raise UnreadableSample(flaw)
+    if sample.method not in get_args(Method):
+        raise UnreadableSample(
+            _("tools cannot send %(method)s") % {"method": sample.method[:20]}
+        )
+    left_out, arguments = list(sample.left_out), _Arguments()
+    config: dict[str, Any] = {"method": sample.method}
+    config["url"], query = split_sample_url(sample, arguments, left_out)
+    if query:
+        config["query"] = query
+    if headers := pick_headers(sample, left_out):
+        config["headers"] = headers
+    config |= draft_body(sample, arguments)
+    for name in find_free_placeholders(config, arguments):
+        arguments.add(name, None, needed=True)
+    schema: dict[str, Any] = {"type": "object", "properties": arguments.properties}
+    if arguments.required:
+        schema["required"] = arguments.required
+    is_read = METHOD_EFFECTS.get(sample.method) == "read"
+    tool = Tool(
+        name=make_tool_name(sample),
+        kind="http",
+        config=config,
+        args_schema=schema,
+        effect=METHOD_EFFECTS.get(sample.method, "side_effect"),
+        approval=Tool.Approval.NEVER if is_read else Tool.Approval.ALWAYS,
+    )
+    return SampleDraft(tool, arguments.values, list(dict.fromkeys(left_out)))
+
+
+def split_sample_url(
+    sample: SampleRequest, arguments: _Arguments, left_out: list[str]
+) -> tuple[str, dict[str, str]]:
+    """Return the URL without its query, and the query with placeholders."""
+    parts = urlsplit(sample.url)
+    netloc = parts.netloc
+    if "@" in netloc:
+        left_out.append("Authorization")
+        netloc = netloc.rpartition("@")[2]
+    path = re.sub(r"/:([A-Za-z_]\w*)", r"/{\1}", parts.path)
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    if sample.is_query:
+        pairs += parse_qsl("&".join(sample.data), keep_blank_values=True)
+    query: dict[str, str] = {}
+    given: dict[str, list[str]] = {}
+    for name, text in pairs:
+        given.setdefault(name, []).append(text)
+    for name, texts in given.items():
+        value: Any = parse_text(texts[0]) if len(texts) == 1 else texts
+        if SECRET_NAME.search(name):
+            left_out.append(name)
+        elif PLACEHOLDER.search(texts[0]):
+            query[name] = texts[0]
+        else:
+            query[name] = arguments.add(name, value, needed=False)
+    return urlunsplit((parts.scheme, netloc, path, "", "")), query
+
+
+def pick_headers(sample: SampleRequest, left_out: list[str]) -> dict[str, str]:
+    """Return the headers that a tool sends as they are."""
+    found = {}
+    for name, value in sample.headers:
+        if SECRET_NAME.search(name):
+            left_out.append(name)
+        elif not (is_reserved_header(name) or BROWSER_HEADERS.fullmatch(name)):
+            found[name] = value
+    return found
+
+
+def draft_body(sample: SampleRequest, arguments: _Arguments) -> dict[str, Any]:
+    """Return the body with placeholders; without any, remaining arguments are sent."""
+    if sample.method in METHODS_WITHOUT_BODY or sample.is_query:
+        return {}
+    if sample.parts:
+        return {"multipart": draft_multipart(sample, arguments)}
+    if not sample.data:
+        return {}
+    text = "&".join(sample.data)
+    body = parse_json_object(text)
+    if body is not None:
+        return draft_json_body(body, arguments)
+    declared = {n.lower(): v for n, v in sample.headers}.get("content-type", "")
+    if sample.is_json or "json" in declared or "=" not in text:
+        raise BodyNotSupported
+    pairs = parse_qsl(text, keep_blank_values=True)
+    return {
+        "form": {
+            name: arguments.add(name, parse_text(value), needed=True)
+            for name, value in dict(pairs).items()
+        }
+    }
+
+
+def draft_multipart(sample: SampleRequest, arguments: _Arguments) -> dict[str, Any]:
+    """Return the fields of a form; a file becomes an argument with its content."""
+    found: dict[str, Any] = {}
+    for name, value in sample.parts:
+        path, *attributes = value.split(";")
+        if not path.startswith("@"):
+            found[name] = arguments.add(name, value, needed=True)
+            continue
+        place = arguments.add(name, None, needed=True)
+        schema = arguments.properties[place.strip("{}")]
+        schema["contentEncoding"] = "base64"
+        found[name] = {
+            "content": place,
+            "encoding": "base64",
+            "filename": re.split(r"[/\\]", path[1:])[-1],
+        }
+        for attribute in attributes:
+            if attribute.startswith("type="):
+                found[name]["content_type"] = attribute.removeprefix("type=")
+    return found
+
+
+def draft_json_body(body: dict[str, Any], arguments: _Arguments) -> dict[str, Any]:
+    """Return the JSON with a placeholder for each member, or nothing if all fit."""
+    template = {
+        name: value
+        if isinstance(value, str) and PLACEHOLDER.search(value)
+        else arguments.add(name, value, needed=value is not None)
+        for name, value in body.items()
+    }
+    is_plain = all(value == f"{{{name}}}" for name, value in template.items())
+    has_others = len(arguments.properties) > len(template)
+    return {} if is_plain and not has_others else {"json": template}
+
+
+def find_free_placeholders(config: dict[str, Any], arguments: _Arguments) -> list[str]:
+    """Return the names of placeholders that the sample itself contained."""
+    text = json.dumps(config, ensure_ascii=False)
+    names = dict.fromkeys(PLACEHOLDER.findall(text))
+    return [name for name in names if name not in arguments.properties]
+
+
+def parse_json_object(text: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def parse_text(text: str) -> Any:
+    """Return a number or truth value that a query holds as text; else the text."""
+    if re.fullmatch(r"-?(0|[1-9][0-9]{0,14})", text):
+        return int(text)
+    if text in ("true", "false"):
+        return text == "true"
+    return text
+
+
+def find_value_schema(value: Any) -> dict[str, Any]:
+    """Return the schema of values like this one."""
+    match value:
+        case bool():
+            return {"type": "boolean"}
+        case int():
+            return {"type": "integer"}
+        case float():
+            return {"type": "number"}
+        case list():
+            items = [find_value_schema(one) for one in value]
+            is_same = bool(items) and all(one == items[0] for one in items)
+            return {"type": "array", **({"items": items[0]} if is_same else {})}
+        case dict():
+            return {"type": "object"}
+    return {"type": "string"}
+
+
+def make_tool_name(sample: SampleRequest) -> str:
+    """Return a name such as `get_orders`, from the method and the path."""
+    path = re.sub(r":\w+|\{[^{}]*\}", "", urlsplit(sample.url).path)
+    words = re.findall(r"[A-Za-z][A-Za-z_-]*", path)
+    nouns = [word for word in words if word not in ("api", "v", "json")]
+    noun = nouns[-1] if nouns else urlsplit(sample.url).hostname or "request"
+    stem = re.sub(r"[^a-z0-9]+", "_", noun.lower()).strip("_")
+    return f"{sample.method.lower()}_{stem}"[:64]

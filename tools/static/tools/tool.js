@@ -1,0 +1,225 @@
+// The page of a tool: marks what is edited, and tests the typed values.
+(() => {
+  "use strict";
+  const form = document.getElementById("tool-form");
+  const panes = document.getElementById("tool-panes");
+  const pane = () => document.getElementById("tool-try");
+  const callButton = () => pane().querySelector("[data-call]");
+
+  // Edited fields and groups are marked; the pane says that it uses unsaved values.
+  const isEdited = (names, element) =>
+    names.some((name) => {
+      const found = form.elements.namedItem(name);
+      const field = found instanceof RadioNodeList ? found[0] : found;
+      return field && element.contains(field);
+    });
+  form?.addEventListener("form:unsaved", ({ detail: { isUnsaved, names } }) => {
+    panes.toggleAttribute("data-unsaved", isUnsaved);
+    for (const element of form.querySelectorAll(".group, .field")) {
+      const isChanged = isEdited(names, element);
+      element.classList.toggle("changed", isChanged);
+      const place = element.matches(".group")
+        ? element.querySelector(":scope > summary > h2")
+        : element.querySelector("label, legend, .label:not(.sr)");
+      const mark = place?.querySelector(":scope > .edited");
+      if (isChanged && place && !mark && !element.matches(".group[open]")) {
+        const added = document.createElement("span");
+        added.className = "edited";
+        added.textContent = gettext("edited");
+        place.append(added);
+      } else if (!isChanged || element.matches(".group[open]")) mark?.remove();
+    }
+  });
+
+  // Groups with an error, and those that a link points into, are opened.
+  function showField(id) {
+    const field = document.getElementById(id);
+    if (!field) return;
+    show("1");
+    for (
+      let box = field.closest("details");
+      box;
+      box = box.parentElement.closest("details")
+    )
+      box.open = true;
+    const shown = field.checkVisibility() ? field : field.closest(".field");
+    shown.scrollIntoView({ block: "center" });
+    field.focus();
+  }
+
+  // A description that is too short or too long is selected at the wrong time.
+  const words = form?.querySelector("[data-words]");
+  const description = form?.elements.description;
+  function countWords() {
+    const [few, many] = words.dataset.words.split(" ").map(Number);
+    const count = (description.value.match(/\p{L}[\p{L}\p{N}'’-]*/gu) ?? []).length;
+    const wide = [...description.value].filter((letter) => letter > "\u2e80").length;
+    const size = Math.max(count, Math.round(wide / 2)); // Chinese has no spaces
+    words.dataset.tone = size < few || size > many ? "need" : "";
+    const text =
+      size < few
+        ? ngettext("%(count)s word, short", "%(count)s words, short", size)
+        : size > many
+          ? ngettext("%(count)s word, long", "%(count)s words, long", size)
+          : ngettext("%(count)s word, good", "%(count)s words, good", size);
+    words.textContent = interpolate(text, { count: size }, true);
+  }
+  if (words && description) {
+    description.addEventListener("input", countWords);
+    countWords();
+  }
+
+  // The arguments of the pane follow those of the form, and what declares them.
+  const DECLARES = /^(args_schema|function$|connection$|query$)/;
+  let timer = 0;
+  function follow() {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      pane().querySelector("[data-refresh]").dispatchEvent(new Event("tool:arguments"));
+    }, 400);
+  }
+  // A placeholder of the URL becomes an argument; the focus stays where it is.
+  let pause = 0;
+  let focused = null;
+  form?.elements.url?.addEventListener("input", () => {
+    clearTimeout(pause);
+    pause = setTimeout(() => {
+      const wanted = [...form.elements.url.value.matchAll(/\{([A-Za-z_]\w*)\}/g)];
+      const rows = [...form.querySelectorAll(".schema-name input")];
+      const known = new Set(["input", ...rows.map((row) => row.value)]);
+      const names = [...new Set(wanted.map((match) => match[1]))].filter(
+        (name) => !known.has(name),
+      );
+      if (names.length === 0 || form.elements.args_schema) return;
+      focused = document.activeElement;
+      requestSchema(`add:${names.join(",")}`);
+    }, 600);
+  });
+
+  for (const name of ["input", "change"])
+    form?.addEventListener(name, (event) => {
+      if (DECLARES.test(event.target.name ?? "")) follow();
+    });
+  document.addEventListener("htmx:after:swap", (event) => {
+    const { target } = event.detail.ctx;
+    if (target?.id === "tool-schema") {
+      follow();
+      focused?.focus();
+      focused = null;
+    }
+    if (target?.id === "tool-try") showResult();
+  });
+
+  // The error of Python code is marked on its line, and the result is brought in view.
+  function showResult() {
+    clearInterval(clock);
+    const result = pane().querySelector("[data-error-line]");
+    const code = form?.elements.code;
+    code?.dispatchEvent(
+      new CustomEvent("editor:error", {
+        detail: {
+          line: Number(result?.dataset.errorLine) || 0,
+          text: (result?.dataset.errorText ?? "").replace(/^Line \d+: /, ""),
+        },
+      }),
+    );
+    const news = pane().querySelector("#tool-result, #tool-preview, [role=alert]");
+    if (isCalling) news?.scrollIntoView({ block: "nearest" });
+    if (isCalling) pane().querySelector("[data-confirm]")?.focus();
+    isCalling = false;
+  }
+
+  let clock = 0;
+  let isCalling = false;
+  document.addEventListener("htmx:before:request", (event) => {
+    if (!pane().contains(event.target)) return;
+    if (event.target.matches("[data-refresh], [name=trial]")) return;
+    isCalling = true;
+    const began = Date.now();
+    clearInterval(clock);
+    clock = setInterval(() => {
+      const place = pane().querySelector("[data-elapsed]");
+      if (place) place.textContent = `${((Date.now() - began) / 1000).toFixed(1)} s`;
+    }, 100);
+  });
+
+  document.addEventListener("click", (event) => {
+    const view = event.target.closest(".views [data-view]");
+    if (view) {
+      event.preventDefault();
+      show(view.dataset.view);
+    }
+    const example = event.target.closest("[data-example]");
+    if (example) {
+      example.closest("details").open = false;
+      form.elements.code.dispatchEvent(
+        new CustomEvent("editor:replace", { detail: example.dataset.example }),
+      );
+      declare(JSON.parse(example.dataset.arguments));
+    }
+    const link = event.target.closest("[data-show-field]");
+    if (link) {
+      event.preventDefault();
+      showField(link.hash.slice(1));
+    }
+    // An error offers to add an argument: the form's editor does that.
+    const offer = event.target.closest("#tool-try [name=args_schema-do]");
+    if (offer) {
+      event.preventDefault();
+      requestSchema(offer.value);
+    }
+  });
+  function requestSchema(action) {
+    const values = Object.fromEntries(
+      [...new FormData(form)].filter(([name]) => name.startsWith("args_schema")),
+    );
+    htmx.ajax("POST", form.dataset.schemaUrl, {
+      target: "#tool-schema",
+      swap: "outerHTML",
+      values: { ...values, "args_schema-do": action },
+    });
+  }
+
+  // The arguments that an example needs replace those of the form.
+  function declare(types) {
+    const names = Object.keys(types);
+    const rows = names.flatMap((name, number) => [
+      [`args_schema-${number}-name`, name],
+      [`args_schema-${number}-type`, types[name]],
+      [`args_schema-${number}-required`, "on"],
+    ]);
+    htmx.ajax("POST", form.dataset.schemaUrl, {
+      target: "#tool-schema",
+      swap: "outerHTML",
+      values: {
+        "args_schema-shape": names.length > 0 ? "rows" : "text",
+        "args_schema-count": names.length,
+        ...Object.fromEntries(rows),
+      },
+    });
+  }
+
+  // On a phone one of the two panes is shown.
+  function show(view) {
+    panes.dataset.view = view;
+    for (const one of document.querySelectorAll(".views [data-view]"))
+      if (one.dataset.view === view) one.setAttribute("aria-current", "true");
+      else one.removeAttribute("aria-current");
+  }
+  show(document.querySelector("#tool-result, #tool-try .errors") ? "2" : "1");
+  if (document.getElementById("tool-result"))
+    addEventListener("load", showResult, { once: true });
+
+  document.addEventListener(
+    "keydown",
+    (event) => {
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      if (event.altKey || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      event.stopPropagation();
+      show("2");
+      callButton().click();
+    },
+    true,
+  );
+})();

@@ -1,0 +1,202 @@
+"""The test pane of a tool: what it shows before and after a call."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from django.contrib.auth.models import User
+from django.forms import BoundField
+from django.http import HttpRequest
+
+from tools.definition.freeze import freeze_tool
+from tools.definition.save import serialize_definition
+from tools.errors import ToolFailed
+from tools.forms.arguments import ArgumentsForm
+from tools.forms.tool import ToolForm
+from tools.models import Tool, ToolTrial
+from tools.services.show_request import show_request
+from tools.services.try_tool import TRY_SECONDS, TryResult, try_tool
+from tools.spec import ToolSpec
+from tools.text.storable import replace_unstorable
+from tools.ui.argument_rows import shorten_arguments
+from tools.ui.colored_json import render_colored_json
+from tools.ui.timing_bar import TimingPhase, build_timing_bar
+from tools.ui.trial_labels import REQUEST_LABELS, TRIAL_LABELS, TrialLabels
+
+SHOWN_TRIALS = 6
+
+
+class FormFlaw(NamedTuple):
+    """A field of the tool's form that has errors."""
+
+    field: BoundField
+    errors: Iterable[object]
+
+    @property
+    def error_line(self) -> Any:
+        """The line of the code that cannot be read; nothing for other fields."""
+        return self.field.field.widget.attrs.get("data-error-line")
+
+
+@dataclass
+class TrialPane:
+    """What the pane shows."""
+
+    tool: Tool
+    url: str
+    """Where the call is requested."""
+    arguments: ArgumentsForm
+    words: TrialLabels
+    seconds: int
+    """Of a call at most."""
+    effect: str
+    flaws: list[FormFlaw] = field(default_factory=list)
+    """Why the typed definition cannot be called."""
+    confirmation: str = ""
+    """What confirms a call with side effects; the button sends it."""
+    must_confirm: bool = False
+    is_confirmed: bool = False
+    is_unsaved: bool = False
+    result: TryResult | None = None
+    is_previewed: bool = False
+    """Whether the request is known."""
+    request_text: str = ""
+    refused: str = ""
+    """Why no request can be built."""
+    trials: list[tuple[ToolTrial, str]] = field(default_factory=list)
+    """Earlier calls, each with its arguments in one line."""
+
+    @property
+    def phases(self) -> list[TimingPhase]:
+        return build_timing_bar(self.result.exchange.phases) if self.result else []
+
+    @property
+    def model_text(self) -> str:
+        """What the model gets: the value, or the sentence of an error."""
+        return (self.result.value_text or self.result.error) if self.result else ""
+
+    @property
+    def body_text(self) -> str:
+        """The body of the response, JSON with line breaks and colors."""
+        return render_colored_json(self.result.exchange.body) if self.result else ""
+
+
+def open_trial_pane(
+    tool: Tool, *, url: str, user: User, values: Any = None
+) -> TrialPane:
+    """Return the pane of a definition before a call; `values` are its arguments."""
+    spec = freeze_tool(tool)
+    return build_pane(
+        tool, spec, url=url, user=user, arguments=open_arguments(spec, values)
+    )
+
+
+def open_arguments(spec: ToolSpec, values: Any) -> ArgumentsForm:
+    return ArgumentsForm(schema=spec.args_schema, values=values)
+
+
+def build_pane(
+    tool: Tool, spec: ToolSpec, *, url: str, user: User, arguments: ArgumentsForm
+) -> TrialPane:
+    return TrialPane(
+        tool=tool,
+        url=url,
+        arguments=arguments,
+        words=TRIAL_LABELS.get(tool.kind, REQUEST_LABELS),
+        seconds=max(1, int(min(TRY_SECONDS, spec.timeout))),
+        effect=spec.effect,
+        confirmation=build_confirmation(spec) if spec.effect == "side_effect" else "",
+        trials=list_trials(tool, user),
+    )
+
+
+def list_trials(tool: Tool, user: User) -> list[tuple[ToolTrial, str]]:
+    """Return the last calls that this person made, with their arguments."""
+    if tool.pk is None:
+        return []
+    mine = ToolTrial.objects.filter(tool=tool, by=user)
+    shown = mine.order_by("-at", "-pk")[:SHOWN_TRIALS]
+    return [(trial, shorten_arguments(trial.arguments)) for trial in shown]
+
+
+def build_confirmation(spec: ToolSpec) -> str:
+    """Return a word that changes when the call would do something else.
+
+    It keeps people from sending a request by mistake; it protects nothing.
+    """
+    text = json.dumps([spec.kind, spec.config], sort_keys=True, default=str)
+    return sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def run_trial(
+    request: HttpRequest,
+    form: ToolForm | None,
+    tool: Tool,
+    *,
+    url: str,
+    values: Any = None,
+) -> TrialPane:
+    """Make the call that the pane requests, or only show its arguments.
+
+    `form` holds the typed definition; None for the stored one. Its errors are shown in
+    the pane, and nothing is called. `values` replace the typed arguments.
+    """
+    user: Any = request.user
+    flaws = find_form_flaws(form) if form else []
+    draft = form.instance if form and not flaws else tool
+    spec = freeze_tool(draft)
+    if form and flaws and "args_schema" in form.cleaned_data:
+        schema = form.cleaned_data["args_schema"]
+        spec = spec.model_copy(update={"args_schema": schema})
+    given = request.POST
+    arguments = ArgumentsForm(given, request.FILES, schema=spec.args_schema)
+    if values is not None:
+        arguments = open_arguments(spec, values)
+    is_call = values is None and "refresh" not in given
+    arguments.is_checked = is_call
+    pane = build_pane(draft, spec, url=url, user=user, arguments=arguments)
+    pane.is_confirmed = given.get("confirmed", "") == pane.confirmation
+    if not is_call:
+        return pane
+    pane.is_unsaved = is_unsaved(draft, tool)
+    pane.flaws = flaws
+    if not flaws and arguments.is_valid():
+        show_typed_request(pane, spec)
+        if "preview" not in given:
+            call_typed_tool(pane, by=user)
+    return pane
+
+
+def is_unsaved(draft: Tool, stored: Tool) -> bool:
+    """Whether a draft differs from the tool as it is stored, or is not stored."""
+    if stored.pk is None:
+        return True
+    return serialize_definition(draft) != serialize_definition(stored)
+
+
+def find_form_flaws(form: ToolForm) -> list[FormFlaw]:
+    if form.is_valid():
+        return []
+    return [FormFlaw(one, one.errors) for one in form if one.errors]
+
+
+def show_typed_request(pane: TrialPane, spec: ToolSpec) -> None:
+    """Show what the call would send, or why it cannot be sent."""
+    pane.is_previewed = True
+    try:
+        shown = show_request(spec, pane.arguments.tool_input())
+        pane.request_text = replace_unstorable(shown)
+    except ToolFailed as refused:
+        pane.refused = replace_unstorable(str(refused))
+
+
+def call_typed_tool(pane: TrialPane, *, by: User) -> None:
+    """Make the call, unless a person has to confirm it first."""
+    if pane.confirmation and not pane.is_confirmed:
+        pane.must_confirm = True
+        return
+    tool_input = pane.arguments.tool_input()
+    pane.result = try_tool(pane.tool, tool_input, by=by, is_unsaved=pane.is_unsaved)
+    pane.trials = list_trials(pane.tool, by)
