@@ -113,11 +113,11 @@ def test_the_end_of_what_the_model_writes_stays_in_sight(browser, site):
 
 
 GROW = """e => {
-    const text = document.createElement("div");
-    text.style.height = "900px";
-    e.append(text);
+    const sheet = new CSSStyleSheet();  // the server replaces elements, not this
+    sheet.replaceSync("#draft-text::after { content: ''; display: block; height: 900px }");
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
     e.scrollTop = e.scrollHeight;
-    text.style.height = "1800px";  // before the event of this scrolling
+    sheet.cssRules[0].style.height = "1800px";  // before the event of this scrolling
 }"""
 
 
