@@ -1,6 +1,8 @@
 """Fixtures: things with an end."""
 
 import gc
+import os
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +11,11 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection
+from django.template.backends.django import Template
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
+from tests.empty_database import migrate_postgresql, migrate_sqlite
 from tests.servers import start_redis
 
 # How long an example takes says how busy the machine is, and nothing else.
@@ -53,6 +57,12 @@ def redis_url() -> Iterator[str]:
     server.wait()
 
 
+@pytest.fixture
+def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave all pages empty, for thousands of requests to the views."""
+    monkeypatch.setattr(Template, "render", lambda *_, **__: "")
+
+
 @pytest.fixture(autouse=True)
 def connections_given_back(request: pytest.FixtureRequest) -> Iterator[None]:
     """Fail a test whose threads end without closing their connection.
@@ -76,6 +86,25 @@ def taken(pool: Any) -> int:
     """Count the connections out of the pool."""
     stats = pool.get_stats()
     return int(stats["pool_size"] - stats["pool_available"])
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings_parallel_suffix: None,
+) -> None:
+    """Let the test database begin as a copy of a migrated one."""
+    if connection.vendor == "postgresql":
+        server = os.environ["DATABASE_URL"].rpartition("/")[0]
+        connection.settings_dict["TEST"]["TEMPLATE"] = migrate_postgresql(server)
+        return
+    creation: Any = connection.creation
+
+    def copy_empty(*_: object, **__: object) -> str:
+        name = str(creation._get_test_db_name())
+        shutil.copy(migrate_sqlite(), name)
+        return name
+
+    creation._create_test_db = copy_empty
 
 
 @pytest.fixture(scope="session")

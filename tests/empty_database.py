@@ -1,17 +1,27 @@
-"""A database with every table and no rows: migrated once, then copied for each site."""
+"""A database with every table and no rows: migrated once, then copied.
 
-import atexit
+The copies are kept in the virtual environment until a migration or a library changes.
+"""
+
+import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
 import psycopg
+from psycopg import sql
+
+from tests.postgres import find_initdb
 
 ROOT = Path(__file__).parent.parent
+KEPT = Path(sys.prefix, "agentsite-empty")
 FILE = "db.sqlite3"
 """What the product calls its file in the data folder."""
 
@@ -25,24 +35,76 @@ def copy_empty_sqlite(data: Path) -> None:
 
 def create_empty_postgresql(server: str, name: str) -> None:
     """Create a database on `server`, an address without a database."""
-    create_database(server, name, f'TEMPLATE "{migrate_postgresql(server)}"')
+    template = migrate_postgresql(server)
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        create_database(connection, name, template)
 
 
 @cache
 def migrate_sqlite() -> Path:
-    folder = tempfile.mkdtemp(prefix="agentsite-empty-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    migrate(folder, database="")
-    return Path(folder, FILE)
+    """Return a file with all tables."""
+    kept = KEPT / f"{migrations_key()}.sqlite3"
+    with locked(kept), tempfile.TemporaryDirectory(dir=KEPT) as folder:
+        if not kept.exists():
+            migrate(folder, database="")
+            Path(folder, FILE).rename(kept)
+    return kept
 
 
 @cache
 def migrate_postgresql(server: str) -> str:
-    name = f"empty_{os.getpid()}"
-    create_database(server, name)
-    with tempfile.TemporaryDirectory(prefix="agentsite-empty-") as folder:
-        migrate(folder, database=f"{server}/{name}")
+    """Return the name of a database on `server` that has all tables."""
+    kept = KEPT / f"{migrations_key()}.sql"
+    name = f"agentsite_empty_{migrations_key()}"
+    with (
+        locked(kept),
+        psycopg.connect(f"{server}/postgres", autocommit=True) as connection,
+    ):
+        found = "SELECT 1 FROM pg_database WHERE datname = %s"
+        if connection.execute(found, [name]).fetchone() is None:
+            create_database(connection, f"{name}_new")
+            fill_postgresql(f"{server}/{name}_new", kept)
+            rename = sql.SQL("ALTER DATABASE {} RENAME TO {}")
+            new, final = sql.Identifier(f"{name}_new"), sql.Identifier(name)
+            connection.execute(rename.format(new, final))
     return name
+
+
+def fill_postgresql(url: str, kept: Path) -> None:
+    """Create all tables from the dump at `kept`; without one, migrate and write it."""
+    initdb = find_initdb()
+    assert initdb is not None, "PostgreSQL's programs are not installed."
+    if kept.exists():
+        psql = [initdb.with_name("psql"), "-qX", "-v", "ON_ERROR_STOP=1", "-1"]
+        subprocess.run(
+            [*psql, "-d", url, "-f", kept], check=True, stdout=subprocess.DEVNULL
+        )
+        return
+    with tempfile.TemporaryDirectory(dir=KEPT) as folder:
+        migrate(folder, database=url)
+        dump = Path(folder, "dump")
+        command = [initdb.with_name("pg_dump"), "--no-owner", "-f", dump, url]
+        subprocess.run(command, check=True)
+        dump.rename(kept)
+
+
+@cache
+def migrations_key() -> str:
+    """Return what changes with each migration and library."""
+    digest = hashlib.sha256((ROOT / "requirements.lock").read_bytes())
+    for app in ("runs", "tools"):
+        for path in sorted((ROOT / app / "migrations").glob("*.py")):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def locked(kept: Path) -> Iterator[None]:
+    """Let one process at a time make a copy."""
+    KEPT.mkdir(exist_ok=True)
+    with kept.with_suffix(".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def migrate(folder: str, *, database: str) -> None:
@@ -57,6 +119,11 @@ def migrate(folder: str, *, database: str) -> None:
     )
 
 
-def create_database(server: str, name: str, options: str = "") -> None:
-    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}" {options}'.encode())
+def create_database(
+    connection: psycopg.Connection, name: str, template: str = "template1"
+) -> None:
+    """Create it anew; one of that name is dropped."""
+    names = {"name": sql.Identifier(name), "template": sql.Identifier(template)}
+    drop = "DROP DATABASE IF EXISTS {name} WITH (FORCE)"
+    for text in (drop, "CREATE DATABASE {name} TEMPLATE {template}"):
+        connection.execute(sql.SQL(text).format(**names))

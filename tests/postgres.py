@@ -48,6 +48,11 @@ class Postgres:
         """The address of a database to be made."""
         return f"postgresql://postgres@127.0.0.1:{self.port}/agentsite"
 
+    @property
+    def server(self) -> str:
+        """The address of the server, without a database."""
+        return self.url.rpartition("/")[0]
+
     def start(self) -> None:
         """Start the server and wait until it takes connections."""
         self.process = subprocess.Popen(
@@ -60,6 +65,11 @@ class Postgres:
             cwd=self.folder,
         )
         wait_for(self.port)
+
+    def create_database(self) -> None:
+        """Create the database at `url`, without tables."""
+        with psycopg.connect(f"{self.server}/postgres", autocommit=True) as connection:
+            connection.execute("CREATE DATABASE agentsite")
 
     def stop(self) -> None:
         """End the server at once, as a crash does."""

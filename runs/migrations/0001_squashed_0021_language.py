@@ -1,4 +1,4 @@
-"""The tables of version 1: what migrations 0001 to 0021 make, step by step."""
+"""The tables of version 0.1.0, made by migrations 0001 to 0021 before."""
 
 import django.core.validators
 import django.db.models.deletion
@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
     dependencies = [
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
         ("auth", "0012_alter_user_first_name_max_length"),
-        ("tools", "0006_who_may_use"),
+        ("tools", "0001_squashed_0006_who_may_use"),
     ]
 
     operations = [

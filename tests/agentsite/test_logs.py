@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agentsite.logs import redact_text
+from tests.empty_database import copy_empty_sqlite
 from tests.faults.site import run_python
 
 
@@ -107,8 +108,6 @@ def test_what_python_would_print_is_json_too(tmp_path, monkeypatch):
 
 def test_lines_of_a_request_name_it_and_its_user(tmp_path, monkeypatch):
     code = """
-        from django.core.management import call_command
-        call_command("migrate", verbosity=0)
         from django.contrib.auth.models import User
         from django.test import Client
         from django.urls import path
@@ -125,6 +124,7 @@ def test_lines_of_a_request_name_it_and_its_user(tmp_path, monkeypatch):
             logging.getLogger("x").warning(response.headers["X-Request-ID"])
         """
 
+    copy_empty_sqlite(tmp_path / "data")
     lines = objects(tmp_path, monkeypatch, code)
     lines = [line for line in lines if line["logger"] in ("x", "django.request")]
     seen, failed, given, seen_again, _, made = lines

@@ -38,10 +38,7 @@ def private_servers() -> Iterator[dict[str, str]]:
         tempfile.TemporaryDirectory(prefix="agentsite-bench-") as folder,
         postgresql(initdb, fsync=True) as database,
     ):
-        with psycopg.connect(
-            database.url.replace("/agentsite", "/postgres"), autocommit=True
-        ) as admin:
-            admin.execute("CREATE DATABASE agentsite")
+        database.create_database()
         socket = Path(folder, "redis.sock")
         redis = start_redis(socket)
         try:

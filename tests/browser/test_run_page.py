@@ -114,7 +114,8 @@ def test_the_end_of_what_the_model_writes_stays_in_sight(browser, site):
 
 GROW = """e => {
     const sheet = new CSSStyleSheet();  // the server replaces elements, not this
-    sheet.replaceSync("#draft-text::after { content: ''; display: block; height: 900px }");
+    const rule = "{ content: ''; display: block; height: 900px }";
+    sheet.replaceSync("#draft-text::after " + rule);
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
     e.scrollTop = e.scrollHeight;
     sheet.cssRules[0].style.height = "1800px";  // before the event of this scrolling

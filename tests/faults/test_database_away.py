@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.empty_database import create_empty_postgresql
 from tests.fakes.model_server import Recorded, model_server
 from tests.faults.functions import LEDGER
 from tests.faults.site import ROOT, Site, environment, start
@@ -79,7 +80,7 @@ def test_runs_go_on_when_the_database_comes_back(tmp_path: Path, postgres: Postg
         "AGENTSITE_TOOL_MODULES": "tests.faults.functions",
         LEDGER: str(ledger),
     }
-    make_database(postgres)
+    create_empty_postgresql(postgres.server, "agentsite")
     with model_server(script=script) as server:
         site = start(tmp_path / "data", **variables)
         try:
@@ -126,7 +127,7 @@ def test_idle_workers_leave_runs_to_a_worker_that_only_waited(
         "AGENTSITE_TOOL_MODULES": "tests.faults.functions",
         LEDGER: str(tmp_path / "ledger"),
     }
-    make_database(postgres)
+    create_empty_postgresql(postgres.server, "agentsite")
     with model_server(script=pay_once) as server, ExitStack() as stack:
         site = start(tmp_path / "data", **variables)
         stack.callback(site.end)
@@ -212,10 +213,3 @@ def status_of(site: Site, path: str) -> int:
 
 def logs_of(site: Site) -> str:
     return "".join(path.read_text() for path in site.data.glob("log/*.log"))
-
-
-def make_database(postgres: Postgres) -> None:
-    with psycopg.connect(
-        postgres.url.replace("/agentsite", "/postgres"), autocommit=True
-    ) as connection:
-        connection.execute("CREATE DATABASE agentsite")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.empty_database import copy_empty_sqlite
 from tests.faults.site import run_python
 
 pytestmark = pytest.mark.faults
@@ -13,12 +14,10 @@ import resource
 
 import django
 django.setup()
-from django.core.management import call_command
 from django.test import Client
 from runs.services.health import status
 
 status.MAX_AGE_SECONDS = -1.0
-call_command("migrate", verbosity=0)
 
 def check():
     client = Client(SERVER_NAME="localhost")
@@ -34,6 +33,8 @@ print(check())
 
 
 def test_a_database_that_cannot_grow_is_reported(tmp_path: Path):
+    copy_empty_sqlite(tmp_path / "data")
+
     done = run_python(tmp_path / "data", CHECK_WITH_FULL_DISK)
 
     assert done.stdout.split("\n")[:3] == ["[200, 200]", "[503, 503]", "[200, 200]"]

@@ -8,7 +8,6 @@ import psycopg
 import pytest
 
 from tests.faults.site import ROOT, environment
-from tests.faults.test_database_away import make_database
 from tests.postgres import Postgres, find_initdb, postgresql
 from tests.timing import wait_until
 
@@ -43,7 +42,7 @@ def test_writes_continue_and_servers_that_start_together_wait(tmp_path: Path):
     initdb = find_initdb()
     assert initdb is not None, "install postgresql to run this test"
     with postgresql(initdb) as server:
-        make_database(server)
+        server.create_database()
         assert manage(server, tmp_path, "migrate", "-v0", "runs", BEFORE).wait(200) == 0
         with psycopg.connect(server.url, autocommit=True) as watcher:
             with psycopg.connect(server.url) as writer:
@@ -77,7 +76,7 @@ def test_the_remains_of_a_failed_attempt_are_replaced(tmp_path: Path):
     initdb = find_initdb()
     assert initdb is not None, "install postgresql to run this test"
     with postgresql(initdb) as server:
-        make_database(server)
+        server.create_database()
         assert manage(server, tmp_path, "migrate", "-v0", "runs", BEFORE).wait(200) == 0
         with psycopg.connect(server.url, autocommit=True) as database:
             database.execute(f"CREATE INDEX {INDEX} ON runs_run (id)")

@@ -16,7 +16,6 @@ from tests.faults.test_database_away import (
     AGENTFILE,
     call_api,
     command,
-    make_database,
     wait_for_end,
 )
 from tests.pgbouncer import SERVER_CONNECTIONS, find_pgbouncer, pgbouncer
@@ -46,7 +45,7 @@ def test_runs_pass_a_pooler_in_transaction_mode(tmp_path: Path):
         pgbouncer(postgres) as url,
         model_server(script=look_once) as server,
     ):
-        make_database(postgres)
+        postgres.create_database()
         variables = {
             "DATABASE_URL": url,
             "AGENTSITE_TOOL_MODULES": "tests.faults.functions",

@@ -1,22 +1,23 @@
 """The data of the previous release, migrated in place and used by the new one."""
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from django.core.management import call_command
+from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.recorder import MigrationRecorder
 
 from agentsite.supervise import ROOT
 from tests.models.fresh_database import fresh_database
 from tests.models.release_data import ENCRYPTION_KEY, PREVIOUS_RELEASE, load_rows
-
-pytestmark = pytest.mark.django_db
 
 ALIAS = "upgraded"
 USE_SITE = """
@@ -27,15 +28,30 @@ use_upgraded_site()
 """
 
 
-@pytest.fixture
-def empty(
-    django_db_setup: None, django_db_blocker: Any, tmp_path: Path
-) -> Iterator[BaseDatabaseWrapper]:
+class Upgraded(NamedTuple):
+    """A database of the previous release, and the rows of its tables at the upgrade."""
+
+    connection: BaseDatabaseWrapper
+    before: dict[str, int]
+    after: dict[str, int]
+
+
+@pytest.fixture(scope="module")
+def upgraded(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: Any
+) -> Iterator[Upgraded]:
+    """A database that was filled by the previous release, then migrated."""
+    folder = tmp_path_factory.mktemp("upgraded")
     with (
         django_db_blocker.unblock(),
-        fresh_database(ALIAS, tmp_path) as connection,
+        fresh_database(ALIAS, folder) as connection,
     ):
-        yield connection
+        apps = migrate_to_previous_release(connection)
+        tables = list(load_rows(apps, using=ALIAS))
+        add_branches(apps)
+        before = count_rows(connection, tables)
+        call_command("migrate", database=ALIAS, verbosity=0)
+        yield Upgraded(connection, before, count_rows(connection, tables))
 
 
 def migrate_to_previous_release(connection: BaseDatabaseWrapper) -> Any:
@@ -47,6 +63,24 @@ def migrate_to_previous_release(connection: BaseDatabaseWrapper) -> Any:
     return executor.migrate([*others, *PREVIOUS_RELEASE]).apps
 
 
+def add_branches(apps: Any) -> None:
+    """Add a conversation with a branch of a branch, and another conversation."""
+    ann = apps.get_model("auth", "User").objects.using(ALIAS).get(username="ann")
+
+    def add(model: str, **fields: Any) -> Any:
+        rows = apps.get_model("runs", model).objects.using(ALIAS)
+        return rows.create(owner=ann, **fields)
+
+    provider = add("Provider", slug="p", name="p", kind="demo")
+    agent = add("Agent", slug="a", name="a", kind="react", provider=provider)
+    guarded = {"slug": "g", "executor": {"loop_guard": {}}}
+    add("Agent", name="g", kind="react", provider=provider, **guarded)
+    first = add("Conversation", agent=agent, title="first")
+    branch = add("Conversation", agent=agent, branch_of=first, branch_at=1)
+    add("Conversation", agent=agent, title="leaf", branch_of=branch, branch_at=2)
+    add("Conversation", agent=agent, title="other")
+
+
 def count_rows(connection: BaseDatabaseWrapper, tables: list[str]) -> dict[str, int]:
     found = {}
     with connection.cursor() as cursor:
@@ -56,17 +90,55 @@ def count_rows(connection: BaseDatabaseWrapper, tables: list[str]) -> dict[str, 
     return found
 
 
-def test_a_site_of_the_previous_release_is_upgraded_in_place(empty, tmp_path):
-    apps = migrate_to_previous_release(empty)
-    before = load_rows(apps, using=ALIAS)
+def test_a_site_of_the_previous_release_is_upgraded_in_place(upgraded, tmp_path):
+    assert upgraded.after == upgraded.before
 
-    call_command("migrate", database=ALIAS, verbosity=0)
+    upgraded.connection.close()
+    used = use_site(upgraded.connection, tmp_path / "data")
 
-    assert count_rows(empty, list(before)) == before
-    empty.close()
-    used = use_site(empty, tmp_path / "data")
     assert used.returncode == 0, used.stderr
     assert used.stdout.strip().endswith(" 0 violations")
+
+
+def test_agents_without_a_loop_guard_stay_without(upgraded):
+    with upgraded.connection.cursor() as cursor:
+        cursor.execute("SELECT slug, executor FROM runs_agent WHERE slug IN ('a', 'g')")
+        stored = {slug: json.loads(executor) for slug, executor in cursor.fetchall()}
+    assert stored == {"a": {"loop_guard": None}, "g": {"loop_guard": {}}}
+
+
+def test_branches_of_before_know_where_they_began(upgraded):
+    with upgraded.connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT leaf.title, root.title FROM runs_conversation leaf"
+            " LEFT JOIN runs_conversation root ON root.id = leaf.root_id"
+            " WHERE leaf.title IN ('first', 'leaf', 'other') ORDER BY leaf.id"
+        )
+        found = cursor.fetchall()
+
+    assert found == [("first", None), ("leaf", "first"), ("other", None)]
+
+
+def test_a_database_that_knows_the_replaced_names_has_nothing_to_apply(upgraded):
+    """As one that was made before the first migrations were squashed."""
+    connection = upgraded.connection
+    recorder = MigrationRecorder(connection)
+    replaced = [
+        name
+        for migration in MigrationExecutor(connection).loader.disk_migrations.values()
+        for name in migration.replaces
+    ]
+    with transaction.atomic(using=ALIAS):
+        recorder.migration_qs.filter(name__contains="squashed").delete()
+        for app, name in replaced:
+            recorder.record_applied(app, name)
+
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        transaction.set_rollback(True, using=ALIAS)
+
+    assert ("runs", "0021_language") in replaced
+    assert plan == []
 
 
 def use_site(

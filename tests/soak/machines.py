@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psycopg
 import redis
 
+from tests.empty_database import create_empty_postgresql
 from tests.fakes.model_server import FakeServer, model_server
 from tests.faults.functions import LEDGER
 from tests.postgres import Postgres, find_initdb, postgresql
@@ -144,15 +144,11 @@ def machines(folder: Path, planner: Planner) -> Iterator[Machines]:
         raise SystemExit("PostgreSQL was not found. Install postgresql to soak.")
     with ExitStack() as stack:
         database = stack.enter_context(postgresql(initdb, fsync=True))
-        admin_url = database.url.replace("/agentsite", "/postgres")
-        with psycopg.connect(admin_url, autocommit=True) as admin:
-            admin.execute("CREATE DATABASE agentsite")
+        create_empty_postgresql(database.server, "agentsite")
         found = Machines(folder, database, free_port(), planner, free_port())
         stack.callback(end_all, found)
         found.start("redis")
         found.start("model")
-        command = [sys.executable, "manage.py", "migrate", "-v", "0"]
-        subprocess.run(command, cwd=ROOT, env=found.env, check=True)
         for name in ("web", *WORKERS):
             found.start(name)
         yield found

@@ -1,4 +1,4 @@
-"""The tables of version 1: what migrations 0001 to 0006 make, step by step."""
+"""The tables of version 0.1.0, made by migrations 0001 to 0006 before."""
 
 import django.core.validators
 import django.db.models.deletion
