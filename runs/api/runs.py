@@ -18,6 +18,7 @@ from runs.api.problems import ApiProblem, field_problem, run_not_found
 from runs.api.queries import Id, Query
 from runs.api.route import Route
 from runs.api.shapes import RunShape, RunWithStepsShape
+from runs.api.waiting import WaitQuery, check_wait, wait_for_run
 from runs.models import Agent, Conversation, Run
 from runs.serializers import (
     MAX_STEPS,
@@ -47,8 +48,8 @@ from runs.services.tool_modes.select_mode import get_recorded_run
 from runs.store.fast_select import select_row
 
 
-class StepsQuery(Query):
-    """Which steps of a run."""
+class StepsQuery(WaitQuery):
+    """How long to wait, and which steps of a run."""
 
     steps: Literal["", "none"] = ""
     """`none` leaves them out."""
@@ -66,8 +67,11 @@ class EventsQuery(Query):
 ALL_STEPS = StepsQuery()
 
 
-def create_run(request: HttpRequest, user: User, body: StartRunBody) -> HttpResponse:
+def create_run(
+    request: HttpRequest, user: User, body: StartRunBody, query: WaitQuery
+) -> HttpResponse:
     """Start a run; with the same `Idempotency-Key` again, 200 and the same run."""
+    check_wait(request, user, query)
     key = read_idempotency_key(request)
     agent = get_agent_for_user(user, body.agent)
     conversation = find_own_conversation(user, agent, body.conversation)
@@ -99,13 +103,16 @@ def create_run(request: HttpRequest, user: User, body: StartRunBody) -> HttpResp
         raise field_problem("agent", str(error), 403) from None
     except IdempotencyKeyReused as error:
         raise field_problem("Idempotency-Key", str(error), 409) from None
-    return json_response(
-        new_run_json(started.run)
-        if started.is_new
-        else run_with_steps_json(started.run, ALL_STEPS),
-        201 if started.is_new else 200,
-        Location=reverse("api-run", args=[started.run.pk]),
-    )
+    status = 201 if started.is_new else 200
+    location = reverse("api-run", args=[started.run.pk])
+
+    def respond() -> HttpResponse:
+        is_unchanged = started.is_new and not query.wait
+        run = started.run if is_unchanged else get_run_for_user(user, started.run.pk)
+        shape = new_run_json if is_unchanged else run_with_steps_json
+        return json_response(shape(run), status, Location=location)
+
+    return wait_for_run(request, user, started.run, query, respond)
 
 
 def new_run_json(run: Run) -> Json:
@@ -117,7 +124,16 @@ def read_run(
     request: HttpRequest, user: User, pk: str, query: StepsQuery
 ) -> HttpResponse:
     """The run, with at most 500 of its steps."""
-    return json_response(run_with_steps_json(get_run_for_user(user, int(pk)), query))
+    check_wait(request, user, query)
+
+    def respond() -> HttpResponse:
+        run = get_run_for_user(user, int(pk))
+        return json_response(run_with_steps_json(run, query))
+
+    if not query.wait:
+        return respond()
+    run = get_run_for_user(user, int(pk))
+    return wait_for_run(request, user, run, query, respond)
 
 
 def cancel_run_for_user(request: HttpRequest, user: User, pk: str) -> HttpResponse:
@@ -212,7 +228,7 @@ def prefix_field_errors(field: str, errors: list[FieldError]) -> list[FieldError
     ]
 
 
-def run_with_steps_json(run: Run, window: StepsQuery) -> Json:
+def run_with_steps_json(run: Run, window: StepsQuery = ALL_STEPS) -> Json:
     """Return the run as JSON; `steps_next` is the next `?steps_after=`."""
     if window.steps:
         return run_json(run)
@@ -246,13 +262,20 @@ ROUTES = [
         create_run,
         "Start a run",
         RunWithStepsShape,
+        query=WaitQuery,
         body=StartRunBody,
         cleans_text=True,
         status=201,
         errors=(409, 429),
     ),
     Route(
-        "GET", "runs/{id}", read_run, "Read a run", RunWithStepsShape, query=StepsQuery
+        "GET",
+        "runs/{id}",
+        read_run,
+        "Read a run",
+        RunWithStepsShape,
+        query=StepsQuery,
+        errors=(429,),
     ),
     Route("POST", "runs/{id}/cancel", cancel_run_for_user, "Cancel a run", RunShape),
     Route(
