@@ -85,6 +85,8 @@ class RunListQuery(PageQuery):
     seconds: Amount = ""
     """At least this."""
     tests: Literal["", "without", "only"] = ""
+    rating: Literal["", "bad", "good", "any"] = ""
+    """What a person thinks of the answer; `any` for all that are rated."""
     sort: Literal["", "seconds", "rounds", "tokens", "cost"] = ""
     """The largest first; by default the newest. Only ended runs have numbers."""
 
@@ -112,6 +114,7 @@ class RunListQuery(PageQuery):
             cost=self.cost,
             seconds=self.seconds,
             tests=self.tests,
+            rating=self.rating,
             sort=self.sort,
         )
 

@@ -269,6 +269,8 @@ class Run(models.Model):
     keep_forever = models.BooleanField(default=False, db_default=False)
     """Whether retention rules leave it out; set on whole trees of runs."""
 
+    RATINGS = {"good": 1, "bad": -1}
+
     objects = RunQuerySet.as_manager()
 
     class Meta:
@@ -311,6 +313,11 @@ class Run(models.Model):
                 fields=["waiting_for", "id"],
                 condition=Q(status="waiting") & ~Q(waiting_for=""),
                 name="run_waiting_for_limit",
+            ),
+            models.Index(
+                fields=["rating", "-id"],
+                condition=Q(rating__isnull=False),
+                name="run_by_rating",
             ),
             models.Index(
                 fields=["schedule", "-id"],

@@ -20,8 +20,6 @@ from runs.services.runs.feedback import (
     remove_tag,
 )
 
-RATINGS = {"good": 1, "bad": -1}
-
 
 @require_GET
 def run_feedback(request: HtmxRequest, pk: int) -> HttpResponse:
@@ -34,7 +32,7 @@ def run_feedback(request: HtmxRequest, pk: int) -> HttpResponse:
 def run_rate(request: HtmxRequest, pk: int) -> HttpResponse:
     """Rate the run as good or bad; the same rating again removes it."""
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
-    rate_run(run, RATINGS.get(request.POST.get("rating", "")))
+    rate_run(run, Run.RATINGS.get(request.POST.get("rating", "")))
     return respond(request, run)
 
 

@@ -15,6 +15,7 @@ from runs.views.run_list.facets import (
 )
 from runs.views.run_list.filters import (
     ANY_SCHEDULE,
+    RATING_LABELS,
     SINCE_LABELS,
     TEST_LABELS,
     RunFilters,
@@ -31,6 +32,7 @@ MORE_LABELS = {
     "cost": gettext_lazy("Minimum cost"),
     "seconds": gettext_lazy("Minimum time"),
     "tests": gettext_lazy("Test runs"),
+    "rating": gettext_lazy("Rating"),
 }
 
 
@@ -84,6 +86,9 @@ def describe_choice(name: str, filters: RunFilters, user: User) -> str:
     return (known or label_options(name, values, user)).get(values[0], values[0])
 
 
+CHOICE_LABELS = {"since": SINCE_LABELS, "tests": TEST_LABELS, "rating": RATING_LABELS}
+
+
 def describe_value(name: str, filters: RunFilters, user: User) -> str:
     """Write the value of a filter that has one."""
     value = getattr(filters, name)
@@ -94,10 +99,8 @@ def describe_value(name: str, filters: RunFilters, user: User) -> str:
             return _("me")
         case "children":
             return _("included")
-        case "since":
-            return str(SINCE_LABELS[value])
-        case "tests":
-            return str(TEST_LABELS[value])
+        case "since" | "tests" | "rating":
+            return str(CHOICE_LABELS[name][value])
         case "cost":
             return f"${value}"
         case "seconds":

@@ -17,6 +17,7 @@ COLUMN_LABELS = {
     "number": gettext_lazy("Run"),
     "answer": gettext_lazy("Answer"),
     "agent": gettext_lazy("Agent"),
+    "rating": gettext_lazy("Rating"),
     "user": gettext_lazy("Started by"),
     "created": gettext_lazy("Started"),
     "seconds": gettext_lazy("Time"),
@@ -25,7 +26,7 @@ COLUMN_LABELS = {
     "cost": gettext_lazy("Cost"),
 }
 """In their order; the input is always shown."""
-DEFAULT_COLUMNS = ("answer", "agent", "created", "seconds", "cost")
+DEFAULT_COLUMNS = ("answer", "agent", "rating", "created", "seconds", "cost")
 
 
 class ColumnChoice(NamedTuple):

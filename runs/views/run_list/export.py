@@ -31,7 +31,7 @@ COLUMNS = (
     *("id", "status", "stop_reason", "error_code", "error_message", "agent"),
     *("version", "model", "owner", "source", "is_test", "tool_mode", "tags"),
     *("title", "inputs", "output", "created_at", "started_at", "ended_at", "seconds"),
-    *("rounds", "input_tokens", "output_tokens", "cost"),
+    *("rounds", "input_tokens", "output_tokens", "cost", "rating"),
 )
 RELATED_COLUMNS = {
     "agent": "agent__slug",

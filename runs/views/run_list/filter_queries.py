@@ -44,13 +44,18 @@ def apply_run_filters(
         runs = runs.filter(is_test=filters.tests == "only")
     return _filter_by_search_row(
         _filter_by_time(
-            _filter_by_related(_filter_by_schedule(runs, filters), filters), filters
+            _filter_by_related(_filter_by_schedule(runs, filters), filters),
+            filters,
         ),
         filters,
     )
 
 
 def _filter_by_related(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
+    if filters.rating == "any":
+        runs = runs.filter(rating__isnull=False)
+    elif filters.rating:
+        runs = runs.filter(rating=Run.RATINGS[filters.rating])
     if filters.model:
         specs = Spec.objects.filter(body__model__model__in=filters.model)
         runs = runs.filter(spec__in=list(specs.values_list("pk", flat=True)))

@@ -40,6 +40,12 @@ TEST_LABELS = {
     "without": gettext_lazy("Without test runs"),
     "only": gettext_lazy("Test runs only"),
 }
+RATING_LABELS = {
+    "": gettext_lazy("Rated or not"),
+    "bad": gettext_lazy("Bad"),
+    "good": gettext_lazy("Good"),
+    "any": gettext_lazy("Rated"),
+}
 ANY_SCHEDULE = "any"
 """Stands in place of the number of a schedule."""
 SORT_LABELS = {
@@ -93,6 +99,8 @@ class RunFilters:
     seconds: str = ""
     """Minimum in seconds."""
     tests: str = ""
+    rating: str = ""
+    """What a person thinks of the answer."""
     sort: str = ""
 
     def without(self, name: str) -> "RunFilters":
@@ -169,7 +177,7 @@ class RunFilters:
 
 MORE_NAMES = {
     *("version", "children", "schedule", "begin", "end"),
-    *("cost", "seconds", "tests"),
+    *("cost", "seconds", "tests", "rating"),
 }
 TEXT_LISTS = ("model", "tool", "tag")
 
@@ -242,6 +250,7 @@ def read_filters(query: QueryDict) -> tuple[RunFilters, list[FilterProblem]]:
         cost=checked("cost", parse_amount, cost_error),
         seconds=checked("seconds", parse_amount, seconds_error),
         tests=among("tests", TEST_LABELS),
+        rating=among("rating", RATING_LABELS),
         sort=among("sort", SORT_LABELS),
     )
     return found, problems

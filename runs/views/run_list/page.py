@@ -32,6 +32,7 @@ from runs.views.run_list.filter_queries import (
     query_visible_agents,
 )
 from runs.views.run_list.filters import (
+    RATING_LABELS,
     SINCE_LABELS,
     SORT_LABELS,
     TEST_LABELS,
@@ -287,6 +288,7 @@ def build_filter_panel(filters: RunFilters, user: User) -> dict[str, Any]:
         "schedules": list_schedule_options(user),
         "since_choices": SINCE_LABELS.items(),
         "test_choices": TEST_LABELS.items(),
+        "rating_choices": RATING_LABELS.items(),
     }
 
 

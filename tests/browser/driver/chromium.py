@@ -10,6 +10,7 @@ ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
+    "--force-prefers-reduced-motion",  # turning icons keep a processor busy
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
