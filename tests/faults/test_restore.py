@@ -15,6 +15,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.empty_database import copy_empty_sqlite, create_empty_postgresql
 from tests.fakes.listener import http, listener
 from tests.fakes.model_server import Recorded, model_server
 from tests.faults.functions import LEDGER
@@ -82,19 +83,27 @@ def database(request: pytest.FixtureRequest) -> Iterator[Postgres | None]:
         yield server
 
 
-def install(folder: Path, name: str, database: Postgres | None) -> Installation:
-    """Return a new installation with an empty database."""
+def install(
+    folder: Path, name: str, database: Postgres | None, *, is_migrated: bool = True
+) -> Installation:
+    """Return a new installation: with tables, or with nothing, to restore into."""
     found = Installation(folder / name)
-    if database is not None:
-        server = database.url.rpartition("/")[0]
-        with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
-        found.variables["DATABASE_URL"] = f"{server}/{name}"
+    if database is None:
+        if is_migrated:
+            copy_empty_sqlite(found.data)
+        return found
+    if is_migrated:
+        create_empty_postgresql(database.server, name)
+    else:
+        with psycopg.connect(f"{database.server}/postgres", autocommit=True) as server:
+            server.execute(f"CREATE DATABASE {name}")  # type: ignore[call-overload]
+    found.variables["DATABASE_URL"] = f"{database.server}/{name}"
     return found
 
 
 def test_a_backup_moves_a_site_and_damaged_ones_change_nothing(tmp_path, database):
-    first, second = (install(tmp_path, name, database) for name in ("first", "second"))
+    first = install(tmp_path, "first", database)
+    second = install(tmp_path, "second", database, is_migrated=False)
     first.succeed("prepare")
     first.add_user("in-backup")
     backup = str(tmp_path / "backup.zip")
@@ -185,7 +194,8 @@ def measure(raw: bytes) -> dict[str, Any]:
 
 
 def test_credentials_need_the_keys_of_the_backup(tmp_path):
-    first, second = Installation(tmp_path / "first"), Installation(tmp_path / "second")
+    first = install(tmp_path, "first", None)
+    second = Installation(tmp_path / "second")
     first.succeed("prepare")
     backup = str(tmp_path / "backup.zip")
 
@@ -237,7 +247,8 @@ def test_a_restored_copy_does_nothing_until_it_is_confirmed(tmp_path, database):
     with ExitStack() as stack:
         model = stack.enter_context(model_server(script=pay_once))
         hook = stack.enter_context(listener(answer=http("503 Away")))
-        original, copy = (install(tmp_path, name, database) for name in ("a", "b"))
+        original = install(tmp_path, "a", database)
+        copy = install(tmp_path, "b", database, is_migrated=False)
         for each in (original, copy):
             each.variables |= {
                 "AGENTSITE_TOOL_MODULES": "tests.faults.functions",
