@@ -46,6 +46,7 @@ ON_SQLITE_TOO = [
 SLOW_ON_SQLITE = [
     "tests/browser/test_accessibility.py",
     "tests/browser/test_agent_pages.py",
+    "tests/browser/test_clicks.py",
     "tests/browser/test_every_page.py",
     "tests/browser/test_newcomer.py",
     "tests/browser/test_pages.py",
