@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.template.backends.django import Template
 from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
@@ -55,12 +54,6 @@ def redis_url() -> Iterator[str]:
     yield settings.REDIS_URL
     server.kill()
     server.wait()
-
-
-@pytest.fixture
-def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave all pages empty, for thousands of requests to the views."""
-    monkeypatch.setattr(Template, "render", lambda *_, **__: "")
 
 
 @pytest.fixture(autouse=True)

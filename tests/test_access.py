@@ -28,7 +28,7 @@ owns the rows; staff with all permissions on tools; a superuser."""
 SIGN_IN = ("/sign-in/", "/admin/login/")
 CODES = {401: "u", 403: "d", 404: "-", 405: "m"}
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("unrendered")]
+pytestmark = pytest.mark.django_db
 
 
 class Line(NamedTuple):

@@ -82,7 +82,6 @@ def test_no_field_is_an_error(browser):
     assert failed == []
 
 
-@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_no_key_is_an_error(browser, method):
     huge = [(one.name, KEY.sub(f"/{'9' * 19}/", one.path)) for one in pages()]
