@@ -16,7 +16,12 @@ from pydantic_core import to_json
 from structlog.contextvars import bind_contextvars
 
 from runs.api.bodies import parse_body
-from runs.api.problems import ApiProblem, field_problem, unauthorized_problem
+from runs.api.problems import (
+    ApiProblem,
+    database_problem,
+    field_problem,
+    unauthorized_problem,
+)
 from runs.api.queries import parse_query
 from runs.api.replay import replay_or_create
 from runs.api.route import ApiRequest, Route
@@ -64,9 +69,7 @@ def api_view(routes: Iterable[Route]) -> Callable[..., HttpResponse]:
             return field_problem("body", message, 413).response()
         except DatabaseError:
             logger.exception("API: the database did not answer")
-            return field_problem(
-                "server", "Database unavailable. Try again later.", 503
-            ).response()
+            return database_problem().response()
         except Exception:  # top-level handler: every error gets the same shape
             logger.exception("API: %s %s failed", request.method, request.path)
             return field_problem("server", "Internal server error.", 500).response()

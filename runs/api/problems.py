@@ -97,6 +97,11 @@ def _describe_errors(errors: list[FieldError]) -> str:
     return " ".join(f"{error.field}: {error.message}" for error in errors)
 
 
+def database_problem() -> ApiProblem:
+    """Return the answer of a request that the database did not serve."""
+    return field_problem("server", "Database unavailable. Try again later.", 503)
+
+
 def field_problem(
     field: str, message: str, status: int = 422, *, code: str = ""
 ) -> ApiProblem:

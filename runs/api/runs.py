@@ -106,13 +106,15 @@ def create_run(
     status = 201 if started.is_new else 200
     location = reverse("api-run", args=[started.run.pk])
 
-    def respond() -> HttpResponse:
-        is_unchanged = started.is_new and not query.wait
-        run = started.run if is_unchanged else get_run_for_user(user, started.run.pk)
-        shape = new_run_json if is_unchanged else run_with_steps_json
-        return json_response(shape(run), status, Location=location)
+    def respond(run: Run) -> HttpResponse:
+        is_new = started.is_new and run is started.run
+        shape = new_run_json(run) if is_new else run_with_steps_json(run)
+        return json_response(shape, status, Location=location)
 
-    return wait_for_run(request, user, started.run, query, respond)
+    return wait_for_run(
+        *(request, user, started.run, query, respond),
+        reload=lambda: get_run_for_user(user, started.run.pk),
+    )
 
 
 def new_run_json(run: Run) -> Json:
@@ -126,14 +128,13 @@ def read_run(
     """The run, with at most 500 of its steps."""
     check_wait(request, user, query)
 
-    def respond() -> HttpResponse:
-        run = get_run_for_user(user, int(pk))
+    def read() -> Run:
+        return get_run_for_user(user, int(pk))
+
+    def respond(run: Run) -> HttpResponse:
         return json_response(run_with_steps_json(run, query))
 
-    if not query.wait:
-        return respond()
-    run = get_run_for_user(user, int(pk))
-    return wait_for_run(request, user, run, query, respond)
+    return wait_for_run(request, user, read(), query, respond, reload=read)
 
 
 def cancel_run_for_user(request: HttpRequest, user: User, pk: str) -> HttpResponse:

@@ -12,12 +12,12 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import translation
 from pydantic import Field
 
-from runs.api.problems import ApiProblem, field_problem
+from runs.api.problems import ApiProblem, database_problem, field_problem
 from runs.api.queries import Query
 from runs.live.asgi import live_app
 from runs.live.deferred import DeferredResponse, Headers, Receive, Send
 from runs.live.narration import WAITING_FOR_PEOPLE
-from runs.live.run_feed import FollowedRun, RunFeed
+from runs.live.run_feed import FollowedRun, RunFeed, follow_run
 from runs.models import Run
 from runs.models.runs import FINISHED_STATUSES
 
@@ -49,14 +49,14 @@ def wait_for_run(
     user: User,
     run: Run,
     query: WaitQuery,
-    respond: Callable[[], HttpResponse],
+    respond: Callable[[Run], HttpResponse],
+    reload: Callable[[], Run],
 ) -> HttpResponse:
-    """Return what `respond` returns: now, or after the wait."""
+    """Return the response for the run: now, or after the wait for the run of then."""
     if not query.wait or not goes_on_alone(run.status):
-        return respond()
-    secret = request.headers["Authorization"].partition(" ")[2].strip()
-    wait = _Wait(FollowedRun(run.pk, user, secret), query.wait, respond)
-    return DeferredResponse(wait.send)
+        return respond(run)
+    followed = follow_run(request, user, run.pk)
+    return DeferredResponse(_Wait(followed, query.wait, lambda: respond(reload())).send)
 
 
 def goes_on_alone(status: str) -> bool:
@@ -89,8 +89,7 @@ class _Wait:
         try:
             response = await live_app.hub.run_in_thread(self._respond)
         except DatabaseError:
-            message = "Database unavailable. Try again later."
-            response = field_problem("server", message, 503).response()
+            response = database_problem().response()
         own = [(k.lower().encode(), v.encode()) for k, v in response.items()]
         start = {"type": "http.response.start", "status": response.status_code}
         await send({**start, "headers": [*headers, *own]})

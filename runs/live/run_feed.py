@@ -8,6 +8,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import Error as DatabaseError
+from django.http import HttpRequest
 
 from runs.live.api_renderer import ApiRenderer
 from runs.live.asgi import FROM_THE_START, LiveApp
@@ -34,6 +35,12 @@ class FollowedRun(NamedTuple):
     run_id: int
     user: User
     token: str
+
+
+def follow_run(request: HttpRequest, user: User, run_id: int) -> FollowedRun:
+    """Return the run as the bearer of the request's token follows it."""
+    token = request.headers["Authorization"].partition(" ")[2].strip()
+    return FollowedRun(run_id, user, token)
 
 
 class RunFeed:

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from runs.engine.types import AgentSpec
 from runs.live.asgi import live_app
 from runs.live.deferred import DeferredResponse
-from runs.live.run_feed import FollowedRun
+from runs.live.run_feed import follow_run
 from runs.mcp_server.call_relay import AgentCall, CallRelay
 from runs.mcp_server.results import tool_error
 from runs.mcp_server.rpc import INVALID_PARAMS, RpcError, RpcRequest
@@ -97,9 +97,8 @@ def call_agent_tool(
         return tool_error(f"{error} Wait {error.retry_seconds} seconds.")
     except RunsError as error:
         return tool_error(str(error))
-    secret = http.headers["Authorization"].partition(" ")[2].strip()
     relay = CallRelay(
-        FollowedRun(run.pk, token.user, secret),
+        follow_run(http, token.user, run.pk),
         AgentCall(
             request,
             has_schema=get_object_schema(frozen.spec) is not None,

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 
 from runs.api.bodies import parse_body, read_idempotency_key
 from runs.api.dispatch import json_response
-from runs.live.run_feed import FollowedRun
+from runs.live.run_feed import follow_run
 from runs.models import Agent, ApiToken, Conversation, Run
 from runs.openai.bodies import ChatBody, InputMessage, ResponsesBody, check_parameters
 from runs.openai.chat import ChatAnswer
@@ -67,7 +67,7 @@ def create_chat_completion(request: HttpRequest, token: ApiToken) -> HttpRespons
         includes_usage=body.includes_usage,
     )
     relay = Relay(
-        follow_run(request, token, started),
+        follow_run(request, token.user, started.run.pk),
         answer,
         started.streams_text,
         cancels=is_canceled_without_client(request, started),
@@ -92,7 +92,7 @@ def create_response(request: HttpRequest, token: ApiToken) -> HttpResponse:
     if body.background and not body.stream:
         return json_response(ended_response_json(head, run_json(started.run), []))
     relay = Relay(
-        follow_run(request, token, started),
+        follow_run(request, token.user, started.run.pk),
         ResponsesAnswer(head, body.wants_steps),
         started.streams_text,
         cancels=not body.background and is_canceled_without_client(request, started),
@@ -116,13 +116,6 @@ def cancel_response(request: HttpRequest, token: ApiToken, pk: str) -> HttpRespo
     run = get_own_run(token, pk)
     cancel_run(run, by=token.user)
     return json_response(stored_response_json(get_own_run(token, pk)))
-
-
-def follow_run(
-    request: HttpRequest, token: ApiToken, started: StartedRun
-) -> FollowedRun:
-    secret = request.headers["Authorization"].partition(" ")[2].strip()
-    return FollowedRun(started.run.pk, token.user, secret)
 
 
 def read_response_input(

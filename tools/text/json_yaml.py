@@ -66,3 +66,8 @@ def _represent_str(dumper: JsonYamlDumper, text: str) -> yaml.ScalarNode:
 
 
 JsonYamlDumper.add_representer(str, _represent_str)
+
+
+def load_json_yaml(text: str) -> Any:
+    """Return the value of one document; raises `yaml.YAMLError`."""
+    return yaml.load(text, Loader=JsonYamlLoader)  # noqa: S506  # a SafeLoader with fewer types

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from runs.services.agentfile.schema import AgentFile
 from runs.services.errors import FieldError, RunsError
-from tools.text.json_yaml import JsonYamlDumper, JsonYamlLoader
+from tools.text.json_yaml import JsonYamlDumper, load_json_yaml
 from tools.text.parse_errors import DUPLICATE_KEY, describe_text_error
 from tools.text.storable import find_scalar_flaw
 from tools.text.validation_message import strip_value_error
@@ -99,7 +99,7 @@ def parse_json_or_yaml(text: str) -> Any:
             return json.loads(text, object_pairs_hook=reject_duplicate_keys)
         except json.JSONDecodeError:
             pass  # YAML has braces too, and its errors name the line
-    return yaml.load(text, Loader=JsonYamlLoader)  # noqa: S506  # a SafeLoader with fewer types
+    return load_json_yaml(text)
 
 
 def reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from runs.services.datasets.file_table import (
     format_file_value,
 )
 from runs.services.errors import DatasetFileRefused
-from tools.text.json_yaml import JsonYamlLoader
+from tools.text.json_yaml import load_json_yaml
 from tools.text.parse_errors import describe_text_error
 from tools.text.storable import iter_scalars
 
@@ -47,7 +47,7 @@ def load_yaml(text: str) -> Any:
             _("The YAML file is too long. Split it, or convert it to JSONL.")
         )
     try:
-        found = yaml.load(text, Loader=JsonYamlLoader)  # noqa: S506  # a SafeLoader with fewer types
+        found = load_json_yaml(text)
     except yaml.YAMLError as error:
         place, problem = describe_text_error(text, error)
         raise DatasetFileRefused(
