@@ -1,9 +1,7 @@
 """Connect to a provider: for runs, connection tests and model lists."""
 
 from dataclasses import dataclass
-from functools import cache
 
-from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -17,9 +15,9 @@ from runs.services.providers.outages import end_outage
 from runs.services.providers.refresh_models import refresh_models
 from runs.store.sanitizer import HIDDEN, Sanitizer
 from tools.errors import DeadlineExceeded, ToolFailed
-from tools.net.addresses import parse_private_hosts
 from tools.net.deadline import Deadline
 from tools.net.netpolicy import NetPolicy
+from tools.net.outbound_policy import get_net_policy
 from tools.secrets import SecretUnreadable
 
 TEST_SECONDS = 10.0
@@ -54,16 +52,9 @@ def get_provider_secrets(provider: Provider) -> tuple[str, ...]:
     return provider.key(), *(value for _, value in provider.headers())
 
 
-@cache
 def get_provider_net_policy() -> NetPolicy:
     """Return where providers may be: public addresses, and those in the settings."""
-    return NetPolicy(
-        use="provider",
-        private_hosts=parse_private_hosts(settings.PRIVATE_HOSTS or "").get(
-            "provider", ()
-        ),
-        own_ports=frozenset(settings.OWN_PORTS),
-    )
+    return get_net_policy("provider")
 
 
 def open_provider_llm(provider: Provider) -> LLM:
