@@ -17,7 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from agentsite.layout import ROOT
+
 GRACE_SECONDS = 25
 """Seconds that web and worker get to exit; a worker stops itself after 20."""
 DUPLICATE_SIGNAL_SECONDS = 0.2

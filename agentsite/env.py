@@ -15,10 +15,14 @@ from cryptography.fernet import Fernet
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from agentsite.layout import (
+    MANAGE_COMMAND,
+    get_default_data_folder,
+    resolve_data_folder,
+)
+
 CommaSeparated = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated list."""
-
-ROOT = Path(__file__).resolve().parent.parent
 
 QUEUES = ("live", "schedules", "bulk", "deliveries")
 """Queues of messages: three of runs, and one of webhook deliveries."""
@@ -44,8 +48,9 @@ class Env(BaseSettings):
         description="Public address of the dashboard; empty means `http://localhost:PORT`.",
     )
     agentsite_data: Path = Field(
-        default=Path("var"),
-        description="Folder for the SQLite database, the broker, keys and logs.",
+        default=get_default_data_folder(),
+        description="Folder for the SQLite database, the broker, keys and logs; "
+        "installed as a command, a folder of your user by default.",
     )
     database_url: str = Field(
         default="",
@@ -269,9 +274,8 @@ class Env(BaseSettings):
 
     @field_validator("agentsite_data")
     @classmethod
-    def resolve_data_folder(cls, path: Path) -> Path:
-        """Resolve a relative path from the project's folder, not the current one."""
-        return ROOT / path.expanduser()
+    def resolve_data(cls, path: Path) -> Path:
+        return resolve_data_folder(path)
 
     @field_validator("agentsite_url")
     @classmethod
@@ -298,7 +302,7 @@ class Env(BaseSettings):
         if not all(is_fernet_key(key) for key in keys):
             raise ValueError(
                 "each key must be 32 bytes in URL-safe base64, as created by "
-                "`manage.py rotate_keys --new-key`"
+                f"`{MANAGE_COMMAND} rotate_keys --new-key`"
             )
         return keys
 

@@ -2,19 +2,19 @@
 
 import sys
 from datetime import timedelta
-from pathlib import Path
 from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 
-from agentsite import env, translations, watchdog
+from agentsite import env, layout, translations, watchdog
 from agentsite.database import (
     WEB_POOL_SIZE,
     InvalidDatabaseUrl,
     parse_database_url,
 )
 from agentsite.env import is_fernet_key, read_env
+from agentsite.gc_tuning import collect_rarely
 from agentsite.logs import (
     configure_structlog,
     hide_secrets,
@@ -23,7 +23,12 @@ from agentsite.logs import (
 )
 from agentsite.secret_files import read_or_create_secret
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+collect_rarely()  # before the models and views are imported
+
+layout.make_packages_importable()
+BASE_DIR = layout.ROOT
+START_COMMAND = layout.START_COMMAND
+MANAGE_COMMAND = layout.MANAGE_COMMAND
 ENV = read_env()
 
 # Read by the rest of the product.
@@ -173,6 +178,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "django.template.context_processors.i18n",
                 "runs.ui.context_processors.page_frame",
+                "runs.ui.context_processors.shell_commands",
             ],
         },
     },
@@ -223,9 +229,8 @@ WHITENOISE_MIMETYPES = {".webmanifest": "application/manifest+json"}
 
 LANGUAGE_CODE = "en"
 LANGUAGES = translations.LANGUAGES
-LOCALE_PATHS = [DATA_DIR / "locale"]
+LOCALE_PATHS = [translations.find_compiled_catalogs(DATA_DIR)]
 TRANSLATION_SOURCES = translations.SOURCE_DIR
-translations.compile_catalogs(LOCALE_PATHS[0])
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True

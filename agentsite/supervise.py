@@ -23,8 +23,13 @@ from pathlib import Path
 from typing import IO
 
 from agentsite.child_processes import Child, ProcessGroup, die_with_parent, print_line
+from agentsite.layout import (
+    ROOT,
+    START_COMMAND,
+    get_default_data_folder,
+    resolve_data_folder,
+)
 
-ROOT = Path(__file__).resolve().parent.parent
 TICK_SECONDS = 0.25
 MAX_SOCKET_PATH_BYTES = 100
 """The kernel refuses longer socket paths."""
@@ -105,9 +110,10 @@ def run_installation(place: Installation, family: ProcessGroup) -> int:
 
 def read_installation() -> Installation:
     """Read what is needed before Django starts; Django's settings check the rest."""
-    folder = Path(os.environ.get("AGENTSITE_DATA") or "var").expanduser()
     return Installation(
-        data=ROOT / folder,
+        data=resolve_data_folder(
+            Path(os.environ.get("AGENTSITE_DATA") or get_default_data_folder())
+        ),
         host=os.environ.get("AGENTSITE_HOST") or "127.0.0.1",
         port=read_env_number("PORT", 8000, most=65535),
         hang_seconds=read_env_number("AGENTSITE_HANG_SECONDS", 60, most=3600),
@@ -135,7 +141,7 @@ def lock_data_folder(place: Installation) -> Iterator[None]:
     except OSError as error:
         raise StartupError(
             f"The data folder {place.data} cannot be written ({error.strerror}). "
-            "Make it writable, or use another: AGENTSITE_DATA=/path make run"
+            f"Make it writable, or use another: AGENTSITE_DATA=/path {START_COMMAND}"
         ) from error
     with lock:
         try:
@@ -167,7 +173,7 @@ def check_port(place: Installation) -> None:
     except PermissionError as error:
         raise StartupError(
             f"Port {place.port} is reserved for privileged users. "
-            "Use another: PORT=8001 make run"
+            f"Use another: PORT=8001 {START_COMMAND}"
         ) from error
     except socket.gaierror as error:
         raise StartupError(
@@ -177,7 +183,7 @@ def check_port(place: Installation) -> None:
     except OSError as error:
         raise StartupError(
             f"Port {place.port} on {place.host} cannot be used ({error.strerror}). "
-            f"Free it, or use another: PORT={place.port % 65535 + 1} make run"
+            f"Free it, or use another: PORT={place.port % 65535 + 1} {START_COMMAND}"
         ) from error
 
 
@@ -240,7 +246,7 @@ def find_valkey_program() -> str:
             return program
     raise StartupError(
         "No Valkey or Redis server found. Install valkey-server or redis-server, "
-        "or use a running one: REDIS_URL=redis://host:6379/0 make run"
+        f"or use a running one: REDIS_URL=redis://host:6379/0 {START_COMMAND}"
     )
 
 
@@ -276,7 +282,7 @@ def build_watched(
 def prepare_database(family: ProcessGroup) -> str:
     """Migrate the database; return how to sign in."""
     process = subprocess.Popen(
-        [sys.executable, "manage.py", "prepare"],
+        [sys.executable, "-m", "agentsite.packaging.manage", "prepare"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         cwd=ROOT,

@@ -15,6 +15,7 @@ from django.http.response import HttpResponseBase, StreamingHttpResponse
 from django.urls import set_script_prefix
 
 from runs.live.deferred import DeferredResponse
+from tools.net.client_disconnect import SCOPE_KEY
 
 THREADS = 16
 """Concurrent requests; each may hold a connection, so fewer than the pool has."""
@@ -79,7 +80,10 @@ class ThreadedHandler(ASGIHandler):
         except RequestAborted:
             return
         loop = asyncio.get_running_loop()
+        watch = DisconnectWatch(loop, receive)
+        scope = {**scope, SCOPE_KEY: watch.start}
         response = await loop.run_in_executor(self.threads, self.respond, scope, body)
+        watch.stop()
         if isinstance(response, StreamingHttpResponse):
             await self.stream(response, receive, send)
             return
@@ -139,6 +143,31 @@ class ThreadedHandler(ASGIHandler):
         response._handler_class = self.__class__  # signals name it as their sender
         found: HttpResponseBase = response
         return found
+
+
+class DisconnectWatch:
+    """Waits for the client of a request to leave, once the view asks for that."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, receive: Any) -> None:
+        self.loop, self.receive = loop, receive
+        self.has_left = threading.Event()
+        self.task: asyncio.Task[None] | None = None
+
+    def start(self) -> threading.Event:
+        """Return an event that is set when the client leaves; for the view's thread."""
+        self.loop.call_soon_threadsafe(self._start_task)
+        return self.has_left
+
+    def stop(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+    def _start_task(self) -> None:
+        self.task = self.task or self.loop.create_task(self._wait())
+
+    async def _wait(self) -> None:
+        await wait_for_disconnect(self.receive)
+        self.has_left.set()
 
 
 def read_next_chunk(pieces: Iterator[bytes]) -> bytes:

@@ -1,4 +1,4 @@
-"""Message catalogs in `agentsite/locale`, compiled when a process starts."""
+"""Message catalogs in `agentsite/locale`, compiled when a process of a clone starts."""
 
 import os
 import tempfile
@@ -6,9 +6,19 @@ from pathlib import Path
 
 import polib
 
+from agentsite import layout
+
 SOURCE_DIR = Path(__file__).parent / "locale"
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 """(code, name in that language), the source language first."""
+
+
+def find_compiled_catalogs(data: Path) -> Path:
+    """Return the folder of compiled catalogs: a wheel contains them."""
+    if layout.IS_INSTALLED:
+        return SOURCE_DIR
+    compile_catalogs(data / "locale")
+    return data / "locale"
 
 
 def compile_catalogs(target_dir: Path) -> None:

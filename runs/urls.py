@@ -44,9 +44,11 @@ from runs.views.datasets import import_file as dataset_imports
 from runs.views.datasets import list_page as dataset_list
 from runs.views.datasets import page as datasets
 from runs.views.evaluators import page as evaluators
+from runs.views.experiments import bisect as experiment_bisect
 from runs.views.experiments import create as experiment_create
 from runs.views.experiments import page as experiments
 from runs.views.gates import edit as gates
+from runs.views.gates import policy as gate_policy
 from runs.views.gates import publish as gate_publish
 from runs.views.home import first_steps
 from runs.views.home import page as home
@@ -80,6 +82,7 @@ from runs.views.schedules import page as schedules
 from runs.views.scoring import rules
 from runs.views.search import page as search
 from runs.views.tools.bulk_actions import tool_choices
+from runs.views.user_tokens import user_token_revoke, user_tokens
 
 definition_urls: list[URLPattern | URLResolver] = [
     path(f"{noun}s/<int:pk>/{verb}/", view, {"noun": noun}, name=f"{noun}-{verb}")
@@ -305,6 +308,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("users/<int:pk>/owned/", user_ownership, name="user-ownership"),
     path("users/<int:pk>/erase/", user_erase, name="user-erase"),
+    path("users/<int:pk>/tokens/", user_tokens, name="user-tokens"),
+    path(
+        "users/<int:pk>/tokens/<int:token_pk>/revoke/",
+        user_token_revoke,
+        name="user-token-revoke",
+    ),
     path("retention/", retention.retention, name="retention"),
     path("retention/preview/", retention.retention_preview, name="retention-preview"),
     path("retention/prune/", retention.retention_prune, name="retention-prune"),
@@ -366,6 +375,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         gate_publish.agent_input_replay,
         name="agent-input-replay",
     ),
+    path("agents/<int:pk>/policy/", gate_policy.agent_policy, name="agent-policy"),
     path("agents/<int:pk>/gate/", gates.agent_gate, name="agent-gate"),
     path(
         "agents/<int:pk>/gate/remove/",
@@ -462,6 +472,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "experiments/<int:pk>/",
         experiments.experiment_detail,
         name="experiment-detail",
+    ),
+    path(
+        "experiments/<int:pk>/bisect/",
+        experiment_bisect.experiment_bisect,
+        name="experiment-bisect",
     ),
     path(
         "experiments/<int:pk>/stop/",

@@ -43,6 +43,7 @@ from tools.models import (
     AuditEntry,
     Credential,
     McpServer,
+    ServiceAccount,
     Tool,
     ToolRevision,
     UploadedDocument,
@@ -73,6 +74,7 @@ BY_STEM: dict[str, type[Model]] = {
     "api-prompt": PromptTemplate,
     "api-dataset": Dataset,
     "api-evaluator": Evaluator,
+    "api-group": Group,
     "api-experiment": Experiment,
     "api-run": Run,
     "api-provider": Provider,
@@ -132,6 +134,12 @@ BY_NAME: dict[str, Callable[[], Keys]] = {
         ("api-webhook-delivery", "api-webhook-delivery-resend"),
         lambda: {"number": first_pk(Delivery)},
     ),
+    **dict.fromkeys(
+        ("api-person", "api-person-tokens", "user-tokens"),
+        lambda: {"pk": first_pk(ServiceAccount)},
+    ),
+    "api-person-token": lambda: find_bot_token("number"),
+    "user-token-revoke": lambda: find_bot_token("token_pk"),
     "api-run-comment": lambda: {"number": first_pk(RunComment)},
     **dict.fromkeys(
         ("api-run-fork", "api-run-rerun"),
@@ -183,6 +191,12 @@ class Address(NamedTuple):
 def first_pk(model: type[Model]) -> int:
     """Return the key of the oldest row."""
     return int(model._default_manager.order_by("pk")[0].pk)
+
+
+def find_bot_token(argument: str) -> Keys:
+    """Return the keys of a token of a service account."""
+    token = ApiToken.objects.exclude(user__service_account=None).order_by("pk")[0]
+    return {"pk": token.user_id, argument: token.pk}
 
 
 def list_addresses() -> Iterator[Address]:

@@ -3,7 +3,14 @@
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from runs.models import Dataset, Evaluator, EvaluatorRevision, Experiment, Run
+from runs.models import (
+    Dataset,
+    Evaluator,
+    EvaluatorRevision,
+    Experiment,
+    ExperimentRun,
+    Run,
+)
 from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples
 from runs.services.datasets.save_version import save_dataset_version
@@ -48,3 +55,24 @@ def end_runs(experiment: Experiment, output: str = "yes", **more) -> int:
     rows = Run.objects.filter(experiment_run__experiment=experiment, status="queued")
     pks = list(rows.values_list("pk", flat=True))
     return Run.objects.filter(pk__in=pks).update(**{**fields, "ended_at": now, **more})
+
+
+def end_run(cell: ExperimentRun, output: str) -> None:
+    """End the run of one cell."""
+    now = timezone.now()
+    Run.objects.filter(pk=cell.run_id).update(
+        status="succeeded", output=output, started_at=now, ended_at=now
+    )
+
+
+def finish_bisection(experiment: Experiment, *, first_bad: int) -> Experiment:
+    """Do the turns of a worker; versions from `first_bad` on answer wrongly."""
+    while claim_experiment() is not None:
+        Experiment.objects.update(lease_until=None)
+        started = experiment.cells.filter(state="started")
+        for cell in started.select_related("candidate__version"):
+            version = cell.candidate.version
+            is_good = version is not None and version.number < first_bad
+            end_run(cell, "yes" if is_good else "no")
+        turn(experiment)
+    return Experiment.objects.get(pk=experiment.pk)

@@ -80,7 +80,11 @@ BANNED = {
 
 KNOW_CELERY = ["agentsite", "runs.tasks", "runs.wakeup"]
 
-PLAIN = {"agentsite.supervise", "agentsite.child_processes"}
+PLAIN = {
+    "agentsite.supervise",
+    "agentsite.child_processes",
+    "agentsite.layout",
+}
 """The supervisor: starts fast and stays small."""
 
 STANDARD = sys.stdlib_module_names

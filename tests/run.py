@@ -55,6 +55,7 @@ SLOW_ON_SQLITE = [
     "tests/browser/test_tool_admin.py",
     "tests/faults/test_soak.py",
     "tests/faults/test_supervise.py",
+    "tests/faults/test_wheel.py",
 ]
 """Slow tests that no database can change, or that need the default one."""
 SLOW_ON_BOTH = [

@@ -84,6 +84,7 @@ from tests.make import (
     make_webhook,
     make_worker,
 )
+from tools.accounts.save import create_service_account
 from tools.audit.write import write_entry
 from tools.definition.save import save_tool
 from tools.mcp_offer import Offer
@@ -448,6 +449,9 @@ def make_keys(owner: User, run: Run, texts: Texts) -> None:
     """Make what opens the site or a run, and a saved filter."""
     soon = timezone.now() + timedelta(hours=1)
     ApiToken.objects.create(user=owner, name=texts.name, digest=hash_token("token"))
+    bot = User(username=f"bot-{owner.pk}")
+    create_service_account(bot, description="Nightly report")
+    ApiToken.objects.create(user=bot, digest=hash_token("bot"))
     LoginLink.objects.create(
         user=owner, digest=hash_token(LOGIN_TOKEN), expires_at=soon
     )

@@ -1,14 +1,11 @@
 """Opening a credential for one call, and putting it into the request."""
 
-import json
-import re
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from html import escape
 from typing import Any, NamedTuple
-from urllib.parse import quote, quote_plus, urlencode, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from django.contrib.auth.models import User
 from django.db import connection
@@ -19,6 +16,7 @@ from tools.net.http_exchange import Request
 from tools.net.reserved_headers import is_reserved_header
 from tools.net.transport import DEFAULT_PORTS
 from tools.secrets import SecretUnreadable, unseal
+from tools.text.secret_spellings import list_secret_spellings
 
 CREDENTIAL_MASK = "[secret]"
 
@@ -92,26 +90,10 @@ class OpenCredential:
         """How the secret is written: as it is, for basic, in addresses, JSON, HTML."""
         if not self.secret:
             return []
-        in_json = {
-            json.dumps(self.secret, ensure_ascii=is_ascii)[1:-1]
-            for is_ascii in (True, False)
-        }
-        in_json |= {one.replace("/", "\\/") for one in in_json}
-        in_addresses = {quote(self.secret, safe=""), quote_plus(self.secret)}
-        found = {
-            self.secret,
-            b64encode(f"{self.name}:{self.secret}".encode()).decode(),
-            *(PERCENT.sub(lambda m: m[0].lower(), one) for one in in_addresses),
-            *(UNICODE.sub(lambda m: f"\\u{m[1].upper()}", one) for one in in_json),
-            *(escape(self.secret, quote=True), escape(self.secret, quote=False)),
-            *in_addresses,
-            *in_json,
-        }
-        return sorted(found, key=len, reverse=True)
-
-
-PERCENT, UNICODE = re.compile(r"%[0-9A-F]{2}"), re.compile(r"\\u([0-9a-f]{4})")
-"""As Python writes them; other languages write the letters in the other case."""
+        pair = b64encode(f"{self.name}:{self.secret}".encode()).decode()
+        return sorted(
+            {pair, *list_secret_spellings(self.secret)}, key=len, reverse=True
+        )
 
 
 def open_credential(

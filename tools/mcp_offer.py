@@ -5,6 +5,7 @@ import json
 import re
 from typing import Any
 
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field
 
 from tools.schema.check import find_schema_flaws
@@ -87,7 +88,7 @@ class Offer(BaseModel):
         except ValueError:
             return ""
         if hints.read_only:
-            return "reads only"
+            return _("Read-only")
         if hints.idempotent:
-            return "changes, but twice is as good as once"
-        return "may destroy" if hints.destructive else ""
+            return _("Idempotent write (safe to repeat)")
+        return _("Destructive") if hints.destructive else ""

@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
+from tools.accounts.service_account import ServiceAccount
 from tools.audit.entry import AuditEntry
 from tools.mcp_pin import McpPin
 from tools.mcp_sign_in import McpSignIn
@@ -22,6 +23,7 @@ __all__ = [
     "McpPin",
     "McpServer",
     "McpSignIn",
+    "ServiceAccount",
     "Tool",
     "ToolQuerySet",
     "ToolRevision",

@@ -27,6 +27,8 @@ class ToolTrial(models.Model):
     http_status = models.PositiveSmallIntegerField(null=True)
     error_line = models.PositiveIntegerField(null=True)
     """The line of the code that failed."""
+    is_stopped = models.BooleanField(default=False, db_default=False)
+    """Whether the person stopped the call."""
     seconds = models.FloatField(default=0, db_default=0)
 
     class Meta:

@@ -22,9 +22,11 @@ B = TypeVar("B", bound=BaseModel)
 class StrictBody(BaseModel):
     """A body or a part of one; unknown fields are refused by name."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class EmptyBody(StrictBody):
+    """No fields."""
 
 
 class LimitsBody(StrictBody):
@@ -94,22 +96,27 @@ class KeepRunBody(StrictBody):
 
 
 def parse_body(body: bytes, kind: type[B]) -> B:
-    """Parse a body; raise `ApiProblem`.
+    """Parse a body; raise `ApiProblem`."""
+    refuse_ambiguous_json(body)
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        raise validation_problem(error) from None
 
-    Repeated names, NaN and infinite numbers are refused: whatever reads a body before
-    us, such as a gateway, may read another value than we do.
+
+def refuse_ambiguous_json(body: bytes) -> None:
+    """Raise an `ApiProblem` for repeated names, NaN and infinite numbers.
+
+    Whatever reads a body before us, such as a gateway, may read another value than we
+    do. What is no JSON at all passes: the parser has better words for it.
     """
-    with suppress(ValueError, RecursionError):  # reported below, in pydantic's words
+    with suppress(ValueError, RecursionError):
         json.loads(
             body,
             object_pairs_hook=check_names,
             parse_constant=refuse_constant,
             parse_float=check_float,
         )
-    try:
-        return kind.model_validate_json(body)
-    except ValidationError as error:
-        raise validation_problem(error) from None
 
 
 def check_names(pairs: list[tuple[str, Any]]) -> None:

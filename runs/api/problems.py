@@ -44,7 +44,7 @@ class ProblemField(BaseModel):
 class Problem(BaseModel):
     """An error response (RFC 9457)."""
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid")
 
     type: str
     title: str

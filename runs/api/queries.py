@@ -22,9 +22,7 @@ S = TypeVar("S")
 class Query(BaseModel):
     """A query string; unknown parameters are refused by name."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class PageQuery(Query):

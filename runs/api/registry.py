@@ -9,9 +9,18 @@ from runs.api import (
     runs,
 )
 from runs.api.automation import conversations, schedules, webhooks
-from runs.api.definitions import agent_versions, agents, prompts, providers, tools
+from runs.api.definitions import (
+    agent_versions,
+    agents,
+    credentials,
+    mcp_servers,
+    prompts,
+    providers,
+    tool_trials,
+    tools,
+)
 from runs.api.evaluation import datasets, evaluators, experiments
-from runs.api.site import state, tokens
+from runs.api.site import groups, people, person_tokens, state, tokens
 
 ROUTES = [
     *run_list.ROUTES,
@@ -28,7 +37,13 @@ ROUTES = [
     *schedules.ROUTES,
     *webhooks.ROUTES,
     *tools.ROUTES,
+    *tool_trials.ROUTES,
+    *credentials.ROUTES,
+    *mcp_servers.ROUTES,
     *tokens.ROUTES,
+    *people.ROUTES,
+    *person_tokens.ROUTES,
+    *groups.ROUTES,
     *state.ROUTES,
     *datasets.ROUTES,
     *evaluators.ROUTES,

@@ -1,17 +1,19 @@
 """Idempotency keys of requests that create something other than a run."""
 
-import hashlib
 from collections.abc import Callable
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import resolve
+from django.utils.crypto import salted_hmac
 
 from runs.api.bodies import read_idempotency_key
 from runs.api.problems import field_problem
 from runs.api.route import Route
 from runs.models import IdempotencyKey
+
+KEY_SALT = "runs.api.replay"
 
 
 def replay_or_create(
@@ -47,9 +49,13 @@ def replay_or_create(
 
 
 def digest_request(request: HttpRequest) -> str:
-    """Return the same text for repetitions of a request only."""
+    """Return the same text for repetitions of a request only.
+
+    It is keyed, as a body may have a password that could be guessed from its hash.
+    """
     head = f"{request.method} {request.path.rstrip('/')}\n"
-    return hashlib.sha256(head.encode() + request.body).hexdigest()
+    digest = salted_hmac(KEY_SALT, head.encode() + request.body, algorithm="sha256")
+    return digest.hexdigest()
 
 
 def find_created(user: User, key: str, digest: str) -> str | None:

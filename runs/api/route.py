@@ -105,6 +105,8 @@ def get_url_name(path: str) -> str:
 
 def get_singular(plural: str) -> str:
     """Return the name of one: `delivery` of `deliveries`."""
+    if plural == "people":
+        return "person"
     if plural.endswith("ies"):
         return plural.removesuffix("ies") + "y"
     return plural.removesuffix("s")

@@ -31,7 +31,7 @@ StepStatus = Literal[
 class Shape(BaseModel):
     """A part of a response."""
 
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid")
 
 
 class ErrorShape(Shape):

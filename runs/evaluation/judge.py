@@ -95,6 +95,11 @@ class JudgeConfig(EvaluatorConfig):
         return JudgeModel(self.provider, self.model, self.parameters)
 
 
+def compares_with_baseline(kind: str, config: dict[str, Any]) -> bool:
+    """Whether an evaluator scores a run only beside that of the baseline."""
+    return kind == "judge" and config.get("form") == "pairwise"
+
+
 class JudgeVote(NamedTuple):
     """One valid reply."""
 
@@ -167,7 +172,10 @@ def _vote_on_pair(
     if given.baseline is None:
         raise NotScored("There is no run of the baseline to compare with.")
     mine = _describe_work(config, given.record)
-    other = _describe_work(config, given.baseline)
+    try:
+        other = _describe_work(config, given.baseline)
+    except NotScored as missing:
+        raise NotScored(f"The run of the baseline has no answer. {missing}") from None
     first, why = yield from _ask_for_winner(config, given, votes, mine, other)
     second, _ = yield from _ask_for_winner(config, given, votes, other, mine)
     if (first, second) == ("A", "B"):

@@ -13,7 +13,12 @@ from django.utils.translation import gettext_lazy, ngettext
 from runs.forms.widgets import style_widgets
 from runs.models import ApiToken
 from runs.models.accounts import USUAL_SCOPES
-from runs.services.accounts.tokens import get_valid_tokens, revoke_all_tokens
+from runs.services.accounts.tokens import (
+    MAX_TOKENS,
+    get_valid_tokens,
+    revoke_all_tokens,
+)
+from tools.accounts.service_account import is_service_account
 
 PASSWORD_CHECKS = BoundedSemaphore(2)
 """Passwords checked at the same time, so that the CPU stays free for others."""
@@ -28,6 +33,9 @@ class SignInForm(AuthenticationForm):
             "The name or password is wrong. Both are case-sensitive."
         ),
         "inactive": gettext_lazy("This account is disabled. Ask an administrator."),
+        "service": gettext_lazy(
+            "This is a service account. Programs use it with an API token."
+        ),
         "busy": gettext_lazy("Too many people are signing in. Try again."),
     }
 
@@ -45,6 +53,13 @@ class SignInForm(AuthenticationForm):
             return super().clean()
         finally:
             PASSWORD_CHECKS.release()
+
+    def confirm_login_allowed(self, user: Any) -> None:
+        """Refuse service accounts, also one that was given a password by a command."""
+        super().confirm_login_allowed(user)
+        if is_service_account(user):
+            message = self.error_messages["service"]
+            raise forms.ValidationError(message, code="service")
 
 
 if TYPE_CHECKING:
@@ -140,7 +155,16 @@ class TokenForm(forms.Form):
     def lifetime(self) -> timedelta | None:
         return timedelta(days=int(self.cleaned_data["days"])) or None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, owner: User | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.owner = owner
         self.label_suffix = ""
         style_widgets(self)
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a token of somebody who has too many."""
+        owner = self.owner
+        if owner is not None and get_valid_tokens(owner).count() >= MAX_TOKENS:
+            text = _("At most %(count)s tokens per user. Revoke one first.")
+            raise forms.ValidationError(text % {"count": MAX_TOKENS})
+        return self.cleaned_data

@@ -57,9 +57,7 @@ class NotificationsForm(forms.Form):
         cleaned = super().clean() or {}
         wanted = any(cleaned.get(name) for name in CHOICES)
         if wanted and not cleaned.get("email") and not self.errors.get("email"):
-            self.add_error(
-                "email", _("Enter the address that messages are to be sent to.")
-            )
+            self.add_error("email", _("Enter the address to which messages are sent."))
         return cleaned
 
     def save(self) -> None:

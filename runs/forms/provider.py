@@ -125,7 +125,7 @@ class ProviderForm(_ModelForm):
                 "Of requests and replies, estimated until a reply says how many."
             ),
             "max_concurrent_runs": gettext_lazy(
-                "More runs wait until one ends. Leave empty for no limit."
+                "Additional runs wait until one ends. Leave empty for no limit."
             ),
             "outage_minutes": gettext_lazy(
                 "How long runs wait while the server is unavailable. 0: they fail "
@@ -291,6 +291,7 @@ class ProviderForm(_ModelForm):
         Stored secrets go only to the host for which they were stored.
         """
         given, typed, stored = self.cleaned_data, copy(self.instance), self.stored
+        typed.slug = typed.slug or typed.name or "new"  # for messages
         withheld = False
         if not is_same_server(stored.base_url, typed.base_url):
             withheld = bool(

@@ -1,5 +1,6 @@
 """Users that commands act for."""
 
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
@@ -25,7 +26,7 @@ def get_first_superuser() -> User:
     user = User.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
     if user is None:
         raise CommandError(
-            "There is no administrator yet. Create one with `manage.py bootstrap`, "
-            "or name a user with --owner."
+            "There is no administrator yet. Create one with "
+            f"`{settings.MANAGE_COMMAND} bootstrap`, or name a user with --owner."
         )
     return user

@@ -10,6 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from pydantic import BaseModel, ConfigDict, StrictInt, StrictStr, ValidationError
 from pydantic_core import to_json
 
+from runs.api.bodies import refuse_ambiguous_json
+from runs.api.problems import ApiProblem
 from tools.mcp.wire import STATELESS_VERSION, UNSUPPORTED_VERSION, VERSIONS
 
 Json = dict[str, Any]
@@ -71,7 +73,10 @@ class RpcRequest(BaseModel):
 def parse_rpc_message(request: HttpRequest) -> Json:
     """Return the one message of a body; raise `RpcError`."""
     try:
+        refuse_ambiguous_json(request.body)
         message = json.loads(request.body)
+    except ApiProblem as problem:
+        raise RpcError(PARSE_ERROR, str(problem)) from None
     except (ValueError, RecursionError):
         raise RpcError(PARSE_ERROR, "The body is not JSON.") from None
     if not isinstance(message, dict) or not isinstance(message.get("method"), str):

@@ -20,6 +20,7 @@ from runs.models.evaluation import (
     Example,
 )
 from runs.models.experiments import (
+    Bisection,
     Experiment,
     ExperimentCandidate,
     ExperimentRun,
@@ -60,6 +61,7 @@ __all__ = [
     "AnnotationQueue",
     "ApiToken",
     "ApprovalLink",
+    "Bisection",
     "Conversation",
     "Dataset",
     "DatasetUpload",

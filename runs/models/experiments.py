@@ -112,6 +112,30 @@ class ExperimentCandidate(models.Model):
         return self.label
 
 
+class Bisection(models.Model):
+    """The search for the version at which an example began to fail.
+
+    Its experiment runs one example; the first candidate is the one that failed, and
+    each further one is a version that the search needed.
+    """
+
+    experiment = models.OneToOneField(
+        Experiment, on_delete=models.CASCADE, related_name="bisection"
+    )
+    source = models.ForeignKey(
+        Experiment, null=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    """Where the example failed."""
+    example = models.ForeignKey(Example, on_delete=models.CASCADE, related_name="+")
+    versions = models.JSONField()
+    """Numbers of the versions before the failing candidate, the oldest first."""
+    model = models.CharField(max_length=200, blank=True)
+    """Of the failing candidate, if it is not its version's own."""
+
+    def __str__(self) -> str:
+        return f"bisection {self.pk}"
+
+
 class ExperimentRun(models.Model):
     """One example, run by one candidate; the run itself is an ordinary one."""
 

@@ -7,6 +7,7 @@ RunsError
   TooManyRuns          the user has as many unfinished runs as are allowed
   BackupError          a backup cannot be created or restored
   CannotTransfer       the receiver cannot own these rows
+  CannotSignIn         a service account gets no login link
   CannotShare          the run has too many links, or the lifetime is out of range
   CannotFork           the run has no such step, or an edit does not fit it
   CannotExportScenario the run would not end the same way as a scenario
@@ -337,8 +338,8 @@ class DatasetFull(RunsError):
     def __init__(self, *, would_be: int, limit: int) -> None:
         super().__init__(
             _(
-                "The dataset would have %(count)s examples, at most %(limit)s are "
-                "possible. Nothing was added. Use several datasets."
+                "The dataset would have %(count)s examples, at most %(limit)s "
+                "are allowed. Nothing was added. Use several datasets."
             )
             % {"count": f"{would_be:,}", "limit": f"{limit:,}"}
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 from runs.engine.parsing.clean import clean_json, clean_text
 from runs.engine.types import Reply
+from tools.text.secret_spellings import list_secret_spellings
 
 HIDDEN = "[secret removed]"
 MIN_SECRET_LENGTH = 6
@@ -22,7 +23,14 @@ class Sanitizer:
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         longest_first = sorted(
-            {s for s in secrets if len(s) >= MIN_SECRET_LENGTH}, key=len, reverse=True
+            {
+                spelling
+                for secret in secrets
+                if len(secret) >= MIN_SECRET_LENGTH
+                for spelling in list_secret_spellings(secret)
+            },
+            key=len,
+            reverse=True,
         )
         self.secrets = tuple(longest_first)
         self.longest = len(longest_first[0]) if longest_first else 0

@@ -75,6 +75,11 @@ class NavItem(NamedTuple):
         return JUMPS.get(self.name, "")
 
     @property
+    def folds_last(self) -> bool:
+        """Whether it moves to the More menu after the others."""
+        return self.name == "experiment-list"
+
+    @property
     def is_personal(self) -> bool:
         """Whether it is of use to people who only chat."""
         return self.name == "set-password"
@@ -144,6 +149,14 @@ def page_frame(request: HttpRequest) -> dict[str, object]:
     if user is None or not user.is_authenticated:
         return {}
     return {"frame": SimpleLazyObject(lambda: PageFrame(request, cast(User, user)))}
+
+
+def shell_commands(_request: HttpRequest) -> dict[str, str]:
+    """Add how this installation is started and managed in a terminal."""
+    return {
+        "start_command": settings.START_COMMAND,
+        "manage_command": settings.MANAGE_COMMAND,
+    }
 
 
 def build_nav_items(path: str, waiting: int) -> list[NavItem]:

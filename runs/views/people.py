@@ -143,7 +143,8 @@ def set_password(request: HtmxRequest) -> HttpResponse:
 @never_cache
 def token_list(request: HtmxRequest) -> HttpResponse:
     """Show the user's API tokens; the next page shows a new one, once."""
-    form = TokenForm(request.POST if request.method == "POST" else None)
+    data = request.POST if request.method == "POST" else None
+    form = TokenForm(data, owner=request.user)
     if form.is_valid():
         made = create_token(
             request.user,
@@ -168,9 +169,9 @@ def redirect_to_tokens(request: HtmxRequest) -> HttpResponse:
     return redirect(there if is_local_path(request, there) else "token-list")
 
 
-def pop_new_token(request: HtmxRequest) -> str:
+def pop_new_token(request: HtmxRequest, key: str = NEW_TOKEN_KEY) -> str:
     """Return the token that was just created, once."""
-    sealed = request.session.pop(NEW_TOKEN_KEY, "")
+    sealed = request.session.pop(key, "")
     try:
         return unseal(sealed) if sealed else ""
     except SecretUnreadable:

@@ -6,13 +6,13 @@ import pytest
 from pydantic import ValidationError
 
 from agentsite.env import (
-    ROOT,
     Env,
     UnusableFile,
     format_env_errors,
     parse_header_list,
     read_variable_files,
 )
+from agentsite.layout import ROOT
 
 
 @pytest.mark.parametrize(

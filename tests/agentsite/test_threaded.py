@@ -13,6 +13,7 @@ from django.urls import path
 
 from agentsite.threaded import CHUNK_BYTES, THREADS, RequestThreads, ThreadedHandler
 from tests.timing import wait_until
+from tools.net.client_disconnect import watch_disconnect
 
 POURED = 9
 """Pieces of a long answer."""
@@ -61,6 +62,12 @@ def pour(request: HttpRequest) -> StreamingHttpResponse:
 
 
 @login_not_required
+def wait_for_client(request: HttpRequest) -> HttpResponse:
+    made.append(watch_disconnect(request).wait(10))
+    return HttpResponse()
+
+
+@login_not_required
 def fail(request: HttpRequest) -> HttpResponse:
     raise RuntimeError("secret")
 
@@ -71,6 +78,7 @@ urlpatterns = [
     path("drip", drip, name="drip"),
     path("pour", pour, name="pour"),
     path("fail", fail, name="fail"),
+    path("leave", wait_for_client, name="leave"),
 ]
 
 pytestmark = [
@@ -93,6 +101,8 @@ async def ask(
     inbox = [{"type": "http.request", "body": body}]
     sent = []
     is_enough = asyncio.Event()
+    if most == 0:
+        is_enough.set()
 
     async def receive():
         if inbox:
@@ -153,6 +163,12 @@ def test_a_stream_stops_when_the_client_disconnects():
     asyncio.run(ask(ThreadedHandler(), "/pour", most=3))
 
     assert made == ["drop", "drop", "closed"]
+
+
+def test_a_view_learns_that_its_client_has_left():
+    asyncio.run(ask(ThreadedHandler(), "/leave", most=0))
+
+    assert made[-1] is True
 
 
 @override_settings(DEBUG=False)

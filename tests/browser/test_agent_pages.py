@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from tests.browser.driver.axe import violations
 from tests.browser.driver.chromium import listen, overflow, signed_in
+from tests.browser.driver.editor import open_editor
 from tests.browser.shots import PAGES
 from tests.timing import wait_until
 
@@ -17,7 +18,8 @@ def test_variables_are_completed_by_keys_alone(browser, lived_in):
     page.goto(f"{lived_in.url}/agents/new/")
 
     page.fill("input[name=name]", "by-keys")
-    page.locator(".cm-content").focus()
+    open_editor(page.locator(".editor"))
+    page.keyboard.press("Control+End")
     page.keyboard.type("Say {")
     expect(page.locator(".cm-tooltip-autocomplete")).to_contain_text(
         "the question of the run", timeout=20_000
@@ -144,7 +146,7 @@ def test_back_leads_through_the_ways_to_try_and_keeps_what_is_typed(browser, liv
     expect(page.locator("#agent-side")).to_be_visible()
 
     assert message.input_value() == "Typed just before Back"
-    expect(page.locator(".cm-content")).to_have_count(1)
+    expect(page.locator(".editor")).to_have_count(1)
     page.go_back()
     expect(page.locator("#agent-chat")).to_be_visible()
     message.fill(was)
@@ -281,7 +283,8 @@ def test_an_added_tool_is_counted_and_joins_those_of_the_agent(browser, lived_in
 
     expect(on).to_have_text("1")
     expect(off).to_have_text(str(rest - 1))
-    assert row.bounding_box() == place
+    added = page.locator(f"#agent-library-table #{name}")
+    assert added.bounding_box(timeout=10_000) == place
     page.keyboard.press("Escape")
     used = page.locator(f"#agent-tool-table #{name}")
     expect(used).to_be_visible()
@@ -312,6 +315,19 @@ def test_many_tools_take_few_tab_stops(browser, lived_in):
         page.keyboard.press("Tab")
         stops += 1
         assert stops <= 10
+    context.close()
+
+
+def test_a_skip_link_leads_past_the_tools_of_an_agent(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/1/edit/")
+
+    page.get_by_role("link", name="Skip the tools").focus(timeout=10_000)
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+
+    assert page.evaluate("document.activeElement.closest('#agent-limits') !== null")
     context.close()
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.driver.axe import violations
 from tests.browser.driver.chromium import listen, overflow
@@ -236,12 +236,66 @@ def test_enter_sends_a_test_message_once(browser, site):
         box.fill("Plan a day out in Oslo")
         box.dispatch_event("keydown", {"key": "Enter", "isComposing": True})
         expect(page.locator("#agent-try .ask")).to_have_count(0)
+        sent = hold_posts(page, "/test/")
+        with page.expect_request("**/test/"):
+            box.press("Enter")
         box.press("Enter")
-        box.press("Enter")
+        page.wait_for_timeout(500)
+        sent[0].continue_()
         expect(page.locator("#agent-try .answer h1")).to_be_visible(timeout=LONG)
+        assert len(sent) == 1
         expect(page.locator("#agent-try .ask")).to_have_count(1)
         assert focused(page) == "input"
         assert received == []
+
+
+def hold_posts(page: Page, ending: str) -> list[Route]:
+    """Return a list that fills with requests, which a test lets go on."""
+    held: list[Route] = []
+    page.route(
+        lambda url: url.endswith(ending),
+        lambda route: (
+            held.append(route) if route.request.method == "POST" else route.continue_()
+        ),
+    )
+    return held
+
+
+def test_enter_sends_a_message_once_and_not_while_composing(browser, site):
+    with person(browser, site) as context:
+        page = context.new_page()
+        page.goto(f"{site.url}/chat/brisk/")
+        page.fill("[name=input]", "Plan a day out in Oslo")
+        sent = hold_posts(page, "/say/")
+        composing = {"key": "Enter", "isComposing": True}
+        page.locator("[name=input]").dispatch_event("keydown", composing)
+        page.wait_for_timeout(500)
+        assert sent == []
+        with page.expect_request("**/say/"):
+            page.keyboard.press("Enter")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(500)
+        assert len(sent) == 1
+        sent[0].continue_()
+        page.wait_for_url(re.compile(r"/chat/brisk/\d+/"))
+        expect(page.locator(".ask")).to_have_count(1)
+
+
+def test_what_is_typed_while_a_message_is_sent_stays(browser, site):
+    with person(browser, site) as context:
+        page = context.new_page()
+        page.goto(f"{site.url}/chat/brisk/")
+        sent = hold_posts(page, "/say/")
+        page.keyboard.type("Plan a day out in Oslo")
+        with page.expect_request("**/say/"):
+            page.keyboard.press("Enter")
+        page.keyboard.type(" and in Bergen")
+        sent[0].continue_()
+        page.wait_for_url(re.compile(r"/chat/brisk/\d+/"))
+        expect(page.locator(".ask")).to_have_text("Plan a day out in Oslo")
+        expect(page.locator("#id_input")).to_have_value(" and in Bergen")
+        page.reload()
+        expect(page.locator("#id_input")).to_have_value("")
 
 
 def test_a_failure_opens_the_failed_step_while_one_looks_on(browser, site):

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.driver.chromium import listen, overflow
+from tests.browser.driver.editor import open_editor
 
 pytestmark = pytest.mark.browser
 
@@ -29,7 +30,7 @@ def test_builds_an_agent_tests_publishes_and_runs_it(browser, first_start):
     page.goto(f"{first_start.url}/agents/new/")
 
     page.fill("input[name=name]", "city-guide")
-    page.locator(".cm-content").click()
+    open_editor(page.locator(".editor"))
     page.keyboard.type("You know everything about {ci")
     page.keyboard.type("ty}.")
     expect(page.locator("#agent-preview-body .vars")).to_contain_text(

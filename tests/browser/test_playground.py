@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.driver.chromium import listen, overflow
+from tests.browser.driver.editor import open_editor
 from tests.browser.test_first_agent import SECONDS, enter
 
 pytestmark = pytest.mark.browser
@@ -36,7 +37,7 @@ def test_a_prompt_is_tried_in_two_columns(browser, first_start):
 
 def write(page, column, message, *words):
     """Type into the editor of one message; a brace is closed by what completes it."""
-    editors = page.locator(f"#playground-column-{column} .cm-content")
-    editors.nth(message - 1).click()
+    editors = page.locator(f"#playground-column-{column} .editor")
+    open_editor(editors.nth(message - 1))
     for one in words:
         page.keyboard.type(one)

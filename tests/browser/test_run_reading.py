@@ -7,7 +7,8 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from runs.ui.format import duration
+from runs.ui.format import duration, tick
+from runs.ui.time_scale import TICK_INTERVALS
 from tests.browser.driver.axe import violations
 from tests.browser.driver.chromium import listen, signed_in
 from tests.browser.seed.runs import BIG, BUSY, DONE, FAILED, LIVE, RUNNING
@@ -22,6 +23,19 @@ A_MOMENT_AGO = """() => {
     time.dataset.style = "ago";
     time.dateTime = new Date(Date.now() - 2000).toISOString();
     document.body.append(time);
+}"""
+
+AXIS_LABELS = """(words) => {
+    const labels = [...document.querySelectorAll(".steps-head .axis span")];
+    labels.forEach((label, place) => { label.textContent = words[place]; });
+    const boxes = labels.filter((label) => label.checkVisibility()).map((label) => {
+        const range = document.createRange();
+        range.selectNodeContents(label);
+        return [...range.getClientRects()];
+    });
+    const end = labels[0].parentElement.getBoundingClientRect().right;
+    return boxes.every((lines, place) => lines.length === 1
+        && lines[0].right < (boxes[place + 1]?.[0].left ?? end));
 }"""
 
 
@@ -355,3 +369,12 @@ def test_a_copy_button_gives_the_exact_text(browser, lived_in):
             assert copied == page.request.get(f"{lived_in.url}{address}").text()
             assert copied
         assert received == []
+
+
+@pytest.mark.parametrize("width", [1280, 1440, 1920])
+def test_labels_of_the_time_axis_do_not_overlap(browser, lived_in, width):
+    size = {"width": width, "height": 900}
+    with opened(browser, lived_in, f"/runs/{DONE}/", viewport=size) as page:
+        for interval in TICK_INTERVALS:
+            words = ["0", *(tick(interval * line) for line in (1, 2, 3))]
+            assert page.evaluate(AXIS_LABELS, words), words

@@ -7,6 +7,7 @@ from playwright.sync_api import expect
 
 from tests.browser.driver.axe import violations
 from tests.browser.driver.chromium import listen, overflow, signed_in
+from tests.browser.driver.editor import open_editor
 from tests.browser.shots import SIZES
 
 pytestmark = pytest.mark.browser
@@ -188,11 +189,11 @@ def test_python_code_has_an_editor_that_marks_the_failed_line(browser, lived_in)
     received = listen(page)
     page.goto(f"{lived_in.url}/admin/tools/tool/add/?kind=python")
     page.fill("[name=name]", "halves")
-    editor = page.locator(".editor .cm-content")
+    expect(page.locator(".editor-lines .string").first).to_be_visible()
+
+    editor = open_editor(page.locator(".editor"))
     expect(editor.locator(".keyword, .string").first).to_be_visible()
     expect(page.locator(".cm-lineNumbers")).to_contain_text("3")
-
-    editor.click()
     page.keyboard.press("Control+a")
     page.keyboard.type("if input:\nx = = 1")
     page.keyboard.press("Control+s")
@@ -215,7 +216,7 @@ def test_python_code_has_an_editor_that_marks_the_failed_line(browser, lived_in)
     page.wait_for_url(lambda url: "/change/" in url)
 
     page.goto(f"{lived_in.url}/tools/halves/")
-    editor.click()
+    open_editor(page.locator(".editor"))
     page.keyboard.press("Control+Home")
     page.keyboard.type("inp")
     page.click(".cm-tooltip-autocomplete li:has-text('input')")
@@ -230,4 +231,56 @@ def test_python_code_has_an_editor_that_marks_the_failed_line(browser, lived_in)
     page.once("dialog", lambda dialog: dialog.accept())
     assert overflow(page) == 0
     assert received == []
+    context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_stop_ends_a_running_try(browser, lived_in, size):
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/tools/new/python/")
+    page.fill("[name=name]", f"endless_{size}")
+    text = open_editor(page.locator(".editor"))
+    page.keyboard.press("Control+a")
+    page.keyboard.type("while True: pass")
+    expect(text).to_have_text("while True: pass")
+    page.keyboard.press("Control+s")
+    page.wait_for_url(lambda url: "/new/" not in url)
+    stop = page.locator("[data-stop]")
+    expect(stop).to_be_hidden()
+
+    page.keyboard.press("Control+Enter")
+    expect(stop).to_be_visible()
+    expect(page.locator("[data-call]")).to_be_in_viewport(ratio=1)
+    stop.click()
+
+    expect(page.locator("[data-canceled]")).to_have_text("Canceled")
+    expect(stop).to_be_hidden()
+    expect(page.locator("[data-call]")).to_be_focused()
+    rows = page.locator("#tool-trials li")
+    expect(rows.locator("[data-status=canceled]")).to_be_visible()
+    expect(rows).to_have_count(1)
+    expect(page.locator("[data-canceled]")).to_have_text("Canceled")
+    assert violations(page) == []
+    assert overflow(page) == 0
+    assert received == []
+    context.close()
+
+
+def test_the_arguments_follow_the_form_without_a_call(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/tools/new/python/")
+    page.fill("[name=name]", "never_called")
+    open_editor(page.locator(".editor"))
+    page.keyboard.press("Control+a")
+    page.keyboard.type("'called'")
+    page.click("text=Define arguments")
+    page.fill("#schema-0-name", "city")
+
+    expect(page.locator("[name=arg-city]")).to_be_visible()
+
+    assert page.locator("#tool-result, [role=alert]").count() == 0
     context.close()

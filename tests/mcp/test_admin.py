@@ -123,7 +123,7 @@ def test_asks_and_takes_over_what_is_chosen(running):
     value = shown.partition(' add">')[0].rpartition('value="')[2] + " add"
     response = client.post(address, {"import": "1", "offer": [value]})
 
-    assert "reads only" in shown
+    assert "<td>Read-only</td>" in shown
     assert response.status_code == 302
     tool = Tool.objects.get()
     assert (tool.name, tool.enabled, tool.mcp_server) == ("add", False, server)

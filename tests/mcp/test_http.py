@@ -39,7 +39,7 @@ def test_finds_and_calls_the_tools_of_a_server(habits):
 
     assert value == "3"
     assert offers["add"].description == "Return the sum."
-    assert offers["add"].hint == "reads only"
+    assert offers["add"].hint == "Read-only"
 
 
 def test_says_session_and_revision_in_each_request_and_goodbye_at_the_end():

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from django.utils import translation
 
 from tests.mcp.rows import offer
 
@@ -65,15 +66,21 @@ def test_a_good_offer_has_no_flaw():
 @pytest.mark.parametrize(
     ("annotations", "hint"),
     [
-        ({"readOnlyHint": True}, "reads only"),
-        ({"idempotentHint": True}, "changes, but twice is as good as once"),
-        ({"destructiveHint": True}, "may destroy"),
+        ({"readOnlyHint": True}, "Read-only"),
+        ({"idempotentHint": True}, "Idempotent write (safe to repeat)"),
+        ({"destructiveHint": True}, "Destructive"),
         ({"readOnlyHint": "yes"}, ""),
         ({}, ""),
     ],
 )
 def test_annotations_are_put_into_words(annotations, hint):
     assert offer(annotations=annotations).hint == hint
+
+
+def test_annotations_are_put_into_the_language_of_the_reader():
+    with translation.override("zh-hans"):
+        assert offer(annotations={"readOnlyHint": True}).hint == "只读"
+        assert offer(annotations={"destructiveHint": True}).hint == "具有破坏性"
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,10 @@ def test_only_posts_are_answered(caller):
     ("body", "code"),
     [
         (b"{", -32700),
+        (b'{"id": 1, "id": 2, "method": "ping"}', -32700),
+        (b'{"id": 1, "method": "ping", "params": {"name": "a", "name": "b"}}', -32700),
+        (b'{"id": 1, "method": "ping", "params": {"number": NaN}}', -32700),
+        (b'{"id": 1, "method": "ping", "params": {"number": 1e999}}', -32700),
         ([request("ping")], -32600),
         ({"id": 1}, -32600),
         ({"id": {}, "method": "ping"}, -32600),

@@ -30,6 +30,15 @@ def may_administer(actor: User, target: Grantee) -> bool:
     return not list_held_permissions(target).exclude(pk__in=held).exists()
 
 
+def may_change_account(actor: User, target: User | None = None) -> bool:
+    """Whether `actor` may change accounts, or this one, as on the pages of users."""
+    if not (
+        actor.is_superuser or actor.is_staff and actor.has_perm("auth.change_user")
+    ):
+        return False
+    return target is None or may_administer(actor, target)
+
+
 def list_administrable_users(actor: User) -> QuerySet[User]:
     """Return the users that `actor` may administer."""
     if actor.is_superuser:

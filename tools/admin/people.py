@@ -8,12 +8,15 @@ from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.auth.admin import GroupAdmin
 from django.contrib.auth.forms import UsernameField
 from django.contrib.auth.models import Group, Permission, User
-from django.db.models import Case, Q, QuerySet, When
-from django.http import HttpRequest
+from django.core.exceptions import PermissionDenied
+from django.db.models import Case, Max, Q, QuerySet, When
+from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from tools.accounts.save import create_service_account
+from tools.accounts.service_account import is_service_account
 from tools.admin.base import ProductAdmin, filter_with_title, render_muted
 from tools.admin.cells import render_time_ago
 from tools.admin.grantable import (
@@ -26,6 +29,14 @@ from tools.admin.group_members import (
     may_change_members,
     render_members,
     save_members,
+)
+from tools.admin.service_accounts import (
+    EDIT_FIELDSETS,
+    NEW_FIELDSETS,
+    SERVICE,
+    AccountKindFilter,
+    EditServiceAccountForm,
+    NewServiceAccountForm,
 )
 from tools.forms.error_messages import set_error_messages
 from tools.typed_generics import (
@@ -177,6 +188,11 @@ def acting_user(request: HttpRequest) -> User:
     return request.user
 
 
+def adds_service_account(request: HttpRequest) -> bool:
+    """Whether the form of a new user is that of a service account."""
+    return request.GET.get("kind") == SERVICE
+
+
 class AccountAdmin(RankedAdmin, UserAdmin):
     """Users and their permissions."""
 
@@ -198,8 +214,9 @@ class AccountAdmin(RankedAdmin, UserAdmin):
         ),
     )
     add_fieldsets = ((None, {"fields": ["username", ("password1", "password2")]}),)
-    list_display = ("username", "full_name", "email", "role", "last_seen")
+    list_display = ("username", "full_name", "email", "role", "last_seen", "token_use")
     list_filter = (
+        AccountKindFilter,
         (
             "is_active",
             filter_with_title(admin.BooleanFieldListFilter, _("can sign in")),
@@ -225,6 +242,12 @@ class AccountAdmin(RankedAdmin, UserAdmin):
     @admin.display(description=_("Role"), ordering="is_superuser")
     def role(self, user: User) -> str:
         """The most that the user can do."""
+        if is_service_account(user):
+            return (
+                gettext("Service account")
+                if user.is_active
+                else gettext("Disabled service account")
+            )
         if not user.is_active:
             return gettext("Cannot sign in")
         if user.is_superuser:
@@ -234,6 +257,52 @@ class AccountAdmin(RankedAdmin, UserAdmin):
     @admin.display(description=_("Last sign-in"), ordering="last_login")
     def last_seen(self, user: User) -> SafeString | str:
         return render_time_ago(user.last_login)
+
+    @admin.display(description=_("Last API use"), ordering="token_used_at")
+    def token_use(self, user: Any) -> SafeString | str:
+        return render_time_ago(user.token_used_at)
+
+    @admin.display(description=_("Description"))
+    def description(self, user: User) -> str:
+        """What a service account does, for those who may only read it."""
+        return user.service_account.description if is_service_account(user) else ""
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Return users with their service account, and when a token was last used."""
+        rows: QuerySet[Any] = super().get_queryset(request)
+        used = Max("api_tokens__last_used_at")  # the tokens of `runs`
+        rows = rows.select_related("service_account").annotate(token_used_at=used)
+        return rows
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        """Return the fields of a person or of a service account."""
+        if obj is None and adds_service_account(request):
+            return NEW_FIELDSETS
+        if obj is not None and is_service_account(obj):
+            return EDIT_FIELDSETS
+        return super().get_fieldsets(request, obj)
+
+    def save_model(
+        self, request: HttpRequest, obj: Any, form: Any, change: bool
+    ) -> None:
+        """Save the description of a service account, too."""
+        if isinstance(form, NewServiceAccountForm):
+            description = form.cleaned_data["description"]
+            create_service_account(obj, description=description)
+            return
+        super().save_model(request, obj, form, change)
+        if isinstance(form, EditServiceAccountForm):
+            form.save_description()
+
+    def user_change_password(
+        self, request: HttpRequest, id: str, form_url: str = ""
+    ) -> HttpResponse:
+        """Refuse to set the password of a service account, which cannot sign in."""
+        user = self.get_object(request, id)
+        if user is not None and is_service_account(user):
+            raise PermissionDenied
+        answer: HttpResponse = super().user_change_password(request, id, form_url)
+        return answer
 
     def render_change_form(
         self, request: HttpRequest, context: Any, *args: Any, **more: Any
@@ -261,6 +330,10 @@ class AccountAdmin(RankedAdmin, UserAdmin):
         self, request: HttpRequest, obj: Any = None, change: bool = False, **more: Any
     ) -> Any:
         """Offer only the permissions that have an effect and may be granted."""
+        if obj is None and adds_service_account(request):
+            more["form"] = NewServiceAccountForm
+        elif obj is not None and is_service_account(obj):
+            more["form"] = EditServiceAccountForm
         form = super().get_form(request, obj, change=change, **more)
         if "user_permissions" in form.base_fields:
             held = obj.user_permissions if obj else None

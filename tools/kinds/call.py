@@ -31,6 +31,8 @@ class PreparedCall:
     """Whose tool it is, of a definition that is not stored and has no `tool_id`."""
     exchange: ExchangeLog | None = None
     """Receives the HTTP response, for a person who tests the tool."""
+    on_print: Callable[[str], None] | None = None
+    """Receives what Python code prints, in pieces."""
 
 
 KindFunction = Callable[[PreparedCall], Any]

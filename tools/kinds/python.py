@@ -2,6 +2,7 @@
 
 import keyword
 import re
+from collections.abc import Callable
 from typing import Any, Literal
 
 from django.conf import settings
@@ -54,11 +55,18 @@ def call_python(call: PreparedCall) -> Any:
     for name in inputs:
         if not is_variable_name(name):
             raise InvalidVariableName(name)
-    return to_jsonable(run_in_interpreter(config, inputs, call.deadline))
+    value = run_in_interpreter(
+        config, inputs, deadline=call.deadline, on_print=call.on_print
+    )
+    return to_jsonable(value)
 
 
 def run_in_interpreter(
-    config: PythonConfig, inputs: dict[str, Any], deadline: Deadline
+    config: PythonConfig,
+    inputs: dict[str, Any],
+    *,
+    deadline: Deadline,
+    on_print: Callable[[str], None] | None,
 ) -> Any:
     """Run the code in its interpreter; raise `ToolFailed` where that is not allowed."""
     memory = config.memory_mb << 20
@@ -66,11 +74,15 @@ def run_in_interpreter(
         if flaw := find_cpython_flaw():
             raise ToolFailed(flaw)
         deadline.note_slow()
-        return run_cpython(config.code, inputs, deadline=deadline, memory=memory)
+        return run_cpython(
+            config.code, inputs, deadline=deadline, memory=memory, on_print=on_print
+        )
     # The interpreter is loaded where a tool needs it, not in every process.
     from tools.sandbox.monty import run_monty  # noqa: PLC0415
 
-    return run_monty(config.code, inputs, deadline=deadline, memory=memory)
+    return run_monty(
+        config.code, inputs, deadline=deadline, memory=memory, on_print=on_print
+    )
 
 
 def find_cpython_flaw() -> str:

@@ -48,6 +48,7 @@ def call_tool(
     on_progress: Callable[[str], None] | None = None,
     owner_id: int | None = None,
     exchange: ExchangeLog | None = None,
+    on_print: Callable[[str], None] | None = None,
 ) -> Any:
     """Make one call and return a JSON value, or a `MediaResult`.
 
@@ -74,6 +75,7 @@ def call_tool(
                 on_progress,
                 owner_id,
                 exchange,
+                on_print,
             )
         )
     except DeadlineExceeded:

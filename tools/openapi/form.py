@@ -47,8 +47,8 @@ class OpenApiForm(forms.Form):
         max_length=2000,
         assume_scheme="https",
         help_text=_(
-            "Enter it if the document has no full server URL, or the URL of another "
-            "server."
+            "Required if the document has no full server URL. You can also "
+            "enter the URL of another server."
         ),
     )
     credential = forms.ModelChoiceField(

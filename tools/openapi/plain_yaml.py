@@ -68,7 +68,7 @@ def read_yaml(text: str) -> Any:
             _("in %(place)s, %(problem)s") % {"place": place, "problem": message}
         ) from None
     if len(documents) > 1:
-        raise NotPlainYaml(_("it holds several documents"))
+        raise NotPlainYaml(_("it contains several documents"))
     return documents[0] if documents else None
 
 

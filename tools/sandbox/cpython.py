@@ -5,12 +5,13 @@ process, none of our variables. The kernel holds its limits; `cpython_probe` has
 that it does.
 """
 
+import codecs
 import json
 import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ MAX_SECONDS = 60.0
 """What one call may take, whatever its tool says."""
 
 MAX_PRINTED = 64 * 1024
-"""Bytes a call may print; they are thrown away."""
+"""Bytes a call may print."""
 
 CHILD_SCRIPT = "/inside.py"
 PYTHON_HOME = "/python"
@@ -34,6 +35,9 @@ PYTHON_HOME = "/python"
 
 SYSTEM_FOLDERS = ("/usr/lib", "/usr/lib64", "/lib", "/lib64")
 """Where libraries lie that the interpreter is linked to."""
+
+PYTHON_OPTIONS = ("-I", "-S", "-B", "-u", "-X", "utf8")
+"""Unbuffered, so that what was printed is there when the process is killed."""
 
 DEVICE_FILES = ("/dev/null", "/dev/zero", "/dev/urandom")
 
@@ -58,11 +62,17 @@ class InvalidOutcome(ToolFailed):
 
 
 def run_cpython(
-    code: str, inputs: dict[str, Any], *, deadline: Deadline, memory: int
+    code: str,
+    inputs: dict[str, Any],
+    *,
+    deadline: Deadline,
+    memory: int,
+    on_print: Callable[[str], None] | None = None,
 ) -> Any:
     """Return the value of the last expression of `code`.
 
-    `inputs` are its variables, `memory` is in bytes. Raise `ToolFailed` with a
+    `inputs` are its variables, `memory` is in bytes; `on_print` receives what the code
+    prints, in pieces. Raise `ToolFailed` with a
     sentence, `Interrupted` when `deadline` says so; then the process is killed.
     """
     left = deadline.remaining()
@@ -71,9 +81,18 @@ def run_cpython(
     inner = Deadline(seconds=seconds, flag=deadline.flag)
     with take_cpython_slot(deadline):
         answer = run_program(
-            build_sandbox_program(), json.dumps(asked).encode(), deadline=inner
+            build_sandbox_program(),
+            json.dumps(asked).encode(),
+            deadline=inner,
+            on_print=on_print and decode_pieces(on_print),
         )
     return parse_cpython_outcome(answer)
+
+
+def decode_pieces(on_text: Callable[[str], None]) -> Callable[[bytes], None]:
+    """Return a function that passes on text; a piece may end within a character."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    return lambda piece: on_text(decoder.decode(piece))
 
 
 @contextmanager
@@ -90,7 +109,7 @@ def take_cpython_slot(deadline: Deadline) -> Iterator[None]:
 def build_sandbox_program() -> Program:
     """Return the sandbox with our own module in it; it ends with us."""
     return Program(
-        [*build_bubblewrap_command(), *("-I", "-S", "-B", "-X", "utf8", CHILD_SCRIPT)],
+        [*build_bubblewrap_command(), *PYTHON_OPTIONS, CHILD_SCRIPT],
         cwd="/",
         env={"LANG": "C.UTF-8", "LD_LIBRARY_PATH": f"{PYTHON_HOME}/lib"},
         max_printed=MAX_PRINTED,

@@ -8,6 +8,7 @@ import atexit
 import os
 import signal
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from pydantic_monty import (
@@ -30,7 +31,7 @@ MAX_SECONDS = 60.0
 """What one call may take, whatever its tool says."""
 
 MAX_PRINTED = 64 * 1024
-"""Characters a call may print; they are thrown away."""
+"""Characters a call may print."""
 
 MAX_DEPTH = 300
 MAX_SUSPENSIONS = 100
@@ -64,16 +65,22 @@ class CodePrintedTooMuch(ToolFailed):
 
 
 def run_monty(
-    code: str, inputs: dict[str, Any], *, deadline: Deadline, memory: int
+    code: str,
+    inputs: dict[str, Any],
+    *,
+    deadline: Deadline,
+    memory: int,
+    on_print: Callable[[str], None] | None = None,
 ) -> Any:
     """Return the value of the last expression of `code`.
 
-    `inputs` are its variables, `memory` is in bytes. Raise `ToolFailed` with a
+    `inputs` are its variables, `memory` is in bytes; `on_print` receives what the code
+    prints, in pieces and in another thread. Raise `ToolFailed` with a
     sentence, `Interrupted` when `deadline` says so; then the process is killed.
     """
     left = deadline.remaining()
     seconds = MAX_SECONDS if left is None else min(left, MAX_SECONDS)
-    run = _MontyCall(code, inputs, _build_limits(seconds, memory))
+    run = _MontyCall(code, inputs, _build_limits(seconds, memory), on_print)
     try:
         value = run_or_abandon(run, deadline)
     except Interrupted:
@@ -129,10 +136,14 @@ class _MontyCall:
     """One call in one worker process."""
 
     def __init__(
-        self, code: str, inputs: dict[str, Any], limits: ResourceLimits
+        self,
+        code: str,
+        inputs: dict[str, Any],
+        limits: ResourceLimits,
+        on_print: Callable[[str], None] | None,
     ) -> None:
         self.code, self.inputs, self.limits = guard_last_value(code), inputs, limits
-        self.printed = 0
+        self.printed, self.on_print = 0, on_print
         self.lock = threading.Lock()
         """Held while the process is ended, so that it is not another call's by then."""
         self.pid: int | None = None
@@ -142,14 +153,16 @@ class _MontyCall:
             self.pid = session.worker_pid
             try:
                 return session.feed_run(
-                    self.code, inputs=self.inputs, print_callback=self.count
+                    self.code, inputs=self.inputs, print_callback=self.pass_on
                 )
             finally:
                 with self.lock:
                     self.pid = None
 
-    def count(self, stream: str, text: str) -> None:
-        """Throw away what is printed; end the process where that has no end."""
+    def pass_on(self, stream: str, text: str) -> None:
+        """Pass on what is printed; end the process where that has no end."""
+        if self.on_print is not None:
+            self.on_print(text[: max(MAX_PRINTED - self.printed, 0)])
         self.printed += len(text)
         if self.printed > MAX_PRINTED:
             self.end()

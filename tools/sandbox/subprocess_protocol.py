@@ -33,6 +33,7 @@ class OutputLimits(NamedTuple):
     max_printed: int
     max_answer: int
     on_line: Callable[[bytes], None] | None
+    on_print: Callable[[bytes], None] | None = None
 
 
 class ProcessPrintedTooMuch(ToolFailed):
@@ -70,7 +71,7 @@ class Program:
     cwd: str | Path
     env: Mapping[str, str]
     max_printed: int
-    """Bytes it may print; they are thrown away."""
+    """Bytes it may print."""
     max_answer: int = MAX_OUTCOME
 
     def start(self, writer: int) -> Process:
@@ -96,10 +97,12 @@ def run_program(
     *,
     deadline: Deadline,
     on_line: Callable[[bytes], None] | None = None,
+    on_print: Callable[[bytes], None] | None = None,
 ) -> bytes:
     """Start the program, give it the call, return its outcome; end it in any case.
 
     The outcome has no line break; `on_line` receives the lines before it at once.
+    `on_print` receives what the program prints; otherwise that is thrown away.
     Raise `ToolFailed` where it gives none, `Interrupted` where `deadline` says so.
     """
     reader, writer = os.pipe()
@@ -108,7 +111,9 @@ def run_program(
             process = program.start(writer)
         finally:
             os.close(writer)
-        limits = OutputLimits(program.max_printed, program.max_answer, on_line)
+        limits = OutputLimits(
+            program.max_printed, program.max_answer, on_line, on_print
+        )
         return exchange_with_process(process, asked, answers.fileno(), deadline, limits)
 
 
@@ -180,14 +185,31 @@ def read_process_outcome(
                 if key.fd == answers:
                     answer = take_lines(answer, piece, limits.on_line)
                     if not piece:
+                        pass_on_rest(process.stdout.fileno(), printed, limits)
                         return bytes(answer)
-                elif not piece:
+                    continue
+                if not piece:
                     selector.unregister(process.stdout)
-                printed += len(piece) if key.fd != answers else 0
+                printed = pass_on_printed(piece, printed, limits)
             if printed > limits.max_printed:
                 raise ProcessPrintedTooMuch(limits.max_printed)
             if len(answer) > limits.max_answer:
                 raise OutcomeTooLarge(limits.max_answer)
+
+
+def pass_on_printed(piece: bytes, printed: int, limits: OutputLimits) -> int:
+    """Pass on what may still be printed; return the bytes printed with `piece`."""
+    if limits.on_print is not None:
+        limits.on_print(piece[: max(limits.max_printed - printed, 0)])
+    return printed + len(piece)
+
+
+def pass_on_rest(pipe: int, printed: int, limits: OutputLimits) -> None:
+    """Pass on what was printed before the outcome and is not read yet."""
+    os.set_blocking(pipe, False)
+    with suppress(OSError):
+        while printed < limits.max_printed and (piece := os.read(pipe, READ_SIZE)):
+            printed = pass_on_printed(piece, printed, limits)
 
 
 def take_lines(

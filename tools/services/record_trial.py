@@ -25,6 +25,7 @@ def record_trial(
     seconds: float,
     http_status: int | None,
     error_line: int | None,
+    is_stopped: bool = False,
 ) -> ToolTrial:
     """Store a call, and delete what is older than the last twenty."""
     with transaction.atomic():
@@ -37,6 +38,7 @@ def record_trial(
             is_ok=is_ok,
             http_status=http_status,
             error_line=error_line,
+            is_stopped=is_stopped,
             seconds=seconds,
         )
         mine = ToolTrial.objects.filter(tool=tool, by=by).order_by("-at", "-pk")

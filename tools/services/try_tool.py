@@ -1,5 +1,6 @@
 """Trying a tool out: one call, through the same code as a run."""
 
+import threading
 import time
 from dataclasses import dataclass, field
 from secrets import token_hex
@@ -10,7 +11,7 @@ from django.contrib.auth.models import User
 from tools.audit.write import write_entry
 from tools.definition.freeze import freeze_tool, is_approval_enforced
 from tools.definition.permission import find_tool_block
-from tools.errors import Interrupted, ToolFailed
+from tools.errors import CallCanceled, Interrupted, ToolFailed
 from tools.kinds.python import find_error_line
 from tools.kinds.registry import call_tool
 from tools.media import MediaResult
@@ -27,6 +28,7 @@ from tools.text.storable import replace_unstorable
 TRY_SECONDS = 10.0
 MAX_TEXT = 100_000
 """Characters of a result that the page shows."""
+STOPPED = "You stopped the call."
 NOT_YOURS = "Only people who can edit the tool can test values that are not saved."
 NEEDS_APPROVAL = (
     "Each call of this tool requires an approval, so only people who can edit it can "
@@ -48,6 +50,12 @@ class TryResult:
     """What was received over HTTP, of tools that are one request."""
     error_line: int | None = None
     """The line of the code that failed, of Python tools."""
+    is_structured: bool = False
+    """Whether the value is a list or an object, which `value_text` has as JSON."""
+    printed: str = ""
+    """What Python code printed."""
+    is_stopped: bool = False
+    """Whether the person stopped the call."""
 
     @property
     def ok(self) -> bool:
@@ -56,9 +64,14 @@ class TryResult:
 
 
 def try_tool(
-    tool: Tool, tool_input: Any, *, by: User, is_unsaved: bool = False
+    tool: Tool,
+    tool_input: Any,
+    *,
+    by: User,
+    is_unsaved: bool = False,
+    stop: threading.Event | None = None,
 ) -> TryResult:
-    """Call `tool` once with `tool_input`, for at most ten seconds.
+    """Call `tool` once with `tool_input`, for at most ten seconds or until `stop`.
 
     A tool that is switched off, or whose calls must be approved whatever its agents
     say, may be tried by those who may change it; one that is archived, or whose owner
@@ -79,7 +92,7 @@ def try_tool(
         by=by,
         changes={"arguments": [None, tool_input], **unsaved},
     )
-    result = call_for_result(spec, tool_input, by=by)
+    result = call_for_result(spec, tool_input, by=by, stop=stop)
     if tool.pk is not None:
         record_trial(
             tool,
@@ -90,6 +103,7 @@ def try_tool(
             seconds=result.seconds,
             http_status=result.exchange.status,
             error_line=result.error_line,
+            is_stopped=result.is_stopped,
         )
     return result
 
@@ -111,22 +125,28 @@ def find_refusal(
     return refused
 
 
-def call_for_result(spec: ToolSpec, tool_input: Any, *, by: User) -> TryResult:
+def call_for_result(
+    spec: ToolSpec, tool_input: Any, *, by: User, stop: threading.Event | None
+) -> TryResult:
     """Make the call and return what came of it."""
     began, exchange = time.perf_counter(), ExchangeLog()
-    value, error = None, ""
+    printed: list[str] = []
+    value, error, is_stopped = None, "", False
     try:
         value = call_tool(
             spec,
             tool_input,
-            deadline=Deadline(seconds=TRY_SECONDS),
+            deadline=Deadline(seconds=TRY_SECONDS, flag=stop),
             idempotency_key=f"try:{token_hex(8)}",  # another try is another request
             user=ToolUser(by.pk, by.get_username()),
             owner_id=by.pk,
             exchange=exchange,
+            on_print=printed.append,
         )
         if isinstance(value, MediaResult):
             value = value.value
+    except CallCanceled:
+        error, is_stopped = STOPPED, True
     except (ToolFailed, Interrupted) as failed:
         error = replace_unstorable(str(failed))
     took = time.perf_counter() - began
@@ -138,4 +158,7 @@ def call_for_result(spec: ToolSpec, tool_input: Any, *, by: User) -> TryResult:
         is_cut=len(text) > MAX_TEXT,
         exchange=exchange,
         error_line=find_error_line(error) if spec.kind == "python" else None,
+        is_structured=isinstance(value, dict | list),
+        printed=replace_unstorable("".join(printed)),
+        is_stopped=is_stopped,
     )

@@ -11,14 +11,14 @@ from django.utils.translation import gettext_lazy
 
 JSON_LIKE = re.compile(r'\s*[\[{]\s*"')
 OPENING_MISTAKES = (
-    ("quoted scalar", gettext_lazy("the quotation mark that opens here is not closed")),
+    ("quoted scalar", gettext_lazy("this quotation mark is not closed")),
     (
         "flow sequence",
-        gettext_lazy("the list that opens here lacks a comma between items, or its ]"),
+        gettext_lazy("the list that begins here is missing a comma or its ]"),
     ),
     (
         "flow mapping",
-        gettext_lazy("the object that opens here lacks a comma in it, or its }"),
+        gettext_lazy("the object that begins here is missing a comma or its }"),
     ),
 )
 """What the YAML parser was in when the end came, told where that began."""
@@ -26,90 +26,107 @@ YAML_MESSAGES = (
     (
         "escape character",
         gettext_lazy(
-            "a backslash in double quotes cannot stand before this; write two, or "
-            "use single quotes"
+            "in double quotes, a backslash is not allowed before this "
+            "character; write two, or use single quotes"
         ),
     ),
     (
         "mapping values are not allowed",
         gettext_lazy(
-            "a colon cannot stand here; check the indentation, or put a text that "
-            "holds a colon in quotation marks"
+            "a colon is not allowed here; check the indentation, or put "
+            "text that contains a colon in quotation marks"
         ),
     ),
     (
         "cannot start any token",
         gettext_lazy(
-            "nothing may begin with this character; put the text in quotation marks, "
-            "and indent with spaces"
+            "a value cannot begin with this character; put the text in "
+            "quotation marks, and indent with spaces"
         ),
     ),
     ("could not find expected ':'", gettext_lazy("a colon is missing after the name")),
     (
         "sequence entries are not allowed",
-        gettext_lazy("an item of a list (-) must begin on a line of its own"),
+        gettext_lazy("a list item (-) must begin on its own line"),
     ),
     (
         "alphabetic or numeric",
         gettext_lazy(
-            "* and & have a meaning of their own; put the text in quotation marks"
+            "* and & have a special meaning in YAML; put the text in quotation marks"
         ),
     ),
     (
         "undefined alias",
         gettext_lazy(
-            "* refers to a part, and none has this name; put the text in quotation "
-            "marks"
+            "there is no anchor with the name after *; put the text in quotation marks"
         ),
     ),
-    ("comment or", gettext_lazy("after | or > the text begins on the next line")),
+    ("comment or", gettext_lazy("text after | or > must begin on the next line")),
     (
         "node content",
-        gettext_lazy("a value is missing here, or a bracket or comma is one too many"),
+        gettext_lazy("a value is missing here, or there is an extra bracket or comma"),
     ),
-    ("<block end>", gettext_lazy("this line is not indented as those it belongs to")),
-    ("expected key", gettext_lazy("this line is not indented as those it belongs to")),
+    (
+        "<block end>",
+        gettext_lazy(
+            "the indentation of this line does not match the lines it belongs to"
+        ),
+    ),
+    (
+        "expected key",
+        gettext_lazy(
+            "the indentation of this line does not match the lines it belongs to"
+        ),
+    ),
     (
         "expected '-' indicator",
-        gettext_lazy("this line is not indented as those it belongs to"),
+        gettext_lazy(
+            "the indentation of this line does not match the lines it belongs to"
+        ),
     ),
-    ("another document", gettext_lazy("a second document begins (---); give one")),
+    (
+        "another document",
+        gettext_lazy("a second document begins here (---); only one is allowed"),
+    ),
     (
         "constructor for the tag",
         gettext_lazy(
-            "! sets a type that is not known; put the text in quotation marks"
+            "the type after ! is not supported; put the text in quotation marks"
         ),
     ),
     ("unhashable key", gettext_lazy("a name cannot be a list or an object")),
-    ("second occurrence", gettext_lazy("& gives a name that is given already")),
+    ("second occurrence", gettext_lazy("the anchor after & is defined twice")),
 )
 """Parts of what the YAML parsers say, the more telling first."""
 JSON_MESSAGES = (
     (
         "Expecting property name",
-        gettext_lazy("a name in double quotes is missing, or a comma is one too many"),
+        gettext_lazy("a name in double quotes is missing, or there is an extra comma"),
     ),
     ("Expecting ','", gettext_lazy("a comma or a closing bracket is missing")),
     ("Expecting ':'", gettext_lazy("a colon is missing after the name")),
     (
         "Expecting value",
         gettext_lazy(
-            "a value is missing or lacks its quotation marks, or a comma is one too "
-            "many"
+            "a value is missing or not in quotation marks, or there is an extra comma"
         ),
     ),
-    ("trailing comma", gettext_lazy("a comma is one too many")),
+    ("trailing comma", gettext_lazy("there is an extra comma")),
     (
         "Unterminated string",
-        gettext_lazy("the quotation mark that opens here is not closed"),
+        gettext_lazy("this quotation mark is not closed"),
     ),
     (
         "control character",
         gettext_lazy(
-            "a text holds a line end or a tab; write \\n or \\t, or close it before"
+            "a string contains a line break or a tab; write \\n or \\t, or "
+            "close it first"
         ),
     ),
-    ("escape", gettext_lazy("a backslash cannot stand before this; write two")),
+    (
+        "escape",
+        gettext_lazy("a backslash is not allowed before this character; write two"),
+    ),
     ("Extra data", gettext_lazy("the JSON has ended before this")),
 )
 NOT_JSON = gettext_lazy("Not valid JSON.")
@@ -176,7 +193,7 @@ def describe_yaml_error(error: yaml.MarkedYAMLError) -> ParseProblem:
     mark, text = error.problem_mark, translate_parser_message(problem, YAML_MESSAGES)
     if problem.endswith(DUPLICATE_KEY):
         name = problem.removesuffix(DUPLICATE_KEY).strip()
-        text = _("%(name)s is there twice") % {"name": name}
+        text = _("%(name)s occurs twice") % {"name": name}
     elif "escape character" not in problem:
         for part, words in OPENING_MISTAKES:
             if part in context:
@@ -190,13 +207,13 @@ def describe_character_error(text: str, position: int | None) -> ParseProblem:
     """Return the flaw of a character that no document may hold."""
     if position is None or position >= len(text):
         return ParseProblem(
-            _("the text"), _("it holds a control character; take it out")
+            _("the text"), _("it contains a control character; remove it")
         )
     before = text[:position]
     column = position - before.rfind("\n")
     return ParseProblem(
         describe_position(before.count("\n") + 1, column),
-        _("a control character stands here; take it out"),
+        _("there is a control character here; remove it"),
     )
 
 

@@ -46,7 +46,7 @@ MAX_SHORT = 200
 def shorten_arguments(arguments: Any) -> str:
     """Return the arguments of a call in one line, such as `city=Rome, days=3`."""
     if arguments is None:
-        return _("Too long to keep")
+        return _("Too long to store")
     if not isinstance(arguments, dict):
         return str(arguments)[:MAX_SHORT]
     pairs = [

@@ -102,6 +102,7 @@ FIELD_LABELS = {
     "requests_per_minute": gettext_lazy("requests per minute"),
     "tokens_per_minute": gettext_lazy("tokens per minute"),
     "scopes": gettext_lazy("scopes"),
+    "service_account": gettext_lazy("service account"),
     "sealed_client_secret": gettext_lazy("client secret"),
     "agent": gettext_lazy("agent"),
     "approval": gettext_lazy("approval"),

@@ -1,6 +1,7 @@
 """The test pane of a tool: what it shows before and after a call."""
 
 import json
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -16,6 +17,7 @@ from tools.errors import ToolFailed
 from tools.forms.arguments import ArgumentsForm
 from tools.forms.tool import ToolForm
 from tools.models import Tool, ToolTrial
+from tools.net.client_disconnect import watch_disconnect
 from tools.services.show_request import show_request
 from tools.services.try_tool import TRY_SECONDS, TryResult, try_tool
 from tools.spec import ToolSpec
@@ -76,6 +78,15 @@ class TrialPane:
     def model_text(self) -> str:
         """What the model gets: the value, or the sentence of an error."""
         return (self.result.value_text or self.result.error) if self.result else ""
+
+    @property
+    def returned_text(self) -> str:
+        """A returned list or object, with line breaks and colors."""
+        return render_colored_json(self.result.value_text) if self.result else ""
+
+    @property
+    def printed_lines(self) -> int:
+        return len(self.result.printed.splitlines()) if self.result else 0
 
     @property
     def body_text(self) -> str:
@@ -165,7 +176,7 @@ def run_trial(
     if not flaws and arguments.is_valid():
         show_typed_request(pane, spec)
         if "preview" not in given:
-            call_typed_tool(pane, by=user)
+            call_typed_tool(pane, by=user, stop=watch_disconnect(request))
     return pane
 
 
@@ -192,11 +203,16 @@ def show_typed_request(pane: TrialPane, spec: ToolSpec) -> None:
         pane.refused = replace_unstorable(str(refused))
 
 
-def call_typed_tool(pane: TrialPane, *, by: User) -> None:
-    """Make the call, unless a person has to confirm it first."""
+def call_typed_tool(pane: TrialPane, *, by: User, stop: threading.Event) -> None:
+    """Make the call, unless a person has to confirm it first.
+
+    Stop in the pane aborts the request, as leaving the page does.
+    """
     if pane.confirmation and not pane.is_confirmed:
         pane.must_confirm = True
         return
     tool_input = pane.arguments.tool_input()
-    pane.result = try_tool(pane.tool, tool_input, by=by, is_unsaved=pane.is_unsaved)
+    pane.result = try_tool(
+        pane.tool, tool_input, by=by, is_unsaved=pane.is_unsaved, stop=stop
+    )
     pane.trials = list_trials(pane.tool, by)

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils.text import capfirst
 from pydantic import BaseModel, Field
 
 from runs.api.bodies import StrictBody
@@ -127,6 +128,15 @@ def find_groups(row: Owned, body: SharingBody) -> list[Group]:
     return [found[name] for name in body.groups]
 
 
+def shared_group_ids(row: Owned, body: SharingBody) -> list[int]:
+    """Return the groups to share with, which `share_definition` has checked."""
+    if row.visibility != Visibility.GROUPS:
+        return []
+    if "groups" in body.model_fields_set:
+        return [group.pk for group in find_groups(row, body)]
+    return list(row.groups.values_list("pk", flat=True)) if row.pk else []
+
+
 def save_groups(row: Owned, body: SharingBody) -> None:
     """Store the groups of a saved row, as `share_definition` has checked them."""
     if row.visibility != Visibility.GROUPS:
@@ -147,6 +157,8 @@ class Definition:
     """Of one row, for this user."""
     extra: Q = Q()
     """Rows that the API has, besides what the user may see."""
+    url_name: str = ""
+    """Of one row, if it is not made of the noun."""
 
     @property
     def path(self) -> str:
@@ -160,7 +172,7 @@ class Definition:
         """Return a row that the user may see; raise a 404."""
         row = self.visible(user).filter(pk=int(pk)).first()
         if row is None:
-            raise not_found(self.noun.capitalize(), pk)
+            raise not_found(capfirst(self.noun), pk)
         return row
 
     def require_editable(self, user: User, pk: str) -> Any:
@@ -188,7 +200,7 @@ class Definition:
             rows = self.model._default_manager.select_for_update()
             row = rows.filter(pk=int(pk)).first()
             if row is None:
-                raise not_found(self.noun.capitalize(), pk)
+                raise not_found(capfirst(self.noun), pk)
             check_if_match(request, row)
             yield row
 
@@ -197,8 +209,24 @@ class Definition:
         row = self.find(user, str(pk))
         headers = {"ETag": get_etag(row)}
         if status == 201:
-            headers["Location"] = reverse(f"api-{self.noun}", args=[pk])
+            name = self.url_name or f"api-{self.noun}"
+            headers["Location"] = reverse(name, args=[pk])
         return json_response(self.describe(row, user), status, **headers)
+
+
+def list_definitions(
+    kind: Definition,
+    user: User,
+    query: DefinitionQuery,
+    show: Callable[[Any, User], Json],
+) -> HttpResponse:
+    """Return a page of rows that the user may see."""
+    rows = kind.visible(user).filter(archived_at__isnull=not query.archived)
+    if query.slug:
+        rows = rows.filter(slug=query.slug)
+    for word in query.q.split():
+        rows = rows.filter(name__icontains=word)
+    return json_response(paginate_by_id(rows, query, lambda row: show(row, user)))
 
 
 def build_common_routes(

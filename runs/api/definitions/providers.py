@@ -7,7 +7,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, QueryDict
 from pydantic import Field
 
-from runs.api.bodies import StrictBody
+from runs.api.bodies import EmptyBody
 from runs.api.definitions.common import (
     Definition,
     DefinitionShape,
@@ -17,13 +17,13 @@ from runs.api.definitions.common import (
     definition_json,
     save_groups,
     share_definition,
+    shared_group_ids,
 )
 from runs.api.dispatch import json_response
 from runs.api.problems import ApiProblem
 from runs.api.queries import Page, PageQuery, paginate_by_id
 from runs.api.route import Route
 from runs.api.shapes import ErrorShape, Shape
-from runs.forms.group_sharing import shareable_groups
 from runs.forms.provider import ProviderForm
 from runs.models import Provider, ProviderModel
 from runs.serializers import Json, format_timestamp
@@ -124,10 +124,6 @@ class ProviderBody(ProviderFields):
     """The body of `PATCH /api/v1/providers/{id}`."""
 
     name: Name = ""
-
-
-class EmptyBody(StrictBody):
-    """No fields."""
 
 
 FORM_FIELDS = (
@@ -253,21 +249,6 @@ def build_form_data(
     if "key" in sent:
         given["key" if body.key else "forget_key"] = body.key or "on"
     return given
-
-
-def shared_group_ids(
-    provider: Provider, body: NewProviderBody | ProviderBody
-) -> list[int]:
-    """Return the groups to share with, which `share_definition` has checked."""
-    if provider.visibility != "groups":
-        return []
-    if "groups" in body.model_fields_set:
-        return [
-            group.pk
-            for group in shareable_groups(provider)
-            if group.name in body.groups
-        ]
-    return list(provider.groups.values_list("pk", flat=True))
 
 
 def run_connection_test(

@@ -1,20 +1,20 @@
-"""Tools, credentials and MCP servers in the API; secrets are never shown."""
+"""Tools in the API; secrets in their definitions are never shown."""
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 
-from runs.api.bodies import StrictBody
 from runs.api.definitions.common import (
     Definition,
     DefinitionQuery,
     DefinitionShape,
     definition_json,
-    get_etag,
+    list_definitions,
+    save_groups,
 )
+from runs.api.definitions.tool_changes import ToolBody, apply_tool_change
 from runs.api.dispatch import json_response
 from runs.api.problems import ApiProblem, field_problem, not_found
 from runs.api.queries import Page, PageQuery, paginate_by_id
@@ -28,7 +28,7 @@ from runs.services.agentfile.schema import ToolEntry
 from runs.services.errors import FieldError
 from tools.definition.restore_revision import restore_revision
 from tools.definition.save import save_tool
-from tools.models import Credential, McpServer, Tool, ToolRevision
+from tools.models import Tool, ToolRevision
 from tools.ui.labels import can_edit_tool
 
 
@@ -53,12 +53,6 @@ class ToolShape(ToolSummaryShape):
     """As an agent file has it; null if you may not edit the tool."""
 
 
-class ToolBody(StrictBody):
-    """What can be changed of a tool at once."""
-
-    enabled: bool
-
-
 class RevisionShape(Shape):
     """A tool as saved by one change."""
 
@@ -66,27 +60,6 @@ class RevisionShape(Shape):
     note: str
     by: str | None
     at: str
-
-
-class CredentialShape(DefinitionShape):
-    """A secret, which is never shown, and where it may be sent."""
-
-    kind: Literal["header", "bearer", "basic", "query"]
-    field: str | None
-    """Null unless you may see credentials in the administration, like `hosts`."""
-    hosts: list[str] | None
-    has_secret: bool
-
-
-class McpServerShape(DefinitionShape):
-    """A server of the Model Context Protocol."""
-
-    transport: Literal["http", "stdio"]
-    url: str | None
-    """Null unless you may see MCP servers in the administration, like `command`."""
-    command: str | None
-    credential: str | None
-    """Null for none, or unless you may see MCP servers in the administration."""
 
 
 def tool_summary(tool: Tool) -> Json:
@@ -118,60 +91,11 @@ def tool_json(tool: Tool, user: User) -> Json:
 TOOLS = Definition("tool", Tool, tool_summary, tool_json)
 
 
-def can_see_details(row: Credential | McpServer, user: User) -> bool:
-    """Whether the user may see the page of the row in the administration."""
-    name = row._meta.model_name
-    may = (user.has_perm(f"tools.{do}_{name}") for do in ("view", "change"))
-    return user.is_superuser or (user.is_staff and any(may))
-
-
-def credential_json(credential: Credential, user: User) -> Json:
-    shows = can_see_details(credential, user)
-    return {
-        **definition_json(credential),
-        "kind": credential.kind,
-        "field": credential.field if shows else None,
-        "hosts": list(credential.hosts) if shows else None,
-        "has_secret": bool(credential.sealed),
-    }
-
-
-def mcp_server_json(server: McpServer, user: User) -> Json:
-    shows = can_see_details(server, user)
-    credential = server.credential if shows else None
-    return {
-        **definition_json(server),
-        "transport": server.transport,
-        "url": server.url if shows else None,
-        "command": server.command if shows else None,
-        "credential": credential.slug if credential else None,
-    }
-
-
-CREDENTIALS = Definition("credential", Credential, definition_json, credential_json)
-MCP_SERVERS = Definition("MCP server", McpServer, definition_json, mcp_server_json)
-
-
-def list_page(
-    kind: Definition,
-    user: User,
-    query: DefinitionQuery,
-    show: Callable[[Any, User], Json],
-) -> HttpResponse:
-    """Return a page of rows that the user may see."""
-    rows = kind.visible(user).filter(archived_at__isnull=not query.archived)
-    if query.slug:
-        rows = rows.filter(slug=query.slug)
-    for word in query.q.split():
-        rows = rows.filter(name__icontains=word)
-    return json_response(paginate_by_id(rows, query, lambda row: show(row, user)))
-
-
 def list_tools(
     request: HttpRequest, user: User, query: DefinitionQuery
 ) -> HttpResponse:
     """The tools that you may see, the newest first."""
-    return list_page(TOOLS, user, query, lambda tool, _: tool_summary(tool))
+    return list_definitions(TOOLS, user, query, lambda tool, _: tool_summary(tool))
 
 
 def read_tool(request: HttpRequest, user: User, pk: str) -> HttpResponse:
@@ -210,15 +134,26 @@ def iter_entry_errors(work: AgentFileImport) -> Any:
         yield FieldError("body", f"{text}. Create such a tool on its page.")
 
 
-def switch_tool(
+def change_tool(
     request: HttpRequest, user: User, pk: str, body: ToolBody
 ) -> HttpResponse:
-    """Enable or disable a tool; runs stop calling a disabled one at once."""
+    """Change what the body has, as a new revision, or enable or disable the tool.
+
+    Runs stop calling a disabled tool at once; other changes are for new runs.
+    """
     require_tool_editor(user, pk)
     with TOOLS.lock(request, pk) as tool:
-        tool.enabled = body.enabled
-        save_tool(tool, by=user, note="Enabled" if tool.enabled else "Disabled")
+        apply_tool_change(tool, body, user)
+        save_tool(tool, by=user, note=body.note or describe_tool_change(body))
+        save_groups(tool, body)
     return TOOLS.respond(user, tool.pk)
+
+
+def describe_tool_change(body: ToolBody) -> str:
+    """Return the note of a change that has none."""
+    if body.model_fields_set == {"enabled"}:
+        return "Enabled" if body.enabled else "Disabled"
+    return "Changed through the API"
 
 
 def list_tool_revisions(
@@ -252,31 +187,6 @@ def restore_tool_revision(
     return TOOLS.respond(user, restored.pk)
 
 
-def list_credentials(
-    request: HttpRequest, user: User, query: DefinitionQuery
-) -> HttpResponse:
-    """The credentials that you may use in tools; nobody can read their secrets."""
-    return list_page(CREDENTIALS, user, query, credential_json)
-
-
-def read_credential(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-    """One credential, without its secret."""
-    return CREDENTIALS.respond(user, int(pk))
-
-
-def list_mcp_servers(
-    request: HttpRequest, user: User, query: DefinitionQuery
-) -> HttpResponse:
-    """The MCP servers that you may see."""
-    return list_page(MCP_SERVERS, user, query, mcp_server_json)
-
-
-def read_mcp_server(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-    """One MCP server, without secrets."""
-    server = MCP_SERVERS.find(user, pk)
-    return json_response(mcp_server_json(server, user), ETag=get_etag(server))
-
-
 ROUTES = [
     Route(
         "GET",
@@ -301,8 +211,8 @@ ROUTES = [
     Route(
         "PATCH",
         "tools/{id}",
-        switch_tool,
-        "Enable or disable a tool",
+        change_tool,
+        "Change a tool",
         ToolShape,
         scope="build",
         body=ToolBody,
@@ -323,38 +233,6 @@ ROUTES = [
         "Restore a revision",
         ToolShape,
         scope="build",
-        has_etag=True,
-    ),
-    Route(
-        "GET",
-        "credentials",
-        list_credentials,
-        "List credentials",
-        Page[CredentialShape],
-        query=DefinitionQuery,
-    ),
-    Route(
-        "GET",
-        "credentials/{id}",
-        read_credential,
-        "Read a credential",
-        CredentialShape,
-        has_etag=True,
-    ),
-    Route(
-        "GET",
-        "mcp-servers",
-        list_mcp_servers,
-        "List MCP servers",
-        Page[McpServerShape],
-        query=DefinitionQuery,
-    ),
-    Route(
-        "GET",
-        "mcp-servers/{id}",
-        read_mcp_server,
-        "Read an MCP server",
-        McpServerShape,
         has_etag=True,
     ),
 ]

@@ -1,9 +1,9 @@
-"""The site in the API: you, people, groups, usage, audit log, workers, health."""
+"""The site in the API: you, usage, audit log, workers, health."""
 
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
 from pydantic import Field
@@ -13,23 +13,11 @@ from runs.api.problems import field_problem
 from runs.api.queries import Page, PageQuery, Query, paginate_by_id
 from runs.api.route import ApiRequest, Route
 from runs.api.shapes import Shape
+from runs.api.site.people import AccountKind, get_account_kind, list_group_names
 from runs.models import DailyRunStats, Worker
 from runs.serializers import Json, format_timestamp
 from runs.services.health.status import check_health
 from tools.models import AuditEntry
-
-
-class PersonShape(Shape):
-    """A user."""
-
-    id: int
-    username: str
-    is_active: bool
-    is_staff: bool
-    is_superuser: bool
-    groups: list[str]
-    joined_at: str
-    last_sign_in_at: str | None
 
 
 class MeShape(Shape):
@@ -37,17 +25,10 @@ class MeShape(Shape):
 
     id: int
     username: str
+    kind: AccountKind
     is_superuser: bool
     groups: list[str]
     scopes: list[str]
-
-
-class GroupShape(Shape):
-    """A group."""
-
-    id: int
-    name: str
-    members: list[str]
 
 
 class UsageQuery(Query):
@@ -142,47 +123,12 @@ def read_me(request: ApiRequest, user: User) -> HttpResponse:
         {
             "id": user.pk,
             "username": user.get_username(),
+            "kind": get_account_kind(user),
             "is_superuser": user.is_superuser,
             "groups": list_group_names(user),
             "scopes": token.scopes.split() if token else ["read"],
         }
     )
-
-
-def list_group_names(user: User) -> list[str]:
-    return sorted(group.name for group in user.groups.all())
-
-
-def list_people(request: HttpRequest, user: User, query: PageQuery) -> HttpResponse:
-    """All users, the newest first; for administrators."""
-    require_admin(user)
-    rows = User.objects.prefetch_related("groups")
-    return json_response(paginate_by_id(rows, query, person_json))
-
-
-def person_json(user: User) -> Json:
-    return {
-        "id": user.pk,
-        "username": user.get_username(),
-        "is_active": user.is_active,
-        "is_staff": user.is_staff,
-        "is_superuser": user.is_superuser,
-        "groups": list_group_names(user),
-        "joined_at": format_timestamp(user.date_joined),
-        "last_sign_in_at": format_timestamp(user.last_login),
-    }
-
-
-def list_groups(request: HttpRequest, user: User, query: PageQuery) -> HttpResponse:
-    """Your groups with their members; administrators see all."""
-    rows = Group.objects.prefetch_related("user_set")
-    rows = rows if user.is_superuser else rows.filter(user=user)
-    return json_response(paginate_by_id(rows, query, group_json))
-
-
-def group_json(group: Group) -> Json:
-    members = sorted(one.get_username() for one in group.user_set.all())
-    return {"id": group.pk, "name": group.name, "members": members}
 
 
 def read_usage(request: HttpRequest, user: User, query: UsageQuery) -> HttpResponse:
@@ -268,18 +214,6 @@ def read_health(request: HttpRequest, user: User) -> HttpResponse:
 
 ROUTES = [
     Route("GET", "me", read_me, "Who you are", MeShape),
-    Route(
-        "GET",
-        "people",
-        list_people,
-        "List people",
-        Page[PersonShape],
-        scope="admin",
-        query=PageQuery,
-    ),
-    Route(
-        "GET", "groups", list_groups, "List groups", Page[GroupShape], query=PageQuery
-    ),
     Route("GET", "usage", read_usage, "Read usage", UsageShape, query=UsageQuery),
     Route(
         "GET",

@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.forms.widgets import style_widgets
-from runs.services.agentfile.text import MAX_FILE_CHARS
 from runs.services.errors import FieldError
+from runs.services.importers.document import MAX_JSON_CHARS
 
 BYTES_PER_CHARACTER = 4
 """The most that UTF-8 needs."""
@@ -23,8 +23,8 @@ class AgentImportForm(forms.Form):
         required=False,
         allow_empty_file=True,
         label=gettext_lazy("File"),
-        widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json"}),
-        help_text=gettext_lazy("An agent file in YAML or JSON."),
+        widget=forms.FileInput(attrs={"accept": ".yaml,.yml,.json,.py,.ts"}),
+        help_text=gettext_lazy("An agent file, or a file of another product."),
     )
     text = forms.CharField(
         required=False,
@@ -43,6 +43,12 @@ class AgentImportForm(forms.Form):
         self.fields["text"].widget.attrs["placeholder"] = "agentfile: 1"
         style_widgets(self)
 
+    @property
+    def file_name(self) -> str:
+        """Name of the uploaded file; empty if the text was pasted."""
+        file = self.cleaned_data.get("file")
+        return str(file.name or "") if isinstance(file, UploadedFile) else ""
+
     def clean(self) -> dict[str, Any]:
         """Read an uploaded file into `text`."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
@@ -54,11 +60,11 @@ class AgentImportForm(forms.Form):
 
     def _read_file(self, given: dict[str, Any]) -> None:
         file: UploadedFile = given["file"]
-        if (file.size or 0) > MAX_FILE_CHARS * BYTES_PER_CHARACTER:
+        if (file.size or 0) > MAX_JSON_CHARS * BYTES_PER_CHARACTER:
             self.add_error(
                 "file",
                 _("The file is too long. Select one of at most %(limit)s characters.")
-                % {"limit": number_format(MAX_FILE_CHARS, force_grouping=True)},
+                % {"limit": number_format(MAX_JSON_CHARS, force_grouping=True)},
             )
             return
         try:
@@ -70,7 +76,11 @@ class AgentImportForm(forms.Form):
             return
         self.errors.pop("text", None)
         # The text of an invalid file is shown, so that it can be fixed in place.
-        self.data = {**self.data.dict(), "text": given["text"]}  # type: ignore[attr-defined]  # a QueryDict
+        self.replace_text(given["text"])
+
+    def replace_text(self, text: str) -> None:
+        """Show `text` in the form."""
+        self.data = {**self.data, "text": text}
 
     def add_file_errors(self, errors: list[FieldError]) -> None:
         """Show each error with its path in the file."""

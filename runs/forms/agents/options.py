@@ -51,7 +51,8 @@ def build_option_fields() -> dict[str, forms.Field]:
             required=False,
             label=gettext_lazy("Runs at once"),
             help_text=gettext_lazy(
-                "More runs of the agent wait until one ends. Leave empty for no limit."
+                "Additional runs of the agent wait until one ends. Leave empty "
+                "for no limit."
             ),
         ),
         "budget_tokens": forms.IntegerField(

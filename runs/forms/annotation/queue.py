@@ -61,7 +61,8 @@ class AnnotationQueueForm(_ModelForm):
         }
         help_texts = {
             "passing_mark": gettext_lazy(
-                "From this score on an answer is good; evaluators are compared with it."
+                "Answers with at least this score are good. Evaluators are "
+                "compared with this."
             ),
             "people_per_run": gettext_lazy(
                 "With 2 or more, the queue shows how far people agree."

@@ -31,7 +31,7 @@ class GateForm(forms.Form):
         min_value=0,
         max_value=100,
         initial=90,
-        label=gettext_lazy("Least pass rate in percent"),
+        label=gettext_lazy("Minimum pass rate in percent"),
     )
     refuses_regression = forms.BooleanField(
         required=False,
@@ -47,13 +47,13 @@ class GateForm(forms.Form):
         required=False,
         min_value=0.001,
         max_value=1_000_000,
-        label=gettext_lazy("Longest p95 time in seconds"),
+        label=gettext_lazy("Maximum p95 time in seconds"),
     )
     max_cost_increase = forms.FloatField(
         required=False,
         min_value=0,
         max_value=1_000_000,
-        label=gettext_lazy("Most additional cost per run in percent"),
+        label=gettext_lazy("Maximum additional cost per run in percent"),
     )
     repetitions = forms.IntegerField(
         min_value=1,

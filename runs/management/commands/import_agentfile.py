@@ -1,4 +1,7 @@
-"""`import_agentfile FILE [--owner USERNAME]`: create and publish its agents."""
+"""`import_agentfile FILE [--owner USERNAME]`: create and publish its agents.
+
+Agents of other products become drafts.
+"""
 
 import sys
 from pathlib import Path
@@ -9,17 +12,24 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from runs.management.users import get_active_user, get_first_superuser
 from runs.services.agentfile.load import import_agentfile
 from runs.services.agentfile.text import AgentFileRefused
+from runs.services.importers.convert import convert_foreign_file
+from runs.services.importers.document import MAX_JSON_CHARS
+from runs.services.importers.errors import ForeignFileRefused
+
+MAX_BYTES = 4 * MAX_JSON_CHARS
+"""A character has at most 4 bytes in UTF-8."""
 
 
 class Command(BaseCommand):
     """Import one file, all or nothing."""
 
-    help = "Create or update the agents, tools and providers of an agent file."
+    help = (
+        "Create or update the agents, tools and providers of an agent file. A file of "
+        "another product is converted, and its agents become drafts."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "file", help="Path of a YAML or JSON file, or - for standard input."
-        )
+        parser.add_argument("file", help="Path of a file, or - for standard input.")
         parser.add_argument(
             "--owner",
             metavar="USERNAME",
@@ -47,12 +57,22 @@ class Command(BaseCommand):
         **__: Any,
     ) -> None:
         person = get_first_superuser() if owner is None else get_active_user(owner)
+        text = read_text_file(file)
         try:
+            foreign = convert_foreign_file(text, person, name=file)
             done = import_agentfile(
-                read_text_file(file), person, draft=draft, dry_run=dry_run
+                foreign.text if foreign else text,
+                person,
+                inert=foreign is not None,
+                draft=draft,
+                dry_run=dry_run,
             )
-        except AgentFileRefused as error:
+        except (AgentFileRefused, ForeignFileRefused) as error:
             raise CommandError(f"Nothing was imported.\n{error}") from None
+        if foreign is not None:
+            self.stdout.write(f"Converted a file of {foreign.product}.")
+            for part, reason in foreign.skipped:
+                self.stderr.write(f"Not imported: {part}: {reason}")
         changes = {
             "create": done.created,
             "update": done.updated,
@@ -71,9 +91,16 @@ class Command(BaseCommand):
 def read_text_file(file: str) -> str:
     """Return the text of the file; raise `CommandError` if it cannot be read."""
     try:
-        raw = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return raw.decode("utf-8-sig")
+        if file == "-":
+            raw = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with Path(file).open("rb") as source:
+                raw = source.read(MAX_BYTES + 1)
     except OSError as error:
         raise CommandError(f"{file} cannot be read: {error.strerror}.") from None
+    if len(raw) > MAX_BYTES:
+        raise CommandError(f"{file} is longer than {MAX_BYTES // 1_000_000} MB.")
+    try:
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise CommandError(f"{file} is not UTF-8 text.") from None

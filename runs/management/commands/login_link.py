@@ -2,10 +2,14 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runs.management.users import get_active_user
-from runs.services.accounts.login_link import build_login_url, create_login_link
+from runs.services.accounts.login_link import (
+    CannotSignIn,
+    build_login_url,
+    create_login_link,
+)
 
 
 class Command(BaseCommand):
@@ -15,4 +19,8 @@ class Command(BaseCommand):
         parser.add_argument("username")
 
     def handle(self, *_: Any, username: str, **__: Any) -> None:
-        self.stdout.write(build_login_url(create_login_link(get_active_user(username))))
+        try:
+            token = create_login_link(get_active_user(username))
+        except CannotSignIn as refused:
+            raise CommandError(str(refused)) from None
+        self.stdout.write(build_login_url(token))

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import DatabaseError
 
@@ -46,6 +47,6 @@ class Command(BaseCommand):
         )
         self.stdout.write(
             "The site is paused: no run, schedule or webhook is executed. Start it, "
-            "then confirm on any page as an administrator, or with: manage.py "
-            "confirm_restore"
+            "then confirm on any page as an administrator, or with: "
+            f"{settings.MANAGE_COMMAND} confirm_restore"
         )

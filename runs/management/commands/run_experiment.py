@@ -56,7 +56,7 @@ class Command(BaseCommand):
             "--fail-under",
             type=float,
             metavar="RATE",
-            help="Least pass rate, from 0 to 1. Runs without a score do not pass.",
+            help="Minimum pass rate, from 0 to 1. Runs without a score do not pass.",
         )
         parser.add_argument(
             "--junit", metavar="FILE", help="Also write a JUnit file for CI servers."

@@ -5,7 +5,15 @@ from typing import Any
 from django.conf import settings
 from django.core.management.commands.makemessages import Command as MakeMessages
 
-IGNORED_PATHS = [".venv", "tests", "docs", "var", "vendor", "staticfiles"]
+IGNORED_PATHS = [
+    ".venv",
+    "node_modules",
+    "tests",
+    "docs",
+    "var",
+    "vendor",
+    "staticfiles",
+]
 
 
 class Command(MakeMessages):

@@ -17,6 +17,7 @@ from runs.models import (
     PromptTemplate,
     Provider,
     Schedule,
+    ScoringRule,
     Webhook,
 )
 from runs.services.errors import RunsError
@@ -55,7 +56,8 @@ class OwnedRows(NamedTuple):
 def list_owned_rows(user: User) -> list[OwnedRows]:
     """Return what the user owns, archived rows included; empty types are left out.
 
-    Webhooks and tokens act for one person, so they are listed but not moved.
+    Webhooks, tokens and scoring rules act for one person, so they are listed but not
+    moved.
     """
     found = [
         OwnedRows(str(label), [str(row) for row in owned_by(user, model)])
@@ -64,12 +66,14 @@ def list_owned_rows(user: User) -> list[OwnedRows]:
     hooks = Webhook.objects.filter(owner=user)
     incoming = Hook.objects.filter(owner=user)
     tokens = ApiToken.objects.filter(user=user, revoked_at=None)
+    rules = ScoringRule.objects.filter(owner=user)
     found += [
         OwnedRows(_("Webhooks"), [str(row) for row in hooks], is_moved=False),
         OwnedRows(
             _("Incoming webhooks"), [str(row) for row in incoming], is_moved=False
         ),
         OwnedRows(_("API tokens"), [row.name for row in tokens], is_moved=False),
+        OwnedRows(_("Scoring rules"), [str(row) for row in rules], is_moved=False),
     ]
     return [rows for rows in found if rows.names]
 

@@ -1,9 +1,11 @@
 """Import an agent file: all or nothing, and repeating it changes nothing."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from django.contrib.auth.models import Group, User
@@ -107,6 +109,8 @@ class ImportResult(NamedTuple):
     published: list[str]
     missing: tuple[str, ...] = ()
     """What drafts, or this site, still need."""
+    changed_fields: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """Fields of what was updated, by its `kind slug`."""
 
 
 def import_agentfile(
@@ -128,13 +132,31 @@ def import_agentfile(
     refused.
     """
     file = parse_agentfile(text)
+    return store_agentfile(file, owner, inert=inert, draft=draft, dry_run=dry_run)
+
+
+def store_agentfile(
+    file: AgentFile,
+    owner: User,
+    *,
+    inert: bool = False,
+    draft: bool = False,
+    dry_run: bool = False,
+) -> ImportResult:
+    """Create or update what is in a parsed file, see `import_agentfile`."""
     work = AgentFileImport(owner=owner, inert=inert, publishes=not (inert or draft))
     with transaction.atomic():
         work.store_file(file)
         if work.errors:
             raise AgentFileRefused(work.errors)
         transaction.set_rollback(dry_run)
-    return ImportResult(work.created, work.updated, work.published, tuple(work.missing))
+    return ImportResult(
+        work.created,
+        work.updated,
+        work.published,
+        tuple(work.missing),
+        {name: tuple(work.changed_fields[name]) for name in work.updated},
+    )
 
 
 @dataclass
@@ -149,6 +171,9 @@ class AgentFileImport:
     updated: list[str] = field(default_factory=list)
     published: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    changed_fields: dict[str, list[str]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     prompt_slugs: dict[str, str] = field(default_factory=dict)
     """Where instructions of agents are stored, by their slug in the file."""
 
@@ -225,7 +250,7 @@ class AgentFileImport:
             return
         try:
             if store_examples(row, entry, by=self.owner):
-                self.note_change(path, "dataset", row, is_new=False)
+                self.note_change(path, "dataset", row, "examples")
         except RunsError as refused:
             self.add_error(f"{path}.examples", str(refused))
 
@@ -258,7 +283,7 @@ class AgentFileImport:
         if dataset is None or len(found) < len(evaluators):
             return
         if store_gate(agent, entry.gate, dataset, found, by=self.owner):
-            self.note_change(path, "agent", agent, is_new=False)
+            self.note_change(path, "agent", agent, "gate")
 
     def accept_gate_results(
         self, file: AgentFile, agents: "Sequence[ImportedAgent]"
@@ -477,7 +502,7 @@ class AgentFileImport:
             get_agent_tool_key(r) for r in wanted
         ]:
             return
-        self.note_change(f"{path}.tools", "agent", agent, is_new=False)
+        self.note_change(f"{path}.tools", "agent", agent, "tools")
         agent.uses.all().delete()
         AgentTool.objects.bulk_create(wanted)
 
@@ -577,13 +602,16 @@ class AgentFileImport:
         if entry.visibility is not None and not self.inert:
             wanted["visibility"] = entry.visibility
         groups = self.find_groups(entry, row)
-        if is_new or not all(has_same_value(row, k, v) for k, v in wanted.items()):
+        known = {} if is_new else wanted
+        changed = [k for k, v in known.items() if not has_same_value(row, k, v)]
+        if is_new or changed:
             reached = row.connection_settings if isinstance(row, Provider) else ()
             for name, value in wanted.items():
                 setattr(row, name, value)
             if not self.is_valid(path, row):
                 return row if row.pk else None
-            self.note_change(path, str(model._meta.verbose_name), row, is_new=is_new)
+            word = str(model._meta.verbose_name)
+            self.note_change(path, word, row, *changed, is_new=is_new)
             self.save_row(row, reached)
         self.share_with_groups(path, row, groups)
         return row
@@ -629,11 +657,14 @@ class AgentFileImport:
         if groups is not None and set(row.groups.all()) != set(groups):
             row.groups.set(groups)
             word = str(row._meta.verbose_name)
-            self.note_change(path, word, row, is_new=False)
+            self.note_change(path, word, row, "groups")
 
-    def note_change(self, path: str, word: str, row: Owned, *, is_new: bool) -> None:
-        """Record a created or updated row; an inert import updates nothing."""
+    def note_change(
+        self, path: str, word: str, row: Owned, *fields: str, is_new: bool = False
+    ) -> None:
+        """Record a created row, or changed fields; an inert import updates nothing."""
         said = f"{word} {row.slug}"
+        self.changed_fields[said] += fields
         if is_new:
             self.created.append(said)
         elif self.inert and said not in self.created:

@@ -1,6 +1,7 @@
 """Agent files as text: parse YAML or JSON within limits, and write YAML."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +20,8 @@ MAX_FILE_CHARS = 500_000
 MAX_FILE_VALUES = 50_000
 """Values in a file; aliases count each time they are used."""
 MAX_FILE_DEPTH = 60
+OWN_MARK = re.compile(r"""^[{ \t]{0,50}["']?agentfile["']?[ \t]*:""", re.MULTILINE)
+"""The field with the version of an agent file."""
 
 REMOVED_NOTE = (
     "WARNING: secrets were removed, because they were typed into the tools themselves.",

@@ -131,7 +131,7 @@ def skip_run(item: QueuedRun, *, by: User) -> None:
 
 
 def undo_annotation(queue: AnnotationQueue, *, by: User) -> QueuedRun:
-    """Take back the last run that `by` scored or skipped, and reserve it again.
+    """Undo the last run that `by` scored or skipped, and reserve it again.
 
     What was entered stays in its form. Raises `AnnotationRefused`.
     """
@@ -149,8 +149,7 @@ def undo_annotation(queue: AnnotationQueue, *, by: User) -> QueuedRun:
             queue.items.filter(pk=item.pk), queue, by=by
         ).exists():
             raise AnnotationRefused(
-                _("Run %(run)d is no longer free: somebody else has it.")
-                % {"run": item.run_id}
+                _("Run %(run)d is reserved by someone else.") % {"run": item.run_id}
             )
         rows.filter(state=State.CLAIMED).update(claimed_until=None)
         claim(item, by=by)

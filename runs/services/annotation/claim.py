@@ -108,6 +108,6 @@ def require_room(queue: AnnotationQueue, item: QueuedRun, *, by: User) -> None:
     if other is None:
         raise AnnotationRefused(_("This run is no longer in the queue."))
     raise AnnotationRefused(
-        _("%(person)s has this run now. Your scores were not saved.")
+        _("%(person)s has reserved this run. Your scores were not saved.")
         % {"person": other.by.get_full_name() or other.by.get_username()}
     )

@@ -117,7 +117,7 @@ def find_cell_problem(text: str) -> str:
     """Return why a cell is too long; empty if it is not."""
     if len(text) <= MAX_CELL_CHARS:
         return ""
-    return _("The text has %(count)s characters, at most %(limit)s are possible.") % {
+    return _("The text has %(count)s characters, at most %(limit)s are allowed.") % {
         "count": number_format(len(text), force_grouping=True),
         "limit": number_format(MAX_CELL_CHARS, force_grouping=True),
     }

@@ -69,8 +69,8 @@ def check_cell_length(text: str, *, line: int, column: str) -> None:
         return
     raise DatasetFileRefused(
         _(
-            "Line %(line)d, column “%(column)s”: the text has %(count)s characters, at "
-            "most %(limit)s are possible."
+            "Line %(line)d, column “%(column)s”: the text has %(count)s "
+            "characters, at most %(limit)s are allowed."
         )
         % {
             "line": line,
@@ -87,14 +87,14 @@ def check_columns(names: list[str]) -> tuple[str, ...]:
         raise DatasetFileRefused(_("The file has no rows."))
     if len(names) > MAX_FILE_COLUMNS:
         raise DatasetFileRefused(
-            _("The file has %(count)d columns, at most %(limit)d are possible.")
+            _("The file has %(count)d columns, at most %(limit)d are allowed.")
             % {"count": len(names), "limit": MAX_FILE_COLUMNS}
         )
     if any(len(name) > MAX_HEADING_CHARS for name in names):
         raise DatasetFileRefused(
             _(
-                "The name of a column is longer than %(limit)d characters. Does the "
-                "first line hold the names of the columns?"
+                "The name of a column is longer than %(limit)d characters. "
+                "Does the first line contain the names of the columns?"
             )
             % {"limit": MAX_HEADING_CHARS}
         )

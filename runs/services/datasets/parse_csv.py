@@ -29,9 +29,7 @@ def parse_csv(text: str) -> FileTable:
     names = check_headings(heading[1])
     rows = list(limit_rows(name_cells(lines, names)))
     if not rows:
-        raise DatasetFileRefused(
-            _("The file has only a line with the names of the columns, and no rows.")
-        )
+        raise DatasetFileRefused(_("The file has a header line but no rows."))
     return FileTable(
         columns=tuple(names),
         rows=tuple(tuple(row.cells.values()) for row in rows),
@@ -65,9 +63,12 @@ def read_lines(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
 def describe_csv_error(line: int, message: str) -> str:
     """Say what is wrong in a line."""
     if "unexpected end" in message:
-        why = _("a quotation mark that opens there is not closed")
+        why = _("the quotation mark there is not closed")
     elif "expected after" in message:
-        why = _("text follows a closing quotation mark; write inner ones twice")
+        why = _(
+            "text follows a closing quotation mark; double the quotation "
+            "marks inside the value"
+        )
     else:
         why = _("it cannot be read as CSV")
     return _("Line %(line)d: %(problem)s.") % {"line": line, "problem": why}
@@ -106,7 +107,7 @@ def name_cells(
             raise DatasetFileRefused(
                 _(
                     "Line %(line)d has %(count)d cells, but there are %(columns)d "
-                    "columns. Put texts that hold the separator in quotation marks."
+                    "columns. Put texts that contain the separator in quotation marks."
                 )
                 % {"line": line, "count": len(cells), "columns": len(names)}
             )

@@ -46,7 +46,7 @@ def check_file_size(size: int) -> None:
     """Raise `DatasetFileRefused` if a file is too large."""
     if size > MAX_FILE_BYTES:
         raise DatasetFileRefused(
-            _("The file has %(size)s MB, at most %(limit)s MB are possible. Split it.")
+            _("The file has %(size)s MB, at most %(limit)s MB are allowed. Split it.")
             % {
                 "size": number_format(size / 1_000_000, 1),
                 "limit": MAX_FILE_BYTES // 1_000_000,

@@ -78,7 +78,7 @@ def find_tests(found: Any) -> tuple[list[Any], dict[str, Any]]:
         )
     if not isinstance(tests, list) or not tests:
         raise DatasetFileRefused(
-            _("The file has no list of tests, as promptfoo has it under “tests”.")
+            _("The file has no list under “tests”, where promptfoo lists its tests.")
         )
     default = config.get("defaultTest")
     shared = default.get("vars") if isinstance(default, dict) else None

@@ -39,7 +39,7 @@ def check_database_server() -> Iterator[Finding]:
             "database",
             "error",
             f"{version}; {len(missing)} migrations are missing, first {missing[0]}.",
-            "Run manage.py prepare.",
+            f"Run {settings.MANAGE_COMMAND} prepare.",
         )
     elif not check_database().ok:
         yield Finding(

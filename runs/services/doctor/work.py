@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
+from django.conf import settings
 from django.db import connection
 from django.db.models import DurationField, ExpressionWrapper, Max
 from django.db.models.functions import Now
@@ -33,7 +34,8 @@ def check_workers() -> Iterator[Finding]:
             "workers",
             "error",
             f"No worker is running; {queue.queued} runs are queued.",
-            "Start one: make run, or celery -A agentsite worker -P threads",
+            f"Start one: {settings.START_COMMAND}, or "
+            "celery -A agentsite worker -P threads",
         )
     elif queue.stuck:
         yield Finding(
@@ -59,7 +61,8 @@ def check_restore() -> Iterator[Finding]:
             "restore",
             "error",
             "The site is paused: it was restored from a backup.",
-            "Confirm the restore in the dashboard, or run manage.py confirm_restore.",
+            "Confirm the restore in the dashboard, or run "
+            f"{settings.MANAGE_COMMAND} confirm_restore.",
         )
 
 

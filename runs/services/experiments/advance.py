@@ -12,16 +12,17 @@ from typing import NamedTuple
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, Sum
+from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.engine.types import ToolMode
-from runs.models import Example, Experiment, ExperimentRun, Run
+from runs.models import Bisection, Example, Experiment, ExperimentRun, Run
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.errors import FieldError, InputsRefused, NotAllowed, RunsError
+from runs.services.experiments.bisect import extend_bisection
 from runs.services.experiments.figures import compute_figures
-from runs.services.experiments.score_cells import score_cell
+from runs.services.experiments.score_cells import is_comparing, score_cell
 from runs.services.runs.start import FrozenAgent, start_run
 from runs.store.database_clock import db_time_from_now
 from runs.store.specs import load_spec
@@ -73,7 +74,7 @@ def advance_experiment(experiment: Experiment) -> TurnResult:
         scored = score_ended_cells(experiment)
         started = 0
         if experiment.is_running:
-            create_cells(experiment)
+            add_cells(experiment)
             if is_budget_used(experiment):
                 stop_with_problem(experiment, BUDGET_USED)
             else:
@@ -83,6 +84,17 @@ def advance_experiment(experiment: Experiment) -> TurnResult:
         return TurnResult(started, scored)
     finally:
         Experiment.objects.filter(pk=experiment.pk).update(lease_until=None)
+
+
+def add_cells(experiment: Experiment) -> None:
+    """Create the rows that the next runs need."""
+    if not Bisection.objects.filter(experiment=experiment).exists():
+        create_cells(experiment)
+        return
+    try:
+        extend_bisection(experiment)
+    except NotAllowed as refused:
+        stop_with_problem(experiment, str(refused))
 
 
 def create_cells(experiment: Experiment) -> None:
@@ -190,6 +202,8 @@ def score_ended_cells(experiment: Experiment) -> int:
     started = experiment.cells.filter(state=State.STARTED)
     ended = started.filter(Q(run=None) | Q(run__status__in=FINISHED_STATUSES))
     revisions = list(experiment.evaluators.select_related("evaluator__owner"))
+    if any(is_comparing(one) for one in revisions):
+        ended = ended.exclude(Exists(find_unfinished_baselines(experiment)))
     count = 0
     for cell in ended.select_related("run", "example")[:SCORED_PER_TURN]:
         count += score_cell(cell, revisions)
@@ -197,6 +211,20 @@ def score_ended_cells(experiment: Experiment) -> int:
             lease_until=db_time_from_now(LEASES * settings.LEASE_SECONDS)
         )
     return count
+
+
+def find_unfinished_baselines(experiment: Experiment) -> QuerySet[ExperimentRun]:
+    """Return the baseline's run of the same example if it has not ended yet.
+
+    It is always started first, so waiting for it takes no place of a run it needs.
+    """
+    same = experiment.cells.filter(
+        candidate__position=0,
+        example=OuterRef("example"),
+        repetition=OuterRef("repetition"),
+        state=State.STARTED,
+    )
+    return same.exclude(Q(run=None) | Q(run__status__in=FINISHED_STATUSES))
 
 
 def is_budget_used(experiment: Experiment) -> bool:

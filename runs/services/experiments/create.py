@@ -18,6 +18,7 @@ from runs.models import (
     ExperimentCandidate,
 )
 from runs.services.errors import FieldError, InputsRefused, NotAllowed, RunsError
+from runs.services.experiments.score_cells import is_comparing
 from runs.services.runs.start import (
     FrozenAgent,
     freeze_newest_version,
@@ -80,6 +81,15 @@ def create_experiment(
         )
     if not revisions:
         raise ExperimentRefused(_("Select at least one evaluator."))
+    comparing = [one for one in revisions if is_comparing(one)]
+    if comparing and len(choices) < 2:
+        raise ExperimentRefused(
+            _(
+                '"%(name)s" compares answers with those of the baseline. Select a '
+                "second candidate."
+            )
+            % {"name": comparing[0].evaluator.name}
+        )
     examples = dataset.examples.in_version(dataset.version)
     frozen = [freeze_candidate(choice, by=by) for choice in choices]
     check_examples(dataset, frozen)
@@ -87,8 +97,8 @@ def create_experiment(
     if total > MAX_RUNS:
         raise ExperimentRefused(
             _(
-                "The experiment would have %(count)d runs, at most %(limit)d are "
-                "possible."
+                "The experiment would have %(count)d runs, at most %(limit)d "
+                "are allowed."
             )
             % {"count": total, "limit": MAX_RUNS}
         )

@@ -17,6 +17,7 @@ from runs.evaluation.statistics import (
     wilson_interval,
 )
 from runs.models import Experiment, ExperimentCandidate, Score
+from runs.services.experiments.score_cells import is_comparing
 
 EQUAL = 1e-9
 MIN_TAG_EXAMPLES = 3
@@ -114,6 +115,8 @@ class CellFigures(NamedTuple):
     cost: Decimal
     tokens: int
     seconds: float | None
+    is_preference: bool = False
+    """Whether all evaluators compare with the baseline; from 0.5 on it is as good."""
 
     @property
     def is_over(self) -> bool:
@@ -122,7 +125,9 @@ class CellFigures(NamedTuple):
     @property
     def points(self) -> float | None:
         """What is compared: passed or not, else the mean score."""
-        return self.score if self.passed is None else float(self.passed)
+        if self.passed is None or self.is_preference:
+            return self.score
+        return float(self.passed)
 
 
 def compute_figures(experiment: Experiment, *, at: str) -> ExperimentFigures:
@@ -196,7 +201,16 @@ def load_cell_figures(experiment: Experiment) -> list[CellFigures]:
         *("example", "candidate", "state", "run_status", "passed", "score"),
         *("cost", "tokens", "seconds"),
     )
-    return [CellFigures(*row) for row in rows]
+    is_preference = is_preference_only(experiment)
+    return [CellFigures(*row)._replace(is_preference=is_preference) for row in rows]
+
+
+def is_preference_only(experiment: Experiment) -> bool:
+    """Whether every evaluator compares with the baseline, so that pass or fail
+    would hide which answers are better."""
+    return all(
+        is_comparing(one) for one in experiment.evaluators.select_related("evaluator")
+    )
 
 
 def load_evaluator_figures(

@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 
 from runs.models import (
     Agent,
+    Bisection,
     Dataset,
     Evaluator,
     EvaluatorRevision,
@@ -65,7 +66,7 @@ def find_experiment(name: str, *, owner: str = "") -> Experiment:
         numbered = rows.filter(pk=int(name)).first()
         if numbered is not None:
             return numbered
-    named = rows.filter(name=name)
+    named = rows.filter(name=name, bisection=None)
     owners = named.order_by("owner__username").values_list("owner__username", flat=True)
     if len(several := list(owners.distinct())) > 1:
         raise ExperimentNameShared(name, several)
@@ -84,6 +85,14 @@ def repeat_experiment(
     published version. Without it, the candidates are those of `experiment`. Raises
     what `create_experiment` raises, and `VersionNotFound`.
     """
+    if Bisection.objects.filter(experiment=experiment).exists():
+        raise ExperimentRefused(
+            _(
+                "Experiment %(number)d searches for a failing version. Enter one that "
+                "runs a whole dataset."
+            )
+            % {"number": experiment.pk}
+        )
     former = list(
         experiment.candidates.select_related("agent", "version__spec", "spec")
     )

@@ -6,12 +6,15 @@ from statistics import fmean
 
 from django.db import transaction
 
+from runs.evaluation.judge import compares_with_baseline
 from runs.evaluation.types import EvaluationExample, ExpectedCall, ScoreResult
 from runs.models import EvaluatorRevision, Example, ExperimentRun, Run, Score
 from runs.services.evaluation.score_run import score_run
 
 RUN_DELETED = "The run was deleted before it was scored."
 MAX_LABEL_CHARS = 200
+BASELINE_SCORE = ScoreResult(value=0.5, label="baseline")
+"""Of the baseline by an evaluator that compares with it: no model is asked."""
 
 
 def score_cell(cell: ExperimentRun, revisions: Sequence[EvaluatorRevision]) -> bool:
@@ -20,13 +23,22 @@ def score_cell(cell: ExperimentRun, revisions: Sequence[EvaluatorRevision]) -> b
     Evaluators run outside the transaction that stores what they say.
     """
     run, example = cell.run, build_evaluation_example(cell.example)
+    comparing = {one.pk for one in revisions if is_comparing(one)}
+    baseline = find_baseline(cell) if comparing else None
     if run is None or (problem := find_run_problem(run)):
         reason = RUN_DELETED if run is None else problem
         results = [ScoreResult.not_scored(reason) for _ in revisions]
     else:
         results = [
-            score_run(
-                run, example, kind=one.kind, config=one.config, by=one.evaluator.owner
+            BASELINE_SCORE
+            if one.pk in comparing and baseline == cell
+            else score_run(
+                run,
+                example,
+                kind=one.kind,
+                config=one.config,
+                by=one.evaluator.owner,
+                baseline=baseline.run if baseline and one.pk in comparing else None,
             )
             for one in revisions
         ]
@@ -41,6 +53,22 @@ def score_cell(cell: ExperimentRun, revisions: Sequence[EvaluatorRevision]) -> b
             for revision, result in zip(revisions, results, strict=True)
         )
     return True
+
+
+def is_comparing(revision: EvaluatorRevision) -> bool:
+    """Whether it compares each answer with that of the baseline."""
+    return compares_with_baseline(revision.kind, revision.config)
+
+
+def find_baseline(cell: ExperimentRun) -> ExperimentRun | None:
+    """Return the run of the first candidate for the same example and repetition."""
+    rows = ExperimentRun.objects.filter(
+        experiment=cell.experiment_id,
+        example=cell.example_id,
+        repetition=cell.repetition,
+        candidate__position=0,
+    )
+    return rows.select_related("run").first()
 
 
 def find_run_problem(run: Run) -> str:

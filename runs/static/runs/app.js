@@ -396,4 +396,26 @@
     },
     { capture: true, passive: true },
   );
+
+  // Rows that a new row above moves slide to their place.
+  const SLIDE = { duration: 200, easing: "ease-out" };
+  const MOST_SLIDE = 240; // pixels; what moves further appears in its place
+  const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
+  let places = new Map();
+  const topOf = (row) => row.getBoundingClientRect().top;
+  const slidingRows = () => [...document.querySelectorAll("[data-slides]")];
+  document.addEventListener("htmx:before:swap", () => {
+    places = new Map(slidingRows().map((row) => [row.id, topOf(row)]));
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    if (isCalm.matches || places.size === 0) return;
+    const moved = slidingRows().map((row) => [row, places.get(row.id) - topOf(row)]);
+    places = new Map();
+    for (const [row, distance] of moved)
+      if (distance && Math.abs(distance) <= MOST_SLIDE)
+        row.animate(
+          [{ transform: `translateY(${distance}px)` }, { transform: "none" }],
+          SLIDE,
+        );
+  });
 })();

@@ -31,6 +31,20 @@
     true,
   );
 
+  // What is typed while a message is on its way goes on to the page that answers.
+  const TYPED = "chat-typed";
+  let sent = null;
+  document.addEventListener("submit", (event) => {
+    if (event.target.id === "chat-form" && !event.defaultPrevented) sent = input.value;
+  });
+  addEventListener("pagehide", () => {
+    if (sent === null || input.value === sent) return;
+    const isMore = input.value.startsWith(sent);
+    sessionStorage.setItem(TYPED, input.value.slice(isMore ? sent.length : 0));
+  });
+  if (input && !input.value) input.value = sessionStorage.getItem(TYPED) ?? "";
+  sessionStorage.removeItem(TYPED);
+
   // What is edited in place opens with the focus in its field; Cancel and Escape close it
   // and restore the text.
   const EDITS = ".edit-turn, .rename";

@@ -1,172 +1,19 @@
-// The editor of instructions: colors, completes and checks variables.
-// In a shadow root its styles need no exception from the page's security policy.
-import {
-  Decoration,
-  EditorState,
-  EditorView,
-  MatchDecorator,
-  ViewPlugin,
-  acceptCompletion,
-  autocompletion,
-  closeBrackets,
-  closeBracketsKeymap,
-  completionKeymap,
-  defaultKeymap,
-  drawSelection,
-  highlightSpecialChars,
-  history,
-  historyKeymap,
-  keymap,
-  lineNumbers,
-  lintKeymap,
-  linter,
-} from "./vendor/codemirror.min.js";
-import { look, replaceSelection } from "./editor_look.js";
+// Prompts: their variables and size in words; the editor is loaded on the first use.
+import { frameField } from "./editor_frame.js";
+import { ENGINE, variableNames } from "./prompt_variables.js";
 
-const ENGINE = {
-  input: gettext("the question of the run"),
-  tools: gettext("names and descriptions of the tools, filled in by the engine"),
-  tool_names: gettext("names of the tools, filled in by the engine"),
-  agent_scratchpad: gettext("the steps so far, filled in by the engine"),
-  chat_history: gettext(
-    "earlier messages of the conversation, filled in by the engine",
-  ),
-};
-const PIECE = /\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}|[{}]/g;
+const VARIABLE = /\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_]*\}/g;
 const CHARACTERS_A_TOKEN = 4;
 
-const variable = new MatchDecorator({
-  regexp: /\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}/g,
-  decoration: (match) =>
-    match[1] === undefined ? null : Decoration.mark({ class: "v" }),
-});
-const variables = ViewPlugin.fromClass(
-  class {
-    constructor(view) {
-      this.decorations = variable.createDeco(view);
-    }
-    update(change) {
-      this.decorations = variable.updateDeco(change, this.decorations);
-    }
-  },
-  { decorations: (plugin) => plugin.decorations },
-);
-
-// As runs/engine/prompts.py reads it.
-function names(text) {
-  return [
-    ...new Set([...text.matchAll(PIECE)].map((match) => match[1]).filter(Boolean)),
-  ];
+function* findColors(text) {
+  for (const { index, 0: found } of text.matchAll(VARIABLE))
+    if (found.length > 2) yield { from: index, to: index + found.length, name: "v" };
 }
 
-function distance(a, b) {
-  let row = Array.from({ length: b.length + 1 }, (_, n) => n);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1)
-      next[j] = Math.min(
-        row[j] + 1,
-        next[j - 1] + 1,
-        row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1),
-      );
-    row = next;
-  }
-  return row[b.length];
-}
-
-const check = linter(
-  (view) => {
-    const text = view.state.doc.toString();
-    const found = [];
-    let open = false;
-    for (const match of text.matchAll(PIECE)) {
-      const from = match.index;
-      const to = from + match[0].length;
-      if (match[1]) {
-        const near =
-          !(match[1] in ENGINE) &&
-          Object.keys(ENGINE).find(
-            (one) =>
-              distance(one, match[1].toLowerCase()) <= (one.length > 6 ? 2 : 1) + 1 &&
-              one[0] === match[1][0].toLowerCase() &&
-              Math.abs(one.length - match[1].length) <= 2,
-          );
-        if (near)
-          found.push({
-            from,
-            to,
-            severity: "warning",
-            message: interpolate(
-              gettext(
-                "Did you mean {%(near)s}? Otherwise %(name)s is an input of each run.",
-              ),
-              { near, name: match[1] },
-              true,
-            ),
-          });
-        continue;
-      }
-      if (open && match[0] === "}") {
-        open = false;
-        continue;
-      }
-      if (match[0] === "{" || match[0] === "}") {
-        open = match[0] === "{";
-        found.push({
-          from,
-          to,
-          severity: "error",
-          message: gettext(
-            "Unbalanced brace. Write {name} for a variable, {{ and }} for literal braces.",
-          ),
-        });
-      }
-    }
-    return found;
-  },
-  { delay: 400 },
-);
-
-function complete(context) {
-  const word = context.matchBefore(/\{[A-Za-z0-9_]*/);
-  if (
-    !word ||
-    (word.from > 0 && context.state.sliceDoc(word.from - 1, word.from) === "{")
-  )
-    return null;
-  const mine = names(context.state.doc.toString()).filter((name) => !(name in ENGINE));
-  const after = context.state.sliceDoc(context.pos, context.pos + 1) === "}" ? "" : "}";
-  const option = (label, detail, boost) => ({
-    label,
-    detail,
-    boost,
-    type: "variable",
-    apply: (view, _option, from, to) => {
-      const end = after ? to : to + 1;
-      view.dispatch({
-        changes: { from, to: end, insert: `${label}}` },
-        selection: { anchor: from + label.length + 1 },
-      });
-    },
-  });
-  return {
-    from: word.from + 1,
-    options: [
-      ...mine.map((name) => option(name, gettext("input of each run"), 2)),
-      ...Object.entries(ENGINE).map(([name, why]) =>
-        option(name, why, name === "input" ? 1 : 0),
-      ),
-    ],
-    validFor: /^[A-Za-z0-9_]*$/,
-  };
-}
-
-const low = EditorView.theme({ ".cm-scroller": { minHeight: "2.5rem" } });
-
-function foot(frame, text) {
-  const all = names(text);
+function describe(footer, text, whenEmpty) {
+  const all = variableNames(text);
   const asked = all.filter((name) => !(name in ENGINE) || name === "input");
-  const words = frame.querySelector("[data-words]");
+  const words = footer.querySelector("[data-words]");
   words.replaceChildren();
   const counted = interpolate(
     ngettext("%(count)s variable:", "%(count)s variables:", all.length),
@@ -177,7 +24,7 @@ function foot(frame, text) {
     all.length === 0
       ? text.trim()
         ? gettext("No variables. Type { to add one")
-        : frame.dataset.empty
+        : whenEmpty
       : `${counted} `,
   );
   for (const name of all) {
@@ -189,7 +36,7 @@ function foot(frame, text) {
   }
   const wide = [...text].filter((letter) => letter > "\u2e80").length;
   const tokens = Math.ceil((text.length - wide) / CHARACTERS_A_TOKEN) + wide;
-  frame.querySelector("[data-tokens]").textContent = tokens
+  footer.querySelector("[data-tokens]").textContent = tokens
     ? interpolate(
         ngettext("about %(count)s token", "about %(count)s tokens", tokens),
         { count: tokens.toLocaleString(document.documentElement.lang) },
@@ -198,79 +45,24 @@ function foot(frame, text) {
     : "";
 }
 
+const openEditor = async () => (await import("./editor_view.js")).createView;
+
 function mount(area) {
-  const frame = document.createElement("div");
-  frame.className = "editor";
-  frame.dataset.empty =
-    area.dataset.empty || gettext("Leave empty to use the default prompt of the kind");
-  const small = area.closest("[data-editor]").dataset.editor === "small";
-  if (small) frame.classList.add("small");
-  const host = document.createElement("div");
-  host.className = "editor-host";
-  const footer = document.createElement("footer");
+  const { frame, footer } = frameField(area, {
+    openEditor,
+    findColors,
+    isWrapped: true,
+  });
+  const isSmall = area.closest("[data-editor]").dataset.editor === "small";
+  frame.classList.toggle("small", isSmall);
   footer.innerHTML =
     '<span data-words></span><span class="end num" data-tokens></span>';
-  frame.append(host, footer);
-  area.before(frame);
-  area.hidden = true;
-  const label = area.labels?.[0]?.textContent.trim() || gettext("Instructions");
-  let mine = false;
-  const view = new EditorView({
-    parent: host.attachShadow({ mode: "open" }),
-    root: host.shadowRoot,
-    state: EditorState.create({
-      doc: area.value,
-      extensions: [
-        lineNumbers(),
-        history(),
-        drawSelection(),
-        highlightSpecialChars(),
-        closeBrackets(),
-        EditorView.lineWrapping,
-        autocompletion({ override: [complete], icons: false, interactionDelay: 0 }),
-        check,
-        variables,
-        ...(small ? [low] : []),
-        look,
-        replaceSelection,
-        EditorView.contentAttributes.of({
-          "aria-label": label,
-          spellcheck: "true",
-          autocorrect: "on",
-        }),
-        keymap.of([
-          { key: "Tab", run: acceptCompletion },
-          ...closeBracketsKeymap,
-          ...defaultKeymap,
-          ...historyKeymap,
-          ...completionKeymap,
-          ...lintKeymap,
-        ]),
-        EditorView.updateListener.of((update) => {
-          if (!update.docChanged) return;
-          area.value = update.state.doc.toString();
-          foot(frame, area.value);
-          if (mine) return;
-          area.dispatchEvent(new Event("input", { bubbles: true }));
-        }),
-      ],
-    }),
-  });
-  foot(frame, area.value);
-  // Keep keys typed here away from the shortcuts of the page.
-  host.addEventListener("keydown", (event) => event.stopPropagation());
-  area.addEventListener("editor:replace", () => {
-    mine = true;
-    view.dispatch({
-      changes: { from: 0, to: view.state.doc.length, insert: area.value },
-    });
-    mine = false;
-    view.focus();
-  });
-  area.labels?.[0]?.addEventListener("click", (event) => {
-    event.preventDefault();
-    view.focus();
-  });
+  const whenEmpty =
+    area.dataset.empty || gettext("Leave empty to use the default prompt of the kind");
+  const update = () => describe(footer, area.value, whenEmpty);
+  area.addEventListener("input", update);
+  addEventListener("pageshow", update);
+  update();
 }
 
 document.querySelectorAll("[data-editor] textarea").forEach(mount);

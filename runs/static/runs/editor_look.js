@@ -10,7 +10,7 @@ export const look = EditorView.theme({
   },
   "&.cm-focused": { outline: "none" },
   ".cm-scroller": {
-    font: "400 .75rem/1.65 var(--mono)",
+    font: "400 var(--editor-text)/1.65 var(--mono)",
     minHeight: "9rem",
     maxHeight: "28rem",
     overflow: "auto",

@@ -19,11 +19,15 @@ class EvaluatorKindLabel(NamedTuple):
 KIND_TEXTS: dict[str, tuple[Promise, Promise]] = {
     "exact": (
         gettext_lazy("Exact answer"),
-        gettext_lazy("The answer is the expected one, or begins or ends with it."),
+        gettext_lazy(
+            "The answer equals the expected answer, or begins or ends with it."
+        ),
     ),
     "contains": (
         gettext_lazy("Contains"),
-        gettext_lazy("The answer contains the expected one, or texts that you enter."),
+        gettext_lazy(
+            "The answer contains the expected answer, or texts that you enter."
+        ),
     ),
     "regex": (
         gettext_lazy("Pattern"),
@@ -31,19 +35,25 @@ KIND_TEXTS: dict[str, tuple[Promise, Promise]] = {
     ),
     "one-of": (
         gettext_lazy("One of"),
-        gettext_lazy("The answer is one of some labels, and the expected one."),
+        gettext_lazy("The answer is one of the labels, and it is the expected label."),
     ),
     "number": (
         gettext_lazy("Number"),
-        gettext_lazy("A number of the answer is the expected one, within a tolerance."),
+        gettext_lazy(
+            "A number in the answer equals the expected number, within a tolerance."
+        ),
     ),
     "json": (
         gettext_lazy("JSON"),
-        gettext_lazy("The answer is JSON of a schema, and equals the expected one."),
+        gettext_lazy(
+            "The answer is JSON that matches a schema and equals the expected answer."
+        ),
     ),
     "similarity": (
         gettext_lazy("Similarity"),
-        gettext_lazy("How many words the answer and the expected one share."),
+        gettext_lazy(
+            "Share of words that the answer and the expected answer have in common."
+        ),
     ),
     "tool-calls": (
         gettext_lazy("Tool calls"),
@@ -118,13 +128,15 @@ FIELD_TEXTS: dict[str, tuple[Promise, Promise | str]] = {
     ),
     "label": (
         gettext_lazy("Label before the answer"),
-        gettext_lazy("Only what follows its last occurrence counts, such as ANSWER:"),
+        gettext_lazy(
+            "Only the text after its last occurrence is compared, for example ANSWER:"
+        ),
     ),
     "labels": (
         gettext_lazy("Labels"),
         gettext_lazy('JSON, for example [{"label": "good", "value": 1}].'),
     ),
-    "line": (gettext_lazy("Lines that count"), ""),
+    "line": (gettext_lazy("Lines to compare"), ""),
     "match": (gettext_lazy("Match"), ""),
     "method": (gettext_lazy("Method"), ""),
     "model": (gettext_lazy("Model"), ""),
@@ -148,7 +160,7 @@ FIELD_TEXTS: dict[str, tuple[Promise, Promise | str]] = {
     "provider": (gettext_lazy("Provider"), gettext_lazy("Its short name.")),
     "relative": (
         gettext_lazy("Relative tolerance"),
-        gettext_lazy("A part of the expected number: 0.01 is 1%."),
+        gettext_lazy("As a fraction of the expected number: 0.01 is 1%."),
     ),
     "rounds": (gettext_lazy("Rounds"), ""),
     "rubric": (
@@ -175,7 +187,7 @@ FIELD_TEXTS: dict[str, tuple[Promise, Promise | str]] = {
         gettext_lazy("How far off a number may be."),
     ),
     "votes": (gettext_lazy("Votes"), ""),
-    "which": (gettext_lazy("Number that counts"), ""),
+    "which": (gettext_lazy("Number to compare"), ""),
     "whole": (gettext_lazy("Match the whole answer"), ""),
 }
 CHOICE_LABELS: dict[str, Promise] = {
@@ -197,7 +209,7 @@ CHOICE_LABELS: dict[str, Promise] = {
     "label": gettext_lazy("After a label"),
     "last": gettext_lazy("Last"),
     "none": gettext_lazy("None of them"),
-    "nothing": gettext_lazy("Nothing but the schema"),
+    "nothing": gettext_lazy("Only the schema"),
     "only": gettext_lazy("The only one"),
     "pairwise": gettext_lazy("Compare with the baseline"),
     "phone": gettext_lazy("Phone numbers"),

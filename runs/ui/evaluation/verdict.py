@@ -1,11 +1,14 @@
 """Sentences about the result of an experiment."""
 
+from string import ascii_uppercase
+
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from runs.services.experiments.figures import CandidateFigures, ComparisonFigures
 
-LETTERS = "ABCDEF"
+LETTERS = ascii_uppercase
+"""Names of candidates; more than an experiment or a bisection has."""
 UNCERTAIN = ("nothing_to_compare", "no_difference", "could_be_chance")
 """Conclusions that more runs may still change."""
 

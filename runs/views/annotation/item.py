@@ -142,7 +142,7 @@ def open_next(
     """Reserve the next run and redirect to it; without one, to the queue."""
     item = claim_next_run(queue, by=request.user, with_skipped=with_skipped)
     if item is None:
-        messages.info(request, _("There is no run left for you in this queue."))
+        messages.info(request, _("No runs are left for you in this queue."))
         return redirect("queue-detail", pk=queue.pk)
     return redirect("queue-item", pk=queue.pk, item_pk=item.pk)
 

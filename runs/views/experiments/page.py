@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from runs.forms.experiments.resume import ResumeExperimentForm
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Dataset, Experiment, ExperimentCandidate, ExperimentRun
+from runs.services.experiments.bisect import load_bisection
 from runs.services.experiments.control import resume_experiment, stop_experiment
 from runs.services.experiments.figures import (
     CandidateFigures,
@@ -20,6 +21,7 @@ from runs.services.experiments.figures import (
     ExperimentFigures,
     load_stored_figures,
 )
+from runs.ui.evaluation.bisection import describe_bisection
 from runs.ui.evaluation.verdict import (
     LETTERS,
     describe_comparison,
@@ -27,6 +29,7 @@ from runs.ui.evaluation.verdict import (
     describe_visible_difference,
 )
 from runs.ui.list_search import get_search_text, search_rows
+from runs.views.experiments.bisect import render_bisection
 from runs.views.experiments.table import (
     FILTERS,
     build_experiment_table,
@@ -72,7 +75,9 @@ def experiment_list(request: HtmxRequest) -> HttpResponse:
         query,
         *("name", "dataset__name", "candidates__label"),
     ).distinct()
-    rows = rows.select_related("dataset", "owner").prefetch_related("candidates")
+    rows = rows.select_related("dataset", "owner", "bisection").prefetch_related(
+        "candidates"
+    )
     experiments = list(rows.order_by("-pk")[:MAX_EXPERIMENTS])
     lines = [(one, describe_result(one)) for one in experiments]
     context = {"lines": lines, "q": query}
@@ -83,6 +88,8 @@ def experiment_list(request: HtmxRequest) -> HttpResponse:
 def experiment_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show the result, the examples and the selected cell; the part is all of it."""
     experiment = get_visible_experiment(request, pk)
+    if hasattr(experiment, "bisection"):
+        return render_bisection(request, experiment)
     return render_page_or_part(
         request,
         "experiments/detail.html",
@@ -119,7 +126,9 @@ def experiment_resume(request: HtmxRequest, pk: int) -> HttpResponse:
 
 def get_visible_experiment(request: HtmxRequest, pk: int) -> Experiment:
     rows = Experiment.objects.visible_to(request.user)
-    return get_object_or_404(rows.select_related("dataset", "owner"), pk=pk)
+    return get_object_or_404(
+        rows.select_related("dataset", "owner", "bisection"), pk=pk
+    )
 
 
 def build_experiment_context(
@@ -153,6 +162,7 @@ def build_experiment_context(
         "start": start,
         "selected": selected,
         "resume_form": ResumeExperimentForm(initial={"budget": experiment.budget}),
+        "may_bisect": True,
         "may_edit_dataset": Dataset.objects.editable_by(request.user)
         .filter(pk=experiment.dataset_id)
         .exists(),
@@ -243,6 +253,8 @@ def build_sentences(
 
 def describe_result(experiment: Experiment) -> str:
     """Return the first sentence for the list."""
+    if hasattr(experiment, "bisection"):
+        return describe_bisection(load_bisection(experiment))
     figures = load_stored_figures(experiment)
     candidates = list(experiment.candidates.all())
     over = sum(one.done for one in figures.candidates)

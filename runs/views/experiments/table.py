@@ -24,6 +24,7 @@ from runs.models import (
     Score,
 )
 from runs.services.datasets.from_run import format_answer
+from runs.services.experiments.figures import is_preference_only
 from runs.ui.error_labels import get_error_label
 from runs.ui.evaluation.verdict import LETTERS
 from runs.ui.reveal_invisible import reveal_text
@@ -54,10 +55,13 @@ class CellColumns(NamedTuple):
     score: float | None
     cost: Decimal
     seconds: float | None
+    is_preference: bool = False
 
     @property
     def points(self) -> float | None:
-        return self.score if self.passed is None else float(self.passed)
+        if self.passed is None or self.is_preference:
+            return self.score
+        return float(self.passed)
 
     @property
     def is_over(self) -> bool:
@@ -117,9 +121,10 @@ def load_cells(experiment: Experiment) -> CellsByExample:
         *("pk", "example", "candidate", "state", "run_status", "run__error_code"),
         *("passed", "score", "cost", "seconds"),
     )
+    is_preference = is_preference_only(experiment)
     found: CellsByExample = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        cell = CellColumns(*row)
+        cell = CellColumns(*row)._replace(is_preference=is_preference)
         found[cell.example][cell.candidate].append(cell)
     return found
 

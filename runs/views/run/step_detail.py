@@ -425,7 +425,7 @@ def build_step_text(run: Run, step: AgentStep, number: int) -> StepText:
 def list_step_media(run: Run, step: AgentStep, number: int) -> Iterator[ShownMedia]:
     """Yield the images and sounds of a step."""
     for one in StepMedia.objects.filter(step=step).defer("content"):
-        label = _("Image %(number)s") if one.is_image else _("Sound %(number)s")
+        label = _("Image %(number)s") if one.is_image else _("Audio %(number)s")
         url = reverse("run-media", args=[run.pk, number, one.position])
         yield ShownMedia(url, one.is_image, label % {"number": one.position})
 

@@ -22,6 +22,7 @@ from tests.make import (
     make_user,
     make_webhook,
 )
+from tests.scoring import make_rule
 from tools.audit.entry import AuditEntry
 
 pytestmark = pytest.mark.django_db
@@ -99,3 +100,16 @@ def test_agents_that_deactivating_does_not_stop_are_listed():
     make_agent(ada, name="Other")
 
     assert list_shared_uses(eve) == (["Shared desk"], ["Writer (ada)"])
+
+
+def test_scoring_rules_are_listed_and_stay():
+    eve, ada = make_user("eve"), make_user("ada")
+    rule = make_rule(make_agent(eve), name="Polite")
+
+    transfer_ownership(eve, ada, by=None)
+
+    rule.refresh_from_db()
+    assert rule.owner == eve
+    assert [
+        (each.label, each.names, each.is_moved) for each in list_owned_rows(eve)
+    ] == [("Scoring rules", ["Polite"], False)]

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from runs.evaluation.gate import GateResult
 from runs.models import Agent, Dataset, Evaluator, Experiment, Gate, PromptTemplate, Run
 from runs.services.agentfile.export import export_agentfile
-from runs.services.agentfile.load import import_agentfile
+from runs.services.agentfile.load import ImportResult, import_agentfile
 from runs.services.agentfile.text import AgentFileRefused, parse_json_or_yaml
 from runs.services.agents.publish import publish_agent, publish_draft
 from runs.services.datasets.content import ExampleContent
@@ -55,7 +55,7 @@ def change(text: str, edit) -> str:
 def test_what_is_exported_imports_back_to_the_same(agent):
     publish_with_gate(agent)
     text = export_agentfile(["refunds"])
-    assert import_agentfile(text, agent.owner) == ([], [], [], ())
+    assert import_agentfile(text, agent.owner) == ImportResult([], [], [])
 
     done = import_agentfile(text, empty_site())
 
@@ -63,7 +63,7 @@ def test_what_is_exported_imports_back_to_the_same(agent):
     [dataset] = Dataset.objects.all()
     assert (dataset.version, dataset.examples.count()) == (1, 3)
     assert Gate.objects.get().rules["must_pass_tag"] == "t"
-    assert import_agentfile(text, dataset.owner) == ([], [], [], ())
+    assert import_agentfile(text, dataset.owner) == ImportResult([], [], [])
     again, before = map(parse_json_or_yaml, (export_agentfile(["refunds"]), text))
     assert again["datasets"] == before["datasets"]
     assert again["evaluators"] == before["evaluators"]

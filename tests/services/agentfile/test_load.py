@@ -171,7 +171,9 @@ def test_a_changed_file_makes_a_new_revision_and_version():
 
     done = import_agentfile(FILE.replace("slug: sums,", "slug: sums, timeout: 7,"), ann)
 
-    assert done == ImportResult([], ["tool sums"], ["agent adder", "agent thinker"])
+    assert (done.created, done.updated) == ([], ["tool sums"])
+    assert done.published == ["agent adder", "agent thinker"]
+    assert done.changed_fields == {"tool sums": ("timeout",)}
     assert Tool.objects.get().revision == 2
     assert Agent.objects.get(slug="adder").versions.count() == 2
 

@@ -97,9 +97,9 @@ def test_an_expired_claim_goes_to_somebody_else_and_its_scores_are_refused(ann, 
     let_claims_expire()
     assert claim_next_run(queue, by=ben) == item
 
-    with pytest.raises(AnnotationRefused, match="ben has this run now"):
+    with pytest.raises(AnnotationRefused, match="ben has reserved this run"):
         renew_claim(item, by=ann)
-    with pytest.raises(AnnotationRefused, match="ben has this run now"):
+    with pytest.raises(AnnotationRefused, match="ben has reserved this run"):
         submit_annotation(item, GOOD, by=ann)
     assert done_counts(queue) == [0]
 
@@ -163,7 +163,7 @@ def test_undo_of_a_skipped_run_is_refused_while_somebody_else_has_it(ann, ben):
     skip_run(claim_next_run(queue, by=ann), by=ann)
     claim_next_run(queue, by=ben)
 
-    with pytest.raises(AnnotationRefused, match="no longer free"):
+    with pytest.raises(AnnotationRefused, match="is reserved by someone else"):
         undo_annotation(queue, by=ann)
     with pytest.raises(AnnotationRefused, match="nothing to undo"):
         undo_annotation(queue, by=ben)

@@ -52,7 +52,7 @@ def test_reads_the_encodings_of_spreadsheets(content):
         ),
         pytest.param("q,,a\n1,2,3\n", "Column 2 has no name", id="no name"),
         pytest.param("q,a\n1,2\n1,2,3\n", "Line 3 has 3 cells", id="more cells"),
-        pytest.param('q,a\n1,"2\n', "Line 2: a quotation mark", id="open quote"),
+        pytest.param('q,a\n1,"2\n', "Line 2: the quotation mark", id="open quote"),
         pytest.param('q\n"a"b\n', "Line 2: text follows a closing", id="after a quote"),
         pytest.param(
             f"q\n{'x' * 100_001}\n",
@@ -203,11 +203,11 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
         pytest.param(
             "tests: file://b.csv", "in another file, “file://b.csv”", id="file"
         ),
-        pytest.param("prompts: [a]", "no list of tests", id="no tests"),
+        pytest.param("prompts: [a]", "no list under “tests”", id="no tests"),
         pytest.param("tests: [1]", "Test 1 is not an object", id="number"),
         pytest.param("tests: [", "The YAML cannot be read, line 1", id="syntax"),
         pytest.param(
-            "tests: !!python/object/apply:os.system [ls]", "a type", id="python"
+            "tests: !!python/object/apply:os.system [ls]", "the type", id="python"
         ),
         pytest.param(f"{BOMB}tests: []", "more than 200,000 values", id="aliases"),
     ],

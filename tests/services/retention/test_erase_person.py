@@ -19,6 +19,7 @@ from runs.models import (
     Worker,
 )
 from runs.redis_streams import TEXT_DELTAS, connect_redis
+from runs.services.accounts.tokens import create_token
 from runs.services.agents.edit_sessions import edit_session
 from runs.services.health.check_daily_stats import daily_stats_match_the_runs
 from runs.services.retention.erase_person import (
@@ -31,9 +32,10 @@ from runs.services.retention.jobs import claim_job, run_job
 from tests.make import make_agent, make_run, make_tool, make_user, make_version
 from tests.postgres import find_initdb
 from tests.world import Texts, make_world
+from tools.accounts.save import create_service_account
 from tools.audit.actor import act_as
 from tools.audit.write import write_entry
-from tools.models import AuditEntry, Tool
+from tools.models import AuditEntry, ServiceAccount, Tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -120,6 +122,20 @@ def test_nothing_is_left_of_an_erased_person(person):
         *("root", "erased"),
         f"user #{person.pk}",
     )
+
+
+def test_a_service_account_is_erased_like_a_person(redis_url):
+    bot, root = User(username=CANARY), make_user("root", is_superuser=True)
+    create_service_account(bot, description=f"{CANARY} reports")
+    create_token(bot, f"{CANARY} token")
+    agent = make_agent(bot, name="Desk")
+    make_run(agent=agent, owner=bot, status="succeeded")
+
+    erase(bot, to=root, by=root)
+
+    assert lines_with(CANARY) == []
+    assert not ServiceAccount.objects.exists()
+    assert Agent.objects.get().owner == root
 
 
 def test_figures_of_an_erased_person_stay_without_the_name(person):

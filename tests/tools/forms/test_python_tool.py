@@ -91,7 +91,9 @@ def test_a_new_tool_begins_with_an_example_that_works():
 
     page = client.get(ADD).content.decode()
     config = PythonConfig(code=WORDS_EXAMPLE)
-    value = run_in_interpreter(config, {"input": "a bird sings"}, Deadline(seconds=5))
+    value = run_in_interpreter(
+        config, {"input": "a bird sings"}, deadline=Deadline(seconds=5), on_print=None
+    )
 
     assert "words = input.split()" in page
     assert value == {"words": 3, "longest": "sings"}

@@ -38,11 +38,12 @@ def switched_on(settings):
     settings.CPYTHON = True
 
 
-def run(code, arguments=None, *, timeout=20.0, deadline=None, **config):
+def run(code, arguments=None, *, timeout=20.0, deadline=None, on_print=None, **config):
     config = {"code": code, "interpreter": "cpython", **config}
     spec = ToolSpec(name="t", kind="python", config=config, timeout=timeout)
     given = {} if arguments is None else arguments
-    return call_tool(spec, given, deadline=deadline or Deadline(seconds=120))
+    deadline = deadline or Deadline(seconds=120)
+    return call_tool(spec, given, deadline=deadline, on_print=on_print)
 
 
 def message(code, **more):
@@ -426,3 +427,29 @@ def test_where_nobody_switched_it_on_the_choice_is_refused(settings):
 
     assert "An operator can do that with AGENTSITE_CPYTHON=1." in message("1")
     assert run("1 + 1", interpreter="monty") == 2
+
+
+def test_what_is_printed_is_passed_on_while_the_code_runs():
+    pieces = []
+
+    value = run("print('é', 1)\nprint('two')\n3", on_print=pieces.append)
+
+    assert ("".join(pieces), value) == ("é 1\ntwo\n", 3)
+
+
+def test_what_was_printed_before_an_error_is_passed_on():
+    pieces = []
+
+    with pytest.raises(ToolFailed, match="ZeroDivisionError"):
+        run("print('before')\n1 / 0", on_print=pieces.append)
+
+    assert "".join(pieces) == "before\n"
+
+
+def test_no_more_is_passed_on_than_code_may_print():
+    pieces = []
+
+    with pytest.raises(ToolFailed, match="printed more than 64 KB"):
+        run("while True:\n    print('x' * 1000)", on_print=pieces.append)
+
+    assert 0 < len("".join(pieces)) <= 64 * 1024

@@ -19,12 +19,13 @@ from tools.sandbox import abandoned_calls as abandoned_calls
 from tools.spec import ToolSpec
 
 
-def run(code, arguments=None, *, timeout=2.0, deadline=None, **config):
+def run(code, arguments=None, *, timeout=2.0, deadline=None, on_print=None, **config):
     spec = ToolSpec(
         name="t", kind="python", config={"code": code, **config}, timeout=timeout
     )
     given = {} if arguments is None else arguments
-    return call_tool(spec, given, deadline=deadline or Deadline(seconds=30))
+    deadline = deadline or Deadline(seconds=30)
+    return call_tool(spec, given, deadline=deadline, on_print=on_print)
 
 
 @pytest.mark.parametrize(
@@ -294,3 +295,29 @@ def test_a_sandbox_that_dies_is_a_sentence_and_is_replaced():
         run("while True:\n    pass", timeout=2)
 
     assert run("1 + 1") == 2
+
+
+def test_what_is_printed_is_passed_on_while_the_code_runs():
+    pieces = []
+
+    value = run("print('é', 1)\nprint('two')\n3", on_print=pieces.append)
+
+    assert ("".join(pieces), value) == ("é 1\ntwo\n", 3)
+
+
+def test_what_was_printed_before_an_error_is_passed_on():
+    pieces = []
+
+    with pytest.raises(ToolFailed, match="ZeroDivisionError"):
+        run("print('before')\n1 / 0", on_print=pieces.append)
+
+    assert "".join(pieces) == "before\n"
+
+
+def test_no_more_is_passed_on_than_code_may_print():
+    pieces = []
+
+    with pytest.raises(ToolFailed, match="printed more than 64 KB"):
+        run("while True:\n    print('x' * 1000)", on_print=pieces.append)
+
+    assert 0 < len("".join(pieces)) <= 64 * 1024

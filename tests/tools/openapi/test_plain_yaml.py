@@ -43,8 +43,8 @@ def test_each_value_is_what_json_would_say(text, value):
         ("a: !!timestamp 2026-01-01", "the YAML tag"),
         ("a: !thing 1", "the YAML tag “!thing”"),
         ("a: 1\n---\nb: 2", "several documents"),
-        ("a: [1", "in line 1, column 4, the list that opens here"),
-        ("a\0b", "a control character stands here"),
+        ("a: [1", "in line 1, column 4, the list that begins here"),
+        ("a\0b", "there is a control character here"),
     ],
 )
 def test_everything_else_is_a_sentence(text, why):

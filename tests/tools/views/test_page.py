@@ -1,8 +1,11 @@
 """The page of a tool: who may edit and test it, and with which values."""
 
+from html import unescape
+
 import pytest
 from django.contrib.auth.models import Permission
 from django.test import Client
+from django.utils.html import strip_tags
 
 from tests.tools import functions  # noqa: F401  # registers them
 from tests.tools.http_server import Answer, serve
@@ -300,3 +303,45 @@ def test_an_earlier_revision_is_restored():
 
     assert Tool.objects.get().config == DOUBLE
     assert client.post("/tools/twice/revisions/", {"number": "99"}).status_code == 404
+
+
+def test_a_returned_object_is_shown_as_json():
+    make_twice(config={"code": "{'double': x * 2, 'tags': ['a']}"})
+
+    response = client_of(admin()).post("/tools/twice/try/", {"arg-x": "4"})
+
+    page = response.content.decode()
+    shown = page.partition('id="tool-result-returned">')[2].partition("</pre>")[0]
+    text = unescape(strip_tags(shown))
+    assert text == '{\n  "double": 8,\n  "tags": [\n    "a"\n  ]\n}'
+    assert 'value="returned" checked' in page
+    assert response.context["pane"].model_text == '{"double":8,"tags":["a"]}'
+
+
+def test_a_returned_text_has_no_json_beside_what_the_model_gets():
+    make_twice(config={"code": "str(x)"})
+
+    response = client_of(admin()).post("/tools/twice/try/", {"arg-x": "4"})
+
+    assert "tool-result-returned" not in response.content.decode()
+
+
+@pytest.mark.parametrize("code", ["print('a<b')\nx", "print('a<b')\nx / 0"])
+def test_what_code_prints_is_shown_and_not_given_to_the_model(code):
+    make_twice(config={"code": code})
+
+    response = client_of(admin()).post("/tools/twice/try/", {"arg-x": "4"})
+
+    page = response.content.decode()
+    assert '<pre class="code" id="tool-result-printed">a&lt;b\n</pre>' in page
+    assert "a<b" not in response.context["pane"].model_text
+    assert response.context["pane"].printed_lines == 1
+
+
+@pytest.mark.parametrize("code", ["while True:\n    pass", "import asyncio\nx"])
+def test_a_try_without_output_has_no_tab_for_it(code):
+    make_twice(config={"code": code}, timeout=0.3)
+
+    response = client_of(admin()).post("/tools/twice/try/", {"arg-x": "4"})
+
+    assert "tool-result-printed" not in response.content.decode()

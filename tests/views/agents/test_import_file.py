@@ -80,14 +80,14 @@ def test_the_text_of_a_refused_file_can_be_mended_on_the_page(client, ann):
         pytest.param({"text": " \n"}, "Select a file or paste its text.", id="nothing"),
         pytest.param(
             {"text": "a: [1"},
-            "line 1, column 4: The list that opens here",
+            "line 1, column 4, the list that begins here",
             id="no YAML",
         ),
         pytest.param({"text": "a\0b"}, "Null characters are not allowed.", id="NUL"),
         pytest.param(uploaded(b""), "Select a file or paste its text.", id="empty"),
         pytest.param(uploaded(b"\xff\xfe\x00"), "not UTF-8 text", id="no text"),
         pytest.param(
-            uploaded(b"x" * 2_000_001), "at most 500,000 characters", id="too long"
+            uploaded(b"x" * 20_000_001), "at most 5,000,000 characters", id="too long"
         ),
         pytest.param({"text": "x" * 500_001}, "longer than 500000", id="too much"),
     ],
@@ -126,3 +126,52 @@ def test_an_agent_of_somebody_else_is_not_touched(client, ann):
 
     assert "belongs to another user" in page
     assert Agent.objects.get().name == "Theirs"
+
+
+CREW = "writer: {role: Writer, goal: Write, backstory: '', llm: openai/gpt-4o, x: 1}"
+
+
+def test_a_file_of_another_product_is_previewed_and_nothing_is_stored(client, ann):
+    answer = client.post(URL, {"text": CREW})
+
+    page = answer.content.decode()
+    assert "This is a file of CrewAI." in page
+    assert "agent writer" in page
+    assert "Not imported: 1 part" in page
+    assert "Setting “writer: x”" in page
+    assert "You are Writer." in answer.context["form"]["text"].value()
+    assert (Agent.objects.count(), Provider.objects.count()) == (0, 0)
+
+
+def test_the_previewed_agent_file_becomes_drafts(client, ann):
+    shown = client.post(URL, {"text": CREW}).context["form"]["text"].value()
+
+    answer = client.post(URL, {"text": shown})
+
+    agent = Agent.objects.get(slug="writer")
+    assert answer.headers["Location"] == f"/agents/{agent.pk}/"
+    assert (agent.versions.count(), agent.prompt.slug) == (0, "writer-instructions")
+
+
+def test_an_uploaded_file_of_another_product_is_previewed(client, ann):
+    answer = client.post(URL, uploaded(b"\xef\xbb\xbf" + CREW.encode()))
+
+    assert "This is a file of CrewAI." in answer.content.decode()
+
+
+def test_a_file_that_cannot_be_imported_is_recognized_by_name(client, ann):
+    text = "kind: app\napp: {mode: workflow}\nworkflow: {}"
+
+    page = client.post(URL, {"text": text}).content.decode()
+
+    assert "This is a Dify workflow; only agent apps" in page
+    assert "Nothing was imported." in page
+
+
+def test_hostile_names_in_a_preview_are_shown_as_text(client, ann):
+    text = CREW.replace("x: 1", '"<script>": 1').replace("writer:", '"<b>":')
+
+    page = client.post(URL, {"text": text}).content.decode()
+
+    assert "<script>: " not in page
+    assert "&lt;b&gt;: &lt;script&gt;" in page

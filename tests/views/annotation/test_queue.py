@@ -89,7 +89,7 @@ def test_a_run_page_leads_to_the_queues(client, ann):
     run = make_ended_run(make_agent(ann))
 
     assert f"/queues/add/?run={run.pk}" in page_of(client, f"/runs/{run.pk}/")
-    assert "There is no queue yet" in page_of(client, f"/queues/add/?run={run.pk}")
+    assert "No queues yet" in page_of(client, f"/queues/add/?run={run.pk}")
 
 
 def test_without_runs_nothing_is_added(client, ann):
@@ -111,7 +111,7 @@ def test_scoring_opens_the_next_run_until_none_is_left(client, ann):
     assert "question 1" in page_of(client, second)
     end = client.post(second, {"mark": 5}, follow=True)
 
-    assert "There is no run left for you" in end.content.decode()
+    assert "No runs are left for you" in end.content.decode()
     kept = Annotation.objects.get(mark=2)
     assert (kept.labels, kept.comment, kept.correction) == (["Tone"], "Rude.", "")
 
@@ -192,7 +192,7 @@ def test_skip_undo_and_the_reservation(client, ann):
     claimed.annotations.create(by=make_user("ben"), state="done", mark=1)
     queue.items.filter(pk=claimed.pk).update(done_count=1)
     lost = client.post(f"{first}keep/", headers={"HX-Request": "true"})
-    assert "ben has this run now" in lost.content.decode()
+    assert "ben has reserved this run" in lost.content.decode()
 
 
 def test_a_correction_is_added_to_the_dataset(client, ann):

@@ -346,6 +346,15 @@ def test_a_provider_is_tested_before_it_is_saved(client, ann):
     assert "sk-new" not in page
 
 
+@pytest.mark.parametrize(("name", "shown"), [("Local", "Local"), ("", "new")])
+def test_a_failed_test_names_the_provider_before_it_is_saved(client, ann, name, shown):
+    typed = GOOD | {"name": name, "base_url": "http://127.0.0.1:9/v1"}
+
+    page = client.post("/providers/test/", typed, headers=PART).content.decode()
+
+    assert f"provider &#x27;{shown}&#x27;" in page
+
+
 def test_an_empty_key_field_means_the_stored_key_on_the_same_host(client, ann):
     with model_server() as server:
         provider = make_saved(ann, "http://127.0.0.1:9/v1")

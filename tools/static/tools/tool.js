@@ -74,9 +74,10 @@
   let timer = 0;
   function follow() {
     clearTimeout(timer);
-    timer = setTimeout(() => {
-      pane().querySelector("[data-refresh]").dispatchEvent(new Event("tool:arguments"));
-    }, 400);
+    timer = setTimeout(refresh, 400);
+  }
+  function refresh() {
+    pane().querySelector("[data-refresh]").dispatchEvent(new Event("tool:arguments"));
   }
   // A placeholder of the URL becomes an argument; the focus stays where it is.
   let pause = 0;
@@ -107,7 +108,10 @@
       focused?.focus();
       focused = null;
     }
-    if (target?.id === "tool-try") showResult();
+    if (target?.id === "tool-try") {
+      showResult();
+      sayCanceled();
+    }
   });
 
   // The error of Python code is marked on its line, and the result is brought in view.
@@ -131,10 +135,13 @@
 
   let clock = 0;
   let isCalling = false;
+  let isCanceled = false;
   document.addEventListener("htmx:before:request", (event) => {
     if (!pane().contains(event.target)) return;
     if (event.target.matches("[data-refresh], [name=trial]")) return;
     isCalling = true;
+    isCanceled = false;
+    sayCanceled();
     const began = Date.now();
     clearInterval(clock);
     clock = setInterval(() => {
@@ -143,7 +150,30 @@
     }, 100);
   });
 
+  // The server ends the call when its request is aborted, and lists it soon after.
+  const STOPPING = 1000;
+  function stopCall() {
+    const sent = ".tool-try-form.htmx-request, [data-confirm].htmx-request";
+    const calling = pane().querySelector(sent);
+    if (!calling) return;
+    htmx.trigger(calling, "htmx:abort");
+    clearInterval(clock);
+    isCalling = false;
+    isCanceled = true;
+    sayCanceled();
+    callButton().focus();
+    setTimeout(() => {
+      if (isCanceled) refresh();
+    }, STOPPING);
+  }
+  function sayCanceled() {
+    const place = pane().querySelector("[data-canceled]");
+    const word = isCanceled ? gettext("Canceled") : "";
+    if (place.textContent !== word) place.textContent = word;
+  }
+
   document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-stop]")) stopCall();
     const view = event.target.closest(".views [data-view]");
     if (view) {
       event.preventDefault();

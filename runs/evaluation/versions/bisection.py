@@ -1,0 +1,69 @@
+"""Binary search for the version at which an example began to fail."""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+MAX_PROBES = 24
+"""Versions that are run at most; enough for millions that can be scored."""
+
+Outcome = Literal["passed", "failed", "unscored"]
+BisectionKind = Literal["found", "always", "not_reproduced", "unscored"]
+
+
+class BisectionState(NamedTuple):
+    """What is known; indexes count versions from the oldest one."""
+
+    probe: int | None
+    """The version to run next; None if the search is over."""
+    kind: BisectionKind | None = None
+    """How the search ended; None while it goes on."""
+    last_good: int | None = None
+    first_bad: int | None = None
+    """The oldest version that is known to fail after `last_good`."""
+
+
+def judge_version(passed: Sequence[bool | None]) -> Outcome:
+    """Judge a version by its runs: most of those with a score must have passed."""
+    decided = [one for one in passed if one is not None]
+    if not decided:
+        return "unscored"
+    return "passed" if 2 * sum(decided) > len(decided) else "failed"
+
+
+def search_first_failure(outcomes: Sequence[Outcome | None]) -> BisectionState:
+    """Return what to run next; `outcomes` has a None for each version not yet run.
+
+    The last version is run first, to see that it still fails, then the oldest one.
+    A version that cannot be scored is skipped, as `git bisect skip` does.
+    """
+    last = len(outcomes) - 1
+    match outcomes[last]:
+        case None:
+            return BisectionState(last)
+        case "passed":
+            return BisectionState(None, "not_reproduced", last_good=last)
+        case "unscored":
+            return BisectionState(None, "unscored")
+    is_at_limit = sum(one is not None for one in outcomes) >= MAX_PROBES
+    good = max((i for i, one in enumerate(outcomes) if one == "passed"), default=None)
+    if good is None:
+        oldest = next((i for i, one in enumerate(outcomes) if one != "unscored"), last)
+        if outcomes[oldest] == "failed":
+            kind: BisectionKind = "unscored" if oldest == last else "always"
+            return BisectionState(None, kind, first_bad=oldest)
+        return end_or_probe(oldest, None, last, is_at_limit=is_at_limit)
+    bad = next(i for i in range(good + 1, last + 1) if outcomes[i] == "failed")
+    untried = [i for i in range(good + 1, bad) if outcomes[i] is None]
+    if not untried:
+        return BisectionState(None, "found", good, bad)
+    middle = min(untried, key=lambda i: abs(2 * i - good - bad))
+    return end_or_probe(middle, good, bad, is_at_limit=is_at_limit)
+
+
+def end_or_probe(
+    probe: int, good: int | None, bad: int, *, is_at_limit: bool
+) -> BisectionState:
+    """Go on with `probe`, unless as many versions were run as may be."""
+    if not is_at_limit:
+        return BisectionState(probe, None, good, bad)
+    return BisectionState(None, "unscored" if good is None else "found", good, bad)

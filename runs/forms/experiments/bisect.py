@@ -1,0 +1,36 @@
+"""The form that starts the search for a failing version."""
+
+from django import forms
+from django.utils.translation import gettext_lazy
+
+from runs.forms.widgets import style_widgets
+from runs.services.experiments.bisect import BisectionPlan
+from runs.services.experiments.create import MAX_REPETITIONS
+
+
+class BisectForm(forms.Form):
+    """How often each version is run, and for how much."""
+
+    repetitions = forms.IntegerField(
+        min_value=1,
+        max_value=MAX_REPETITIONS,
+        label=gettext_lazy("Repetitions"),
+        help_text=gettext_lazy("A version passes if most of its runs do."),
+    )
+    budget = forms.DecimalField(
+        required=False,
+        min_value=0,
+        max_digits=14,
+        decimal_places=6,
+        label=gettext_lazy("Budget in dollars"),
+        help_text=gettext_lazy("The experiment stops when it has cost as much."),
+    )
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # as a form takes
+        self.label_suffix = ""
+        style_widgets(self)
+
+    def build_plan(self) -> BisectionPlan:
+        given = self.cleaned_data
+        return BisectionPlan(repetitions=given["repetitions"], budget=given["budget"])

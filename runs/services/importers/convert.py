@@ -1,0 +1,87 @@
+"""A file of another product as an agent file that can be reviewed and imported."""
+
+from collections import defaultdict
+from pathlib import PurePath
+from typing import NamedTuple
+
+from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from pydantic import ValidationError
+
+from runs.services.agentfile.schema import AgentFile
+from runs.services.agentfile.text import (
+    OWN_MARK,
+    build_field_errors,
+    render_agentfile,
+)
+from runs.services.importers.build import AgentFileBuilder
+from runs.services.importers.conversion import SkippedPart
+from runs.services.importers.document import ForeignDocument, parse_foreign_document
+from runs.services.importers.errors import ForeignFileRefused
+from runs.services.importers.registry import find_importer
+
+MAX_AGENTS = 200
+
+
+class ForeignImport(NamedTuple):
+    """What a file of another product becomes here."""
+
+    product: str
+    text: str
+    """An agent file."""
+    file: AgentFile
+    skipped: tuple[SkippedPart, ...]
+
+    @property
+    def parts_by_reason(self) -> dict[str, list[str]]:
+        """What is not imported, by the reason."""
+        found: dict[str, list[str]] = defaultdict(list)
+        for part, reason in self.skipped:
+            found[reason].append(part)
+        return dict(found)
+
+
+def convert_foreign_file(
+    text: str, owner: User, *, name: str = ""
+) -> ForeignImport | None:
+    """Convert a file of another product for `owner`; None if it looks like our own.
+
+    `name` is that of the file. Nothing is stored. Raise `ForeignFileRefused`.
+    """
+    document = find_foreign_document(text, name)
+    if document is None:
+        return None
+    importer = find_importer(document)
+    conversion = importer.convert(document)
+    if len(conversion.agents) > MAX_AGENTS:
+        raise ForeignFileRefused(
+            _("The file has more than %(limit)s agents.") % {"limit": MAX_AGENTS}
+        )
+    builder = AgentFileBuilder(owner)
+    try:
+        file = builder.build_file(conversion)
+    except ValidationError as error:
+        place, message = build_field_errors(error)[0]
+        raise ForeignFileRefused(
+            _("The file cannot be converted: %(place)s: %(problem)s")
+            % {"place": place, "problem": message}
+        ) from None
+    skipped = tuple(dict.fromkeys([*conversion.skipped, *builder.skipped]))
+    return ForeignImport(importer.title, render_agentfile(file), file, skipped)
+
+
+def find_foreign_document(text: str, name: str) -> ForeignDocument | None:
+    """Return the parsed file, or None if the parser of agent files explains it better.
+
+    Those are agent files, also with errors, and what is no object at all.
+    """
+    if OWN_MARK.search(text):
+        return None
+    document = parse_foreign_document(text, PurePath(name).stem)
+    data = document.data
+    if isinstance(data, list) and len(data) == 1:  # n8n exports lists of workflows
+        data = data[0]
+        document = ForeignDocument(document.text, data, document.name)
+    if document.is_code or isinstance(data, list):
+        return document
+    return document if isinstance(data, dict) and "agentfile" not in data else None

@@ -1,0 +1,95 @@
+"""Prompts of other products as templates: `{name}` is a variable, `{{` a brace."""
+
+import re
+from collections.abc import Callable, Iterable
+from html import unescape
+from typing import NamedTuple
+
+from runs.engine.prompts import ENGINE_VARIABLES
+from runs.engine.types import PromptMessage
+
+INPUT_MESSAGE = PromptMessage(role="user", template="{input}")
+DOUBLE_BRACES = re.compile(r"\{\{([^{}]{1,500})\}\}")
+"""`{{name}}`, as Dify, Flowise and mustache write variables."""
+SINGLE_BRACES = re.compile(r"\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""`{name}` with doubled braces as text, as Python's f-strings."""
+PLAIN_NAME = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+"""`{name}` where a doubled brace is no escape."""
+_NOT_IN_NAME = re.compile(r"[^A-Za-z0-9_]+")
+MAX_VARIABLE = 60
+
+
+class ConvertedTemplate(NamedTuple):
+    text: str
+    expressions: dict[str, str]
+    """The variables of the text, each with what the file had in its place."""
+
+
+def escape_braces(text: str) -> str:
+    """Return `text` as a template without variables."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def convert_template(
+    text: str,
+    pattern: re.Pattern[str],
+    name_variable: "Callable[[str], str | None] | None" = None,
+) -> ConvertedTemplate:
+    """Replace each match of `pattern`, whose first group is an expression.
+
+    `name_variable` returns the variable of an expression, or None if it is a text.
+    """
+    name_variable = name_variable or build_variable_name
+    parts: list[str] = []
+    found: dict[str, str] = {}
+    end = 0
+    for match in pattern.finditer(text):
+        expression = None if match[1] is None else match[1].strip()
+        name = None if expression is None else name_variable(expression)
+        if expression is None:
+            converted = match[0]  # a brace that is doubled in both syntaxes
+        elif name is None:
+            converted = escape_braces(match[0])
+        else:
+            converted = f"{{{name}}}"
+            found.setdefault(name, expression)
+        parts += [escape_braces(text[end : match.start()]), converted]
+        end = match.end()
+    parts.append(escape_braces(text[end:]))
+    return ConvertedTemplate("".join(parts), found)
+
+
+def build_variable_name(expression: str) -> str:
+    """Return a name for an expression, such as `json_body_text` for `$json.body.text`.
+
+    The names that the engine fills in get a suffix.
+    """
+    name = _NOT_IN_NAME.sub("_", expression).strip("_")[:MAX_VARIABLE].strip("_")
+    if not name or name[0].isdigit():
+        name = f"value_{name}".rstrip("_")
+    return f"{name}_value" if name in ENGINE_VARIABLES else name
+
+
+def build_messages(system: str, user: str = "") -> tuple[PromptMessage, ...]:
+    """Return the messages of an agent from two templates."""
+    asked = PromptMessage(role="user", template=user) if user else INPUT_MESSAGE
+    if not system.strip():
+        return (asked,)
+    return (PromptMessage(role="system", template=system), asked)
+
+
+_BLOCK_ENDS = re.compile(r"(?i)</(p|div|h[1-6]|li|ul|ol|pre)>|<br\s*/?>")
+_TAGS = re.compile(r"<[^<>]{0,2000}>")
+_HTML_START = re.compile(r"(?i)^\s*<(p|div|h[1-6]|ul|ol|pre|span)[\s>]")
+
+
+def strip_html(text: str) -> str:
+    """Return the text of a rich text editor; other text is returned as it is."""
+    if not _HTML_START.match(text):
+        return text
+    plain = unescape(_TAGS.sub("", _BLOCK_ENDS.sub("\n", text)))
+    return re.sub(r"\n{3,}", "\n\n", plain).strip()
+
+
+def join_paragraphs(parts: Iterable[str]) -> str:
+    return "\n\n".join(part.strip() for part in parts if part.strip())

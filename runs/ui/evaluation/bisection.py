@@ -1,0 +1,90 @@
+"""Sentences about the search for a failing version."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from runs.services.experiments.bisect import BisectionReport
+
+
+def describe_bisection(report: BisectionReport) -> str:
+    """Say what the search has found, or between which versions it searches."""
+    state, newest = report.state, report.versions[-1].number
+    good = None if state.last_good is None else report.versions[state.last_good].number
+    bad = None if state.first_bad is None else report.versions[state.first_bad].number
+    match state.kind:
+        case "found":
+            return describe_found(report, good, bad)
+        case "always":
+            return describe_always(report, bad)
+        case "not_reproduced":
+            return (
+                _("The draft passes now: the failure was not reproduced.")
+                if newest is None
+                else _("Version %(number)d passes now: the failure was not reproduced.")
+                % {"number": newest}
+            )
+        case "unscored":
+            return (
+                _("The search ended: too few versions could be scored.")
+                if bad is not None
+                else _("The search ended: its first runs could not be scored.")
+            )
+    if good is None:
+        return _("Checking that the example still fails, and that it once passed.")
+    if bad is None:
+        return _("Version %(good)d passes, the draft fails.") % {"good": good}
+    return _("Version %(good)d passes, version %(bad)d fails.") % {
+        "good": good,
+        "bad": bad,
+    }
+
+
+def describe_found(report: BisectionReport, good: int | None, bad: int | None) -> str:
+    """Say since when the example fails, and how many versions remain unknown."""
+    first, last = report.state.last_good or 0, report.state.first_bad or 0
+    unknown = last - first - 1
+    values = {"good": good, "bad": bad, "count": unknown}
+    if bad is None and not unknown:
+        return _("Fails since the draft; version %(good)d passes.") % values
+    if not unknown:
+        return _("Fails since version %(bad)d; version %(good)d passes.") % values
+    if bad is None:
+        return (
+            ngettext(
+                "Version %(good)d passes, the draft fails; %(count)d version between "
+                "them could not be scored.",
+                "Version %(good)d passes, the draft fails; %(count)d versions between "
+                "them could not be scored.",
+                unknown,
+            )
+            % values
+        )
+    return (
+        ngettext(
+            "Version %(good)d passes, version %(bad)d fails; %(count)d version "
+            "between them could not be scored.",
+            "Version %(good)d passes, version %(bad)d fails; %(count)d versions "
+            "between them could not be scored.",
+            unknown,
+        )
+        % values
+    )
+
+
+def describe_always(report: BisectionReport, bad: int | None) -> str:
+    """Say that no version passes."""
+    if report.state.first_bad == 0:
+        return _("Fails in version %(number)s, the oldest one.") % {"number": bad}
+    return _("Fails in version %(number)s; no older version could be scored.") % {
+        "number": bad
+    }
+
+
+def describe_next_version(report: BisectionReport) -> str:
+    """Name the version that runs now or next; empty at the end."""
+    if report.state.probe is None:
+        return ""
+    number = report.versions[report.state.probe].number
+    if number is None:
+        return _("Running the draft.")
+    return _("Running version %(number)d.") % {"number": number}

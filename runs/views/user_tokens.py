@@ -1,0 +1,72 @@
+"""API tokens of another user, for those who may administer the account."""
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from runs.forms.accounts import TokenForm
+from runs.htmx import HtmxRequest
+from runs.services.accounts.tokens import create_token, list_own_tokens, revoke_token
+from runs.views.people import NEW_TOKEN_KEY, pop_new_token
+from tools.accounts.service_account import is_service_account
+from tools.admin.grantable import may_change_account
+from tools.secrets import seal
+
+
+def get_changeable_account(request: HtmxRequest, pk: int) -> User:
+    """Return a user whose account the person may change; 403 and 404 otherwise."""
+    if not may_change_account(request.user):
+        raise PermissionDenied
+    user: User = get_object_or_404(User, pk=pk)
+    if not may_change_account(request.user, user):
+        raise PermissionDenied
+    return user
+
+
+@require_http_methods(["GET", "POST"])
+@never_cache
+def user_tokens(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Show the tokens; POST creates one of a service account, shown once."""
+    user = get_changeable_account(request, pk)
+    form = None
+    if is_service_account(user):
+        data = request.POST if request.method == "POST" else None
+        form = TokenForm(data, owner=user)
+    elif request.method == "POST":
+        raise PermissionDenied
+    if form is not None and form.is_valid():
+        made = create_token(
+            user,
+            form.cleaned_data["name"],
+            scopes=form.cleaned_data["scopes"],
+            lifetime=form.lifetime,
+        )
+        request.session[get_new_token_key(pk)] = seal(made)
+        return redirect("user-tokens", pk)
+    context = {
+        "account": user,
+        "form": form,
+        "made": pop_new_token(request, get_new_token_key(pk)),
+        "tokens": list_own_tokens(user),
+    }
+    return render(request, "people/user_tokens.html", context)
+
+
+def get_new_token_key(pk: int) -> str:
+    """Return the session key of an account's new token, until it has been shown."""
+    return f"{NEW_TOKEN_KEY}-{pk}"
+
+
+@require_POST
+def user_token_revoke(request: HtmxRequest, pk: int, token_pk: int) -> HttpResponse:
+    """Revoke a token of another user."""
+    user = get_changeable_account(request, pk)
+    token = get_object_or_404(list_own_tokens(user), pk=token_pk)
+    revoke_token(token)
+    messages.success(request, _("Token %(token)s revoked.") % {"token": token})
+    return redirect("user-tokens", pk)
