@@ -12,6 +12,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentsite.settings")
 django.setup()
 
 from django.contrib.auth.models import User  # noqa: E402  # after the set-up
+from django.core.management.color import no_style  # noqa: E402
+from django.db import connection  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from runs.engine.types import ExecutorOptions, ModelSettings  # noqa: E402
@@ -122,6 +124,7 @@ def main() -> None:
     )
     all_work(later)
     in_order()
+    continue_numbers()
     for tool in Tool.objects.all():
         if not tool.revisions.exists():
             save_tool(tool, by=admin, note="Made")
@@ -152,6 +155,13 @@ def main() -> None:
     query = "status=failed&since=1d"
     SavedFilter.objects.create(owner=admin, name="Failed today", query=query)
     SavedFilter.objects.create(owner=admin, name="Dear ones", query="sort=cost")
+
+
+def continue_numbers() -> None:
+    """Give the next run a number above those that the seed chose."""
+    with connection.cursor() as cursor:
+        for statement in connection.ops.sequence_reset_sql(no_style(), [Run]):
+            cursor.execute(statement)
 
 
 def all_work(later: datetime) -> None:
