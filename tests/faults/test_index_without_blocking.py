@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psycopg
@@ -49,7 +50,8 @@ def test_writes_continue_and_servers_that_start_together_wait(tmp_path: Path):
                 writer.execute(WRITE)  # the index waits for the end of this
                 both = [manage(server, tmp_path, "prepare") for _ in range(2)]
                 wait_until(lambda: state_of_index(watcher) is False, seconds=120)
-                wait_until(lambda: count_waiting(watcher) >= 1, seconds=120)
+                wait_until(lambda: list_waiting(watcher), seconds=120)
+                oldest = max(oldest_transaction(watcher) for _ in range(20))
                 with psycopg.connect(server.url, autocommit=True) as other:
                     other.execute("SET lock_timeout = '2s'")
                     other.execute(WRITE)
@@ -58,18 +60,24 @@ def test_writes_continue_and_servers_that_start_together_wait(tmp_path: Path):
 
     assert codes == [0, 0]
     assert is_valid is True
+    assert oldest < 1  # seconds; the index would wait for its end
 
 
-def count_waiting(database: "psycopg.Connection[tuple[int]]") -> int:
-    """Count the processes that wait for their turn to migrate."""
+def list_waiting(database: "psycopg.Connection[tuple[float]]") -> list[float]:
+    """List the processes that wait for their turn: seconds of their transactions."""
     query = (
-        "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%_advisory_xact%' "
+        "SELECT coalesce(extract(epoch FROM clock_timestamp() - xact_start), 0) "
+        "FROM pg_stat_activity "
+        "WHERE (query = 'ROLLBACK' OR query LIKE '%_advisory_xact%') "
         "AND pid NOT IN (SELECT pid FROM pg_locks WHERE locktype = 'advisory' "
-        "AND granted)"
+        "AND granted) AND pid <> pg_backend_pid()"
     )
-    found = database.execute(query).fetchone()
-    assert found is not None
-    return found[0]
+    return [float(seconds) for (seconds,) in database.execute(query).fetchall()]
+
+
+def oldest_transaction(database: "psycopg.Connection[tuple[float]]") -> float:
+    time.sleep(0.1)
+    return max(list_waiting(database), default=0.0)
 
 
 def test_the_remains_of_a_failed_attempt_are_replaced(tmp_path: Path):

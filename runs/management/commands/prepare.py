@@ -14,7 +14,6 @@ from django.core.management import (
 )
 from django.db import OperationalError, connection
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.backends.utils import CursorWrapper
 from django.db.migrations.executor import MigrationExecutor
 
 MIGRATION_LOCK_ID = 7_246_001
@@ -62,21 +61,22 @@ def take_turns() -> Iterator[None]:
     own.settings_dict["OPTIONS"].pop("pool", None)
     own.set_autocommit(False)
     try:
-        with own.cursor() as cursor:
-            for name in ("statement", "lock", "idle_in_transaction_session"):
-                cursor.execute(f"SET LOCAL {name}_timeout = 0")
-            # A statement that waited would have a snapshot, for whose end an index
-            # that the other process builds concurrently would wait.
-            while not _try_lock(cursor):
-                time.sleep(LOCK_RETRY_SECONDS)
-            yield
+        # An index that the other process builds concurrently waits for the end of
+        # transactions that had a snapshot at a bad moment: this one must not stay open.
+        while not _try_lock(own):
+            own.rollback()
+            time.sleep(LOCK_RETRY_SECONDS)
+        yield
     finally:
         own.close()
 
 
-def _try_lock(cursor: CursorWrapper) -> bool:
-    cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [MIGRATION_LOCK_ID])
-    return bool(cursor.fetchone()[0])
+def _try_lock(own: BaseDatabaseWrapper) -> bool:
+    with own.cursor() as cursor:
+        for name in ("statement", "lock", "idle_in_transaction_session"):
+            cursor.execute(f"SET LOCAL {name}_timeout = 0")
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [MIGRATION_LOCK_ID])
+        return bool(cursor.fetchone()[0])
 
 
 def apply_migrations() -> None:
