@@ -17,6 +17,9 @@ FORMAT_MARKERS = {
 }
 """The text in a prompt that identifies its format, most specific first."""
 
+PLAIN = "plain"
+"""A prompt that explains no way of calling tools, so it has none."""
+
 QUESTION_LINE = re.compile(
     r"^[^\S\n]*(?:Question|Human):[^\S\n]*(\S.*?)[^\S\n]*$", re.MULTILINE
 )
@@ -61,11 +64,12 @@ def parse_text_prompt(messages: tuple[Message, ...]) -> TextPrompt:
     tail = "\n".join([rest, *later])
     found = (match[match.lastgroup or 0] for match in OBSERVATION_BLOCK.finditer(tail))
     head = whole.removesuffix(tail.rstrip("\n"))
+    text_format = next(formats, PLAIN)
     return TextPrompt(
-        next(formats, "plain"),
+        text_format,
         question.strip(),
         tuple(map(str.strip, found)),
-        _parse_tools(head),
+        () if text_format == PLAIN else _parse_tools(head),
     )
 
 

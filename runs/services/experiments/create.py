@@ -59,6 +59,11 @@ class ExperimentPlan:
     budget: Decimal | None = None
 
 
+def name_experiment(dataset: Dataset, version: int) -> str:
+    """Return the name of an experiment that was given none."""
+    return f"{dataset.name} v{version}"[:120]
+
+
 def create_experiment(
     dataset: Dataset,
     choices: Sequence[CandidateChoice],
@@ -106,7 +111,7 @@ def create_experiment(
     with transaction.atomic():
         experiment = Experiment.objects.create(
             owner=by,
-            name=name or f"{dataset.name} v{dataset.version}"[:120],
+            name=name or name_experiment(dataset, dataset.version),
             dataset=dataset,
             dataset_version=dataset.version,
             tool_mode=plan.tool_mode,

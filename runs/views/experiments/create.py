@@ -1,5 +1,7 @@
 """Create an experiment: first the dataset and the agent, then the rest."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -7,12 +9,17 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from runs.forms.experiments.experiment import ExperimentForm, ExperimentSubjectForm
+from runs.forms.experiments.experiment import (
+    DRAFT,
+    ExperimentForm,
+    ExperimentSubjectForm,
+)
 from runs.htmx import HtmxRequest
-from runs.models import Dataset, Evaluator, Experiment
+from runs.models import Agent, Dataset, Evaluator, Experiment
 from runs.services.errors import RunsError
-from runs.services.experiments.create import create_experiment
-from runs.services.experiments.repeat import list_newest_revisions
+from runs.services.experiments.create import create_experiment, name_experiment
+from runs.services.experiments.repeat import list_newest_revisions, rebuild_choice
+from runs.whole_number import parse_whole_number
 
 
 @require_http_methods(["GET", "POST"])
@@ -27,7 +34,13 @@ def experiment_create(request: HtmxRequest) -> HttpResponse:
     if not is_chosen or not subject.is_valid():
         return render(request, "experiments/subject.html", {"form": subject})
     dataset, agent = subject.cleaned_data["dataset"], subject.cleaned_data["agent"]
-    form = ExperimentForm(request.user, agent, request.POST or None)
+    former = find_former(request, dataset, agent)
+    form = ExperimentForm(
+        request.user,
+        agent,
+        request.POST or None,
+        initial=list_former_values(former, agent) if former else None,
+    )
     if form.is_valid():
         try:
             experiment = start_experiment(request, dataset, form)
@@ -45,6 +58,38 @@ def experiment_create(request: HtmxRequest) -> HttpResponse:
         "has_evaluators": Evaluator.objects.usable_by(request.user).exists(),
     }
     return render(request, "experiments/form.html", context)
+
+
+def find_former(
+    request: HtmxRequest, dataset: Dataset, agent: Agent
+) -> Experiment | None:
+    """Return the experiment in the query, if it is one of this dataset and agent."""
+    number = parse_whole_number(request.GET.get("again", ""))
+    found = Experiment.objects.visible_to(request.user).filter(
+        pk=number or 0, dataset=dataset
+    )
+    return found.filter(candidates__agent=agent).first()
+
+
+def list_former_values(former: Experiment, agent: Agent) -> dict[str, Any]:
+    """Return what the form begins with, to run `former` again; drafts as they are."""
+    candidates = former.candidates.select_related("agent", "version__spec", "spec")
+    choices = [rebuild_choice(one) for one in candidates if one.agent_id == agent.pk]
+    usual_name = name_experiment(former.dataset, former.dataset_version)
+    return {
+        "name": "" if former.name == usual_name else former.name,
+        "candidates": [
+            str(one.version.number) if one.version else DRAFT
+            for one in choices
+            if not one.model
+        ],
+        "model": next((one.model for one in choices if one.model), ""),
+        "evaluators": list(former.evaluators.values_list("evaluator", flat=True)),
+        "tool_mode": former.tool_mode,
+        "repetitions": former.repetitions,
+        "concurrency": former.concurrency,
+        "budget": former.budget,
+    }
 
 
 def start_experiment(

@@ -144,12 +144,12 @@ def load_draft_gate(agent: Agent) -> GateState:
 def render_publish_page(
     request: HtmxRequest, agent: Agent, more: dict[str, Any] | None = None
 ) -> HttpResponse:
-    """Show the page; its part polls while something runs."""
+    """Show the page; its part polls while something runs, and then frees the form."""
     context = build_publish_context(request, agent) | (more or {})
     if more is not None:
         return render(request, "gates/publish.html", context)
     return render_page_or_part(
-        request, "gates/publish.html", "gates/_checks.html", context
+        request, "gates/publish.html", "gates/_checked.html", context
     )
 
 

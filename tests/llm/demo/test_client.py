@@ -205,6 +205,15 @@ def test_without_a_weather_tool_it_describes_itself():
     assert "I follow a script" in llm.complete(request, deadline=soon()).text
 
 
+def test_a_prompt_without_tools_calls_no_weather_tool():
+    llm = make_llm("", kind="demo")
+    question = "Plan a day out in Oslo that fits the weather"
+    reply = llm.complete(make_request(question, model=""), deadline=soon())
+
+    assert "I follow a script" in reply.text
+    assert "Action:" not in reply.text
+
+
 def test_an_empty_request_gets_an_answer():
     llm = make_llm("", kind="demo")
     request = make_request(Message.from_text("system", "x"), parameters=FAST)

@@ -1,5 +1,6 @@
 """Experiments: list, form, page, and who sees them."""
 
+import html
 import re
 
 import pytest
@@ -54,6 +55,31 @@ def test_nothing_runs_in_the_web_process(client, ann):
 
     assert not Run.objects.exists()
     assert "A worker creates the runs in a moment" in page_of(client, experiment)
+
+
+def test_running_again_begins_with_what_the_experiment_had(client, ann):
+    experiment = start(client, ann, name="Refunds", repetitions=3, model="model-b")
+    link = re.search(r'href="(/experiments/new/[^"]+)"', page_of(client, experiment))
+
+    form = client.get(html.unescape(link[1])).context["form"]
+
+    assert form["name"].value() == "Refunds"
+    assert form["candidates"].value() == ["1", "draft"]
+    assert form["model"].value() == "model-b"
+    assert form["evaluators"].value() == [experiment.evaluators.get().evaluator_id]
+    assert form["repetitions"].value() == 3
+    assert form["concurrency"].value() == 50
+
+
+def test_an_experiment_of_somebody_else_is_no_beginning_of_a_form(client, ann):
+    experiment = start(client, ann, name="Refunds")
+    Experiment.objects.update(owner=make_user("bob"))
+    agent = experiment.candidates.first().agent_id
+    query = f"dataset={experiment.dataset_id}&agent={agent}&again={experiment.pk}"
+
+    form = client.get(f"/experiments/new/?{query}").context["form"]
+
+    assert form["name"].value() is None
 
 
 def test_without_an_evaluator_nothing_is_started(client, ann):

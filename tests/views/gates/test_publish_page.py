@@ -59,6 +59,23 @@ def test_a_gate_that_is_met_lets_the_draft_through(client, agent):
     assert AgentVersion.objects.count() == 2
 
 
+@pytest.mark.parametrize(("wrong", "is_freed"), [(0, True), (1, False)])
+def test_the_form_follows_the_end_of_the_experiment(client, agent, wrong, is_freed):
+    make_gate(agent)
+    url = f"/agents/{agent.pk}/publish/"
+    client.post(url)
+    running = client.get(url, headers={"HX-Request": "true"}).content.decode()
+    assert "gate-message" not in running
+    assert "gate-decision" not in running
+    finish_experiment(Experiment.objects.get(), wrong=wrong)
+
+    ended = client.get(url, headers={"HX-Request": "true"}).content.decode()
+
+    assert 'hx-target="#gate-message"' in ended  # "Publish when it has ended" goes
+    assert ("Publish version 2" in ended) is is_freed
+    assert ("#gate-decision" in ended) is is_freed  # a typed reason stays
+
+
 def test_a_gate_that_is_not_met_shows_each_rule_and_asks_for_a_reason(client, agent):
     make_gate(agent)
     client.post(f"/agents/{agent.pk}/publish/gate/")
