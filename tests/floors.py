@@ -61,6 +61,8 @@ FLOORS: list[list[str]] = [
         "tools.schema.safe_schema",
         "tools.schema.signature",
         "tools.text.storable",
+        "tools.text.translatable",
+        "tools.text.validation_message",
     ],
 ]
 """From the top down: a module may import its own floor and those below."""

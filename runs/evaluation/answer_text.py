@@ -10,6 +10,7 @@ from runs.engine.observations import stringify_value
 from runs.evaluation.errors import NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig
 from runs.evaluation.types import EvaluationRecord
+from tools.text.translatable import translatable
 
 MAX_COMPARED = 1_000_000
 """Characters of an answer that evaluators compare."""
@@ -43,22 +44,34 @@ def require_answer(record: EvaluationRecord) -> str:
     agent did.
     """
     if record.status in ("failed", "canceled"):
-        why = record.error_message or record.error_code
-        raise NotScored(
-            f"The run failed: {why}" if why else f"The run was {record.status}."
-        )
+        raise NotScored(describe_failed_run(record))
     if record.answer is None:
         return ""
     text = stringify_value(record.answer)
     if len(text) > MAX_COMPARED:
-        raise NotScored(f"The answer is longer than {MAX_COMPARED:,} characters.")
+        raise NotScored(
+            translatable(
+                "The answer is longer than %(count)s characters.",
+                count=f"{MAX_COMPARED:,}",
+            )
+        )
     return text
+
+
+def describe_failed_run(record: EvaluationRecord) -> str:
+    """Return why a run that failed or was canceled is not scored."""
+    why = record.error_message or record.error_code
+    if why:
+        return translatable("The run failed: %(error)s", error=why)
+    if record.status == "canceled":
+        return translatable("The run was canceled.")
+    return translatable("The run failed.")
 
 
 def require_expected(given: EvaluationInput) -> str:
     """Return the expected answer; raise `NotScored` if the example has none."""
     if not given.example.expected_answer:
-        raise NotScored("The example has no expected answer.")
+        raise NotScored(translatable("The example has no expected answer."))
     return given.example.expected_answer
 
 

@@ -10,6 +10,7 @@ from runs.evaluation.effects import AskingEvaluation, CodeReturned, RunCode
 from runs.evaluation.errors import InvalidScore
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.types import ScoreResult
+from tools.text.translatable import translatable
 
 MAX_CODE = 50_000
 """Characters."""
@@ -40,12 +41,18 @@ class CodeConfig(EvaluatorConfig):
             tree = ast.parse(code)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             line = getattr(error, "lineno", None)
-            where = f"Line {line}: " if line else ""
-            raise ValueError(f"{where}{getattr(error, 'msg', error)}") from None
+            why = getattr(error, "msg", error)
+            raise ValueError(
+                translatable("Line %(line)s: %(error)s.", line=line, error=why)
+                if line
+                else str(why)
+            ) from None
         functions = [one for one in tree.body if isinstance(one, ast.FunctionDef)]
         wanted = [one for one in functions if one.name == "score"]
         if not wanted or len(wanted[-1].args.posonlyargs + wanted[-1].args.args) != 2:
-            raise ValueError("Define a function: def score(example, run)")
+            raise ValueError(
+                translatable("Define a function: def score(example, run).")
+            )
         return code
 
 
@@ -58,7 +65,7 @@ def evaluate_code(config: CodeConfig, given: EvaluationInput) -> AskingEvaluatio
     code = config.code.rstrip() + CALL_OF_SCORE
     returned = yield RunCode(code, variables, config.timeout)
     if not isinstance(returned, CodeReturned):
-        raise InvalidScore("The code had no result.")
+        raise InvalidScore(translatable("The code had no result."))
     return read_score(returned.value, threshold=config.threshold)
 
 
@@ -73,27 +80,38 @@ def read_score(value: Any, *, threshold: float) -> ScoreResult:
     if isinstance(value, dict):
         return _read_fields(value, threshold)
     raise InvalidScore(
-        "The score must be true or false, a number from 0 to 1, a text or a "
-        f"dictionary, not {type(value).__name__}."
+        translatable(
+            "The score must be true or false, a number from 0 to 1, a text or a "
+            "dictionary, not %(type)s.",
+            type=type(value).__name__,
+        )
     )
 
 
 def _read_fields(value: dict[str, Any], threshold: float) -> ScoreResult:
     unknown = sorted(str(name) for name in value.keys() - FIELDS_OF_SCORE)
     if unknown:
-        raise InvalidScore(f"The score has the unknown field {unknown[0]!r}.")
+        raise InvalidScore(
+            translatable(
+                "The score has the unknown field %(field)s.", field=repr(unknown[0])
+            )
+        )
     number, passed = value.get("value"), value.get("passed")
     label, why = value.get("label") or "", value.get("explanation") or ""
     if isinstance(number, bool):
         number = float(number)
     if number is not None and not isinstance(number, int | float):
-        raise InvalidScore("The field 'value' must be a number from 0 to 1.")
+        raise InvalidScore(
+            translatable("The field 'value' must be a number from 0 to 1.")
+        )
     if passed is not None and not isinstance(passed, bool):
-        raise InvalidScore("The field 'passed' must be true or false.")
+        raise InvalidScore(translatable("The field 'passed' must be true or false."))
     if not isinstance(label, str) or not isinstance(why, str):
-        raise InvalidScore("The fields 'label' and 'explanation' must be texts.")
+        raise InvalidScore(
+            translatable("The fields 'label' and 'explanation' must be texts.")
+        )
     if number is None and passed is None and not label:
-        raise InvalidScore("The score needs a value, a label or passed.")
+        raise InvalidScore(translatable("The score needs a value, a label or passed."))
     if number is None and passed is not None:
         number = float(passed)
     if number is not None:
@@ -107,7 +125,12 @@ def _read_fields(value: dict[str, Any], threshold: float) -> ScoreResult:
 def require_fraction(number: float) -> float:
     """Return a number from 0 to 1; raise `InvalidScore` for any other."""
     if not math.isfinite(number) or not 0 <= number <= 1:
-        raise InvalidScore(f"The score must be a number from 0 to 1, not {number!r}.")
+        raise InvalidScore(
+            translatable(
+                "The score must be a number from 0 to 1, not %(number)s.",
+                number=repr(number),
+            )
+        )
     return float(number)
 
 

@@ -11,6 +11,7 @@ from runs.evaluation.answer_text import require_answer, require_expected, shorte
 from runs.evaluation.errors import NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.types import ScoreResult
+from tools.text.translatable import translatable
 
 MAX_COMPARED_VALUES = 1_000_000
 """Pairs of values that are compared: some seconds. Lists in any order have many."""
@@ -43,9 +44,11 @@ class JsonConfig(EvaluatorConfig):
     @model_validator(mode="after")
     def _check_fields(self) -> Self:
         if (self.compare == "fields") is not bool(self.fields):
-            raise ValueError("Name the fields to compare, and select `fields`")
+            raise ValueError(
+                translatable("Name the fields to compare, and select `fields`.")
+            )
         if self.compare == "nothing" and self.output_schema is None:
-            raise ValueError("Enter a schema if nothing is compared")
+            raise ValueError(translatable("Enter a schema if nothing is compared."))
         return self
 
 
@@ -57,7 +60,7 @@ def score_json(config: JsonConfig, given: EvaluationInput) -> ScoreResult:
         try:
             answer = decode_json(strip_code_fence(text))
         except (ValueError, RecursionError):
-            return ScoreResult.of_pass(False, "The answer is not JSON.")
+            return ScoreResult.of_pass(False, translatable("The answer is not JSON."))
     if config.output_schema is not None:
         violations = find_schema_violations(answer, config.output_schema)
         if violations:
@@ -67,14 +70,16 @@ def score_json(config: JsonConfig, given: EvaluationInput) -> ScoreResult:
     try:
         return _compare(config, expected, answer)
     except RecursionError:
-        raise NotScored("The JSON is nested too deeply to compare.") from None
+        raise NotScored(
+            translatable("The JSON is nested too deeply to compare.")
+        ) from None
 
 
 def _parse_expected(given: EvaluationInput) -> Any:
     try:
         return decode_json(strip_code_fence(require_expected(given)))
     except (ValueError, RecursionError):
-        raise NotScored("The expected answer is not JSON.") from None
+        raise NotScored(translatable("The expected answer is not JSON.")) from None
 
 
 def _compare(config: JsonConfig, expected: Any, answer: Any) -> ScoreResult:
@@ -89,8 +94,8 @@ def _compare(config: JsonConfig, expected: Any, answer: Any) -> ScoreResult:
         )
     ]
     value = 1 - len(wrong) / len(config.fields)
-    why = f"Different: {', '.join(wrong[:10])}." if wrong else ""
-    return ScoreResult(value=value, passed=not wrong, explanation=why)
+    why = translatable("Different: %(fields)s.", fields=", ".join(wrong[:10]))
+    return ScoreResult(value=value, passed=not wrong, explanation=why if wrong else "")
 
 
 def read_json_field(value: Any, name: str) -> Any:
@@ -121,21 +126,24 @@ class JsonComparison:
         """
         self.compared += 1
         if self.compared > MAX_COMPARED_VALUES:
-            raise NotScored("The JSON is too large to compare in any order.")
-        here = f"{place}: " if place else ""
+            raise NotScored(
+                translatable("The JSON is too large to compare in any order.")
+            )
         if expected is MISSING or got is MISSING:
-            return None if expected is got else f"{here}missing on one side."
+            return None if expected is got else _describe_missing(place)
         if _is_number(expected) and _is_number(got):
             off = abs(expected - got)
             is_close = expected == got or off <= self.config.tolerance
-            return None if is_close else _said(here, expected, got)
+            return None if is_close else _describe_difference(place, expected, got)
         if type(expected) is not type(got):
-            return _said(here, expected, got)
+            return _describe_difference(place, expected, got)
         if isinstance(expected, dict):
             return self._find_in_object(expected, got, place)
         if isinstance(expected, list):
             return self._find_in_list(expected, got, place)
-        return None if expected == got else _said(here, expected, got)
+        if expected == got:
+            return None
+        return _describe_difference(place, expected, got)
 
     def _find_in_object(
         self, expected: dict[str, Any], got: dict[str, Any], place: str
@@ -150,11 +158,10 @@ class JsonComparison:
     def _find_in_list(
         self, expected: list[Any], got: list[Any], place: str
     ) -> str | None:
-        here = f"{place}: " if place else ""
         if len(expected) != len(got):
-            return f"{here}expected {len(expected)} items, got {len(got)}."
+            return _describe_lengths(place, len(expected), len(got))
         if self.config.ignore_order:
-            return self._find_unmatched(expected, got, here)
+            return self._find_unmatched(expected, got, place)
         for number, (one, other) in enumerate(zip(expected, got, strict=True)):
             found = self.find_difference(one, other, f"{place}.{number}".lstrip("."))
             if found:
@@ -162,7 +169,7 @@ class JsonComparison:
         return None
 
     def _find_unmatched(
-        self, expected: list[Any], got: list[Any], here: str
+        self, expected: list[Any], got: list[Any], place: str
     ) -> str | None:
         """Pair each expected item with an item nobody else has.
 
@@ -180,7 +187,7 @@ class JsonComparison:
                 None,
             )
             if at is None:
-                return f"{here}no item is {shorten_text(repr(item), 80)}."
+                return _describe_unmatched(place, item)
             del left[at]
         return None
 
@@ -193,9 +200,44 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _said(here: str, expected: Any, got: Any) -> str:
-    want, have = shorten_text(repr(expected), 80), shorten_text(repr(got), 80)
-    return f"{here}expected {want}, got {have}."
+def _describe_difference(place: str, expected: Any, got: Any) -> str:
+    values = {
+        "expected": shorten_text(repr(expected), 80),
+        "got": shorten_text(repr(got), 80),
+    }
+    if not place:
+        return translatable("Expected %(expected)s, got %(got)s.", **values)
+    return translatable(
+        "%(place)s: expected %(expected)s, got %(got)s.", place=place, **values
+    )
+
+
+def _describe_missing(place: str) -> str:
+    if not place:
+        return translatable("Missing on one side.")
+    return translatable("%(place)s: missing on one side.", place=place)
+
+
+def _describe_lengths(place: str, expected: int, got: int) -> str:
+    if not place:
+        return translatable(
+            "Expected a list of length %(expected)s, got %(got)s.",
+            expected=expected,
+            got=got,
+        )
+    return translatable(
+        "%(place)s: expected a list of length %(expected)s, got %(got)s.",
+        place=place,
+        expected=expected,
+        got=got,
+    )
+
+
+def _describe_unmatched(place: str, item: Any) -> str:
+    text = shorten_text(repr(item), 80)
+    if not place:
+        return translatable("No item is %(item)s.", item=text)
+    return translatable("%(place)s: no item is %(item)s.", place=place, item=text)
 
 
 JSON = EvaluatorKind("json", JsonConfig, score_json)

@@ -29,6 +29,7 @@ from runs.evaluation.effects import (
 from runs.evaluation.errors import InvalidScore, NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.types import EvaluationRecord, ScoreResult
+from tools.text.translatable import join_sentences, read_error_text, translatable
 
 MAX_SHOWN_BYTES = 100_000
 """Bytes of each text that a judge is shown."""
@@ -85,9 +86,9 @@ class JudgeConfig(EvaluatorConfig):
     def _check_labels(self) -> Self:
         names = [one.label.casefold() for one in self.labels]
         if len(set(names)) < len(names):
-            raise ValueError("Two labels are the same")
+            raise ValueError(translatable("Two labels are the same."))
         if self.labels and self.form == "pairwise":
-            raise ValueError("A comparison has no labels")
+            raise ValueError(translatable("A comparison has no labels."))
         return self
 
     @property
@@ -131,7 +132,7 @@ def evaluate_by_judge(config: JudgeConfig, given: EvaluationInput) -> AskingEval
                 else _vote_by_rubric(config, given, votes)
             )
         except InvalidScore as invalid:
-            votes.problems.append(str(invalid))
+            votes.problems.append(read_error_text(invalid))
         else:
             votes.valid.append(vote)
     if 2 * len(votes.valid) <= config.votes:
@@ -154,14 +155,17 @@ def _vote_by_rubric(
     if not config.labels:
         value = reply.get("score")
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise InvalidScore("The judge gave no score.")
+            raise InvalidScore(translatable("The judge gave no score."))
         return JudgeVote(require_fraction(value), "", why)
     name = reply.get("label")
     for one in config.labels:
         if isinstance(name, str) and name.strip().casefold() == one.label.casefold():
             return JudgeVote(one.value, one.label, why)
     raise InvalidScore(
-        f"The judge gave a label that does not exist: {shorten_text(repr(name), 80)}."
+        translatable(
+            "The judge gave a label that does not exist: %(label)s.",
+            label=shorten_text(repr(name), 80),
+        )
     )
 
 
@@ -170,12 +174,15 @@ def _vote_on_pair(
 ) -> Generator[EvaluatorEffect, EvaluatorOutcome, JudgeVote]:
     """Ask in both orders: a judge that prefers a position has no preference."""
     if given.baseline is None:
-        raise NotScored("There is no run of the baseline to compare with.")
+        raise NotScored(
+            translatable("There is no run of the baseline to compare with.")
+        )
     mine = _describe_work(config, given.record)
     try:
         other = _describe_work(config, given.baseline)
     except NotScored as missing:
-        raise NotScored(f"The run of the baseline has no answer. {missing}") from None
+        none = translatable("The run of the baseline has no answer.")
+        raise NotScored(join_sentences([none, read_error_text(missing)])) from None
     first, why = yield from _ask_for_winner(config, given, votes, mine, other)
     second, _ = yield from _ask_for_winner(config, given, votes, other, mine)
     if (first, second) == ("A", "B"):
@@ -183,7 +190,10 @@ def _vote_on_pair(
     if (first, second) == ("B", "A"):
         return JudgeVote(0.0, "worse", why)
     if first == second != "tie":
-        why = f"The judge preferred answer {first} in both orders: a tie. {why}".strip()
+        tie = translatable(
+            "The judge preferred answer %(answer)s in both orders: a tie.", answer=first
+        )
+        why = join_sentences([tie, why])
     return JudgeVote(0.5, "same", why)
 
 
@@ -205,7 +215,9 @@ def _ask_for_winner(
     winners: dict[Any, Winner] = {"a": "A", "b": "B", "tie": "tie"}
     winner = winners.get(str(reply.get("winner")).strip().lower())
     if winner is None:
-        raise InvalidScore("The judge did not name A, B or tie as the winner.")
+        raise InvalidScore(
+            translatable("The judge did not name A, B or tie as the winner.")
+        )
     return _Preference(winner, _read_explanation(reply))
 
 
@@ -230,9 +242,9 @@ def _ask(
     try:
         answered = yield AskModel(config.judge, messages, schema)
     except NotScored as refused:  # one vote less
-        raise InvalidScore(str(refused)) from None
+        raise InvalidScore(read_error_text(refused)) from None
     if not isinstance(answered, ModelAnswered):
-        raise InvalidScore("The judge did not reply.")
+        raise InvalidScore(translatable("The judge did not reply."))
     votes.cost += answered.cost
     return _read_reply(answered.text)
 
@@ -245,11 +257,17 @@ def _read_reply(text: str) -> dict[str, Any]:
     try:
         value = decode_json(strip_code_fence(strip_thinking(text)))
     except (ValueError, RecursionError):
-        said = shorten_text(" ".join(text.split())) or "nothing"
-        raise InvalidScore(f"The judge did not reply with JSON, but: {said}") from None
+        raise InvalidScore(_describe_other_reply(text)) from None
     if not isinstance(value, dict):
-        raise InvalidScore("The judge did not reply with a JSON object.")
+        raise InvalidScore(translatable("The judge did not reply with a JSON object."))
     return value
+
+
+def _describe_other_reply(text: str) -> str:
+    said = shorten_text(" ".join(text.split()))
+    if not said:
+        return translatable("The judge replied with nothing, not with JSON.")
+    return translatable("The judge did not reply with JSON, but: %(text)s", text=said)
 
 
 def _read_explanation(reply: dict[str, Any]) -> str:
@@ -293,7 +311,11 @@ def _count_votes(config: JudgeConfig, votes: JudgeVotes) -> ScoreResult:
     else:
         ranked = Counter(vote.label for vote in votes.valid).most_common(2)
         if len(ranked) == 2 and ranked[0][1] == ranked[1][1]:
-            why = f"The votes are tied: {ranked[0][0]} and {ranked[1][0]}."
+            why = translatable(
+                "The votes are tied: %(first)s and %(second)s.",
+                first=ranked[0][0],
+                second=ranked[1][0],
+            )
             return ScoreResult.not_scored(why, cost=votes.cost)
         label = ranked[0][0]
         value = next(one.value for one in config.labels if one.label == label)
@@ -317,7 +339,9 @@ def _explain(nearest: JudgeVote, votes: JudgeVotes) -> str:
     if len(votes.valid) == 1:
         return nearest.explanation
     each = ", ".join(vote.label or f"{vote.value:g}" for vote in votes.valid)
-    return f"{nearest.explanation}\n\n{len(votes.valid)} votes: {each}.".strip()
+    counted = translatable("Votes: %(votes)s.", votes=each)
+    why = nearest.explanation
+    return join_sentences([f"{why}\n\n" if why else "", counted])
 
 
 JUDGE = EvaluatorKind("judge", JudgeConfig, evaluate_by_judge, needs="model")

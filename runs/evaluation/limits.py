@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from runs.evaluation.errors import NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.types import ScoreResult
+from tools.text.translatable import join_sentences, translatable
 
 
 class LimitsConfig(EvaluatorConfig):
@@ -25,7 +26,7 @@ class LimitsConfig(EvaluatorConfig):
     @model_validator(mode="after")
     def _check_limits(self) -> Self:
         if all(value is None for value in self.model_dump().values()):
-            raise ValueError("Enter at least one limit")
+            raise ValueError(translatable("Enter at least one limit."))
         return self
 
 
@@ -41,10 +42,30 @@ def score_limits(config: LimitsConfig, given: EvaluationInput) -> ScoreResult:
     return ScoreResult(
         value=1 - len(over) / len(used),
         passed=not over,
-        explanation=" ".join(
-            f"{one.name}: {one.used:g}, at most {one.limit:g}." for one in over
-        ),
+        explanation=join_sentences(map(describe_used_limit, over)),
     )
+
+
+def describe_used_limit(used: UsedLimit) -> str:
+    """Return what was used of a limit that is exceeded."""
+    values = {"used": f"{used.used:g}", "limit": f"{used.limit:g}"}
+    match used.name:
+        case "tokens":
+            return translatable("Tokens: %(used)s, at most %(limit)s.", **values)
+        case "cost":
+            return translatable("Cost: %(used)s, at most %(limit)s.", **values)
+        case "rounds":
+            return translatable("Rounds: %(used)s, at most %(limit)s.", **values)
+        case "model_calls":
+            return translatable("Model calls: %(used)s, at most %(limit)s.", **values)
+        case "seconds":
+            return translatable(
+                "Working time: %(used)s s, at most %(limit)s s.", **values
+            )
+        case _:
+            return translatable(
+                "Time to the first token: %(used)s s, at most %(limit)s s.", **values
+            )
 
 
 def measure_limits(config: LimitsConfig, given: EvaluationInput) -> list[UsedLimit]:
@@ -64,7 +85,11 @@ def measure_limits(config: LimitsConfig, given: EvaluationInput) -> list[UsedLim
             continue
         value = measured[name]
         if value is None:
-            raise NotScored(f"It is not known what the run used of {name!r}.")
+            raise NotScored(
+                translatable(
+                    "It is not known what the run used of %(name)s.", name=repr(name)
+                )
+            )
         found.append(UsedLimit(name, value, limit))
     return found
 

@@ -11,6 +11,7 @@ from runs.evaluation.answer_text import require_answer, require_expected, shorte
 from runs.evaluation.errors import NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.types import ScoreResult
+from tools.text.translatable import translatable
 
 NUMBER = re.compile(
     r"(?<![A-Za-z0-9_.])[+\-−]?"
@@ -37,7 +38,9 @@ class NumberConfig(EvaluatorConfig):
     @model_validator(mode="after")
     def _check_label(self) -> Self:
         if (self.which == "label") is not bool(self.label):
-            raise ValueError("A label belongs to the choice `label`, and it needs one")
+            raise ValueError(
+                translatable("A label belongs to the choice `label`, and it needs one.")
+            )
         return self
 
 
@@ -45,13 +48,17 @@ def score_number(config: NumberConfig, given: EvaluationInput) -> ScoreResult:
     wanted = find_numbers(require_expected(given))
     if len(wanted) != 1:
         raise NotScored(
-            "The expected answer must contain one number: "
-            f"{shorten_text(given.example.expected_answer)!r}."
+            translatable(
+                "The expected answer must contain one number: %(expected)s.",
+                expected=repr(shorten_text(given.example.expected_answer)),
+            )
         )
     answer = require_answer(given.record)
     got = _select_number(config, answer)
     if got is None:
-        return ScoreResult.of_pass(False, "The answer does not contain the number.")
+        return ScoreResult.of_pass(
+            False, translatable("The answer does not contain the number.")
+        )
     off = abs(got - wanted[0])
     allowed = max(
         Decimal(config.absolute), abs(wanted[0]) * Decimal(str(config.relative))
@@ -60,7 +67,11 @@ def score_number(config: NumberConfig, given: EvaluationInput) -> ScoreResult:
         return ScoreResult.of_pass(True, label=format_number(got))
     return ScoreResult.of_pass(
         False,
-        f"Expected {format_number(wanted[0])}, got {format_number(got)}.",
+        translatable(
+            "Expected %(expected)s, got %(got)s.",
+            expected=format_number(wanted[0]),
+            got=format_number(got),
+        ),
         label=format_number(got),
     )
 

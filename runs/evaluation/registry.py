@@ -5,6 +5,7 @@ from types import GeneratorType
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from runs.evaluation.code import CODE
 from runs.evaluation.effects import (
@@ -24,6 +25,13 @@ from runs.evaluation.text_match import CONTAINS, EXACT, ONE_OF, REGEX
 from runs.evaluation.tool_calls import TOOL_CALLS
 from runs.evaluation.tool_rules import TOOL_RULES
 from runs.evaluation.types import EvaluationExample, EvaluationRecord, ScoreResult
+from tools.text.translatable import (
+    TranslatableText,
+    join_sentences,
+    read_error_text,
+    translatable,
+)
+from tools.text.validation_message import strip_value_error
 
 EVALUATOR_KINDS: dict[str, EvaluatorKind] = {
     kind.name: kind
@@ -59,18 +67,32 @@ def validate_evaluator_config(kind: str, config: dict[str, Any]) -> list[ConfigP
     """Return what is wrong with the settings of an evaluator; empty if nothing is."""
     known = EVALUATOR_KINDS.get(kind)
     if known is None:
-        return [ConfigProblem("kind", f"The kind {kind!r} is unknown.")]
+        return [
+            ConfigProblem(
+                "kind", translatable("The kind %(kind)s is unknown.", kind=repr(kind))
+            )
+        ]
     try:
         known.config_model.model_validate(config)
     except ValidationError as error:
         return [
             ConfigProblem(
                 ".".join(str(part) for part in one["loc"]),
-                f"{one['msg'].removeprefix('Value error, ')}.",
+                read_validation_message(one),
             )
-            for one in error.errors(include_url=False, include_context=False)
+            for one in error.errors(include_url=False)
         ]
     return []
+
+
+def read_validation_message(error: ErrorDetails) -> str:
+    """Return the sentence of a validator, which pages translate, or of pydantic."""
+    raised = error.get("ctx", {}).get("error")
+    if isinstance(raised, ValueError):
+        said = read_error_text(raised)
+        if isinstance(said, TranslatableText):
+            return said
+    return f"{strip_value_error(error['msg'])}."
 
 
 def load_evaluator_config(kind: str, config: dict[str, Any]) -> EvaluatorConfig:
@@ -78,13 +100,13 @@ def load_evaluator_config(kind: str, config: dict[str, Any]) -> EvaluatorConfig:
     problems = validate_evaluator_config(kind, config)
     if problems:
         field, message = problems[0]
-        raise EvaluationError(f"{field}: {message}" if field else message)
+        raise EvaluationError(join_sentences([f"{field}:" if field else "", message]))
     return EVALUATOR_KINDS[kind].config_model.model_validate(config)
 
 
 def refuse_effect(effect: EvaluatorEffect) -> EvaluatorOutcome:
     """Raise `NotScored`: nothing but the record of the run is at hand."""
-    raise NotScored("This kind of evaluator needs more than the run.")
+    raise NotScored(translatable("This kind of evaluator needs more than the run."))
 
 
 def score_record(
@@ -108,7 +130,7 @@ def score_record(
         if isinstance(result, GeneratorType):
             result = drive_evaluation(result, perform)
     except EvaluationError as reason:
-        return ScoreResult.not_scored(str(reason))
+        return ScoreResult.not_scored(read_error_text(reason))
     except Exception as error:  # noqa: BLE001  (the border to evaluators of others)
         return not_scored_by_error(error)
     return check_result(result)
@@ -135,7 +157,9 @@ def drive_evaluation(asking: AskingEvaluation, perform: PerformEffect) -> ScoreR
 def not_scored_by_error(error: Exception) -> ScoreResult:
     """Return that an evaluator broke."""
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return ScoreResult.not_scored(f"The evaluator failed: {said[:500]}")
+    return ScoreResult.not_scored(
+        translatable("The evaluator failed: %(error)s", error=said[:500])
+    )
 
 
 def check_result(result: Any) -> ScoreResult:
@@ -143,5 +167,8 @@ def check_result(result: Any) -> ScoreResult:
     if isinstance(result, ScoreResult):
         return result
     return ScoreResult.not_scored(
-        f"The evaluator answered with {type(result).__name__}, not with a score."
+        translatable(
+            "The evaluator answered with %(type)s, not with a score.",
+            type=type(result).__name__,
+        )
     )

@@ -14,6 +14,7 @@ from runs.evaluation.answer_text import require_answer, require_expected
 from runs.evaluation.errors import NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.types import ScoreResult
+from tools.text.translatable import translatable
 
 ARTICLES = {"a", "an", "the"}
 PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -66,7 +67,7 @@ def _normalize_word(word: str) -> str:
 
 def _require_words(words: list[str]) -> list[str]:
     if not words:
-        raise NotScored("The expected answer has no words to compare.")
+        raise NotScored(translatable("The expected answer has no words to compare."))
     return words
 
 
@@ -75,8 +76,12 @@ def rouge_l(expected: str, answer: str) -> float:
     wanted, got = _require_words(rouge_tokens(expected)), rouge_tokens(answer)
     if len(wanted) * len(got) > MAX_COMPARISONS:
         raise NotScored(
-            f"ROUGE-L would compare {len(wanted):,} with {len(got):,} words, which "
-            "takes too long. Use token F1."
+            translatable(
+                "ROUGE-L would compare %(expected)s with %(got)s words, which takes "
+                "too long. Use token F1.",
+                expected=f"{len(wanted):,}",
+                got=f"{len(got):,}",
+            )
         )
     return f1_of(common_subsequence(wanted, got), len(wanted), len(got))
 

@@ -17,6 +17,7 @@ from runs.evaluation.errors import NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.types import ScoreResult
 from tools.schema.safe_schema import compile_safe_pattern, matches_pattern
+from tools.text.translatable import translatable
 
 
 class ExactConfig(TextConfig):
@@ -42,7 +43,11 @@ def score_exact(config: ExactConfig, given: EvaluationInput) -> ScoreResult:
         return ScoreResult.of_pass(True)
     return ScoreResult.of_pass(
         False,
-        f"Expected {shorten_text(expected)!r}, got {shorten_text(answer)!r}.",
+        translatable(
+            "Expected %(expected)s, got %(got)s.",
+            expected=repr(shorten_text(expected)),
+            got=repr(shorten_text(answer)),
+        ),
     )
 
 
@@ -57,7 +62,9 @@ class ContainsConfig(TextConfig):
     @classmethod
     def _check_texts(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
         if any(not text.strip() for text in texts):
-            raise ValueError("Every text must have at least one character")
+            raise ValueError(
+                translatable("Every text must have at least one character.")
+            )
         return texts
 
 
@@ -72,14 +79,14 @@ def score_contains(config: ContainsConfig, given: EvaluationInput) -> ScoreResul
     match config.needs:
         case "all":
             value, passed = len(found) / len(texts), not missing
-            why = f"Not found: {_quote_all(missing)}." if missing else ""
+            why = translatable("Not found: %(texts)s.", texts=_quote_all(missing))
         case "any":
             value, passed = float(bool(found)), bool(found)
-            why = "" if found else f"None found of: {_quote_all(texts)}."
+            why = translatable("None found of: %(texts)s.", texts=_quote_all(texts))
         case "none":
             value, passed = float(not found), not found
-            why = f"Found: {_quote_all(found)}." if found else ""
-    return ScoreResult(value=value, passed=passed, explanation=why)
+            why = translatable("Found: %(texts)s.", texts=_quote_all(found))
+    return ScoreResult(value=value, passed=passed, explanation="" if passed else why)
 
 
 class RegexConfig(EvaluatorConfig):
@@ -100,11 +107,15 @@ class RegexConfig(EvaluatorConfig):
         try:
             matcher = compile_safe_pattern(self.full_pattern)
         except re.error as error:
-            raise ValueError(f"The pattern is invalid: {error}") from None
+            raise ValueError(
+                translatable("The pattern is invalid: %(error)s.", error=error)
+            ) from None
         if matcher is None:
             raise ValueError(
-                "The pattern uses look-around or back-references, which could take "
-                "forever; write it without them"
+                translatable(
+                    "The pattern uses look-around or back-references, which could "
+                    "take forever; write it without them."
+                )
             )
         return self
 
@@ -120,13 +131,15 @@ class RegexConfig(EvaluatorConfig):
 def score_regex(config: RegexConfig, given: EvaluationInput) -> ScoreResult:
     found = matches_pattern(config.full_pattern, require_answer(given.record))
     if found is None:
-        raise NotScored("The pattern cannot be matched in linear time.")
+        raise NotScored(translatable("The pattern cannot be matched in linear time."))
     if found is config.is_found:
         return ScoreResult.of_pass(True)
-    was = "was found" if found else "was not found"
-    return ScoreResult.of_pass(
-        False, f"The pattern {shorten_text(config.pattern)!r} {was}."
-    )
+    pattern = repr(shorten_text(config.pattern))
+    if found:
+        why = translatable("The pattern %(pattern)s was found.", pattern=pattern)
+    else:
+        why = translatable("The pattern %(pattern)s was not found.", pattern=pattern)
+    return ScoreResult.of_pass(False, why)
 
 
 class OneOfConfig(TextConfig):
@@ -140,9 +153,17 @@ class OneOfConfig(TextConfig):
         for choice in self.choices:
             key = normalize_text(choice, self)
             if not key:
-                raise ValueError("Every choice must have at least one character")
+                raise ValueError(
+                    translatable("Every choice must have at least one character.")
+                )
             if key in seen:
-                raise ValueError(f"{seen[key]!r} and {choice!r} are the same choice")
+                raise ValueError(
+                    translatable(
+                        "%(first)s and %(second)s are the same choice.",
+                        first=repr(seen[key]),
+                        second=repr(choice),
+                    )
+                )
             seen[key] = choice
         return self
 
@@ -162,22 +183,37 @@ def score_one_of(config: OneOfConfig, given: EvaluationInput) -> ScoreResult:
     if chosen is None:
         return ScoreResult.of_pass(
             False,
-            f"{shorten_text(part)!r} is not one of: {_quote_all(config.choices)}.",
+            translatable(
+                "%(answer)s is not one of: %(choices)s.",
+                answer=repr(shorten_text(part)),
+                choices=_quote_all(config.choices),
+            ),
         )
     if not given.example.expected_answer:
         return ScoreResult.of_pass(True, label=chosen)
     expected = config.find_choice(given.example.expected_answer)
     if expected is None:
         raise NotScored(
-            f"The expected answer {shorten_text(given.example.expected_answer)!r} is "
-            "not one of the choices."
+            translatable(
+                "The expected answer %(expected)s is not one of the choices.",
+                expected=repr(shorten_text(given.example.expected_answer)),
+            )
         )
-    why = "" if chosen == expected else f"Expected {expected!r}, got {chosen!r}."
-    return ScoreResult.of_pass(chosen == expected, why, label=chosen)
+    if chosen == expected:
+        return ScoreResult.of_pass(True, label=chosen)
+    why = translatable(
+        "Expected %(expected)s, got %(got)s.", expected=repr(expected), got=repr(chosen)
+    )
+    return ScoreResult.of_pass(False, why, label=chosen)
 
 
 def _label_missing(config: TextConfig) -> ScoreResult:
-    return ScoreResult.of_pass(False, f"The answer does not contain {config.label!r}.")
+    return ScoreResult.of_pass(
+        False,
+        translatable(
+            "The answer does not contain %(label)s.", label=repr(config.label)
+        ),
+    )
 
 
 def _quote_all(texts: tuple[str, ...] | list[str]) -> str:

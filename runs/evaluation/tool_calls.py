@@ -7,6 +7,7 @@ from runs.engine.parsing.json_schema import find_schema_problem, find_schema_vio
 from runs.evaluation.errors import NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.types import ExpectedCall, RecordedStep, ScoreResult
+from tools.text.translatable import join_sentences, translatable
 
 MAX_CALLS = 200
 """Calls of a run that are matched with as many expected ones."""
@@ -27,7 +28,12 @@ def score_tool_calls(config: ToolCallsConfig, given: EvaluationInput) -> ScoreRe
     expected = given.example.expected_calls
     made = [s for s in given.record.calls if not (config.skip_failed and s.failed)]
     if max(len(made), len(expected)) > MAX_CALLS:
-        raise NotScored(f"Runs of more than {MAX_CALLS:,} calls are not matched.")
+        raise NotScored(
+            translatable(
+                "Runs of more than %(count)s calls are not matched.",
+                count=f"{MAX_CALLS:,}",
+            )
+        )
     if config.arguments == "schema":
         _check_schemas(expected)
     if config.match == "strict":
@@ -38,10 +44,12 @@ def score_tool_calls(config: ToolCallsConfig, given: EvaluationInput) -> ScoreRe
     extra = [step.tool for at, step in enumerate(made) if at not in used]
     wrong: list[str] = []
     if missing and config.match != "subset":
-        wrong.append(f"Missing: {', '.join(missing[:10])}.")
+        wrong.append(translatable("Missing: %(tools)s.", tools=", ".join(missing[:10])))
     if extra and config.match != "superset":
-        wrong.append(f"Unexpected: {', '.join(extra[:10])}.")
-    return ScoreResult.of_pass(not wrong, " ".join(wrong))
+        wrong.append(
+            translatable("Unexpected: %(tools)s.", tools=", ".join(extra[:10]))
+        )
+    return ScoreResult.of_pass(not wrong, join_sentences(wrong))
 
 
 def _check_schemas(expected: Sequence[ExpectedCall]) -> None:
@@ -49,7 +57,13 @@ def _check_schemas(expected: Sequence[ExpectedCall]) -> None:
         if call.tool_input is not None and (
             why := find_schema_problem(call.tool_input)
         ):
-            raise NotScored(f"The arguments expected of {call.tool!r}: {why}")
+            raise NotScored(
+                translatable(
+                    "The arguments expected of %(tool)s: %(problem)s",
+                    tool=repr(call.tool),
+                    problem=why,
+                )
+            )
 
 
 def _score_in_order(
@@ -60,15 +74,31 @@ def _score_in_order(
     for number, (call, step) in enumerate(zip(expected, made, strict=False), start=1):
         if call.tool != step.tool:
             return ScoreResult.of_pass(
-                False, f"Call {number}: expected {call.tool}, got {step.tool}."
+                False,
+                translatable(
+                    "Call %(number)s: expected %(expected)s, got %(got)s.",
+                    number=number,
+                    expected=call.tool,
+                    got=step.tool,
+                ),
             )
         if not is_expected_call(call, step, config):
             return ScoreResult.of_pass(
-                False, f"Call {number}: {call.tool} has other arguments."
+                False,
+                translatable(
+                    "Call %(number)s: %(tool)s has other arguments.",
+                    number=number,
+                    tool=call.tool,
+                ),
             )
     if len(expected) != len(made):
         return ScoreResult.of_pass(
-            False, f"Expected {len(expected)} calls, got {len(made)}."
+            False,
+            translatable(
+                "Calls expected: %(expected)s, made: %(got)s.",
+                expected=len(expected),
+                got=len(made),
+            ),
         )
     return ScoreResult.of_pass(True)
 

@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 from runs.engine.types import FrozenModel
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.types import RecordedStep, ScoreResult
+from tools.text.translatable import join_sentences, translatable
 
 ToolNames = tuple[str, ...]
 
@@ -34,13 +35,18 @@ class ToolRulesConfig(EvaluatorConfig):
     @model_validator(mode="after")
     def _check_rules(self) -> Self:
         if any(most < 0 for most in self.at_most.values()):
-            raise ValueError("A number of calls is 0 or more")
+            raise ValueError(translatable("A number of calls is 0 or more."))
         both = sorted({*self.must_call} & {*self.never_call})
         if both:
-            raise ValueError(f"{both[0]!r} cannot be both required and forbidden")
+            raise ValueError(
+                translatable(
+                    "%(tool)s cannot be both required and forbidden.",
+                    tool=repr(both[0]),
+                )
+            )
         listed = (self.must_call, self.never_call, self.at_most, self.in_order)
         if not any(listed) and self.most_calls is None:
-            raise ValueError("Enter at least one rule")
+            raise ValueError(translatable("Enter at least one rule."))
         return self
 
 
@@ -57,7 +63,7 @@ def score_tool_rules(config: ToolRulesConfig, given: EvaluationInput) -> ScoreRe
     return ScoreResult(
         value=1 - len(broken) / len(checks),
         passed=not broken,
-        explanation=" ".join(broken[:10]),
+        explanation=join_sentences(broken[:10]),
     )
 
 
@@ -68,16 +74,27 @@ def check_tool_rules(
     count = Counter(step.tool for step in calls)
     succeeded = {step.tool for step in calls if not step.failed}
     checks = [
-        RuleCheck("" if tool in succeeded else f"{tool} was not called successfully.")
+        RuleCheck(
+            ""
+            if tool in succeeded
+            else translatable("%(tool)s was not called successfully.", tool=tool)
+        )
         for tool in config.must_call
     ]
     checks += [
-        RuleCheck(f"{tool} was called." if count[tool] else "")
+        RuleCheck(
+            translatable("%(tool)s was called.", tool=tool) if count[tool] else ""
+        )
         for tool in config.never_call
     ]
     checks += [
         RuleCheck(
-            f"{tool} was called {count[tool]} times, at most {most} allowed."
+            translatable(
+                "Calls of %(tool)s: %(count)s, at most %(most)s allowed.",
+                tool=tool,
+                count=count[tool],
+                most=most,
+            )
             if count[tool] > most
             else ""
         )
@@ -86,7 +103,11 @@ def check_tool_rules(
     checks += [RuleCheck(_find_wrong_order(order, calls)) for order in config.in_order]
     if config.most_calls is not None:
         total = len(calls)
-        too_many = f"There are {total} calls, at most {config.most_calls} allowed."
+        too_many = translatable(
+            "Calls in total: %(count)s, at most %(most)s allowed.",
+            count=total,
+            most=config.most_calls,
+        )
         checks.append(RuleCheck(too_many if total > config.most_calls else ""))
     return checks
 
@@ -96,7 +117,11 @@ def _find_wrong_order(order: CallOrder, calls: tuple[RecordedStep, ...]) -> str:
         if step.tool == order.first and not step.failed:
             return ""
         if step.tool == order.then:
-            return f"{order.then} was called before {order.first} had succeeded."
+            return translatable(
+                "%(then)s was called before %(first)s had succeeded.",
+                then=order.then,
+                first=order.first,
+            )
     return ""
 
 

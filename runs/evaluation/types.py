@@ -1,11 +1,12 @@
 """The values of an evaluation: an example, the record of a run, and a score."""
 
 from decimal import Decimal
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from runs.engine.types import FrozenModel
+from tools.text.translatable import TranslatableText, translatable
 
 
 class ExpectedCall(FrozenModel):
@@ -73,14 +74,22 @@ class EvaluationRecord(FrozenModel):
         return tuple(step for step in self.steps if not step.tool.startswith("_"))
 
 
+def _keep_translatable(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    return value if isinstance(value, TranslatableText) else handler(value)
+
+
+ScoreText = Annotated[str, WrapValidator(_keep_translatable)]
+"""A text in English; pages translate a `TranslatableText`."""
+
+
 class ScoreResult(FrozenModel):
     """What an evaluator says of a run; a `problem` means that it says nothing."""
 
     value: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     label: str = ""
     passed: bool | None = None
-    explanation: str = ""
-    problem: str = ""
+    explanation: ScoreText = ""
+    problem: ScoreText = ""
     """Why the run was not scored; empty if it was."""
     cost: Decimal = Decimal(0)
     """Of the model calls of a judge."""
@@ -109,6 +118,6 @@ class ScoreResult(FrozenModel):
     @classmethod
     def not_scored(cls, problem: str, *, cost: Decimal = Decimal(0)) -> Self:
         """Return that there is no score, and why."""
-        return cls(
-            problem=problem.strip() or "The evaluator gave no reason.", cost=cost
-        )
+        if not problem.strip():
+            problem = translatable("The evaluator gave no reason.")
+        return cls(problem=problem, cost=cost)

@@ -12,6 +12,7 @@ from runs.models.agents import Agent, AgentVersion, Spec
 from runs.models.evaluation import Dataset, EvaluatorRevision, Example
 from runs.models.runs import Run
 from tools.ownership import filter_own_rows
+from tools.text.translatable_field import TranslatableTextField
 
 
 class ExperimentQuerySet(models.QuerySet["Experiment"]):
@@ -213,8 +214,8 @@ class Score(models.Model):
     value = models.FloatField(null=True)
     label = models.CharField(max_length=200, blank=True)
     passed = models.BooleanField(null=True)
-    explanation = models.TextField(blank=True)
-    problem = models.TextField(blank=True)
+    explanation = TranslatableTextField(blank=True)
+    problem = TranslatableTextField(blank=True)
     """Why there is no score; empty if there is one."""
     cost = models.DecimalField(max_digits=14, decimal_places=6, default=0)
     at = models.DateTimeField(auto_now_add=True)

@@ -14,6 +14,7 @@ from runs.models.evaluation import Dataset, Evaluator, EvaluatorRevision
 from runs.models.runs import Run
 from runs.models.webhooks import Webhook
 from tools.ownership import filter_own_rows
+from tools.text.translatable_field import TranslatableTextField
 
 
 class ScoringRuleQuerySet(models.QuerySet["ScoringRule"]):
@@ -124,8 +125,8 @@ class RunScore(models.Model):
     value = models.FloatField(null=True)
     label = models.CharField(max_length=200, blank=True)
     passed = models.BooleanField(null=True)
-    explanation = models.TextField(blank=True)
-    problem = models.TextField(blank=True)
+    explanation = TranslatableTextField(blank=True)
+    problem = TranslatableTextField(blank=True)
     """Why there is no score; empty if there is one."""
     cost = models.DecimalField(max_digits=14, decimal_places=6, default=0)
 

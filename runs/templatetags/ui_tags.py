@@ -40,6 +40,7 @@ from runs.ui.reveal_invisible import reveal_text
 from runs.ui.role_labels import get_role_label
 from runs.ui.status_badge import get_status_label, glyph, icon, status
 from runs.ui.time_scale import format_percent
+from tools.text.translatable import translate_text
 
 register = template.Library()
 for tag in (icon, glyph, status, score_mark):
@@ -209,6 +210,12 @@ def meter(left: float, what: str) -> SafeString:
 def person(user: Any) -> str:
     """Write a person's name, or "nobody" if no person did it."""
     return (user.get_full_name() or user.get_username()) if user else _("nobody")
+
+
+@register.filter
+def translated(text: str) -> str:
+    """Write a stored sentence in the viewer's language; other texts as they are."""
+    return translate_text(text, _)
 
 
 @register.filter(name="visible")

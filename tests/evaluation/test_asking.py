@@ -205,7 +205,7 @@ def test_the_judge_is_shown_the_run_as_data():
     ("reply", "reason"),
     [
         ("The answer is good: 0.9", "did not reply with JSON, but: The answer is good"),
-        ("", "but: nothing"),
+        ("", "replied with nothing"),
         ("[1]", "JSON object"),
         ({"score": 5}, "from 0 to 1, not 5"),
         ({"score": "0.5"}, "gave no score"),

@@ -74,7 +74,7 @@ def test_parse_errors_are_no_calls_and_failed_ones_may_be_left_out():
     ask = {"record": make_record(*steps), "example": make_expected(A)}
 
     assert score("tool-calls", "", **ask, skip_failed=True).passed
-    assert "Expected 1 calls, got 2" in score("tool-calls", "", **ask).explanation
+    assert "Calls expected: 1, made: 2." in score("tool-calls", "", **ask).explanation
 
 
 def test_no_expected_calls_means_that_there_must_be_none():

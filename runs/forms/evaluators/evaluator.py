@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from django import forms
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from runs.evaluation.registry import EVALUATOR_KINDS, validate_evaluator_config
 from runs.forms.evaluators.config_fields import (
@@ -18,6 +18,7 @@ from runs.forms.group_sharing import (
 )
 from runs.forms.widgets import style_widgets
 from runs.models import Evaluator
+from tools.text.translatable import translate_text
 
 if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[Evaluator]
@@ -62,7 +63,8 @@ class EvaluatorForm(_ModelForm):
             self.instance.kind, self.config
         ):
             name = CONFIG_FIELD + field.partition(".")[0]
-            self.add_error(name if name in self.fields else None, message)
+            text = translate_text(message, gettext)
+            self.add_error(name if name in self.fields else None, text)
         return given
 
     def apply(self) -> Evaluator:

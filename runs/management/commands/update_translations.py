@@ -18,6 +18,7 @@ IGNORED_PATHS = [
 
 class Command(MakeMessages):
     help = "Collect the texts to translate into agentsite/locale."
+    xgettext_options = [*MakeMessages.xgettext_options, "--keyword=translatable"]
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Leave out line numbers, which would change with every commit."""

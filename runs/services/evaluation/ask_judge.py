@@ -20,6 +20,7 @@ from runs.store.sanitizer import Sanitizer
 from tools.errors import DeadlineExceeded, ToolFailed
 from tools.net.deadline import Deadline
 from tools.secrets import SecretUnreadable
+from tools.text.translatable import translatable
 
 JUDGE_SECONDS = 120.0
 """What one vote may take, with all its attempts."""
@@ -30,7 +31,11 @@ def ask_judge(asked: AskModel, *, by: User) -> ModelAnswered:
     slug = asked.judge.provider
     provider = Provider.objects.usable_by(by).filter(slug=slug).first()
     if provider is None:
-        raise NotScored(f"The judge's provider {slug!r} was not found.")
+        raise NotScored(
+            translatable(
+                "The judge's provider %(provider)s was not found.", provider=repr(slug)
+            )
+        )
     settings = ModelSettings(
         model=asked.judge.model,
         provider=slug,
@@ -49,9 +54,18 @@ def ask_judge(asked: AskModel, *, by: User) -> ModelAnswered:
     try:
         reply = _complete(llm, request)
     except (ModelCallError, ToolFailed) as error:
-        raise NotScored(f"The judge failed: {sanitizer.text(str(error))}") from None
+        raise NotScored(
+            translatable(
+                "The judge failed: %(error)s", error=sanitizer.text(str(error))
+            )
+        ) from None
     except DeadlineExceeded:
-        raise NotScored(f"The judge did not reply in {JUDGE_SECONDS:g} s.") from None
+        raise NotScored(
+            translatable(
+                "The judge did not reply in %(seconds)s s.",
+                seconds=f"{JUDGE_SECONDS:g}",
+            )
+        ) from None
     finally:
         llm.close()
     return ModelAnswered(sanitizer.text(reply.text), _compute_cost(reply, settings))

@@ -28,6 +28,7 @@ from runs.store.sanitizer import HIDDEN, Sanitizer
 from tools.errors import DeadlineExceeded, ToolFailed
 from tools.net.deadline import Deadline
 from tools.sandbox.values import to_jsonable
+from tools.text.translatable import change_text, translatable
 
 CODE_MEMORY = 64 << 20
 """Bytes that the code of an evaluator may use."""
@@ -78,7 +79,7 @@ def score_run(
         raise interruptions[0]
     return result.model_copy(
         update={
-            name: clean_text(getattr(result, name))
+            name: change_text(getattr(result, name), clean_text)
             for name in ("label", "explanation", "problem")
         }
     )
@@ -108,9 +109,15 @@ def run_evaluator_code(effect: RunCode) -> CodeReturned:
         )
         return CodeReturned(to_jsonable(value))
     except ToolFailed as failed:
-        raise NotScored(f"The code failed: {failed}") from None
+        raise NotScored(
+            translatable("The code failed: %(error)s", error=failed)
+        ) from None
     except DeadlineExceeded:
-        raise NotScored(f"The code did not end in {effect.seconds:g} s.") from None
+        raise NotScored(
+            translatable(
+                "The code did not end in %(seconds)s s.", seconds=f"{effect.seconds:g}"
+            )
+        ) from None
 
 
 def find_secrets(effect: FindSecrets, *, run: Run) -> SecretsFound:

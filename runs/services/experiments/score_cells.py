@@ -10,8 +10,9 @@ from runs.evaluation.judge import compares_with_baseline
 from runs.evaluation.types import EvaluationExample, ExpectedCall, ScoreResult
 from runs.models import EvaluatorRevision, Example, ExperimentRun, Run, Score
 from runs.services.evaluation.score_run import score_run
+from tools.text.translatable import translatable
 
-RUN_DELETED = "The run was deleted before it was scored."
+RUN_DELETED = translatable("The run was deleted before it was scored.")
 MAX_LABEL_CHARS = 200
 BASELINE_SCORE = ScoreResult(value=0.5, label="baseline")
 """Of the baseline by an evaluator that compares with it: no model is asked."""
@@ -74,9 +75,11 @@ def find_baseline(cell: ExperimentRun) -> ExperimentRun | None:
 def find_run_problem(run: Run) -> str:
     """Return why a run without an answer is not scored: that is never a score of 0."""
     if run.status == Run.Status.FAILED:
-        return f"The run failed: {run.error_message or run.error_code}"
+        return translatable(
+            "The run failed: %(error)s", error=run.error_message or run.error_code
+        )
     if run.status == Run.Status.CANCELED:
-        return "The run was canceled."
+        return translatable("The run was canceled.")
     return ""
 
 

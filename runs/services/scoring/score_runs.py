@@ -21,6 +21,7 @@ from runs.models import EvaluatorRevision, Run, RunScore, ScoredRun, ScoringRule
 from runs.services.evaluation.score_run import ScoringInterrupted, score_run
 from runs.services.scoring.send_on import send_failing_run
 from runs.store.database_clock import read_database_time
+from tools.text.translatable import translatable
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +29,9 @@ LEASE = timedelta(seconds=300)
 """More than one vote of a judge may take; it is renewed before each of them."""
 SCORED_PER_TURN = 20
 MAX_LABEL_CHARS = 200
-SCORING_FAILED = "Scoring this run failed. The log of the worker says why."
+SCORING_FAILED = translatable(
+    "Scoring this run failed. The log of the worker says why."
+)
 
 State = ScoredRun.State
 

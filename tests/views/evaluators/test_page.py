@@ -1,5 +1,7 @@
 """Evaluators: list, form, revisions, and a trial on a past run."""
 
+from html import unescape
+
 import pytest
 
 from runs.evaluation.registry import EVALUATOR_KINDS
@@ -95,6 +97,23 @@ def test_an_unsaved_evaluator_is_tried_on_a_run(client, ann):
     assert "Failed" in page
     assert "Not found" in page
     assert not Evaluator.objects.exists()
+
+
+def test_a_chinese_viewer_reads_the_result_of_a_trial_in_chinese(client, ann):
+    bad = make_run(owner=ann, status="succeeded", output="Wait.")
+    failed = make_run(owner=ann, status="failed", error_message="No model.")
+    client.post("/preferences/language/", {"language": "zh-hans"})
+
+    assert "未找到：'please'。" in unescape(try_on(client, bad))
+    assert "运行失败：No model." in try_on(client, failed)
+
+
+def test_a_chinese_viewer_reads_what_is_wrong_with_settings_in_chinese(client, ann):
+    client.post("/preferences/language/", {"language": "zh-hans"})
+
+    page = client.post("/evaluators/new/?kind=limits", FORM).content.decode()
+
+    assert "请至少输入一项限制。" in page
 
 
 def test_runs_of_others_and_unfinished_ones_are_not_scored(client, ann):

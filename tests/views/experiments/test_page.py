@@ -2,6 +2,7 @@
 
 import html
 import re
+from html import unescape
 
 import pytest
 
@@ -170,6 +171,49 @@ def test_a_cell_shows_the_answer_against_the_expectation(client, ann):
         f"/runs/compare/?a={Run.objects.order_by('pk')[0].pk}" in page
         or "compare" in page
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "fields", "said"),
+    [
+        ("contains", {}, {}, "未找到：'yes'。"),
+        ("exact", {}, {}, "期望为 'yes'，实际为 'no'。"),
+        ("regex", {"pattern": "yes"}, {}, "未找到模式 'yes'。"),
+        ("tool-rules", {"must_call": ["find"]}, {}, "find 没有被成功调用。"),
+        ("limits", {"tokens": 1}, {"input_tokens": 9}, "Token 数：9，上限为 1。"),
+        ("json", {}, {}, "期望回答不是 JSON。"),
+        ("similarity", {}, {"status": "canceled"}, "运行已取消。"),
+    ],
+)
+def test_a_chinese_viewer_reads_why_a_run_was_scored_so_in_chinese(
+    client, ann, kind, config, fields, said
+):
+    experiment = start(client, ann, 1)
+    revision = make_revision(ann, name="Other", kind=kind, config=config)
+    experiment.evaluators.set([revision])
+    turn(experiment)
+    end_runs(experiment, "no", **fields)
+    cell = turn(experiment).cells.first()
+    score = cell.scores.get()
+
+    english = page_of(client, experiment, f"?cell={cell.pk}")
+    client.post("/preferences/language/", {"language": "zh-hans"})
+    chinese = page_of(client, experiment, f"?cell={cell.pk}")
+
+    assert said in unescape(chinese)
+    assert said not in unescape(english)
+    assert (score.problem or score.explanation) in unescape(english)
+
+
+def test_a_score_stored_as_a_plain_text_is_shown_as_it_is(client, ann):
+    experiment = make_worse(client, ann)
+    cell = experiment.cells.filter(candidate__position=1).first()
+    cell.scores.update(explanation="Not found: 'yes'.")
+    client.post("/preferences/language/", {"language": "zh-hans"})
+
+    page = page_of(client, experiment, f"?cell={cell.pk}")
+
+    assert "Not found: 'yes'." in unescape(page)
 
 
 def test_a_failed_run_says_why_in_place_of_numbers(client, ann):

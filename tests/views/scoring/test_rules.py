@@ -1,6 +1,7 @@
 """Scoring rules: the form, the page, pausing and deleting."""
 
 from datetime import timedelta
+from html import unescape
 
 import pytest
 from django.db import connection
@@ -83,6 +84,19 @@ def test_the_page_shows_scores_by_day_and_version_and_what_failed(client, ann):
     assert f'href="/runs/{passing.pk}/"' in page
     assert f'href="/runs/{passing.pk}/"' not in failed
     assert f'href="/runs/{failing.pk}/"' in failed
+
+
+def test_a_chinese_viewer_reads_why_a_run_failed_in_chinese(client, ann):
+    agent = make_agent(ann)
+    rule = make_rule(agent)
+    end_run(agent, "no")
+    score_all()
+    client.post("/preferences/language/", {"language": "zh-hans"})
+
+    page = client.get(f"/rules/{rule.pk}/").content.decode()
+
+    assert "未找到：'yes'。" in unescape(page)
+    assert RunScore.objects.get().explanation == "Not found: 'yes'."
 
 
 def test_pausing_and_deleting_keep_the_runs(client, ann):
