@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, ConfigDict, Field
 
 from tools.schema.check import find_schema_flaws
@@ -15,7 +16,35 @@ MAX_DESCRIPTION = 20_000
 MAX_SCHEMA = 100_000
 """Characters of the schema as JSON."""
 
-OFFERED_NAME = re.compile(r"[!-~]{1,128}")
+MAX_NAME = 128
+OFFERED_NAME = re.compile(rf"[!-~]{{1,{MAX_NAME}}}")
+
+FLAW_TEXTS = {
+    "name": gettext_lazy(
+        "its name has spaces or letters beyond ASCII, or is longer than "
+        "%(name)d characters"
+    ),
+    "task": gettext_lazy("it runs only as a task, which is not supported"),
+    "description": gettext_lazy(
+        "its description is longer than %(description)d characters"
+    ),
+    "text": gettext_lazy("it has a character or number that cannot be stored"),
+    "nested": gettext_lazy("its schema is nested too deeply"),
+    "size": gettext_lazy("its schema is larger than %(schema)d characters"),
+    "number": gettext_lazy(
+        "its schema has a number or a character that cannot be stored"
+    ),
+    "schema": gettext_lazy("its schema is not valid"),
+}
+"""Why no tool can be made of an offer; `schema` only where no more is known."""
+
+
+def describe_flaw(code: str, schema: Any) -> str:
+    """Return why no tool can be made of an offer; an unknown code as it is."""
+    if code == "schema" and (found := find_schema_flaws(schema)):
+        return found[0]
+    limits = {"name": MAX_NAME, "description": MAX_DESCRIPTION, "schema": MAX_SCHEMA}
+    return str(FLAW_TEXTS[code]) % limits if code in FLAW_TEXTS else code
 
 
 class ToolHints(BaseModel):
@@ -60,25 +89,41 @@ class Offer(BaseModel):
         return name[:64] or "tool"
 
     @property
-    def flaw(self) -> str:
-        """Why no tool can be made of it; empty for most."""
+    def flaw_code(self) -> str:
+        """Why no tool can be made of it, as a key of `FLAW_TEXTS`; empty for most."""
         if not OFFERED_NAME.fullmatch(self.name):
-            return "its name has spaces or letters beyond ASCII, or is too long"
+            return "name"
         if isinstance(self.execution, dict) and (
             self.execution.get("taskSupport") == "required"
         ):
-            return "it runs only as a task, which is not supported"
+            return "task"
         if len(self.description) > MAX_DESCRIPTION:
-            return f"its description is longer than {MAX_DESCRIPTION} characters"
+            return "description"
         if not is_storable([self.description, self.annotations]):
-            return "it says something that cannot be stored"
+            return "text"
         try:
             size = len(json.dumps(self.args_schema))
         except RecursionError:
-            return "its schema is nested too deeply"
+            return "nested"
         if size > MAX_SCHEMA:
-            return f"its schema is larger than {MAX_SCHEMA} characters"
-        return " ".join(find_schema_flaws(self.args_schema)[:1])
+            return "size"
+        if not is_storable(self.args_schema):
+            return "number"
+        return "schema" if find_schema_flaws(self.args_schema) else ""
+
+    @property
+    def flaw(self) -> str:
+        """Why no tool can be made of it, for the reader; empty for most."""
+        code = self.flaw_code
+        return describe_flaw(code, self.args_schema) if code else ""
+
+    @property
+    def refused_definition(self) -> dict[str, Any]:
+        """What is kept of an offer with a flaw; no text in anybody's language."""
+        kept: dict[str, Any] = {"name": self.name, "flaw": self.flaw_code}
+        if self.flaw_code == "schema":
+            kept["args_schema"] = self.args_schema
+        return kept
 
     @property
     def hint(self) -> str:

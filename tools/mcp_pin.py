@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db import models
 
-from tools.mcp_offer import Offer
+from tools.mcp_offer import Offer, describe_flaw
 
 
 class McpPin(models.Model):
@@ -27,6 +27,16 @@ class McpPin(models.Model):
     def pending_definition(self) -> dict[str, Any]:
         """The definition that waits for a person."""
         return self.offered or {}
+
+    @property
+    def flaw(self) -> str:
+        """Why the newer definition cannot be used, for the reader.
+
+        Older rows have a sentence in place of the code.
+        """
+        pending = self.pending_definition
+        code = str(pending.get("flaw", ""))
+        return describe_flaw(code, pending.get("args_schema", {}))
 
     @property
     def digest(self) -> str:

@@ -20,9 +20,10 @@ from runs.models import Provider
 from runs.services.providers.client import get_provider_net_policy
 from runs.services.providers.outages import end_outage
 from runs.ui.kind_labels import list_provider_kind_choices
+from tools.net.address_flaw import find_address_flaw
 from tools.net.netpolicy import AddressRefused
 from tools.net.reserved_headers import is_reserved_header
-from tools.net.web_address import find_address_flaw, has_userinfo
+from tools.net.web_address import has_userinfo
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 CONNECTION_FIELDS = ("kind", "base_url", "key", "key_env", "headers", "timeout")

@@ -12,8 +12,9 @@ from runs.forms.widgets import style_widgets
 from runs.models import Agent, Webhook, WebhookEvent
 from runs.services.webhooks.post import get_webhook_net_policy
 from runs.services.webhooks.sign import generate_webhook_secret
+from tools.net.address_flaw import find_address_flaw
 from tools.net.netpolicy import AddressRefused, parse_url_target
-from tools.net.web_address import find_address_flaw, has_userinfo
+from tools.net.web_address import has_userinfo
 from tools.secrets import SecretUnreadable, seal
 
 MAX_URL_LENGTH = 2_000

@@ -68,8 +68,8 @@ def test_a_server_is_made_without_asking_it_anything():
         ({"url": "ftp://x/"}, "An address begins with https:// and a host."),
         ({"url": "https://"}, "An address begins with https:// and a host."),
         ({"url": "https://a:b@x/"}, "Remove the password from the URL"),
-        ({"url": "https://x:99999/"}, "This is no address"),
-        ({"url": "https://[::1/"}, "This is no address"),
+        ({"url": "https://x:99999/"}, "This is not an address"),
+        ({"url": "https://[::1/"}, "This is not an address"),
         ({"transport": "stdio"}, "Select a command"),
         ({"transport": "stdio", "command": "rm -rf /"}, "Select a valid choice"),
         ({"transport": "telnet"}, "Select a valid choice"),
@@ -313,7 +313,9 @@ def test_a_change_that_cannot_be_stored_switches_the_tool_off(running, change):
 
     tool.refresh_from_db()
     assert not tool.enabled
-    assert "cannot be stored" in McpPin.objects.get(tool=tool).offered["flaw"]
+    pin = McpPin.objects.get(tool=tool)
+    assert "cannot be stored" in pin.flaw
+    assert " " not in pin.offered["flaw"]  # a code, in nobody's language
 
 
 def test_a_change_kept_off_is_not_reported_again_until_it_is_another(settings):

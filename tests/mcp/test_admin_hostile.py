@@ -64,11 +64,14 @@ def asked(settings):
     return ask
 
 
-CANNOT_STORE = "it says something that cannot be stored"
+CANNOT_STORE = "it has a character or number that cannot be stored"
 OFFERS = {
     "NUL in the name": (offered(r'"a\u0000b"'), "its name has spaces"),
     "half a character in the name": (offered(r'"a\ud800b"'), "its name has spaces"),
-    "a name of a megabyte": (offered('"' + "n" * 999_999 + '"'), "is too long"),
+    "a name of a megabyte": (
+        offered('"' + "n" * 999_999 + '"'),
+        "is longer than 128 characters",
+    ),
     "an empty name": (offered('""'), "its name has spaces"),
     "NUL in the description": (offered(description=r'"a\u0000b"'), CANNOT_STORE),
     "half a character in it": (offered(description=r'"a\ud800b"'), CANNOT_STORE),
@@ -185,5 +188,5 @@ def test_a_tool_that_its_server_makes_hostile_is_switched_off_and_says_why(
     client.force_login(make_user("root"))
     page = client.get(f"/admin/tools/mcpserver/changes/{tool.pk}/")
     assert page.status_code == 200
-    assert len(tool.pin.offered["flaw"]) > 20
-    assert tool.pin.offered["flaw"] in page.content.decode()
+    assert len(tool.pin.flaw) > 20
+    assert tool.pin.flaw in page.content.decode()

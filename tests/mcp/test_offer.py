@@ -6,6 +6,8 @@ import pytest
 from django.utils import translation
 
 from tests.mcp.rows import offer
+from tools.mcp_offer import FLAW_TEXTS, describe_flaw
+from tools.mcp_pin import McpPin
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,7 @@ def test_the_order_of_keys_is_not_in_the_hash():
     ("change", "flaw"),
     [
         ({"name": "a b"}, "its name has spaces"),
-        ({"name": "x" * 129}, "is too long"),
+        ({"name": "x" * 129}, "longer than 128 characters"),
         ({"name": "ad\u200bd"}, "beyond ASCII"),
         ({"description": "x" * 20_001}, "description is longer"),
         ({"inputSchema": {"type": "string"}}, "must be an object"),
@@ -56,6 +58,28 @@ def test_the_order_of_keys_is_not_in_the_hash():
 )
 def test_an_offer_that_no_tool_can_be_made_of_says_why(change, flaw):
     assert flaw in offer(**change).flaw
+
+
+@pytest.mark.parametrize("code", FLAW_TEXTS)
+def test_a_reason_is_in_the_language_of_its_reader(code):
+    english = describe_flaw(code, {"type": "string"})
+
+    with translation.override("zh-hans"):
+        assert describe_flaw(code, {"type": "string"}) != english
+
+
+def test_a_stored_reason_is_shown_in_the_language_of_its_reader():
+    refused = offer(inputSchema={"type": "string"}).refused_definition
+    pin = McpPin(offered=refused)
+
+    assert refused["flaw"] == "schema"
+    assert "must be an object" in pin.flaw
+    with translation.override("zh-hans"):
+        assert "must be" not in pin.flaw
+
+
+def test_a_reason_that_was_stored_as_a_sentence_is_shown_as_it_is():
+    assert McpPin(offered={"name": "a", "flaw": "it has none"}).flaw == "it has none"
 
 
 def test_a_good_offer_has_no_flaw():

@@ -268,7 +268,7 @@ class McpServerAdmin(OwnedAdmin):
             "opts": self.model._meta,
             "tool": tool,
             "pin": pin,
-            "flaw": render_visible_text(offered.get("flaw", "")) if offered else "",
+            "flaw": render_visible_text(pin.flaw.rstrip(".")) if pin else "",
             "parts": diff_definitions(pin.accepted, offered) if pin and offered else [],
             "digest": pin.digest if pin and offered else "",
             "error": error,
@@ -316,7 +316,7 @@ def build_offer_rows(server: McpServer, offers: list[Offer]) -> list[dict[str, A
                 "flaw": render_visible_text(offer.flaw),
                 "tool": tool,
                 "is_changed": is_changed,
-                "can_choose": tool is None and not offer.flaw,
+                "can_choose": tool is None and not offer.flaw_code,
             }
         )
     here = {offer.name for offer in offers}

@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from tools.credentials import binding_matches, format_origin
 from tools.mcp.commands import parse_server_commands
 from tools.models import Credential, McpServer
-from tools.net.web_address import find_address_flaw, has_userinfo
+from tools.net.address_flaw import find_address_flaw
+from tools.net.web_address import has_userinfo
 from tools.secrets import seal
 from tools.typed_generics import ModelForm
 

@@ -11,8 +11,9 @@ from tools.errors import ToolFailed
 from tools.kinds.multipart import MultipartPart
 from tools.kinds.parameter_styles import ParameterStyle
 from tools.kinds.placeholders import PLACEHOLDER
+from tools.net.address_flaw import find_address_flaw
 from tools.net.reserved_headers import is_reserved_header
-from tools.net.web_address import find_address_flaw, has_userinfo
+from tools.net.web_address import has_userinfo
 from tools.text.json_pointer import parse_json_pointer
 
 Method = Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]

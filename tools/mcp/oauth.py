@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tools.mcp.errors import McpFailed, shorten_server_text
 from tools.mcp.wire import CLIENT_INFO, VERSIONS, build_rpc_request
+from tools.net.address_flaw import find_address_flaw
 from tools.net.http_exchange import NotJsonResponse, Request, Response
-from tools.net.web_address import find_address_flaw
 
 Send = Callable[[Request], Response]
 M = TypeVar("M", bound=BaseModel)

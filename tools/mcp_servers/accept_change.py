@@ -2,6 +2,7 @@
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from tools.definition.save import save_tool
 from tools.errors import ToolFailed
@@ -24,7 +25,10 @@ class UnusableMcpChange(ToolFailed):
     """No tool can be made of what the server says now."""
 
     def __init__(self, flaw: str) -> None:
-        super().__init__(f"This definition cannot be used: {flaw.rstrip('.')}.")
+        super().__init__(
+            _("This definition cannot be used: %(reason)s.")
+            % {"reason": flaw.rstrip(".")}
+        )
 
 
 def accept_mcp_change(tool: Tool, digest: str, *, by: User) -> Tool:
@@ -37,8 +41,8 @@ def accept_mcp_change(tool: Tool, digest: str, *, by: User) -> Tool:
         pin = McpPin.objects.filter(tool=tool).first()
         if pin is None or pin.offered is None:
             raise StaleMcpChange
-        if flaw := pin.offered.get("flaw"):
-            raise UnusableMcpChange(flaw)
+        if pin.flaw:
+            raise UnusableMcpChange(pin.flaw)
         offer = Offer.model_validate(pin.offered)
         if offer.digest != digest:
             raise StaleMcpChange

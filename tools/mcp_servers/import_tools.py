@@ -73,7 +73,7 @@ def import_mcp_tools(
         for offer in offers
         if chosen.get(offer.name) == offer.digest
         and offer.name not in known
-        and not offer.flaw
+        and not offer.flaw_code
     ]
     with transaction.atomic():
         return [create_mcp_tool(server, offer, by=by) for offer in wanted]

@@ -33,8 +33,7 @@ def record_mcp_change(tool_id: int | None, offer: Offer) -> bool:
         if accepts_by_itself(tool, pin, offer):
             accept_description(tool, pin, offer)
             return False
-        flaw = offer.flaw
-        body = {"name": offer.name, "flaw": flaw} if flaw else offer.model_dump()
+        body = offer.refused_definition if offer.flaw_code else offer.model_dump()
         is_on_again = pin.noticed_at is None and tool.enabled
         if pin.offered != body or is_on_again:
             pin.offered, pin.noticed_at = body, timezone.now()
@@ -52,7 +51,7 @@ def accepts_by_itself(tool: Tool, pin: McpPin, offer: Offer) -> bool:
         server is not None
         and server.accepts_descriptions
         and bool(tool.config.get("digest"))
-        and not offer.flaw
+        and not offer.flaw_code
         and Offer.model_validate(pin.accepted).differs_only_in_description(offer)
     )
 

@@ -13,8 +13,8 @@ from tools.forms.http_tool import METHOD_EFFECTS
 from tools.kinds.http_config import METHODS_WITHOUT_BODY, Method
 from tools.kinds.placeholders import PLACEHOLDER
 from tools.models import Tool
+from tools.net.address_flaw import find_address_flaw
 from tools.net.reserved_headers import is_reserved_header
-from tools.net.web_address import find_address_flaw
 from tools.samples.curl_command import SampleRequest
 from tools.samples.errors import SampleRefused, UnreadableSample
 

@@ -256,7 +256,7 @@ def offer_json(offer: Offer, tool: Any) -> Json:
     shape = {
         "name": offer.name,
         "description": offer.description,
-        "args_schema": {} if offer.flaw else offer.args_schema,
+        "args_schema": {} if offer.flaw_code else offer.args_schema,
         "digest": offer.digest,
         "tool": tool.pk if tool else None,
         "is_changed": tool is not None and tool.config.get("digest") != offer.digest,

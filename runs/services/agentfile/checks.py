@@ -15,8 +15,9 @@ from runs.services.errors import FieldError
 from runs.services.providers.client import get_provider_net_policy
 from tools.kinds.config_checks import find_config_flaws, find_name_flaws
 from tools.kinds.registry import KINDS as TOOL_KINDS
+from tools.net.address_flaw import find_address_flaw
 from tools.net.netpolicy import AddressRefused
-from tools.net.web_address import find_address_flaw, has_userinfo
+from tools.net.web_address import has_userinfo
 
 
 def find_provider_entry_errors(entry: ProviderEntry) -> Iterator[FieldError]:

@@ -33,7 +33,7 @@ from runs.services.importers.known_providers import find_known_provider
 from runs.services.importers.skipped import skip_setting, skip_tool
 from tools.kinds.config_checks import find_config_flaws, find_name_flaws
 from tools.models import Tool
-from tools.net.web_address import find_address_flaw
+from tools.net.address_flaw import find_address_flaw
 from tools.registry import get_registered_functions
 from tools.tool_name import MAX_TOOL_NAME_LENGTH, build_function_name
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tools.net.web_address import find_address_flaw, has_userinfo
+from tools.net.address_flaw import find_address_flaw
+from tools.net.web_address import has_userinfo
 
 
 @pytest.mark.parametrize(
@@ -26,11 +27,11 @@ def test_has_nothing_against_an_address_of_a_server(url):
         pytest.param("example.com/x", "begins with https://", id="no-scheme"),
         pytest.param("ftp://example.com", "begins with https://", id="scheme"),
         pytest.param("https:///path", "begins with https://", id="no-host"),
-        pytest.param("https://x:99999/", "this is no address (", id="port"),
+        pytest.param("https://x:99999/", "this is not an address (", id="port"),
         pytest.param("https://x:0/", "no server listens on port 0", id="port-0"),
-        pytest.param("https://[::1", "this is no address (", id="bracket"),
-        pytest.param("https://xn--0.pt/", "this is no address (", id="punycode"),
-        pytest.param("https://☃.example/", "this is no address (", id="no-letter"),
+        pytest.param("https://[::1", "this is not an address (", id="bracket"),
+        pytest.param("https://xn--0.pt/", "this is not an address (", id="punycode"),
+        pytest.param("https://☃.example/", "this is not an address (", id="no-letter"),
         pytest.param("https://x/a b", "no space or line break", id="space"),
         pytest.param("https://x\n.y/", "no space or line break", id="line-break"),
     ],
