@@ -11,6 +11,7 @@ from tests.browser.driver.editor import open_editor
 from tests.browser.shots import SIZES
 
 pytestmark = pytest.mark.browser
+FORMS = ("form", "json")
 
 
 def test_a_tool_is_made_and_tried_without_a_script(browser, lived_in):
@@ -283,4 +284,53 @@ def test_the_arguments_follow_the_form_without_a_call(browser, lived_in):
     expect(page.locator("[name=arg-city]")).to_be_visible()
 
     assert page.locator("#tool-result, [role=alert]").count() == 0
+    context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_arguments_are_typed_as_fields_and_as_json(browser, lived_in, size):
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/tools/double/")
+    if (tab := page.locator(".views [data-view='2']")).is_visible():
+        tab.click()
+    to_form, to_json = (page.locator(f"#tool-arguments-{one}") for one in FORMS)
+    text, field = page.locator("[name=arguments-json]"), page.locator("[name=arg-x]")
+    field.fill("21")
+
+    to_json.focus()
+    page.keyboard.press("Enter")
+    expect(text).to_have_value('{\n  "x": 21\n}')
+    expect(to_json).to_be_focused()
+    expect(to_json).to_have_attribute("aria-current", "true")
+    text.fill('{"x": }')
+    to_form.click()
+    expect(page.locator(".field.errors")).to_contain_text("Line 1, column 7")
+    assert violations(page) == []
+    assert overflow(page) == 0
+    text.fill('{"x": 4}')
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#tool-result-text")).to_have_text("8")
+    expect(text).to_have_value('{"x": 4}')
+
+    to_form.click()
+    expect(field).to_have_value("4")
+    expect(page.locator("#tool-result")).to_have_count(0)
+    assert received == []
+    context.close()
+
+
+def test_arguments_are_typed_as_json_without_a_script(browser, lived_in):
+    context = browser.new_context(java_script_enabled=False)
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/tools/double/")
+    page.fill("[name=arg-x]", "21")
+
+    page.click("#tool-arguments-json")
+    assert '"x": 21' in page.input_value("[name=arguments-json]")
+    page.click("[data-call]")
+
+    assert page.inner_text("#tool-result-text") == "42"
     context.close()

@@ -145,7 +145,7 @@ def build_argument_field(part: dict[str, Any], *, required: bool) -> forms.Field
 
 
 class TextField(forms.CharField):
-    """A text; an empty one is omitted."""
+    """A text; an empty one is omitted. Browsers send its line breaks as CRLF."""
 
     widget = forms.Textarea(attrs={"rows": 1})
 
@@ -153,7 +153,7 @@ class TextField(forms.CharField):
         super().__init__(strip=False, **more)
 
     def clean(self, value: Any) -> Any:
-        return super().clean(value) or OMITTED
+        return super().clean(value).replace("\r\n", "\n") or OMITTED
 
 
 class ContentField(forms.FileField):

@@ -8,6 +8,7 @@ from tools.mcp_servers.sessions import McpSessions
 from tools.net.deadline import Deadline
 from tools.net.exchange_log import ExchangeLog
 from tools.registry import ToolUser
+from tools.sandbox.failed_frame import FrameReader
 from tools.spec import ToolSpec
 
 
@@ -33,6 +34,8 @@ class PreparedCall:
     """Receives the HTTP response, for a person who tests the tool."""
     on_print: Callable[[str], None] | None = None
     """Receives what Python code prints, in pieces."""
+    on_failure: FrameReader | None = None
+    """Receives the variables of Python code that fails, for a person who tests it."""
 
 
 KindFunction = Callable[[PreparedCall], Any]

@@ -13,6 +13,7 @@ from tools.kinds.call import PreparedCall
 from tools.net.deadline import Deadline
 from tools.sandbox.cpython import run_cpython
 from tools.sandbox.cpython_probe import find_sandbox_flaw
+from tools.sandbox.failed_frame import FrameReader
 from tools.sandbox.last_value import UnreadableCode, parse_code
 from tools.sandbox.values import to_jsonable
 from tools.text.validation_message import strip_value_error
@@ -56,7 +57,11 @@ def call_python(call: PreparedCall) -> Any:
         if not is_variable_name(name):
             raise InvalidVariableName(name)
     value = run_in_interpreter(
-        config, inputs, deadline=call.deadline, on_print=call.on_print
+        config,
+        inputs,
+        deadline=call.deadline,
+        on_print=call.on_print,
+        on_failure=call.on_failure,
     )
     return to_jsonable(value)
 
@@ -67,6 +72,7 @@ def run_in_interpreter(
     *,
     deadline: Deadline,
     on_print: Callable[[str], None] | None,
+    on_failure: FrameReader | None = None,
 ) -> Any:
     """Run the code in its interpreter; raise `ToolFailed` where that is not allowed."""
     memory = config.memory_mb << 20
@@ -75,13 +81,23 @@ def run_in_interpreter(
             raise ToolFailed(flaw)
         deadline.note_slow()
         return run_cpython(
-            config.code, inputs, deadline=deadline, memory=memory, on_print=on_print
+            config.code,
+            inputs,
+            deadline=deadline,
+            memory=memory,
+            on_print=on_print,
+            on_failure=on_failure,
         )
     # The interpreter is loaded where a tool needs it, not in every process.
     from tools.sandbox.monty import run_monty  # noqa: PLC0415
 
     return run_monty(
-        config.code, inputs, deadline=deadline, memory=memory, on_print=on_print
+        config.code,
+        inputs,
+        deadline=deadline,
+        memory=memory,
+        on_print=on_print,
+        on_failure=on_failure,
     )
 
 

@@ -14,6 +14,7 @@ from tools.mcp_servers.sessions import McpSessions
 from tools.net.deadline import Deadline
 from tools.net.exchange_log import ExchangeLog
 from tools.registry import ToolUser
+from tools.sandbox.failed_frame import FrameReader
 from tools.spec import ToolSpec
 
 KINDS: dict[str, KindFunction] = {
@@ -49,6 +50,7 @@ def call_tool(
     owner_id: int | None = None,
     exchange: ExchangeLog | None = None,
     on_print: Callable[[str], None] | None = None,
+    on_failure: FrameReader | None = None,
 ) -> Any:
     """Make one call and return a JSON value, or a `MediaResult`.
 
@@ -76,6 +78,7 @@ def call_tool(
                 owner_id,
                 exchange,
                 on_print,
+                on_failure,
             )
         )
     except DeadlineExceeded:

@@ -19,6 +19,7 @@ from typing import Any
 from tools.errors import ToolFailed
 from tools.net.deadline import Deadline
 from tools.sandbox import cpython_child as cpython_inside
+from tools.sandbox.failed_frame import FrameReader, parse_failed_frame
 from tools.sandbox.last_value import MAX_RESULT
 from tools.sandbox.subprocess_protocol import Program, run_program
 
@@ -68,16 +69,18 @@ def run_cpython(
     deadline: Deadline,
     memory: int,
     on_print: Callable[[str], None] | None = None,
+    on_failure: FrameReader | None = None,
 ) -> Any:
     """Return the value of the last expression of `code`.
 
     `inputs` are its variables, `memory` is in bytes; `on_print` receives what the code
-    prints, in pieces. Raise `ToolFailed` with a
-    sentence, `Interrupted` when `deadline` says so; then the process is killed.
+    prints, in pieces, `on_failure` its variables where it raised. Raise `ToolFailed`
+    with a sentence, `Interrupted` when `deadline` says so; then the process is killed.
     """
     left = deadline.remaining()
     seconds = MAX_SECONDS if left is None else min(left, MAX_SECONDS)
     asked = {"code": code, "inputs": inputs, "seconds": seconds, "memory": memory}
+    asked["explains"] = on_failure is not None
     inner = Deadline(seconds=seconds, flag=deadline.flag)
     with take_cpython_slot(deadline):
         answer = run_program(
@@ -86,7 +89,7 @@ def run_cpython(
             deadline=inner,
             on_print=on_print and decode_pieces(on_print),
         )
-    return parse_cpython_outcome(answer)
+    return parse_cpython_outcome(answer, on_failure=on_failure)
 
 
 def decode_pieces(on_text: Callable[[str], None]) -> Callable[[bytes], None]:
@@ -150,7 +153,9 @@ def find_interpreter(name: str) -> Path:
     return (found if found.exists() else Path(sys.executable)).resolve()
 
 
-def parse_cpython_outcome(answer: bytes) -> Any:
+def parse_cpython_outcome(
+    answer: bytes, *, on_failure: FrameReader | None = None
+) -> Any:
     """Return the value of an outcome, which the code may have written itself."""
     try:
         outcome = json.loads(answer)
@@ -159,5 +164,8 @@ def parse_cpython_outcome(answer: bytes) -> Any:
     if isinstance(outcome, dict) and "value" in outcome:
         return outcome["value"]
     if isinstance(outcome, dict) and isinstance(outcome.get("error"), str):
+        frame = parse_failed_frame(outcome.get("frame"))
+        if on_failure is not None and frame is not None:
+            on_failure(frame)
         raise ToolFailed(outcome["error"])
     raise InvalidOutcome

@@ -11,6 +11,7 @@ import json
 import mmap
 import os
 import platform
+import reprlib
 import resource
 import struct
 import sys
@@ -46,6 +47,13 @@ DENIED_SYSCALLS = {
 }
 """By machine: its number for the kernel, then the numbers of the calls."""
 
+COMPREHENSIONS = ("<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>")
+"""Frames within the frame that a reader of the code sees."""
+
+CODE_TYPES = (type(sys), type(len), type(lambda: None))
+MAX_SHOWN, MAX_TEXT = 30, 400
+"""Variables of an error, and characters of one value."""
+
 CLONE3 = 435
 """Said not to be there, so that the C library takes its older way, which is refused."""
 
@@ -56,7 +64,8 @@ def main() -> None:
     asked = json.load(sys.stdin)
     apply_process_limits(seconds=asked["seconds"], memory=asked["memory"])
     install_syscall_filter()
-    answer = build_code_outcome(asked["code"], asked["inputs"])
+    explains = asked.get("explains", False)
+    answer = build_code_outcome(asked["code"], asked["inputs"], explains=explains)
     while answer:
         answer = answer[os.write(out, answer) :]
     os._exit(0)
@@ -124,18 +133,22 @@ def install_syscall_filter() -> None:
         os._exit(71)
 
 
-def build_code_outcome(code: str, inputs: dict[str, Any]) -> bytes:
-    """Return `{"value": …}` or `{"error": sentence}` as JSON."""
+def build_code_outcome(
+    code: str, inputs: dict[str, Any], *, explains: bool = False
+) -> bytes:
+    """Return `{"value": …}` or `{"error": sentence}` as JSON.
+
+    If it `explains`, an error comes with the variables where it was raised.
+    """
+    frame = None
     try:
         value = execute_code(code, inputs)
         return json.dumps({"value": value}, default=to_json_result).encode()
-    except MemoryError:
-        message = "MemoryError: the code needs more memory than it may have."
-    except RecursionError as error:
-        message = f"RecursionError: {error}."
     except BaseException as error:  # noqa: BLE001  # the code may raise anything
         message = describe_code_error(error)
-    return json.dumps({"error": message[:4000]}).encode()
+        frame = describe_failed_frame(error) if explains else None
+    failed = {"error": message[:4000], **({"frame": frame} if frame else {})}
+    return json.dumps(failed).encode()
 
 
 def execute_code(code: str, inputs: dict[str, Any]) -> Any:
@@ -153,6 +166,10 @@ def execute_code(code: str, inputs: dict[str, Any]) -> Any:
 
 def describe_code_error(error: BaseException) -> str:
     """Return what was raised, and in which line of the code."""
+    if type(error) is MemoryError:
+        return "MemoryError: the code needs more memory than it may have."
+    if type(error) is RecursionError:
+        return f"RecursionError: {error}."
     line, trace = getattr(error, "lineno", None), error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == "tool":
@@ -166,6 +183,57 @@ def describe_code_error(error: BaseException) -> str:
     return where + (
         f"{type(error).__name__}: {message}" if message else type(error).__name__
     )
+
+
+def describe_failed_frame(error: BaseException) -> dict[str, Any] | None:
+    """Return line and variables of the innermost frame of the code; None for none."""
+    found, line, trace = None, 0, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == "tool":
+            found, line = trace.tb_frame, trace.tb_lineno
+        trace = trace.tb_next
+    try:
+        names: dict[str, Any] = {}
+        while found is not None and found.f_code.co_name in COMPREHENSIONS:
+            names = {**found.f_locals, **names}
+            found = found.f_back
+        if found is None:
+            return None
+        names = {**found.f_locals, **names}
+        shown = [one for one in names.items() if is_shown_variable(*one)]
+        texts = [(name, ValueText().repr(value)) for name, value in shown[:MAX_SHOWN]]
+    except BaseException:  # noqa: BLE001  # no memory is left, or a value is strange
+        return None
+    return {"line": line, "variables": texts}
+
+
+def is_shown_variable(name: str, value: Any) -> bool:
+    """Whether a variable is data, not a module, function or class."""
+    is_code = isinstance(value, type) or type(value) in CODE_TYPES
+    return name.isidentifier() and not name.startswith("__") and not is_code
+
+
+class ValueText(reprlib.Repr):
+    """Writes values briefly, and calls no method that the code defines itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlevel = 4
+        self.maxstring = self.maxother = self.maxlong = MAX_TEXT
+        self.maxdict = self.maxlist = self.maxtuple = self.maxset = 20
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        """Write an object of a class of the code with its attributes."""
+        if type(x).__module__ != "__main__":
+            return super().repr_instance(x, level)
+        try:
+            held = object.__getattribute__(x, "__dict__")
+        except AttributeError:
+            held = {}
+        parts = [
+            f"{name}={self.repr1(one, level - 1)}" for name, one in [*held.items()][:20]
+        ]
+        return f"{type(x).__name__}({', '.join(parts if level > 0 else ['...'])})"
 
 
 def to_json_result(value: Any) -> Any:

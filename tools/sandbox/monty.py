@@ -4,11 +4,13 @@ The code sees no files, no network, no environment and none of our objects; valu
 and come out as copies. A worker process that dies is replaced by the next call.
 """
 
+import ast
 import atexit
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from pydantic_monty import (
@@ -16,6 +18,7 @@ from pydantic_monty import (
     MontyCrashedError,
     MontyError,
     MontyRuntimeError,
+    MontySession,
     MontySyntaxError,
     ResourceLimits,
 )
@@ -23,7 +26,19 @@ from pydantic_monty import (
 from tools.errors import Interrupted, ToolFailed
 from tools.net.deadline import Deadline
 from tools.sandbox.abandoned_calls import run_or_abandon
-from tools.sandbox.last_value import MAX_RESULT, TOO_LARGE_MARK, guard_last_value
+from tools.sandbox.failed_frame import (
+    MAX_VALUE_TEXT,
+    MAX_VARIABLES,
+    FailedFrame,
+    FrameReader,
+    VariableText,
+)
+from tools.sandbox.last_value import (
+    MAX_RESULT,
+    TOO_LARGE_MARK,
+    guard_last_value,
+    parse_code,
+)
 
 MAX_PROCESSES = 8
 CHECKOUT_SECONDS = 30.0
@@ -71,16 +86,24 @@ def run_monty(
     deadline: Deadline,
     memory: int,
     on_print: Callable[[str], None] | None = None,
+    on_failure: FrameReader | None = None,
 ) -> Any:
     """Return the value of the last expression of `code`.
 
     `inputs` are its variables, `memory` is in bytes; `on_print` receives what the code
-    prints, in pieces and in another thread. Raise `ToolFailed` with a
-    sentence, `Interrupted` when `deadline` says so; then the process is killed.
+    prints, in pieces and in another thread, `on_failure` the variables outside its
+    functions where it raised. Raise `ToolFailed` with a sentence, `Interrupted` when
+    `deadline` says so; then the process is killed.
     """
     left = deadline.remaining()
     seconds = MAX_SECONDS if left is None else min(left, MAX_SECONDS)
-    run = _MontyCall(code, inputs, _build_limits(seconds, memory), on_print)
+    run = _MontyCall(
+        code,
+        inputs,
+        _build_limits(seconds, memory),
+        on_print,
+        explains=on_failure is not None,
+    )
     try:
         value = run_or_abandon(run, deadline)
     except Interrupted:
@@ -96,7 +119,10 @@ def run_monty(
         deadline.check()  # its own time limit is the deadline of the call
         if run.printed > MAX_PRINTED:
             raise CodePrintedTooMuch from None
-        raise CodeFailed(error, find_raising_line(error, code)) from None
+        line = find_raising_line(error, code)
+        if on_failure is not None and line and run.variables:
+            on_failure(FailedFrame(find_outer_line(error) or line, run.variables))
+        raise CodeFailed(error, line) from None
     except MontyError as error:
         raise CodeFailed(error) from None
     except TimeoutError:
@@ -111,6 +137,23 @@ def find_raising_line(error: MontyRuntimeError, code: str) -> int | None:
     frames = error.traceback()
     line = frames[-1].line if frames else 0
     return line if 0 < line <= len(code.splitlines()) else None
+
+
+def find_outer_line(error: MontyRuntimeError) -> int:
+    """Return the line outside all functions that led to the error; 0 for none."""
+    frames = error.traceback()
+    return frames[0].line if frames else 0
+
+
+def list_variable_names(code: str, inputs: dict[str, Any]) -> list[str]:
+    """Return the names of inputs and of whatever the code assigns, at most sixty."""
+    assigned = [
+        node.id
+        for node in ast.walk(parse_code(code))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
+    names = dict.fromkeys([*inputs, *assigned])
+    return [name for name in names if not name.startswith("__")][: 2 * MAX_VARIABLES]
 
 
 class ResultTooLarge(ToolFailed):
@@ -141,7 +184,12 @@ class _MontyCall:
         inputs: dict[str, Any],
         limits: ResourceLimits,
         on_print: Callable[[str], None] | None,
+        *,
+        explains: bool = False,
     ) -> None:
+        self.names = list_variable_names(code, inputs) if explains else []
+        self.variables: tuple[VariableText, ...] = ()
+        """Read after an error, outside all functions."""
         self.code, self.inputs, self.limits = guard_last_value(code), inputs, limits
         self.printed, self.on_print = 0, on_print
         self.lock = threading.Lock()
@@ -155,9 +203,34 @@ class _MontyCall:
                 return session.feed_run(
                     self.code, inputs=self.inputs, print_callback=self.pass_on
                 )
+            except MontyRuntimeError:
+                if self.names and self.printed <= MAX_PRINTED:
+                    self.variables = tuple(
+                        islice(self.iter_variables(session), MAX_VARIABLES)
+                    )
+                raise
             finally:
                 with self.lock:
                     self.pid = None
+
+    def iter_variables(self, session: MontySession) -> Iterator[VariableText]:
+        """Yield the variables that the session still has, written out within it.
+
+        The time limit holds for each; the first that meets a limit is the last.
+        """
+        for name in self.names:
+            # No name of the code can stand in for how an f-string writes a value.
+            written = f"f'{{{name}!r}}'[:{MAX_VALUE_TEXT}]"
+            try:
+                text = session.feed_run(written, print_callback=ignore_printed)
+            except MontyRuntimeError as error:
+                if "NameError" in str(error):
+                    continue  # a variable of a function, or not assigned yet
+                return
+            except MontyError:
+                return
+            if isinstance(text, str) and not text.startswith("<function "):
+                yield VariableText(name, text)
 
     def pass_on(self, stream: str, text: str) -> None:
         """Pass on what is printed; end the process where that has no end."""
@@ -173,6 +246,10 @@ class _MontyCall:
             pid, self.pid = self.pid, None
             if pid is not None:
                 os.kill(pid, signal.SIGKILL)
+
+
+def ignore_printed(stream: str, text: str) -> None:
+    """Print nothing."""
 
 
 def _build_limits(seconds: float, memory: int) -> ResourceLimits:

@@ -19,8 +19,10 @@ from tools.models import Tool
 from tools.net.deadline import Deadline
 from tools.net.exchange_log import ExchangeLog
 from tools.registry import ToolUser
+from tools.sandbox.failed_frame import FailedFrame
 from tools.sandbox.values import format_tool_value
 from tools.schema.safe_schema import find_first_schema_error
+from tools.services.mask_variables import mask_frame
 from tools.services.record_trial import record_trial
 from tools.spec import ToolSpec
 from tools.text.storable import replace_unstorable
@@ -56,6 +58,8 @@ class TryResult:
     """What Python code printed."""
     is_stopped: bool = False
     """Whether the person stopped the call."""
+    frame: FailedFrame | None = None
+    """The variables where Python code failed, masked."""
 
     @property
     def ok(self) -> bool:
@@ -131,6 +135,7 @@ def call_for_result(
     """Make the call and return what came of it."""
     began, exchange = time.perf_counter(), ExchangeLog()
     printed: list[str] = []
+    frames: list[FailedFrame] = []
     value, error, is_stopped = None, "", False
     try:
         value = call_tool(
@@ -142,6 +147,7 @@ def call_for_result(
             owner_id=by.pk,
             exchange=exchange,
             on_print=printed.append,
+            on_failure=frames.append,
         )
         if isinstance(value, MediaResult):
             value = value.value
@@ -161,4 +167,5 @@ def call_for_result(
         is_structured=isinstance(value, dict | list),
         printed=replace_unstorable("".join(printed)),
         is_stopped=is_stopped,
+        frame=mask_frame(frames[-1], tool_input) if frames and error else None,
     )

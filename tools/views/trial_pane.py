@@ -15,6 +15,7 @@ from tools.definition.freeze import freeze_tool
 from tools.definition.save import serialize_definition
 from tools.errors import ToolFailed
 from tools.forms.arguments import ArgumentsForm
+from tools.forms.arguments_json import JsonArgumentsForm
 from tools.forms.tool import ToolForm
 from tools.models import Tool, ToolTrial
 from tools.net.client_disconnect import watch_disconnect
@@ -26,6 +27,7 @@ from tools.ui.argument_rows import shorten_arguments
 from tools.ui.colored_json import render_colored_json
 from tools.ui.timing_bar import TimingPhase, build_timing_bar
 from tools.ui.trial_labels import REQUEST_LABELS, TRIAL_LABELS, TrialLabels
+from tools.views.trial_arguments import TrialArguments, open_typed_arguments
 
 SHOWN_TRIALS = 6
 
@@ -49,7 +51,7 @@ class TrialPane:
     tool: Tool
     url: str
     """Where the call is requested."""
-    arguments: ArgumentsForm
+    arguments: TrialArguments
     words: TrialLabels
     seconds: int
     """Of a call at most."""
@@ -69,6 +71,16 @@ class TrialPane:
     """Why no request can be built."""
     trials: list[tuple[ToolTrial, str]] = field(default_factory=list)
     """Earlier calls, each with its arguments in one line."""
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the arguments are typed as JSON."""
+        return isinstance(self.arguments, JsonArgumentsForm)
+
+    @property
+    def can_switch(self) -> bool:
+        """Whether the arguments can be typed as fields and as JSON."""
+        return self.is_json or bool(getattr(self.arguments, "paths", None))
 
     @property
     def phases(self) -> list[TimingPhase]:
@@ -99,17 +111,12 @@ def open_trial_pane(
 ) -> TrialPane:
     """Return the pane of a definition before a call; `values` are its arguments."""
     spec = freeze_tool(tool)
-    return build_pane(
-        tool, spec, url=url, user=user, arguments=open_arguments(spec, values)
-    )
-
-
-def open_arguments(spec: ToolSpec, values: Any) -> ArgumentsForm:
-    return ArgumentsForm(schema=spec.args_schema, values=values)
+    arguments = ArgumentsForm(schema=spec.args_schema, values=values)
+    return build_pane(tool, spec, url=url, user=user, arguments=arguments)
 
 
 def build_pane(
-    tool: Tool, spec: ToolSpec, *, url: str, user: User, arguments: ArgumentsForm
+    tool: Tool, spec: ToolSpec, *, url: str, user: User, arguments: TrialArguments
 ) -> TrialPane:
     return TrialPane(
         tool=tool,
@@ -162,11 +169,9 @@ def run_trial(
         schema = form.cleaned_data["args_schema"]
         spec = spec.model_copy(update={"args_schema": schema})
     given = request.POST
-    arguments = ArgumentsForm(given, request.FILES, schema=spec.args_schema)
-    if values is not None:
-        arguments = open_arguments(spec, values)
-    is_call = values is None and "refresh" not in given
-    arguments.is_checked = is_call
+    arguments = open_typed_arguments(request, spec.args_schema, values=values)
+    is_call = values is None and not {"refresh", "switch_to"} & given.keys()
+    arguments.is_checked = is_call or "switch_to" in given
     pane = build_pane(draft, spec, url=url, user=user, arguments=arguments)
     pane.is_confirmed = given.get("confirmed", "") == pane.confirmation
     if not is_call:

@@ -453,3 +453,76 @@ def test_no_more_is_passed_on_than_code_may_print():
         run("while True:\n    print('x' * 1000)", on_print=pieces.append)
 
     assert 0 < len("".join(pieces)) <= 64 * 1024
+
+
+def failed_frame(code, arguments=None, **more):
+    """Return the line of an error, and the variables there."""
+    frames = []
+    config = {"code": code, "interpreter": "cpython"}
+    spec = ToolSpec(name="t", kind="python", config=config, timeout=20.0, **more)
+    with pytest.raises(ToolFailed):
+        call_tool(
+            spec,
+            arguments or {},
+            deadline=Deadline(seconds=60),
+            on_failure=frames.append,
+        )
+    return [(frame.line, dict(frame.variables)) for frame in frames]
+
+
+def test_an_error_comes_with_the_variables_of_its_frame():
+    code = (
+        "import json\n"
+        "def share(total, parts):\n"
+        "    left = total - 1\n"
+        "    return left / parts\n"
+        "days = 3\n"
+        "share(days, 0)"
+    )
+
+    found = failed_frame(code, {"start": "2026-11-20"})
+
+    assert found == [(4, {"total": "3", "parts": "0", "left": "2"})]
+
+
+def test_variables_outside_functions_are_data_only():
+    code = "import json\nclass A: pass\ndef f(): pass\n[1 / n for n in rows]"
+
+    found = failed_frame(code, {"rows": [1, 0]})
+
+    assert found == [(4, {"rows": "[1, 0]", "n": "0"})]
+
+
+def test_values_of_an_error_are_short_and_run_no_code_of_the_tool():
+    code = (
+        "class A:\n"
+        "    def __init__(self): self.n = 1\n"
+        "    def __repr__(self): raise SystemExit\n"
+        "a, text, rows = A(), 'x' * 10**6, list(range(10**5))\n"
+        "a.b"
+    )
+
+    [(line, found)] = failed_frame(code)
+
+    assert (line, found["a"]) == (5, "A(n=1)")
+    assert all(len(value) <= 400 for value in found.values())
+
+
+def test_a_run_does_not_ask_for_variables(monkeypatch):
+    asked = []
+    program = cpython.run_program
+
+    def listening(one, given, **more):
+        asked.append(given)
+        return program(one, given, **more)
+
+    monkeypatch.setattr(cpython, "run_program", listening)
+
+    assert message("x = 1\nx / 0") == "Line 2: ZeroDivisionError: division by zero"
+    assert b'"explains": false' in asked[0]
+
+
+def test_an_error_of_memory_keeps_its_words():
+    found = message("rows = [0] * 10**10")
+
+    assert found == "MemoryError: the code needs more memory than it may have."

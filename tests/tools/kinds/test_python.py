@@ -321,3 +321,58 @@ def test_no_more_is_passed_on_than_code_may_print():
         run("while True:\n    print('x' * 1000)", on_print=pieces.append)
 
     assert 0 < len("".join(pieces)) <= 64 * 1024
+
+
+def failed_frame(code, arguments=None):
+    """Return the line of an error, and the variables there."""
+    frames = []
+    spec = ToolSpec(name="t", kind="python", config={"code": code}, timeout=2.0)
+    with pytest.raises(ToolFailed):
+        call_tool(
+            spec,
+            arguments or {},
+            deadline=Deadline(seconds=30),
+            on_failure=frames.append,
+        )
+    return [(frame.line, dict(frame.variables)) for frame in frames]
+
+
+def test_an_error_comes_with_the_variables_outside_functions():
+    code = (
+        "def share(total, parts):\n"
+        "    left = total - 1\n"
+        "    return left / parts\n"
+        "days = 3\n"
+        "text = 'x' * 100000\n"
+        "share(days, 0)\n"
+        "later = 1"
+    )
+
+    [(line, found)] = failed_frame(code, {"start": "2026-11-20"})
+
+    assert line == 6
+    assert found.pop("text") == "'" + "x" * 399
+    assert found == {"start": "'2026-11-20'", "days": "3"}
+
+
+def test_reading_variables_ends_with_the_first_that_meets_a_limit():
+    code = (
+        "class A:\n"
+        "    def __repr__(self):\n"
+        "        while True: pass\n"
+        "before = 1\n"
+        "a = A()\n"
+        "after = 1\n"
+        "1 / 0"
+    )
+    frames = []
+    spec = ToolSpec(name="t", kind="python", config={"code": code}, timeout=5.0)
+
+    with pytest.raises((ToolFailed, ToolTimedOut)):
+        call_tool(spec, {}, deadline=Deadline(seconds=30), on_failure=frames.append)
+
+    assert all("after" not in dict(frame.variables) for frame in frames)
+
+
+def test_code_that_is_stopped_gives_no_variables():
+    assert failed_frame("x = 1\nprint('x' * 100000)\n1 / 0") == []

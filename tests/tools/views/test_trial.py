@@ -172,3 +172,90 @@ def test_people_who_are_not_staff_see_no_test():
 
     assert 'id="tool-try"' not in shown(client, tool)
     assert client.post(f"/tools/{tool.slug}/try/").status_code == 403
+
+
+def switched(client, tool, **given):
+    """Return the pane as htmx gets it after a switch, or after a call."""
+    response = client.post(
+        f"/tools/{tool.slug}/try/", given, headers={"HX-Request": "true"}
+    )
+    assert response.status_code == 200
+    return response
+
+
+def test_the_arguments_are_typed_as_json_instead(client):
+    tool = make_tool()
+    assert 'name="switch_to" value="json"' in shown(client, tool)
+
+    page = switched(client, tool, switch_to="json", **{"arg-a": "40", "arg-b": "2"})
+    text = page.context["pane"].arguments["json"].value()
+    called = tried(client, tool, arguments_as="json", **{"arguments-json": text})
+
+    assert 'name="arguments_as" value="json"' in page.content.decode()
+    assert called.context["pane"].result.value_text == "42"
+    assert called.context["pane"].is_json
+    assert AuditEntry.objects.filter(action="tried").count() == 1
+
+
+def test_the_page_without_a_script_switches_to_json_too(client):
+    path = f"/tools/{make_tool().slug}/try/"
+
+    page = client.post(path, {"switch_to": "json", "arg-a": "40"})
+
+    assert 'id="tool-form"' in page.content.decode()
+    assert 'name="arguments-json"' in page.content.decode()
+    assert "&quot;a&quot;: 40" in page.content.decode()
+
+
+def test_json_is_turned_back_into_fields(client):
+    text = '{"a": 40, "b": 2}'
+    given = {"arguments_as": "json", "arguments-json": text}
+
+    page = switched(client, make_tool(), switch_to="form", **given).content.decode()
+
+    assert 'name="arg-a"' in page
+    assert 'value="40"' in page
+    assert 'name="arguments-json"' not in page
+
+
+def test_invalid_json_is_explained_at_its_place_and_nothing_is_called(client):
+    tool, text = make_tool(), '{"a": 40,\n "b" 2}'
+
+    given = {"arguments_as": "json", "arguments-json": text}
+    for more in ({"switch_to": "form"}, {"preview": "1"}, {}):
+        response = switched(client, tool, **given, **more)
+        page, pane = response.content.decode(), response.context["pane"]
+        assert "Line 2, column 6" in page
+        assert 'aria-invalid="true"' in page
+        assert pane.arguments["json"].value() == text
+        assert pane.result is None
+
+
+def test_json_is_kept_while_the_schema_is_edited_and_takes_earlier_values(client):
+    tool = make_tool()
+    tried(client, tool, **{"arg-a": "40", "arg-b": "2"})
+    trial = tool.trials.get()
+    given = {"arguments_as": "json", "arguments-json": "{"}
+
+    refreshed = switched(client, tool, refresh="1", **given).context["pane"]
+    loaded = switched(client, tool, trial=trial.pk, **given).context["pane"]
+
+    assert refreshed.arguments["json"].value() == "{"
+    assert not refreshed.arguments.is_checked
+    assert loaded.arguments["json"].value() == '{\n  "a": 40,\n  "b": 2\n}'
+
+
+def test_the_variables_of_failed_code_are_shown_without_secrets(client):
+    config = {"code": "left = days - 3\ntoken = 'abcdef'\ndays / left"}
+    schema = {"type": "object", "properties": {"days": {"type": "integer"}}}
+    tool = make_tool(kind="python", config=config, args_schema=schema)
+
+    response = tried(client, tool, **{"arg-days": "3"})
+    page = " ".join(response.content.decode().split())
+
+    assert "Variable on line 3" in page
+    assert '<td class="mono">left</td><td class="mono fill">0</td>' in page
+    assert '<td class="mono">token</td><td class="mono fill">[secret]</td>' in page
+    assert "abcdef" not in page.partition('id="tool-result"')[2]
+    model_text = response.context["pane"].model_text
+    assert model_text == "Line 3: ZeroDivisionError: division by zero"

@@ -138,7 +138,7 @@
   let isCanceled = false;
   document.addEventListener("htmx:before:request", (event) => {
     if (!pane().contains(event.target)) return;
-    if (event.target.matches("[data-refresh], [name=trial]")) return;
+    if (event.target.matches("[data-refresh], [name=trial], [name=switch_to]")) return;
     isCalling = true;
     isCanceled = false;
     sayCanceled();
