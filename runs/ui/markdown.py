@@ -3,9 +3,10 @@
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from threading import Lock
+from time import monotonic
 from typing import Any
 
 import nh3
@@ -25,6 +26,12 @@ MAX_MARKUP_CHARACTERS = 25_000
 """Characters of `MARKUP`, which cost time; texts with more are shown as they are."""
 MAX_CACHED_CHARACTERS = 4_000_000
 """Characters of HTML kept by a process, so that another look costs nothing."""
+
+SHORT_TEXT = 1_000
+"""Characters up to which a text is rendered at once: no such text costs much."""
+MAX_WAIT_SECONDS = 0.5
+"""Time that a text waits for its turn; then it is shown as it is."""
+MAX_SECONDS_PER_PAGE = 1.0
 
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 TABLES = {"table", "thead", "tbody", "tr", "th", "td"}
@@ -88,20 +95,76 @@ PARSER = (
 )
 PARSER.add_render_rule("fence", render_fence)
 CACHE = HtmlCache(MAX_CACHED_CHARACTERS)
+TURN = Lock()
+"""Held while a long text is rendered, so that a process renders one at a time.
+
+Several at once would leave no time for other requests, and render the same text twice.
+"""
+
+
+class PageBudget:
+    """The time that one page may spend on texts; it includes waiting for a turn."""
+
+    def __init__(self, seconds: float = MAX_SECONDS_PER_PAGE) -> None:
+        self.seconds = seconds
+
+    def render(
+        self,
+        render: Callable[[str], SafeString],
+        text: str,
+        *,
+        otherwise: Callable[[str], SafeString],
+    ) -> SafeString:
+        """Return the rendered text; once the time is over, a long one `otherwise`."""
+        if self.seconds <= 0 and len(text) > SHORT_TEXT:
+            return otherwise(text)
+        started = monotonic()
+        try:
+            return render(text)
+        finally:
+            self.seconds -= monotonic() - started
 
 
 def render_markdown(text: str) -> SafeString:
-    """Return hostile Markdown as HTML without scripts, styles, images or raw HTML."""
+    """Return hostile Markdown as HTML without scripts, styles, images or raw HTML.
+
+    A text whose turn does not come soon is shown as it is, so that hostile texts do not
+    occupy all threads of the process.
+    """
+    if len(text) <= SHORT_TEXT:
+        return render_markdown_now(text)
+    key = hash_text(text)
+    if (html := CACHE.get(key)) is not None:
+        return html
+    if not TURN.acquire(timeout=MAX_WAIT_SECONDS):
+        return show_as_it_is(text)
+    try:
+        return render_markdown_now(text)
+    finally:
+        TURN.release()
+
+
+def render_markdown_now(text: str) -> SafeString:
+    """Return the same without waiting for a turn."""
     if len(text) > MAX_RENDERED_CHARACTERS or (
         sum(map(text.count, MARKUP)) > MAX_MARKUP_CHARACTERS
     ):
-        return format_html('<pre class="code plain">{}</pre>', text)
-    key = sha256(text.encode("utf-8", "surrogatepass")).digest()
+        return show_as_it_is(text)
+    key = hash_text(text)
     html = CACHE.get(key)
     if html is None:
         html = _render_markdown(text)
         CACHE.add(key, html)
     return html
+
+
+def hash_text(text: str) -> bytes:
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def show_as_it_is(text: str) -> SafeString:
+    """Return the source of a text that is not rendered."""
+    return format_html('<pre class="code plain">{}</pre>', text)
 
 
 def _render_markdown(text: str) -> SafeString:

@@ -23,7 +23,7 @@ from runs.ui.growing_block import (
 )
 from runs.ui.markdown import (
     MAX_RENDERED_CHARACTERS,
-    render_markdown,
+    render_markdown_now,
     sanitize_html,
 )
 
@@ -132,7 +132,7 @@ class StreamedMarkdown:
     def _finish_blocks(self, text: str) -> None:
         rest = text[self._open_from :]
         if finished := find_open_block(rest):
-            block = render_markdown(rest[:finished])
+            block = render_markdown_now(rest[:finished])
             self.blocks.append(FinishedBlock(block, len(text)))
             self._open_from += finished
 

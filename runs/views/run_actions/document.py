@@ -3,12 +3,15 @@
 It names no person, no other run, and of the agent only the name in one's own exports.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Any, NamedTuple
 
 from django.db.models import F
 from django.http import QueryDict
+from django.utils.html import escape
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -18,7 +21,14 @@ from runs.services.runs.limits import get_current_limits
 from runs.services.runs.mask_secrets import SecretMask
 from runs.services.runs.start import build_run_title
 from runs.ui.format import duration, format_date_time, money, number
-from runs.ui.markdown import render_json, render_json_or_text, render_markdown
+from runs.ui.markdown import (
+    MAX_SECONDS_PER_PAGE,
+    PageBudget,
+    render_json,
+    render_json_or_text,
+    render_markdown,
+    show_as_it_is,
+)
 from runs.ui.summaries import summarize_input, summarize_reply, summarize_result
 from runs.views.run.rows import ANSWERED_BY_TAGS
 from runs.views.run.state import describe_limit_reached
@@ -91,9 +101,14 @@ def build_document_page(run: Run, query: QueryDict) -> dict[str, Any]:
 def build_run_document(
     run: Run, *, after: int | None = None, names_agent: bool = False
 ) -> RunDocument:
-    """Return the run as a document; with `after`, one window of its rows."""
+    """Return the run as a document; with `after`, one window of its rows.
+
+    Only a window, which anybody may ask for again and again, has a limit of time.
+    """
     mask = SecretMask(run)
-    rows = build_document_rows(run, mask, after=after)
+    budget = PageBudget(inf if after is None else MAX_SECONDS_PER_PAGE)
+    answer = render_document_answer(run, mask)
+    rows = build_document_rows(run, mask, budget, after=after)
     return RunDocument(
         run=run,
         title=build_run_title(mask.json(run.inputs))
@@ -106,7 +121,7 @@ def build_run_document(
             )
             for name, text in run.inputs.items()
         ),
-        answer=render_document_answer(run, mask),
+        answer=answer,
         ending=describe_missing_answer(run),
         error=mask.text(run.error_message),
         rows=tuple(rows),
@@ -153,7 +168,7 @@ def describe_missing_answer(run: Run) -> str:
 
 
 def build_document_rows(
-    run: Run, mask: SecretMask, *, after: int | None
+    run: Run, mask: SecretMask, budget: PageBudget, *, after: int | None
 ) -> list[DocumentRow]:
     """Return the rows, ordered by number."""
     calls = ModelCall.objects.filter(run=run).annotate(
@@ -166,8 +181,12 @@ def build_document_rows(
         window = {"row__gt": after, "row__lte": after + WINDOW}
         calls, steps = calls.filter(**window), steps.filter(**window)
     steps = steps.select_related("model_call").defer("value", "model_call__reply")
-    found = [build_document_call_row(call, mask) for call in calls.iterator(BATCH)]
-    found += [build_document_step_row(step, mask) for step in steps.iterator(BATCH)]
+    found = [
+        build_document_call_row(call, mask, budget) for call in calls.iterator(BATCH)
+    ]
+    found += [
+        build_document_step_row(step, mask, budget) for step in steps.iterator(BATCH)
+    ]
     return sorted(found, key=lambda row: row.number)
 
 
@@ -178,19 +197,19 @@ def get_document_row_number(row: ModelCall | AgentStep) -> int:
     return row.index + row.model_call.number + 2
 
 
-def build_document_call_row(call: ModelCall, mask: SecretMask) -> DocumentRow:
+def build_document_call_row(
+    call: ModelCall, mask: SecretMask, budget: PageBudget
+) -> DocumentRow:
     """Return a model call: its text and the calls it requested."""
     text = mask_and_truncate(call.reply.get("text") or "", mask)
     reasoning = mask_and_truncate(call.reply.get("reasoning") or "", mask)
     sections = []
     if text:
-        sections.append(
-            DocumentSection(_("Reply"), render_markdown(text), is_prose=True)
-        )
+        html = render_prose(text, budget)
+        sections.append(DocumentSection(_("Reply"), html, is_prose=True))
     if reasoning:
-        sections.append(
-            DocumentSection(_("Reasoning"), render_markdown(reasoning), is_prose=True)
-        )
+        html = render_prose(reasoning, budget)
+        sections.append(DocumentSection(_("Reasoning"), html, is_prose=True))
     names = [one.get("name", "") for one in call.reply.get("tool_calls") or []]
     if names:
         sections.append(
@@ -219,18 +238,19 @@ def iter_call_figures(call: ModelCall) -> Iterator[str]:
         yield money(float(call.cost))
 
 
-def build_document_step_row(step: AgentStep, mask: SecretMask) -> DocumentRow:
+def build_document_step_row(
+    step: AgentStep, mask: SecretMask, budget: PageBudget
+) -> DocumentRow:
     """Return a tool call with its arguments and its result."""
     asked = mask.json(step.tool_input)
     message = mask_and_truncate(step.observation, mask)
-    sections = [DocumentSection(_("Arguments"), render_document_arguments(asked))]
+    sections = [
+        DocumentSection(_("Arguments"), render_document_arguments(asked, budget))
+    ]
     if step.is_answered or message:
         label = _("Error") if step.has_failed else _("Result")
-        sections.append(
-            DocumentSection(
-                label, render_json_or_text(message), has_failed=step.has_failed
-            )
-        )
+        html = render_code(message, budget)
+        sections.append(DocumentSection(label, html, has_failed=step.has_failed))
     is_error = step.tool == "_Exception"
     parts = ["" if is_error else summarize_input(asked), summarize_result(message)]
     return DocumentRow(
@@ -273,6 +293,17 @@ def get_document_tags(row: ModelCall | AgentStep) -> tuple[str, ...]:
     return (_("reused"),) if row.is_copied else ()
 
 
-def render_document_arguments(value: Any) -> SafeString:
+def render_document_arguments(value: Any, budget: PageBudget) -> SafeString:
     """Return arguments as HTML."""
-    return render_json_or_text(value) if isinstance(value, str) else render_json(value)
+    is_text = isinstance(value, str)
+    return render_code(
+        value if is_text else json.dumps(value, ensure_ascii=False), budget
+    )
+
+
+def render_prose(text: str, budget: PageBudget) -> SafeString:
+    return budget.render(render_markdown, text, otherwise=show_as_it_is)
+
+
+def render_code(text: str, budget: PageBudget) -> SafeString:
+    return budget.render(render_json_or_text, text, otherwise=escape)

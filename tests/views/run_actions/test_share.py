@@ -8,6 +8,7 @@ from django.test import Client
 from runs.engine.stopping import FORCED_STOP_MESSAGE
 from runs.models import RunShare
 from runs.services.runs.share import share_run
+from runs.views.run_actions import document
 from tests.make import make_agent, make_call, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
@@ -142,3 +143,21 @@ def test_reused_steps_show_nothing_as_paid_again(client, ann):
     text = client.get(opened(run)).content.decode()
 
     assert re.findall(r'figs">([^<]*)<', text) == ["", "", "4.0 s, 900 tokens"]
+
+
+def test_only_a_page_that_anyone_may_open_stops_rendering_after_its_time(
+    client, ann, monkeypatch
+):
+    monkeypatch.setattr(document, "MAX_SECONDS_PER_PAGE", 0)
+    run = some_run(ann)
+    make_call(run, reply={"text": "*long* " * 1_000, "reasoning": "*short*"})
+    make_step(run, tool_input={"n": [1] * 1_000}, observation="[1, " * 1_000)
+
+    shared = Client().get(opened(run)).content.decode()
+    downloaded = client.get(f"/runs/{run.pk}/export/html/").content.decode()
+
+    assert '<pre class="code plain">*long* *long*' in shared
+    assert "<em>short</em>" in shared
+    assert '<span class="n">1</span>' not in shared
+    assert "<em>long</em>" in downloaded
+    assert '<span class="n">1</span>' in downloaded
