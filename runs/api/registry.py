@@ -10,6 +10,7 @@ from runs.api import (
 )
 from runs.api.automation import conversations, schedules, webhooks
 from runs.api.definitions import (
+    agent_import,
     agent_versions,
     agents,
     credentials,
@@ -30,6 +31,7 @@ ROUTES = [
     *run_parts.ROUTES,
     *approvals.ROUTES,
     *agents.ROUTES,
+    *agent_import.ROUTES,
     *agent_versions.ROUTES,
     *prompts.ROUTES,
     *providers.ROUTES,

@@ -2,6 +2,8 @@
 
 What an agent's owner decides (sampling, lengths) is accepted and has no effect; what
 would change the meaning of the answer is refused by name, as is what nobody knows.
+Chat programs offer their tools to each model: an offered tool need not be called, so
+only a `tool_choice` that requires a call is refused.
 """
 
 from typing import Any, Literal
@@ -12,6 +14,7 @@ from runs.openai.errors import OpenAiError, unsupported_parameter
 
 DECIDED_BY_AGENT = {
     "frequency_penalty",
+    "functions",
     "logit_bias",
     "max_completion_tokens",
     "max_output_tokens",
@@ -22,6 +25,7 @@ DECIDED_BY_AGENT = {
     "seed",
     "stop",
     "temperature",
+    "tools",
     "top_p",
     "truncation",
     "verbosity",
@@ -43,8 +47,6 @@ WITHOUT_EFFECT = DECIDED_BY_AGENT | BOOKKEEPING
 OWN_TOOLS = "An agent uses its own tools. Leave `{name}` out."
 UNSUPPORTED = {
     "n": "An agent gives one answer. Leave `n` out.",
-    "tools": OWN_TOOLS,
-    "functions": OWN_TOOLS,
     "tool_choice": OWN_TOOLS,
     "function_call": OWN_TOOLS,
     "max_tool_calls": "The agent limits its own tool calls. Leave `{name}` out.",
@@ -60,8 +62,6 @@ UNSUPPORTED = {
 }
 HARMLESS: dict[str, tuple[Any, ...]] = {
     "n": (1,),
-    "tools": ([],),
-    "functions": ([],),
     "tool_choice": ("auto", "none"),
     "function_call": ("auto", "none"),
     "response_format": ({"type": "text"},),

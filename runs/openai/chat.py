@@ -46,15 +46,11 @@ class ChatAnswer:
         """Yield the chunks of what a run tells; `url` is where a person decides."""
         match said:
             case AnswerText():
-                gap = PARAGRAPH if self._breaks else ""
-                self._breaks = False
-                yield self._chunk({"content": gap + said.text})
+                yield self._chunk({"content": self._take_gap() + said.text})
             case AnswerBreak():
                 self._breaks = True
             case DecisionNeeded():
-                text = f"Waiting for approval of {said.step['tool']}: {url}\n"
-                approval = {"tool": said.step["tool"], "url": url}
-                yield self._chunk({"reasoning_content": text}, approval=approval)
+                yield self._ask_person(said.step["tool"], url)
             case Reasoning() | CallStarted() | CallEnded():
                 if self.wants_steps:
                     yield self._chunk({"reasoning_content": describe_step(said)})
@@ -91,6 +87,26 @@ class ChatAnswer:
             "choices": [choice],
             "usage": usage_json(run),
         }
+
+    def _ask_person(self, tool: str, url: str) -> bytes:
+        """Name the approval where a person reads it, who may have to follow the link.
+
+        Many chat programs hide reasoning, so it is part of the text unless the client
+        asks for reasoning.
+        """
+        text = f"Waiting for approval of {tool}: {url}"
+        approval = {"tool": tool, "url": url}
+        if self.wants_steps:
+            return self._chunk({"reasoning_content": f"{text}\n"}, approval=approval)
+        content = self._take_gap() + text
+        self._breaks = True
+        return self._chunk({"content": content}, approval=approval)
+
+    def _take_gap(self) -> str:
+        """Return what separates the next text from the one before it."""
+        gap = PARAGRAPH if self._breaks else ""
+        self._breaks = False
+        return gap
 
     def _end(self, run: Json) -> Iterator[bytes]:
         error = find_run_error(run)

@@ -132,11 +132,48 @@ def test_what_the_agent_does_is_reasoning_if_it_is_asked_for(client):
 def test_a_stream_names_the_approval_and_waits_for_it(client, answer, result):
     chunks = client.do("chat_stream", text="Send the mail", answer=answer)
 
-    assert "Waiting for approval of send_mail: http" in content_of(
-        chunks, "reasoning_content"
-    )
-    assert content_of(chunks).startswith("I write to Ann.\n\nResult: ")
-    assert result in content_of(chunks)
+    remark, approval, *rest = content_of(chunks).split("\n\n")
+    assert remark == "I write to Ann."
+    assert approval.startswith("Waiting for approval of send_mail: http")
+    assert rest[0].startswith("Result: ")
+    assert result in rest[0]
+    assert content_of(chunks, "reasoning_content") == ""
+
+
+def test_the_approval_is_reasoning_for_a_client_that_asks_for_reasoning(client):
+    asked = {"answer": "approve", "extra_body": {"include_reasoning": True}}
+    chunks = client.do("chat_stream", text="Send the mail", **asked)
+
+    reasoning = content_of(chunks, "reasoning_content")
+    assert "\nWaiting for approval of send_mail: http" in reasoning
+    assert "Waiting" not in content_of(chunks)
+
+
+def test_a_streamed_answer_that_is_sent_back_continues_its_conversation(client):
+    """Chat programs send back what they showed: remarks and links, trimmed."""
+    Agent.objects.update(memory=True)
+    chunks = client.do("chat_stream", text="Send the mail", answer="approve")
+    turns = [
+        {"role": "user", "content": "Send the mail"},
+        {"role": "assistant", "content": f" {content_of(chunks)}\n"},
+        {"role": "user", "content": "Thanks"},
+    ]
+    client.do("chat", messages=turns)
+
+    assert Conversation.objects.get().runs.count() == 2
+
+
+def test_another_answer_continues_no_conversation(client):
+    Agent.objects.update(memory=True)
+    client.do("chat", text="Hello")
+    turns = [
+        *HELLO,
+        {"role": "assistant", "content": "Not: You said: Hello"},
+        {"role": "user", "content": "Thanks"},
+    ]
+    client.do("chat", messages=turns)
+
+    assert Conversation.objects.count() == 2
 
 
 def test_leaving_cancels_the_run(client, ann):

@@ -157,7 +157,6 @@ def test_a_session_is_not_a_token(caller, ann):
     ("fields", "code", "param"),
     [
         ({"n": 2}, "unsupported_parameter", "n"),
-        ({"tools": [{"type": "function"}]}, "unsupported_parameter", "tools"),
         ({"tool_choice": "required"}, "unsupported_parameter", "tool_choice"),
         (
             {"response_format": {"type": "json_object"}},
@@ -182,7 +181,7 @@ def test_what_the_agent_decides_is_accepted(caller):
         n=1,
         temperature=0.5,
         max_tokens=10,
-        tools=[],
+        tools=[{"type": "function", "function": {"name": "search_notes"}}],
         tool_choice="auto",
         response_format={"type": "text"},
         logprobs=None,

@@ -1,4 +1,4 @@
-"""Agents in the API: read, create, change the draft, delete, import, export."""
+"""Agents in the API: read, create, change the draft, delete, export."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,7 +8,6 @@ from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from pydantic import Field
 
-from runs.api.bodies import StrictBody
 from runs.api.definitions.common import (
     Definition,
     DefinitionShape,
@@ -31,9 +30,7 @@ from runs.models import Agent, AgentTool, PromptTemplate, Provider
 from runs.models.agents import INLINE_SLUG, MAX_SUGGESTED_QUESTIONS
 from runs.serializers import Json
 from runs.services.agentfile.export import export_agent_version
-from runs.services.agentfile.load import import_agentfile
 from runs.services.agentfile.schema import SuggestedQuestion, ToolUseEntry
-from runs.services.agentfile.text import AgentFileRefused
 from runs.services.agents.manage import delete_agents, share_own_prompt
 from runs.services.agents.publish import get_latest_version, is_published
 from runs.services.agents.save import ToolAssignment, save_agent
@@ -89,21 +86,6 @@ class AgentBody(AgentFields):
     name: Name = ""
     provider: Slug = ""
     model: Annotated[str, Field(min_length=1, max_length=200)] = ""
-
-
-class ImportBody(StrictBody):
-    """An agent file as text."""
-
-    file: Annotated[str, Field(min_length=1, max_length=2_000_000)]
-
-
-class ImportShape(Shape):
-    """What an import has created."""
-
-    created: list[str]
-    updated: list[str]
-    missing: list[str]
-    """What the drafts still need."""
 
 
 class ToolUseShape(Shape):
@@ -358,25 +340,6 @@ def export_agent(request: HttpRequest, user: User, pk: str) -> HttpResponse:
     )
 
 
-def import_agents(request: HttpRequest, user: User, body: ImportBody) -> HttpResponse:
-    """Create private drafts from an agent file, all of it or nothing."""
-    try:
-        done = import_agentfile(body.file, user, inert=True)
-    except AgentFileRefused as error:
-        found = [
-            FieldError(f"file.{one.field}" if one.field else "file", one.message)
-            for one in error.errors
-        ]
-        raise ApiProblem(422, found) from None
-    return json_response(
-        {
-            "created": done.created,
-            "updated": done.updated,
-            "missing": list(done.missing),
-        }
-    )
-
-
 def preview_agent(request: HttpRequest, user: User, pk: str) -> HttpResponse:
     """The exact first request of a run of the draft; inputs stay as `{name}`."""
     agent = AGENTS.require_editable(user, pk)
@@ -420,15 +383,6 @@ ROUTES = [
         status=204,
         errors=(409,),
         has_etag=True,
-    ),
-    Route(
-        "POST",
-        "agents/import",
-        import_agents,
-        "Import agents",
-        ImportShape,
-        scope="build",
-        body=ImportBody,
     ),
     Route(
         "GET",

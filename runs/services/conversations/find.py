@@ -13,6 +13,8 @@ from runs.store.history import build_turns
 MAX_RUNS = 200
 """Newest runs of the user and agent among which the last turn is looked for."""
 MAX_CANDIDATES = 5
+PARAGRAPH = "\n\n"
+"""Ends each text that is streamed before the answer."""
 
 
 def find_continued_conversation(
@@ -33,9 +35,26 @@ def find_continued_conversation(
     ).select_related("conversation__branch_of")
     for run in runs.order_by("-pk")[:MAX_CANDIDATES]:
         assert run.conversation is not None
-        if _list_turns(run.conversation, most=len(turns)) == list(turns):
+        stored = _list_turns(run.conversation, most=len(turns))
+        if len(stored) == len(turns) and all(map(_is_same_turn, stored, turns)):
             return run.conversation
     return None
+
+
+def _is_same_turn(stored: GivenTurn, sent: GivenTurn) -> bool:
+    """Whether a client sends this turn.
+
+    A streamed answer follows remarks before calls of tools and links to approvals, and
+    chat programs send all of that back, without spaces at the ends.
+    """
+    if (stored.question or "").strip() != (sent.question or "").strip():
+        return False
+    if stored.answer is None or sent.answer is None:
+        return stored.answer == sent.answer
+    answer, streamed = stored.answer.strip(), sent.answer.strip()
+    if not answer:
+        return not streamed
+    return streamed == answer or streamed.endswith(PARAGRAPH + answer)
 
 
 def _list_turns(conversation: Conversation, *, most: int) -> list[GivenTurn]:
