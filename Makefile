@@ -35,7 +35,7 @@ fix: .venv/requirements-dev.made node_modules/made
 	$(BIOME) check --write
 
 shots: .venv/requirements-dev.made
-	$(PY) -m tests.browser.shots
+	$(PY) -m tests.browser.shots $(NAMES)
 
 bench: .venv/requirements-dev.made
 	@$(PY) -m tests.bench

@@ -3,11 +3,15 @@
 import re
 from pathlib import Path
 
+import polib
 import pytest
 
 ROOT = Path(__file__).parent.parent
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+LABEL = re.compile(r"(?<!\*)\*([^*\n]+)\*(?!\*)")
+PLACEHOLDER = re.compile(r"%\\\(\w+\\\)[sd]")
+CATALOG = ROOT / "agentsite/locale/zh_Hans/LC_MESSAGES/django.po"
 HEADING = re.compile(r"(?m)^#+ (.+)$")
 
 
@@ -51,3 +55,22 @@ def test_the_index_of_decisions_leads_to_every_decision():
     pages = {p.name for p in folder.glob("[0-9]*.md")}
 
     assert {name for name in pages if f"({name})" not in index} == set()
+
+
+def compile_texts() -> "re.Pattern[str]":
+    """Return what matches each text of the product, with any number in its places."""
+    entries = [one for one in polib.pofile(str(CATALOG)) if not one.obsolete]
+    texts = {text for one in entries for text in (one.msgid, one.msgid_plural) if text}
+    return re.compile(
+        "|".join(PLACEHOLDER.sub("[0-9A-Z]+", re.escape(t)) for t in texts)
+    )
+
+
+def test_the_labels_of_the_tutorial_are_those_of_the_product():
+    page = (ROOT / "docs/tutorial-evaluation.md").read_text(encoding="utf-8")
+    known = compile_texts()
+
+    labels = set(LABEL.findall(CODE.sub("", page)))
+
+    assert len(labels) > 40
+    assert {label for label in labels if known.fullmatch(label) is None} == set()

@@ -1,7 +1,11 @@
-"""Screenshots of every page: `python -m tests.browser.shots [name …]`, into ./shots."""
+"""Screenshots of every page: `python -m tests.browser.shots [name …]`, into ./shots.
+
+The name `tutorial` takes those of docs/tutorial-evaluation.md instead, into ./docs.
+"""
 
 import itertools
 import sys
+import tempfile
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -11,9 +15,15 @@ from playwright.sync_api import Error as PlaywrightError
 
 from tests.browser.driver.chromium import chromium, listen, overflow, seen_by
 from tests.browser.driver.moves import MORE, MOVES, Move, press
+from tests.browser.driver.tutorial import enter, walk_to_the_end, walk_to_the_gate
 from tests.browser.site import Site, running_site
+from tests.faults.site import start
 
-FOLDER = Path(__file__).parent.parent.parent / "shots"
+ROOT = Path(__file__).parent.parent.parent
+FOLDER = ROOT / "shots"
+TUTORIAL = "tutorial"
+TUTORIAL_WIDTH = 1180
+TOP_BAR = 48
 PAGES = {
     "home": "/",
     "runs": "/runs/",
@@ -166,6 +176,9 @@ def main(names: list[str]) -> None:
 
     Names of pages, sizes or themes in `names` leave the others out.
     """
+    if TUTORIAL in names:
+        take_tutorial(ROOT / "docs")
+        return
     FOLDER.mkdir(exist_ok=True)
     wanted = [name for name in EVERY if name in names] or EVERY
     sizes = [size for size in SIZES if size in names] or SIZES
@@ -176,6 +189,27 @@ def main(names: list[str]) -> None:
                 chosen = {name: move for name, move in moves.items() if name in wanted}
                 if chosen:
                     take(browser, site, chosen, Look(person, size, theme))
+
+
+def take_tutorial(folder: Path) -> None:
+    """Walk the tutorial on a site of its own; write `tutorial-*.png` to `folder`."""
+    with tempfile.TemporaryDirectory() as data, chromium() as browser:
+        site = start(Path(data, "data"))
+        try:
+            size = {"width": TUTORIAL_WIDTH, "height": 900}
+            context = browser.new_context(viewport=size, color_scheme="light")
+            page = context.new_page()
+
+            def picture(name: str, height: int) -> None:
+                clip = {"x": 0, "y": TOP_BAR, "width": TUTORIAL_WIDTH, "height": height}
+                page.screenshot(path=folder / f"tutorial-{name}.png", clip=clip)
+
+            url = enter(page, site)
+            walk_to_the_gate(page, url, picture)
+            walk_to_the_end(page, url, picture)
+            context.close()
+        finally:
+            site.end()
 
 
 class Look(NamedTuple):

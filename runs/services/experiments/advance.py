@@ -79,8 +79,8 @@ def advance_experiment(experiment: Experiment) -> TurnResult:
                 stop_with_problem(experiment, BUDGET_USED)
             else:
                 started = start_cells(experiment)
-        finish_experiment(experiment)
-        update_figures(experiment, is_changed=bool(scored))
+        if not finish_experiment(experiment):
+            update_figures(experiment, is_changed=bool(scored))
         return TurnResult(started, scored)
     finally:
         Experiment.objects.filter(pk=experiment.pk).update(lease_until=None)
@@ -246,16 +246,22 @@ def stop_with_problem(experiment: Experiment, problem: str) -> None:
     experiment.refresh_from_db(fields=["status", "problem"])
 
 
-def finish_experiment(experiment: Experiment) -> None:
-    """End an experiment without waiting and unfinished runs."""
+def finish_experiment(experiment: Experiment) -> bool:
+    """End an experiment without waiting and unfinished runs; whether it did."""
     if not experiment.is_running or experiment.created_runs < experiment.total:
-        return
+        return False
     if experiment.cells.filter(state__in=(State.WAITING, State.STARTED)).exists():
-        return
+        return False
     rows = Experiment.objects.filter(pk=experiment.pk, status=Experiment.Status.RUNNING)
-    if rows.update(status=Experiment.Status.DONE, ended_at=Now()):
-        experiment.refresh_from_db(fields=["status", "ended_at"])
-        update_figures(experiment, is_changed=True)
+    # In one statement: a gate judges an ended experiment by its figures.
+    figures = compute_figures(experiment, at=timezone.now().isoformat())
+    is_ended = rows.update(
+        status=Experiment.Status.DONE,
+        ended_at=Now(),
+        figures=figures.model_dump(mode="json"),
+    )
+    experiment.refresh_from_db(fields=["status", "ended_at", "figures"])
+    return bool(is_ended)
 
 
 def update_figures(experiment: Experiment, *, is_changed: bool) -> None:

@@ -3,6 +3,8 @@
 from decimal import Decimal
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from runs.models import (
@@ -47,6 +49,22 @@ def make_experiment(count: int = 3, candidates: int = 1, **plan) -> Experiment:
         by=owner,
         plan=ExperimentPlan(**plan),
     )
+
+
+def test_an_experiment_is_never_done_with_figures_of_unscored_runs():
+    experiment = make_experiment(count=2)
+    turn(experiment)
+    end_runs(experiment)
+
+    with CaptureQueriesContext(connection) as queries:
+        turn(experiment)
+
+    ended = [one["sql"] for one in queries if "'done'" in one["sql"]]
+    ended = [sql for sql in ended if sql.startswith("UPDATE") and '"ended_at"' in sql]
+    assert len(ended) == 1
+    assert '"figures" = ' in ended[0]
+    stored = load_stored_figures(Experiment.objects.get())
+    assert stored.candidates[0].decided == 2
 
 
 def test_every_example_is_run_by_every_candidate_and_scored():
