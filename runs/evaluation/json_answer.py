@@ -64,7 +64,11 @@ def score_json(config: JsonConfig, given: EvaluationInput) -> ScoreResult:
     if config.output_schema is not None:
         violations = find_schema_violations(answer, config.output_schema)
         if violations:
-            return ScoreResult.of_pass(False, "; ".join(map(str, violations[:5])))
+            problems = "; ".join(map(str, violations[:5]))
+            why = translatable(
+                "The answer does not match the schema: %(problems)s", problems=problems
+            )
+            return ScoreResult.of_pass(False, why)
     if config.compare == "nothing":
         return ScoreResult.of_pass(True)
     try:

@@ -161,7 +161,7 @@ class ExperimentRun(models.Model):
     )
     """Null before it is started, and after it was deleted."""
     state = models.CharField(max_length=8, choices=State, default=State.WAITING)
-    problem = models.TextField(blank=True)
+    problem = TranslatableTextField(blank=True)
     """Why no run could be started."""
     run_status = models.CharField(max_length=20, blank=True)
     passed = models.BooleanField(null=True)

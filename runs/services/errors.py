@@ -44,6 +44,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from tools.text.translatable import join_sentences
+
 if TYPE_CHECKING:
     from runs.models import Decision
 
@@ -64,7 +66,7 @@ class InputsRefused(RunsError):
 
     def __init__(self, errors: Iterable[FieldError]) -> None:
         self.errors = list(errors)
-        super().__init__(" ".join(error.message for error in self.errors))
+        super().__init__(join_sentences(error.message for error in self.errors))
 
 
 class SpecRefused(RunsError):

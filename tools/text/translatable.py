@@ -65,7 +65,8 @@ def join_sentences(texts: Iterable[str]) -> str:
     for text in texts:
         if text:
             parts += text.parts if isinstance(text, TranslatableText) else [text]
-    return TranslatableText.from_parts(parts) if parts else ""
+    text = TranslatableText.from_parts(parts)
+    return text if any(isinstance(one, Sentence) for one in parts) else str(text)
 
 
 def change_text(text: str, change: Callable[[str], str]) -> str:

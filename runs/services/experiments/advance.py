@@ -26,6 +26,7 @@ from runs.services.experiments.score_cells import is_comparing, score_cell
 from runs.services.runs.start import FrozenAgent, start_run
 from runs.store.database_clock import db_time_from_now
 from runs.store.specs import load_spec
+from tools.text.translatable import read_error_text, translatable
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ FIGURES_SECONDS = 3.0
 """Between two computations while it runs."""
 BUDGET_USED = "budget"
 """The problem of an experiment that has used up its budget; pages say it."""
-NO_RECORDING = (
+NO_RECORDING = translatable(
     "The example has no source run, so there is no recording for a strict replay."
 )
 
@@ -146,7 +147,7 @@ def start_cells(experiment: Experiment) -> int:
             stop_with_problem(experiment, str(refused))
             break
         except RunsError as refused:
-            refuse_cell(cell, str(refused))
+            refuse_cell(cell, read_error_text(refused))
     return count
 
 

@@ -62,6 +62,7 @@ def test_sentences_are_joined_and_texts_of_others_among_them_are_kept():
 
     assert text == "Closed. Fine.\n\nBye."
     assert translate_text(store(text), chinese) == "已关闭。 Fine.\n\nBye."
+    assert encode_stored_text(join_sentences(["Fine.", "Bye."])) == "Fine. Bye."
     assert join_sentences([]) == ""
 
 

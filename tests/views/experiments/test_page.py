@@ -205,6 +205,18 @@ def test_a_chinese_viewer_reads_why_a_run_was_scored_so_in_chinese(
     assert (score.problem or score.explanation) in unescape(english)
 
 
+def test_a_chinese_viewer_reads_why_no_run_could_be_started_in_chinese(client, ann):
+    experiment = start(client, ann, 1)
+    Experiment.objects.update(tool_mode="replay_strict")
+    cell = turn(experiment).cells.first()
+    client.post("/preferences/language/", {"language": "zh-hans"})
+
+    page = page_of(client, experiment, f"?cell={cell.pk}")
+
+    assert "该示例没有来源运行，因此没有可供严格重放的录制。" in page
+    assert "no source run" in cell.problem
+
+
 def test_a_score_stored_as_a_plain_text_is_shown_as_it_is(client, ann):
     experiment = make_worse(client, ann)
     cell = experiment.cells.filter(candidate__position=1).first()
