@@ -242,6 +242,12 @@ class Env(BaseSettings):
         description="Include messages, arguments and results in these traces, with "
         "secrets masked.",
     )
+    agentsite_trace_import_daily_spans: int = Field(
+        default=100_000,
+        ge=0,
+        description="Spans that one person's programs may send to `/v1/traces` in one "
+        "day (UTC); 0 switches the import of traces off.",
+    )
     agentsite_log_level: str = Field(
         default="INFO", description="`DEBUG`, `INFO`, `WARNING` or `ERROR`."
     )

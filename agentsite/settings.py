@@ -57,6 +57,7 @@ METRICS_TOKEN = ENV.agentsite_metrics_token
 OTLP_ENDPOINT = ENV.agentsite_otlp_endpoint
 OTLP_HEADERS = env.parse_header_list(ENV.agentsite_otlp_headers)
 OTLP_CONTENT = ENV.agentsite_otlp_content
+TRACE_IMPORT_DAILY_SPANS = ENV.agentsite_trace_import_daily_spans
 WORKER_THREADS = ENV.agentsite_worker_threads
 QUEUES = env.QUEUES
 WORKER_QUEUES = ENV.agentsite_worker_queues or QUEUES

@@ -1,7 +1,7 @@
 """URLs of the app `runs`."""
 
 from django.contrib.auth.decorators import login_not_required
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.decorators.cache import cache_control
 from django.views.i18n import JavaScriptCatalog
 
@@ -81,6 +81,7 @@ from runs.views.schedules import form as schedule_form
 from runs.views.schedules import page as schedules
 from runs.views.scoring import rules
 from runs.views.search import page as search
+from runs.views.telemetry.receive import receive_traces
 from runs.views.tools.bulk_actions import tool_choices
 from runs.views.user_tokens import user_token_revoke, user_tokens
 
@@ -112,6 +113,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("metrics", metrics.metrics, name="metrics"),
     path("api/v1/", include("runs.api.urls")),
     path("api/docs/", reference, name="reference"),
+    re_path(r"^v1/traces/?$", receive_traces, name="telemetry-traces"),
     path("v1/", include("runs.openai.urls")),
     path("", include("runs.mcp_server.urls")),
     path("", home.home, name="home"),

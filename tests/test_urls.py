@@ -21,7 +21,7 @@ PUBLIC: set[str] = {
 }
 """Names of the URLs that strangers may open."""
 
-OWN_GUARD = ("admin:", "api", "api-", "mcp", "openai")
+OWN_GUARD = ("admin:", "api", "api-", "mcp", "openai", "telemetry-traces")
 """Beginnings of names whose views ask by themselves: the admin, and the token API."""
 
 pytestmark = pytest.mark.django_db

@@ -21,7 +21,7 @@ from runs.serializers import (
     step_json,
     to_milliseconds,
 )
-from runs.services.runs.rebuild_prompt import rebuild_prompt
+from runs.services.telemetry.sent_prompt import load_sent_prompt
 from runs.views.compare.page import compare_settings, get_answer_text
 from runs.views.compare.rows import count_pairs, pair_rows
 from runs.views.run_actions.download import build_run_export
@@ -153,7 +153,7 @@ def read_sent_request(
     call = calls.select_related("run__spec", "run__agent").first()
     if call is None:
         raise not_found("Model call", number)
-    rebuilt = rebuild_prompt(call)
+    rebuilt = load_sent_prompt(call)
     if rebuilt is None:
         message = "The records of the run no longer lead to this request."
         raise field_problem("number", message, 409)

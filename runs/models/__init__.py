@@ -47,6 +47,7 @@ from runs.models.schedules import Schedule
 from runs.models.scoring_rules import RunScore, ScoredRun, ScoringRule
 from runs.models.shares import RunShare
 from runs.models.steps import AgentStep, ModelAttempt, ModelCall, StepMedia
+from runs.models.telemetry.imported import ImportedSpan, ImportedTrace
 from runs.models.webhooks import Delivery, Webhook, WebhookEvent
 from runs.models.workers import HealthProbe, MetricCounter, QueueSample, Worker
 
@@ -82,6 +83,8 @@ __all__ = [
     "HookRequest",
     "WebhookEvent",
     "IdempotencyKey",
+    "ImportedSpan",
+    "ImportedTrace",
     "InputReplay",
     "LoginLink",
     "MetricCounter",

@@ -49,8 +49,10 @@ class PromptTemplate(Owned):
 
 class AgentQuerySet(OwnedQuerySet["Agent"]):
     def usable_by(self, user: User | AnonymousUser) -> "AgentQuerySet":
-        """Return the agents that `user` may run or add to an agent; no playgrounds."""
-        rows = self.visible_to(user).filter(archived_at=None, is_playground=False)
+        """Return the agents that `user` may run or add to an agent; only real ones."""
+        rows = self.visible_to(user).filter(
+            archived_at=None, is_playground=False, is_imported=False
+        )
         return cast("AgentQuerySet", rows)
 
 
@@ -86,6 +88,8 @@ class Agent(Owned):
     """Whether a run goes on if the program that waits for it disconnects."""
     is_playground = models.BooleanField(default=False)
     """The hidden agent behind a user's playground; lists leave it out."""
+    is_imported = models.BooleanField(default=False, db_default=False)
+    """Stands for an agent of another program in imported runs; nobody can run it."""
 
     objects = AgentQuerySet.as_manager()
 

@@ -107,6 +107,7 @@ class Run(models.Model):
         PARENT = "parent", _("by another run")
         EXPERIMENT = "eval", _("by an experiment")
         HOOK = "hook", _("by an incoming webhook")
+        IMPORT = "import", _("by importing a trace")
 
     class Queue(models.TextChoices):
         """Which workers execute a run; each of them serves one or more queues."""
@@ -375,8 +376,15 @@ class Run(models.Model):
     def can_resume(self) -> bool:
         """Whether a person may resume it; a sub-agent's caller has already moved on."""
         return (
-            self.status in ("limit_reached", "failed") and self.parent_step_id is None
+            self.status in ("limit_reached", "failed")
+            and self.parent_step_id is None
+            and not self.is_imported
         )
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether another program executed it; it can only be looked at."""
+        return self.source == self.Source.IMPORT
 
     @property
     def needs_a_person(self) -> bool:

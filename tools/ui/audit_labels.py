@@ -154,6 +154,7 @@ FIELD_LABELS = {
     "input_price": gettext_lazy("input price"),
     "inputs": gettext_lazy("inputs"),
     "is_active": gettext_lazy("can sign in"),
+    "is_imported": gettext_lazy("imported"),
     "is_offered": gettext_lazy("offered over MCP"),
     "is_on": gettext_lazy("enabled"),
     "is_playground": gettext_lazy("playground"),

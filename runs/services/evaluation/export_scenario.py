@@ -59,6 +59,10 @@ def _refuse(run: Run, why: str) -> CannotExportScenario:
 def _check_exportable(run: Run) -> None:
     if run.status not in ("succeeded", "failed", "limit_reached"):
         raise CannotExportScenario(_("Only ended runs can be exported as a scenario."))
+    if run.is_imported:
+        raise CannotExportScenario(
+            _("An imported run cannot be exported as a scenario.")
+        )
     if Resume.objects.filter(run=run).exists():
         raise CannotExportScenario(
             _("A run that was resumed cannot be exported as a scenario.")

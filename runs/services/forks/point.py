@@ -51,6 +51,8 @@ class ForkPoint:
 
 def load_fork_point(run: Run, row: int) -> ForkPoint:
     """Return the point at the row `row`; raise `CannotFork` if there is none."""
+    if run.is_imported:
+        raise CannotFork(_("Another program executed this run. It cannot be forked."))
     if not 0 < row < MAX_ROW:
         raise CannotFork(
             _("Run %(run)s has no step %(step)s to fork from.")

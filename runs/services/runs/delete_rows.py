@@ -23,6 +23,8 @@ from runs.models import (
     ExperimentRun,
     HookRequest,
     IdempotencyKey,
+    ImportedSpan,
+    ImportedTrace,
     ModelAttempt,
     ModelCall,
     Notification,
@@ -64,6 +66,8 @@ OWN_ROWS: Sequence[tuple[type[Model], str]] = (
     (RunScore, "scored__run"),
     (ScoredRun, "run"),
     (Delivery, "run"),
+    (ImportedSpan, "trace__run"),
+    (ImportedTrace, "run"),
 )
 """Tables whose rows go with a run, and the way from them to it; referring ones first.
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db.models import Q
 
 from runs.models import Provider, Run
@@ -45,13 +46,11 @@ ASSIGNED_SECRET = re.compile(
 URL_CREDENTIALS = re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)")
 
 
-class SecretMask:
-    """Removes secrets from the texts of one run."""
+class TextMask:
+    """Removes known secrets, and whatever looks like one, from texts."""
 
-    def __init__(self, run: Run) -> None:
-        # Not that of the agent's owner, which the run's owner could guess and so find.
-        own = [run.owner.email] if run.owner.email else []
-        self.sanitizer = Sanitizer([*load_known_secrets(run), *own])
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self.sanitizer = Sanitizer(secrets)
         self.masked_names: dict[str, str] = {}
         """Cache of masked field names."""
 
@@ -88,6 +87,24 @@ class SecretMask:
                 if masked != value:
                     return json.dumps(masked, ensure_ascii=False, indent=2)
         return self.text(text)
+
+
+class SecretMask(TextMask):
+    """Removes secrets from the texts of one run."""
+
+    def __init__(self, run: Run) -> None:
+        # Not that of the agent's owner, which the run's owner could guess and so find.
+        own = [run.owner.email] if run.owner.email else []
+        super().__init__([*load_known_secrets(run), *own])
+
+
+def build_owner_mask(owner: User) -> TextMask:
+    """Return a mask of the secrets of one person."""
+    rows: list[Credential | Provider] = [
+        *Credential.objects.filter(owner=owner),
+        *Provider.objects.filter(owner=owner).select_related("owner"),
+    ]
+    return TextMask(secret for row in rows for secret in unseal_secrets(row))
 
 
 def load_known_secrets(run: Run) -> list[str]:

@@ -41,6 +41,8 @@ def rebuild_next_prompt(run: Run) -> RebuiltPrompt | None:
 
     There is no digest of it yet, so it is never proven.
     """
+    if run.is_imported:
+        return None
     calls = _LastCalls()
     effect = replay_history(run, load_history(run), passed=calls.remember)
     if not isinstance(effect, CallModel):

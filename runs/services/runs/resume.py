@@ -40,6 +40,10 @@ def resume_run(
     `NotResumable`, `CannotResume` if a limit is not valid, and `TooManyRuns`.
     """
     limits = limits or {}
+    if run.is_imported:
+        raise NotResumable(
+            _("Another program executed this run. It cannot be resumed.")
+        )
     if by is not None and not by.is_superuser:
         require_agent_access(run.agent, by=by)
     _validate_resume(run, limits)

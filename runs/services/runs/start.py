@@ -78,6 +78,10 @@ def start_run(
     run it replays has seen. Raises `InputsRefused`, `SpecRefused`, `NotAllowed` or
     `TooManyRuns`; nothing is stored then.
     """
+    if agent.is_imported:
+        raise NotAllowed(
+            _("The agent belongs to another program. Its traces can only be viewed.")
+        )
     if agent.archived_at is not None:
         raise NotAllowed(_("The agent is archived. Unarchive it to run it."))
     require_agent_access(agent, by=by)

@@ -63,10 +63,11 @@ def index_runs(at_once: int = BATCH_SIZE) -> int:
         called = [RunTool(run_id=pk, tool=one) for pk in tools for one in tools[pk]]
         RunTool.objects.bulk_create(called, ignore_conflicts=True)
         Run.objects.filter(pk__in=[run.pk for run in runs]).update(indexed=True)
-        count_ended_runs(cards)
-        select_runs_to_score(runs)
-        update_automatic_titles(runs)
-        notify_of_failed_runs(runs)
+        own = [run for run in runs if not run.is_imported]
+        count_ended_runs(card for card in cards if not card.run.is_imported)
+        select_runs_to_score(own)
+        update_automatic_titles(own)
+        notify_of_failed_runs(own)
     return len(runs)
 
 

@@ -38,7 +38,7 @@ def is_real(run: Run) -> bool:
         and not run.is_test
         and not run.tool_mode
         and run.parent_step_id is None
-        and run.source != Run.Source.EXPERIMENT
+        and run.source not in (Run.Source.EXPERIMENT, Run.Source.IMPORT)
     )
 
 

@@ -43,33 +43,41 @@ def encode_traces(
     resource: Attributes, spans: Iterable[Span], *, scope: str, version: str
 ) -> bytes:
     """Return the body of one export request."""
-    scope_spans = _message(1, _text(1, scope) + _text(2, version)) + b"".join(
-        _message(2, encode_span(span)) for span in spans
+    scope_spans = encode_message(
+        1, encode_text(1, scope) + encode_text(2, version)
+    ) + b"".join(encode_message(2, encode_span(span)) for span in spans)
+    resource_spans = encode_message(1, _attributes(1, resource)) + encode_message(
+        2, scope_spans
     )
-    resource_spans = _message(1, _attributes(1, resource)) + _message(2, scope_spans)
-    return _message(1, resource_spans)
+    return encode_message(1, resource_spans)
 
 
 def encode_span(span: Span) -> bytes:
     """Return the protobuf of one `Span`."""
     parts = [
-        _message(1, bytes.fromhex(span.trace_id)),
-        _message(2, bytes.fromhex(span.span_id)),
-        _message(4, bytes.fromhex(span.parent_id)) if span.parent_id else b"",
-        _text(5, span.name),
-        _number(6, SPAN_KINDS[span.kind]),
+        encode_message(1, bytes.fromhex(span.trace_id)),
+        encode_message(2, bytes.fromhex(span.span_id)),
+        encode_message(4, bytes.fromhex(span.parent_id)) if span.parent_id else b"",
+        encode_text(5, span.name),
+        encode_number(6, SPAN_KINDS[span.kind]),
         _time(7, span.started_at),
         _time(8, max(span.ended_at, span.started_at)),
         _attributes(9, span.attributes),
     ]
     if span.error is not None:
-        parts.append(_message(15, _text(2, span.error) + _number(3, STATUS_ERROR)))
+        parts.append(
+            encode_message(
+                15, encode_text(2, span.error) + encode_number(3, STATUS_ERROR)
+            )
+        )
     return b"".join(parts)
 
 
 def _attributes(number: int, attributes: Attributes) -> bytes:
     return b"".join(
-        _message(number, _text(1, name) + _message(2, _any_value(value)))
+        encode_message(
+            number, encode_text(1, name) + encode_message(2, _any_value(value))
+        )
         for name, value in attributes.items()
     )
 
@@ -77,14 +85,16 @@ def _attributes(number: int, attributes: Attributes) -> bytes:
 def _any_value(value: Attribute) -> bytes:
     match value:
         case bool():
-            return _number(2, int(value))
+            return encode_number(2, int(value))
         case int():
-            return _number(3, value)
+            return encode_number(3, value)
         case float():
             return _tag(4, FIXED64) + struct.pack("<d", value)
         case str():
-            return _text(1, value)
-    return _message(5, b"".join(_message(1, _any_value(one)) for one in value))
+            return encode_text(1, value)
+    return encode_message(
+        5, b"".join(encode_message(1, _any_value(one)) for one in value)
+    )
 
 
 def _time(number: int, moment: datetime) -> bytes:
@@ -92,15 +102,15 @@ def _time(number: int, moment: datetime) -> bytes:
     return _tag(number, FIXED64) + struct.pack("<Q", max(nanoseconds, 0))
 
 
-def _text(number: int, text: str) -> bytes:
-    return _message(number, text.encode("utf-8", "replace"))
+def encode_text(number: int, text: str) -> bytes:
+    return encode_message(number, text.encode("utf-8", "replace"))
 
 
-def _message(number: int, content: bytes) -> bytes:
+def encode_message(number: int, content: bytes) -> bytes:
     return _tag(number, LENGTH) + _varint(len(content)) + content
 
 
-def _number(number: int, value: int) -> bytes:
+def encode_number(number: int, value: int) -> bytes:
     return _tag(number, VARINT) + _varint(value & (1 << 64) - 1)
 
 

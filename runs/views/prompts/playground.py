@@ -25,8 +25,8 @@ from runs.htmx import HtmxRequest
 from runs.models import ModelCall, PromptTemplate, Provider, Run
 from runs.services.errors import InputsRefused, RunsError
 from runs.services.prompts.trials import start_prompt_trials
-from runs.services.runs.rebuild_prompt import rebuild_prompt
 from runs.services.spec.freeze import build_prompt_spec
+from runs.services.telemetry.sent_prompt import load_sent_prompt
 from runs.store.specs import load_spec
 from runs.views.chat.turns import (
     RunTurn,
@@ -203,7 +203,7 @@ def load_state_from_call(pk: int | None, user: User) -> PlaygroundState:
     call = get_object_or_404(
         ModelCall.objects.select_related("run__spec"), pk=pk, run__in=mine
     )
-    rebuilt = rebuild_prompt(call)
+    rebuilt = load_sent_prompt(call)
     if rebuilt is None:
         note = _("This model call can no longer be reconstructed from the record.")
         return PlaygroundState([PlaygroundColumn([])], {}, note)

@@ -48,6 +48,9 @@ def build_raw_request(
     text = indent_request_body(json.loads(shown))[:most]
     if place.call is None:
         note = _("Built from the record; no reply yet.")
+    elif run.is_imported:
+        note = _("Built from the trace; the program may have sent it in another form.")
+        return RawRequest(text, note, "", len(sent.body))
     elif rebuilt.matches_digest:
         note = _("Rebuilt from the record; its messages match the stored digest.")
     else:

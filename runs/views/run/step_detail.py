@@ -23,8 +23,8 @@ from runs.models import (
 from runs.services.runs.rebuild_prompt import (
     RebuiltPrompt,
     rebuild_next_prompt,
-    rebuild_prompt,
 )
+from runs.services.telemetry.sent_prompt import load_sent_prompt
 from runs.store.history import is_discarded_reply
 from runs.store.partial_texts import load_partial_texts
 from runs.ui.format import duration, format_number
@@ -456,7 +456,7 @@ def rebuild_row_prompt(run: Run, place: RowRecord) -> RebuiltPrompt | None:
     """Return the prompt that the row's call sent, or is sending."""
     if place.call is None:
         return rebuild_next_prompt(run)
-    return rebuild_prompt(place.call)
+    return load_sent_prompt(place.call)
 
 
 def final_answer_context(run: Run) -> dict[str, Any]:

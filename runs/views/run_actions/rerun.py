@@ -2,8 +2,10 @@
 
 from typing import NamedTuple
 
+from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from runs.forms.runs.rerun import SAME, RerunForm
@@ -36,6 +38,10 @@ def run_again(request: HtmxRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(
         select_page_relations(Run.objects.visible_to(request.user)), pk=pk
     )
+    if run.is_imported:
+        text = _("Another program executed this run. It cannot be re-run.")
+        messages.error(request, text)
+        return redirect("run-detail", pk)
     newest = load_newest_agent(run)
     form = RerunForm(
         run,

@@ -32,6 +32,7 @@ SOURCE_LABELS = {
     "schedule": gettext_lazy("Schedule"),
     "parent": gettext_lazy("Another run"),
     "hook": gettext_lazy("Incoming webhook"),
+    "import": gettext_lazy("Imported trace"),
 }
 FACET_LABELS = {
     "status": gettext_lazy("Status"),
