@@ -1,6 +1,7 @@
 """The console command `agentsite` of an installed wheel."""
 
 import os
+import re
 import sys
 from collections.abc import MutableMapping
 from importlib.metadata import version
@@ -17,6 +18,9 @@ run      start the dashboard at http://localhost:8000; Ctrl-C stops it
 manage   run a management command; `agentsite manage help` lists them
 
 Data is in {data}, or where AGENTSITE_DATA says. PORT selects another port."""
+
+SQLITE_URL = re.compile(r"(?:^|(?<==))sqlite:///\S+")
+"""A value that is a URL, or the URL of one of several `name=URL`."""
 
 
 def main() -> int:
@@ -53,12 +57,13 @@ def make_paths_absolute(variables: MutableMapping[str, str]) -> None:
             variables[name] = os.path.abspath(os.path.expanduser(value))
         elif name.endswith("_FILE") and os.path.exists(value):
             variables[name] = os.path.abspath(value)
-        elif name == "DATABASE_URL" and value.startswith("sqlite:///"):
-            variables[name] = make_sqlite_url_absolute(value)
+        elif name in ("DATABASE_URL", "AGENTSITE_SQL_CONNECTIONS"):
+            variables[name] = SQLITE_URL.sub(make_sqlite_url_absolute, value)
 
 
-def make_sqlite_url_absolute(url: str) -> str:
+def make_sqlite_url_absolute(found: re.Match[str]) -> str:
     """Return the URL with an absolute path; `sqlite:////` and `~` are absolute."""
+    url = found[0]
     path = url.removeprefix("sqlite:///")
     if path.startswith(("/", "~")):
         return url

@@ -1,6 +1,7 @@
 """The databases an operator lets SQL tools read."""
 
 import re
+from os.path import expanduser
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -33,8 +34,8 @@ class SqlConnection(NamedTuple):
 
     @property
     def path(self) -> str:
-        """The file of an SQLite database."""
-        return unquote(urlsplit(self.url).path.removeprefix("/"))
+        """The file of an SQLite database; `~` is the home folder."""
+        return expanduser(unquote(urlsplit(self.url).path.removeprefix("/")))
 
 
 def parse_sql_connections(text: str) -> dict[str, SqlConnection]:

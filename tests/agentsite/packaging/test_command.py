@@ -18,6 +18,12 @@ from agentsite.packaging.command import main, make_paths_absolute
         ),
         pytest.param("DATABASE_URL", "sqlite:////x", "sqlite:////x", id="absolute"),
         pytest.param("DATABASE_URL", "sqlite:///~/x", "sqlite:///~/x", id="home"),
+        pytest.param(
+            "AGENTSITE_SQL_CONNECTIONS",
+            "shop=sqlite:///shop.db old=sqlite:////x all=postgresql:///x",
+            "shop=sqlite:///{quoted}/shop.db old=sqlite:////x all=postgresql:///x",
+            id="tools",
+        ),
         pytest.param("DATABASE_URL", "postgresql:///x", "postgresql:///x", id="server"),
     ],
 )
