@@ -41,7 +41,8 @@ bench: .venv/requirements-dev.made
 	@$(PY) -m tests.bench
 
 soak: .venv/requirements-dev.made
-	@$(PY) -m tests.soak --seed $(or $(SEED),1) --runs $(or $(RUNS),300)
+	@$(PY) -m tests.soak --seed $(or $(SEED),1) --runs $(or $(RUNS),300) \
+	  --database $(or $(DATABASE),postgresql)
 
 migrate: setup
 	$(PY) manage.py makemigrations && $(PY) manage.py migrate

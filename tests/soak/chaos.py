@@ -89,7 +89,13 @@ class Chaos(threading.Thread):
         self._machines.pause("redis", 4)
 
     def crash_database(self, worker: str) -> None:
-        """PostgreSQL ends without a shutdown and recovers from its log."""
+        """PostgreSQL ends without a shutdown and recovers from its log.
+
+        On SQLite, all that have the file open end at the same moment.
+        """
+        if self._machines.database is None:
+            for each in WORKERS:
+                self._lost(each)
         self._machines.kill("database")
         time.sleep(2)
         self._machines.start("database")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import redis
 
-from tests.empty_database import create_empty_postgresql
+from tests.empty_database import copy_empty_sqlite, create_empty_postgresql
 from tests.fakes.model_server import FakeServer, model_server
 from tests.faults.functions import LEDGER
 from tests.postgres import Postgres, find_initdb, postgresql
@@ -21,6 +21,7 @@ from tests.soak.model import Planner
 
 ROOT = Path(__file__).parent.parent.parent
 WORKERS = ("worker-0", "worker-1")
+USERS_OF_DATABASE = ("web", *WORKERS)
 LEASE_SECONDS = 3.0
 SWEEP_SECONDS = 0.5
 Process = subprocess.Popen
@@ -31,7 +32,8 @@ class Machines:
     """The servers and programs of one installation."""
 
     folder: Path
-    database: Postgres
+    database: Postgres | None
+    """None where it is a file of SQLite."""
     web_port: int
     planner: Planner
     model_port: int
@@ -43,7 +45,7 @@ class Machines:
         """The variables under which every program finds the others."""
         return {
             **os.environ,
-            "DATABASE_URL": self.database.url,
+            "DATABASE_URL": self.database.url if self.database else "",
             "REDIS_URL": f"unix://{self.socket}",
             "AGENTSITE_DATA": str(self.folder),
             "PORT": str(self.web_port),
@@ -82,7 +84,7 @@ class Machines:
             self.processes[name] = start_redis(self.socket)
             return
         if name == "database":
-            self.database.start()
+            self._start_database()
             return
         if name == "model":
             self.model = model_server(script=self.planner, port=self.model_port)
@@ -108,7 +110,7 @@ class Machines:
     def kill(self, name: str) -> None:
         """End a program as `kill -9` does."""
         if name == "database":
-            self.database.stop()
+            self._kill_database()
             return
         if name == "model":
             if self.model is not None:
@@ -117,6 +119,23 @@ class Machines:
             return
         self.processes[name].kill()
         self.processes[name].wait()
+
+    def _start_database(self) -> None:
+        if self.database is not None:
+            self.database.start()
+            return
+        for name in USERS_OF_DATABASE:
+            self.start(name)
+
+    def _kill_database(self) -> None:
+        """End PostgreSQL; a file is left by all that write to it at one moment."""
+        if self.database is not None:
+            self.database.stop()
+            return
+        for name in USERS_OF_DATABASE:
+            self.processes[name].kill()
+        for name in USERS_OF_DATABASE:
+            self.processes[name].wait()
 
     def pause(self, name: str, seconds: float) -> None:
         """Freeze a program, as a machine that is far too busy does."""
@@ -137,21 +156,30 @@ class Machines:
 
 
 @contextmanager
-def machines(folder: Path, planner: Planner) -> Iterator[Machines]:
+def machines(folder: Path, planner: Planner, *, sqlite: bool) -> Iterator[Machines]:
     """Start an installation with two workers; end it with the block."""
-    initdb = find_initdb()
-    if initdb is None:
-        raise SystemExit("PostgreSQL was not found. Install postgresql to soak.")
     with ExitStack() as stack:
-        database = stack.enter_context(postgresql(initdb, fsync=True))
-        create_empty_postgresql(database.server, "agentsite")
+        database = None if sqlite else stack.enter_context(durable_postgresql())
+        if database is None:
+            copy_empty_sqlite(folder)
         found = Machines(folder, database, free_port(), planner, free_port())
         stack.callback(end_all, found)
         found.start("redis")
         found.start("model")
-        for name in ("web", *WORKERS):
+        for name in USERS_OF_DATABASE:
             found.start(name)
         yield found
+
+
+@contextmanager
+def durable_postgresql() -> Iterator[Postgres]:
+    """Start a server of its own with `fsync`, and make the tables."""
+    initdb = find_initdb()
+    if initdb is None:
+        raise SystemExit("PostgreSQL was not found. Install postgresql to soak.")
+    with postgresql(initdb, fsync=True) as server:
+        create_empty_postgresql(server.server, "agentsite")
+        yield server
 
 
 def end_all(found: Machines) -> None:
