@@ -7,6 +7,8 @@ leaves nothing half done, and two workers do nothing twice.
 
 import logging
 import random
+import time
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -31,7 +33,7 @@ from tools.text.translatable import read_error_text, translatable
 logger = logging.getLogger(__name__)
 
 LEASES = 4
-"""Leases of a run that a turn may take; it takes far less, and each score renews it."""
+"""Leases of a run that a turn may take; it takes far less, and scoring renews it."""
 CREATED_PER_TURN = 1_000
 SCORED_PER_TURN = 50
 FIGURES_SECONDS = 3.0
@@ -43,6 +45,10 @@ NO_RECORDING = translatable(
 )
 
 State = ExperimentRun.State
+ForEach = Callable[
+    [Callable[[ExperimentRun], bool], Iterable[ExperimentRun]], Iterable[bool]
+]
+"""Calls a function with each cell, as `map` does, perhaps in several threads."""
 
 
 class TurnResult(NamedTuple):
@@ -69,17 +75,19 @@ def list_open_experiments() -> Q:
     return Q(status=Experiment.Status.RUNNING) | Q(pk__in=started)
 
 
-def advance_experiment(experiment: Experiment) -> TurnResult:
+def advance_experiment(
+    experiment: Experiment, *, for_each: ForEach = map
+) -> TurnResult:
     """Do one turn of a claimed experiment, and let others claim it."""
     try:
-        scored = score_ended_cells(experiment)
+        scored = score_ended_cells(experiment, for_each=for_each)
         started = 0
         if experiment.is_running:
             add_cells(experiment)
             if is_budget_used(experiment):
                 stop_with_problem(experiment, BUDGET_USED)
             else:
-                started = start_cells(experiment)
+                started = start_cells(experiment, for_each=for_each)
         if not finish_experiment(experiment):
             update_figures(experiment, is_changed=bool(scored))
         return TurnResult(started, scored)
@@ -131,7 +139,7 @@ def create_cells(experiment: Experiment) -> None:
         experiment.save(update_fields=["created_runs"])
 
 
-def start_cells(experiment: Experiment) -> int:
+def start_cells(experiment: Experiment, *, for_each: ForEach = map) -> int:
     """Start as many runs as may be unfinished at once; return how many."""
     cells = experiment.cells.select_related(
         "example", "candidate__spec", "candidate__agent", "candidate__version"
@@ -139,16 +147,20 @@ def start_cells(experiment: Experiment) -> int:
     free = experiment.concurrency - cells.filter(state=State.STARTED).count()
     if free <= 0:
         return 0
-    count = 0
-    for cell in cells.filter(state=State.WAITING).order_by("place")[:free]:
+
+    def start(cell: ExperimentRun) -> bool:
+        if not experiment.is_running:
+            return False
         try:
-            count += start_cell(experiment, cell)
+            return start_cell(experiment, cell)
         except NotAllowed as refused:
             stop_with_problem(experiment, str(refused))
-            break
         except RunsError as refused:
             refuse_cell(cell, read_error_text(refused))
-    return count
+        return False
+
+    waiting = cells.filter(state=State.WAITING).order_by("place")
+    return sum(for_each(start, waiting[:free]))
 
 
 def start_cell(experiment: Experiment, cell: ExperimentRun) -> bool:
@@ -198,20 +210,31 @@ def refuse_cell(cell: ExperimentRun, problem: str) -> None:
     )
 
 
-def score_ended_cells(experiment: Experiment) -> int:
+def score_ended_cells(experiment: Experiment, *, for_each: ForEach = map) -> int:
     """Score runs that have ended; return how many."""
     started = experiment.cells.filter(state=State.STARTED)
     ended = started.filter(Q(run=None) | Q(run__status__in=FINISHED_STATUSES))
     revisions = list(experiment.evaluators.select_related("evaluator__owner"))
     if any(is_comparing(one) for one in revisions):
         ended = ended.exclude(Exists(find_unfinished_baselines(experiment)))
-    count = 0
-    for cell in ended.select_related("run", "example")[:SCORED_PER_TURN]:
-        count += score_cell(cell, revisions)
-        Experiment.objects.filter(pk=experiment.pk).update(
-            lease_until=db_time_from_now(LEASES * settings.LEASE_SECONDS)
-        )
-    return count
+    renewed = time.monotonic()
+
+    def score(cell: ExperimentRun) -> bool:
+        nonlocal renewed
+        is_scored = score_cell(cell, revisions)
+        if time.monotonic() - renewed > settings.LEASE_SECONDS:
+            renewed = time.monotonic()
+            renew_lease(experiment)
+        return is_scored
+
+    cells = ended.select_related("run", "example")[:SCORED_PER_TURN]
+    return sum(for_each(score, cells))
+
+
+def renew_lease(experiment: Experiment) -> None:
+    """Keep other workers away for as long as a claim does."""
+    until = db_time_from_now(LEASES * settings.LEASE_SECONDS)
+    Experiment.objects.filter(pk=experiment.pk).update(lease_until=until)
 
 
 def find_unfinished_baselines(experiment: Experiment) -> QuerySet[ExperimentRun]:
