@@ -11,6 +11,7 @@ ALONE = [
     "tests.bench.bench_tool_calls",
     "tests.bench.bench_runs",
     "tests.bench.bench_lists",
+    "tests.bench.bench_experiments",
     "tests.bench.bench_start",
     "tests.bench.bench_limits",
 ]
