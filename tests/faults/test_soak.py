@@ -69,6 +69,24 @@ def test_a_quick_read_is_repeated_only_after_a_lost_worker(fence, is_allowed):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(
+    ("tool", "status", "fence", "is_allowed"),
+    [
+        pytest.param("look", "canceled", 2, True, id="lost with its worker"),
+        pytest.param("look", "canceled", 1, False, id="no worker was lost"),
+        pytest.param("look", "succeeded", 2, False, id="another worker went on"),
+        pytest.param("pay", "canceled", 2, False, id="a side effect"),
+    ],
+)
+def test_a_read_without_a_step_needs_a_lost_worker(tool, status, fence, is_allowed):
+    asked = {"input": "Soak run 7, 1 rounds."}
+    run = make_run(status=status, inputs=asked, output=answer_to(7, 1))
+    Run.objects.filter(pk=run.pk).update(fence=fence)
+
+    assert ("no step" not in " ".join(violations([f"{tool} 7.0.0"]))) is is_allowed
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
     ("status", "sentence"),
     [
         ("running", "is running for ever"),
