@@ -303,10 +303,13 @@ def test_hostile_attributes_do_no_harm():
         "gen_ai.output.messages": "[" * 5000,
         "a\0b": "c\0d",
     }
-    assert receive(span(1, 0, "chat\0", odd)) == ImportResult()
+    arguments = {"gen_ai.tool.call.arguments": r'{"a": "\u0000", "b": NaN}'}
+    tool = tool_span(2, more=arguments)
+    assert receive(span(1, 0, "chat\0", odd), tool) == ImportResult()
 
     call = ModelCall.objects.get()
     assert (call.input_tokens, call.output_tokens) == (0, 2_000_000_000)
+    assert AgentStep.objects.get().tool_input == {"a": "\ufffd", "b": None}
 
 
 def test_the_number_of_imported_agents_is_limited(monkeypatch):

@@ -21,6 +21,7 @@ def build_span(
     message: str,
     name: str,
     service: str,
+    attributes: Mapping[str, Any],
     **fields: Any,
 ) -> ReceivedSpan:
     """Return a span; the message of an exception stands in for that of the status."""
@@ -30,6 +31,7 @@ def build_span(
     return ReceivedSpan(
         name=clean_text(name)[:MAX_NAME_CHARS],
         service=clean_text(service)[:MAX_NAME_CHARS],
+        attributes=clean_value(attributes),
         error=clean_text(error)[:MAX_ERROR_CHARS] if has_failed else "",
         **fields,
     )

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
+from runs.engine.parsing.clean import clean_json
 from runs.engine.types import Message, Role, ToolCall
 
 MAX_MESSAGES = 2_000
@@ -69,7 +70,7 @@ def load_json(value: Any) -> Any:
     """Return the value of a JSON object or list in a text; anything else unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
         with suppress(ValueError, RecursionError):
-            return json.loads(value)
+            return clean_json(json.loads(value))
     return value
 
 

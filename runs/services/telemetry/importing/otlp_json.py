@@ -10,7 +10,6 @@ from typing import Any
 from runs.services.telemetry.importing.attributes import (
     MAX_DEPTH,
     build_span,
-    clean_value,
 )
 from runs.services.telemetry.importing.spans import ReceivedSpan
 from runs.services.telemetry.otlp import STATUS_ERROR
@@ -57,7 +56,7 @@ def _read_span(raw: dict[str, Any], service: str) -> ReceivedSpan:
 
 def _read_attributes(holder: dict[str, Any]) -> dict[str, Any]:
     return {
-        str(pair.get("key") or ""): clean_value(_read_value(pair.get("value"), depth=0))
+        str(pair.get("key") or ""): _read_value(pair.get("value"), depth=0)
         for pair in _objects(holder, "attributes")
     }
 

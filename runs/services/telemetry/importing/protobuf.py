@@ -10,7 +10,6 @@ from typing import Any
 from runs.services.telemetry.importing.attributes import (
     MAX_DEPTH,
     build_span,
-    clean_value,
 )
 from runs.services.telemetry.importing.spans import ReceivedSpan
 from runs.services.telemetry.otlp import (
@@ -134,7 +133,7 @@ def _read_value(raw: bytes, *, depth: int) -> Any:
                 }
             case 7, bytes():
                 found = f"({len(value)} bytes)"
-    return clean_value(found) if depth == 0 else found
+    return found
 
 
 def _messages(raw: bytes, number: int) -> Iterator[bytes]:
