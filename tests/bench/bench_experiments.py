@@ -20,6 +20,8 @@ from tests.bench.bench_runs import HEAD, Measure, Target
 from tests.bench.site import Site, private_servers, run, running_site
 
 AGENT = "mock-k5-l0"
+USUAL, MOST_AT_ONCE = 10, 50
+"""Runs of an experiment at the same time: by default, and the most."""
 PAGE_READS = 7
 LIVE_RUNS, LIVE_PER_SECOND = 150, 8.0
 NO_SLOWER = Target(1.0, 1.0)
@@ -63,12 +65,12 @@ def main() -> int:
         env = {**os.environ, **site.env}
         words = run(env, "-c", FILL, str(examples)).split()
         dataset, evaluator, cookie = words[-3:]
-        number, wall = run_experiment(site, dataset, evaluator)
+        number, wall = run_experiment(site, dataset, evaluator, MOST_AT_ONCE)
         pages = Pages(site.port, site.web, cookie)
         page = read(pages, f"/experiments/{number}/", times=PAGE_READS)
         alone = live_wait(site)
         with ThreadPoolExecutor(1) as pool:
-            beside = pool.submit(run_experiment, site, dataset, evaluator)
+            beside = pool.submit(run_experiment, site, dataset, evaluator, USUAL)
             time.sleep(2)
             with_experiment = live_wait(site)
             assert not beside.done(), "The experiment ended before the live runs did."
@@ -100,14 +102,16 @@ def run_singly(site: Site, count: int) -> float:
     return time.monotonic() - began
 
 
-def run_experiment(site: Site, dataset: str, evaluator: str) -> tuple[int, float]:
+def run_experiment(
+    site: Site, dataset: str, evaluator: str, concurrency: int
+) -> tuple[int, float]:
     """Run it to its end; return its number and the seconds it took."""
     body = {
         "dataset": dataset,
         "evaluators": [evaluator],
         "candidates": [{"agent": AGENT}, {"agent": AGENT, "model": "mock-k5-l0 "}],
         "tool_mode": "replay_by_tool",
-        "concurrency": 50,
+        "concurrency": concurrency,
     }
     began = time.monotonic()
     found = site.ask("POST", "/api/v1/experiments", json.dumps(body))
