@@ -3,7 +3,8 @@
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
 from threading import Lock
 from time import monotonic
@@ -103,7 +104,7 @@ Several at once would leave no time for other requests, and render the same text
 
 
 class PageBudget:
-    """The time that one page may spend on texts; it includes waiting for a turn."""
+    """The time that one page may spend on its texts, waiting for a turn included."""
 
     def __init__(self, seconds: float = MAX_SECONDS_PER_PAGE) -> None:
         self.seconds = seconds
@@ -118,9 +119,14 @@ class PageBudget:
         """Return the rendered text; once the time is over, a long one `otherwise`."""
         if self.seconds <= 0 and len(text) > SHORT_TEXT:
             return otherwise(text)
+        with self.count_time():
+            return render(text)
+
+    @contextmanager
+    def count_time(self) -> Iterator[None]:
         started = monotonic()
         try:
-            return render(text)
+            yield
         finally:
             self.seconds -= monotonic() - started
 

@@ -23,6 +23,7 @@ from runs.services.runs.start import build_run_title
 from runs.ui.format import duration, format_date_time, money, number
 from runs.ui.markdown import (
     MAX_SECONDS_PER_PAGE,
+    SHORT_TEXT,
     PageBudget,
     render_json,
     render_json_or_text,
@@ -117,7 +118,7 @@ def build_run_document(
         facts=tuple(iter_document_facts(run, names_agent=names_agent)),
         inputs=tuple(
             DocumentSection(
-                name, render_json_or_text(mask_and_truncate(str(text), mask))
+                name, render_json_or_text(mask_and_truncate(str(text), mask, budget))
             )
             for name, text in run.inputs.items()
         ),
@@ -201,8 +202,8 @@ def build_document_call_row(
     call: ModelCall, mask: SecretMask, budget: PageBudget
 ) -> DocumentRow:
     """Return a model call: its text and the calls it requested."""
-    text = mask_and_truncate(call.reply.get("text") or "", mask)
-    reasoning = mask_and_truncate(call.reply.get("reasoning") or "", mask)
+    text = mask_and_truncate(call.reply.get("text") or "", mask, budget)
+    reasoning = mask_and_truncate(call.reply.get("reasoning") or "", mask, budget)
     sections = []
     if text:
         html = render_prose(text, budget)
@@ -243,7 +244,7 @@ def build_document_step_row(
 ) -> DocumentRow:
     """Return a tool call with its arguments and its result."""
     asked = mask.json(step.tool_input)
-    message = mask_and_truncate(step.observation, mask)
+    message = mask_and_truncate(step.observation, mask, budget)
     sections = [
         DocumentSection(_("Arguments"), render_document_arguments(asked, budget))
     ]
@@ -269,12 +270,16 @@ def build_document_step_row(
     )
 
 
-def mask_and_truncate(text: str, mask: SecretMask) -> str:
-    """Return the text with masked secrets, cut after masking."""
-    shown = mask.mask_text_or_json(
-        text[: MAX_TEXT_CHARACTERS + MASK_MARGIN_CHARACTERS]
-    )[:MAX_TEXT_CHARACTERS]
-    more = len(text) - MAX_TEXT_CHARACTERS
+def mask_and_truncate(text: str, mask: SecretMask, budget: PageBudget) -> str:
+    """Return the text with masked secrets, cut after masking.
+
+    Once the time of the page is over, only the beginning of each text is shown.
+    """
+    limit = MAX_TEXT_CHARACTERS if budget.seconds > 0 else SHORT_TEXT
+    with budget.count_time():
+        masked = mask.mask_text_or_json(text[: limit + MASK_MARGIN_CHARACTERS])
+    shown = masked[:limit]
+    more = len(text) - limit
     if more <= 0:
         return shown
     text = ngettext("%(count)s more character", "%(count)s more characters", more)

@@ -157,7 +157,9 @@ def test_only_a_page_that_anyone_may_open_stops_rendering_after_its_time(
     downloaded = client.get(f"/runs/{run.pk}/export/html/").content.decode()
 
     assert '<pre class="code plain">*long* *long*' in shared
+    assert "6,000 more characters" in shared
     assert "<em>short</em>" in shared
     assert '<span class="n">1</span>' not in shared
     assert "<em>long</em>" in downloaded
+    assert "more characters" not in downloaded
     assert '<span class="n">1</span>' in downloaded
