@@ -4,7 +4,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from decimal import Decimal
 from typing import TypeVar
 
@@ -29,6 +29,7 @@ from runs.store.claims import (
     worker_state,
 )
 from runs.store.fenced_commit import Commit, NewReply, write_commit
+from runs.store.site_clock import site_clock
 from runs.store.transitions import notify_run_changed
 
 logger = logging.getLogger(__name__)
@@ -234,7 +235,7 @@ def commit_start(claim: ClaimedRun, steps: Sequence[AgentStep]) -> None:
             _commit_changes(claim, INCREMENT_SEQ, (), ())
         return
 
-    now = datetime.now(UTC)
+    now = site_clock.now()
     for step in steps:
         step.status, step.started_at = AgentStep.Status.STARTED, now
         step.attempts += 1  # once, even if the commit is retried
@@ -258,7 +259,7 @@ def commit_outcome(
     step.observation = result.observation
     step.value = result.value if keeps_value else None
     step.elapsed, step.duration = result.elapsed, seconds
-    step.ended_at = datetime.now(UTC)
+    step.ended_at = site_clock.now()
     columns: tuple[str, ...] = OUTCOME_COLUMNS
     if result.tokens or result.cost:
         step.usage = {"tokens": result.tokens, "cost": result.cost}
@@ -319,7 +320,7 @@ def build_agent_step(
     call: ModelCall, step: PlannedStep, *, seq: int, may_start: bool
 ) -> AgentStep:
     """Return the row of a step that the reply `call` asks for."""
-    status, now = _initial_status(step, may_start=may_start), datetime.now(UTC)
+    status, now = _initial_status(step, may_start=may_start), site_clock.now()
     is_started = status == AgentStep.Status.STARTED
     return AgentStep(
         run=call.run,

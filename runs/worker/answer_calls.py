@@ -7,7 +7,6 @@ worker, or a fork, arrives at the same ones.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from runs.engine.effects import PlannedStep
 from runs.engine.types import ToolMode
@@ -20,6 +19,7 @@ from runs.services.tool_modes.recording import (
     load_recording,
     names_media,
 )
+from runs.store.site_clock import site_clock
 from tools.spec import ToolSpec
 
 Status, AnsweredBy = AgentStep.Status, AgentStep.AnsweredBy
@@ -147,7 +147,7 @@ def _set_answer(
     *,
     status: str = Status.SUCCEEDED,
 ) -> None:
-    now = datetime.now(UTC)
+    now = site_clock.now()
     row.answered_by, row.status, row.observation = answered_by, status, observation
     row.value = observation if spec.return_direct else None
     row.elapsed = row.duration = 0.0

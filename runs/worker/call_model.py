@@ -4,7 +4,6 @@ import random
 import time
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 from decimal import Decimal
 
 from runs.engine.digest import digest_request
@@ -32,6 +31,7 @@ from runs.store.metric_counters import (
     MODEL_TOKENS,
 )
 from runs.store.sanitizer import Sanitizer
+from runs.store.site_clock import site_clock
 from runs.store.trace_ids import build_call_traceparent
 from runs.worker.provider_rate import ProviderRate
 from runs.worker.provider_wait import ProviderWait
@@ -225,7 +225,7 @@ class _Attempt:
         self.seconds = min(
             MAX_CALL_SECONDS, left if left is not None else MAX_CALL_SECONDS
         )
-        self.started_at, self.began = datetime.now(UTC), time.monotonic()
+        self.started_at, self.began = site_clock.now(), time.monotonic()
         self.first_token: float | None = None
         self.model = ""
         self._shown: list[str] = []

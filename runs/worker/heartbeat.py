@@ -19,6 +19,7 @@ from runs.models import Run, Worker
 from runs.store.claims import ClaimedRun, WorkerState
 from runs.store.database_clock import db_time_from_now
 from runs.store.metric_counters import flush_counters
+from runs.store.site_clock import site_clock
 from runs.store.tool_usage import drain_tool_usage
 from tools.definition.record_usage import record_usage
 from tools.sandbox import abandoned_calls as abandoned_calls
@@ -116,6 +117,7 @@ def run_heartbeat_loop(process: WorkerState, stop: threading.Event) -> None:
             check_claims(process)
             if time.monotonic() >= next_beat:
                 is_whole = send_heartbeat(process)
+                site_clock.compare()
                 flush_tool_usage()
                 flush_counters()
                 pause = settings.HEARTBEAT_SECONDS if is_whole else CLAIM_CHECK_SECONDS

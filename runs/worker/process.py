@@ -12,11 +12,11 @@ from importlib.metadata import PackageNotFoundError, version
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from runs.models import Worker
 from runs.store.claims import WorkerState, worker_state
 from runs.store.metric_counters import flush_counters
+from runs.store.site_clock import site_clock
 from runs.worker.email_loop import run_email_loop
 from runs.worker.experiment_loop import run_experiment_loop
 from runs.worker.heartbeat import flush_tool_usage, run_heartbeat_loop, send_heartbeat
@@ -45,7 +45,7 @@ def start_worker(*, pool: str, threads: int, queues: Collection[str]) -> None:
     worker_state.threads, worker_state.queues = threads, frozenset(queues)
     capacity = worker_state.compute_capacity()
     worker_state.worker = _register(pool=pool, threads=capacity)
-    warn_about_wrong_clock(worker_state.worker)
+    warn_about_wrong_clock()
     for work in (
         run_heartbeat_loop,
         run_sweep_loop,
@@ -84,14 +84,13 @@ def _register(*, pool: str, threads: int) -> Worker:
     )
 
 
-def warn_about_wrong_clock(worker: Worker) -> None:
-    """Report a clock that is wrong; leases use the database's, times of steps ours."""
-    worker.refresh_from_db(fields=["started_at"])
-    seconds = (timezone.now() - worker.started_at).total_seconds()
+def warn_about_wrong_clock() -> None:
+    """Compare the clock of this machine with the database's; report if it is wrong."""
+    seconds = site_clock.compare().total_seconds()
     if abs(seconds) > MAX_CLOCK_DIFFERENCE:
         logger.warning(
-            "the clock of this machine differs from the database's by %.0f s, "
-            "so times of steps will be wrong",
+            "the clock of this machine differs from the database's by %.0f s; "
+            "times of steps are corrected by that, but not those of logs",
             seconds,
         )
 

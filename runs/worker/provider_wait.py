@@ -4,7 +4,6 @@ import random
 from typing import NoReturn
 
 from django.db import transaction
-from django.utils import timezone
 
 from runs.engine.effects import ModelCallFailed
 from runs.llm.errors import ModelCallError
@@ -20,6 +19,7 @@ from runs.store.claims import ClaimedRun, worker_state
 from runs.store.commits import increment_seq, persist, raise_if_canceled
 from runs.store.database_clock import build_sql_time, db_time_from_now
 from runs.store.sanitizer import Sanitizer
+from runs.store.site_clock import site_clock
 from runs.store.transitions import transition
 
 RECHECK_SECONDS = 600.0
@@ -164,7 +164,7 @@ class ProviderWait:
         seconds = self.provider.outage_minutes * 60
         if self.run.waiting_since is None:
             return seconds
-        waited = (timezone.now() - self.run.waiting_since).total_seconds()
+        waited = (site_clock.now() - self.run.waiting_since).total_seconds()
         return max(seconds - waited, 1.0)
 
     def _has_waited_enough(self) -> bool:

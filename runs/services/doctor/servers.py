@@ -16,7 +16,7 @@ from runs.services.health.status import check_broker, check_database
 from runs.store.database_clock import db_time_from_now, read_database_time
 
 MAX_CLOCK_SECONDS = 30.0
-"""Difference of clocks after which times of steps are misleading."""
+"""Difference of clocks after which times in logs are misleading."""
 FULL_SHARE = 0.85
 
 
