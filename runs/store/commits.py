@@ -28,8 +28,8 @@ from runs.store.claims import (
     ShuttingDown,
     worker_state,
 )
+from runs.store.database_clock import site_clock
 from runs.store.fenced_commit import Commit, NewReply, write_commit
-from runs.store.site_clock import site_clock
 from runs.store.transitions import notify_run_changed
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""The database's clock, which all conditions on time use."""
+"""The database's clock, for all conditions on time; `site_clock` needs no query."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,6 +12,9 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from runs.models import Run
+
+MAX_IGNORED = timedelta(seconds=1)
+"""Less may be the time of the query."""
 
 
 def db_time_from_now(seconds: float) -> "ExpressionWrapper[Any]":
@@ -61,3 +64,34 @@ def build_sql_time(seconds: float = 0.0) -> SqlTime:
     wanted = db_time_from_now(seconds) if seconds else Now()
     sql, values = compiler.compile(wanted.resolve_expression(query))
     return SqlTime(sql, tuple(values))
+
+
+class SiteClock:
+    """The clock of a process, right once it was compared with the database's.
+
+    Only times that are shown come from it.
+    """
+
+    def __init__(self) -> None:
+        self.ahead = timedelta(0)
+        """How much this machine's clock is ahead, negative if it is behind."""
+
+    def compare(self) -> timedelta:
+        """Ask the database for the time; return how far this machine is ahead."""
+        before = read_machine_time()
+        right = read_database_time()
+        ahead = before + (read_machine_time() - before) / 2 - right
+        self.ahead = ahead if abs(ahead) > MAX_IGNORED else timedelta(0)
+        return ahead
+
+    def now(self) -> datetime:
+        """Return the current moment."""
+        return read_machine_time() - self.ahead
+
+
+def read_machine_time() -> datetime:
+    """Return what the clock of this machine says."""
+    return datetime.now(UTC)
+
+
+site_clock = SiteClock()

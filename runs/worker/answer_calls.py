@@ -19,7 +19,7 @@ from runs.services.tool_modes.recording import (
     load_recording,
     names_media,
 )
-from runs.store.site_clock import site_clock
+from runs.store.database_clock import site_clock
 from tools.spec import ToolSpec
 
 Status, AnsweredBy = AgentStep.Status, AgentStep.AnsweredBy

@@ -22,6 +22,7 @@ from runs.services.providers.mask_address import (
 from runs.services.providers.run_provider import ProviderConnection
 from runs.store.claims import ClaimedRun, worker_state
 from runs.store.commits import ModelReply, commit_attempt, release_connection
+from runs.store.database_clock import site_clock
 from runs.store.history import FailedAttempts, count_failed_attempts
 from runs.store.metric_counters import (
     FIRST_TOKEN_SECONDS,
@@ -31,7 +32,6 @@ from runs.store.metric_counters import (
     MODEL_TOKENS,
 )
 from runs.store.sanitizer import Sanitizer
-from runs.store.site_clock import site_clock
 from runs.store.trace_ids import build_call_traceparent
 from runs.worker.provider_rate import ProviderRate
 from runs.worker.provider_wait import ProviderWait

@@ -17,9 +17,8 @@ from django.db.models.functions import Now
 
 from runs.models import Run, Worker
 from runs.store.claims import ClaimedRun, WorkerState
-from runs.store.database_clock import db_time_from_now
+from runs.store.database_clock import db_time_from_now, site_clock
 from runs.store.metric_counters import flush_counters
-from runs.store.site_clock import site_clock
 from runs.store.tool_usage import drain_tool_usage
 from tools.definition.record_usage import record_usage
 from tools.sandbox import abandoned_calls as abandoned_calls

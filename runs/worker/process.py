@@ -15,8 +15,8 @@ from django.db.models.functions import Now
 
 from runs.models import Worker
 from runs.store.claims import WorkerState, worker_state
+from runs.store.database_clock import site_clock
 from runs.store.metric_counters import flush_counters
-from runs.store.site_clock import site_clock
 from runs.worker.email_loop import run_email_loop
 from runs.worker.experiment_loop import run_experiment_loop
 from runs.worker.heartbeat import flush_tool_usage, run_heartbeat_loop, send_heartbeat

@@ -17,9 +17,8 @@ from runs.services.providers.outages import (
 )
 from runs.store.claims import ClaimedRun, worker_state
 from runs.store.commits import increment_seq, persist, raise_if_canceled
-from runs.store.database_clock import build_sql_time, db_time_from_now
+from runs.store.database_clock import build_sql_time, db_time_from_now, site_clock
 from runs.store.sanitizer import Sanitizer
-from runs.store.site_clock import site_clock
 from runs.store.transitions import transition
 
 RECHECK_SECONDS = 600.0

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from runs.models import AgentStep, ModelCall
-from runs.store import site_clock as clock_module
-from runs.store.site_clock import site_clock
+from runs.store import database_clock as clock_module
+from runs.store.database_clock import site_clock
 from runs.worker import process
 from tests.fakes.model_server import model_server
 from tests.worker.run_parts import agent_on, call, executed
