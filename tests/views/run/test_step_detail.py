@@ -474,7 +474,9 @@ def test_what_a_resumed_run_waited_for_is_no_working_time(client, ann):
     text = page(client, run)
 
     used = re.search(r'Working time</dt><dd><span data-clock="([\d.]+)', text)
-    asked = re.search(r'<span class="n" data-clock="([\d.]+)', text.split("run-now")[1])
+    asked = re.search(
+        r'<span class="n" data-clock="([\d.]+)', text.split('id="run-now"')[1]
+    )
     assert used is not None
     assert asked is not None
     assert 7 <= float(used[1]) < 60
