@@ -109,6 +109,7 @@ def test_the_chat_is_used_by_keys(browser, site):
         expect(page.locator(".edit-turn textarea")).to_be_focused()
         page.keyboard.press("Escape")
         page.locator(".rename summary").click()
+        expect(page.locator("#conversation-title")).to_be_focused()
         page.keyboard.type(" by train")
         page.keyboard.press("Enter")
         expect(page.locator(".rename h1")).to_contain_text("by train")
