@@ -1,25 +1,13 @@
 // The editor of a tool's Python code, loaded by code_editor.js: colors, line numbers, and the line of an error.
-// In a shadow root its styles need no exception from the page's security policy.
 import {
   Decoration,
   EditorState,
   EditorView,
   ViewPlugin,
-  acceptCompletion,
   autocompletion,
-  closeBrackets,
-  closeBracketsKeymap,
-  completionKeymap,
-  defaultKeymap,
-  drawSelection,
-  highlightSpecialChars,
-  history,
-  historyKeymap,
-  keymap,
-  lineNumbers,
 } from "./vendor/codemirror.min.js";
 import { KEYWORDS, findColors } from "./code_colors.js";
-import { look, replaceSelection } from "./editor_look.js";
+import { createEditor } from "./editor_look.js";
 
 const INDENT = "    ";
 const marks = new Map();
@@ -190,64 +178,31 @@ function newLine(view) {
 // Return the editor of the text field `area`, inside `host`. The line `wrong` is marked.
 export function createView(area, host) {
   const error = markLine(0);
-  const view = new EditorView({
-    parent: host.attachShadow({ mode: "open" }),
-    root: host.shadowRoot,
-    state: EditorState.create({
-      doc: area.value,
-      extensions: [
-        lineNumbers(),
-        history(),
-        drawSelection(),
-        highlightSpecialChars(),
-        closeBrackets(),
-        autocompletion({ override: [completions(area)], icons: false }),
-        colors,
-        error.plugin,
-        look,
-        replaceSelection,
-        EditorState.tabSize.of(INDENT.length),
-        EditorView.contentAttributes.of({
-          "aria-label": area.labels?.[0]?.firstChild.textContent.trim() ?? "",
-          "aria-describedby": area.getAttribute("aria-describedby") ?? "",
-          tabindex: "0", // long lines make the editor scroll
-          spellcheck: "false",
-          autocorrect: "off",
-          autocapitalize: "off",
-        }),
-        keymap.of([
-          { key: "Tab", run: acceptCompletion },
-          ...completionKeymap,
-          { key: "Tab", run: indent, shift: dedent },
-          { key: "Enter", run: newLine },
-          ...closeBracketsKeymap,
-          ...defaultKeymap,
-          ...historyKeymap,
-        ]),
-        EditorView.updateListener.of((update) => {
-          if (!update.docChanged) return;
-          area.value = update.state.doc.toString();
-          area.dispatchEvent(new Event("input", { bubbles: true }));
-        }),
-      ],
-    }),
-  });
-  // Keep keys typed here away from the shortcuts of the page.
-  host.addEventListener("keydown", (event) => event.stopPropagation());
-  area.labels?.[0]?.addEventListener("click", (event) => {
-    event.preventDefault();
-    view.focus();
+  const view = createEditor(area, host, {
+    extensions: [
+      autocompletion({ override: [completions(area)], icons: false }),
+      colors,
+      error.plugin,
+      EditorState.tabSize.of(INDENT.length),
+    ],
+    keys: [
+      { key: "Tab", run: indent, shift: dedent },
+      { key: "Enter", run: newLine },
+    ],
+    attributes: {
+      "aria-label": area.labels?.[0]?.firstChild.textContent.trim() ?? "",
+      "aria-describedby": area.getAttribute("aria-describedby") ?? "",
+      tabindex: "0", // long lines make the editor scroll
+      spellcheck: "false",
+      autocorrect: "off",
+      autocapitalize: "off",
+    },
   });
   area.addEventListener("editor:error", ({ detail }) => {
     error.mark(view, detail.line, detail.text);
     if (detail.line < 1 || detail.line > view.state.doc.lines) return;
     const { from } = view.state.doc.line(detail.line);
     view.dispatch({ effects: EditorView.scrollIntoView(from, { y: "center" }) });
-  });
-  area.addEventListener("editor:replace", ({ detail }) => {
-    const changes = { from: 0, to: view.state.doc.length, insert: detail };
-    view.dispatch({ changes });
-    view.focus();
   });
   return view;
 }

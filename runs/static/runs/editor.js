@@ -1,13 +1,12 @@
 // Prompts: their variables and size in words; the editor is loaded on the first use.
 import { frameField } from "./editor_frame.js";
-import { ENGINE, variableNames } from "./prompt_variables.js";
+import { ENGINE, PIECE, variableNames } from "./prompt_variables.js";
 
-const VARIABLE = /\{\{|\}\}|\{[A-Za-z_][A-Za-z0-9_]*\}/g;
 const CHARACTERS_A_TOKEN = 4;
 
 function* findColors(text) {
-  for (const { index, 0: found } of text.matchAll(VARIABLE))
-    if (found.length > 2) yield { from: index, to: index + found.length, name: "v" };
+  for (const { index, 0: found, 1: variable } of text.matchAll(PIECE))
+    if (variable) yield { from: index, to: index + found.length, name: "v" };
 }
 
 function describe(footer, text, whenEmpty) {

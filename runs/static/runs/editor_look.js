@@ -1,7 +1,23 @@
-// How the editors of instructions and of code look; their colors are design tokens.
-import { EditorView } from "./vendor/codemirror.min.js";
+// What the editors of instructions and of code share: how they look, by design tokens,
+// and how they stand for a text field. In a shadow root their styles need no exception
+// from the page's security policy.
+import {
+  EditorState,
+  EditorView,
+  acceptCompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+  defaultKeymap,
+  drawSelection,
+  highlightSpecialChars,
+  history,
+  historyKeymap,
+  keymap,
+  lineNumbers,
+} from "./vendor/codemirror.min.js";
 
-export const look = EditorView.theme({
+const look = EditorView.theme({
   "&": {
     fontSize: ".75rem",
     color: "var(--ink)",
@@ -86,7 +102,7 @@ export const look = EditorView.theme({
 
 // Chromium replaces a selection with styled text, which the page's security policy
 // refuses; so the editor replaces it itself. Brackets surround a selection instead.
-export const replaceSelection = EditorView.domEventHandlers({
+const replaceSelection = EditorView.domEventHandlers({
   beforeinput(event, view) {
     const { state } = view;
     if (event.inputType !== "insertText" || !event.data) return false;
@@ -96,3 +112,56 @@ export const replaceSelection = EditorView.domEventHandlers({
     return true;
   },
 });
+
+// Return an editor of the text field `area`, inside `host`, with what is its own:
+// `extensions`, `keys` and `attributes` of its text.
+export function createEditor(area, host, { extensions, keys, attributes }) {
+  const view = new EditorView({
+    parent: host.attachShadow({ mode: "open" }),
+    root: host.shadowRoot,
+    state: EditorState.create({
+      doc: area.value,
+      extensions: [
+        lineNumbers(),
+        history(),
+        drawSelection(),
+        highlightSpecialChars(),
+        closeBrackets(),
+        ...extensions,
+        look,
+        replaceSelection,
+        EditorView.contentAttributes.of(attributes),
+        keymap.of([
+          { key: "Tab", run: acceptCompletion },
+          ...completionKeymap,
+          ...keys,
+          ...closeBracketsKeymap,
+          ...defaultKeymap,
+          ...historyKeymap,
+        ]),
+        EditorView.updateListener.of((update) => {
+          const text = update.state.doc.toString();
+          if (!update.docChanged || text === area.value) return;
+          area.value = text;
+          area.dispatchEvent(new Event("input", { bubbles: true }));
+        }),
+      ],
+    }),
+  });
+  // Keep keys typed here away from the shortcuts of the page.
+  host.addEventListener("keydown", (event) => event.stopPropagation());
+  area.labels?.[0]?.addEventListener("click", (event) => {
+    event.preventDefault();
+    view.focus();
+  });
+  area.addEventListener("editor:replace", ({ detail }) => {
+    const changes = {
+      from: 0,
+      to: view.state.doc.length,
+      insert: detail ?? area.value,
+    };
+    view.dispatch({ changes });
+    view.focus();
+  });
+  return view;
+}

@@ -1,31 +1,18 @@
 // The editor of a prompt, loaded by editor.js: colors, completes and checks variables.
-// In a shadow root its styles need no exception from the page's security policy.
 import {
   Decoration,
-  EditorState,
   EditorView,
   MatchDecorator,
   ViewPlugin,
-  acceptCompletion,
   autocompletion,
-  closeBrackets,
-  closeBracketsKeymap,
-  completionKeymap,
-  defaultKeymap,
-  drawSelection,
-  highlightSpecialChars,
-  history,
-  historyKeymap,
-  keymap,
-  lineNumbers,
   lintKeymap,
   linter,
 } from "./vendor/codemirror.min.js";
-import { look, replaceSelection } from "./editor_look.js";
+import { createEditor } from "./editor_look.js";
 import { ENGINE, PIECE, variableNames } from "./prompt_variables.js";
 
 const variable = new MatchDecorator({
-  regexp: /\{\{|\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}/g,
+  regexp: new RegExp(PIECE),
   decoration: (match) =>
     match[1] === undefined ? null : Decoration.mark({ class: "v" }),
 });
@@ -150,61 +137,19 @@ const low = EditorView.theme({ ".cm-scroller": { minHeight: "2.5rem" } });
 // Return the editor of the text field `area`, inside `host`.
 export function createView(area, host) {
   const isSmall = area.closest("[data-editor]").dataset.editor === "small";
-  const label = area.labels?.[0]?.textContent.trim() || gettext("Instructions");
-  let mine = false;
-  const view = new EditorView({
-    parent: host.attachShadow({ mode: "open" }),
-    root: host.shadowRoot,
-    state: EditorState.create({
-      doc: area.value,
-      extensions: [
-        lineNumbers(),
-        history(),
-        drawSelection(),
-        highlightSpecialChars(),
-        closeBrackets(),
-        EditorView.lineWrapping,
-        autocompletion({ override: [complete], icons: false, interactionDelay: 0 }),
-        check,
-        variables,
-        ...(isSmall ? [low] : []),
-        look,
-        replaceSelection,
-        EditorView.contentAttributes.of({
-          "aria-label": label,
-          spellcheck: "true",
-          autocorrect: "on",
-        }),
-        keymap.of([
-          { key: "Tab", run: acceptCompletion },
-          ...closeBracketsKeymap,
-          ...defaultKeymap,
-          ...historyKeymap,
-          ...completionKeymap,
-          ...lintKeymap,
-        ]),
-        EditorView.updateListener.of((update) => {
-          if (!update.docChanged) return;
-          area.value = update.state.doc.toString();
-          if (mine) return;
-          area.dispatchEvent(new Event("input", { bubbles: true }));
-        }),
-      ],
-    }),
+  return createEditor(area, host, {
+    extensions: [
+      EditorView.lineWrapping,
+      autocompletion({ override: [complete], icons: false, interactionDelay: 0 }),
+      check,
+      variables,
+      ...(isSmall ? [low] : []),
+    ],
+    keys: lintKeymap,
+    attributes: {
+      "aria-label": area.labels?.[0]?.textContent.trim() || gettext("Instructions"),
+      spellcheck: "true",
+      autocorrect: "on",
+    },
   });
-  // Keep keys typed here away from the shortcuts of the page.
-  host.addEventListener("keydown", (event) => event.stopPropagation());
-  area.addEventListener("editor:replace", () => {
-    mine = true;
-    view.dispatch({
-      changes: { from: 0, to: view.state.doc.length, insert: area.value },
-    });
-    mine = false;
-    view.focus();
-  });
-  area.labels?.[0]?.addEventListener("click", (event) => {
-    event.preventDefault();
-    view.focus();
-  });
-  return view;
 }
