@@ -30,3 +30,8 @@ def get_first_superuser() -> User:
             f"`{settings.MANAGE_COMMAND} bootstrap`, or name a user with --owner."
         )
     return user
+
+
+def get_owner(username: str | None) -> User:
+    """Return the user that `--owner` names, or else the first superuser."""
+    return get_first_superuser() if username is None else get_active_user(username)

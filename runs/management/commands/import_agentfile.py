@@ -9,7 +9,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.management.users import get_active_user, get_first_superuser
+from runs.management.agentfiles import (
+    add_storing_options,
+    write_changes,
+    write_missing,
+)
+from runs.management.users import get_owner
 from runs.services.agentfile.load import import_agentfile
 from runs.services.agentfile.text import AgentFileRefused
 from runs.services.importers.convert import convert_foreign_file
@@ -30,17 +35,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", help="Path of a file, or - for standard input.")
-        parser.add_argument(
-            "--owner",
-            metavar="USERNAME",
-            help="Owner of what is imported (default: the first administrator).",
-        )
-
-        parser.add_argument(
-            "--draft",
-            action="store_true",
-            help="Import agents without publishing them.",
-        )
+        add_storing_options(parser)
         parser.add_argument(
             "--dry-run",
             action="store_true",
@@ -56,7 +51,7 @@ class Command(BaseCommand):
         dry_run: bool,
         **__: Any,
     ) -> None:
-        person = get_first_superuser() if owner is None else get_active_user(owner)
+        person = get_owner(owner)
         text = read_text_file(file)
         try:
             foreign = convert_foreign_file(text, person, name=file)
@@ -73,18 +68,9 @@ class Command(BaseCommand):
             self.stdout.write(f"Converted a file of {foreign.product}.")
             for part, reason in foreign.skipped:
                 self.stderr.write(f"Not imported: {part}: {reason}")
-        changes = {
-            "create": done.created,
-            "update": done.updated,
-            "publish": done.published,
-        }
-        for verb, names in changes.items():
-            message = f"would {verb}" if dry_run else f"{verb.rstrip('e')}ed"
-            for name in names:
-                self.stdout.write(f"{message} {name}")
-        for sentence in done.missing:
-            self.stderr.write(f"Warning: {sentence}.")
-        if not any(changes.values()):
+        write_changes(self, done, is_plan=dry_run, with_fields=False)
+        write_missing(self, done)
+        if not done.has_changes:
             self.stdout.write("No changes.")
 
 

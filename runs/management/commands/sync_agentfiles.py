@@ -6,7 +6,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.management.users import get_active_user, get_first_superuser
+from runs.management.agentfiles import (
+    add_storing_options,
+    write_changes,
+    write_missing,
+)
+from runs.management.users import get_owner
 from runs.services.agentfile.git_source import (
     GitFailed,
     is_git_url,
@@ -36,16 +41,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--path", default=".", help="Folder within the source (default: all of it)."
         )
-        parser.add_argument(
-            "--owner",
-            metavar="USERNAME",
-            help="Owner of what is imported (default: the first administrator).",
-        )
-        parser.add_argument(
-            "--draft",
-            action="store_true",
-            help="Import agents without publishing them.",
-        )
+        add_storing_options(parser)
         group = parser.add_mutually_exclusive_group()
         group.add_argument(
             "--apply", action="store_true", help="Make the changes of the plan."
@@ -57,7 +53,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_: Any, source: str, owner: str | None, **options: Any) -> None:
-        person = get_first_superuser() if owner is None else get_active_user(owner)
+        person = get_owner(owner)
         with ExitStack() as stack:
             try:
                 root = (
@@ -76,36 +72,20 @@ class Command(BaseCommand):
             except (GitFailed, NoAgentFiles) as error:
                 raise CommandError(str(error)) from None
         self.print_result(found, is_plan=not options["apply"])
-        if options["check"] and has_changes(found):
+        if options["check"] and found.done.has_changes:
             raise CommandError("This site differs from the agent files.")
 
     def print_result(self, found: SyncResult, *, is_plan: bool) -> None:
         """Print each change, with the fields that differ."""
         self.stdout.write(f"Agent files: {', '.join(found.files)}")
-        done = found.done
-        for verb, names in (
-            ("create", done.created),
-            ("update", done.updated),
-            ("publish", done.published),
-        ):
-            message = f"would {verb}" if is_plan else f"{verb.rstrip('e')}ed"
-            for name in names:
-                fields = ", ".join(done.changed_fields.get(name, ()))
-                differs = f" ({fields})" if verb == "update" and fields else ""
-                self.stdout.write(f"{message} {name}{differs}")
+        write_changes(self, found.done, is_plan=is_plan, with_fields=True)
         for slug in found.only_here:
             self.stdout.write(f"only here: agent {slug}")
-        for sentence in done.missing:
-            self.stderr.write(f"Warning: {sentence}.")
-        if not has_changes(found):
+        write_missing(self, found.done)
+        if not found.done.has_changes:
             self.stdout.write("No changes.")
         elif is_plan:
             self.stdout.write("Nothing was changed. Add --apply to make these changes.")
-
-
-def has_changes(found: SyncResult) -> bool:
-    done = found.done
-    return bool(done.created or done.updated or done.published)
 
 
 def find_folder(root: Path, path: str) -> Path:

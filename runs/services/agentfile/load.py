@@ -112,6 +112,11 @@ class ImportResult(NamedTuple):
     changed_fields: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     """Fields of what was updated, by its `kind slug`."""
 
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything was, or would be, created, updated or published."""
+        return bool(self.created or self.updated or self.published)
+
 
 def import_agentfile(
     text: str,
