@@ -1,6 +1,7 @@
 """A supervisor started as `make run` starts it, for tests that break things."""
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,13 @@ class Site:
     @property
     def said(self) -> str:
         return self.console.read_text()
+
+    @property
+    def login_link(self) -> str:
+        """The link that the first start printed."""
+        found = re.search(r"http://\S+/login/\S+", self.said)
+        assert found is not None, self.said
+        return found[0]
 
     def wait_for(self, text: str, *, seconds: float = 180) -> None:
         wait_until(

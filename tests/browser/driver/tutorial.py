@@ -1,6 +1,5 @@
 """The steps of docs/tutorial-evaluation.md, for its test and for its pictures."""
 
-import re
 from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
@@ -20,12 +19,11 @@ Picture = Callable[[str, int], None]
 def enter(page: Page, site: Site) -> str:
     """Sign in by the link of the first start; return the address of the site."""
     site.wait_for("Press Ctrl-C to stop")
-    link = re.search(r"(http://\S+)/login/\S+", site.said)
-    assert link is not None
-    page.goto(link[0])
+    page.goto(site.login_link)
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url(f"{link[1]}/")
-    return link[1]
+    url = site.login_link.partition("/login/")[0]
+    page.wait_for_url(f"{url}/")
+    return url
 
 
 def take_none(name: str, height: int) -> None:
