@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from multiprocessing.pool import ThreadPool
 
 from django.db import DatabaseError, InterfaceError, connection
@@ -25,7 +25,10 @@ BUSY_SECONDS = 0.3
 NEXT_SECONDS = 0.05
 """After a turn that scored or started something."""
 CELL_THREADS = 8
-"""That score runs, which may take a call of a model, and start the next ones."""
+"""That score runs, which may take a call of a model.
+
+Starting runs is work for the processor alone: threads only made live runs wait.
+"""
 
 
 def run_experiment_loop(process: WorkerState, stop: threading.Event) -> None:
@@ -33,12 +36,9 @@ def run_experiment_loop(process: WorkerState, stop: threading.Event) -> None:
     with ThreadPool(CELL_THREADS) as pool:  # daemon threads: none delays the exit
 
         def in_threads(
-            act: Callable[[ExperimentRun], bool], cells: Iterable[ExperimentRun]
+            act: Callable[[ExperimentRun], bool], cells: Sequence[ExperimentRun]
         ) -> Iterable[bool]:
-            found = list(
-                cells
-            )  # read here: the pool would do so in a thread of its own
-            return pool.imap_unordered(lambda cell: act_and_close(act, cell), found)
+            return pool.imap_unordered(lambda cell: act_and_close(act, cell), cells)
 
         advance_until_stopped(process, stop, for_each=in_threads)
 

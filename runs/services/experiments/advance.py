@@ -8,7 +8,7 @@ leaves nothing half done, and two workers do nothing twice.
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 LEASES = 4
 """Leases of a run that a turn may take; it takes far less, and scoring renews it."""
+RENEWAL_SECONDS = 1.0
+"""Between two renewals of it while runs are scored."""
 CREATED_PER_TURN = 1_000
 SCORED_PER_TURN = 50
 FIGURES_SECONDS = 3.0
@@ -46,7 +48,7 @@ NO_RECORDING = translatable(
 
 State = ExperimentRun.State
 ForEach = Callable[
-    [Callable[[ExperimentRun], bool], Iterable[ExperimentRun]], Iterable[bool]
+    [Callable[[ExperimentRun], bool], Sequence[ExperimentRun]], Iterable[bool]
 ]
 """Calls a function with each cell, as `map` does, perhaps in several threads."""
 
@@ -87,7 +89,7 @@ def advance_experiment(
             if is_budget_used(experiment):
                 stop_with_problem(experiment, BUDGET_USED)
             else:
-                started = start_cells(experiment, for_each=for_each)
+                started = start_cells(experiment)
         if not finish_experiment(experiment):
             update_figures(experiment, is_changed=bool(scored))
         return TurnResult(started, scored)
@@ -139,7 +141,7 @@ def create_cells(experiment: Experiment) -> None:
         experiment.save(update_fields=["created_runs"])
 
 
-def start_cells(experiment: Experiment, *, for_each: ForEach = map) -> int:
+def start_cells(experiment: Experiment) -> int:
     """Start as many runs as may be unfinished at once; return how many."""
     cells = experiment.cells.select_related(
         "example", "candidate__spec", "candidate__agent", "candidate__version"
@@ -147,20 +149,16 @@ def start_cells(experiment: Experiment, *, for_each: ForEach = map) -> int:
     free = experiment.concurrency - cells.filter(state=State.STARTED).count()
     if free <= 0:
         return 0
-
-    def start(cell: ExperimentRun) -> bool:
-        if not experiment.is_running:
-            return False
+    count = 0
+    for cell in cells.filter(state=State.WAITING).order_by("place")[:free]:
         try:
-            return start_cell(experiment, cell)
+            count += start_cell(experiment, cell)
         except NotAllowed as refused:
             stop_with_problem(experiment, str(refused))
+            break
         except RunsError as refused:
             refuse_cell(cell, read_error_text(refused))
-        return False
-
-    waiting = cells.filter(state=State.WAITING).order_by("place")
-    return sum(for_each(start, waiting[:free]))
+    return count
 
 
 def start_cell(experiment: Experiment, cell: ExperimentRun) -> bool:
@@ -222,13 +220,14 @@ def score_ended_cells(experiment: Experiment, *, for_each: ForEach = map) -> int
     def score(cell: ExperimentRun) -> bool:
         nonlocal renewed
         is_scored = score_cell(cell, revisions)
-        if time.monotonic() - renewed > settings.LEASE_SECONDS:
+        if time.monotonic() - renewed > RENEWAL_SECONDS:
             renewed = time.monotonic()
             renew_lease(experiment)
         return is_scored
 
-    cells = ended.select_related("run", "example")[:SCORED_PER_TURN]
-    return sum(for_each(score, cells))
+    return sum(
+        for_each(score, list(ended.select_related("run", "example")[:SCORED_PER_TURN]))
+    )
 
 
 def renew_lease(experiment: Experiment) -> None:

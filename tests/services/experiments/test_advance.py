@@ -1,5 +1,6 @@
 """Experiments: started in batches, scored once, stopped and resumed."""
 
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
@@ -124,7 +125,7 @@ def test_a_lost_worker_leaves_an_experiment_that_another_one_finishes():
     experiment = make_experiment(3)
     claimed = claim_experiment()  # and dies
     assert claimed is not None
-    Experiment.objects.update(lease_until=timezone.now())
+    Experiment.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
 
     turn(experiment)
     end_runs(experiment)
