@@ -1,6 +1,5 @@
 """What definitions have in common: sharing, ETags, archive and copies."""
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from runs.api.bodies import StrictBody
 from runs.api.dispatch import json_response
+from runs.api.etags import build_etag, check_if_match
 from runs.api.problems import field_problem, not_found
 from runs.api.queries import Page, PageQuery, paginate_by_id
 from runs.api.route import Endpoint, Route
@@ -82,19 +82,7 @@ def definition_json(row: Any) -> Json:
 
 def get_etag(row: Owned) -> str:
     """Return the ETag of a definition; every change alters it."""
-    state = f"{type(row).__name__} {row.pk} {row.updated_at.isoformat()}"
-    return f'"{hashlib.sha256(state.encode()).hexdigest()[:20]}"'
-
-
-def check_if_match(request: HttpRequest, row: Owned) -> None:
-    """Raise a 412 if the row has changed since the client has read it."""
-    sent = request.headers.get("If-Match")
-    if sent is None or sent.strip() == "*":
-        return
-    if get_etag(row) not in [one.strip() for one in sent.split(",")]:
-        raise field_problem(
-            "If-Match", "It has changed since you have read it. Read it again.", 412
-        )
+    return build_etag(f"{type(row).__name__} {row.pk} {row.updated_at.isoformat()}")
 
 
 def share_definition(row: Owned, body: SharingBody) -> None:
@@ -201,7 +189,7 @@ class Definition:
             row = rows.filter(pk=int(pk)).first()
             if row is None:
                 raise not_found(capfirst(self.noun), pk)
-            check_if_match(request, row)
+            check_if_match(request, get_etag(row))
             yield row
 
     def respond(self, user: User, pk: int, status: int = 200) -> HttpResponse:

@@ -1,6 +1,5 @@
 """Groups in the API: who shares definitions, and who approves."""
 
-import hashlib
 from typing import Annotated
 
 from django.contrib.auth.models import Group, User
@@ -11,6 +10,7 @@ from pydantic import Field
 
 from runs.api.bodies import StrictBody
 from runs.api.dispatch import json_response
+from runs.api.etags import build_etag, check_if_match
 from runs.api.problems import field_problem, not_found
 from runs.api.queries import Page, PageQuery, paginate_by_id
 from runs.api.route import Route
@@ -60,8 +60,7 @@ def group_json(group: Group) -> Json:
 
 
 def get_group_etag(group: Group) -> str:
-    state = repr(group_json(group)).encode()
-    return f'"{hashlib.sha256(state).hexdigest()[:20]}"'
+    return build_etag(repr(group_json(group)))
 
 
 def respond_with_group(group: Group, status: int = 200) -> HttpResponse:
@@ -116,20 +115,12 @@ def change_group(
         if not may_administer(user, group):
             message = "This group has permissions that you do not have."
             raise field_problem("id", message, 403)
-        check_group_etag(request, group)
+        check_if_match(request, get_group_etag(group))
         if "name" in body.model_fields_set and body.name != group.name:
             group.name = body.name
             save_group_name(group)
         set_members(group, body, user)
     return respond_with_group(find_group(pk))
-
-
-def check_group_etag(request: HttpRequest, group: Group) -> None:
-    """Raise a 412 if the group has changed since the client has read it."""
-    sent = request.headers.get("If-Match", "*").strip()
-    if sent != "*" and get_group_etag(group) not in map(str.strip, sent.split(",")):
-        message = "It has changed since you have read it. Read it again."
-        raise field_problem("If-Match", message, 412)
 
 
 def save_group_name(group: Group) -> None:

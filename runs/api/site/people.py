@@ -1,6 +1,5 @@
 """People and service accounts in the API, for those who may change accounts."""
 
-import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
@@ -16,6 +15,7 @@ from pydantic import Field
 
 from runs.api.bodies import StrictBody
 from runs.api.dispatch import json_response
+from runs.api.etags import build_etag, check_if_match
 from runs.api.problems import ApiProblem, field_problem, not_found
 from runs.api.queries import Page, PageQuery, paginate_by_id
 from runs.api.route import Route
@@ -155,7 +155,7 @@ def get_person_etag(user: Any) -> str:
     """Return the ETag of an account; signing in does not alter it."""
     shape = person_json(user)
     del shape["last_sign_in_at"], shape["token_used_at"]
-    return f'"{hashlib.sha256(repr(shape).encode()).hexdigest()[:20]}"'
+    return build_etag(repr(shape))
 
 
 def respond_with_person(pk: int, status: int = 200) -> HttpResponse:
@@ -282,12 +282,7 @@ def lock_person(request: HttpRequest, actor: User, pk: str) -> Iterator[User]:
     with transaction.atomic():
         list(User.objects.select_for_update().filter(pk=int(pk)))
         target = find_changeable_person(actor, pk)
-        sent = request.headers.get("If-Match", "*").strip()
-        if sent != "*" and get_person_etag(target) not in map(
-            str.strip, sent.split(",")
-        ):
-            message = "It has changed since you have read it. Read it again."
-            raise field_problem("If-Match", message, 412)
+        check_if_match(request, get_person_etag(target))
         yield target
 
 
