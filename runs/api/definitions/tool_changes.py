@@ -9,13 +9,12 @@ from pydantic import Field
 
 from runs.api.definitions.common import SharingBody, share_definition
 from runs.api.problems import ApiProblem, field_problem
-from runs.engine.parsing.json_schema import find_schema_problem
+from runs.services.agentfile.checks import find_call_errors
 from runs.services.agentfile.literal_secrets import find_removed_secrets
 from runs.services.errors import FieldError
 from tools.credentials import binding_matches, find_usable_hosts, format_origin
 from tools.forms.fields import HOST_PATTERN
 from tools.forms.function_tool import HOST_LIMIT_UNSUPPORTED, SECRET_UNSUPPORTED
-from tools.kinds.config_checks import find_config_flaws, find_name_flaws
 from tools.models import Credential, Tool
 from tools.registry import supports_host_limit
 from tools.text.storable import is_storable
@@ -149,16 +148,9 @@ def iter_tool_flaws(tool: Tool, body: ToolChange) -> Iterator[FieldError]:
     """Yield what keeps the tool from being called."""
     if "config" in body.model_fields_set:
         yield from iter_config_flaws(tool.config)
-    found = find_config_flaws(tool.kind, tool.config)
-    schema = tool.args_schema
-    flaw = None if schema is None else find_schema_problem(schema)
-    if flaw is not None:
-        yield FieldError("args_schema", str(flaw))
-    elif not found:
-        found = find_name_flaws(tool.kind, tool.config, schema)
-    for message in found:
-        yield FieldError("config", message)
-    if not found:
+    found = [*find_call_errors(tool.kind, tool.config, tool.args_schema)]
+    yield from found
+    if all(one.field != "config" for one in found):
         yield from iter_reach_flaws(tool)
 
 

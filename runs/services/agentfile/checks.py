@@ -58,13 +58,19 @@ def find_tool_entry_errors(
     yield from find_entry_kind_errors(entry.kind, TOOL_KINDS)
     if (message := find_tool_name_problem(fields["name"])) is not None:
         yield FieldError("name", message)
-    found = find_config_flaws(entry.kind, entry.config)
-    schema = entry.args_schema
+    yield from find_call_errors(entry.kind, entry.config, entry.args_schema)
+
+
+def find_call_errors(
+    kind: str, config: dict[str, Any], schema: dict[str, Any] | None
+) -> Iterator[FieldError]:
+    """Yield why a tool cannot be called: its configuration, or its `args_schema`."""
+    found = find_config_flaws(kind, config)
     flaw = None if schema is None else find_schema_problem(schema)
     if flaw is not None:
         yield FieldError("args_schema", str(flaw))
     elif not found:
-        found = find_name_flaws(entry.kind, entry.config, schema)
+        found = find_name_flaws(kind, config, schema)
     for message in found:
         yield FieldError("config", message)
 
