@@ -55,3 +55,16 @@ def test_staff_with_the_permission_see_it(shared):
     assert (key["field"], key["hosts"]) == ("X-Key", ["a.example"])
     assert (server["url"], server["command"]) == ("https://a.example/mcp", "")
     assert server["credential"] == "key"
+
+
+@pytest.mark.parametrize("path", ["credentials", "mcp-servers"])
+def test_words_are_searched_for_in_names_and_slugs(shared, path):
+    McpServer.objects.update(name="Storage", slug="team-files")
+    Credential.objects.update(name="Storage", slug="team-files")
+    api = Api(make_user())
+
+    def count(words: str) -> int:
+        return len(api.get(f"{path}?q={words}").json()["data"])
+
+    assert [count(words) for words in ("storage", "team", "team+storage")] == [1, 1, 1]
+    assert count("storage+other") == 0

@@ -206,15 +206,15 @@ def list_definitions(
     kind: Definition,
     user: User,
     query: DefinitionQuery,
-    show: Callable[[Any, User], Json],
+    show: Callable[[Any], Json],
 ) -> HttpResponse:
     """Return a page of rows that the user may see."""
     rows = kind.visible(user).filter(archived_at__isnull=not query.archived)
     if query.slug:
         rows = rows.filter(slug=query.slug)
     for word in query.q.split():
-        rows = rows.filter(name__icontains=word)
-    return json_response(paginate_by_id(rows, query, lambda row: show(row, user)))
+        rows = rows.filter(Q(name__icontains=word) | Q(slug__icontains=word))
+    return json_response(paginate_by_id(rows, query, show))
 
 
 def build_common_routes(
@@ -227,12 +227,7 @@ def build_common_routes(
     def list_rows(
         request: HttpRequest, user: User, query: DefinitionQuery
     ) -> HttpResponse:
-        rows = kind.visible(user).filter(archived_at__isnull=not query.archived)
-        if query.slug:
-            rows = rows.filter(slug=query.slug)
-        for word in query.q.split():
-            rows = rows.filter(Q(name__icontains=word) | Q(slug__icontains=word))
-        return json_response(paginate_by_id(rows, query, kind.summarize))
+        return list_definitions(kind, user, query, kind.summarize)
 
     def read_row(request: HttpRequest, user: User, pk: str) -> HttpResponse:
         return kind.respond(user, int(pk))

@@ -93,7 +93,9 @@ def list_credentials(
     request: HttpRequest, user: User, query: DefinitionQuery
 ) -> HttpResponse:
     """The credentials that you may use in tools; nobody can read their secrets."""
-    return list_definitions(CREDENTIALS, user, query, credential_json)
+    return list_definitions(
+        CREDENTIALS, user, query, lambda row: credential_json(row, user)
+    )
 
 
 def read_credential(request: HttpRequest, user: User, pk: str) -> HttpResponse:

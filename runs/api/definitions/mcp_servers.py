@@ -168,7 +168,9 @@ def list_mcp_servers(
     request: HttpRequest, user: User, query: DefinitionQuery
 ) -> HttpResponse:
     """The MCP servers that you may see."""
-    return list_definitions(MCP_SERVERS, user, query, mcp_server_json)
+    return list_definitions(
+        MCP_SERVERS, user, query, lambda row: mcp_server_json(row, user)
+    )
 
 
 def read_mcp_server(request: HttpRequest, user: User, pk: str) -> HttpResponse:

@@ -95,7 +95,7 @@ def list_tools(
     request: HttpRequest, user: User, query: DefinitionQuery
 ) -> HttpResponse:
     """The tools that you may see, the newest first."""
-    return list_definitions(TOOLS, user, query, lambda tool, _: tool_summary(tool))
+    return list_definitions(TOOLS, user, query, tool_summary)
 
 
 def read_tool(request: HttpRequest, user: User, pk: str) -> HttpResponse:
