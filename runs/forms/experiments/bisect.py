@@ -1,5 +1,7 @@
 """The form that starts the search for a failing version."""
 
+from typing import Any
+
 from django import forms
 from django.utils.translation import gettext_lazy
 
@@ -26,8 +28,8 @@ class BisectForm(forms.Form):
         help_text=gettext_lazy("The experiment stops when it has cost as much."),
     )
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # as a form takes
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.label_suffix = ""
         style_widgets(self)
 

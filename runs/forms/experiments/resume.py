@@ -1,5 +1,7 @@
 """The form that resumes a stopped experiment."""
 
+from typing import Any
+
 from django import forms
 from django.utils.translation import gettext_lazy
 
@@ -17,7 +19,7 @@ class ResumeExperimentForm(forms.Form):
         label=gettext_lazy("Budget in dollars"),
     )
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # as a form takes
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.label_suffix = ""
         style_widgets(self)

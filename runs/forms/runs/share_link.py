@@ -1,5 +1,7 @@
 """The form that makes a link to a run."""
 
+from typing import Any
+
 from django import forms
 from django.utils.translation import gettext_lazy
 
@@ -21,7 +23,7 @@ class ShareLinkForm(forms.Form):
         choices=HOUR_CHOICES, initial="168", label=gettext_lazy("Valid for")
     )
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # a form's own
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self.label_suffix = ""
         style_widgets(self)
