@@ -2,11 +2,15 @@
 
 import os
 import re
+import shutil
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+import pytest
 
 OWN_MEMORY = 16 << 20
 """Bytes an interpreter takes that does nothing: Monty 9 MB, CPython 12 MB."""
@@ -84,3 +88,18 @@ def program_of(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0]
     except (FileNotFoundError, ProcessLookupError):
         return ""
+
+
+def can_make_namespaces() -> bool:
+    """Whether bubblewrap is installed, and may make the namespaces it needs."""
+    program = shutil.which("bwrap")
+    if program is None:
+        return False
+    words = [program, "--unshare-all", "--ro-bind", "/", "/", "true"]
+    return subprocess.run(words, check=False).returncode == 0
+
+
+needs_bubblewrap = pytest.mark.skipif(
+    not can_make_namespaces(),
+    reason="this machine has no bubblewrap, or lets it make no namespaces",
+)

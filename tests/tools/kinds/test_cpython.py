@@ -13,8 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.listener import listener
-from tests.sandboxes import OWN_MEMORY, below, looked_at, program_of
-from tests.tools.kinds.test_python import BOMBS, ESCAPES, is_alive
+from tests.sandboxes import (
+    OWN_MEMORY,
+    below,
+    looked_at,
+    needs_bubblewrap,
+    program_of,
+)
+from tests.tools.kinds.test_python import BOMBS, ESCAPES, failed_frame, is_alive
 from tools.errors import CallCanceled, ToolFailed, ToolTimedOut
 from tools.kinds.config_checks import find_config_flaws
 from tools.kinds.registry import call_tool
@@ -22,15 +28,11 @@ from tools.net.deadline import Deadline
 from tools.sandbox import cpython, cpython_probe
 from tools.spec import ToolSpec
 
-bwrap = shutil.which("bwrap")
-BARE = ["--unshare-all", "--ro-bind", "/", "/", "true"]
-pytestmark = pytest.mark.skipif(
-    bwrap is None or subprocess.run([bwrap, *BARE], check=False).returncode != 0,
-    reason="this machine has no bubblewrap, or lets it make no namespaces",
-)
+pytestmark = needs_bubblewrap
 
 SECRET = "a secret that lies about"
 STEPS = 1000
+CPYTHON = {"interpreter": "cpython", "timeout": 20.0}
 
 
 @pytest.fixture(autouse=True)
@@ -38,12 +40,12 @@ def switched_on(settings):
     settings.CPYTHON = True
 
 
-def run(code, arguments=None, *, timeout=20.0, deadline=None, on_print=None, **config):
+def run(code, arguments=None, *, timeout=20.0, deadline=None, **config):
     config = {"code": code, "interpreter": "cpython", **config}
     spec = ToolSpec(name="t", kind="python", config=config, timeout=timeout)
     given = {} if arguments is None else arguments
     deadline = deadline or Deadline(seconds=120)
-    return call_tool(spec, given, deadline=deadline, on_print=on_print)
+    return call_tool(spec, given, deadline=deadline)
 
 
 def message(code, **more):
@@ -429,47 +431,6 @@ def test_where_nobody_switched_it_on_the_choice_is_refused(settings):
     assert run("1 + 1", interpreter="monty") == 2
 
 
-def test_what_is_printed_is_passed_on_while_the_code_runs():
-    pieces = []
-
-    value = run("print('é', 1)\nprint('two')\n3", on_print=pieces.append)
-
-    assert ("".join(pieces), value) == ("é 1\ntwo\n", 3)
-
-
-def test_what_was_printed_before_an_error_is_passed_on():
-    pieces = []
-
-    with pytest.raises(ToolFailed, match="ZeroDivisionError"):
-        run("print('before')\n1 / 0", on_print=pieces.append)
-
-    assert "".join(pieces) == "before\n"
-
-
-def test_no_more_is_passed_on_than_code_may_print():
-    pieces = []
-
-    with pytest.raises(ToolFailed, match="printed more than 64 KB"):
-        run("while True:\n    print('x' * 1000)", on_print=pieces.append)
-
-    assert 0 < len("".join(pieces)) <= 64 * 1024
-
-
-def failed_frame(code, arguments=None, **more):
-    """Return the line of an error, and the variables there."""
-    frames = []
-    config = {"code": code, "interpreter": "cpython"}
-    spec = ToolSpec(name="t", kind="python", config=config, timeout=20.0, **more)
-    with pytest.raises(ToolFailed):
-        call_tool(
-            spec,
-            arguments or {},
-            deadline=Deadline(seconds=60),
-            on_failure=frames.append,
-        )
-    return [(frame.line, dict(frame.variables)) for frame in frames]
-
-
 def test_an_error_comes_with_the_variables_of_its_frame():
     code = (
         "import json\n"
@@ -480,7 +441,7 @@ def test_an_error_comes_with_the_variables_of_its_frame():
         "share(days, 0)"
     )
 
-    found = failed_frame(code, {"start": "2026-11-20"})
+    found = failed_frame(code, {"start": "2026-11-20"}, **CPYTHON)
 
     assert found == [(4, {"total": "3", "parts": "0", "left": "2"})]
 
@@ -488,7 +449,7 @@ def test_an_error_comes_with_the_variables_of_its_frame():
 def test_variables_outside_functions_are_data_only():
     code = "import json\nclass A: pass\ndef f(): pass\n[1 / n for n in rows]"
 
-    found = failed_frame(code, {"rows": [1, 0]})
+    found = failed_frame(code, {"rows": [1, 0]}, **CPYTHON)
 
     assert found == [(4, {"rows": "[1, 0]", "n": "0"})]
 
@@ -502,7 +463,7 @@ def test_values_of_an_error_are_short_and_run_no_code_of_the_tool():
         "a.b"
     )
 
-    [(line, found)] = failed_frame(code)
+    [(line, found)] = failed_frame(code, **CPYTHON)
 
     assert (line, found["a"]) == (5, "A(n=1)")
     assert all(len(value) <= 400 for value in found.values())
