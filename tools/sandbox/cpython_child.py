@@ -15,6 +15,7 @@ import reprlib
 import resource
 import struct
 import sys
+from types import FrameType
 from typing import Any
 
 EPERM = 1
@@ -170,11 +171,8 @@ def describe_code_error(error: BaseException) -> str:
         return "MemoryError: the code needs more memory than it may have."
     if type(error) is RecursionError:
         return f"RecursionError: {error}."
-    line, trace = getattr(error, "lineno", None), error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == "tool":
-            line = trace.tb_lineno
-        trace = trace.tb_next
+    _frame, raised_at = find_code_frame(error)
+    line = raised_at or getattr(error, "lineno", None)
     try:
         message = str(getattr(error, "msg", None) or error)
     except Exception:  # noqa: BLE001  # the code's own class may raise again
@@ -185,13 +183,19 @@ def describe_code_error(error: BaseException) -> str:
     )
 
 
-def describe_failed_frame(error: BaseException) -> dict[str, Any] | None:
-    """Return line and variables of the innermost frame of the code; None for none."""
+def find_code_frame(error: BaseException) -> tuple[FrameType | None, int]:
+    """Return the innermost frame of the code, and its line; None and 0 for none."""
     found, line, trace = None, 0, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == "tool":
             found, line = trace.tb_frame, trace.tb_lineno
         trace = trace.tb_next
+    return found, line
+
+
+def describe_failed_frame(error: BaseException) -> dict[str, Any] | None:
+    """Return line and variables of the innermost frame of the code; None for none."""
+    found, line = find_code_frame(error)
     try:
         names: dict[str, Any] = {}
         while found is not None and found.f_code.co_name in COMPREHENSIONS:
