@@ -36,11 +36,11 @@ FLAW_TEXTS = {
     ),
     "schema": gettext_lazy("its schema is not valid"),
 }
-"""Why no tool can be made of an offer; `schema` only where no more is known."""
+"""Why an offer cannot become a tool; `schema` only if nothing more is known."""
 
 
 def describe_flaw(code: str, schema: Any) -> str:
-    """Return why no tool can be made of an offer; an unknown code as it is."""
+    """Return why an offer cannot become a tool; an unknown code as it is."""
     if code == "schema" and (found := find_schema_flaws(schema)):
         return found[0]
     limits = {"name": MAX_NAME, "description": MAX_DESCRIPTION, "schema": MAX_SCHEMA}
@@ -90,7 +90,7 @@ class Offer(BaseModel):
 
     @property
     def flaw_code(self) -> str:
-        """Why no tool can be made of it, as a key of `FLAW_TEXTS`; empty for most."""
+        """Why it cannot become a tool, as a key of `FLAW_TEXTS`; empty if it can."""
         if not OFFERED_NAME.fullmatch(self.name):
             return "name"
         if isinstance(self.execution, dict) and (
@@ -113,13 +113,13 @@ class Offer(BaseModel):
 
     @property
     def flaw(self) -> str:
-        """Why no tool can be made of it, for the reader; empty for most."""
+        """Why it cannot become a tool, for the reader; empty if it can."""
         code = self.flaw_code
         return describe_flaw(code, self.args_schema) if code else ""
 
     @property
     def refused_definition(self) -> dict[str, Any]:
-        """What is kept of an offer with a flaw; no text in anybody's language."""
+        """What is stored of an offer with a flaw: its code, not a translated text."""
         kept: dict[str, Any] = {"name": self.name, "flaw": self.flaw_code}
         if self.flaw_code == "schema":
             kept["args_schema"] = self.args_schema

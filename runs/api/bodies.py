@@ -108,7 +108,7 @@ def refuse_ambiguous_json(body: bytes) -> None:
     """Raise an `ApiProblem` for repeated names, NaN and infinite numbers.
 
     Whatever reads a body before us, such as a gateway, may read another value than we
-    do. What is no JSON at all passes: the parser has better words for it.
+    do. Invalid JSON passes: the parser explains it better.
     """
     with suppress(ValueError, RecursionError):
         json.loads(

@@ -13,8 +13,8 @@ def build_etag(state: str) -> str:
 
 
 def check_if_match(request: HttpRequest, etag: str) -> None:
-    """Raise a 412 if the resource has changed since the client has read it."""
+    """Raise a 412 if the resource has changed since the client read it."""
     sent = request.headers.get("If-Match", "*").strip()
     if sent != "*" and etag not in map(str.strip, sent.split(",")):
-        message = "It has changed since you have read it. Read it again."
+        message = "It has changed since you read it. Read it again."
         raise field_problem("If-Match", message, 412)

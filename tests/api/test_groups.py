@@ -97,7 +97,7 @@ def test_members_need_the_permission_to_change_users():
     assert api.post("groups", {"name": "crew"}).status_code == 201
 
 
-def test_groups_of_others_are_read_by_who_may_view_them():
+def test_a_group_is_read_by_members_and_by_staff_who_may_view_it():
     group = Group.objects.create(name="crew")
     path = f"groups/{group.pk}"
     member = make_user("member")

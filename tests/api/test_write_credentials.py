@@ -278,7 +278,7 @@ def test_the_secret_is_sent_and_in_no_answer(api, manager, settings):
     assert not tested.json()["ok"]
 
 
-def test_who_only_uses_a_server_does_not_test_it(running):
+def test_a_user_who_only_uses_a_server_does_not_test_it(running):
     owner = make_manager("owner")
     made = Api(owner, scopes=ALL).post(
         "mcp-servers", {"name": "x", "url": running.url, "visibility": "everyone"}

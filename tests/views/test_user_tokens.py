@@ -90,7 +90,7 @@ def test_a_service_account_gets_no_password_and_no_superuser(client, root):
     assert not bot.is_superuser
 
 
-def test_who_may_only_read_users_sees_the_description(client):
+def test_staff_who_may_only_view_users_see_the_description(client):
     bot = make_bot()
     client.force_login(make_helper("view_user"))
     bot.service_account.description = "Nightly report"

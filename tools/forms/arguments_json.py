@@ -58,7 +58,7 @@ def format_arguments(values: Any) -> str:
 def turn_into_json(typed: ArgumentsForm) -> JsonArgumentsForm | None:
     """Return what is typed in the fields as JSON; None if a field has an error.
 
-    Arguments that are still missing are no error.
+    Arguments that are still missing are not errors.
     """
     for errors in typed.errors.as_data().values():
         if any(error.code != "required" for error in errors):
@@ -106,7 +106,7 @@ def list_sent_texts(form: ArgumentsForm) -> dict[str, str]:
 
 
 def is_contained(given: Any, kept: Any) -> bool:
-    """Whether `kept` has all of `given`; required objects may be in it besides."""
+    """Whether `kept` has all of `given`; it may also have required objects."""
     if isinstance(given, dict) and isinstance(kept, dict):
         return all(
             key in kept and is_contained(one, kept[key]) for key, one in given.items()

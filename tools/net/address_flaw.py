@@ -10,7 +10,7 @@ from tools.net.web_address import parse_web_url
 
 
 def find_address_flaw(url: str) -> str:
-    """Return in a clause why `url` is no address of a web server; empty for a good one.
+    """Return why `url` is not the address of a web server, as a clause; empty if it is.
 
     A good one may still name a person (`has_userinfo`), or be one that the outbound
     guard refuses (`tools.net.netpolicy`).

@@ -53,7 +53,7 @@ class BubblewrapMissing(ToolFailed):
 
 
 class InvalidOutcome(ToolFailed):
-    """The process wrote something that is no outcome."""
+    """The process wrote something that is not an outcome."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -133,7 +133,7 @@ def run_monty(
 
 
 def find_raising_line(error: MontyRuntimeError, code: str) -> int | None:
-    """Return the innermost line of `code`; None where it was not the code's own."""
+    """Return the innermost line of `code`; None if the error was raised elsewhere."""
     frames = error.traceback()
     line = frames[-1].line if frames else 0
     return line if 0 < line <= len(code.splitlines()) else None
@@ -233,7 +233,7 @@ class _MontyCall:
                 yield VariableText(name, text)
 
     def pass_on(self, stream: str, text: str) -> None:
-        """Pass on what is printed; end the process where that has no end."""
+        """Pass on what is printed; end the process if it is too much."""
         if self.on_print is not None:
             self.on_print(text[: max(MAX_PRINTED - self.printed, 0)])
         self.printed += len(text)

@@ -23,7 +23,7 @@ class ImportBody(StrictBody):
 
     file: Annotated[str, Field(min_length=1, max_length=2_000_000)]
     name: Annotated[str, Field(max_length=200)] = ""
-    """Name of the file; some products name nothing in it."""
+    """Name of the file, for products whose files contain no name."""
     dry_run: bool = False
     """Whether to only return what would be created."""
 

@@ -146,7 +146,7 @@ class Definition:
     extra: Q = Q()
     """Rows that the API has, besides what the user may see."""
     url_name: str = ""
-    """Of one row, if it is not made of the noun."""
+    """Of one row, if it does not follow from the noun."""
 
     @property
     def path(self) -> str:

@@ -1,4 +1,4 @@
-"""MCP servers in the API: written, tested, and their tools imported."""
+"""MCP servers in the API: change and test them, and import their tools."""
 
 from typing import Annotated, Any, Literal
 
@@ -101,13 +101,13 @@ class OfferShape(Shape):
     description: str
     args_schema: dict[str, Any]
     digest: str
-    """Send it to import the tool as it is now, and not as it may be then."""
+    """Send it to import the tool only if it is still the same."""
     tool: int | None
     """Id of the tool that it was imported as."""
     is_changed: bool
-    """Whether it is not what was accepted."""
+    """Whether it differs from what was accepted."""
     flaw: str
-    """Why it cannot be imported; empty for most."""
+    """Why it cannot be imported; empty if it can."""
 
 
 class McpTestShape(Shape):
@@ -181,7 +181,7 @@ def read_mcp_server(request: HttpRequest, user: User, pk: str) -> HttpResponse:
 def create_mcp_server(
     request: HttpRequest, user: User, body: NewMcpServerBody
 ) -> HttpResponse:
-    """Create an MCP server; it is not asked anything yet."""
+    """Create an MCP server; no request is sent to it yet."""
     require_right(user, "add_mcpserver")
     with transaction.atomic():
         made = save_mcp_server(McpServer(owner=user), body, user)

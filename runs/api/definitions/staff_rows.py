@@ -53,7 +53,7 @@ def save_by_form(
     """Check the body as the form of the page does, and save it; raise a 422.
 
     `columns` are the fields that the form has; those that the body leaves out are
-    filled with what is stored. Secrets are not among them, and so are kept.
+    filled with what is stored. Secrets are not among them, so they are kept.
     """
     share_definition(row, body)
     sent = body.model_dump(exclude_unset=True)

@@ -36,7 +36,7 @@ class TrialFields(StrictBody):
     """The arguments of a call, and whether it is made."""
 
     arguments: Any = {}
-    """As a model would send them: an object, or a text for a tool without schema."""
+    """As a model would send them: an object, or a text for a tool without a schema."""
     preview: bool = False
     """Return the request without making the call."""
     confirm: bool = False
@@ -57,7 +57,7 @@ class NewToolTrialBody(TrialFields):
 
 
 class ToolTrialShape(Shape):
-    """What came of a call."""
+    """The result of a call."""
 
     request: str
     """What was, or would be, sent; without the secret of a credential."""
@@ -98,7 +98,7 @@ def try_stored_tool(
 def try_tool_draft(
     request: HttpRequest, user: User, body: NewToolTrialBody
 ) -> HttpResponse:
-    """Call a tool that is not created; nothing is stored but the audit entry."""
+    """Call a tool that is not created; only the audit entry is stored."""
     if not (user.is_staff and user.has_perm("tools.add_tool")):
         raise field_problem("definition", "You may not create tools.", 403)
     given = body.definition
@@ -120,7 +120,7 @@ def find_declared_effect(config: dict[str, Any]) -> str:
 def answer_trial(
     tool: Tool, user: User, body: TrialFields, *, is_unsaved: bool
 ) -> HttpResponse:
-    """Make the call, unless only its request was wanted, or it is refused."""
+    """Make the call, unless only a preview was requested; raise a 422 if refused."""
     spec = freeze_tool(tool)
     arguments = check_arguments(spec, body.arguments)
     refused = find_refusal(tool, spec, arguments, by=user, is_unsaved=is_unsaved)

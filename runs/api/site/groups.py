@@ -107,7 +107,7 @@ def create_group(request: HttpRequest, user: User, body: NewGroupBody) -> HttpRe
 def change_group(
     request: HttpRequest, user: User, pk: str, body: GroupBody
 ) -> HttpResponse:
-    """Rename a group, or set its members; those whom you may not change stay."""
+    """Rename a group, or set its members; members you may not change stay."""
     require_people_right(user, "change_group")
     with transaction.atomic():
         list(Group.objects.select_for_update().filter(pk=int(pk)))

@@ -44,7 +44,7 @@ def create_person_token(
     """Create a token of a service account; only this response has it."""
     target = find_changeable_person(user, pk)
     if not is_service_account(target):
-        message = "Only people themselves create their tokens."
+        message = "People create their own tokens."
         raise field_problem("id", message, 403)
     require_own_scopes(request, body.scopes)
     secret = issue_token(target, body)

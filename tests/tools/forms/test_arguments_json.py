@@ -88,7 +88,7 @@ def test_what_the_fields_would_lose_stays_json_and_is_named(values, reason):
         ('{"days": NaN}', "cannot be stored"),
     ],
 )
-def test_json_that_is_no_object_says_where_it_is_wrong(typed, reason):
+def test_json_that_is_not_an_object_says_where_it_is_wrong(typed, reason):
     text = as_json(typed)
 
     assert reason in text.errors["json"][0]

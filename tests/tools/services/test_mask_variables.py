@@ -53,5 +53,5 @@ def test_what_code_wrote_itself_is_bounded():
 @pytest.mark.parametrize(
     "raw", [None, 5, [], {}, {"line": "2", "variables": []}, {"line": 2}]
 )
-def test_what_is_no_frame_is_left_out(raw):
+def test_what_is_not_a_frame_is_left_out(raw):
     assert parse_failed_frame(raw) is None
