@@ -14,11 +14,9 @@ from runs.api.site.tokens import (
     TokenShape,
     get_own_token,
     issue_token,
-    require_own_scopes,
     token_json,
 )
-from runs.models import ApiToken
-from runs.services.accounts.tokens import hash_token, list_own_tokens, revoke_token
+from runs.services.accounts.tokens import list_own_tokens, revoke_token
 from tools.accounts.service_account import is_service_account
 
 
@@ -46,12 +44,12 @@ def create_person_token(
     if not is_service_account(target):
         message = "People create their own tokens."
         raise field_problem("id", message, 403)
-    require_own_scopes(request, body.scopes)
-    secret = issue_token(target, body)
-    made = ApiToken.objects.get(digest=hash_token(secret))
-    location = reverse("api-person-token", args=[target.pk, made.pk])
-    shape = {**token_json(made), "token": secret}
-    return json_response(shape, 201, Location=location)
+    return issue_token(
+        request,
+        target,
+        body=body,
+        locate=lambda number: reverse("api-person-token", args=[target.pk, number]),
+    )
 
 
 def revoke_person_token(

@@ -1,5 +1,6 @@
 """Your API tokens in the API; a new one is shown once."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Annotated, Literal
 
@@ -78,12 +79,32 @@ def read_token(request: ApiRequest, user: User, pk: str) -> HttpResponse:
 
 def create_api_token(request: ApiRequest, user: User, body: TokenBody) -> HttpResponse:
     """Create a token; only this response has it."""
+    return issue_token(
+        request, user, body=body, locate=lambda pk: reverse("api-token", args=[pk])
+    )
+
+
+def issue_token(
+    request: ApiRequest, owner: User, *, body: TokenBody, locate: Callable[[int], str]
+) -> HttpResponse:
+    """Create a token and respond with it; `locate` returns its URL.
+
+    Raise a 403 for scopes that the token of the request does not have, a 409 if
+    `owner` has too many tokens.
+    """
     require_own_scopes(request, body.scopes)
-    secret = issue_token(user, body)
+    if get_valid_tokens(owner).count() >= MAX_TOKENS:
+        message = f"At most {MAX_TOKENS} tokens per user. Revoke one first."
+        raise field_problem("tokens", message, 409)
+    secret = create_token(
+        owner,
+        body.name,
+        scopes=list(dict.fromkeys(body.scopes)),
+        lifetime=timedelta(days=body.days) if body.days else None,
+    )
     made = ApiToken.objects.get(digest=hash_token(secret))
-    location = reverse("api-token", args=[made.pk])
     shape = {**token_json(made), "token": secret}
-    return json_response(shape, 201, Location=location)
+    return json_response(shape, 201, Location=locate(made.pk))
 
 
 def require_own_scopes(request: ApiRequest, scopes: list[ScopeName]) -> None:
@@ -93,19 +114,6 @@ def require_own_scopes(request: ApiRequest, scopes: list[ScopeName]) -> None:
         if asking is not None and not asking.allows(scope):
             message = f"Your token does not have the scope `{scope}` itself."
             raise field_problem("scopes", message, 403)
-
-
-def issue_token(user: User, body: TokenBody) -> str:
-    """Return a new token of `user`; raise a 409 if they have too many."""
-    if get_valid_tokens(user).count() >= MAX_TOKENS:
-        message = f"At most {MAX_TOKENS} tokens per user. Revoke one first."
-        raise field_problem("tokens", message, 409)
-    return create_token(
-        user,
-        body.name,
-        scopes=list(dict.fromkeys(body.scopes)),
-        lifetime=timedelta(days=body.days) if body.days else None,
-    )
 
 
 def revoke_api_token(request: ApiRequest, user: User, pk: str) -> HttpResponse:
