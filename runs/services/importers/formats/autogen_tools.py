@@ -29,8 +29,9 @@ def convert_function_tool(
 ) -> ConvertedTool | None:
     """Return a Python tool with the code of the function, or list it."""
     source = as_text(given.get("source_code"))
-    function = find_function(source)
-    modules = find_modules(source) | find_global_imports(given)
+    tree = parse_code(source)
+    function = find_function(tree)
+    modules = find_modules(tree) | find_global_imports(given)
     reason = ""
     if function is None or function.args.vararg or function.args.kwarg:
         reason = _("The code is not a single Python function.")
@@ -41,8 +42,7 @@ def convert_function_tool(
     elif isinstance(function, ast.AsyncFunctionDef):
         reason = _("Asynchronous. Rewrite the tool as a plain function.")
     code = build_code(source, function) if function else ""
-    if not reason and (flaw := check_code(code)):
-        reason = flaw
+    reason = reason or find_code_flaw(code) or ""
     if reason or function is None:
         skipped.append(skip_tool(label, "Python", reason=reason))
         return None
@@ -56,26 +56,31 @@ def convert_function_tool(
     )
 
 
-def find_function(source: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """Return the only function of the code; nothing of the code is run."""
+def parse_code(source: str) -> ast.Module:
+    """Return the parsed code, or none if it is not Python; nothing of it is run."""
+    nothing = ast.Module([], [])
     if len(source) > MAX_CODE:
-        return None
+        return nothing
     try:
-        body = ast.parse(source).body
+        return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+        return nothing
+
+
+def find_function(tree: ast.Module) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    """Return the only function of the code."""
     found = [
-        one for one in body if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
+        one
+        for one in tree.body
+        if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     return found[0] if len(found) == 1 else None
 
 
-def find_modules(source: str) -> set[str]:
+def find_modules(tree: ast.Module) -> set[str]:
     """Return the modules that the code imports anywhere."""
-    if find_function(source) is None:
-        return set()
     found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -96,10 +101,6 @@ def build_code(source: str, function: ast.FunctionDef | ast.AsyncFunctionDef) ->
     names = [one.arg for one in (*function.args.args, *function.args.kwonlyargs)]
     call = ", ".join(f"{name}={name}" for name in names)
     return f"{source.rstrip()}\n\n{function.name}({call})\n"
-
-
-def check_code(code: str) -> str:
-    return find_code_flaw(code) or ""
 
 
 def build_schema(function: ast.FunctionDef | ast.AsyncFunctionDef) -> dict[str, Any]:
