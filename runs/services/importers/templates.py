@@ -33,24 +33,22 @@ def escape_braces(text: str) -> str:
 def convert_template(
     text: str,
     pattern: re.Pattern[str],
-    name_variable: "Callable[[str], str | None] | None" = None,
+    name_variable: Callable[[str], str] | None = None,
 ) -> ConvertedTemplate:
     """Replace each match of `pattern`, whose first group is an expression.
 
-    `name_variable` returns the variable of an expression, or None if it is a text.
+    `name_variable` returns the variable of an expression.
     """
     name_variable = name_variable or build_variable_name
     parts: list[str] = []
     found: dict[str, str] = {}
     end = 0
     for match in pattern.finditer(text):
-        expression = None if match[1] is None else match[1].strip()
-        name = None if expression is None else name_variable(expression)
-        if expression is None:
+        if match[1] is None:
             converted = match[0]  # a brace that is doubled in both syntaxes
-        elif name is None:
-            converted = escape_braces(match[0])
         else:
+            expression = match[1].strip()
+            name = name_variable(expression)
             converted = f"{{{name}}}"
             found.setdefault(name, expression)
         parts += [escape_braces(text[end : match.start()]), converted]

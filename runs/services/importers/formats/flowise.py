@@ -163,7 +163,8 @@ def convert_agent(file: FlowiseFile, key: str) -> ConvertedAgent:
     system = fill_values(join_paragraphs(texts), values)
     prompt = fill_values(as_text(given.get("humanMessagePrompt")), values)
     is_team = is_supervisor or get_name(node) == "worker"
-    list_prompt_nodes(file, key, given)
+    model = find_model(file, given)
+    list_prompt_nodes(file, given)
     return ConvertedAgent(
         key=key,
         name=name_node(node),
@@ -171,7 +172,7 @@ def convert_agent(file: FlowiseFile, key: str) -> ConvertedAgent:
             convert_text(file, key, system, is_team=is_team),
             convert_text(file, key, prompt, is_team=True),
         ),
-        model=convert_model(file, find_model(file, given)),
+        model=read_model(as_text(model.get("name")), as_dict(model.get("inputs"))),
         tools=convert_tool_nodes(file, given.get("tools")),
         agents=workers,
         executor=pick_iterations(
@@ -210,8 +211,7 @@ def find_workers(file: FlowiseFile, supervisor: str) -> tuple[str, ...]:
 
 
 def find_model(file: FlowiseFile, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the node of the model: the agent's own, its supervisor's or the "
-    "start's."""
+    """Return the model node of an agent, of its supervisor, or of the start."""
     keys = file.find_referenced(given.get("model"))
     if not keys:
         supervisors = file.find_referenced(given.get("supervisor"))
@@ -227,10 +227,6 @@ def find_model(file: FlowiseFile, given: dict[str, Any]) -> dict[str, Any]:
         ]
     file.used.update(keys)
     return file.nodes[keys[0]] if keys else {}
-
-
-def convert_model(file: FlowiseFile, node: dict[str, Any]) -> ModelChoice:
-    return read_model(as_text(node.get("name")), as_dict(node.get("inputs")))
 
 
 def read_model(name: str, given: dict[str, Any]) -> ModelChoice:
@@ -250,7 +246,7 @@ def has_memory(file: FlowiseFile, given: dict[str, Any]) -> bool:
     return bool(keys)
 
 
-def list_prompt_nodes(file: FlowiseFile, key: str, given: dict[str, Any]) -> None:
+def list_prompt_nodes(file: FlowiseFile, given: dict[str, Any]) -> None:
     """List prompt templates and moderation that hang on an agent."""
     for name in ("chatPromptTemplate", "inputModeration"):
         for one in file.find_referenced(given.get(name)):
@@ -306,13 +302,13 @@ def convert_tool(
         file.skipped.append(skip_knowledge(given.get("name") or label))
         return None
     reason = ""
-    if kind in ("customtool", "chatflowtool", "agentastool", "custommcp"):
+    if kind == "customtool":
         reason = explain_code()
-    if "mcp" in kind:
+    elif "mcp" in kind:
         reason = explain_mcp(find_mcp_address(given))
-    if kind in ("openapitoolkit",):
+    elif kind == "openapitoolkit":
         reason = _("Import the OpenAPI document under Tools.")
-    if kind in ("chatflowtool", "agentastool"):
+    elif kind in ("chatflowtool", "agentastool"):
         reason = _("Calls another flow. Import that flow, and select its agent.")
     file.skipped.append(skip_tool(label, kind, reason=reason))
     return None
