@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
@@ -107,10 +107,7 @@ class AgentFileBuilder:
                     self.skipped.append(
                         skip_setting(f"{key} → {callee}", reason=reason)
                     )
-        return [
-            ConvertedAgent(**{**vars(one), "agents": tuple(calls[one.key])})
-            for one in conversion.agents
-        ]
+        return [replace(one, agents=tuple(calls[one.key])) for one in conversion.agents]
 
     def build_agent(self, one: ConvertedAgent, slugs: dict[str, str]) -> AgentEntry:
         slug = slugs[one.key]
@@ -156,6 +153,8 @@ class AgentFileBuilder:
         key = repr(tool)
         if key in self.slugs_of_tools:
             return self.slugs_of_tools[key]
+        if tool.kind == "function":
+            return self.add_function_tool(tool)
         entry = ToolEntry(
             slug="tool",
             name=tool.name[:MAX_TOOL_NAME_LENGTH],
@@ -165,8 +164,6 @@ class AgentFileBuilder:
             args_schema=tool.args_schema,
             config=tool.config,
         )
-        if tool.kind == "function":
-            return self.add_function_tool(tool)
         flaws = list(find_config_flaws(entry.kind, entry.config))
         if not flaws:
             flaws += find_name_flaws(entry.kind, entry.config, entry.args_schema)
@@ -212,7 +209,7 @@ class AgentFileBuilder:
         self.skipped += [skip_setting(name) for name in dropped]
         return {name: given[name] for name in given if name not in PENALTIES}
 
-    def choose_model(self, choice: ModelChoice) -> "ChosenModel":
+    def choose_model(self, choice: ModelChoice) -> ChosenModel:
         """Return the provider and the model of an agent.
 
         A provider of this site with the same address is preferred; for a well-known

@@ -1,6 +1,7 @@
 """A file of another product as an agent file that can be reviewed and imported."""
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -81,7 +82,7 @@ def find_foreign_document(text: str, name: str) -> ForeignDocument | None:
     data = document.data
     if isinstance(data, list) and len(data) == 1:  # n8n exports lists of workflows
         data = data[0]
-        document = ForeignDocument(document.text, data, document.name)
+        document = replace(document, data=data)
     if document.is_code or isinstance(data, list):
         return document
     return document if isinstance(data, dict) and "agentfile" not in data else None

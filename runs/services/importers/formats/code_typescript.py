@@ -23,6 +23,8 @@ ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0"
 ESCAPE = re.compile(
     r"\\(u\{[0-9a-fA-F]{1,6}\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\r\n|.)", re.DOTALL
 )
+CAST = re.compile(r"\s+as\s+[\w.<>\[\]]+|!")
+FALLBACK = re.compile(r"\s*(\|\||\?\?)\s*")
 MAX_DEPTH = 40
 
 
@@ -213,9 +215,9 @@ class Reader:
 
     def _skip_cast(self) -> None:
         """Skip a fallback or a cast, as in `process.env.MODEL || "gpt"`, `x as any`."""
-        if match := re.compile(r"\s+as\s+[\w.<>\[\]]+|!").match(self.text, self.place):
+        if match := CAST.match(self.text, self.place):
             self.place = match.end()
-        if match := re.compile(r"\s*(\|\||\?\?)\s*").match(self.text, self.place):
+        if match := FALLBACK.match(self.text, self.place):
             self.place = match.end()
             self._read()
 

@@ -81,10 +81,8 @@ def recognize_dify(document: ForeignDocument) -> bool:
 
 def convert_dify(document: ForeignDocument) -> Conversion:
     """Convert an agent or chat app; raise `ForeignFileRefused` for other modes."""
-    app, config = (
-        as_dict(document.fields.get("app")),
-        document.fields.get("model_config"),
-    )
+    app = as_dict(document.fields.get("app"))
+    config = document.fields.get("model_config")
     mode = as_text(app.get("mode")) or "rag-pipeline"
     if mode not in ("agent-chat", "chat"):
         raise ForeignFileRefused(
@@ -120,16 +118,13 @@ def convert_dify(document: ForeignDocument) -> Conversion:
         memory=True,
     )
     skipped += unfilled + list_settings(config)
-    skipped += [
-        skip_setting(
-            "suggested_questions",
-            reason=_("At most %(count)s questions of %(length)s characters are shown.")
-            % {
-                "count": MAX_SUGGESTED_QUESTIONS,
-                "length": MAX_SUGGESTED_QUESTION_LENGTH,
-            },
-        )
-    ] * (len(kept) < len([one for one in questions if one.strip()]))
+    if len(kept) < len([one for one in questions if one.strip()]):
+        reason = _("At most %(count)s questions of %(length)s characters are shown.")
+        limits = {
+            "count": MAX_SUGGESTED_QUESTIONS,
+            "length": MAX_SUGGESTED_QUESTION_LENGTH,
+        }
+        skipped.append(skip_setting("suggested_questions", reason=reason % limits))
     return Conversion(agents=(agent,), skipped=tuple(skipped))
 
 
@@ -174,15 +169,9 @@ def convert_prompt(
         if not text.strip():
             continue
         template = convert_template(text, VARIABLE, name_dify_variable)
+        known = role if role in ("user", "assistant") else "system"
         messages.append(
-            PromptMessage(
-                role="user"
-                if role == "user"
-                else "assistant"
-                if role == "assistant"
-                else "system",
-                template=template.text,
-            )
+            PromptMessage.model_validate({"role": known, "template": template.text})
         )
         skipped += [
             skip_setting(

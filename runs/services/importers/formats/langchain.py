@@ -146,13 +146,9 @@ def convert_part(
                 skip_setting("image_url", reason=_("Prompts are texts here."))
             )
         prompt = texts[0] if texts else None
-    inner = as_dict(get_path(as_dict(prompt), "kwargs"))
+    inner = as_dict(get_path(prompt, "kwargs"))
     if not inner:  # a message without variables
-        return convert_message(
-            ROLES[kind],
-            {"template": given.get("content"), "template_format": ""},
-            skipped,
-        )
+        inner = {"template": given.get("content"), "template_format": ""}
     return convert_message(ROLES[kind], inner, skipped)
 
 
