@@ -142,9 +142,9 @@ class AgentFileBuilder:
         """Yield the tools of an agent, each once and with a name of its own."""
         names: set[str] = set()
         for tool in agent.tools:
-            slug = self.add_tool(tool)
             name = build_function_name(tool.name)
-            if slug is not None and name not in names:
+            slug = None if name in names else self.add_tool(tool)
+            if slug is not None:
                 names.add(name)
                 yield ToolUseEntry(tool=slug)
 

@@ -51,6 +51,7 @@ class ConvertedAgent:
     description: str = ""
     model: ModelChoice = ModelChoice()
     tools: tuple[ConvertedTool, ...] = ()
+    """An agent gets the first of several with one name that is possible here."""
     agents: tuple[str, ...] = ()
     """Keys of the agents that it calls as tools."""
     executor: dict[str, Any] = field(default_factory=dict)

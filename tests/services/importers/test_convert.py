@@ -211,6 +211,14 @@ def test_an_existing_tool_with_the_same_function_is_used():
     assert found.file.tools == ()
 
 
+def test_a_tool_that_an_agent_has_twice_is_used_once():
+    twice = "[{tool_name: calculator}, {tool_name: calculator}]"
+
+    agent = get_agent(convert(DIFY.replace("[{tool_name: calculator}]", twice)))
+
+    assert [use.tool for use in agent.tools] == ["calculator"]
+
+
 def test_the_result_is_inert():
     make_provider()
     found = convert(DIFY)

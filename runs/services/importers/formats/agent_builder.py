@@ -150,7 +150,7 @@ def convert_tools(
     name: str, value: Any, calls: dict[str, Call], skipped: list[SkippedPart]
 ) -> tuple[ConvertedTool, ...]:
     """Return the tools that exist here, and list those that do not."""
-    found: dict[str, ConvertedTool] = {}
+    found: list[ConvertedTool] = []
     for one in as_list(value):
         call = calls.get(one.path) if isinstance(one, Name) else one
         if not isinstance(call, Call):
@@ -161,7 +161,7 @@ def convert_tools(
         kind = call.function.rpartition(".")[2]
         word = kind.lower().removesuffix("tool")
         if known := find_known_tool(kind, word):
-            found.setdefault(known.name, known)
+            found.append(known)
         elif word == "filesearch":
             skipped += [skip_knowledge(store) for store in find_texts(call)] or [
                 skip_knowledge(kind)
@@ -172,7 +172,7 @@ def convert_tools(
             skipped.append(skip_tool(kind, name, reason=explain_mcp(as_text(address))))
         else:
             skipped.append(skip_tool(as_text(call.arguments.get("name")) or kind, name))
-    return tuple(found.values())
+    return tuple(found)
 
 
 def find_texts(call: Call) -> list[str]:

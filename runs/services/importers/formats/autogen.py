@@ -183,7 +183,7 @@ def convert_tools(
     name: str, config: dict[str, Any], skipped: list[SkippedPart]
 ) -> tuple[ConvertedTool, ...]:
     """Return the tools of an assistant, and list those that cannot be imported."""
-    found: dict[str, ConvertedTool] = {}
+    found: list[ConvertedTool] = []
     tools = list(iter_dicts(config.get("tools")))
     benches = config.get("workbench")
     for bench in iter_dicts(benches if isinstance(benches, list) else [benches]):
@@ -204,5 +204,5 @@ def convert_tools(
             skipped.append(skip_tool(label, get_class(tool)))
             one = None
         if one is not None:
-            found.setdefault(one.name, one)
-    return tuple(found.values())
+            found.append(one)
+    return tuple(found)

@@ -113,10 +113,10 @@ def convert_tools(
     key: str, agent: dict[str, Any], skipped: list[SkippedPart]
 ) -> tuple[ConvertedTool, ...]:
     """Return the tools that exist here, and list those that do not."""
-    found: dict[str, ConvertedTool] = {}
+    found: list[ConvertedTool] = []
     for name in map(as_text, as_list(agent.get("tools"))):
         if known := find_known_tool(name, name.removesuffix("Tool")):
-            found.setdefault(known.name, known)
+            found.append(known)
         else:
             skipped.append(skip_tool(name, key))
-    return tuple(found.values())
+    return tuple(found)

@@ -136,7 +136,7 @@ def convert_tools(
     config: dict[str, Any],
 ) -> tuple[tuple[ConvertedTool, ...], list[SkippedPart]]:
     """Return the tools that exist here, and those that do not."""
-    found: dict[str, ConvertedTool] = {}
+    found: list[ConvertedTool] = []
     skipped: list[SkippedPart] = []
     mode = as_dict(config.get("agent_mode"))
     for tool in iter_dicts(mode.get("tools")):
@@ -147,10 +147,10 @@ def convert_tools(
         elif tool.get("enabled") is False:
             skipped.append(skip_tool(name, provider, reason=explain_disabled()))
         elif known := find_known_tool(as_text(tool.get("tool_name"))):
-            found.setdefault(known.name, known)
+            found.append(known)
         else:
             skipped.append(skip_tool(name, provider))
-    return tuple(found.values()), skipped
+    return tuple(found), skipped
 
 
 def convert_prompt(

@@ -281,7 +281,7 @@ def name_variable(expression: str) -> str:
 
 def convert_tool_nodes(file: FlowiseFile, value: Any) -> tuple[ConvertedTool, ...]:
     """Return the tools that exist here, and list those that do not."""
-    found: dict[str, ConvertedTool] = {}
+    found: list[ConvertedTool] = []
     for key in file.find_referenced(value):
         node = file.nodes[key]
         file.used.add(key)
@@ -289,8 +289,8 @@ def convert_tool_nodes(file: FlowiseFile, value: Any) -> tuple[ConvertedTool, ..
             file, name_node(node), get_name(node), as_dict(node.get("inputs"))
         )
         if known:
-            found.setdefault(known.name, known)
-    return tuple(found.values())
+            found.append(known)
+    return tuple(found)
 
 
 def convert_tool(
@@ -342,12 +342,12 @@ def convert_agentflow_node(
         if one.get("role") == "user"
     ]
     asked.append(strip_html(as_text(given.get("agentUserMessage"))))
-    found: dict[str, ConvertedTool] = {}
+    found: list[ConvertedTool] = []
     for one in iter_dicts(given.get("agentTools")):
         kind = as_text(one.get("agentSelectedTool"))
         config = as_dict(one.get("agentSelectedToolConfig"))
         if known := convert_tool(file, kind, kind.lower(), config):
-            found.setdefault(known.name, known)
+            found.append(known)
     for one in iter_dicts(given.get("agentKnowledgeDocumentStores")):
         file.skipped.append(
             skip_knowledge(as_text(one.get("documentStore")).rpartition(":")[2])
@@ -366,6 +366,6 @@ def convert_agentflow_node(
         model=read_model(
             as_text(given.get("agentModel")), as_dict(given.get("agentModelConfig"))
         ),
-        tools=tuple(found.values()),
+        tools=tuple(found),
         memory=given.get("agentEnableMemory") is True,
     )

@@ -126,8 +126,7 @@ def convert_agent(file: LangflowFile, key: str, title: str) -> ConvertedAgent:
         user = ""  # an example of a question
     tools, agents = convert_tools(file, key)
     if file.get_value(key, "add_current_date_tool") is True:
-        clock = ConvertedTool("clock", "function", {"function": CLOCK})
-        tools = tuple({one.name: one for one in (*tools, clock)}.values())
+        tools = (*tools, ConvertedTool("clock", "function", {"function": CLOCK}))
     return ConvertedAgent(
         key=key,
         name=title if title and name == "Agent" else name,
@@ -218,7 +217,7 @@ def convert_tools(
     file: LangflowFile, key: str
 ) -> tuple[tuple[ConvertedTool, ...], tuple[str, ...]]:
     """Return the tools that exist here, and the agents that are called as tools."""
-    found: dict[str, ConvertedTool] = {}
+    found: list[ConvertedTool] = []
     agents: list[str] = []
     for source in file.find_sources(key, "tools"):
         node = file.nodes[source]
@@ -228,11 +227,11 @@ def convert_tools(
             continue
         file.used.add(source)
         if known := find_known_tool(kind, name_node(node)):
-            found.setdefault(known.name, known)
+            found.append(known)
             continue
         reason = ""
         if "MCP" in kind:
             server = file.get_value(source, "mcp_server")
             reason = explain_mcp(as_text(as_dict(server).get("name")))
         file.skipped.append(skip_tool(name_node(node), kind, reason=reason))
-    return tuple(found.values()), tuple(agents)
+    return tuple(found), tuple(agents)

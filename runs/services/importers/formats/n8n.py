@@ -238,7 +238,7 @@ def convert_tools(
     file: N8nFile, name: str
 ) -> tuple[tuple[ConvertedTool, ...], tuple[str, ...]]:
     """Return the tools and the agents that an agent uses."""
-    tools: dict[str, ConvertedTool] = {}
+    tools: list[ConvertedTool] = []
     agents: list[str] = []
     for node in file.find_sources(name, "ai_tool"):
         if get_type(node) == "agenttool":
@@ -246,8 +246,8 @@ def convert_tools(
             continue
         found = convert_tool(node, file.skipped)
         if found is not None:
-            tools.setdefault(found.name, found)
-    return tuple(tools.values()), tuple(agents)
+            tools.append(found)
+    return tuple(tools), tuple(agents)
 
 
 def convert_tool(
