@@ -81,7 +81,7 @@ def render_bisection(request: HtmxRequest, experiment: Experiment) -> HttpRespon
     """Show how far the search is, or what it has found."""
     return render_page_or_part(
         request,
-        "experiments/bisection.html",
+        "experiments/detail.html",
         "experiments/_bisection.html",
         build_bisection_context(request, experiment),
     )
