@@ -215,19 +215,14 @@ def score_ended_cells(experiment: Experiment, *, for_each: ForEach = map) -> int
     revisions = list(experiment.evaluators.select_related("evaluator__owner"))
     if any(is_comparing(one) for one in revisions):
         ended = ended.exclude(Exists(find_unfinished_baselines(experiment)))
-    renewed = time.monotonic()
-
-    def score(cell: ExperimentRun) -> bool:
-        nonlocal renewed
-        is_scored = score_cell(cell, revisions)
+    cells = list(ended.select_related("run", "example")[:SCORED_PER_TURN])
+    count, renewed = 0, time.monotonic()
+    for is_scored in for_each(lambda cell: score_cell(cell, revisions), cells):
+        count += is_scored
         if time.monotonic() - renewed > RENEWAL_SECONDS:
             renewed = time.monotonic()
             renew_lease(experiment)
-        return is_scored
-
-    return sum(
-        for_each(score, list(ended.select_related("run", "example")[:SCORED_PER_TURN]))
-    )
+    return count
 
 
 def renew_lease(experiment: Experiment) -> None:
