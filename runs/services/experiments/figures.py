@@ -106,6 +106,8 @@ class ExperimentFigures(FrozenModel):
 class CellFigures(NamedTuple):
     """The columns of a cell that count."""
 
+    is_preference: bool
+    """Whether all evaluators compare with the baseline; from 0.5 on it is as good."""
     example: int
     candidate: int
     state: str
@@ -115,8 +117,6 @@ class CellFigures(NamedTuple):
     cost: Decimal
     tokens: int
     seconds: float | None
-    is_preference: bool = False
-    """Whether all evaluators compare with the baseline; from 0.5 on it is as good."""
 
     @property
     def is_over(self) -> bool:
@@ -124,10 +124,14 @@ class CellFigures(NamedTuple):
 
     @property
     def points(self) -> float | None:
-        """What is compared: passed or not, else the mean score."""
-        if self.passed is None or self.is_preference:
-            return self.score
-        return float(self.passed)
+        return compute_points(self.passed, self.score, is_preference=self.is_preference)
+
+
+def compute_points(
+    passed: bool | None, score: float | None, *, is_preference: bool
+) -> float | None:
+    """Return what is compared of a run: passed or not, else the mean score."""
+    return score if passed is None or is_preference else float(passed)
 
 
 def compute_figures(experiment: Experiment, *, at: str) -> ExperimentFigures:
@@ -202,15 +206,15 @@ def load_cell_figures(experiment: Experiment) -> list[CellFigures]:
         *("cost", "tokens", "seconds"),
     )
     is_preference = is_preference_only(experiment)
-    return [CellFigures(*row)._replace(is_preference=is_preference) for row in rows]
+    return [CellFigures(is_preference, *row) for row in rows]
 
 
 def is_preference_only(experiment: Experiment) -> bool:
-    """Whether every evaluator compares with the baseline, so that pass or fail
-    would hide which answers are better."""
-    return all(
-        is_comparing(one) for one in experiment.evaluators.select_related("evaluator")
-    )
+    """Whether every evaluator compares with the baseline.
+
+    Pass or fail would then hide which answers are better.
+    """
+    return all(is_comparing(one) for one in experiment.evaluators.all())
 
 
 def load_evaluator_figures(

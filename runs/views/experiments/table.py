@@ -24,7 +24,7 @@ from runs.models import (
     Score,
 )
 from runs.services.datasets.from_run import format_answer
-from runs.services.experiments.figures import is_preference_only
+from runs.services.experiments.figures import compute_points, is_preference_only
 from runs.ui.error_labels import get_error_label
 from runs.ui.evaluation.verdict import LETTERS
 from runs.ui.reveal_invisible import reveal_text
@@ -45,6 +45,7 @@ MAX_DIFF_CHARS = 20_000
 class CellColumns(NamedTuple):
     """A run of the experiment as the table reads it."""
 
+    is_preference: bool
     pk: int
     example: int
     candidate: int
@@ -55,13 +56,10 @@ class CellColumns(NamedTuple):
     score: float | None
     cost: Decimal
     seconds: float | None
-    is_preference: bool = False
 
     @property
     def points(self) -> float | None:
-        if self.passed is None or self.is_preference:
-            return self.score
-        return float(self.passed)
+        return compute_points(self.passed, self.score, is_preference=self.is_preference)
 
     @property
     def is_over(self) -> bool:
@@ -124,7 +122,7 @@ def load_cells(experiment: Experiment) -> CellsByExample:
     is_preference = is_preference_only(experiment)
     found: CellsByExample = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        cell = CellColumns(*row)._replace(is_preference=is_preference)
+        cell = CellColumns(is_preference, *row)
         found[cell.example][cell.candidate].append(cell)
     return found
 
