@@ -63,8 +63,8 @@ def _plan_call(call: ParsedCall, toolbox: Toolbox, used: Counter[str]) -> _Plann
         )
     if call.problem is not None:
         return _PlannedCall(tool.name, given, None, call.problem)
-    limit = tool.calls_per_run
-    if limit is not None and used[tool.name] >= limit:
+    if has_reached_call_limit(tool, used):
+        limit = tool.calls_per_run
         often = "once" if limit == 1 else f"{limit} times"
         message = f"The limit is reached: {tool.name!r} may be called {often} per run."
         return _PlannedCall(tool.name, given, None, message)
@@ -72,6 +72,11 @@ def _plan_call(call: ParsedCall, toolbox: Toolbox, used: Counter[str]) -> _Plann
     if fitted.problem is not None:
         return _PlannedCall(tool.name, fitted.value, None, fitted.problem)
     return _PlannedCall(tool.name, fitted.value, tool, None)
+
+
+def has_reached_call_limit(tool: ToolSpec, used: Counter[str]) -> bool:
+    """Whether the tool has been called as often as a run may call it."""
+    return tool.calls_per_run is not None and used[tool.name] >= tool.calls_per_run
 
 
 def _format_unknown_tool(name: str, toolbox: Toolbox) -> str:

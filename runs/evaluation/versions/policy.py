@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from runs.engine.planning import has_reached_call_limit
 from runs.engine.progress import Progress
 from runs.engine.types import AgentAction, AgentSpec, AgentStep, RunError, Usage
 from tools.spec import ToolSpec
@@ -70,7 +71,7 @@ def apply_policy(
             if not step.is_call:
                 continue
             tool = find_tool(spec, step)
-            if tool is None or is_over_limit(tool, used):
+            if tool is None or has_reached_call_limit(tool, used):
                 refused.add(step.at_index)
             elif tool.asks:
                 asked.add(step.at_index)
@@ -95,11 +96,6 @@ def find_tool(spec: AgentSpec, step: PolicyStep) -> ToolSpec | None:
     if named is not None or step.tool_id is None:
         return named
     return next((one for one in spec.tools if one.tool_id == step.tool_id), None)
-
-
-def is_over_limit(tool: ToolSpec, used: Counter[str]) -> bool:
-    """Whether the tool has been called as often as it may be."""
-    return tool.calls_per_run is not None and used[tool.name] >= tool.calls_per_run
 
 
 def add_steps(progress: Progress, one: PolicyRound) -> None:
