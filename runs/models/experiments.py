@@ -82,6 +82,11 @@ class Experiment(models.Model):
         return self.name
 
     @property
+    def is_bisection(self) -> bool:
+        """Whether it searches for a failing version; `Bisection` says for which."""
+        return hasattr(self, "bisection")
+
+    @property
     def is_running(self) -> bool:
         return self.status == "running"
 

@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.engine.types import ToolMode
-from runs.models import Bisection, Example, Experiment, ExperimentRun, Run
+from runs.models import Example, Experiment, ExperimentRun, Run
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.errors import FieldError, InputsRefused, NotAllowed, RunsError
 from runs.services.experiments.bisect import extend_bisection
@@ -67,7 +67,9 @@ def claim_experiment() -> Experiment | None:
     for pk in rows.order_by("pk").values_list("pk", flat=True):
         lease = db_time_from_now(LEASES * settings.LEASE_SECONDS)
         if rows.filter(pk=pk).update(lease_until=lease):
-            return Experiment.objects.select_related("owner", "dataset").get(pk=pk)
+            return Experiment.objects.select_related(
+                "owner", "dataset", "bisection"
+            ).get(pk=pk)
     return None
 
 
@@ -99,7 +101,7 @@ def advance_experiment(
 
 def add_cells(experiment: Experiment) -> None:
     """Create the rows that the next runs need."""
-    if not Bisection.objects.filter(experiment=experiment).exists():
+    if not experiment.is_bisection:
         create_cells(experiment)
         return
     try:

@@ -7,7 +7,6 @@ from django.utils.translation import gettext as _
 
 from runs.models import (
     Agent,
-    Bisection,
     Dataset,
     Evaluator,
     EvaluatorRevision,
@@ -85,7 +84,7 @@ def repeat_experiment(
     published version. Without it, the candidates are those of `experiment`. Raises
     what `create_experiment` raises, and `VersionNotFound`.
     """
-    if Bisection.objects.filter(experiment=experiment).exists():
+    if experiment.is_bisection:
         raise ExperimentRefused(
             _(
                 "Experiment %(number)d searches for a failing version. Enter one that "
