@@ -4,6 +4,8 @@ The search is an experiment with one example, to which a worker adds the next ve
 as a candidate when the runs of the last one have been scored.
 """
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
@@ -184,11 +186,30 @@ def create_probe(
 
 def load_bisection(experiment: Experiment) -> BisectionReport:
     """Return what the search has found so far."""
-    bisection = experiment.bisection
-    candidates = list(experiment.candidates.select_related("agent", "version"))
-    cells: dict[int, list[ExperimentRun]] = {one.pk: [] for one in candidates}
-    for cell in experiment.cells.order_by("repetition"):
+    return load_bisections([experiment])[experiment.pk]
+
+
+def load_bisections(experiments: Sequence[Experiment]) -> dict[int, BisectionReport]:
+    """Return what each search has found so far, by the key of its experiment."""
+    candidates: dict[int, list[ExperimentCandidate]] = defaultdict(list)
+    rows = ExperimentCandidate.objects.filter(experiment__in=experiments)
+    for one in rows.select_related("agent", "version").order_by("position"):
+        candidates[one.experiment_id].append(one)
+    cells: dict[int, list[ExperimentRun]] = defaultdict(list)
+    runs = ExperimentRun.objects.filter(experiment__in=experiments)
+    for cell in runs.order_by("repetition"):
         cells[cell.candidate_id].append(cell)
+    return {
+        one.pk: build_report(one.bisection, candidates[one.pk], cells)
+        for one in experiments
+    }
+
+
+def build_report(
+    bisection: Bisection,
+    candidates: Sequence[ExperimentCandidate],
+    cells: dict[int, list[ExperimentRun]],
+) -> BisectionReport:
     failing = candidates[0]
     by_number = {
         one.version.number: one for one in candidates[1:] if one.version is not None

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 from runs.forms.experiments.resume import ResumeExperimentForm
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Dataset, Experiment, ExperimentCandidate, ExperimentRun
-from runs.services.experiments.bisect import load_bisection
+from runs.services.experiments.bisect import BisectionReport, load_bisections
 from runs.services.experiments.control import resume_experiment, stop_experiment
 from runs.services.experiments.figures import (
     CandidateFigures,
@@ -79,7 +79,8 @@ def experiment_list(request: HtmxRequest) -> HttpResponse:
         "candidates"
     )
     experiments = list(rows.order_by("-pk")[:MAX_EXPERIMENTS])
-    lines = [(one, describe_result(one)) for one in experiments]
+    searches = load_bisections([one for one in experiments if one.is_bisection])
+    lines = [(one, describe_result(one, searches.get(one.pk))) for one in experiments]
     context = {"lines": lines, "q": query}
     return render(request, "experiments/list.html", context)
 
@@ -88,7 +89,7 @@ def experiment_list(request: HtmxRequest) -> HttpResponse:
 def experiment_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show the result, the examples and the selected cell; the part is all of it."""
     experiment = get_visible_experiment(request, pk)
-    if hasattr(experiment, "bisection"):
+    if experiment.is_bisection:
         return render_bisection(request, experiment)
     return render_page_or_part(
         request,
@@ -251,10 +252,10 @@ def build_sentences(
     return compared or [describe_one_candidate(figures.candidates[0])]
 
 
-def describe_result(experiment: Experiment) -> str:
+def describe_result(experiment: Experiment, search: BisectionReport | None) -> str:
     """Return the first sentence for the list."""
-    if hasattr(experiment, "bisection"):
-        return describe_bisection(load_bisection(experiment))
+    if search is not None:
+        return describe_bisection(search)
     figures = load_stored_figures(experiment)
     candidates = list(experiment.candidates.all())
     over = sum(one.done for one in figures.candidates)

@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from runs.models import Bisection, Experiment, ExperimentRun
 from runs.services.experiments.create import (
@@ -133,6 +135,21 @@ def test_the_page_says_how_else_it_ended(client, ann, first_bad, sentence):
     found = finish_bisection(start(client, fail(ann)), first_bad=first_bad)
 
     assert sentence in text_of(client.get(f"/experiments/{found.pk}/"))
+
+
+def test_the_list_reads_all_searches_at_once(client, ann):
+    cell = fail(ann)
+    start(client, cell)
+    client.get("/experiments/")
+    with CaptureQueriesContext(connection) as alone:
+        client.get("/experiments/")
+    for _ in range(2):
+        client.post(url_of(cell), FORM)
+
+    with CaptureQueriesContext(connection) as together:
+        client.get("/experiments/")
+
+    assert len(together) == len(alone)
 
 
 def test_a_cell_of_the_search_is_shown_beside_it(client, ann):
