@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from typing import Literal
+from typing import Literal, Protocol
 
 from pydantic import Field
 
@@ -58,13 +58,24 @@ def require_answer(record: EvaluationRecord) -> str:
     return text
 
 
-def describe_failed_run(record: EvaluationRecord) -> str:
-    """Return why a run that failed or was canceled is not scored."""
-    why = record.error_message or record.error_code
+class FailedRun(Protocol):
+    """A run that failed or was canceled, as a row or as a record."""
+
+    @property
+    def status(self) -> str: ...
+    @property
+    def error_code(self) -> str: ...
+    @property
+    def error_message(self) -> str: ...
+
+
+def describe_failed_run(run: FailedRun) -> str:
+    """Return why the run is not scored."""
+    if run.status == "canceled":
+        return translatable("The run was canceled.")
+    why = run.error_message or run.error_code
     if why:
         return translatable("The run failed: %(error)s", error=why)
-    if record.status == "canceled":
-        return translatable("The run was canceled.")
     return translatable("The run failed.")
 
 

@@ -6,6 +6,7 @@ from statistics import fmean
 
 from django.db import transaction
 
+from runs.evaluation.answer_text import describe_failed_run
 from runs.evaluation.judge import compares_with_baseline
 from runs.evaluation.types import EvaluationExample, ExpectedCall, ScoreResult
 from runs.models import EvaluatorRevision, Example, ExperimentRun, Run, Score
@@ -74,12 +75,8 @@ def find_baseline(cell: ExperimentRun) -> ExperimentRun | None:
 
 def find_run_problem(run: Run) -> str:
     """Return why a run without an answer is not scored: that is never a score of 0."""
-    if run.status == Run.Status.FAILED:
-        return translatable(
-            "The run failed: %(error)s", error=run.error_message or run.error_code
-        )
-    if run.status == Run.Status.CANCELED:
-        return translatable("The run was canceled.")
+    if run.status in (Run.Status.FAILED, Run.Status.CANCELED):
+        return describe_failed_run(run)
     return ""
 
 
