@@ -14,14 +14,14 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from runs.engine.planning import PARSE_ERROR_TOOL
-from runs.engine.types import AgentSpec, Usage
+from runs.engine.types import Usage
 from runs.evaluation.versions.policy import (
     PolicyRound,
     PolicyStep,
     PolicyVerdict,
     apply_policy,
 )
-from runs.models import Agent, AgentStep, ModelCall, Run
+from runs.models import Agent, AgentStep, ModelCall, Run, Spec
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.spec.freeze import freeze_agent
 from runs.store.specs import load_spec
@@ -92,20 +92,19 @@ def check_policy(agent: Agent, *, by: User, days: int = DAYS) -> PolicyCheck:
     """Compare the draft with what was decided in the runs that `by` may see."""
     draft = freeze_agent(agent)
     rows = find_checked_runs(agent, by=by, days=days)
-    runs = list(rows.select_related("spec").order_by("-pk")[:MAX_CHECKED])
+    runs = list(rows.order_by("-pk")[:MAX_CHECKED])
+    rules = Spec.objects.filter(pk__in={run.spec_id for run in runs})
+    specs = {one.pk: load_spec(one) for one in rules}
     counts = ToolCounts(Counter(), Counter(), Counter(), Counter())
-    specs: dict[int, AgentSpec] = {}
     changed: list[CheckedRun] = []
     for start in range(0, len(runs), BATCH):
         batch = runs[start : start + BATCH]
         rounds = load_rounds(batch)
         for run in batch:
-            own = specs.get(run.spec_id) or load_spec(run.spec)
-            specs[run.spec_id] = own
             wanted_more = run.status == Run.Status.LIMIT_REACHED
             before, after = (
                 apply_policy(spec, rounds[run.pk], wanted_more=wanted_more)
-                for spec in (own, draft)
+                for spec in (specs[run.spec_id], draft)
             )
             count_decisions(counts, rounds[run.pk], before, after)
             checked = compare_verdicts(run, rounds[run.pk], before, after)
