@@ -44,10 +44,12 @@ def agent_policy(request: HtmxRequest, pk: int) -> HttpResponse:
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
     given = request.GET.get("days", "")
     days = parse_whole_number(given) if given else DAYS
-    is_valid = days is not None and 1 <= days <= MAX_DAYS
-    check = check_policy(
-        agent, by=request.user, days=days if is_valid and days else DAYS
-    )
+    if days is None or not 1 <= days <= MAX_DAYS:
+        error = _("Enter a number of days from 1 to %(limit)d.") % {"limit": MAX_DAYS}
+        days = DAYS
+    else:
+        error = ""
+    check = check_policy(agent, by=request.user, days=days)
     counts = check.counts
     shown = request.GET.get("show", "")
     shown = shown if counts[shown] and shown in CHANGE_LABELS else ""
@@ -55,10 +57,8 @@ def agent_policy(request: HtmxRequest, pk: int) -> HttpResponse:
     context = {
         "agent": agent,
         "check": check,
-        "days": given if given and not is_valid else check.days,
-        "error": ""
-        if is_valid
-        else _("Enter a number of days from 1 to %(limit)d.") % {"limit": MAX_DAYS},
+        "days": given if error else days,
+        "error": error,
         "max_days": MAX_DAYS,
         "unchanged": counts["same"],
         "parts": [
