@@ -89,7 +89,7 @@ class ChatAnswer:
         }
 
     def _ask_person(self, tool: str, url: str) -> bytes:
-        """Name the approval where a person reads it, who may have to follow the link.
+        """Return the link to an approval in a place where the user sees it.
 
         Many chat programs hide reasoning, so it is part of the text unless the client
         asks for reasoning.

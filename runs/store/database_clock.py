@@ -14,7 +14,7 @@ from django.utils.dateparse import parse_datetime
 from runs.models import Run
 
 MAX_IGNORED = timedelta(seconds=1)
-"""Less may be the time of the query."""
+"""A smaller difference may be the duration of the query."""
 
 
 def db_time_from_now(seconds: float) -> "ExpressionWrapper[Any]":

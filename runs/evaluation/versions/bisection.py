@@ -16,7 +16,7 @@ class BisectionState(NamedTuple):
     probe: int | None
     """The version to run next; None if the search is over."""
     kind: BisectionKind | None = None
-    """How the search ended; None while it goes on."""
+    """How the search ended; None until then."""
     last_good: int | None = None
     first_bad: int | None = None
     """The oldest version that is known to fail after `last_good`."""
@@ -63,7 +63,7 @@ def search_first_failure(outcomes: Sequence[Outcome | None]) -> BisectionState:
 def end_or_probe(
     probe: int, good: int | None, bad: int, *, is_at_limit: bool
 ) -> BisectionState:
-    """Go on with `probe`, unless as many versions were run as may be."""
+    """Run `probe` next, or end the search if the limit of versions is reached."""
     if not is_at_limit:
         return BisectionState(probe, None, good, bad)
     return BisectionState(None, "unscored" if good is None else "found", good, bad)

@@ -37,13 +37,13 @@ PolicyChange = Literal["stops", "refused", "asks", "asks_no_more", "goes_on", "s
 
 
 class CheckedRun(NamedTuple):
-    """A stored run of which the draft decides something else."""
+    """A stored run about which the draft decides differently."""
 
     run: Run
     change: PolicyChange
-    """The gravest of its changes."""
+    """The most serious of its changes."""
     step: int | None
-    """The first step that is decided differently; None if the run goes on instead."""
+    """The first step that is decided differently; None if the run continues instead."""
     stop_reason: str
     """Where it stops under the draft, or stopped under its own rules."""
     tools: tuple[str, ...]
@@ -175,7 +175,7 @@ def compare_verdicts(
     before: PolicyVerdict,
     after: PolicyVerdict,
 ) -> CheckedRun:
-    """Return what the draft decides differently; the gravest difference counts."""
+    """Return what the draft decides differently; the most serious difference counts."""
     end = after.stopped_at
     refused = after.refused - before.refused
     asked = after.asked - before.asked
