@@ -133,6 +133,16 @@ def test_a_lost_worker_leaves_an_experiment_that_another_one_finishes():
     assert ExperimentRun.objects.count() == 3
 
 
+def test_a_run_that_failed_without_a_message_is_a_whole_sentence():
+    experiment = make_experiment(1)
+    turn(experiment)
+    end_runs(experiment, status="failed", error_message="")
+
+    turn(experiment)
+
+    assert Score.objects.get().problem == "The run failed."
+
+
 def test_a_stopped_experiment_scores_what_runs_and_resumes_what_is_missing():
     experiment = make_experiment(3, concurrency=1)
     turn(experiment)
