@@ -15,6 +15,7 @@ from runs.models import ApiToken
 from runs.models.accounts import USUAL_SCOPES
 from runs.services.accounts.tokens import (
     MAX_TOKENS,
+    create_token,
     get_valid_tokens,
     revoke_all_tokens,
 )
@@ -151,10 +152,6 @@ class TokenForm(forms.Form):
         label=gettext_lazy("Expires after"),
     )
 
-    @property
-    def lifetime(self) -> timedelta | None:
-        return timedelta(days=int(self.cleaned_data["days"])) or None
-
     def __init__(self, *args: Any, owner: User | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.owner = owner
@@ -168,3 +165,14 @@ class TokenForm(forms.Form):
             text = _("At most %(count)s tokens per user. Revoke one first.")
             raise forms.ValidationError(text % {"count": MAX_TOKENS})
         return self.cleaned_data
+
+    def save(self) -> str:
+        """Return a new token of `owner`."""
+        assert self.owner is not None  # only a form that is not sent has none
+        given = self.cleaned_data
+        return create_token(
+            self.owner,
+            given["name"],
+            scopes=given["scopes"],
+            lifetime=timedelta(days=int(given["days"])) or None,
+        )

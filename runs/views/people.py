@@ -25,11 +25,7 @@ from runs.htmx import HtmxRequest
 from runs.language import remember_language
 from runs.models import ApiToken, Preferences
 from runs.services.accounts.login_link import is_valid_login_link, use_login_link
-from runs.services.accounts.tokens import (
-    create_token,
-    list_own_tokens,
-    revoke_token,
-)
+from runs.services.accounts.tokens import list_own_tokens, revoke_token
 from runs.ui.context_processors import THEMES, page_frame
 from tools.audit.write import write_entry
 from tools.secrets import SecretUnreadable, seal, unseal
@@ -146,13 +142,7 @@ def token_list(request: HtmxRequest) -> HttpResponse:
     data = request.POST if request.method == "POST" else None
     form = TokenForm(data, owner=request.user)
     if form.is_valid():
-        made = create_token(
-            request.user,
-            form.cleaned_data["name"],
-            scopes=form.cleaned_data["scopes"],
-            lifetime=form.lifetime,
-        )
-        request.session[NEW_TOKEN_KEY] = seal(made)
+        request.session[NEW_TOKEN_KEY] = seal(form.save())
         return redirect_to_tokens(request)
     context = {
         "form": form,

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.forms.accounts import TokenForm
 from runs.htmx import HtmxRequest
-from runs.services.accounts.tokens import create_token, list_own_tokens, revoke_token
+from runs.services.accounts.tokens import list_own_tokens, revoke_token
 from runs.views.people import NEW_TOKEN_KEY, pop_new_token
 from tools.accounts.service_account import is_service_account
 from tools.admin.grantable import may_change_account
@@ -40,13 +40,7 @@ def user_tokens(request: HtmxRequest, pk: int) -> HttpResponse:
     elif request.method == "POST":
         raise PermissionDenied
     if form is not None and form.is_valid():
-        made = create_token(
-            user,
-            form.cleaned_data["name"],
-            scopes=form.cleaned_data["scopes"],
-            lifetime=form.lifetime,
-        )
-        request.session[get_new_token_key(pk)] = seal(made)
+        request.session[get_new_token_key(pk)] = seal(form.save())
         return redirect("user-tokens", pk)
     context = {
         "account": user,
