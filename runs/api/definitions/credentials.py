@@ -31,6 +31,10 @@ from tools.forms.credential import CredentialForm
 from tools.models import Credential
 
 CredentialKind = Literal["header", "bearer", "basic", "query"]
+CredentialHosts = Annotated[
+    list[Annotated[str, Field(max_length=300)]], Field(min_length=1, max_length=100)
+]
+CredentialSecret = Annotated[str, Field(min_length=1, max_length=8000)]
 COLUMNS = ("name", "kind", "field", "hosts", "visibility")
 
 
@@ -56,11 +60,9 @@ class NewCredentialBody(CredentialFields):
     """The body of `POST /api/v1/credentials`."""
 
     name: Name
-    hosts: Annotated[
-        list[Annotated[str, Field(max_length=300)]], Field(min_length=1, max_length=100)
-    ]
+    hosts: CredentialHosts
     """The only hosts that the secret is sent to: a name alone means HTTPS."""
-    secret: Annotated[str, Field(min_length=1, max_length=8000)]
+    secret: CredentialSecret
     """Write-only."""
 
 
@@ -68,10 +70,8 @@ class CredentialBody(CredentialFields):
     """The body of `PATCH /api/v1/credentials/{id}`."""
 
     name: Name = ""
-    hosts: Annotated[
-        list[Annotated[str, Field(max_length=300)]], Field(min_length=1, max_length=100)
-    ] = []
-    secret: Annotated[str, Field(min_length=1, max_length=8000)] = ""
+    hosts: CredentialHosts = []
+    secret: CredentialSecret = ""
     """Write-only."""
 
 
