@@ -1,5 +1,7 @@
 """Sentences on parts of a file that are not imported."""
 
+from collections.abc import Mapping
+
 from django.utils.translation import gettext as _
 
 from runs.services.importers.conversion import SkippedPart
@@ -29,6 +31,14 @@ def skip_setting(name: object, *, reason: str = "") -> SkippedPart:
     return SkippedPart(
         _quote(_("Setting “%(name)s”"), name), reason or _("No such setting here.")
     )
+
+
+def skip_variables(owner: str, expressions: Mapping[str, str]) -> list[SkippedPart]:
+    """Return what a prompt of `owner` had in place of each variable."""
+    return [
+        skip_setting(f"{owner}: {{{said}}}", reason=explain_expression(name))
+        for name, said in expressions.items()
+    ]
 
 
 def skip_knowledge(name: object) -> SkippedPart:

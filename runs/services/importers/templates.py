@@ -22,7 +22,10 @@ MAX_VARIABLE = 60
 class ConvertedTemplate(NamedTuple):
     text: str
     expressions: dict[str, str]
-    """The variables of the text, each with what the file had in its place."""
+    """The variables of the text, each with what the file had in its place.
+
+    `input` is left out: it is the question of every run.
+    """
 
 
 def escape_braces(text: str) -> str:
@@ -50,7 +53,8 @@ def convert_template(
             expression = match[1].strip()
             name = name_variable(expression)
             converted = f"{{{name}}}"
-            found.setdefault(name, expression)
+            if name != "input":
+                found.setdefault(name, expression)
         parts += [escape_braces(text[end : match.start()]), converted]
         end = match.end()
     parts.append(escape_braces(text[end:]))

@@ -15,9 +15,9 @@ from runs.services.importers.conversion import (
 from runs.services.importers.document import ForeignDocument
 from runs.services.importers.known_tools import find_known_tool
 from runs.services.importers.skipped import (
-    explain_expression,
     skip_setting,
     skip_tool,
+    skip_variables,
 )
 from runs.services.importers.templates import (
     PLAIN_NAME,
@@ -79,10 +79,7 @@ def convert_agent(
         ]
     )
     template = convert_template(text, PLAIN_NAME)
-    skipped += [
-        skip_setting(f"{key}: {{{said}}}", reason=explain_expression(name))
-        for name, said in template.expressions.items()
-    ]
+    skipped += skip_variables(key, template.expressions)
     skipped += [
         skip_setting(f"{key}: {name}")
         for name, value in agent.items()

@@ -179,7 +179,7 @@ def convert_prompt(
                 reason=explain_expression(name),
             )
             for name, expression in template.expressions.items()
-            if "#" in expression and name != "input"
+            if "#" in expression
         ]
     if not any(one.role == "user" for one in messages):
         messages.append(INPUT_MESSAGE)

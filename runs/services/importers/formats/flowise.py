@@ -20,12 +20,11 @@ from runs.services.importers.errors import ForeignFileRefused
 from runs.services.importers.known_tools import find_known_tool
 from runs.services.importers.skipped import (
     explain_code,
-    explain_expression,
     explain_mcp,
     skip_knowledge,
     skip_node,
-    skip_setting,
     skip_tool,
+    skip_variables,
 )
 from runs.services.importers.templates import (
     DOUBLE_BRACES,
@@ -264,12 +263,7 @@ def convert_text(
     """
     pattern = PLAIN_NAME if is_team else DOUBLE_BRACES
     template = convert_template(strip_html(text), pattern, name_variable)
-    owner = name_node(file.nodes[key])
-    file.skipped += [
-        skip_setting(f"{owner}: {{{said}}}", reason=explain_expression(name))
-        for name, said in template.expressions.items()
-        if name != "input"
-    ]
+    file.skipped += skip_variables(name_node(file.nodes[key]), template.expressions)
     return template.text
 
 

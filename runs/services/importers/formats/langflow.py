@@ -18,11 +18,10 @@ from runs.services.importers.document import ForeignDocument
 from runs.services.importers.errors import ForeignFileRefused
 from runs.services.importers.known_tools import CLOCK, find_known_tool
 from runs.services.importers.skipped import (
-    explain_expression,
     explain_mcp,
     skip_node,
-    skip_setting,
     skip_tool,
+    skip_variables,
 )
 from runs.services.importers.templates import (
     DOUBLE_BRACES,
@@ -174,13 +173,7 @@ def convert_prompt(file: LangflowFile, key: str) -> str:
 
     text = as_text(file.get_value(key, "template"))
     template = convert_template(text, pattern, name_variable)
-    file.skipped += [
-        skip_setting(
-            f"{name_node(file.nodes[key])}: {{{said}}}", reason=explain_expression(name)
-        )
-        for name, said in template.expressions.items()
-        if name != "input"
-    ]
+    file.skipped += skip_variables(name_node(file.nodes[key]), template.expressions)
     return template.text
 
 

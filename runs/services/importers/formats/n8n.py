@@ -180,9 +180,7 @@ def convert_text(file: N8nFile, owner: str, text: str) -> str:
     if not text.startswith("="):
         return escape_braces(text).replace("{{input}}", "{input}")
     template = convert_template(text[1:], EXPRESSION, name_expression)
-    names = {
-        name: said for name, said in template.expressions.items() if name != "input"
-    }
+    names = template.expressions
     if len(names) == 1 and template.text.strip() == f"{{{next(iter(names))}}}":
         return "{input}"  # whatever another node hands over is the question
     file.skipped += [
