@@ -1,5 +1,6 @@
 """Reading values of unknown types from another product's file."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,6 +40,16 @@ def get_path(value: Any, *names: str) -> Any:
     for name in names:
         value = as_dict(value).get(name)
     return value
+
+
+def parse_nested_json(value: Any) -> Any:
+    """Return the value of a text in JSON, None if it is not JSON; others unchanged."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
 
 
 def iter_dicts(value: Any) -> Iterator[dict[str, Any]]:

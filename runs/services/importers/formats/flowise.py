@@ -1,6 +1,5 @@
 """Flowise: agents of chatflows and agentflows."""
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +38,7 @@ from runs.services.importers.values import (
     as_dict,
     as_text,
     iter_dicts,
+    parse_nested_json,
     pick_iterations,
     pick_parameters,
 )
@@ -184,13 +184,8 @@ def convert_agent(file: FlowiseFile, key: str) -> ConvertedAgent:
 
 def read_prompt_values(given: dict[str, Any]) -> dict[str, str]:
     """Return the values that the agent gives to variables of its prompt."""
-    values = given.get("promptValues")
-    if isinstance(values, str):
-        try:
-            values = json.loads(values)
-        except (ValueError, RecursionError):
-            values = {}
-    texts = {name: as_text(value) for name, value in as_dict(values).items()}
+    values = as_dict(parse_nested_json(given.get("promptValues")))
+    texts = {name: as_text(value) for name, value in values.items()}
     return {name: text for name, text in texts.items() if text and "{{" not in text}
 
 
@@ -310,13 +305,7 @@ def convert_tool(
 
 def find_mcp_address(given: dict[str, Any]) -> str:
     """Return the URL or command of an MCP server."""
-    config = given.get("mcpServerConfig")
-    if isinstance(config, str):
-        try:
-            config = json.loads(config)
-        except (ValueError, RecursionError):
-            config = {}
-    config = as_dict(config)
+    config = as_dict(parse_nested_json(given.get("mcpServerConfig")))
     return as_text(config.get("url")) or as_text(config.get("command"))
 
 

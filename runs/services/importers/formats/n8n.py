@@ -1,6 +1,5 @@
 """n8n: the AI agent nodes of a workflow, with their models and tools."""
 
-import json
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -42,6 +41,7 @@ from runs.services.importers.values import (
     as_list,
     as_text,
     iter_dicts,
+    parse_nested_json,
     pick_iterations,
     pick_parameters,
 )
@@ -277,10 +277,7 @@ def find_output_schema(file: N8nFile, name: str) -> dict[str, Any] | None:
     for node in file.find_sources(name, "ai_outputParser"):
         given = as_dict(node.get("parameters"))
         text = as_text(given.get("inputSchema") or given.get("jsonSchema"))
-        try:
-            schema = json.loads(text) if text else None
-        except (ValueError, RecursionError):
-            schema = None
+        schema = parse_nested_json(text)
         if isinstance(schema, dict) and find_schema_problem(schema) is None:
             return schema
         file.skipped.append(
