@@ -120,6 +120,20 @@ def test_a_request_with_placeholders_becomes_an_http_tool():
     }
 
 
+@pytest.mark.parametrize("kind", [["number"], "date", None], ids=repr)
+def test_a_placeholder_of_an_unknown_type_is_a_text(kind):
+    request = node(
+        "Find",
+        "toolHttpRequest",
+        url="https://shop.example.com/{number}",
+        placeholderDefinitions={"values": [{"name": "number", "type": kind}]},
+    )
+
+    (tool,) = convert(workflow(HELPER, MODEL, request, Find="ai_tool")).file.tools
+
+    assert (tool.args_schema or {})["properties"] == {"number": {"type": "string"}}
+
+
 def test_what_the_model_fills_in_becomes_an_argument():
     request = node(
         "Send",

@@ -32,15 +32,9 @@ def convert_http_tool(
     """Convert an HTTP request with placeholders, or list it."""
     arguments: dict[str, dict[str, Any]] = {}
     for one in iter_dicts(get_path(given, "placeholderDefinitions", "values")):
-        kind = one.get("type")
-        arguments[as_text(one.get("name"))] = {
-            "type": kind if kind in TYPES else "string",
-            **(
-                {"description": text}
-                if (text := as_text(one.get("description")))
-                else {}
-            ),
-        }
+        arguments[as_text(one.get("name"))] = build_argument(
+            as_text(one.get("type")), as_text(one.get("description"))
+        )
     try:
         config = build_config(given, arguments)
     except NotConvertible as problem:
@@ -81,17 +75,9 @@ def build_config(
         text = as_text(value)
         if len(text) <= MAX_EXPRESSION and (match := FROM_AI.match(text)):
             key = build_variable_name(match[1])
-            arguments[key] = {"type": match[3] if match[3] in TYPES else "string"}
-            if match[2]:
-                arguments[key]["description"] = match[2]
+            arguments[key] = build_argument(match[3], match[2])
             return f"{{{key}}}"
-        if text.startswith("="):
-            if "{{" in text:
-                raise NotConvertible(
-                    _("Contains expressions of n8n. Create an HTTP tool instead.")
-                )
-            return text[1:]
-        return text
+        return refuse_expressions(text)
 
     url = convert(given.get("url"))
     if not url.startswith(("http://", "https://")):
@@ -111,6 +97,21 @@ def build_config(
     if given.get("sendBody") is True:
         config |= build_body(given, arguments, convert)
     return config
+
+
+def build_argument(kind: str | None, description: str | None) -> dict[str, Any]:
+    """Return the schema of an argument; a type that is not known here is a text."""
+    schema = {"type": kind if kind in TYPES else "string"}
+    return {**schema, "description": description} if description else schema
+
+
+def refuse_expressions(text: str) -> str:
+    """Return a value as it is sent; raise `NotConvertible` if n8n has to compute it."""
+    if text.startswith("=") and "{{" in text:
+        raise NotConvertible(
+            _("Contains expressions of n8n. Create an HTTP tool instead.")
+        )
+    return text.removeprefix("=")
 
 
 def find_pairs(given: dict[str, Any], what: str) -> list[dict[str, Any]]:
@@ -136,13 +137,9 @@ def build_body(
 ) -> dict[str, Any]:
     """Return the body as JSON or as a form."""
     if given.get("specifyBody") == "json":
-        text = as_text(given.get("jsonBody"))
-        if text.startswith("=") and "{{" in text:
-            raise NotConvertible(
-                _("Contains expressions of n8n. Create an HTTP tool instead.")
-            )
+        text = refuse_expressions(as_text(given.get("jsonBody")))
         try:
-            return {"json": json.loads(text.removeprefix("="))}
+            return {"json": json.loads(text)}
         except (ValueError, RecursionError):
             raise NotConvertible(
                 _("The body is not valid JSON. Create an HTTP tool instead.")
