@@ -86,3 +86,9 @@ def test_a_prompt_that_was_saved_with_a_model_is_found():
 def test_other_files_are_recognized_by_name(given, message):
     with pytest.raises(ForeignFileRefused, match=message):
         convert(given)
+
+
+def test_a_syntax_that_is_not_a_text_is_no_syntax():
+    found = convert({"input_variables": [], "template": "{a}", "template_format": []})
+
+    assert get_messages(found) == [("user", "{{a}}")]

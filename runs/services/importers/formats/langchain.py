@@ -164,16 +164,16 @@ def convert_message(
     role: str, given: dict[str, Any], skipped: list[SkippedPart]
 ) -> PromptMessage:
     """Return a message with the variables of its template."""
-    syntax = given.get("template_format", "f-string")
-    if syntax not in SYNTAXES and syntax:
+    syntax = as_text(given.get("template_format", "f-string"))
+    if syntax and syntax not in SYNTAXES:
         raise ForeignFileRefused(
             _(
                 "The prompt uses the syntax “%(syntax)s”; f-string and mustache can be "
                 "imported."
             )
-            % {"syntax": as_text(syntax)[:40]}
+            % {"syntax": syntax[:40]}
         )
-    pattern = SYNTAXES.get(as_text(syntax), NO_VARIABLES)
+    pattern = SYNTAXES.get(syntax, NO_VARIABLES)
     template = convert_template(
         as_text(given.get("template")), pattern, name_prompt_variable
     )
