@@ -1,6 +1,8 @@
-"""HTML without the line breaks of its template."""
+"""HTML without the line breaks of its template, and its text without tags."""
 
 import re
+
+from django.http import HttpResponse
 
 
 def join_lines(html: str) -> str:
@@ -10,3 +12,12 @@ def join_lines(html: str) -> str:
     """
     html = re.sub(r"\s*\n\s*(?=>)|(?<=>)\s*\n\s*", "", html)
     return re.sub(r"\s*\n\s*", " ", html)
+
+
+def strip_tags(html: str) -> str:
+    """Return the text between the tags, with single spaces."""
+    return " ".join(re.sub(r"<[^>]*>", " ", html).split())
+
+
+def text_of(page: HttpResponse) -> str:
+    return strip_tags(page.content.decode())

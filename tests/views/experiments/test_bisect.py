@@ -1,7 +1,5 @@
 """The form that starts a bisection, and the page of one."""
 
-import re
-
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -19,15 +17,12 @@ from tests.experiments import (
     make_revision,
     turn,
 )
+from tests.html import text_of
 from tests.make import make_agent, make_user, make_version
 
 pytestmark = pytest.mark.django_db
 
 FORM = {"repetitions": 1, "budget": ""}
-
-
-def text_of(page) -> str:
-    return " ".join(re.sub(r"<[^>]*>", " ", page.content.decode()).split())
 
 
 def fail(owner, versions: int = 6) -> ExperimentRun:

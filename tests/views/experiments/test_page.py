@@ -8,15 +8,12 @@ import pytest
 
 from runs.models import Experiment, Run
 from tests.experiments import end_runs, make_examples, make_revision, turn
+from tests.html import strip_tags
 from tests.make import make_agent, make_user, make_version
 
 pytestmark = pytest.mark.django_db
 
 POLLS = 'hx-trigger="every 2s"'
-
-
-def text_of(page: str) -> str:
-    return " ".join(re.sub(r"<[^>]*>", " ", page).split())
 
 
 def start(client, ann, count: int = 3, **form) -> Experiment:
@@ -124,7 +121,7 @@ def test_the_page_follows_the_runs_until_all_have_ended(client, ann):
 
     page = page_of(client, experiment)
     assert POLLS not in page
-    assert "6 of 6 runs" in text_of(page)
+    assert "6 of 6 runs" in strip_tags(page)
     assert "B does the same as A on all 3 examples." in page
 
 
@@ -141,7 +138,7 @@ def make_worse(client, ann) -> Experiment:
 def test_a_clear_difference_is_said_in_a_sentence_with_its_tag(client, ann):
     experiment = make_worse(client, ann)
 
-    page = text_of(page_of(client, experiment))
+    page = strip_tags(page_of(client, experiment))
 
     assert "B is clearly worse than A: 0 improved, 8 regressed." in page
     assert "tagged t" in page
@@ -154,7 +151,7 @@ def test_examples_are_filtered_by_what_got_worse(client, ann):
     better = experiment.cells.filter(candidate__position=1).first()
     experiment.cells.filter(pk=better.pk).update(passed=True, score=1)
 
-    page = text_of(page_of(client, experiment, "?show=worse"))
+    page = strip_tags(page_of(client, experiment, "?show=worse"))
 
     assert "1 to 7 of 7" in page
 
@@ -272,7 +269,7 @@ def test_the_page_takes_few_queries_for_many_examples(
 
     with django_assert_max_num_queries(30):
         page = page_of(client, experiment)
-    assert "1 to 50 of 60" in text_of(page)
+    assert "1 to 50 of 60" in strip_tags(page)
 
 
 def test_repetitions_and_tags_have_figures(client, ann):
@@ -281,6 +278,6 @@ def test_repetitions_and_tags_have_figures(client, ann):
     end_runs(experiment)
     experiment = turn(experiment)
 
-    page = text_of(page_of(client, experiment))
+    page = strip_tags(page_of(client, experiment))
     assert "pass@2 pass^2" in page
     assert "By tag t 100.0% 100.0%" in page

@@ -1,11 +1,10 @@
 """The page that checks the draft's rules against stored runs."""
 
-import re
-
 import pytest
 
 from runs.models import Agent, AgentTool
 from runs.services.spec.freeze import freeze_agent
+from tests.html import text_of
 from tests.make import (
     make_agent,
     make_call,
@@ -17,10 +16,6 @@ from tests.make import (
 )
 
 pytestmark = pytest.mark.django_db
-
-
-def text_of(page) -> str:
-    return " ".join(re.sub(r"<[^>]*>", " ", page.content.decode()).split())
 
 
 def make_checked_agent(owner, runs: int = 2) -> Agent:

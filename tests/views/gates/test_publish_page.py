@@ -1,23 +1,18 @@
 """The page that publishes: the gate, the replay, and who may do what."""
 
-import re
-
 import pytest
 
 from runs.models import AgentVersion, Experiment, Gate, InputReplay
 from runs.services.agents.publish import publish_agent
 from tests.experiments import make_examples, make_revision
 from tests.gates import finish_experiment, make_gate
+from tests.html import text_of
 from tests.make import make_agent, make_run
 
 pytestmark = pytest.mark.django_db
 
 POLLS = 'hx-trigger="every 2s"'
 REASON = "The customer waits, and two of three are fine."
-
-
-def text_of(response) -> str:
-    return " ".join(re.sub(r"<[^>]*>", " ", response.content.decode()).split())
 
 
 @pytest.fixture
