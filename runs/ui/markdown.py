@@ -137,8 +137,8 @@ def render_markdown(text: str) -> SafeString:
     A text whose turn does not come soon is shown as it is, so that hostile texts do not
     occupy all threads of the process.
     """
-    if len(text) <= SHORT_TEXT:
-        return render_markdown_now(text)
+    if not SHORT_TEXT < len(text) <= MAX_RENDERED_CHARACTERS:
+        return render_markdown_now(text)  # cheap, or not rendered at all
     key = hash_text(text)
     if (html := CACHE.get(key)) is not None:
         return html
