@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy
 
+from runs.forms.experiments.budget import BudgetField
 from runs.forms.widgets import style_widgets
 from runs.services.experiments.bisect import BisectionPlan
 from runs.services.experiments.create import MAX_REPETITIONS
@@ -19,13 +20,8 @@ class BisectForm(forms.Form):
         label=gettext_lazy("Repetitions"),
         help_text=gettext_lazy("A version passes if most of its runs do."),
     )
-    budget = forms.DecimalField(
-        required=False,
-        min_value=0,
-        max_digits=14,
-        decimal_places=6,
-        label=gettext_lazy("Budget in dollars"),
-        help_text=gettext_lazy("The experiment stops when it has cost as much."),
+    budget = BudgetField(
+        help_text=gettext_lazy("The experiment stops when it has cost as much.")
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

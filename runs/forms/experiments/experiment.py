@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.forms.experiments.budget import BudgetField
 from runs.forms.widgets import style_widgets
 from runs.models import Agent, AgentVersion, Dataset, Evaluator, Experiment
 from runs.services.experiments.create import (
@@ -84,13 +85,8 @@ class ExperimentForm(forms.Form):
         initial=10,
         label=gettext_lazy("Runs at once"),
     )
-    budget = forms.DecimalField(
-        required=False,
-        min_value=0,
-        max_digits=14,
-        decimal_places=6,
-        label=gettext_lazy("Budget in dollars"),
-        help_text=gettext_lazy("The experiment stops when it has cost as much."),
+    budget = BudgetField(
+        help_text=gettext_lazy("The experiment stops when it has cost as much.")
     )
 
     def __init__(self, user: User, agent: Agent, *args: Any, **kwargs: Any) -> None:
