@@ -5,13 +5,14 @@ instructions, and only a reply of the requested form counts.
 """
 
 import json
+import re
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from decimal import Decimal
 from statistics import fmean
 from typing import Any, Literal, NamedTuple, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from runs.engine.observations import stringify_value, truncate_for_model
 from runs.engine.parsing.reply_text import decode_json, strip_code_fence, strip_thinking
@@ -29,7 +30,7 @@ from runs.evaluation.effects import (
 from runs.evaluation.errors import InvalidScore, NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.types import EvaluationRecord, ScoreResult
-from tools.text.translatable import join_sentences, read_error_text, translatable
+from tools.text.translatable import join_sentences, translatable
 
 MAX_SHOWN_BYTES = 100_000
 """Bytes of each text that a judge is shown."""
@@ -57,6 +58,10 @@ form:
 {form}"""
 
 
+VARIABLE = re.compile(r"\{\{?\s*[A-Za-z_][\w.]*\s*\}?\}")
+"""As in prompts, such as {input} or {{ input }}; JSON has quotes."""
+
+
 class JudgeLabel(FrozenModel):
     """A label that a judge may give, and its score."""
 
@@ -81,6 +86,21 @@ class JudgeConfig(EvaluatorConfig):
     votes: int = Field(default=1, ge=1, le=15)
     threshold: float = Field(default=0.5, ge=0, le=1, allow_inf_nan=False)
     """The score from which a run passes."""
+
+    @field_validator("rubric")
+    @classmethod
+    def _check_rubric(cls, rubric: str) -> str:
+        found = VARIABLE.search(rubric)
+        if found:
+            raise ValueError(
+                translatable(
+                    "A rubric has no variables, so nothing replaces %(variable)s. "
+                    "The judge receives the answer and the selected parts of the "
+                    "run: refer to them in words.",
+                    variable=found[0],
+                )
+            )
+        return rubric
 
     @model_validator(mode="after")
     def _check_labels(self) -> Self:
@@ -132,7 +152,7 @@ def evaluate_by_judge(config: JudgeConfig, given: EvaluationInput) -> AskingEval
                 else _vote_by_rubric(config, given, votes)
             )
         except InvalidScore as invalid:
-            votes.problems.append(read_error_text(invalid))
+            votes.problems.append(str(invalid))
         else:
             votes.valid.append(vote)
     if 2 * len(votes.valid) <= config.votes:
@@ -174,15 +194,13 @@ def _vote_on_pair(
 ) -> Generator[EvaluatorEffect, EvaluatorOutcome, JudgeVote]:
     """Ask in both orders: a judge that prefers a position has no preference."""
     if given.baseline is None:
-        raise NotScored(
-            translatable("There is no run of the baseline to compare with.")
-        )
+        raise NotScored(translatable("The baseline has no run to compare with."))
     mine = _describe_work(config, given.record)
     try:
         other = _describe_work(config, given.baseline)
     except NotScored as missing:
         none = translatable("The run of the baseline has no answer.")
-        raise NotScored(join_sentences([none, read_error_text(missing)])) from None
+        raise NotScored(join_sentences([none, str(missing)])) from None
     first, why = yield from _ask_for_winner(config, given, votes, mine, other)
     second, _ = yield from _ask_for_winner(config, given, votes, other, mine)
     if (first, second) == ("A", "B"):
@@ -242,7 +260,7 @@ def _ask(
     try:
         answered = yield AskModel(config.judge, messages, schema)
     except NotScored as refused:  # one vote less
-        raise InvalidScore(read_error_text(refused)) from None
+        raise InvalidScore(str(refused)) from None
     if not isinstance(answered, ModelAnswered):
         raise InvalidScore(translatable("The judge did not reply."))
     votes.cost += answered.cost
@@ -324,7 +342,7 @@ def _count_votes(config: JudgeConfig, votes: JudgeVotes) -> ScoreResult:
         value=value,
         label=label,
         passed=value >= config.threshold,
-        explanation=_explain(nearest, votes),
+        explanation=_explain(config, nearest, votes),
         cost=votes.cost,
     )
 
@@ -335,13 +353,24 @@ def _name_result(value: float) -> str:
     return "better" if value > 0.5 else "worse"
 
 
-def _explain(nearest: JudgeVote, votes: JudgeVotes) -> str:
+def _explain(config: JudgeConfig, nearest: JudgeVote, votes: JudgeVotes) -> str:
     if len(votes.valid) == 1:
         return nearest.explanation
-    each = ", ".join(vote.label or f"{vote.value:g}" for vote in votes.valid)
-    counted = translatable("Votes: %(votes)s.", votes=each)
-    why = nearest.explanation
+    why, counted = nearest.explanation, _describe_votes(config, votes.valid)
     return join_sentences([f"{why}\n\n" if why else "", counted])
+
+
+def _describe_votes(config: JudgeConfig, votes: Sequence[JudgeVote]) -> str:
+    if config.form == "pairwise":
+        counts = Counter(vote.label for vote in votes)
+        return translatable(
+            "Votes: %(better)s better, %(same)s the same, %(worse)s worse.",
+            better=counts["better"],
+            same=counts["same"],
+            worse=counts["worse"],
+        )
+    each = ", ".join(vote.label or f"{vote.value:g}" for vote in votes)
+    return translatable("Votes: %(votes)s.", votes=each)
 
 
 JUDGE = EvaluatorKind("judge", JudgeConfig, evaluate_by_judge, needs="model")

@@ -28,7 +28,6 @@ from runs.evaluation.types import EvaluationExample, EvaluationRecord, ScoreResu
 from tools.text.translatable import (
     TranslatableText,
     join_sentences,
-    read_error_text,
     translatable,
 )
 from tools.text.validation_message import strip_value_error
@@ -89,7 +88,7 @@ def read_validation_message(error: ErrorDetails) -> str:
     """Return the sentence of a validator, which pages translate, or of pydantic."""
     raised = error.get("ctx", {}).get("error")
     if isinstance(raised, ValueError):
-        said = read_error_text(raised)
+        said = str(raised)
         if isinstance(said, TranslatableText):
             return said
     return f"{strip_value_error(error['msg'])}."
@@ -130,7 +129,7 @@ def score_record(
         if isinstance(result, GeneratorType):
             result = drive_evaluation(result, perform)
     except EvaluationError as reason:
-        return ScoreResult.not_scored(read_error_text(reason))
+        return ScoreResult.not_scored(str(reason))
     except Exception as error:  # noqa: BLE001  (the border to evaluators of others)
         return not_scored_by_error(error)
     return check_result(result)

@@ -60,7 +60,7 @@ class Experiment(models.Model):
     status = models.CharField(
         max_length=8, choices=Status, default=Status.RUNNING, db_index=True
     )
-    problem = models.TextField(blank=True)
+    problem = TranslatableTextField(blank=True)
     """Why it was stopped, unless a person did it."""
     total = models.PositiveIntegerField(default=0)
     """Runs when it is done."""

@@ -60,7 +60,7 @@ class ScoringRule(models.Model):
         Dataset, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
     is_on = models.BooleanField(default=True)
-    problem = models.TextField(blank=True)
+    problem = TranslatableTextField(blank=True)
     """Why a failing run could not be sent on; empty after one that could."""
     lease_until = models.DateTimeField(null=True)
     """How long a worker has it to itself."""

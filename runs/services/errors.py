@@ -1,8 +1,10 @@
 """Why a service refuses.
 
 RunsError
-  InputsRefused        an input is missing, unknown or not a text
-  SpecRefused          the agent cannot run as it is
+  FieldsRefused        fields are not valid
+    InputsRefused      an input is missing, unknown or not a text
+    SpecRefused        the agent cannot run as it is
+    ExampleRefused     a field of an example is empty, too long or not valid
   NotAllowed           the user may not do this
   TooManyRuns          the user has as many unfinished runs as are allowed
   BackupError          a backup cannot be created or restored
@@ -29,13 +31,13 @@ RunsError
   NotPublished         a schedule runs published versions only
   OwnerDisabled        the account of a schedule's owner is disabled
   PreviousRunActive    an earlier run of the schedule has not ended
-  ExampleRefused       a field of an example is empty, too long or not valid
   DatasetFileRefused   a file cannot be read as a table of examples
   DatasetFull          the dataset would have too many examples
   VersionRefused       a version of a dataset cannot be saved
   GateNotMet           the draft has not passed what its agent requires
 
-Messages are for people and are translated when the error is raised.
+Messages are for people and are translated when the error is raised. One that may be
+stored is written with `translatable`, so that pages translate it again.
 """
 
 from collections.abc import Iterable
@@ -44,7 +46,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from tools.text.translatable import join_sentences
+from tools.text.translatable import join_sentences, localize_text, translatable
 
 if TYPE_CHECKING:
     from runs.models import Decision
@@ -60,21 +62,26 @@ class FieldError(NamedTuple):
 class RunsError(Exception):
     """A service refused; the message is for the person who asked."""
 
+    def __init__(self, message: str = "") -> None:
+        super().__init__(localize_text(message, _))
 
-class InputsRefused(RunsError):
-    """Inputs of a run do not fit the agent's prompt."""
+
+class FieldsRefused(RunsError):
+    """Fields are not valid; `errors` says which, and why."""
 
     def __init__(self, errors: Iterable[FieldError]) -> None:
-        self.errors = list(errors)
+        self.errors = [
+            error._replace(message=localize_text(error.message, _)) for error in errors
+        ]
         super().__init__(join_sentences(error.message for error in self.errors))
 
 
-class SpecRefused(RunsError):
-    """An agent, as it is, would fail before its first model call."""
+class InputsRefused(FieldsRefused):
+    """Inputs of a run do not fit the agent's prompt."""
 
-    def __init__(self, errors: Iterable[FieldError]) -> None:
-        self.errors = list(errors)
-        super().__init__(" ".join(error.message for error in self.errors))
+
+class SpecRefused(FieldsRefused):
+    """An agent, as it is, would fail before its first model call."""
 
 
 class NotAllowed(RunsError):
@@ -322,12 +329,8 @@ class PreviousRunActive(RunsError):
         )
 
 
-class ExampleRefused(RunsError):
+class ExampleRefused(FieldsRefused):
     """Fields of an example are empty, too long or not valid."""
-
-    def __init__(self, errors: Iterable[FieldError]) -> None:
-        self.errors = list(errors)
-        super().__init__(" ".join(error.message for error in self.errors))
 
 
 class DatasetFileRefused(RunsError):
@@ -339,11 +342,12 @@ class DatasetFull(RunsError):
 
     def __init__(self, *, would_be: int, limit: int) -> None:
         super().__init__(
-            _(
+            translatable(
                 "The dataset would have %(count)s examples, at most %(limit)s "
-                "are allowed. Nothing was added. Use several datasets."
+                "are allowed. Nothing was added. Use several datasets.",
+                count=f"{would_be:,}",
+                limit=f"{limit:,}",
             )
-            % {"count": f"{would_be:,}", "limit": f"{limit:,}"}
         )
 
 

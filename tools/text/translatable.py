@@ -39,6 +39,10 @@ class TranslatableText(str):
         made.parts = tuple(parts)
         return made
 
+    def __str__(self) -> Self:
+        """Return it with its parts, which `str` of an error then has, too."""
+        return self
+
     @classmethod
     def from_parts(cls, parts: Iterable[SentencePart]) -> Self:
         """Return the text; a space separates its parts unless a line ends there."""
@@ -65,8 +69,9 @@ def join_sentences(texts: Iterable[str]) -> str:
     for text in texts:
         if text:
             parts += text.parts if isinstance(text, TranslatableText) else [text]
-    text = TranslatableText.from_parts(parts)
-    return text if any(isinstance(one, Sentence) for one in parts) else str(text)
+    if any(isinstance(one, Sentence) for one in parts):
+        return TranslatableText.from_parts(parts)
+    return _render_parts(parts, str)
 
 
 def change_text(text: str, change: Callable[[str], str]) -> str:
@@ -82,9 +87,8 @@ def change_text(text: str, change: Callable[[str], str]) -> str:
 
 
 def read_error_text(error: Exception) -> str:
-    """Return the message of an error with its parts, which `str` leaves out."""
-    first = error.args[0] if error.args else None
-    return first if isinstance(first, TranslatableText) else str(error)
+    """Return the message of an error with its parts."""
+    return str(error)
 
 
 def translate_text(text: str, gettext: Callable[[str], str]) -> str:
@@ -92,9 +96,16 @@ def translate_text(text: str, gettext: Callable[[str], str]) -> str:
     return text.render(gettext) if isinstance(text, TranslatableText) else text
 
 
+def localize_text(text: str, gettext: Callable[[str], str]) -> str:
+    """Return the same as `translate_text`, with the parts of the text."""
+    if not isinstance(text, TranslatableText):
+        return text
+    return TranslatableText(text.render(gettext), text.parts)
+
+
 def encode_stored_text(text: str) -> str:
     """Return the text as a column holds it: in English, then its parts as JSON."""
-    plain = text.replace(STORED_SEPARATOR, REPLACEMENT)
+    plain = translate_text(text, str).replace(STORED_SEPARATOR, REPLACEMENT)
     if not isinstance(text, TranslatableText):
         return plain
     return f"{plain}{STORED_SEPARATOR}{json.dumps(text.parts)}"

@@ -13,6 +13,7 @@ from runs.engine.types import FrozenModel
 from runs.models import Example
 from runs.services.errors import ExampleRefused, FieldError
 from tools.text.storable import is_storable, replace_unstorable
+from tools.text.translatable import translatable
 
 MAX_CELL_CHARS = 100_000
 MAX_INPUTS = 50
@@ -215,7 +216,9 @@ def find_tags_problem(tags: list[str]) -> str:
 def require_inputs(content: ExampleContent) -> None:
     """Raise `ExampleRefused` if no input has a value, or there are too many."""
     if not content.inputs:
-        raise ExampleRefused([FieldError("inputs", _("Enter an input."))])
+        raise ExampleRefused([FieldError("inputs", translatable("Enter an input."))])
     if len(content.inputs) > MAX_INPUTS:
-        message = _("An example has at most %(limit)d inputs.") % {"limit": MAX_INPUTS}
+        message = translatable(
+            "An example has at most %(limit)s inputs.", limit=MAX_INPUTS
+        )
         raise ExampleRefused([FieldError("inputs", message)])

@@ -123,7 +123,7 @@ def find_mapping_problem(mapping: ImportMapping) -> str:
     if not mapping.input_columns:
         return _("Select the column with the input.")
     if len(mapping.input_columns) > MAX_INPUTS:
-        return _("An example has at most %(limit)d inputs.") % {"limit": MAX_INPUTS}
+        return _("An example has at most %(limit)s inputs.") % {"limit": MAX_INPUTS}
     labels = dict(list_single_fields())
     for field in mapping.fields:
         if field not in ("", "tags") and len(mapping.positions_of(field)) > 1:

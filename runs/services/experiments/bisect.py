@@ -41,7 +41,6 @@ from runs.services.experiments.score_cells import is_comparing
 from runs.services.runs.start import FrozenAgent, require_agent_access
 from runs.store.specs import load_spec
 from tools.audit.write import write_entry
-from tools.text.translatable import read_error_text
 
 State = ExperimentRun.State
 
@@ -263,7 +262,7 @@ def add_version(
     except NotAllowed:
         raise
     except RunsError as refused:  # such as a model that this version may not use
-        problem = read_error_text(refused)
+        problem = str(refused)
         frozen = FrozenAgent(load_spec(version.spec), version.spec, version)
     label = label_candidate(choice, several=False)
     with transaction.atomic():

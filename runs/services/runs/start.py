@@ -32,6 +32,7 @@ from runs.store.limits import build_limit_columns
 from runs.store.specs import get_or_create_spec, load_spec
 from runs.store.transitions import notify_run_changed
 from tools.net.trace_context import get_incoming_traceparent
+from tools.text.translatable import translatable
 
 MAX_INPUT_LENGTH = 1_000_000
 
@@ -80,10 +81,12 @@ def start_run(
     """
     if agent.is_imported:
         raise NotAllowed(
-            _("The agent belongs to another program. Its traces can only be viewed.")
+            translatable(
+                "The agent belongs to another program. Its traces can only be viewed."
+            )
         )
     if agent.archived_at is not None:
-        raise NotAllowed(_("The agent is archived. Unarchive it to run it."))
+        raise NotAllowed(translatable("The agent is archived. Unarchive it to run it."))
     require_agent_access(agent, by=by)
     is_scheduled = source == Run.Source.SCHEDULE
     queue = queue or (Run.Queue.SCHEDULES if is_scheduled else Run.Queue.LIVE)
@@ -160,11 +163,11 @@ def require_agent_access(agent: Agent, *, by: User) -> None:
         return
     if not Agent.objects.visible_to(by).filter(pk=agent.pk).exists():
         raise NotAllowed(
-            _(
+            translatable(
                 'You cannot use the agent "%(name)s". Ask its owner to share it with '
-                "you."
+                "you.",
+                name=agent.name,
             )
-            % {"name": agent.name}
         )
 
 
@@ -202,7 +205,8 @@ def validate_inputs(spec: AgentSpec, inputs: dict[str, Any]) -> dict[str, str]:
     names = variables_of_spec(spec)
     errors = [
         FieldError(
-            name, _('The agent does not have the input "%(name)s".') % {"name": name}
+            name,
+            translatable('The agent does not have the input "%(name)s".', name=name),
         )
         for name in inputs
         if name not in names
@@ -210,15 +214,17 @@ def validate_inputs(spec: AgentSpec, inputs: dict[str, Any]) -> dict[str, str]:
     for name in names:
         value = inputs.get(name)
         if value is None:
-            message = _('The input "%(name)s" is missing.') % {"name": name}
+            message = translatable('The input "%(name)s" is missing.', name=name)
         elif not isinstance(value, str | int | float):
-            message = _('The input "%(name)s" must be text.') % {"name": name}
+            message = translatable('The input "%(name)s" must be text.', name=name)
         elif name == "input" and not str(value).strip():
-            message = _("Enter a message.")
+            message = translatable("Enter a message.")
         elif len(str(value)) > MAX_INPUT_LENGTH:
-            message = _(
-                'The input "%(name)s" is too long. Enter at most %(limit)s characters.'
-            ) % {"name": name, "limit": MAX_INPUT_LENGTH}
+            message = translatable(
+                'The input "%(name)s" is too long. Enter at most %(limit)s characters.',
+                name=name,
+                limit=MAX_INPUT_LENGTH,
+            )
         else:
             continue
         errors.append(FieldError(name, message))

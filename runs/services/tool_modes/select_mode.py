@@ -1,12 +1,12 @@
 """The tool mode of a run, and the run that it replays."""
 
 from django.contrib.auth.models import User
-from django.utils.translation import gettext as _
 
 from runs.engine.types import ToolMode
 from runs.models import Run
 from runs.services.errors import NotAllowed
 from runs.store.specs import load_spec
+from tools.text.translatable import translatable
 
 
 def get_tool_mode(run: Run) -> ToolMode | None:
@@ -20,5 +20,5 @@ def get_recorded_run(mode: ToolMode | None, *, by: User) -> Run | None:
         return None
     run = Run.objects.visible_to(by).filter(pk=mode.recording).first()
     if run is None:
-        raise NotAllowed(_("Run %(run)s not found.") % {"run": mode.recording})
+        raise NotAllowed(translatable("Run %(run)s not found.", run=mode.recording))
     return run

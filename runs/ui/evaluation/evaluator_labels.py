@@ -5,7 +5,9 @@ from typing import NamedTuple
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy
 
+from runs.evaluation.judge import compares_with_baseline
 from runs.evaluation.registry import EVALUATOR_KINDS
+from runs.models import EvaluatorRevision
 
 
 class EvaluatorKindLabel(NamedTuple):
@@ -225,6 +227,21 @@ CHOICE_LABELS: dict[str, Promise] = {
     "unordered": gettext_lazy("Same calls in any order"),
     "whole": gettext_lazy("The whole answer"),
 }
+
+
+PREFERENCE_LABELS: dict[str, Promise] = {
+    "better": gettext_lazy("better"),
+    "worse": gettext_lazy("worse"),
+    "same": gettext_lazy("the same"),
+    "baseline": gettext_lazy("baseline"),
+}
+"""Of an evaluator that compares with the baseline; others have labels of people."""
+
+
+def get_score_label(revision: EvaluatorRevision, label: str) -> str:
+    """Return the label of a score as people see it."""
+    is_preference = compares_with_baseline(revision.kind, revision.config)
+    return str(PREFERENCE_LABELS.get(label, label)) if is_preference else label
 
 
 def get_evaluator_kind_label(name: str) -> EvaluatorKindLabel:

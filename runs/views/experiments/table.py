@@ -26,6 +26,7 @@ from runs.models import (
 from runs.services.datasets.from_run import format_answer
 from runs.services.experiments.figures import compute_points, is_preference_only
 from runs.ui.error_labels import get_error_label
+from runs.ui.evaluation.evaluator_labels import get_score_label
 from runs.ui.evaluation.verdict import LETTERS
 from runs.ui.reveal_invisible import reveal_text
 
@@ -273,6 +274,7 @@ class ScoreRow(NamedTuple):
 
     name: str
     kind: str
+    label: str
     score: Score
     baseline: float | None
 
@@ -333,6 +335,7 @@ def list_score_rows(
         ScoreRow(
             score.revision.evaluator.name,
             score.revision.kind,
+            get_score_label(score.revision, score.label),
             score,
             others.get(score.revision_id),
         )

@@ -160,7 +160,7 @@ def test_the_owner_who_lost_the_agent_cannot_go_on():
     found = turn(found)
 
     assert found.status == "stopped"
-    assert found.problem
+    assert "You cannot use the agent" in found.problem
 
 
 def test_two_workers_add_a_version_once():

@@ -113,7 +113,7 @@ def test_a_run_waits_for_that_of_the_baseline():
     experiment.cells.get(candidate__position=0).run.delete()
     turn(experiment)
     score = Score.objects.get(cell__candidate__position=1)
-    assert score.problem == "There is no run of the baseline to compare with."
+    assert score.problem == "The baseline has no run to compare with."
 
 
 def test_a_baseline_that_failed_is_named():

@@ -5,8 +5,9 @@ import re
 from html import unescape
 
 import pytest
+from django.utils import timezone
 
-from runs.models import Experiment, Run
+from runs.models import Agent, Example, Experiment, Run
 from tests.experiments import end_runs, make_examples, make_revision, turn
 from tests.html import strip_tags
 from tests.make import make_agent, make_user, make_version
@@ -281,3 +282,44 @@ def test_repetitions_and_tags_have_figures(client, ann):
     page = strip_tags(page_of(client, experiment))
     assert "pass@2 pass^2" in page
     assert "By tag t 100.0% 100.0%" in page
+
+
+def test_a_chinese_viewer_reads_why_an_experiment_stopped_in_chinese(client, ann):
+    experiment = start(client, ann, 1)
+    Agent.objects.update(archived_at=timezone.now())
+    experiment = turn(experiment)
+    client.post("/preferences/language/", {"language": "zh-hans"})
+
+    page = page_of(client, experiment)
+
+    assert "该智能体已归档" in page
+    assert experiment.problem == "The agent is archived. Unarchive it to run it."
+
+
+def test_a_chinese_viewer_reads_which_input_is_wrong_in_chinese(client, ann):
+    experiment = start(client, ann, 1)
+    Example.objects.update(inputs={"input": " "})
+    cell = turn(experiment).cells.first()
+    client.post("/preferences/language/", {"language": "zh-hans"})
+
+    page = page_of(client, experiment, f"?cell={cell.pk}")
+
+    assert "请输入消息" in page
+    assert cell.problem == "Enter a message."
+
+
+def test_the_labels_of_a_comparison_are_translated_and_those_of_people_are_not(
+    client, ann
+):
+    experiment = make_worse(client, ann)
+    cell = experiment.cells.filter(candidate__position=1).first()
+    judge = {"provider": "p", "model": "m", "rubric": "r", "form": "pairwise"}
+    client.post("/preferences/language/", {"language": "zh-hans"})
+    tags = []
+    for kind, config in (("judge", judge), ("contains", {})):
+        cell.scores.update(label="worse")
+        cell.scores.get().revision.evaluator.revisions.update(kind=kind, config=config)
+        page = page_of(client, experiment, f"?cell={cell.pk}")
+        tags.append(re.search(r'<b>Contains</b> <span class="tag">(.*?)</span>', page))
+
+    assert [tag and tag[1] for tag in tags] == ["变差", "worse"]

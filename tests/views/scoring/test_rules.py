@@ -12,7 +12,7 @@ from runs.forms.scoring.rule import ScoringRuleForm
 from runs.models import Run, RunScore, ScoredRun, ScoringRule
 from runs.services.scoring import delete_rule
 from tests.experiments import make_revision
-from tests.make import make_agent, make_user, make_webhook
+from tests.make import make_agent, make_dataset, make_user, make_webhook
 from tests.scoring import end_run, make_rule, make_yes_evaluator, score_all
 
 pytestmark = pytest.mark.django_db
@@ -181,3 +181,20 @@ def test_an_agent_that_cannot_be_is_not_chosen(client, ann, agent):
     page = client.get("/rules/new/", {"agent": agent})
 
     assert page.status_code == 200
+
+
+def test_a_chinese_viewer_reads_why_a_run_was_not_sent_on_in_chinese(
+    client, ann, monkeypatch
+):
+    monkeypatch.setattr("runs.services.datasets.edit.MAX_EXAMPLES", 0)
+    agent = make_agent(ann)
+    rule = make_rule(agent, dataset=make_dataset(ann))
+    end_run(agent, "no")
+    score_all()
+    client.post("/preferences/language/", {"language": "zh-hans"})
+
+    page = client.get(f"/rules/{rule.pk}/").content.decode()
+
+    assert "数据集将有 1 个示例" in page
+    rule.refresh_from_db()
+    assert rule.problem.startswith("The dataset would have 1 examples")
