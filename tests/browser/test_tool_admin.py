@@ -227,6 +227,10 @@ def test_python_code_has_an_editor_that_marks_the_failed_line(browser, lived_in)
     expect(editor.locator(".wrong")).to_have_attribute(
         "data-error", "ZeroDivisionError: division by zero"
     )
+    expect(page.locator("#tool-result-error")).to_contain_text("Line 3  1 / x")
+    assert violations(page) == []
+    page.click("#tool-result-error a")
+    expect(editor).to_be_focused()
     assert page.input_value("[name=code]") == "input\nx = 0\n1 / x"
     page.evaluate("document.querySelector('#tool-form').removeAttribute('data-guard')")
     page.once("dialog", lambda dialog: dialog.accept())

@@ -122,6 +122,11 @@ def find_error_line(error: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def strip_error_line(error: str) -> str:
+    """Return an error of the code without the line that it names."""
+    return ERROR_LINE.sub("", error, count=1) if find_error_line(error) else error
+
+
 def find_code_flaw(code: str) -> str | None:
     """Return why `code` cannot be read, without running any of it."""
     try:

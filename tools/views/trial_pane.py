@@ -17,6 +17,7 @@ from tools.errors import ToolFailed
 from tools.forms.arguments import ArgumentsForm
 from tools.forms.arguments_json import JsonArgumentsForm
 from tools.forms.tool import ToolForm
+from tools.kinds.python import strip_error_line
 from tools.models import Tool, ToolTrial
 from tools.net.client_disconnect import watch_disconnect
 from tools.services.show_request import show_request
@@ -25,6 +26,7 @@ from tools.spec import ToolSpec
 from tools.text.storable import replace_unstorable
 from tools.ui.argument_rows import shorten_arguments
 from tools.ui.colored_json import render_colored_json
+from tools.ui.labels import can_edit_tool
 from tools.ui.timing_bar import TimingPhase, build_timing_bar
 from tools.ui.trial_labels import REQUEST_LABELS, TRIAL_LABELS, TrialLabels
 from tools.views.trial_arguments import TrialArguments, open_typed_arguments
@@ -42,6 +44,14 @@ class FormFlaw(NamedTuple):
     def error_line(self) -> Any:
         """The line of the code that cannot be read; nothing for other fields."""
         return self.field.field.widget.attrs.get("data-error-line")
+
+
+class CodeLine(NamedTuple):
+    """A line of the code that led to an error."""
+
+    number: int
+    text: str
+    """Empty for people who cannot see the code."""
 
 
 @dataclass
@@ -63,6 +73,8 @@ class TrialPane:
     must_confirm: bool = False
     is_confirmed: bool = False
     is_unsaved: bool = False
+    shows_code: bool = False
+    """Whether this person can see the definition."""
     result: TryResult | None = None
     is_previewed: bool = False
     """Whether the request is known."""
@@ -92,6 +104,14 @@ class TrialPane:
         return (self.result.value_text or self.result.error) if self.result else ""
 
     @property
+    def opens_with_model_text(self) -> bool:
+        """Whether no other tab of the result says more."""
+        if self.result is None or self.result.error_line:
+            return False
+        has_value_tab = self.result.exchange.status or self.result.is_structured
+        return not (self.result.ok and has_value_tab)
+
+    @property
     def returned_text(self) -> str:
         """A returned list or object, with line breaks and colors."""
         return render_colored_json(self.result.value_text) if self.result else ""
@@ -99,6 +119,25 @@ class TrialPane:
     @property
     def printed_lines(self) -> int:
         return len(self.result.printed.splitlines()) if self.result else 0
+
+    @property
+    def failed_lines(self) -> list[CodeLine]:
+        """The lines of Python code where it failed, the outermost first."""
+        if self.result is None or self.result.error_line is None:
+            return []
+        frame, last = self.result.frame, self.result.error_line
+        code = str(self.tool.config.get("code", "")) if self.shows_code else ""
+        lines = code.split("\n")
+        numbers = dict.fromkeys([frame.line if frame else last, last])
+        return [
+            CodeLine(number, "".join(lines[number - 1 : number]).strip())
+            for number in numbers
+        ]
+
+    @property
+    def error_text(self) -> str:
+        """What Python code raised, without its line."""
+        return strip_error_line(self.result.error) if self.result else ""
 
     @property
     def body_text(self) -> str:
@@ -220,4 +259,5 @@ def call_typed_tool(pane: TrialPane, *, by: User, stop: threading.Event) -> None
     pane.result = try_tool(
         pane.tool, tool_input, by=by, is_unsaved=pane.is_unsaved, stop=stop
     )
+    pane.shows_code = pane.tool.pk is None or can_edit_tool(pane.tool, by)
     pane.trials = list_trials(pane.tool, by)

@@ -146,7 +146,33 @@ def test_an_error_of_the_code_names_its_line():
     pane = tried(client_of(admin()), **typed)
 
     assert pane.result.error_line == 2
+    assert pane.failed_lines == [(2, "y / 0")]
     assert ToolTrial.objects.get().error_line == 2
+
+
+def test_an_error_is_shown_with_the_lines_that_led_to_it():
+    make_twice(config={"code": "def halve(n):\n    return n / 0\n\nhalve(x)"})
+
+    response = client_of(admin()).post("/tools/twice/try/", {"arg-x": "4"})
+
+    pane, page = response.context["pane"], response.content.decode()
+    assert pane.failed_lines == [(4, "halve(x)"), (2, "return n / 0")]
+    shown = page.partition('id="tool-result-error">')[2].partition("</pre>")[0]
+    assert unescape(strip_tags(shown)).split("\n") == [
+        "Line 4  halve(x)",
+        "Line 2  return n / 0",
+        "ZeroDivisionError: division by zero",
+    ]
+    assert 'value="error" checked' in page
+    assert 'value="model" checked' not in page
+
+
+def test_an_error_of_a_new_tool_is_shown_with_its_line():
+    typed = {**PYTHON, "name": "", "slug": "", "code": "x / 0", "arg-x": "1"}
+
+    pane = tried(client_of(admin()), "/tools/new/python/try/", **typed)
+
+    assert pane.failed_lines == [(1, "x / 0")]
 
 
 def test_a_new_tool_is_called_before_it_has_a_name():

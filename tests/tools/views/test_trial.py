@@ -151,6 +151,20 @@ def test_staff_who_may_see_a_tool_test_it_as_it_is_saved():
     assert 'id="tool-form"' not in answer.content.decode()
 
 
+def test_an_error_shows_no_code_to_people_who_cannot_see_it():
+    config = {"code": "int('hidden')"}
+    tool = make_tool(name="shared", kind="python", visibility="everyone", config=config)
+    bob = make_user("bob", is_staff=True)
+    bob.user_permissions.set(Permission.objects.filter(codename="view_tool"))
+    client = Client()
+    client.force_login(bob)
+
+    pane = tried(client, tool).context["pane"]
+
+    assert pane.result.error_line == 1
+    assert pane.failed_lines == [(1, "")]
+
+
 def test_testing_is_no_way_around_an_approval():
     more = {"visibility": "everyone", "effect": "read", "approval": "always"}
     tool = make_tool(name="shared", **more)
