@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -41,6 +42,7 @@ from runs.ui.role_labels import get_role_label
 from runs.ui.status_badge import get_status_label, glyph, icon, status
 from runs.ui.time_scale import format_percent
 from tools.text.translatable import translate_text
+from tools.ui.diff import DiffLine
 
 register = template.Library()
 for tag in (icon, glyph, status, score_mark):
@@ -188,6 +190,32 @@ def marked(text: str) -> SafeString:
         (
             (format_html('<span class="v">{}</span>', piece) if n % 2 else piece,)
             for n, piece in enumerate(pieces)
+        ),
+    )
+
+
+@register.filter
+def changed_words(line: DiffLine) -> SafeString:
+    """Mark the words that differ in a line of a difference."""
+    return render_pieces(line, str)
+
+
+@register.filter
+def changed_prompt_words(line: DiffLine) -> SafeString:
+    """Mark the words that differ, and the `{variables}`, in a line of a prompt."""
+    return render_pieces(line, marked)
+
+
+def render_pieces(line: DiffLine, render: Callable[[str], str]) -> SafeString:
+    tag = line.tone if line.tone in {"del", "ins"} else ""
+    return format_html_join(
+        "",
+        "{}",
+        (
+            (format_html("<{0}>{1}</{0}>", tag, render(piece.text)),)
+            if tag and piece.is_marked
+            else (render(piece.text),)
+            for piece in line.pieces
         ),
     )
 

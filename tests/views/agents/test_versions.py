@@ -40,8 +40,8 @@ def test_compares_any_two(client, ann):
 
     page = client.get(f"/agents/{agent.pk}/versions/?from=1&to=2").content.decode()
 
-    assert '<span class="del">Be brief.</span>' in page
-    assert '<span class="ins">Be long.</span>' in page
+    assert '<span class="del">Be <del>brief</del>.</span>' in page
+    assert '<span class="ins">Be <ins>long</ins>.</span>' in page
     assert '<span class="same">Always.</span>' in page
     assert "Tool look_up" in page
     assert "Requires approval of each call" in page

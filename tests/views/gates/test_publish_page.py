@@ -4,6 +4,7 @@ import pytest
 
 from runs.models import AgentVersion, Experiment, Gate, InputReplay
 from runs.services.agents.publish import publish_agent
+from runs.services.agents.save import save_agent
 from tests.experiments import make_examples, make_revision
 from tests.gates import finish_experiment, make_gate
 from tests.html import text_of
@@ -182,3 +183,15 @@ def test_without_real_runs_the_page_says_so(client, agent):
     )
 
     assert "No published version has been run" in text_of(response)
+
+
+def test_the_words_that_changed_are_marked(client, agent):
+    save_agent(agent, uses=[], instructions="Name the <place>.\nAnswer {input}.")
+    publish_agent(agent, by=agent.owner)
+    save_agent(agent, uses=[], instructions="Name the <time>.\nAnswer {input}.")
+
+    page = client.get(f"/agents/{agent.pk}/publish/").content.decode()
+
+    assert '<span class="same">Answer <span class="v">{input}</span>.</span>' in page
+    assert "Name the &lt;<del>place</del>&gt;." in page
+    assert "Name the &lt;<ins>time</ins>&gt;." in page
