@@ -1,7 +1,9 @@
 """List prices of models whose servers report none; people can change each of them.
 
-In dollars per million tokens, for requests without discounts, as their makers published
-them when this file was last changed. A server's own report comes first.
+In dollars per million tokens, without discounts, for prompts that are not extra long,
+compared with public price lists in November 2026. The comment of each host names the
+page of the maker and the month of the figures. Models whose price for a usual prompt is
+not one number, such as claude-haiku-5-5, are left out. A server's report comes first.
 """
 
 import re
@@ -19,7 +21,19 @@ class ListPrice(NamedTuple):
 
 
 _PRICES = {
+    # developers.openai.com/api/docs/pricing, July 2026; above 272,000 tokens of input,
+    # gpt-5.4 and newer cost more
     "api.openai.com": """
+        gpt-5.6 5 0.5 30
+        gpt-5.6-sol 5 0.5 30
+        gpt-5.6-terra 2.5 0.25 15
+        gpt-5.6-luna 1 0.1 6
+        gpt-5.5 5 0.5 30
+        gpt-5.4 2.5 0.25 15
+        gpt-5.4-mini 0.75 0.075 4.5
+        gpt-5.4-nano 0.2 0.02 1.25
+        gpt-5.2 1.75 0.175 14
+        gpt-5.1 1.25 0.125 10
         gpt-5 1.25 0.125 10
         gpt-5-mini 0.25 0.025 2
         gpt-5-nano 0.05 0.005 0.4
@@ -32,30 +46,52 @@ _PRICES = {
         o3-mini 1.1 0.55 4.4
         o4-mini 1.1 0.275 4.4
     """,
+    # platform.claude.com/docs/en/about-claude/pricing, October 2026
     "api.anthropic.com": """
+        claude-fable-5-1 10 0.25 50
+        claude-fable-5 10 1 50
+        claude-opus-5-5 4 0.2 20
+        claude-opus-5 5 0.5 25
+        claude-opus-4-8 5 0.5 25
+        claude-opus-4-7 5 0.5 25
+        claude-opus-4-6 5 0.5 25
         claude-opus-4-5 5 0.5 25
-        claude-opus-4-1 15 1.5 75
-        claude-opus-4 15 1.5 75
+        claude-sonnet-5-5 2 0.1 10
+        claude-sonnet-5 2 0.2 10
+        claude-sonnet-4-6 3 0.3 15
         claude-sonnet-4-5 3 0.3 15
-        claude-sonnet-4 3 0.3 15
         claude-haiku-4-5 1 0.1 5
-        claude-3-5-haiku 0.8 0.08 4
     """,
+    # ai.google.dev/gemini-api/docs/pricing, July 2026; above 200,000 tokens of input,
+    # the pro models cost more
     "generativelanguage.googleapis.com": """
-        gemini-2.5-pro 1.25 - 10
-        gemini-2.5-flash 0.3 - 2.5
-        gemini-2.5-flash-lite 0.1 - 0.4
-        gemini-2.0-flash 0.1 - 0.4
+        gemini-3.6-flash 1.5 0.15 7.5
+        gemini-3.5-flash 1.5 0.15 9
+        gemini-3.5-flash-lite 0.3 0.03 2.5
+        gemini-3.1-pro-preview 2 0.2 12
+        gemini-3.1-flash-lite 0.25 0.025 1.5
+        gemini-3-flash-preview 0.5 0.05 3
+        gemini-2.5-pro 1.25 0.125 10
+        gemini-2.5-flash 0.3 0.03 2.5
+        gemini-2.5-flash-lite 0.1 0.01 0.4
     """,
+    # mistral.ai/pricing, September 2026; mistral-medium-latest is version 3.5
     "api.mistral.ai": """
-        mistral-medium 0.4 - 2
+        mistral-medium-3.5 1.5 - 7.5
+        mistral-medium-3-5 1.5 - 7.5
+        mistral-medium 1.5 - 7.5
         codestral 0.3 - 0.9
     """,
+    # api-docs.deepseek.com/quick_start/pricing, October 2026; of peak hours, because
+    # half of it applies at other hours
     "api.deepseek.com": """
-        deepseek-chat 0.28 0.028 0.42
-        deepseek-reasoner 0.28 0.028 0.42
+        deepseek-flash 0.3 0.006 1.2
+        deepseek-v4-flash 0.3 0.006 1.2
+        deepseek-v4-pro 1.32 0.044 3.96
     """,
+    # console.groq.com/docs/models, May 2026
     "api.groq.com": """
+        openai/gpt-oss-120b 0.15 0.075 0.6
         llama-3.3-70b-versatile 0.59 - 0.79
         llama-3.1-8b-instant 0.05 - 0.08
     """,

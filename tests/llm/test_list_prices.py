@@ -22,6 +22,18 @@ GOOGLE = "https://generativelanguage.googleapis.com/v1beta/openai"
             id="snapshot-in-digits",
         ),
         pytest.param(GOOGLE, "models/gemini-2.5-pro", "10", id="with-folder"),
+        pytest.param(
+            "https://api.mistral.ai/v1", "mistral-medium-latest", "7.5", id="latest"
+        ),
+        pytest.param(
+            "https://api.deepseek.com", "deepseek-v4-pro", "3.96", id="peak-hours"
+        ),
+        pytest.param(
+            "https://api.groq.com/openai/v1",
+            "openai/gpt-oss-120b",
+            "0.6",
+            id="name-with-maker",
+        ),
     ],
 )
 def test_knows_the_price(url, model, written):
@@ -36,6 +48,9 @@ def test_knows_the_price(url, model, written):
     [
         pytest.param(OPENAI, "gpt-4o-audio-preview", id="longer-name"),
         pytest.param(OPENAI, "", id="no-name"),
+        pytest.param(
+            "https://api.anthropic.com/v1", "claude-haiku-5-5", id="price-by-length"
+        ),
         pytest.param("http://127.0.0.1:8000/v1", "gpt-4o", id="another-server"),
         pytest.param("https://api.openai.com.evil.example/v1", "gpt-4o", id="alike"),
         pytest.param("http://[", "gpt-4o", id="no-address"),
