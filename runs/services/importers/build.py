@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from runs.llm.presets import ProviderPreset
 from runs.models import Agent, PromptTemplate, Provider
 from runs.models.agents import INLINE_SLUG
+from runs.services.agentfile.checks import find_tool_entry_errors
 from runs.services.agentfile.literal_secrets import remove_literal_secrets
 from runs.services.agentfile.schema import (
     AgentEntry,
@@ -31,7 +32,6 @@ from runs.services.importers.conversion import (
 from runs.services.importers.errors import ForeignFileRefused
 from runs.services.importers.known_providers import find_known_provider
 from runs.services.importers.skipped import skip_setting, skip_tool
-from tools.kinds.config_checks import find_config_flaws, find_name_flaws
 from tools.models import Tool
 from tools.net.address_flaw import find_address_flaw
 from tools.registry import get_registered_functions
@@ -164,13 +164,10 @@ class AgentFileBuilder:
             args_schema=tool.args_schema,
             config=tool.config,
         )
-        flaws = list(find_config_flaws(entry.kind, entry.config))
-        if not flaws:
-            flaws += find_name_flaws(entry.kind, entry.config, entry.args_schema)
-        if flaws:
-            self.skipped.append(
-                skip_tool(tool.name, tool.kind, reason=" ".join(map(str, flaws)))
-            )
+        errors = list(find_tool_entry_errors(entry, {"name": entry.name}))
+        if errors:
+            reason = " ".join(error.message for error in errors)
+            self.skipped.append(skip_tool(tool.name, tool.kind, reason=reason))
             return None
         slug = self.name_slug(Tool, tool.name, "tool")
         entry = remove_literal_secrets(entry.model_copy(update={"slug": slug})).entry

@@ -8,6 +8,8 @@ import pytest
 
 from runs.models import Provider
 from runs.services.agentfile.load import import_agentfile
+from runs.services.importers.build import AgentFileBuilder
+from runs.services.importers.conversion import ConvertedTool
 from runs.services.importers.convert import convert_foreign_file
 from runs.services.importers.document import MAX_JSON_CHARS
 from runs.services.importers.errors import ForeignFileRefused
@@ -242,3 +244,26 @@ def test_penalties_are_left_out_for_providers_that_refuse_them():
 
 def test_names_without_latin_letters_get_a_slug():
     assert get_agent(convert(DIFY.replace("Sums", "旅行"))).slug == "agent"
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        pytest.param(
+            {"args_schema": {"type": "objekt"}},
+            "This is not a valid JSON Schema: 'objekt' is not valid",
+            id="schema",
+        ),
+        pytest.param({"name": ""}, "is not a valid tool name", id="name"),
+        pytest.param({"config": {"url": "ftp://x"}}, "url: ", id="config"),
+    ],
+)
+def test_a_tool_that_could_not_be_stored_is_listed_with_the_reason(more, reason):
+    given = {"name": "lookup", "kind": "http", "config": {"url": "https://example.com"}}
+    builder = AgentFileBuilder(make_user())
+
+    assert builder.add_tool(ConvertedTool(**given | more)) is None
+
+    (part,) = builder.skipped
+    assert reason in part.reason
+    assert builder.tools == {}
