@@ -31,7 +31,11 @@ from runs.services.importers.conversion import (
 )
 from runs.services.importers.errors import ForeignFileRefused
 from runs.services.importers.known_providers import find_known_provider
-from runs.services.importers.skipped import skip_setting, skip_tool
+from runs.services.importers.skipped import (
+    explain_separate_agents,
+    skip_setting,
+    skip_tool,
+)
 from tools.models import Tool
 from tools.net.address_flaw import find_address_flaw
 from tools.registry import get_registered_functions
@@ -78,6 +82,7 @@ class AgentFileBuilder:
             for one in conversion.agents
         }
         agents = [self.build_agent(one, slugs) for one in self.drop_cycles(conversion)]
+        self.list_separate_agents(conversion)
         for prompt in conversion.prompts:
             entry = PromptEntry(
                 slug=self.name_slug(PromptTemplate, prompt.name, "prompt"),
@@ -93,6 +98,14 @@ class AgentFileBuilder:
             tools=tuple(self.tools.values()),
             agents=tuple(agents),
         )
+
+    def list_separate_agents(self, conversion: Conversion) -> None:
+        """List that agents which do not call one another have lost their order."""
+        called = {key for one in conversion.agents for key in one.agents}
+        apart = [one for one in conversion.agents if one.key not in called]
+        reason = explain_separate_agents()
+        if len(apart) > 1 and all(one.reason != reason for one in conversion.skipped):
+            self.skipped.append(SkippedPart(_("Connections between agents"), reason))
 
     def drop_cycles(self, conversion: Conversion) -> list[ConvertedAgent]:
         """Return the agents without calls that lead back to their caller."""

@@ -69,11 +69,23 @@ def explain_disabled() -> str:
 
 
 def explain_mcp(address: str) -> str:
-    if not address:
+    """Name the server, unless the address is an expression."""
+    if not address or "{{" in address:
         return _("Add the MCP server under Tools, and select its tools.")
     return _("Add the MCP server %(address)s under Tools, and select its tools.") % {
         "address": address[:MAX_NAME]
     }
+
+
+def explain_openapi() -> str:
+    return _("Import the OpenAPI document under Tools.")
+
+
+def explain_separate_agents() -> str:
+    return _(
+        "The agents are imported one by one. To combine them, let one agent call the "
+        "others."
+    )
 
 
 def explain_expression(name: str) -> str:

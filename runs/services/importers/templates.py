@@ -1,7 +1,9 @@
 """Prompts of other products as templates: `{name}` is a variable, `{{` a brace."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from html import unescape
 from typing import NamedTuple
 
@@ -28,6 +30,26 @@ class ConvertedTemplate(NamedTuple):
     """
 
 
+@dataclass
+class VariableNames:
+    """Names of the variables in the prompts of one agent."""
+
+    by_expression: dict[str, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    numbers: Counter[str] = field(default_factory=Counter)
+
+    def choose_name(self, expression: str, name: str) -> str:
+        """Return `name`, with a number if another expression has it."""
+        if expression not in self.by_expression:
+            chosen = name
+            while chosen in self.taken:
+                self.numbers[name] += 1
+                chosen = f"{name}_{self.numbers[name] + 1}"
+            self.taken.add(chosen)
+            self.by_expression[expression] = chosen
+        return self.by_expression[expression]
+
+
 def escape_braces(text: str) -> str:
     """Return `text` as a template without variables."""
     return text.replace("{", "{{").replace("}", "}}")
@@ -37,12 +59,16 @@ def convert_template(
     text: str,
     pattern: re.Pattern[str],
     name_variable: Callable[[str], str] | None = None,
+    *,
+    variables: VariableNames | None = None,
 ) -> ConvertedTemplate:
     """Replace each match of `pattern`, whose first group is an expression.
 
-    `name_variable` returns the variable of an expression.
+    `name_variable` returns the variable of an expression; `variables` are those of
+    the agent's other prompts.
     """
     name_variable = name_variable or build_variable_name
+    variables = variables or VariableNames()
     parts: list[str] = []
     found: dict[str, str] = {}
     end = 0
@@ -52,9 +78,10 @@ def convert_template(
         else:
             expression = match[1].strip()
             name = name_variable(expression)
-            converted = f"{{{name}}}"
             if name != "input":
-                found.setdefault(name, expression)
+                name = variables.choose_name(expression, name)
+                found[name] = expression
+            converted = f"{{{name}}}"
         parts += [escape_braces(text[end : match.start()]), converted]
         end = match.end()
     parts.append(escape_braces(text[end:]))

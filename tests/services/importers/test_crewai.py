@@ -51,6 +51,7 @@ def test_lists_exactly_what_has_no_counterpart():
         "Setting “book_finder: allow_delegation”",
         "Tool “ScrapeWebsiteTool” (book_finder)",
         "Setting “model”",
+        "Connections between agents",
     ]
 
 

@@ -59,6 +59,24 @@ def test_an_agent_app_becomes_an_agent():
     assert agent.memory
 
 
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("mcp", "Add the MCP server desk under Tools, and select its tools."),
+        ("api", "Import the OpenAPI document under Tools."),
+        ("workflow", "No such tool here. Add an HTTP, OpenAPI or MCP tool instead."),
+    ],
+)
+def test_a_tool_of_a_provider_is_listed_with_how_to_add_it(kind, reason):
+    tool = f"{{provider_type: {kind}, provider_name: desk, tool_name: lookup}}"
+    given = (
+        "app: {name: Sums, mode: agent-chat}\nkind: app\n"
+        f"model_config: {{agent_mode: {{tools: [{tool}]}}}}"
+    )
+
+    assert get_skipped(convert(given))["Tool “lookup” (desk)"] == reason
+
+
 def test_variables_keep_their_names_and_other_braces_are_text():
     assert get_messages(convert(AGENT_APP)) == [
         (

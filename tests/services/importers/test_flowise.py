@@ -69,6 +69,18 @@ def test_a_tool_agent_becomes_an_agent():
     assert list(get_skipped(found)) == ["Tool “w” (gmail)", "Node “chain” (llmchain)"]
 
 
+def test_agents_that_only_follow_one_another_are_listed_as_separate():
+    def agent(**inputs: str) -> tuple[str, dict[str, Any]]:
+        return "seqAgent", {"systemMessagePrompt": "Work.", "model": ref("m"), **inputs}
+
+    found = convert(flow(a=agent(), b=agent(sequentialNode=ref("a")), m=MODEL))
+
+    assert get_skipped(found) == {
+        "Connections between agents": "The agents are imported one by one. To combine "
+        "them, let one agent call the others."
+    }
+
+
 def test_a_supervisor_calls_its_workers():
     found = convert(
         flow(

@@ -200,6 +200,11 @@ def test_a_typed_key_is_not_imported():
             "Add the MCP server https://m.example.com/mcp",
             id="mcp",
         ),
+        pytest.param(
+            node("T", "mcpClientTool", sseEndpoint="={{ $env.MCP }}/sse"),
+            "Add the MCP server under Tools",
+            id="mcp-expression",
+        ),
         pytest.param(node("T", "toolVectorStore"), "No such tool", id="other"),
     ],
 )
@@ -249,6 +254,27 @@ def test_connections_to_missing_nodes_do_no_harm():
     given["connections"]["Model"] = {"ai_languageModel": [[{"node": None}], "x", None]}
 
     assert get_agent(convert(given)).model == "qwen3"
+
+
+def test_values_of_different_nodes_are_different_variables():
+    helper = node(
+        "Helper",
+        "agent",
+        text="=Reply to {{ $('Mail').item.json.text }} as {{ $json.role }}",
+        options={
+            "systemMessage": "={{ $json.role }}: {{ $('Rules').item.json.text }}",
+        },
+    )
+
+    found = convert(workflow(helper, MODEL))
+
+    assert get_messages(found) == [
+        ("system", "{role}: {text}"),
+        ("user", "Reply to {text_2} as {role}"),
+    ]
+    assert "{text_2}" in get_skipped(found)[
+        "Setting “Helper: {{ $('Mail').item.json.text }}”"
+    ]
 
 
 def test_a_list_with_one_workflow_is_that_workflow():

@@ -19,6 +19,7 @@ from runs.services.importers.formats.autogen_tools import convert_function_tool
 from runs.services.importers.known_tools import find_known_tool
 from runs.services.importers.skipped import (
     explain_mcp,
+    explain_separate_agents,
     skip_agent,
     skip_key,
     skip_setting,
@@ -109,11 +110,11 @@ def list_team_settings(
     """List how a team decides who speaks, and when it ends."""
     label = as_text(component.get("label")) or get_class(component)
     if len(as_list(config.get("participants"))) > 1:
-        reason = _(
-            "The agents of a team are imported one by one. To combine them, let one "
-            "agent call the others."
+        skipped.append(
+            skip_setting(
+                f"{label} ({get_class(component)})", reason=explain_separate_agents()
+            )
         )
-        skipped.append(skip_setting(f"{label} ({get_class(component)})", reason=reason))
     for condition in iter_conditions(config.get("termination_condition"), depth=5):
         reason = _("A run ends with its answer, or at a limit of the agent.")
         skipped.append(skip_setting(f"{label}: {condition}", reason=reason))

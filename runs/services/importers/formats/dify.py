@@ -24,6 +24,8 @@ from runs.services.importers.known_tools import find_known_tool
 from runs.services.importers.skipped import (
     explain_disabled,
     explain_expression,
+    explain_mcp,
+    explain_openapi,
     skip_knowledge,
     skip_setting,
     skip_tool,
@@ -149,8 +151,16 @@ def convert_tools(
         elif known := find_known_tool(as_text(tool.get("tool_name"))):
             found.append(known)
         else:
-            skipped.append(skip_tool(name, provider))
+            reason = explain_provider(as_text(tool.get("provider_type")), provider)
+            skipped.append(skip_tool(name, provider, reason=reason))
     return tuple(found), skipped
+
+
+def explain_provider(kind: str, name: str) -> str:
+    """Say how to add the tools of a provider here; empty if there is no general way."""
+    if kind == "mcp":
+        return explain_mcp(name)
+    return explain_openapi() if kind == "api" else ""
 
 
 def convert_prompt(

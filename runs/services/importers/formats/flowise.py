@@ -20,6 +20,7 @@ from runs.services.importers.known_tools import find_known_tool
 from runs.services.importers.skipped import (
     explain_code,
     explain_mcp,
+    explain_openapi,
     skip_knowledge,
     skip_node,
     skip_tool,
@@ -296,7 +297,7 @@ def convert_tool(
     elif "mcp" in kind:
         reason = explain_mcp(find_mcp_address(given))
     elif kind == "openapitoolkit":
-        reason = _("Import the OpenAPI document under Tools.")
+        reason = explain_openapi()
     elif kind in ("chatflowtool", "agentastool"):
         reason = _("Calls another flow. Import that flow, and select its agent.")
     file.skipped.append(skip_tool(label, kind, reason=reason))

@@ -31,6 +31,7 @@ from runs.services.importers.skipped import (
     skip_tool,
 )
 from runs.services.importers.templates import (
+    VariableNames,
     build_messages,
     build_variable_name,
     convert_template,
@@ -143,6 +144,7 @@ def convert_agent(
     options = as_dict(given.get("options"))
     file.used.add(name)
     system = as_text(options.get("systemMessage") or options.get("prefix"))
+    variables = VariableNames()
     tools, agents = convert_tools(file, name)
     executor = pick_iterations(options.get("maxIterations"), MAX_ROUNDS)
     if schema := find_output_schema(file, name):
@@ -152,8 +154,8 @@ def convert_agent(
         name=name_agent(name, fields),
         description=as_text(given.get("toolDescription")),
         messages=build_messages(
-            convert_text(file, name, system),
-            convert_text(file, name, as_text(given.get("text"))),
+            convert_text(file, name, system, variables=variables),
+            convert_text(file, name, as_text(given.get("text")), variables=variables),
         ),
         model=convert_model(file, name),
         tools=tools,
@@ -171,7 +173,9 @@ def name_agent(name: str, fields: dict[str, Any]) -> str:
     return name
 
 
-def convert_text(file: N8nFile, owner: str, text: str) -> str:
+def convert_text(
+    file: N8nFile, owner: str, text: str, *, variables: VariableNames
+) -> str:
     """Return a template; expressions become variables, which are listed.
 
     Only a text that begins with `=` has expressions; in `{input}` of the older nodes
@@ -179,7 +183,9 @@ def convert_text(file: N8nFile, owner: str, text: str) -> str:
     """
     if not text.startswith("="):
         return escape_braces(text).replace("{{input}}", "{input}")
-    template = convert_template(text[1:], EXPRESSION, name_expression)
+    template = convert_template(
+        text[1:], EXPRESSION, name_expression, variables=variables
+    )
     names = template.expressions
     if len(names) == 1 and template.text.strip() == f"{{{next(iter(names))}}}":
         return "{input}"  # whatever another node hands over is the question
