@@ -164,6 +164,18 @@ def store_agentfile(
     )
 
 
+def find_different_rows(file: AgentFile, owner: User) -> list[Owned]:
+    """Return definitions of `owner` that an inert import would have to change.
+
+    Nothing is stored.
+    """
+    work = AgentFileImport(owner=owner, inert=True, publishes=False)
+    with transaction.atomic():
+        work.store_file(file)
+        transaction.set_rollback(True)
+    return work.different
+
+
 @dataclass
 class AgentFileImport:
     """One import."""
@@ -179,6 +191,8 @@ class AgentFileImport:
     changed_fields: dict[str, list[str]] = field(
         default_factory=lambda: defaultdict(list)
     )
+    different: list[Owned] = field(default_factory=list)
+    """What an inert import does not change."""
     prompt_slugs: dict[str, str] = field(default_factory=dict)
     """Where instructions of agents are stored, by their slug in the file."""
 
@@ -673,6 +687,7 @@ class AgentFileImport:
         if is_new:
             self.created.append(said)
         elif self.inert and said not in self.created:
+            self.different.append(row)
             self.add_error(
                 f"{path}.slug",
                 f"You already have a different {word} {row.slug!r}. "

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
+from django.db.models import Model
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
@@ -48,6 +49,9 @@ PENALTIES = ("frequency_penalty", "presence_penalty")
 KINDS_WITH_PENALTIES = ("openai", "gemini", "ollama")
 
 
+TakenSlug = tuple[type[Model], str]
+
+
 class ChosenModel(NamedTuple):
     """The provider of an agent, its kind, and the model."""
 
@@ -65,8 +69,10 @@ class AgentFileBuilder:
     providers: dict[str, ProviderEntry] = field(default_factory=dict)
     prompts: list[PromptEntry] = field(default_factory=list)
     tools: dict[str, ToolEntry] = field(default_factory=dict)
-    taken: set[str] = field(default_factory=set)
-    """Slugs of this file, after the name of their list."""
+    taken: set[TakenSlug] = field(default_factory=set)
+    """Slugs that this file uses already, or must not use."""
+    reuses_own: bool = True
+    """Whether slugs can be those of own rows: repeating an import changes nothing."""
     slugs_of_tools: dict[str, str] = field(default_factory=dict)
     """By the tool itself: agents of one file share their tools."""
 
@@ -269,23 +275,23 @@ class AgentFileBuilder:
         return slug
 
     def name_slug(self, model: Any, name: str, fallback: str) -> str:
-        """Return a slug that this file does not use yet, nor another user.
-
-        It can be the one of an own row: repeating an import then changes nothing.
-        """
+        """Return a slug that this file does not use yet, nor another user."""
         stem = slugify(name)[:MAX_SLUG].strip("-_") or fallback
         if re.match(INLINE_SLUG, stem):
             stem = f"prompt-{stem}"
         number, slug = 1, stem
-        while f"{model.__name__} {slug}" in self.taken or (
-            model._default_manager.filter(slug=slug)
-            .exclude(owner=self.owner, archived_at=None)
-            .exists()
-        ):
+        while (model, slug) in self.taken or self.is_used(model, slug):
             number += 1
             slug = f"{stem}-{number}"
-        self.taken.add(f"{model.__name__} {slug}")
+        self.taken.add((model, slug))
         return slug
+
+    def is_used(self, model: Any, slug: str) -> bool:
+        """Whether a definition that exists here has this slug."""
+        rows = model._default_manager.filter(slug=slug)
+        if self.reuses_own:
+            rows = rows.exclude(owner=self.owner, archived_at=None)
+        return bool(rows.exists())
 
 
 def shorten(text: str) -> str:

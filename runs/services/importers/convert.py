@@ -9,19 +9,23 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
 
+from runs.models import Agent, PromptTemplate
+from runs.services.agentfile.load import find_different_rows
 from runs.services.agentfile.schema import AgentFile
 from runs.services.agentfile.text import (
     OWN_MARK,
     build_field_errors,
     render_agentfile,
 )
-from runs.services.importers.build import AgentFileBuilder
-from runs.services.importers.conversion import SkippedPart
+from runs.services.importers.build import AgentFileBuilder, TakenSlug
+from runs.services.importers.conversion import Conversion, SkippedPart
 from runs.services.importers.document import ForeignDocument, parse_foreign_document
 from runs.services.importers.errors import ForeignFileRefused
 from runs.services.importers.registry import find_importer
 
 MAX_AGENTS = 200
+MAX_ATTEMPTS = 10
+"""After so many definitions with one name, all slugs are new."""
 
 
 class ForeignImport(NamedTuple):
@@ -58,9 +62,8 @@ def convert_foreign_file(
         raise ForeignFileRefused(
             _("The file has more than %(limit)s agents.") % {"limit": MAX_AGENTS}
         )
-    builder = AgentFileBuilder(owner)
     try:
-        file = builder.build_file(conversion)
+        builder, file = build_new_file(conversion, owner)
     except ValidationError as error:
         place, message = build_field_errors(error)[0]
         raise ForeignFileRefused(
@@ -69,6 +72,37 @@ def convert_foreign_file(
         ) from None
     skipped = tuple(dict.fromkeys([*conversion.skipped, *builder.skipped]))
     return ForeignImport(importer.title, render_agentfile(file), file, skipped)
+
+
+class BuiltFile(NamedTuple):
+    """An agent file, and its builder with what was left out."""
+
+    builder: AgentFileBuilder
+    file: AgentFile
+
+
+def build_new_file(conversion: Conversion, owner: User) -> BuiltFile:
+    """Build an agent file that can be imported beside what `owner` has already.
+
+    A definition that differs from an own one of the same slug gets another slug, and
+    one that is equal keeps it: importing the same file again changes nothing.
+    """
+    taken: set[TakenSlug] = set()
+    for attempt in range(MAX_ATTEMPTS):
+        builder = AgentFileBuilder(
+            owner, taken=set(taken), reuses_own=attempt < MAX_ATTEMPTS - 1
+        )
+        file = builder.build_file(conversion)
+        different = find_different_rows(file, owner)
+        if not different:
+            break
+        taken.update((type(row), row.slug) for row in different)
+        taken.update(
+            (Agent, one.slug)
+            for one in file.agents
+            if (PromptTemplate, one.prompt) in taken
+        )
+    return BuiltFile(builder, file)
 
 
 def find_foreign_document(text: str, name: str) -> ForeignDocument | None:

@@ -5,12 +5,13 @@ import time
 from contextlib import suppress
 
 import pytest
+from django.contrib.auth.models import User
 
 from runs.models import Provider
 from runs.services.agentfile.load import import_agentfile
 from runs.services.importers.build import AgentFileBuilder
 from runs.services.importers.conversion import ConvertedTool
-from runs.services.importers.convert import convert_foreign_file
+from runs.services.importers.convert import MAX_ATTEMPTS, convert_foreign_file
 from runs.services.importers.document import MAX_JSON_CHARS
 from runs.services.importers.errors import ForeignFileRefused
 from runs.services.importers.registry import IMPORTERS
@@ -267,3 +268,36 @@ def test_a_tool_that_could_not_be_stored_is_listed_with_the_reason(more, reason)
     (part,) = builder.skipped
     assert reason in part.reason
     assert builder.tools == {}
+
+
+def test_files_with_agents_of_one_name_are_imported_side_by_side():
+    ann = make_user("ann")
+    stored = [import_crew(ann, goal) for goal in ("Write", "Edit", "Write", "Edit")]
+
+    assert stored == [
+        ["provider openai", "prompt template writer-instructions", "agent writer"],
+        ["prompt template writer-2-instructions", "agent writer-2"],
+        [],
+        [],
+    ]
+
+
+def test_many_agents_of_one_name_do_not_need_an_attempt_each(
+    django_assert_max_num_queries,
+):
+    ann = make_user("ann")
+    count = 3 * MAX_ATTEMPTS
+    for slug in ["writer", *(f"writer-{number}" for number in range(2, count + 1))]:
+        make_agent(owner=ann, slug=slug)
+
+    with django_assert_max_num_queries(40 * MAX_ATTEMPTS):
+        created = import_crew(ann, "Write")
+
+    assert created[-1] == f"agent writer-{count + 1}"
+
+
+def import_crew(owner: User, goal: str) -> list[str]:
+    """Import a file with one agent, `writer`; return what was created."""
+    found = convert_foreign_file(CREW.replace("goal: Write", f"goal: {goal}"), owner)
+    assert found is not None
+    return import_agentfile(found.text, owner, inert=True).created

@@ -272,9 +272,10 @@ def test_values_of_different_nodes_are_different_variables():
         ("system", "{role}: {text}"),
         ("user", "Reply to {text_2} as {role}"),
     ]
-    assert "{text_2}" in get_skipped(found)[
-        "Setting “Helper: {{ $('Mail').item.json.text }}”"
-    ]
+    assert (
+        "{text_2}"
+        in get_skipped(found)["Setting “Helper: {{ $('Mail').item.json.text }}”"]
+    )
 
 
 def test_a_list_with_one_workflow_is_that_workflow():
