@@ -6,12 +6,13 @@ from typing import Any
 
 from runs.engine.types import AgentSpec, ExecutorOptions
 from runs.models import Spec
+from runs.store.fast_select import select_row
 
 
 def get_or_create_spec(spec: AgentSpec) -> Spec:
     body = dump_spec(spec)
     digest = compute_spec_digest(body)
-    row = Spec.objects.filter(digest=digest).first()
+    row = select_row(Spec, digest=digest)
     if row is None:
         row, _ = Spec.objects.get_or_create(digest=digest, defaults={"body": body})
     return row

@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.engine.types import ToolMode
-from runs.models import Example, Experiment, ExperimentRun, Run
+from runs.models import Agent, Example, Experiment, ExperimentRun, Run
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.errors import FieldError, InputsRefused, NotAllowed, RunsError
 from runs.services.experiments.bisect import extend_bisection
@@ -145,16 +145,16 @@ def create_cells(experiment: Experiment) -> None:
 
 def start_cells(experiment: Experiment) -> int:
     """Start as many runs as may be unfinished at once; return how many."""
-    cells = experiment.cells.select_related(
-        "example", "candidate__spec", "candidate__agent", "candidate__version"
-    )
+    cells = experiment.cells
     free = experiment.concurrency - cells.filter(state=State.STARTED).count()
     if free <= 0:
         return 0
+    waiting = cells.filter(state=State.WAITING).select_related("example")
+    candidates = load_candidates(experiment)
     count = 0
-    for cell in cells.filter(state=State.WAITING).order_by("place")[:free]:
+    for cell in waiting.order_by("place")[:free]:
         try:
-            count += start_cell(experiment, cell)
+            count += start_cell(experiment, cell, candidates[cell.candidate_id])
         except NotAllowed as refused:
             stop_with_problem(experiment, str(refused))
             break
@@ -163,26 +163,43 @@ def start_cells(experiment: Experiment) -> int:
     return count
 
 
-def start_cell(experiment: Experiment, cell: ExperimentRun) -> bool:
+class LoadedCandidate(NamedTuple):
+    """What each of its runs needs."""
+
+    agent: Agent
+    frozen: FrozenAgent
+
+
+def load_candidates(experiment: Experiment) -> dict[int, LoadedCandidate]:
+    """Return the candidates by key."""
+    rows = experiment.candidates.select_related("spec", "agent", "version")
+    return {
+        row.pk: LoadedCandidate(
+            row.agent, FrozenAgent(load_spec(row.spec), row.spec, row.version)
+        )
+        for row in rows
+    }
+
+
+def start_cell(
+    experiment: Experiment, cell: ExperimentRun, candidate: LoadedCandidate
+) -> bool:
     """Start the run of a cell; False if another worker did."""
-    candidate = cell.candidate
     with transaction.atomic():
-        mine = ExperimentRun.objects.filter(pk=cell.pk, state=State.WAITING)
-        if not mine.update(state=State.STARTED):
-            return False
         run = start_run(
             candidate.agent,
             by=experiment.owner,
             inputs=cell.example.inputs,
             source=Run.Source.EXPERIMENT,
             is_test=True,
-            frozen=FrozenAgent(
-                load_spec(candidate.spec), candidate.spec, candidate.version
-            ),
+            frozen=candidate.frozen,
             tool_mode=build_tool_mode(experiment, cell.example),
             queue=Run.Queue.BULK,
         )
-        ExperimentRun.objects.filter(pk=cell.pk).update(run=run)
+        mine = ExperimentRun.objects.filter(pk=cell.pk, state=State.WAITING)
+        if not mine.update(state=State.STARTED, run=run):
+            transaction.set_rollback(True)
+            return False
     return True
 
 
