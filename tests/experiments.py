@@ -1,5 +1,7 @@
 """Experiments for tests: makers, the turn of a worker, and the end of its runs."""
 
+from uuid import UUID, uuid4
+
 from django.contrib.auth.models import User
 from django.utils import timezone
 
@@ -15,8 +17,11 @@ from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples
 from runs.services.datasets.save_version import save_dataset_version
 from runs.services.evaluators.save import save_evaluator
-from runs.services.experiments.advance import advance_experiment, claim_experiment
+from runs.services.experiments.advance import advance_experiment
+from runs.services.experiments.claim import claim_experiments
 from tests.make import make_dataset
+
+HOLDER = uuid4()
 
 
 def make_examples(owner: User, count: int, **more: str) -> Dataset:
@@ -38,6 +43,11 @@ def make_revision(owner: User, **fields: str) -> EvaluatorRevision:
     defaults = {"name": "Contains", "kind": "contains", "config": {}}
     evaluator = Evaluator(owner=owner, **{**defaults, **fields})
     return save_evaluator(evaluator, by=owner).revisions.get()
+
+
+def claim_experiment(holder: UUID = HOLDER) -> Experiment | None:
+    """Claim the oldest experiment with work that no other process has."""
+    return next(claim_experiments(holder), None)
 
 
 def turn(experiment: Experiment) -> Experiment:
@@ -68,7 +78,6 @@ def end_run(cell: ExperimentRun, output: str) -> None:
 def finish_bisection(experiment: Experiment, *, first_bad: int) -> Experiment:
     """Do the turns of a worker; versions from `first_bad` on answer wrongly."""
     while claim_experiment() is not None:
-        Experiment.objects.update(lease_until=None)
         started = experiment.cells.filter(state="started")
         for cell in started.select_related("candidate__version"):
             version = cell.candidate.version

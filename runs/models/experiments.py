@@ -69,7 +69,9 @@ class Experiment(models.Model):
     figures = models.JSONField(default=dict)
     """`runs.services.experiments.figures.ExperimentFigures`, written by workers."""
     lease_until = models.DateTimeField(null=True)
-    """How long a worker has it to itself."""
+    """How long the process that advances it has it to itself."""
+    lease_holder = models.UUIDField(null=True)
+    """That process."""
     created_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True)
 

@@ -1,7 +1,10 @@
-"""The thread of a worker that advances experiments."""
+"""The thread of a worker that keeps the process which advances experiments."""
 
+import subprocess
+import sys
 import threading
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -12,58 +15,89 @@ from runs.services.experiments.create import (
 )
 from runs.store.claims import WorkerState
 from runs.worker import experiment_loop
-from tests.experiments import end_runs, make_examples, make_revision, turn
-from tests.fakes.model_server import model_server
-from tests.make import make_agent, make_provider, make_user
+from tests.experiments import claim_experiment, make_examples, make_revision
+from tests.make import make_agent, make_user
 from tests.timing import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-VERDICT = '{"explanation": "It is right.", "score": 1}'
-LATE = 2.0
-"""Seconds that a verdict takes."""
+SLEEP, FAIL = "import time; time.sleep(60)", "raise SystemExit(3)"
 
 
-def make_judged_experiment(url: str, count: int):
+@pytest.fixture(autouse=True)
+def experiment():
     owner = make_user()
-    provider = make_provider(owner, base_url=url)
-    config = {"provider": provider.slug, "model": "m", "rubric": "Right?"}
     return create_experiment(
-        make_examples(owner, count),
+        make_examples(owner, 1),
         [CandidateChoice(make_agent(owner))],
-        [make_revision(owner, name="Judge", kind="judge", config=config)],
+        [make_revision(owner)],
         by=owner,
         plan=ExperimentPlan(),
     )
 
 
-def test_several_runs_are_judged_at_the_same_time(monkeypatch):
-    monkeypatch.setattr(experiment_loop, "IDLE_SECONDS", 0.01)
-    asked, stop = list[float](), threading.Event()
+@pytest.fixture
+def started(monkeypatch) -> list[subprocess.Popen]:
+    """Processes that were started."""
+    found = []
 
-    def judge(request):
-        asked.append(time.monotonic())
-        return {"content": VERDICT, "seconds": LATE}
+    def start() -> subprocess.Popen:
+        found.append(subprocess.Popen([sys.executable, "-c", SLEEP]))
+        return found[-1]
 
-    with model_server(script=judge) as server:
-        experiment = make_judged_experiment(server.base_url, 2)
-        turn(experiment)
-        end_runs(experiment)
-        loop = threading.Thread(
-            target=experiment_loop.run_experiment_loop, args=(WorkerState(), stop)
-        )
-        loop.start()
-        try:
-            wait_until(lambda: has_ended(experiment), seconds=30)
-        finally:
-            stop.set()
-            loop.join()
-
-    assert list(experiment.cells.values_list("state", "score")) == [("done", 1.0)] * 2
-    first, second = asked
-    assert second - first < LATE
+    monkeypatch.setattr(experiment_loop, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(experiment_loop, "start_process", start)
+    return found
 
 
-def has_ended(experiment) -> bool:
-    experiment.refresh_from_db()
-    return experiment.status == "done"
+@contextmanager
+def looking(process: WorkerState) -> Iterator[threading.Event]:
+    """Run the loop of a worker for the block."""
+    stop = threading.Event()
+    loop = threading.Thread(
+        target=experiment_loop.run_experiment_loop, args=(process, stop)
+    )
+    loop.start()
+    try:
+        yield stop
+    finally:
+        stop.set()
+        loop.join()
+
+
+def test_a_worker_starts_one_process_and_ends_it(started):
+    with looking(WorkerState()):
+        wait_until(lambda: started, seconds=20)
+        wait_until(lambda: started[0].poll() is None, seconds=20)
+
+    assert [child.poll() for child in started] == [-15]
+
+
+def test_a_worker_that_drains_ends_the_process(started):
+    worker = WorkerState()
+    with looking(worker):
+        wait_until(lambda: started, seconds=20)
+        worker.is_stopping.set()
+        wait_until(lambda: started[0].poll() == -15, seconds=20)
+
+
+def test_there_is_no_process_for_what_another_one_has(started):
+    claim_experiment()
+
+    assert not experiment_loop.has_work(WorkerState())
+
+
+def test_a_worker_without_the_bulk_queue_starts_none():
+    worker = WorkerState()
+    assert experiment_loop.has_work(worker)
+
+    worker.queues = frozenset({"live"})
+    assert not experiment_loop.has_work(worker)
+
+
+def test_a_process_that_failed_is_started_again_after_a_pause(started, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "SLEEP", FAIL)
+    monkeypatch.setattr(experiment_loop, "RESTART_SECONDS", 1.0)
+    with looking(WorkerState()):
+        wait_until(lambda: len(started) == 2, seconds=20)
+        assert started[0].poll() == 3

@@ -1,8 +1,6 @@
-"""The record of a run: everything an evaluator may know, read in three queries."""
+"""The record of a run: everything an evaluator may know, read in two queries."""
 
 from collections.abc import Iterable
-
-from django.db.models import Sum
 
 from runs.evaluation.types import EvaluationRecord, RecordedStep
 from runs.models import AgentStep, ModelCall, Run
@@ -14,10 +12,10 @@ STEP_FIELDS = (
 
 def load_evaluation_record(run: Run) -> EvaluationRecord:
     """Return the record of a run as it is now."""
-    calls = ModelCall.objects.filter(run=run)
+    calls = ModelCall.objects.filter(run=run).order_by("number")
     steps = list(AgentStep.objects.filter(run=run).only(*STEP_FIELDS).order_by("index"))
-    used = calls.aggregate(seconds=Sum("elapsed"))
-    first = calls.order_by("number").values_list("first_token", flat=True).first()
+    times = list(calls.values_list("elapsed", "first_token"))
+    model_seconds = sum(elapsed for elapsed, _ in times)
     return EvaluationRecord(
         status=run.status,
         stop_reason=run.stop_reason,
@@ -32,8 +30,8 @@ def load_evaluation_record(run: Run) -> EvaluationRecord:
         input_tokens=run.input_tokens,
         output_tokens=run.output_tokens,
         cost=float(run.cost),
-        seconds=round((used["seconds"] or 0.0) + sum_tool_seconds(steps), 4),
-        first_token=first,
+        seconds=round(model_seconds + sum_tool_seconds(steps), 4),
+        first_token=times[0][1] if times else None,
     )
 
 

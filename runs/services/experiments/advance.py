@@ -1,18 +1,17 @@
 """Advance experiments: create their rows, start runs, score ended ones.
 
-A worker does one turn after the other. Each cell is started by the transaction that
-inserts its run, and ended by the one that inserts its scores, so a worker that dies
-leaves nothing half done, and two workers do nothing twice.
+A process does one turn after the other. Each cell is started by the transaction that
+inserts its run, and ended by the one that inserts its scores, so a process that dies
+leaves nothing half done, and two of them do nothing twice.
 """
 
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import NamedTuple
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
 from django.db.models.functions import Now
@@ -23,20 +22,20 @@ from runs.models import Agent, Example, Experiment, ExperimentRun, Run
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.errors import FieldError, InputsRefused, NotAllowed, RunsError
 from runs.services.experiments.bisect import extend_bisection
+from runs.services.experiments.claim import renew_lease
 from runs.services.experiments.figures import compute_figures
 from runs.services.experiments.score_cells import is_comparing, score_cell
 from runs.services.runs.start import FrozenAgent, start_run
-from runs.store.database_clock import db_time_from_now
 from runs.store.specs import load_spec
 from tools.text.translatable import read_error_text, translatable
 
 logger = logging.getLogger(__name__)
 
-LEASES = 4
-"""Leases of a run that a turn may take; it takes far less, and scoring renews it."""
 RENEWAL_SECONDS = 1.0
-"""Between two renewals of it while runs are scored."""
+"""Between two renewals of the lease while runs are scored."""
 CREATED_PER_TURN = 1_000
+STARTED_AT_ONCE = 10
+"""By one commit, which SQLite makes others wait for."""
 SCORED_PER_TURN = 50
 FIGURES_SECONDS = 3.0
 """Between two computations while it runs."""
@@ -60,43 +59,21 @@ class TurnResult(NamedTuple):
     scored: int = 0
 
 
-def claim_experiment() -> Experiment | None:
-    """Claim an experiment with work that no live worker has, the oldest first."""
-    free = Q(lease_until=None) | Q(lease_until__lt=Now())
-    rows = Experiment.objects.filter(free).filter(list_open_experiments())
-    for pk in rows.order_by("pk").values_list("pk", flat=True):
-        lease = db_time_from_now(LEASES * settings.LEASE_SECONDS)
-        if rows.filter(pk=pk).update(lease_until=lease):
-            return Experiment.objects.select_related(
-                "owner", "dataset", "bisection"
-            ).get(pk=pk)
-    return None
-
-
-def list_open_experiments() -> Q:
-    """Experiments that run, or have stopped while runs were unfinished."""
-    started = ExperimentRun.objects.filter(state=State.STARTED).values("experiment")
-    return Q(status=Experiment.Status.RUNNING) | Q(pk__in=started)
-
-
 def advance_experiment(
     experiment: Experiment, *, for_each: ForEach = map
 ) -> TurnResult:
-    """Do one turn of a claimed experiment, and let others claim it."""
-    try:
-        scored = score_ended_cells(experiment, for_each=for_each)
-        started = 0
-        if experiment.is_running:
-            add_cells(experiment)
-            if is_budget_used(experiment):
-                stop_with_problem(experiment, BUDGET_USED)
-            else:
-                started = start_cells(experiment)
-        if not finish_experiment(experiment):
-            update_figures(experiment, is_changed=bool(scored))
-        return TurnResult(started, scored)
-    finally:
-        Experiment.objects.filter(pk=experiment.pk).update(lease_until=None)
+    """Do one turn of a claimed experiment."""
+    scored = score_ended_cells(experiment, for_each=for_each)
+    started = 0
+    if experiment.is_running:
+        add_cells(experiment)
+        if is_budget_used(experiment):
+            stop_with_problem(experiment, BUDGET_USED)
+        else:
+            started = start_cells(experiment)
+    if not finish_experiment(experiment):
+        update_figures(experiment, is_changed=bool(scored))
+    return TurnResult(started, scored)
 
 
 def add_cells(experiment: Experiment) -> None:
@@ -143,26 +120,6 @@ def create_cells(experiment: Experiment) -> None:
         experiment.save(update_fields=["created_runs"])
 
 
-def start_cells(experiment: Experiment) -> int:
-    """Start as many runs as may be unfinished at once; return how many."""
-    cells = experiment.cells
-    free = experiment.concurrency - cells.filter(state=State.STARTED).count()
-    if free <= 0:
-        return 0
-    waiting = cells.filter(state=State.WAITING).select_related("example")
-    candidates = load_candidates(experiment)
-    count = 0
-    for cell in waiting.order_by("place")[:free]:
-        try:
-            count += start_cell(experiment, cell, candidates[cell.candidate_id])
-        except NotAllowed as refused:
-            stop_with_problem(experiment, str(refused))
-            break
-        except RunsError as refused:
-            refuse_cell(cell, read_error_text(refused))
-    return count
-
-
 class LoadedCandidate(NamedTuple):
     """What each of its runs needs."""
 
@@ -181,26 +138,68 @@ def load_candidates(experiment: Experiment) -> dict[int, LoadedCandidate]:
     }
 
 
+def start_cells(experiment: Experiment) -> int:
+    """Start as many runs as may be unfinished at once; return how many."""
+    cells = experiment.cells
+    free = experiment.concurrency - cells.filter(state=State.STARTED).count()
+    if free <= 0 or not cells.filter(state=State.WAITING).exists():
+        return 0
+    candidates = load_candidates(experiment)
+    count = 0
+    while free > 0 and experiment.is_running:
+        taken = min(free, STARTED_AT_ONCE)
+        found = start_batch(experiment, candidates, taken)
+        count += found.started
+        free -= taken
+        if found.is_last:
+            break
+    return count
+
+
+class StartedBatch(NamedTuple):
+    """What came of a batch."""
+
+    started: int
+    is_last: bool
+    """Whether no cells wait any more."""
+
+
+def start_batch(
+    experiment: Experiment, candidates: Mapping[int, LoadedCandidate], most: int
+) -> StartedBatch:
+    """Start up to so many runs, all of them by one commit."""
+    with transaction.atomic():
+        waiting = experiment.cells.filter(state=State.WAITING).order_by("place")
+        waiting = waiting.select_for_update(of=("self",)).select_related("example")
+        cells = list(waiting[:most])
+        count = 0
+        for cell in cells:
+            try:
+                start_cell(experiment, cell, candidates[cell.candidate_id])
+                count += 1
+            except NotAllowed as refused:
+                stop_with_problem(experiment, str(refused))
+                break
+            except RunsError as refused:
+                refuse_cell(cell, read_error_text(refused))
+    return StartedBatch(count, is_last=len(cells) < most)
+
+
 def start_cell(
     experiment: Experiment, cell: ExperimentRun, candidate: LoadedCandidate
-) -> bool:
-    """Start the run of a cell; False if another worker did."""
-    with transaction.atomic():
-        run = start_run(
-            candidate.agent,
-            by=experiment.owner,
-            inputs=cell.example.inputs,
-            source=Run.Source.EXPERIMENT,
-            is_test=True,
-            frozen=candidate.frozen,
-            tool_mode=build_tool_mode(experiment, cell.example),
-            queue=Run.Queue.BULK,
-        )
-        mine = ExperimentRun.objects.filter(pk=cell.pk, state=State.WAITING)
-        if not mine.update(state=State.STARTED, run=run):
-            transaction.set_rollback(True)
-            return False
-    return True
+) -> None:
+    """Start the run of a locked cell."""
+    run = start_run(
+        candidate.agent,
+        by=experiment.owner,
+        inputs=cell.example.inputs,
+        source=Run.Source.EXPERIMENT,
+        is_test=True,
+        frozen=candidate.frozen,
+        tool_mode=build_tool_mode(experiment, cell.example),
+        queue=Run.Queue.BULK,
+    )
+    ExperimentRun.objects.filter(pk=cell.pk).update(state=State.STARTED, run=run)
 
 
 def build_tool_mode(experiment: Experiment, example: Example) -> ToolMode | None:
@@ -242,12 +241,6 @@ def score_ended_cells(experiment: Experiment, *, for_each: ForEach = map) -> int
             renewed = time.monotonic()
             renew_lease(experiment)
     return count
-
-
-def renew_lease(experiment: Experiment) -> None:
-    """Keep other workers away for as long as a claim does."""
-    until = db_time_from_now(LEASES * settings.LEASE_SECONDS)
-    Experiment.objects.filter(pk=experiment.pk).update(lease_until=until)
 
 
 def find_unfinished_baselines(experiment: Experiment) -> QuerySet[ExperimentRun]:

@@ -94,13 +94,13 @@ def start_run(
     count = check_run_limit if is_limited else count_runs_ahead
     ahead = count(by, queue=queue)
     frozen = frozen or freeze_newest_version(agent, draft=draft)
+    inputs = validate_inputs(frozen.spec, inputs)
     tool_mode = tool_mode or frozen.spec.tool_mode
     recorded = get_recorded_run(tool_mode, by=by)
     if tool_mode is not None:
         frozen = freeze_tool_mode(frozen, tool_mode)
         is_test, conversation = True, None
     has_memory = uses_memory(agent, frozen.version)
-    inputs = validate_inputs(frozen.spec, inputs)
     _require_own_conversation(conversation, agent=agent, by=by)
     turn_ids = (
         select_turns(frozen.spec, conversation)

@@ -35,7 +35,7 @@ def test_the_record_has_what_the_run_has_done(django_assert_num_queries):
     make_step(run, call=call, elapsed=0.7, status="failed", answered_by="held_back")
     run.refresh_from_db()
 
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(2):
         record = load_evaluation_record(run)
 
     assert (record.answer, record.cost) == ("It is 4.", 0.25)
@@ -72,7 +72,9 @@ def test_code_scores_in_the_sandbox(code, value, problem):
     make_step(run)
     function = f"def score(example, run):\n    {code}"
 
-    result = score(run, "code", code=function, timeout=0.3)
+    seconds = 0.3 if "while True" in code else 10
+
+    result = score(run, "code", code=function, timeout=seconds)
 
     assert result.value == value
     assert problem in result.problem

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from decimal import Decimal
+from uuid import uuid4
 
 import pytest
 from django.db import connection
@@ -21,8 +22,12 @@ from runs.services.datasets.save_version import save_dataset_version
 from runs.services.errors import InputsRefused
 from runs.services.experiments.advance import (
     advance_experiment,
-    claim_experiment,
     score_ended_cells,
+)
+from runs.services.experiments.claim import (
+    claim_experiments,
+    has_free_experiments,
+    release_experiments,
 )
 from runs.services.experiments.control import resume_experiment, stop_experiment
 from runs.services.experiments.create import (
@@ -33,7 +38,14 @@ from runs.services.experiments.create import (
 )
 from runs.services.experiments.figures import load_stored_figures
 from runs.services.experiments.score_cells import score_cell
-from tests.experiments import end_runs, make_examples, make_revision, turn
+from tests.experiments import (
+    HOLDER,
+    claim_experiment,
+    end_runs,
+    make_examples,
+    make_revision,
+    turn,
+)
 from tests.make import make_agent, make_dataset, make_user
 
 pytestmark = pytest.mark.django_db
@@ -109,7 +121,7 @@ def test_no_more_runs_are_unfinished_than_the_concurrency_allows():
 def test_two_workers_start_and_score_each_cell_once():
     experiment = make_experiment(3)
     claimed = claim_experiment()
-    assert claim_experiment() is None  # the other worker waits for the lease
+    assert claim_experiment(uuid4()) is None  # the other worker waits for the lease
     advance_experiment(claimed)
     end_runs(experiment)
     cells = list(experiment.cells.select_related("run", "example"))
@@ -123,14 +135,37 @@ def test_two_workers_start_and_score_each_cell_once():
 
 def test_a_lost_worker_leaves_an_experiment_that_another_one_finishes():
     experiment = make_experiment(3)
-    claimed = claim_experiment()  # and dies
-    assert claimed is not None
+    assert claim_experiment(uuid4()) is not None  # and dies
+    assert claim_experiment() is None
     Experiment.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
 
     turn(experiment)
     end_runs(experiment)
     assert turn(experiment).status == "done"
     assert ExperimentRun.objects.count() == 3
+
+
+def test_a_process_that_ends_releases_what_it_has_claimed():
+    make_experiment(3)
+    other = uuid4()
+    assert claim_experiment(other) is not None
+    assert not has_free_experiments()
+
+    release_experiments(other)
+
+    assert has_free_experiments()
+    assert claim_experiment() is not None
+
+
+def test_an_experiment_that_waits_for_a_person_does_not_block_the_next_one():
+    waits = make_experiment(1)
+    turn(waits)
+    Run.objects.update(status="awaiting_approval")
+    second = make_experiment(2)
+
+    claimed = [each.pk for each in claim_experiments(HOLDER)]
+
+    assert claimed == [waits.pk, second.pk]
 
 
 def test_a_run_that_failed_without_a_message_is_a_whole_sentence():

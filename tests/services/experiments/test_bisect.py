@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from runs.models import Bisection, Experiment, ExperimentRun, Run, Score
-from runs.services.experiments.advance import advance_experiment, claim_experiment
+from runs.services.experiments.advance import advance_experiment
 from runs.services.experiments.bisect import (
     BisectionPlan,
     CannotBisect,
@@ -21,6 +21,7 @@ from runs.services.experiments.create import (
 )
 from runs.services.experiments.repeat import find_experiment, repeat_experiment
 from tests.experiments import (
+    claim_experiment,
     end_run,
     end_runs,
     finish_bisection,
