@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,17 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from agentsite.threaded import THREADS
-from runs.models import Agent, Conversation, Run
+from runs.models import Agent, Conversation, Decision, Run
 from runs.services.accounts.tokens import create_token
+from runs.services.approvals.answer import approve_step
 from runs.services.spec.freeze import freeze_agent
 from runs.store.specs import get_or_create_spec
-from tests.fakes.model_server import FakeServer
-from tests.make import make_prompt, make_user, make_version
+from tests.make import make_prompt, make_version
 from tests.openai.clients.driver import ClientError, ClientProcess, client_process
-from tests.openai.site import answering_model, working
+from tests.openai.site import working
 from tests.servers import find_server_program
 from tests.timing import wait_until
 from tests.views.agents.test_code import example_of
-from tests.web_server import served
-from tests.worker.run_parts import agent_on, ask_before
 from tools.models import AuditEntry
 from tools.secrets import seal
 
@@ -47,32 +45,6 @@ pytestmark = [
 def python() -> Iterator[ClientProcess]:
     with client_process(str(PYTHON), "python_clients.py") as process:
         yield process
-
-
-@pytest.fixture(scope="module")
-def url(django_db_setup: None, redis_url: str) -> Iterator[str]:
-    """Serve the site for all tests of the module."""
-    with served() as (address, _):
-        yield address
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[FakeServer]:
-    with answering_model() as server:
-        yield server
-
-
-@pytest.fixture
-def ann() -> User:
-    return make_user("ann")
-
-
-@pytest.fixture
-def agent(ann: User, model: FakeServer) -> Agent:
-    """Make an agent that adds, and mails if somebody approves."""
-    agent = agent_on(model, "add", "send_mail", owner=ann, slug="helper")
-    ask_before(agent, "send_mail")
-    return agent
 
 
 @pytest.fixture
@@ -181,6 +153,50 @@ def test_leaving_cancels_the_run(client, ann):
     assert Run.objects.get().canceled_by == ann
     entry = AuditEntry.objects.get(action="canceled")
     assert (entry.by, entry.way) == ("ann", "api")
+
+
+@pytest.mark.parametrize(
+    ("setting", "extra"),
+    [
+        pytest.param({"continues_without_client": True}, {}, id="agent continues"),
+        pytest.param({}, {"headers": {"Idempotency-Key": "1"}}, id="key"),
+    ],
+)
+def test_leaving_a_run_that_continues_does_not_cancel_it(client, ann, setting, extra):
+    """The second run is canceled later than the first one was left."""
+    Agent.objects.update(**setting)
+    client.do("chat_leave_early", text="Send the mail", **extra)
+    left = Run.objects.get()
+    Agent.objects.update(continues_without_client=False)
+    assert client.do("chat_leave", text="slow") == "cancelled"
+
+    wait_until(lambda: Run.objects.get(pk=left.pk).status == "awaiting_approval")
+    approve_step(Decision.objects.get(), by=ann)
+    wait_until(lambda: Run.objects.get(pk=left.pk).status == "succeeded")
+
+
+def test_leaving_a_response_cancels_its_run_unless_it_is_in_the_background(client):
+    """The third run is canceled later than the second one was left."""
+    call = {"text": "Send the mail", "leaves": True}
+    for background in (False, True, False):
+        client.do("response_stream", **call, background=background)
+        if not background:
+            wait_until(lambda: Run.objects.latest("pk").status == "canceled")
+
+    left = Run.objects.order_by("pk")[1]
+    assert left.status == "awaiting_approval"
+    assert Run.objects.filter(status="canceled").count() == 2
+
+
+def test_a_failing_agent_is_a_failed_response(client):
+    with pytest.raises(ClientError) as whole:
+        client.do("response", text="fail")
+    events = client.do("response_stream", text="fail")
+
+    assert whole.value.fields["status_code"] == 500
+    assert "/runs/" in whole.value.fields["message"]
+    assert events[-1]["type"] == "response.failed"
+    assert "/runs/" in events[-1]["response"]["error"]["message"]
 
 
 def test_a_failing_agent_is_an_error_and_no_second_run(client):
@@ -341,27 +357,76 @@ def test_a_response_continues_the_one_before(client, model, memory):
     assert Conversation.objects.count() == memory
 
 
-def test_litellm_calls_an_agent(client):
-    assert client.do("litellm_chat", text="Hello") == ["You said: Hello"] * 2
+@pytest.fixture(params=["litellm", "langchain", "javascript"])
+def other(
+    request: pytest.FixtureRequest, client: ClientProcess, url: str, ann: User
+) -> Iterator[Callable[..., Any]]:
+    """Return what calls the agent with another client: `chat` or `stream`."""
+    if request.param != "javascript":
+        yield lambda name, **call: client.do(f"{request.param}_{name}", **call)
+        return
+    node = shutil.which("node")
+    if node is None or not NODE_CLIENT.exists():
+        pytest.skip("installed by `make check`")
+    with client_process(node, "javascript_client.mjs") as process:
+        bound = process.bind(url=url, token=create_token(ann), model="helper")
+        yield lambda name, **call: bound.do(
+            {"stream": "chat_stream"}.get(name, name), **call
+        )
 
 
-def test_langchain_calls_an_agent_twice(client):
-    assert client.do("langchain_chat", text="Hello") == [
-        "You said: Hello",
-        "You said: Hello",
-        "You said: And then?",
+def test_other_clients_get_an_answer_whole_and_streamed(other):
+    assert other("chat", text="Hello") == "You said: Hello"
+    assert other("stream", text="Hello") == "You said: Hello"
+
+
+def test_other_clients_continue_a_conversation(other):
+    Agent.objects.update(memory=True)
+    turns = [
+        *HELLO,
+        {"role": "assistant", "content": other("chat", text="Hello")},
+        {"role": "user", "content": "And then?"},
     ]
+
+    assert other("chat", messages=turns) == "You said: And then?"
+    assert Conversation.objects.get().runs.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "result"),
+    [("approve", "sent to ann@example.com"), ("reject", "rejected")],
+)
+def test_other_clients_wait_for_approval(other, answer, result):
+    text = other("stream", text="Send the mail", answer=answer)
+
+    assert "Waiting for approval of send_mail: http" in text
+    assert result in text.rpartition("Result: ")[2]
+
+
+def test_other_clients_that_leave_cancel_the_run(other, ann):
+    assert other("stream", text="slow", leaves=True).startswith("One ")
+
+    wait_until(lambda: Run.objects.get().status == "canceled")
+    assert Run.objects.get().canceled_by == ann
+
+
+@pytest.mark.parametrize("name", ["chat", "stream"])
+def test_other_clients_raise_the_error_of_a_failing_agent(other, name):
+    with pytest.raises(ClientError) as raised:
+        other(name, text="fail")
+
+    run = Run.objects.get()
+    assert run.error_message in raised.value.fields["message"]
+    assert f"/runs/{run.pk}/" in raised.value.fields["message"]
 
 
 @pytest.mark.skipif(not NODE_CLIENT.exists(), reason="installed by `make check`")
-def test_the_javascript_client_calls_an_agent(url, ann, agent):
+def test_the_javascript_client_reads_responses_and_errors(url, ann, agent):
     node = shutil.which("node")
     assert node is not None
     with working(), client_process(node, "javascript_client.mjs") as process:
         client = process.bind(url=url, token=create_token(ann), model="helper")
 
-        assert client.do("chat", text="Hello") == "You said: Hello"
-        assert client.do("chat_stream", text="Hello") == "You said: Hello"
         text, types = client.do("response_stream", text="Hello")
         assert text == "You said: Hello"
         assert "response.output_text.delta" in types

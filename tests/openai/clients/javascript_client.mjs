@@ -7,8 +7,17 @@ const connect = (call) =>
 
 const parameters = (call) => ({
   model: call.model,
-  messages: [{ role: "user", content: call.text }],
+  messages: call.messages ?? [{ role: "user", content: call.text }],
 });
+
+async function answerApproval(call, url) {
+  const pk = url.match(/approvals\/(\d+)\//)[1];
+  await fetch(`${call.url}/api/v1/approvals/${pk}/${call.answer}`, {
+    method: "POST",
+    body: "{}",
+    headers: { Authorization: `Bearer ${call.token}` },
+  });
+}
 
 const functions = {
   async chat(call) {
@@ -22,7 +31,11 @@ const functions = {
       stream: true,
     });
     let text = "";
-    for await (const chunk of stream) text += chunk.choices[0]?.delta?.content ?? "";
+    for await (const chunk of stream) {
+      text += chunk.choices[0]?.delta?.content ?? "";
+      if (chunk.approval) await answerApproval(call, chunk.approval.url);
+      if (call.leaves && text) stream.controller.abort();
+    }
     return text;
   },
 

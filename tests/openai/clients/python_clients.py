@@ -5,6 +5,7 @@ Reads a JSON object per line: which function, and its arguments. Writes its resu
 
 import json
 import os
+import re
 import sys
 import time
 import urllib.request
@@ -67,6 +68,16 @@ def chat_leave(call):
     return wait_until_over(client, "resp_" + chunk.id.removeprefix("chatcmpl-"))
 
 
+def chat_leave_early(call):
+    """Close the connection before the answer; the run has started."""
+    client = connect(call)
+    stream = client.chat.completions.create(
+        **parameters(call), stream=True, extra_headers=call.get("headers")
+    )
+    next(iter(stream))
+    stream.close()
+
+
 def wait_until_over(client, response_id):
     for _ in range(600):
         response = client.responses.retrieve(response_id)
@@ -88,6 +99,7 @@ def answer_approval(call, url, answer):
 
 def response_parameters(call):
     names = ("model", "metadata", "reasoning", "instructions", "previous_response_id")
+    names += ("background",)
     found = {name: call[name] for name in names if name in call}
     return {"input": call.get("text", "Hi"), **found}
 
@@ -98,11 +110,13 @@ def response(call):
 
 
 def response_stream(call):
-    """Return all events, and the text that the client put together."""
+    """Return all events, up to the first text if it `leaves` then."""
     events = []
     with connect(call).responses.stream(**response_parameters(call)) as stream:
         for event in stream:
             events.append(json.loads(event.model_dump_json()))
+            if call.get("leaves") and event.type == "response.output_text.delta":
+                break
             item = events[-1].get("item") or {}
             if event.type.endswith("item.done") and item.get("url"):
                 answer_approval(call, item["url"], call["answer"])
@@ -116,33 +130,64 @@ def response_background(call):
     return [first.status, last, client.responses.retrieve(first.id).output_text]
 
 
-def litellm_chat(call):
+def litellm_ask(call, **more):
     import litellm
 
-    def ask(**more):
-        return litellm.completion(
-            model="openai/" + call["model"],
-            messages=user(call["text"]),
-            api_base=call["url"] + "/v1",
-            api_key=call["token"],
-            **more,
-        )
+    litellm.suppress_debug_info = True  # which it would print
+    return litellm.completion(
+        model="openai/" + call["model"],
+        messages=call.get("messages") or user(call["text"]),
+        api_base=call["url"] + "/v1",
+        api_key=call["token"],
+        max_retries=0,
+        **more,
+    )
 
-    pieces = [chunk.choices[0].delta.content or "" for chunk in ask(stream=True)]
-    return [ask().choices[0].message.content, "".join(pieces)]
+
+def litellm_chat(call):
+    return litellm_ask(call).choices[0].message.content
+
+
+def litellm_stream(call):
+    stream = litellm_ask(call, stream=True)
+    pieces = (chunk.choices[0].delta.content for chunk in stream)
+    return read_pieces(call, pieces, leave=stream.completion_stream.close)
+
+
+def langchain_model(call):
+    from langchain_openai import ChatOpenAI
+
+    return ChatOpenAI(
+        model=call["model"],
+        base_url=call["url"] + "/v1",
+        api_key=call["token"],
+        max_retries=0,
+    )
 
 
 def langchain_chat(call):
-    """Return an answer, a streamed one, and the answer to a second question."""
-    from langchain_openai import ChatOpenAI
+    model = langchain_model(call)
+    return model.invoke(call.get("messages") or call["text"]).content
 
-    model = ChatOpenAI(
-        model=call["model"], base_url=call["url"] + "/v1", api_key=call["token"]
-    )
-    first = model.invoke(call["text"])
-    pieces = [chunk.content for chunk in model.stream(call["text"])]
-    second = model.invoke([("user", call["text"]), first, ("user", "And then?")])
-    return [first.content, "".join(pieces), second.content]
+
+def langchain_stream(call):
+    stream = langchain_model(call).stream(call["text"])
+    return read_pieces(call, (one.content for one in stream), leave=stream.close)
+
+
+def read_pieces(call, pieces, *, leave):
+    """Return the text; answer the approval that it links to, or leave at once."""
+    text, is_open = "", "answer" in call
+    for piece in pieces:
+        text += piece or ""
+        link = re.search(r"http\S+/approvals/\d+/", text) if is_open else None
+        if link:
+            answer_approval(call, link[0], call["answer"])
+            is_open = False
+        if text and call.get("leaves"):
+            leave()
+            break
+    return text
 
 
 def run_example(call):
