@@ -40,12 +40,14 @@ def environment(data: Path) -> dict[str, str]:
     return inherited | ours | {"AGENTSITE_DATA": str(data)}
 
 
-def run_python(data: Path, code: str) -> "subprocess.CompletedProcess[str]":
+def run_python(
+    data: Path, code: str, **variables: str
+) -> "subprocess.CompletedProcess[str]":
     """Run code in a new process of the installation in `data`."""
     return subprocess.run(
         [sys.executable, "-c", code],
         cwd=ROOT,
-        env=environment(data),
+        env=environment(data) | variables,
         capture_output=True,
         text=True,
         check=True,

@@ -6,18 +6,24 @@ import signal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import psycopg
 import pytest
 
+from tests.empty_database import create_empty_postgresql
 from tests.faults.site import Site, run_python, start
+from tests.postgres import find_initdb, postgresql
 from tests.timing import wait_until
 
 pytestmark = pytest.mark.faults
 
 EXAMPLES, CANDIDATES = 12, 2
 CELLS = EXAMPLES * CANDIDATES
+SCORED = int(os.environ.get("SCORED", "4"))
+"""Cells that are scored when everything is killed."""
 
 SEED = f"""
 import django
@@ -41,59 +47,92 @@ create_experiment(
 """
 
 
-@pytest.fixture
-def site(tmp_path) -> Iterator[Site]:
-    found = start(
-        tmp_path / "data", AGENTSITE_LEASE_SECONDS="2", AGENTSITE_SWEEP_SECONDS="0.5"
+@dataclass(frozen=True)
+class Experimenting:
+    """A site, and its database."""
+
+    site: Site
+    database: str
+    """Address of a PostgreSQL database; empty for SQLite."""
+
+    def select(self, query: str) -> list[tuple[Any, ...]]:
+        """Read the database of the site, as it is now."""
+        if self.database:
+            with psycopg.connect(self.database) as connection:
+                return connection.execute(query).fetchall()
+        path = self.site.data / "db.sqlite3"
+        with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+            return database.execute(query).fetchall()
+
+    def count_cells(self, state: str) -> int:
+        query = f"SELECT count(*) FROM runs_experimentrun WHERE state = '{state}'"
+        return int(self.select(query)[0][0])
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def found(request, tmp_path) -> Iterator[Experimenting]:
+    if request.param == "sqlite":
+        yield from open_site(tmp_path, "")
+        return
+    initdb = find_initdb()
+    assert initdb is not None, "install postgresql to run this test"
+    with postgresql(initdb) as server:
+        create_empty_postgresql(server.server, "agentsite")
+        yield from open_site(tmp_path, server.url)
+
+
+def open_site(folder: Any, database: str) -> Iterator[Experimenting]:
+    where = {"DATABASE_URL": database} if database else {}
+    site = start(
+        folder / "data",
+        AGENTSITE_LEASE_SECONDS="2",
+        AGENTSITE_SWEEP_SECONDS="0.5",
+        **where,
     )
-    found.wait_for("Agentsite is running at")
-    yield found
-    found.end()
+    try:
+        site.wait_for("Agentsite is running at")
+        run_python(site.data, SEED, **where)
+        yield Experimenting(site, database)
+    finally:
+        site.end()
 
 
-def select(site: Site, query: str) -> list[tuple[Any, ...]]:
-    """Read the database of the site, as it is now."""
-    path = site.data / "db.sqlite3"
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-        return database.execute(query).fetchall()
-
-
-def count(site: Site, state: str) -> int:
-    query = f"SELECT count(*) FROM runs_experimentrun WHERE state = '{state}'"
-    return int(select(site, query)[0][0])
-
-
-def test_every_cell_is_scored_exactly_once_after_kill_9_of_everything(site):
-    run_python(site.data, SEED)
-    wait_until(lambda: count(site, "done") >= 4, seconds=60, message=lambda: site.said)
+def test_every_cell_is_scored_exactly_once_after_kill_9_of_everything(found):
+    site = found.site
+    wait_until(
+        lambda: found.count_cells("done") >= SCORED,
+        seconds=60,
+        message=lambda: site.said,
+    )
     before = site.children()
-    assert 0 < count(site, "done") < CELLS
-
     for name in ("worker", "valkey", "web"):
         os.kill(before[name], signal.SIGKILL)
+    assert 0 < found.count_cells("done") < CELLS
 
     status = "SELECT status FROM runs_experiment"
     wait_until(
-        lambda: select(site, status) == [("done",)],
+        lambda: found.select(status) == [("done",)],
         seconds=90,
         message=lambda: site.said,
     )
     wait_until(site.answers, seconds=60)
     after = site.children()
     assert all(after[name] != before[name] for name in before)
-    cells = select(site, "SELECT state, passed, cost, run_id FROM runs_experimentrun")
+    columns = "SELECT state, passed, cost, run_id FROM runs_experimentrun"
+    cells = found.select(columns)
     assert [(state, passed) for state, passed, *_ in cells] == [("done", 1)] * CELLS
     assert len({run for *_, run in cells}) == CELLS
-    assert select(site, "SELECT count(*) FROM runs_run") == [(CELLS,)]
-    scores = select(site, "SELECT count(*), count(DISTINCT cell_id) FROM runs_score")
-    assert scores == [(CELLS, CELLS)]
-    check_totals(site, cells)
+    assert found.select("SELECT count(*) FROM runs_run") == [(CELLS,)]
+    scores = "SELECT count(*), count(DISTINCT cell_id) FROM runs_score"
+    assert found.select(scores) == [(CELLS, CELLS)]
+    check_totals(found, cells)
 
 
-def check_totals(site: Site, cells: list[tuple[Any, ...]]) -> None:
+def check_totals(found: Experimenting, cells: list[tuple[Any, ...]]) -> None:
     """Compare the figures of the page with the sums of the cells."""
-    [(text,)] = select(site, "SELECT figures FROM runs_experiment")
-    figures = json.loads(text)["candidates"]
+    [(stored,)] = found.select("SELECT figures FROM runs_experiment")
+    figures = json.loads(stored) if isinstance(stored, str) else stored
+    figures = figures["candidates"]
     assert [one["done"] for one in figures] == [EXAMPLES] * CANDIDATES
     assert [one["passed"] for one in figures] == [EXAMPLES] * CANDIDATES
     total = sum(Decimal(str(cost)) for _, _, cost, _ in cells)
