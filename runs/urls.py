@@ -385,6 +385,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="agent-gate-remove",
     ),
     path("datasets/", dataset_list.dataset_list, name="dataset-list"),
+    path("datasets/add/", dataset_run.dataset_add_runs, name="dataset-add-runs"),
     path("datasets/new/", dataset_list.dataset_create, name="dataset-create"),
     path("datasets/<int:pk>/", datasets.dataset_detail, name="dataset-detail"),
     path("datasets/<int:pk>/edit/", dataset_list.dataset_edit, name="dataset-edit"),

@@ -173,6 +173,7 @@ QUERIES: dict[str, str] = {
     "admin:autocomplete": "?app_label=tools&model_name=tool&field_name=approvers",
     "agent-export": "?version=1",
     "dataset-cell": "?field=answer",
+    "dataset-add-runs": "?run={run}",
     "queue-add": "?run={run}",
     "run-compare": "?a={run}&b={run}",
     "tool-export": "?slug={tool}",

@@ -8,8 +8,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.forms.datasets.example import ExampleForm
+from runs.forms.datasets.receiver import (
+    NewDatasetNameField,
+    ReceiverField,
+    offer_datasets,
+    require_dataset_name,
+)
 from runs.forms.widgets import style_widgets
-from runs.models import Dataset, Example
+from runs.models import Example
 from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.from_run import find_same_example
 
@@ -17,15 +23,8 @@ from runs.services.datasets.from_run import find_same_example
 class RunExampleForm(ExampleForm):
     """An example, and the dataset that gets it: one of the user's or a new one."""
 
-    dataset = forms.ModelChoiceField(
-        queryset=Dataset.objects.none(),
-        required=False,
-        empty_label=gettext_lazy("New dataset"),
-        label=gettext_lazy("Dataset"),
-    )
-    name = forms.CharField(
-        required=False, max_length=120, label=gettext_lazy("Name of the new dataset")
-    )
+    dataset = ReceiverField()
+    name = NewDatasetNameField()
     same = forms.ChoiceField(
         required=False,
         choices=[
@@ -40,13 +39,7 @@ class RunExampleForm(ExampleForm):
         self, content: ExampleContent, user: User, *args: Any, **kwargs: Any
     ) -> None:
         super().__init__([], content, *args, **kwargs)
-        mine = Dataset.objects.editable_by(user).filter(archived_at=None)
-        field: Any = self.fields["dataset"]
-        field.queryset = mine.order_by("name")
-        newest = mine.filter(owner=user).order_by("-updated_at").first()
-        field.initial = newest and newest.pk
-        field.is_needed = True
-        self.fields["name"].is_needed = True  # type: ignore[attr-defined]  # of a new one
+        offer_datasets(self, user)
         self.same_example: Example | None = None
         style_widgets(self)
 
@@ -54,8 +47,7 @@ class RunExampleForm(ExampleForm):
         """Require a name for a new dataset, and a decision about a duplicate."""
         given = super().clean()
         dataset = given.get("dataset")
-        if dataset is None and not self.errors.get("dataset") and not given.get("name"):
-            self.add_error("name", _("Enter a name for the new dataset."))
+        require_dataset_name(self, given)
         if dataset is not None and not self.errors:
             self.same_example = find_same_example(dataset, self.content)
         if self.same_example is not None and not given.get("same"):

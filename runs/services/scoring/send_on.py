@@ -21,7 +21,7 @@ from runs.models import (
 from runs.models.webhooks import SCORE_EVENT
 from runs.services.annotation.queued_runs import add_runs_to_queue
 from runs.services.datasets.edit import add_examples
-from runs.services.datasets.from_run import build_content_of_run, find_same_example
+from runs.services.datasets.from_run import build_question, find_same_example
 from runs.services.errors import RunsError
 from runs.store.outbox import FACTS
 from runs.wakeup import enqueue_delivery
@@ -52,9 +52,7 @@ def add_failing_example(dataset: Dataset, run: Run, *, by: User) -> str:
 
     What it answered is not what was expected. Known inputs are left as they are.
     """
-    content = build_content_of_run(run).model_copy(
-        update={"expected_answer": "", "expected_calls": ()}
-    )
+    content = build_question(run)
     if find_same_example(dataset, content) is not None:
         return ""
     try:

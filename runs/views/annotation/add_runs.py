@@ -9,21 +9,14 @@ from django.views.decorators.http import require_http_methods
 
 from runs.forms.annotation.add_runs import QueueRunsForm
 from runs.htmx import HtmxRequest
-from runs.models import Run
 from runs.services.annotation.queued_runs import QueuedRuns, add_runs_to_queue
-from runs.whole_number import parse_whole_number
-
-MAX_QUEUED_AT_ONCE = 500
+from runs.views.run_list.selected_runs import load_given_runs
 
 
 @require_http_methods(["GET", "POST"])
 def queue_add(request: HtmxRequest) -> HttpResponse:
     """Offer the queues for the runs in the query; POST adds them."""
-    given = request.POST if request.method == "POST" else request.GET
-    keys = {parse_whole_number(text) for text in given.getlist("run")}
-    known = [key for key in keys if key is not None][:MAX_QUEUED_AT_ONCE]
-    visible = Run.objects.visible_to(request.user).filter(pk__in=known)
-    runs = list(visible.select_related("agent").order_by("pk"))
+    runs = load_given_runs(request)
     form = QueueRunsForm(request.user, request.POST or None)
     if request.method == "POST" and not runs:
         messages.error(request, _("Select runs in the list first."))

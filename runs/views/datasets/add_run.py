@@ -1,24 +1,35 @@
-"""Add a run to a dataset."""
+"""Add runs to a dataset: one with its values, or many from the list."""
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
+from runs.forms.datasets.receiver import RunsReceiverForm
 from runs.forms.datasets.run_example import RunExampleForm
 from runs.htmx import HtmxRequest
 from runs.models import Run
-from runs.services.datasets.from_run import add_run_to_dataset, build_content_of_run
+from runs.services.datasets.from_run import (
+    AddedRuns,
+    add_run_to_dataset,
+    add_runs_to_dataset,
+    build_content_of_run,
+)
 from runs.services.errors import DatasetFull
 from runs.views.datasets.example import get_row_url
+from runs.views.run_list.selected_runs import load_given_runs
+from runs.whole_number import parse_whole_number
 
 
 @require_http_methods(["GET", "POST"])
 def run_dataset(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Show the example that the run would be; POST adds it."""
+    """Show the example that the run would be, perhaps up to a step; POST adds it."""
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
-    form = RunExampleForm(build_content_of_run(run), request.user, request.POST or None)
+    row = parse_whole_number(request.GET.get("step", ""))
+    content = build_content_of_run(run, row=row)
+    form = RunExampleForm(content, request.user, request.POST or None)
     if form.is_valid():
         try:
             example = add_run_to_dataset(
@@ -41,4 +52,58 @@ def run_dataset(request: HtmxRequest, pk: int) -> HttpResponse:
                 % {"run": pk, "number": example.number, "name": example.dataset},
             )
             return redirect(get_row_url(example.dataset, example.number))
-    return render(request, "datasets/add_run.html", {"run": run, "form": form})
+    context = {"run": run, "form": form, "row": row}
+    return render(request, "datasets/add_run.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def dataset_add_runs(request: HtmxRequest) -> HttpResponse:
+    """Offer the datasets for the runs in the query; POST adds them."""
+    runs = load_given_runs(request)
+    form = RunsReceiverForm(request.user, request.POST or None)
+    if request.method == "POST" and not runs:
+        messages.error(request, _("Select runs in the list first."))
+    elif form.is_valid():
+        given = form.cleaned_data
+        try:
+            result = add_runs_to_dataset(
+                runs, given["dataset"], by=request.user, new_name=given["name"]
+            )
+        except DatasetFull as refused:
+            form.add_error(None, str(refused))
+        else:
+            report_added_runs(request, result)
+            return redirect("dataset-detail", pk=result.dataset.pk)
+    return render(request, "datasets/add_runs.html", {"form": form, "runs": runs})
+
+
+def report_added_runs(request: HtmxRequest, result: AddedRuns) -> None:
+    """Say how many runs were added, and why the others were not."""
+    if result.added:
+        text = ngettext(
+            "%(count)s run added. Save the version to use it.",
+            "%(count)s runs added. Save the version to use them.",
+            result.added,
+        )
+        messages.success(request, text % {"count": result.added})
+    if result.known:
+        text = ngettext(
+            "%(count)s run not added: the dataset has its input.",
+            "%(count)s runs not added: the dataset has their inputs.",
+            result.known,
+        )
+        messages.info(request, text % {"count": result.known})
+    if result.unfinished:
+        text = ngettext(
+            "%(count)s run not added: it has not ended.",
+            "%(count)s runs not added: they have not ended.",
+            result.unfinished,
+        )
+        messages.error(request, text % {"count": result.unfinished})
+    if result.without_input:
+        text = ngettext(
+            "%(count)s run not added: it has no input.",
+            "%(count)s runs not added: they have no input.",
+            result.without_input,
+        )
+        messages.error(request, text % {"count": result.without_input})

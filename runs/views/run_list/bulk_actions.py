@@ -15,6 +15,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from runs.forms.annotation.add_runs import QueueRunsForm
+from runs.forms.datasets.receiver import RunsReceiverForm
 from runs.forms.runs.limits import LimitsForm
 from runs.htmx import HtmxRequest
 from runs.models import Run, RunTag
@@ -41,7 +42,7 @@ CONFIRMED_ACTIONS = ("stop", "again", "tag", "keep")
 
 @require_POST
 def run_choices(request: HtmxRequest) -> HttpResponse:
-    """Stop, resume, re-run, tag, queue, keep, compare or delete the selected runs.
+    """Do with the selected runs what `ACTIONS` names.
 
     The runs that match the filters are listed on a page first; those of that page are
     then changed, whatever matches by then.
@@ -251,6 +252,12 @@ def toggle_tag(request: HtmxRequest, runs: list[Run]) -> None:
     messages.success(request, text % {"tag": name, "count": len(runs)})
 
 
+def offer_datasets(request: HtmxRequest, runs: list[Run]) -> HttpResponse:
+    """Show the datasets that the runs can be added to."""
+    context = {"form": RunsReceiverForm(request.user), "runs": runs}
+    return render(request, "datasets/add_runs.html", context)
+
+
 def offer_queues(request: HtmxRequest, runs: list[Run]) -> HttpResponse:
     """Show the annotation queues that the runs can be added to."""
     context = {"form": QueueRunsForm(request.user), "runs": runs}
@@ -321,6 +328,7 @@ ACTIONS: dict[str, Callable[[HtmxRequest, list[Run]], HttpResponse | None]] = {
     "again": rerun_selected_runs,
     "tag": toggle_tag,
     "keep": toggle_keep_forever,
+    "dataset": offer_datasets,
     "queue": offer_queues,
     "compare": redirect_to_comparison,
     "delete": delete_selected_runs,

@@ -445,6 +445,17 @@ def test_an_answer_is_rated_and_the_rating_taken_back(client, agent):
     assert Run.objects.get(pk=run.pk).rating is None
 
 
+def test_an_answer_can_be_added_to_a_dataset_once_it_is_there(client, agent):
+    run = say(client, "Is it raining?")
+    link = f'href="/runs/{run.pk}/dataset/"'
+    path = f"/chat/planner/{run.conversation_id}/"
+    before = client.get(path).content.decode()
+    finish(run)
+
+    assert link not in before
+    assert link in client.get(path).content.decode()
+
+
 def test_a_conversation_is_renamed_and_put_away(client, agent):
     run = say(client, "Is it raining?")
     path = f"/chat/planner/{run.conversation_id}"

@@ -1,11 +1,12 @@
 """Datasets: list, page, cells, import, export, versions and runs that are added."""
 
 import json
+import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from runs.models import Dataset, DatasetUpload
+from runs.models import Dataset, DatasetUpload, Run
 from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples, edit_example
 from runs.services.datasets.save_version import save_dataset_version
@@ -289,6 +290,79 @@ def test_runs_are_added_to_own_datasets_only(client, ann):
     assert not theirs.examples.exists()
 
 
+def test_an_example_of_a_step_expects_the_calls_up_to_it(client, ann):
+    run = make_answered_run(ann)
+    make_step(run, call=make_call(run), tool="put", tool_input={"name": "x"})
+    make_call(run)
+    url = f"/runs/{run.pk}/dataset/?step="
+
+    rows = (1, 2, 3, 4, 5, 10**18)
+    pages = [client.get(f"{url}{row}").content.decode() for row in rows]
+
+    found = [("get {" in page, "put {" in page, "Yes.<" in page) for page in pages]
+    calls, answer = [(True, False, False)] * 2, [(True, True, True)] * 2
+    assert found == [*calls, *[(True, True, False)] * 2, *answer]
+
+
+def test_selected_runs_become_examples_each_input_once(client, ann):
+    dataset = make_dataset(ann)
+    given = {"owner": ann, "status": "succeeded", "output": "Yes."}
+    asked = [make_run(inputs={"input": text}, **given) for text in "abb"]
+    bad = make_run(inputs={"input": "c"}, rating=-1, **given)
+    others = [
+        make_run(owner=ann, inputs={"input": "d"}),
+        make_run(inputs={}, **given),
+        make_run(inputs={"input": "e"}, **{**given, "owner": make_user()}),
+    ]
+    picked = {"run": [run.pk for run in (*asked, bad, *others)], "do": "dataset"}
+    page = client.post("/runs/chosen/", picked).content.decode()
+    runs = re.findall(r'name="run"\s+value="(\d+)"', page)
+    assert len(runs) == 6
+
+    form = {"dataset": dataset.pk, "run": runs}
+    page = client.post("/datasets/add/", form, follow=True).content.decode()
+
+    rows = dataset.examples.unsaved().order_by("number")
+    assert [(one.inputs["input"], one.expected_answer) for one in rows] == [
+        ("a", "Yes."),
+        ("b", "Yes."),
+        ("c", ""),
+    ]
+    assert [one.source_run for one in rows] == [asked[0], asked[1], bad]
+    said = ("3 runs added", "has its input", "it has not ended", "it has no input")
+    assert all(one in page for one in said)
+
+
+def test_selected_runs_become_a_new_dataset_that_needs_a_name(client, ann):
+    run = make_answered_run(ann)
+
+    page = client.post("/datasets/add/", {"run": run.pk, "name": ""}).content.decode()
+    assert "Enter a name for the new dataset." in page
+    assert not Dataset.objects.exists()
+
+    client.post("/datasets/add/", {"run": run.pk, "name": "From runs"})
+    assert Dataset.objects.get(name="From runs").examples.get().source_run == run
+
+
+def test_no_run_is_added_to_a_full_dataset(client, ann, dataset, monkeypatch):
+    monkeypatch.setattr("runs.services.datasets.edit.MAX_EXAMPLES", 2)
+    run = make_run(owner=ann, status="succeeded", inputs={"input": "new"})
+    before = dataset.examples.count()
+
+    form = {"run": run.pk, "dataset": dataset.pk}
+    page = client.post("/datasets/add/", form).content.decode()
+
+    assert "at most 2 are allowed" in page
+    assert dataset.examples.count() == before
+
+
+def test_nothing_is_added_without_runs(client, ann):
+    page = client.post("/datasets/add/", {"name": "Empty"}).content.decode()
+
+    assert "Select runs in the list first." in page
+    assert not Dataset.objects.exists()
+
+
 def test_a_large_dataset_is_shown_in_windows(
     client, ann, django_assert_max_num_queries
 ):
@@ -309,7 +383,8 @@ def test_deleting_the_source_run_keeps_the_example(client, ann):
     run = make_answered_run(ann)
     client.post(f"/runs/{run.pk}/dataset/", {"name": "Kept", "input-0": "aaa"})
 
-    client.post("/runs/chosen/", {"pick": run.pk, "do": "delete", "sure": "1"})
+    client.post("/runs/chosen/", {"run": run.pk, "do": "delete", "sure": "1"})
 
+    assert not Run.objects.exists()
     example = Dataset.objects.get(name="Kept").examples.get()
     assert json.dumps(example.inputs) == '{"input": "aaa"}'

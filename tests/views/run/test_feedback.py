@@ -25,6 +25,16 @@ def test_a_rating_is_given_changed_and_taken_back(client, run):
     assert ratings == [1, -1, None]
 
 
+def test_a_bad_answer_can_be_added_to_a_dataset(client, run):
+    link = f'href="/runs/{run.pk}/dataset/"'
+    pages = [
+        client.post(f"/runs/{run.pk}/rate/", {"rating": rating}, headers=HTMX)
+        for rating in ("good", "bad")
+    ]
+
+    assert [link in page.content.decode() for page in pages] == [False, True]
+
+
 def test_a_tag_is_added_once_and_removed(client, run):
     for _ in range(2):
         client.post(f"/runs/{run.pk}/tag/", {"add": "  to \x00 check "})

@@ -1,0 +1,16 @@
+"""The runs that a page adds somewhere, as its address or its form names them."""
+
+from runs.htmx import HtmxRequest
+from runs.models import Run
+from runs.whole_number import parse_whole_number
+
+MAX_GIVEN_RUNS = 500
+
+
+def load_given_runs(request: HtmxRequest) -> list[Run]:
+    """Return the runs of the request that the user sees, the oldest first."""
+    given = request.POST if request.method == "POST" else request.GET
+    keys = {parse_whole_number(text) for text in given.getlist("run")}
+    known = [key for key in keys if key is not None][:MAX_GIVEN_RUNS]
+    visible = Run.objects.visible_to(request.user).filter(pk__in=known)
+    return list(visible.select_related("agent").order_by("pk"))
