@@ -19,6 +19,7 @@ from runs.views import (
 from runs.views.agents import archive_duplicate as owned
 from runs.views.agents import bulk_actions as agent_bulk
 from runs.views.agents import code as agent_code
+from runs.views.agents import evaluation as agent_evaluation
 from runs.views.agents import form as agent_form
 from runs.views.agents import import_file as agent_import
 from runs.views.agents import library, sub_agent, tool_files
@@ -376,6 +377,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "agents/<int:pk>/publish/replay/",
         gate_publish.agent_input_replay,
         name="agent-input-replay",
+    ),
+    path(
+        "agents/<int:pk>/evaluation/",
+        agent_evaluation.agent_evaluation,
+        name="agent-evaluation",
     ),
     path("agents/<int:pk>/policy/", gate_policy.agent_policy, name="agent-policy"),
     path("agents/<int:pk>/gate/", gates.agent_gate, name="agent-gate"),

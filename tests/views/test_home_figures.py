@@ -24,6 +24,7 @@ from tests.make import (
     make_tool,
     make_user,
 )
+from tests.scoring import end_run, make_rule, score_all
 from tools.models import ToolUsage
 
 pytestmark = pytest.mark.django_db
@@ -213,3 +214,16 @@ def test_the_time_before_ends_at_the_same_time_of_the_day():
 def test_a_line_leaves_out_days_without_a_value():
     assert draw_line([1.0, None, 3.0]) == "0.0 92.0 100.0 8.0"
     assert draw_line([None, 3.0]) == ""
+
+
+def test_shows_scores_of_rules_by_day_if_there_are_some(client, ann):
+    agent = make_agent(ann)
+    end_runs(ann, agent=agent)
+    make_rule(agent)
+    before = client.get("/").text
+    for output in ("yes", "no"):
+        end_run(agent, output)
+    score_all()
+
+    assert 'id="home-scores"' not in before
+    assert "1 passed, 1 failing" in client.get("/").text

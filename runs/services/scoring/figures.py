@@ -84,11 +84,11 @@ def count_scored_runs(**which: bool) -> Coalesce:
     return Coalesce(Subquery(rows.annotate(runs=Count("pk")).values("runs")), 0)
 
 
-def load_scores_by_day(rule: ScoringRule) -> list[DayScores]:
+def load_scores_by_day(scored: QuerySet[ScoredRun]) -> list[DayScores]:
     """Return the last 30 days, those without scores too."""
     first = read_first_shown_day()
     rows = (
-        filter_shown_days(rule.scored.filter(state=ScoredRun.State.DONE))
+        filter_shown_days(scored.filter(state=ScoredRun.State.DONE))
         .order_by()
         .annotate(day=TruncDate("scored_at"))
         .values("day")

@@ -10,7 +10,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
-from runs.models import Run
+from runs.models import Run, ScoredRun, ScoringRule
+from runs.services.scoring.figures import load_scores_by_day
 from runs.services.search.slot_figures import (
     RunSums,
     add_run_sums,
@@ -21,6 +22,7 @@ from runs.services.search.slot_figures import (
     sum_runs_by_time,
 )
 from runs.time_zone import is_viewer_zone_known
+from runs.ui.evaluation.day_bars import DayChart, build_day_chart
 from runs.ui.list_state import get_list_state, knows_list_state
 from runs.views.home.activity import list_recent_runs
 from runs.views.home.attention import list_attention
@@ -135,7 +137,15 @@ def build_figures_context(
         "by_cost": by_cost,
         "tools": rank_failing_tools(period, user),
         "agents": rank_agents(period, sums, user),
+        "scores": load_rule_scores(user, mine=mine),
     }
+
+
+def load_rule_scores(user: User, *, mine: bool) -> DayChart:
+    """Return the scores of all rules by day."""
+    rules = ScoringRule.objects.visible_to(user)
+    rules = rules.filter(owner=user) if mine else rules
+    return build_day_chart(load_scores_by_day(ScoredRun.objects.filter(rule__in=rules)))
 
 
 def load_figures(runs: QuerySet[Run], period: HomePeriod, owner: int) -> PeriodFigures:

@@ -1,7 +1,5 @@
 """Scoring rules: the list, the form, the page with its charts, pausing, deleting."""
 
-from typing import NamedTuple
-
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -13,30 +11,17 @@ from runs.htmx import HtmxRequest
 from runs.models import Agent, Run, ScoredRun, ScoringRule
 from runs.services.scoring.delete_rule import delete_scoring_rule
 from runs.services.scoring.figures import (
-    DayScores,
     count_scored_runs,
     filter_shown_days,
     load_rule_totals,
     load_scores_by_day,
     load_scores_by_version,
 )
+from runs.ui.evaluation.day_bars import build_day_chart
 from runs.ui.list_search import get_search_text, search_rows
 from runs.whole_number import parse_whole_number
 
 MAX_LISTED_RUNS = 50
-BAR_HEIGHT = 100.0
-"""Of the highest bar of the chart, in its own units."""
-
-
-class DayBar(NamedTuple):
-    """A day of the chart: bars of passed and failed runs, the failed on top."""
-
-    scores: DayScores
-    x: str
-    passed_y: str
-    passed_height: str
-    failed_y: str
-    failed_height: str
 
 
 @require_GET
@@ -98,13 +83,11 @@ def rule_detail(request: HtmxRequest, pk: int) -> HttpResponse:
         "scores__revision__evaluator"
     )
     visible = Run.objects.visible_to(request.user)
-    days = load_scores_by_day(rule)
     context = {
         "rule": rule,
         "evaluators": rule.evaluators.order_by("name"),
         "totals": load_rule_totals(rule),
-        "bars": build_day_bars(days),
-        "most": max(day.decided for day in days),
+        "chart": build_day_chart(load_scores_by_day(rule.scored.all())),
         "versions": load_scores_by_version(rule),
         "show": show,
         "rows": rows.filter(run__in=visible).order_by("-scored_at", "-pk")[
@@ -139,23 +122,3 @@ def get_rule(request: HtmxRequest, pk: int) -> ScoringRule:
     rows = ScoringRule.objects.visible_to(request.user)
     related = ("agent", "owner", "queue", "dataset", "webhook")
     return get_object_or_404(rows.select_related(*related), pk=pk)
-
-
-def build_day_bars(days: list[DayScores]) -> list[DayBar]:
-    """Return the bars of a chart that is 100 high, one column per day."""
-    most = max(day.decided for day in days) or 1
-    bars = []
-    for place, day in enumerate(days):
-        passed = BAR_HEIGHT * day.passed / most
-        failed = BAR_HEIGHT * day.failed / most
-        bars.append(
-            DayBar(
-                day,
-                f"{100 * (place + 0.1) / len(days):.2f}%",
-                f"{BAR_HEIGHT - passed:.2f}%",
-                f"{passed:.2f}%",
-                f"{BAR_HEIGHT - passed - failed:.2f}%",
-                f"{failed:.2f}%",
-            )
-        )
-    return bars
