@@ -38,7 +38,12 @@ def run_experiment_loop(process: WorkerState, stop: threading.Event) -> None:
         while not stop.wait(LOOK_SECONDS) and not process.is_stopping.is_set():
             if child is not None and child.poll() is not None:
                 if child.returncode:
-                    logger.error("experiments: exit code %s", child.returncode)
+                    logger.error(
+                        "the process that advances experiments failed (exit code %s); "
+                        "another one is started in %g s",
+                        child.returncode,
+                        RESTART_SECONDS,
+                    )
                     not_before = time.monotonic() + RESTART_SECONDS
                 child = None
             if child is None and time.monotonic() > not_before and has_work(process):
