@@ -1,5 +1,6 @@
 """Share links of a run: create, revoke, and the page they open."""
 
+from threading import BoundedSemaphore
 from typing import Any
 
 from django.contrib import messages
@@ -34,6 +35,13 @@ PRIVATE_HEADERS = {
     "X-Robots-Tag": "noindex, nofollow, noarchive",
     "Referrer-Policy": "no-referrer",
 }
+BARE_CONTEXT: dict[str, Any] = {"frame": None, "csrf_token": "", "messages": []}
+"""Of pages for anyone: without menus, and without anything of a session."""
+MAX_RENDERED = 4
+"""Shared pages that a web server renders at the same time: anyone may ask for them."""
+BUSY_SECONDS = "2"
+
+_places = BoundedSemaphore(MAX_RENDERED)
 
 
 @require_http_methods(["GET", "POST"])
@@ -91,13 +99,22 @@ def run_shared(request: HttpRequest, token: str) -> HttpResponse:
 
     Signed-in users see the page without their own menus.
     """
-    run = open_share(token)
-    context: dict[str, Any] = {"frame": None, "csrf_token": "", "messages": []}
-    if run is None:
-        page = render(request, "runs/shared_over.html", context, status=404)
+    if _places.acquire(blocking=False):
+        try:
+            page = render_shared_run(request, token)
+        finally:
+            _places.release()
     else:
-        context |= build_document_page(run, request.GET)
-        page = render(request, "runs/shared.html", context)
+        page = render(request, "runs/shared_busy.html", BARE_CONTEXT, status=503)
+        page["Retry-After"] = page["Refresh"] = BUSY_SECONDS
     for name, value in PRIVATE_HEADERS.items():
         page[name] = value
     return page
+
+
+def render_shared_run(request: HttpRequest, token: str) -> HttpResponse:
+    run = open_share(token)
+    if run is None:
+        return render(request, "runs/shared_over.html", BARE_CONTEXT, status=404)
+    context = BARE_CONTEXT | build_document_page(run, request.GET)
+    return render(request, "runs/shared.html", context)

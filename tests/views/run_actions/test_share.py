@@ -1,6 +1,7 @@
 """Sharing a run by a link, and what the link shows."""
 
 import re
+from threading import BoundedSemaphore
 
 import pytest
 from django.test import Client
@@ -8,7 +9,7 @@ from django.test import Client
 from runs.engine.stopping import FORCED_STOP_MESSAGE
 from runs.models import RunShare
 from runs.services.runs.share import share_run
-from runs.views.run_actions import document
+from runs.views.run_actions import document, share
 from tests.make import make_agent, make_call, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
@@ -163,3 +164,18 @@ def test_only_a_page_that_anyone_may_open_stops_rendering_after_its_time(
     assert "<em>long</em>" in downloaded
     assert "more characters" not in downloaded
     assert '<span class="n">1</span>' in downloaded
+
+
+def test_few_shared_pages_are_rendered_at_the_same_time(client, ann, monkeypatch):
+    url = opened(some_run(ann))
+    monkeypatch.setattr(share, "_places", places := BoundedSemaphore(1))
+    with places:
+        refused = Client().get(url)
+    assert refused.status_code == 503
+    assert "reloads by itself" in refused.content.decode()
+    assert (refused["Refresh"], refused["Retry-After"]) == ("2", "2")
+
+    for _ in range(2):
+        assert Client().get(url).status_code == 200
+    assert Client().get("/shared/none/").status_code == 404
+    assert Client().get(url).status_code == 200
