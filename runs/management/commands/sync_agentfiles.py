@@ -59,7 +59,7 @@ class Command(BaseCommand):
                 root = (
                     stack.enter_context(open_git_branch(source, options["branch"]))
                     if is_git_url(source)
-                    else Path(source)
+                    else find_root(source)
                 )
                 found = sync_agentfiles(
                     find_folder(root, options["path"]),
@@ -86,6 +86,17 @@ class Command(BaseCommand):
             self.stdout.write("No changes.")
         elif is_plan:
             self.stdout.write("Nothing was changed. Add --apply to make these changes.")
+
+
+def find_root(source: str) -> Path:
+    """Return a source that is no URL; raise `CommandError` if it is no folder."""
+    root = Path(source)
+    if not root.is_dir():
+        raise CommandError(
+            f"{source!r} is neither a folder nor the URL of a git repository, which "
+            "begins with https://, http://, ssh://, file:// or USER@HOST:."
+        )
+    return root
 
 
 def find_folder(root: Path, path: str) -> Path:

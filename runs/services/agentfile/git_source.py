@@ -14,6 +14,8 @@ from runs.services.errors import RunsError
 URL = re.compile(r"(https?|ssh|file)://|[\w.-]+@[\w.-]+:")
 PASSWORD = re.compile(r"(://)[^/@\s]+@")
 MAX_SECONDS = 120
+MAX_MESSAGE = 500
+"""Characters of what git says that are shown."""
 
 
 class GitFailed(RunsError):
@@ -42,7 +44,7 @@ def open_git_branch(url: str, branch: str = "") -> Iterator[Path]:
 
 
 def run_git(words: list[str]) -> None:
-    """Run git without questions; raise `GitFailed` with the last line it wrote."""
+    """Run git without questions; raise `GitFailed` with what it wrote."""
     settings = {
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ALLOW_PROTOCOL": "http:https:ssh:file",
@@ -62,6 +64,6 @@ def run_git(words: list[str]) -> None:
     except subprocess.TimeoutExpired:
         raise GitFailed(f"git did not finish within {MAX_SECONDS} seconds.") from None
     if done.returncode != 0:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        said = PASSWORD.sub(r"\1", lines[-1] if lines else "no message")
-        raise GitFailed(f"git cannot read the repository: {said}")
+        said = " ".join(done.stderr.decode("utf-8", "replace").split())
+        hidden = PASSWORD.sub(r"\1", said)[:MAX_MESSAGE] or "no message"
+        raise GitFailed(f"git cannot read the repository: {hidden}")

@@ -177,8 +177,20 @@ def test_what_cannot_be_read_of_a_repository_is_said(tmp_path, branch, path, mes
     "url", ["ext::sh -c true", "--upload-pack=x", "https+x://127.0.0.1/"]
 )
 def test_an_address_that_would_run_a_program_is_only_a_folder(url):
-    with pytest.raises(CommandError, match="There is no folder|unrecognized|required"):
+    with pytest.raises(CommandError, match="neither a folder|unrecognized|required"):
         run(url)
+
+
+def test_a_repository_that_is_missing_is_named(tmp_path):
+    url = f"file://{tmp_path}/gone.git"
+
+    with pytest.raises(CommandError, match=r"gone\.git' does not appear to be a git"):
+        run(url)
+
+
+def test_a_source_that_is_missing_is_named(tmp_path):
+    with pytest.raises(CommandError, match=r"gone' is neither a folder nor the URL"):
+        run(tmp_path / "gone")
 
 
 def test_an_error_of_git_shows_no_password():
