@@ -19,6 +19,7 @@ from runs.api.bodies import parse_body
 from runs.api.problems import (
     ApiProblem,
     database_problem,
+    describe_body_limit,
     field_problem,
     unauthorized_problem,
 )
@@ -65,8 +66,7 @@ def api_view(routes: Iterable[Route]) -> Callable[..., HttpResponse]:
             response["Retry-After"] = str(error.retry_seconds)
             return response
         except RequestDataTooBig:
-            message = "The request body is too large."
-            return field_problem("body", message, 413).response()
+            return field_problem("body", describe_body_limit(), 413).response()
         except DatabaseError:
             logger.exception("API: the database did not answer")
             return database_problem().response()

@@ -6,6 +6,7 @@ ApiProblem             a status, and one sentence for each field
 from collections.abc import Iterable
 from http import HTTPStatus
 
+from django.conf import settings
 from django.http import HttpResponse
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import to_json
@@ -106,6 +107,12 @@ def field_problem(
     field: str, message: str, status: int = 422, *, code: str = ""
 ) -> ApiProblem:
     return ApiProblem(status, [FieldError(field, message)], code=code)
+
+
+def describe_body_limit() -> str:
+    """Say how large the body of a request can be."""
+    limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 1024 / 1024
+    return f"The request body is larger than {limit:g} MB. Send less in one request."
 
 
 def not_found(noun: str, key: object) -> ApiProblem:

@@ -19,6 +19,7 @@ from django.utils import translation
 from django.views.decorators.csrf import csrf_exempt
 from structlog.contextvars import bind_contextvars
 
+from runs.api.problems import describe_body_limit
 from runs.mcp_server.agent_tools import (
     SESSION_HEADER,
     build_call_key,
@@ -111,7 +112,7 @@ def mcp_view(toolset: Toolset) -> Callable[[HttpRequest], HttpResponse]:
         except OpenAiError as error:
             return error.response()
         except RequestDataTooBig:
-            return refuse(413, "The request body is too large.")
+            return refuse(413, describe_body_limit())
         except DatabaseError:
             logger.exception("MCP endpoint: the database did not answer")
             return refuse(503, "Database unavailable. Try again later.")

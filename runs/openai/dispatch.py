@@ -12,7 +12,7 @@ from django.utils import translation
 from django.views.decorators.csrf import csrf_exempt
 from structlog.contextvars import bind_contextvars
 
-from runs.api.problems import ApiProblem
+from runs.api.problems import ApiProblem, describe_body_limit
 from runs.models import ApiToken
 from runs.openai.errors import OpenAiError, too_many_requests
 from runs.services.accounts.tokens import find_token_problem, find_valid_token
@@ -90,8 +90,9 @@ def convert_refusal(error: Exception) -> OpenAiError:
         case TooManyRuns():
             return too_many_requests(str(error), retry_seconds=error.retry_seconds)
         case _:
-            message = "The request body is too large."
-            return OpenAiError(message, code="request_too_large", status=413)
+            return OpenAiError(
+                describe_body_limit(), code="request_too_large", status=413
+            )
 
 
 def convert_field_errors(

@@ -267,6 +267,7 @@ def test_a_body_too_long_is_refused():
     answer = api.post("runs", {**body, "inputs": {"input": "x" * 3_000_000}})
 
     assert (answer.status_code, fields_of(answer)) == (413, ["body"])
+    assert "larger than 2.5 MB" in answer.json()["detail"]
 
 
 def adder() -> tuple[Api, dict[str, object]]:

@@ -220,6 +220,7 @@ def test_ten_megabytes_of_messages_are_refused(caller):
     answer = caller.chat(messages=messages)
 
     assert error_of(answer) == (413, "request_too_large", None)
+    assert "larger than 2.5 MB" in answer.json()["error"]["message"]
 
 
 def test_a_body_that_is_no_json_is_refused(caller):
