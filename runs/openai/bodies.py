@@ -1,9 +1,8 @@
 """Request bodies of the OpenAI-compatible endpoints.
 
 What an agent's owner decides (sampling, lengths) is accepted and has no effect; what
-would change the meaning of the answer is refused by name, as is what nobody knows.
-Chat programs offer their tools to each model: an offered tool need not be called, so
-only a `tool_choice` that requires a call is refused.
+would change the meaning of the answer, such as tools of the caller, is refused by name,
+as is what nobody knows.
 """
 
 from typing import Any, Literal
@@ -14,7 +13,6 @@ from runs.openai.errors import OpenAiError, unsupported_parameter
 
 DECIDED_BY_AGENT = {
     "frequency_penalty",
-    "functions",
     "logit_bias",
     "max_completion_tokens",
     "max_output_tokens",
@@ -25,7 +23,6 @@ DECIDED_BY_AGENT = {
     "seed",
     "stop",
     "temperature",
-    "tools",
     "top_p",
     "truncation",
     "verbosity",
@@ -44,9 +41,14 @@ BOOKKEEPING = {
 WITHOUT_EFFECT = DECIDED_BY_AGENT | BOOKKEEPING
 """Parameters that are accepted, and change nothing."""
 
-OWN_TOOLS = "An agent uses its own tools. Leave `{name}` out."
+OWN_TOOLS = (
+    "An agent calls only its own tools. Leave `{name}` out; in a chat program, switch "
+    "its tools off for this model."
+)
 UNSUPPORTED = {
     "n": "An agent gives one answer. Leave `n` out.",
+    "tools": OWN_TOOLS,
+    "functions": OWN_TOOLS,
     "tool_choice": OWN_TOOLS,
     "function_call": OWN_TOOLS,
     "max_tool_calls": "The agent limits its own tool calls. Leave `{name}` out.",
@@ -62,6 +64,8 @@ UNSUPPORTED = {
 }
 HARMLESS: dict[str, tuple[Any, ...]] = {
     "n": (1,),
+    "tools": ([],),
+    "functions": ([],),
     "tool_choice": ("auto", "none"),
     "function_call": ("auto", "none"),
     "response_format": ({"type": "text"},),

@@ -153,10 +153,15 @@ def test_a_session_is_not_a_token(caller, ann):
     assert error_of(caller.chat()) == (401, "missing_api_key", None)
 
 
+SEARCH_NOTES = {"type": "function", "function": {"name": "search_notes"}}
+
+
 @pytest.mark.parametrize(
     ("fields", "code", "param"),
     [
         ({"n": 2}, "unsupported_parameter", "n"),
+        ({"tools": [SEARCH_NOTES]}, "unsupported_parameter", "tools"),
+        ({"functions": [SEARCH_NOTES]}, "unsupported_parameter", "functions"),
         ({"tool_choice": "required"}, "unsupported_parameter", "tool_choice"),
         (
             {"response_format": {"type": "json_object"}},
@@ -181,7 +186,7 @@ def test_what_the_agent_decides_is_accepted(caller):
         n=1,
         temperature=0.5,
         max_tokens=10,
-        tools=[{"type": "function", "function": {"name": "search_notes"}}],
+        tools=[],
         tool_choice="auto",
         response_format={"type": "text"},
         logprobs=None,
@@ -189,6 +194,18 @@ def test_what_the_agent_decides_is_accepted(caller):
     )
 
     assert answer.status_code == 200
+
+
+def test_a_response_takes_no_tools_of_the_caller(caller):
+    body = {"model": "helper", "input": "Hi", "background": True}
+    web_search = {"type": "web_search"}
+
+    refused = caller.post("responses", {**body, "tools": [web_search]})
+
+    assert error_of(refused) == (400, "unsupported_parameter", "tools")
+    assert "Leave `tools` out" in refused.json()["error"]["message"]
+    empty = {"tools": [], "tool_choice": "none"}
+    assert caller.post("responses", {**body, **empty}).status_code == 200
 
 
 IMAGE = {"type": "image_url", "image_url": {"url": "https://a.example/a.png"}}
