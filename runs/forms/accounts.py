@@ -14,11 +14,11 @@ from runs.forms.widgets import style_widgets
 from runs.models import ApiToken
 from runs.models.accounts import USUAL_SCOPES
 from runs.services.accounts.tokens import (
-    MAX_TOKENS,
     create_token,
     get_valid_tokens,
     revoke_all_tokens,
 )
+from runs.services.errors import TooManyTokens
 from tools.accounts.service_account import is_service_account
 
 PASSWORD_CHECKS = BoundedSemaphore(2)
@@ -158,21 +158,17 @@ class TokenForm(forms.Form):
         self.label_suffix = ""
         style_widgets(self)
 
-    def clean(self) -> dict[str, Any]:
-        """Refuse a token of somebody who has too many."""
-        owner = self.owner
-        if owner is not None and get_valid_tokens(owner).count() >= MAX_TOKENS:
-            text = _("At most %(count)s tokens per user. Revoke one first.")
-            raise forms.ValidationError(text % {"count": MAX_TOKENS})
-        return self.cleaned_data
-
-    def save(self) -> str:
-        """Return a new token of `owner`."""
+    def save(self) -> str | None:
+        """Return a new token of `owner`; None, with an error, if there are too many."""
         assert self.owner is not None  # only a form that is not sent has none
         given = self.cleaned_data
-        return create_token(
-            self.owner,
-            given["name"],
-            scopes=given["scopes"],
-            lifetime=timedelta(days=int(given["days"])) or None,
-        )
+        try:
+            return create_token(
+                self.owner,
+                given["name"],
+                scopes=given["scopes"],
+                lifetime=timedelta(days=int(given["days"])) or None,
+            )
+        except TooManyTokens as error:
+            self.add_error(None, str(error))
+            return None

@@ -7,6 +7,7 @@ RunsError
     ExampleRefused     a field of an example is empty, too long or not valid
   NotAllowed           the user may not do this
   TooManyRuns          the user has as many unfinished runs as are allowed
+  TooManyTokens        the user has as many API tokens as are allowed
   BackupError          a backup cannot be created or restored
   CannotTransfer       the receiver cannot own these rows
   CannotSignIn         a service account gets no login link
@@ -108,6 +109,14 @@ class TooManyRuns(RunsError):
             )
             % {"count": limit}
         )
+
+
+class TooManyTokens(RunsError):
+    """The user has as many valid API tokens as are allowed."""
+
+    def __init__(self, limit: int) -> None:
+        text = _("At most %(count)s tokens per user. Revoke one first.")
+        super().__init__(text % {"count": limit})
 
 
 class CannotResume(RunsError):

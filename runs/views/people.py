@@ -141,8 +141,8 @@ def token_list(request: HtmxRequest) -> HttpResponse:
     """Show the user's API tokens; the next page shows a new one, once."""
     data = request.POST if request.method == "POST" else None
     form = TokenForm(data, owner=request.user)
-    if form.is_valid():
-        request.session[NEW_TOKEN_KEY] = seal(form.save())
+    if form.is_valid() and (made := form.save()):
+        request.session[NEW_TOKEN_KEY] = seal(made)
         return redirect_to_tokens(request)
     context = {
         "form": form,

@@ -39,8 +39,8 @@ def user_tokens(request: HtmxRequest, pk: int) -> HttpResponse:
         form = TokenForm(data, owner=user)
     elif request.method == "POST":
         raise PermissionDenied
-    if form is not None and form.is_valid():
-        request.session[get_new_token_key(pk)] = seal(form.save())
+    if form is not None and form.is_valid() and (made := form.save()):
+        request.session[get_new_token_key(pk)] = seal(made)
         return redirect("user-tokens", pk)
     context = {
         "account": user,

@@ -41,16 +41,16 @@ def test_a_token_gives_no_more_than_it_has():
 
 
 def test_the_number_of_tokens_is_limited(monkeypatch):
-    monkeypatch.setattr("runs.api.site.tokens.MAX_TOKENS", 2)
+    assert tokens.MAX_TOKENS == 100
+    monkeypatch.setattr(tokens, "MAX_TOKENS", 2)
     api = Api(make_user(), scopes=ALL)
 
-    codes = [
-        api.post("tokens", {"name": "x", "scopes": ["read"]}).status_code
-        for _ in range(2)
-    ]
+    made, refused = (
+        api.post("tokens", {"name": "x", "scopes": ["read"]}) for _ in range(2)
+    )
 
-    assert codes == [201, 409]
-    assert tokens.MAX_TOKENS == 100
+    assert made.status_code == 201
+    assert (refused.status_code, fields_of(refused)) == (409, ["tokens"])
 
 
 def test_usage_is_summed_and_only_ones_own():
@@ -135,3 +135,10 @@ def test_people_who_may_not_edit_a_tool_cannot_switch_it():
     answer = Api(make_user(), scopes=ALL).patch(f"tools/{tool.pk}", {"enabled": False})
 
     assert (answer.status_code, Tool.objects.get().enabled) == (403, True)
+
+
+@pytest.mark.parametrize("text", ["0", "20261121", "1.5", "2026-11-31", "soon"])
+def test_days_of_usage_are_dates(text):
+    answer = Api(make_user()).get(f"usage?end={text}")
+
+    assert (answer.status_code, fields_of(answer)) == (422, ["end"])

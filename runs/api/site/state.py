@@ -1,12 +1,13 @@
 """The site in the API: you, usage, audit log, workers, health."""
 
+import re
 from datetime import date
 from typing import Annotated, Any, Literal
 
 from django.contrib.auth.models import User
 from django.db.models import Sum
 from django.http import HttpRequest, HttpResponse
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from runs.api.dispatch import json_response
 from runs.api.problems import field_problem
@@ -18,6 +19,15 @@ from runs.models import DailyRunStats, Worker
 from runs.serializers import Json, format_timestamp
 from runs.services.health.status import check_health
 from tools.models import AuditEntry
+
+ISO_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+
+
+def check_iso_date(text: str) -> str:
+    """Refuse what pydantic would read as seconds since 1970, such as `0`."""
+    if not ISO_DATE.fullmatch(text):
+        raise ValueError("Enter a date like 2026-11-21")
+    return text
 
 
 class MeShape(Shape):
@@ -31,11 +41,14 @@ class MeShape(Shape):
     scopes: list[str]
 
 
+IsoDate = Annotated[date, BeforeValidator(check_iso_date)]
+
+
 class UsageQuery(Query):
     """Of which days, by UTC, and how the sums are divided."""
 
-    begin: date | None = None
-    end: date | None = None
+    begin: IsoDate | None = None
+    end: IsoDate | None = None
     """The last day."""
     by: Literal["day", "agent", "user", "status"] = "day"
 

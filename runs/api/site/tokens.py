@@ -18,13 +18,12 @@ from runs.api.shapes import Shape
 from runs.models import ApiToken
 from runs.serializers import Json, format_timestamp
 from runs.services.accounts.tokens import (
-    MAX_TOKENS,
     create_token,
-    get_valid_tokens,
     hash_token,
     list_own_tokens,
     revoke_token,
 )
+from runs.services.errors import TooManyTokens
 
 ScopeName = Literal["read", "run", "approve", "build", "admin"]
 MAX_DAYS = 3650
@@ -93,15 +92,15 @@ def issue_token(
     `owner` has too many tokens.
     """
     require_own_scopes(request, body.scopes)
-    if get_valid_tokens(owner).count() >= MAX_TOKENS:
-        message = f"At most {MAX_TOKENS} tokens per user. Revoke one first."
-        raise field_problem("tokens", message, 409)
-    secret = create_token(
-        owner,
-        body.name,
-        scopes=list(dict.fromkeys(body.scopes)),
-        lifetime=timedelta(days=body.days) if body.days else None,
-    )
+    try:
+        secret = create_token(
+            owner,
+            body.name,
+            scopes=list(dict.fromkeys(body.scopes)),
+            lifetime=timedelta(days=body.days) if body.days else None,
+        )
+    except TooManyTokens as error:
+        raise field_problem("tokens", str(error), 409) from None
     made = ApiToken.objects.get(digest=hash_token(secret))
     shape = {**token_json(made), "token": secret}
     return json_response(shape, 201, Location=locate(made.pk))

@@ -9,6 +9,7 @@ from runs.management.users import get_active_user
 from runs.models import ApiToken
 from runs.models.accounts import USUAL_SCOPES
 from runs.services.accounts.tokens import create_token
+from runs.services.errors import TooManyTokens
 
 MAX_DAYS = 3650
 
@@ -35,10 +36,13 @@ class Command(BaseCommand):
         days = more["days"]
         if days is not None and not 1 <= days <= MAX_DAYS:
             raise CommandError(f"--days must be from 1 to {MAX_DAYS}.")
-        token = create_token(
-            get_active_user(username),
-            name,
-            scopes=dict.fromkeys(more["scope"] or USUAL_SCOPES.split()),
-            lifetime=None if days is None else timedelta(days=days),
-        )
+        try:
+            token = create_token(
+                get_active_user(username),
+                name,
+                scopes=dict.fromkeys(more["scope"] or USUAL_SCOPES.split()),
+                lifetime=None if days is None else timedelta(days=days),
+            )
+        except TooManyTokens as error:
+            raise CommandError(str(error)) from None
         self.stdout.write(token)

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from runs.models import ApiToken
 from runs.models.accounts import USUAL_SCOPES
+from runs.services.errors import TooManyTokens
 from runs.store.fast_select import select_row
 from tools.audit.write import write_entry
 
@@ -30,15 +31,22 @@ def create_token(
     scopes: Iterable[str] = tuple(USUAL_SCOPES.split()),
     lifetime: timedelta | None = None,
 ) -> str:
-    """Return a new token of 256 random bits for `user`; it is never shown again."""
+    """Return a new token of 256 random bits for `user`; it is never shown again.
+
+    Raises `TooManyTokens`. The lock makes concurrent requests of one user take turns.
+    """
     token = TOKEN_PREFIX + secrets.token_urlsafe(32)
-    ApiToken.objects.create(
-        user=user,
-        name=name,
-        digest=hash_token(token),
-        scopes=" ".join(scopes),
-        expires_at=None if lifetime is None else timezone.now() + lifetime,
-    )
+    with transaction.atomic():
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        if get_valid_tokens(user).count() >= MAX_TOKENS:
+            raise TooManyTokens(MAX_TOKENS)
+        ApiToken.objects.create(
+            user=user,
+            name=name,
+            digest=hash_token(token),
+            scopes=" ".join(scopes),
+            expires_at=None if lifetime is None else timezone.now() + lifetime,
+        )
     return token
 
 

@@ -9,7 +9,11 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from runs.models import ApiToken
+from runs.services.accounts import tokens
 from runs.services.accounts.tokens import create_token, find_valid_token, revoke_token
+from runs.services.errors import TooManyTokens
+from tests.make import make_user
+from tests.threads import at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -105,3 +109,21 @@ def test_the_command_limits_scopes_and_lifetime():
     assert made.expires_at - timezone.now() > timedelta(days=6)
     with pytest.raises(CommandError, match="--days must be"):
         call_command("create_token", "ann", "--days=0")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_concurrent_requests_create_no_more_tokens_than_are_allowed(monkeypatch):
+    monkeypatch.setattr(tokens, "MAX_TOKENS", 3)
+    ann = make_user()
+    refused = []
+
+    def create():
+        try:
+            create_token(ann)
+        except TooManyTokens as error:
+            refused.append(str(error))
+
+    at_once(*[create] * 8)
+
+    assert ApiToken.objects.filter(user=ann).count() == 3
+    assert refused == ["At most 3 tokens per user. Revoke one first."] * 5
