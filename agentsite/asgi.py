@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -14,8 +13,6 @@ Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-LIVE_PATHS = re.compile(r"/live/|/api/v1/runs/\d+/events/?$")
 
 
 def build_router(
@@ -32,7 +29,7 @@ def build_router(
             await serve_lifespan(live_app, scope, receive, send)
         elif scope["type"] == "http" and scope["path"] == "/livez":
             await send_liveness(send, is_alive=not find_hung())
-        elif scope["type"] == "http" and LIVE_PATHS.match(scope["path"]):
+        elif scope["type"] == "http" and scope["path"].startswith("/live/"):
             await live_app(scope, receive, send)
         else:
             await django_app(scope, receive, send)

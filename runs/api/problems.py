@@ -27,7 +27,6 @@ CODES = {
     428: "precondition_required",
     429: "too_many_requests",
     500: "internal_error",
-    502: "bad_gateway",
     503: "unavailable",
 }
 """The `code` of a problem by its status, unless it has one of its own."""

@@ -1,4 +1,4 @@
-"""What a run consists of, in the API: steps, model calls, failed attempts, prompts."""
+"""What a run consists of, in the API: events, steps, model calls, failed attempts."""
 
 from typing import Any, Literal
 
@@ -11,6 +11,11 @@ from runs.api.queries import Id, Page, PageQuery, Query, invalid_cursor
 from runs.api.route import Route
 from runs.api.runs import get_run_for_user
 from runs.api.shapes import CallShape, RunShape, Shape, StepShape
+from runs.api.waiting import check_open_streams
+from runs.live.api_renderer import ApiRenderer
+from runs.live.asgi import FROM_THE_START, StreamRequest, live_app
+from runs.live.auth import Person, get_request_credentials
+from runs.live.deferred import DeferredResponse, Headers, Receive, Send
 from runs.models import ModelAttempt, ModelCall, Run
 from runs.serializers import (
     STEP_FIELDS,
@@ -26,6 +31,15 @@ from runs.views.compare.page import compare_settings, get_answer_text
 from runs.views.compare.rows import count_pairs, pair_rows
 from runs.views.run_actions.download import build_run_export
 from runs.whole_number import parse_whole_number
+
+EVENT_STREAM = "text/event-stream"
+
+
+class EventsQuery(Query):
+    """From where to follow a run."""
+
+    after: Id | None = None
+    """Id of the last event that you have; `Last-Event-ID` counts more."""
 
 
 class AttemptShape(Shape):
@@ -100,6 +114,29 @@ class ComparisonShape(Shape):
     settings: list[SettingShape]
     rows: RowCountsShape
     answers: Literal["same", "different", "only_a", "only_b", "none"]
+
+
+def stream_run_events(
+    request: HttpRequest, user: User, pk: str, query: EventsQuery
+) -> HttpResponse:
+    """Follow a run as server-sent events: `model_call`, `step`, `run`, `draft`, `end`.
+
+    After an interruption, send the last id as `Last-Event-ID`.
+    """
+    run = get_run_for_user(user, int(pk))
+    check_open_streams(user, "id")
+    if request.method == "HEAD":
+        return HttpResponse(content_type=EVENT_STREAM)
+    after = parse_whole_number(request.headers.get("Last-Event-ID", ""))
+    if after is None:
+        after = FROM_THE_START if query.after is None else query.after
+    stream = StreamRequest(ApiRenderer, run.pk, after, get_request_credentials(request))
+    viewer = Person(user.pk)
+
+    async def send_events(headers: Headers, receive: Receive, send: Send) -> None:
+        await live_app.send_stream(stream, viewer, receive, send, headers=headers)
+
+    return DeferredResponse(send_events, content_type=EVENT_STREAM)
 
 
 def list_steps(
@@ -247,6 +284,15 @@ def compare_answer_texts(one: Run, other: Run) -> str:
 
 
 ROUTES = [
+    Route(
+        "GET",
+        "runs/{id}/events",
+        stream_run_events,
+        "Follow a run",
+        query=EventsQuery,
+        media=EVENT_STREAM,
+        errors=(429,),
+    ),
     Route(
         "GET",
         "runs/{id}/steps",

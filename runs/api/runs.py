@@ -15,7 +15,6 @@ from runs.api.bodies import (
 )
 from runs.api.dispatch import json_response
 from runs.api.problems import ApiProblem, field_problem, run_not_found
-from runs.api.queries import Id, Query
 from runs.api.route import Route
 from runs.api.shapes import RunShape, RunWithStepsShape
 from runs.api.waiting import WaitQuery, check_wait, wait_for_run
@@ -55,13 +54,6 @@ class StepsQuery(WaitQuery):
     """`none` leaves them out."""
     steps_after: Annotated[int, Field(ge=-1, lt=2**31)] = -1
     """Only steps with a higher index."""
-
-
-class EventsQuery(Query):
-    """From where to follow a run."""
-
-    after: Id | None = None
-    """Id of the last event that you have; `Last-Event-ID` counts more."""
 
 
 ALL_STEPS = StepsQuery()
@@ -244,18 +236,6 @@ def run_with_steps_json(run: Run, window: StepsQuery = ALL_STEPS) -> Json:
     return shape
 
 
-def stream_run_events(
-    request: HttpRequest, user: User, pk: str, query: EventsQuery
-) -> HttpResponse:
-    """Follow a run as server-sent events: `model_call`, `step`, `run`, `draft`, `end`.
-
-    After an interruption, send the last id as `Last-Event-ID`.
-    """
-    # The ASGI app answers before this; it is reached if a server speaks no ASGI.
-    get_run_for_user(user, int(pk))
-    raise field_problem("server", "This server does not stream events.", 503)
-
-
 ROUTES = [
     Route(
         "POST",
@@ -295,14 +275,5 @@ ROUTES = [
         "Keep a run",
         RunShape,
         body=KeepRunBody,
-    ),
-    Route(
-        "GET",
-        "runs/{id}/events",
-        stream_run_events,
-        "Follow a run",
-        query=EventsQuery,
-        media="text/event-stream",
-        errors=(429,),
     ),
 ]

@@ -14,12 +14,13 @@ from pydantic import Field
 
 from runs.api.problems import ApiProblem, database_problem, field_problem
 from runs.api.queries import Query
-from runs.live.asgi import live_app
+from runs.live.asgi import STREAM_RETRY_SECONDS, TOO_MANY_STREAMS, live_app
 from runs.live.deferred import DeferredResponse, Headers, Receive, Send
 from runs.live.narration import WAITING_FOR_PEOPLE
 from runs.live.run_feed import FollowedRun, RunFeed, follow_run
 from runs.models import Run
 from runs.models.runs import FINISHED_STATUSES
+from runs.services.errors import FieldError
 
 MAX_WAIT_SECONDS = 60
 """Proxies often close connections on which nothing is sent for longer."""
@@ -39,9 +40,17 @@ def check_wait(request: HttpRequest, user: User, query: WaitQuery) -> None:
         return
     if not request.headers.get("Authorization"):
         raise field_problem("wait", "Waiting for a run needs an API token.")
+    check_open_streams(user, "wait")
+
+
+def check_open_streams(user: User, field: str) -> None:
+    """Raise a 429 if the user has too many open requests."""
     if live_app.has_too_many_streams(user.pk):
-        message = "You have too many open requests. Try again after some of them end."
-        raise field_problem("wait", message, 429)
+        raise ApiProblem(
+            429,
+            [FieldError(field, TOO_MANY_STREAMS)],
+            headers={"Retry-After": str(STREAM_RETRY_SECONDS)},
+        )
 
 
 def wait_for_run(

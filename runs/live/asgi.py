@@ -6,7 +6,7 @@ import re
 import signal
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -18,7 +18,6 @@ from django.db import Error as DatabaseError
 
 from runs.live.api_renderer import ApiRenderer
 from runs.live.auth import (
-    Access,
     Credentials,
     Person,
     authorize,
@@ -41,7 +40,6 @@ PERSON_PATH = "/live/me/"
 RUN_PAGE_PATH = re.compile(r"/live/runs/(\d{1,18})/$")
 TURNS_PATH = re.compile(r"/live/turns/(\d{1,18}(?:-\d{1,18}){0,7})/$")
 """Up to eight runs in one stream, since browsers open few connections to a host."""
-API_PATH = re.compile(r"/api/v1/runs/(\d{1,18})/events/?$")
 
 SEND_TIMEOUT = 30.0
 """After which a client that takes nothing is dropped; it reconnects by itself."""
@@ -56,28 +54,28 @@ HEADERS = [
     (b"x-accel-buffering", b"no"),
     (b"x-content-type-options", b"nosniff"),
 ]
+STREAM_RETRY_SECONDS = 10
+"""After which some open streams may have ended."""
+TOO_MANY_STREAMS = "You have too many open requests. Try again after some of them end."
 REFUSALS = {
-    401: "Sign in, or send a token that is valid.",
-    404: "There is no such run.",
-    405: "This address only answers GET.",
-    429: "You have too many open streams. Close some of them.",
-    503: "The database is away. Ask again in a moment.",
+    404: "Run not found.",
+    405: "Only GET is allowed.",
+    429: TOO_MANY_STREAMS,
+    503: "Database unavailable. Try again later.",
 }
 
 REFUSAL_HEADERS = {
-    401: ((b"www-authenticate", b"Bearer"),),
     405: ((b"allow", b"GET"),),
-    429: ((b"retry-after", b"10"),),
+    429: ((b"retry-after", b"%d" % STREAM_RETRY_SECONDS),),
 }
 """Headers that HTTP wants beside these refusals."""
 REFUSAL_CODES = {
-    401: "invalid_token",
     404: "not_found",
     405: "method_not_allowed",
     429: "too_many_requests",
     503: "unavailable",
 }
-REFUSAL_FIELDS = {401: "Authorization", 404: "id", 405: "method"}
+REFUSAL_FIELDS = {404: "id", 405: "method"}
 
 
 class StreamRequest(NamedTuple):
@@ -88,7 +86,6 @@ class StreamRequest(NamedTuple):
     """None for a page without a run."""
     after: int
     credentials: Credentials
-    is_api: bool
     other_run_ids: tuple[int, ...] = ()
     """Other runs in the same stream."""
     in_inbox: bool = False
@@ -101,10 +98,10 @@ class StreamRequest(NamedTuple):
 
 @dataclass
 class AccessCheck:
-    """The last answer of the door for one key and run."""
+    """The last answer to whether one key may watch a run."""
 
     at: float
-    access: "asyncio.Task[Access]"
+    person: "asyncio.Task[Person | None]"
 
 
 class LiveApp:
@@ -153,25 +150,36 @@ class LiveApp:
             await send_problem(send, 405)
             return
         try:
-            door = await self._authorize(request)
+            person = await self._authorize(request)
             language = await self._read_language(request)
         except DatabaseError:
             await send_problem(send, 503)
             return
-        if door.result != "ok":
-            is_unknown = request.is_api and door.result == "stranger"
-            await send_problem(send, 401 if is_unknown else 404)
+        if person is None:
+            await send_problem(send, 404)
             return
-        assert door.person is not None
-        user_id = door.person.pk
-        if self.has_too_many_streams(user_id):
+        if self.has_too_many_streams(person.pk):
             await send_problem(send, 429)
             return
-        viewers = self._subscribe(request, door.person._replace(language=language))
+        person = person._replace(language=language)
+        await self.send_stream(request, person, receive, send)
+
+    async def send_stream(
+        self,
+        request: StreamRequest,
+        person: Person,
+        receive: Receive,
+        send: Send,
+        *,
+        headers: Sequence[tuple[bytes, bytes]] = (),
+    ) -> None:
+        """Send a stream to a person who may see its runs, until one of both leaves."""
+        viewers = self._subscribe(request, person)
         gone = asyncio.create_task(close_on_disconnect(receive, viewers))
         try:
-            with suppress(TimeoutError, OSError), self.count_stream(user_id):
-                await self._send_stream(request, viewers, send)
+            with suppress(TimeoutError, OSError), self.count_stream(person.pk):
+                await send_start(send, 200, [*headers, *HEADERS])
+                await self._send_events(request, viewers, send)
         finally:
             for viewer in viewers:
                 self.hub.unsubscribe(viewer)
@@ -207,11 +215,10 @@ class LiveApp:
         """Return the one renderer of a kind: its viewers share what they are sent."""
         return self._renderers.setdefault((kind, language), kind(language))
 
-    async def _send_stream(
+    async def _send_events(
         self, request: StreamRequest, viewers: list[AnyViewer], send: Send
     ) -> None:
         clock = asyncio.get_running_loop().time
-        await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         # Sent at once, so that proxies and clients know the stream is open.
         await send_chunk(send, b"retry: 1000\n\n")
         checked = clock()
@@ -233,8 +240,6 @@ class LiveApp:
 
         Streams that open at once share one read.
         """
-        if request.is_api:
-            return settings.LANGUAGE_CODE
         key = request.credentials
         task = self._languages.get(key)
         if task is None:
@@ -246,27 +251,29 @@ class LiveApp:
     async def _is_still_authorized(self, request: StreamRequest) -> bool:
         """Whether the right to watch still holds; a database away takes none away."""
         try:
-            return (await self._authorize(request)).result == "ok"
+            return await self._authorize(request) is not None
         except DatabaseError:
             return True
 
     async def may_still_watch(self, key: Credentials, run_id: int) -> bool:
         """Whether the right to watch a run still holds, as for any other stream."""
         try:
-            return (await self._authorize_run(key, run_id)).result == "ok"
+            return await self._authorize_run(key, run_id) is not None
         except DatabaseError:
             return True
 
-    async def _authorize(self, request: StreamRequest) -> Access:
-        """Ask the door for each run of the stream, or for the person alone."""
-        door = await self._authorize_run(request.credentials, request.run_id)
+    async def _authorize(self, request: StreamRequest) -> Person | None:
+        """Return who watches, if each run of the stream may be watched."""
+        person = await self._authorize_run(request.credentials, request.run_id)
         for run_id in request.other_run_ids:
-            if door.result == "ok":
-                door = await self._authorize_run(request.credentials, run_id)
-        return door
+            if person is not None:
+                person = await self._authorize_run(request.credentials, run_id)
+        return person
 
-    async def _authorize_run(self, key: Credentials, run_id: int | None) -> Access:
-        """Ask the door; streams of one key share an answer for a few seconds."""
+    async def _authorize_run(
+        self, key: Credentials, run_id: int | None
+    ) -> Person | None:
+        """Return who watches; streams of one key share an answer for a few seconds."""
         now = asyncio.get_running_loop().time()
         place = (key, run_id)
         known = self._checks.get(place)
@@ -276,13 +283,13 @@ class LiveApp:
             known = AccessCheck(now, asyncio.create_task(asked))
             self._checks[place] = known
         try:
-            door = await asyncio.shield(known.access)
+            person = await asyncio.shield(known.person)
         except DatabaseError:
             self._checks.pop(place, None)
             raise
-        if door.result != "ok":  # a door that opens is not kept closed
+        if person is None:  # who may watch from now on is let in at once
             self._checks.pop(place, None)
-        return door
+        return person
 
     def _drop_old_checks(self, now: float) -> None:
         """Drop answers nobody may use any more."""
@@ -296,11 +303,9 @@ class LiveApp:
         key = read_credentials(headers)
         if scope["path"] == PERSON_PATH:
             in_inbox = b"inbox" in scope.get("query_string", b"")
-            return StreamRequest(
-                PageRenderer, None, 0, key, is_api=False, in_inbox=in_inbox
-            )
+            return StreamRequest(PageRenderer, None, 0, key, in_inbox=in_inbox)
         if found := RUN_PAGE_PATH.match(scope["path"]):
-            return StreamRequest(PageRenderer, int(found[1]), after, key, is_api=False)
+            return StreamRequest(PageRenderer, int(found[1]), after, key)
         if found := TURNS_PATH.match(scope["path"]):
             ids = dict.fromkeys(int(text) for text in found[1].split("-"))
             first, *more = ids
@@ -309,11 +314,8 @@ class LiveApp:
                 first,
                 FROM_THE_START,
                 key,
-                is_api=False,
                 other_run_ids=tuple(more),
             )
-        if found := API_PATH.match(scope["path"]):
-            return StreamRequest(ApiRenderer, int(found[1]), after, key, is_api=True)
         return None
 
 
@@ -357,8 +359,14 @@ async def send_problem(send: Send, status: int) -> None:
     }
     kind = (b"content-type", b"application/problem+json")
     headers = [kind, *REFUSAL_HEADERS.get(status, ())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send_start(send, status, headers)
     await send({"type": "http.response.body", "body": json.dumps(problem).encode()})
+
+
+async def send_start(
+    send: Send, status: int, headers: Sequence[tuple[bytes, bytes]]
+) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
 
 
 def stop_streams_on_signals(hub: Hub) -> None:

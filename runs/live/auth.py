@@ -2,18 +2,17 @@
 
 from http.cookies import CookieError, SimpleCookie
 from importlib import import_module
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.contrib.auth.models import AnonymousUser, User
+from django.http import HttpRequest
 from django.utils import translation
 
 from runs.language import SESSION_KEY
 from runs.models import Run
 from runs.services.accounts.tokens import find_valid_token
-
-AccessResult = Literal["ok", "stranger", "hidden"]
 
 
 class Person(NamedTuple):
@@ -25,13 +24,6 @@ class Person(NamedTuple):
     language: str = settings.LANGUAGE_CODE
 
 
-class Access(NamedTuple):
-    """Whether a viewer is let in, and who it is."""
-
-    result: AccessResult
-    person: Person | None = None
-
-
 class Credentials(NamedTuple):
     """What a request authenticates with, and its browser's languages."""
 
@@ -40,11 +32,16 @@ class Credentials(NamedTuple):
     accept_language: str = ""
 
 
+def get_request_credentials(request: HttpRequest) -> Credentials:
+    """Return the token or session of a request that was let in."""
+    token = request.headers.get("Authorization", "").partition(" ")[2].strip()
+    if token:
+        return Credentials(token=token)
+    return Credentials(session=request.session.session_key or "")
+
+
 def read_credentials(headers: dict[bytes, bytes]) -> Credentials:
-    bearer = headers.get(b"authorization", b"").decode("latin-1")
-    scheme, _, token = bearer.partition(" ")
-    if scheme.lower() == "bearer":
-        return Credentials(token=token.strip())
+    """Return what a page's request for a stream authenticates with."""
     cookies: SimpleCookie = SimpleCookie()
     try:
         cookies.load(headers.get(b"cookie", b"").decode("latin-1"))
@@ -57,18 +54,21 @@ def read_credentials(headers: dict[bytes, bytes]) -> Credentials:
     )
 
 
-def authorize(key: Credentials, run_id: int | None) -> Access:
-    """Check that the bearer of `key` may watch the run; None checks only the bearer."""
+def authorize(key: Credentials, run_id: int | None) -> Person | None:
+    """Return the bearer of `key` if it may watch the run.
+
+    Without a run, only the bearer is checked.
+    """
     user = user_of_credentials(key)
     if user is None or not user.is_active:
-        return Access("stranger")
+        return None
     groups: frozenset[int] = frozenset()
     if not user.is_superuser:
         groups = frozenset(user.groups.values_list("pk", flat=True))
     person = Person(user.pk, user.is_superuser, groups)
     if run_id is None or Run.objects.visible_to(user).filter(pk=run_id).exists():
-        return Access("ok", person)
-    return Access("hidden", person)
+        return person
+    return None
 
 
 def read_language(key: Credentials) -> str:

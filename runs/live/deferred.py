@@ -17,8 +17,10 @@ class DeferredResponse(HttpResponse):
     `sender` is given the headers of the middleware, and speaks ASGI.
     """
 
-    def __init__(self, sender: Sender) -> None:
-        super().__init__()
+    def __init__(
+        self, sender: Sender, *, content_type: str = "application/json"
+    ) -> None:
+        super().__init__(content_type=content_type)
         self._sender = sender
 
     async def send_later(self, headers: Headers, receive: Receive, send: Send) -> None:

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 
 from runs.live.api_renderer import ApiRenderer
 from runs.live.asgi import FROM_THE_START, LiveApp
-from runs.live.auth import Credentials
+from runs.live.auth import Credentials, get_request_credentials
 from runs.live.deferred import Receive
 from runs.live.hub import SILENCE_SECONDS, Viewer
 from runs.live.sse import ApiEvent, parse_events
@@ -30,17 +30,16 @@ logger = logging.getLogger(__name__)
 
 
 class FollowedRun(NamedTuple):
-    """A run, whose it is, and the token that started it."""
+    """A run, and who follows it."""
 
     run_id: int
     user: User
-    token: str
+    credentials: Credentials
 
 
 def follow_run(request: HttpRequest, user: User, run_id: int) -> FollowedRun:
     """Return the run as the bearer of the request's token follows it."""
-    token = request.headers["Authorization"].partition(" ")[2].strip()
-    return FollowedRun(run_id, user, token)
+    return FollowedRun(run_id, user, get_request_credentials(request))
 
 
 class RunFeed:
@@ -146,5 +145,5 @@ class RunFeed:
         viewer.close()
 
     async def _may_still_watch(self) -> bool:
-        key = Credentials(token=self._followed.token)
-        return await self._app.may_still_watch(key, self._followed.run_id)
+        key, run_id = self._followed.credentials, self._followed.run_id
+        return await self._app.may_still_watch(key, run_id)

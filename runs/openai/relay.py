@@ -6,7 +6,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from runs.live.asgi import HEADERS, live_app, send_chunk
+from runs.live.asgi import HEADERS, live_app, send_chunk, send_start
 from runs.live.deferred import DeferredResponse, Headers, Receive, Send
 from runs.live.narration import DecisionNeeded, Narration, RunEnded, Said
 from runs.live.run_feed import SILENCE, FollowedRun, RunFeed
@@ -139,7 +139,3 @@ async def send_json(send: Send, status: int, shape: Json, headers: Headers) -> N
     length = (b"content-length", str(len(body)).encode())
     await send_start(send, status, [*headers, JSON_TYPE, NO_STORE, length])
     await send({"type": "http.response.body", "body": body})
-
-
-async def send_start(send: Send, status: int, headers: Headers) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from runs.api.bodies import read_idempotency_key
 from runs.engine.kinds.registry import get_kind_of_spec
 from runs.engine.types import AgentSpec
-from runs.live.asgi import live_app
+from runs.live.asgi import STREAM_RETRY_SECONDS, TOO_MANY_STREAMS, live_app
 from runs.models import Agent, ApiToken, Conversation, Run
 from runs.openai.bodies import EndpointBody
 from runs.openai.errors import OpenAiError, model_not_found, too_many_requests
@@ -25,9 +25,6 @@ from runs.services.runs.start import (
 from runs.services.spec.definition import uses_memory
 from runs.services.spec.freeze import variables_of_spec
 from runs.whole_number import parse_whole_number
-
-STREAM_RETRY_SECONDS = 10
-"""After which some open streams may have ended."""
 
 
 class StartedRun(NamedTuple):
@@ -74,10 +71,7 @@ def start_asked_run(
     """Start a run; with an `Idempotency-Key`, once. Raises what `start_run` raises."""
     user = token.user
     if live_app.has_too_many_streams(user.pk):
-        raise too_many_requests(
-            "You have too many open requests. Try again after some of them end.",
-            retry_seconds=STREAM_RETRY_SECONDS,
-        )
+        raise too_many_requests(TOO_MANY_STREAMS, retry_seconds=STREAM_RETRY_SECONDS)
     agent, frozen = find_asked_agent(token, body.model)
     inputs = build_inputs(frozen.spec, asked.message, body.variables)
     turns = asked.turns

@@ -25,10 +25,9 @@ def destination(scope: dict) -> str:
     ("path", "expected"),
     [
         pytest.param("/live/runs/7/", "live", id="page-stream"),
-        pytest.param("/api/v1/runs/7/events", "live", id="api-stream"),
-        pytest.param("/api/v1/runs/7/events/", "live", id="with-a-slash"),
+        pytest.param("/live/me/", "live", id="header-stream"),
         pytest.param("/api/v1/runs/7", "django", id="api"),
-        pytest.param("/api/v1/runs/x/events", "django", id="no-number"),
+        pytest.param("/api/v1/runs/7/events", "django", id="api-stream"),
         pytest.param("/runs/7/", "django", id="page"),
         pytest.param("/old/live/", "django", id="live-inside"),
     ],

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from runs.live.asgi import live_app
 from runs.services.accounts.tokens import create_token
 from tests.make import make_run, make_user
 from tests.openai.site import answering_model, working
@@ -110,3 +111,17 @@ def test_a_session_cannot_wait():
 
     assert response.status_code == 422
     assert response.json()["detail"] == "Waiting for a run needs an API token."
+
+
+def test_too_many_open_requests_are_refused_for_a_while(settings, monkeypatch):
+    settings.USER_STREAMS = 1
+    run = make_run()
+    monkeypatch.setattr(live_app, "_open_streams", {run.owner_id: 1})
+    headers = {"Authorization": f"Bearer {create_token(run.owner)}"}
+
+    for path in ("?wait=5", "/events"):
+        response = Client().get(f"/api/v1/runs/{run.pk}{path}", headers=headers)
+
+        assert response.status_code == 429
+        assert response.json()["code"] == "too_many_requests"
+        assert response.headers["Retry-After"] == "10"

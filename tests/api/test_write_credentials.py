@@ -245,7 +245,7 @@ def test_a_server_that_does_not_answer_is_named(api, running):
 
     assert (tested["ok"], tested["tools"]) == (False, [])
     assert "404" in tested["message"]
-    assert (imported.status_code, imported.json()["code"]) == (502, "bad_gateway")
+    assert (imported.status_code, imported.json()["code"]) == (409, "conflict")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "0.0.0.0"])

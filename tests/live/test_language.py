@@ -110,9 +110,7 @@ def test_streams_that_open_at_once_read_the_language_once(monkeypatch):
         app = asgi.LiveApp()
         async with running_hub() as hub:
             app._hub = hub
-            request = asgi.StreamRequest(
-                PageRenderer, 1, 0, Credentials(session="x"), is_api=False
-            )
+            request = asgi.StreamRequest(PageRenderer, 1, 0, Credentials(session="x"))
             return await asyncio.gather(
                 *(app._read_language(request) for _ in range(20))
             )

@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone
 
 from runs.live.asgi import LiveApp
+from runs.live.auth import Credentials
 from runs.live.run_feed import FollowedRun
 from runs.models import ApiToken, Run
 from runs.openai import relay as relay_module
@@ -74,7 +75,7 @@ class Connection:
 
         async def scene() -> None:
             self._loop, self._left = asyncio.get_running_loop(), asyncio.Event()
-            followed = FollowedRun(run.pk, run.owner, secret)
+            followed = FollowedRun(run.pk, run.owner, Credentials(token=secret))
             answer = ChatAnswer(run_id=run.pk, model="m", created=0)
             relay = Relay(followed, answer, streams_text=True, cancels=cancels)
             response = relay.respond(stream=stream)

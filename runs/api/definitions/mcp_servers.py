@@ -278,7 +278,7 @@ def import_server_tools(
         offers = discover_mcp_tools(server, by=user)
     except (ToolFailed, Interrupted) as failed:
         message = replace_unstorable(str(failed))
-        raise field_problem("id", message, 502) from None
+        raise field_problem("id", message, 409) from None
     chosen = {one.name: one.digest for one in body.tools}
     made = import_mcp_tools(server, offers, chosen, by=user)
     known = {tool.config["tool"] for tool in made}
@@ -355,6 +355,6 @@ ROUTES = [
         McpImportShape,
         scope="build",
         body=McpImportBody,
-        errors=(502,),
+        errors=(409,),
     ),
 ]
