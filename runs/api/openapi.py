@@ -162,10 +162,8 @@ def build_responses(route: Route, references: References) -> Json:
         schema = references[route.answer, "serialization"]
         done["content"] = {route.media: {"schema": schema}}
     elif route.status != HTTPStatus.NO_CONTENT:
-        # A stream of events is not a string: tools check each event by the schema.
-        is_text = route.media in ("text/plain", "application/yaml")
-        schema = {"type": "string"} if is_text else {}
-        done["content"] = {route.media: {"schema": schema}}
+        # No `type: string`: tools check what YAML and each event of a stream contain.
+        done["content"] = {route.media: {"schema": {}}}
     if route.has_etag and route.method != "DELETE":
         done["headers"] = {"ETag": {"schema": {"type": "string"}}}
     responses = {str(route.status): done}

@@ -24,5 +24,6 @@ urlpatterns = [
     *build_urls(ROUTES),
     path("openapi.json", api_view([DOCUMENT_ROUTE]), name="api-openapi"),
     path("", url_not_found, name="api"),
-    path("<path:rest>", url_not_found, name="api-nothing"),
+    # `<path:rest>` matches no line break.
+    re_path(r"^(?P<rest>[\s\S]+)$", url_not_found, name="api-nothing"),
 ]

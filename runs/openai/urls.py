@@ -42,5 +42,6 @@ urlpatterns = [
         name="openai-response-cancel",
     ),
     path("", unknown_url, name="openai"),
-    path("<path:rest>", unknown_url, name="openai-nothing"),
+    # `<path:rest>` matches no line break.
+    re_path(r"^(?P<rest>[\s\S]+)$", unknown_url, name="openai-nothing"),
 ]

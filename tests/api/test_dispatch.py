@@ -72,7 +72,9 @@ def test_another_method_is_405(verb, path, allowed):
     assert answer.headers["Allow"] == allowed
 
 
-@pytest.mark.parametrize("path", ["", "runz", "runs/1/cancel/now", "runs/-1"])
+@pytest.mark.parametrize(
+    "path", ["", "runz", "runs/1/cancel/now", "runs/-1", "runs/%0A1"]
+)
 @pytest.mark.parametrize("verb", ["GET", "POST"])
 def test_an_unknown_path_is_404(verb, path):
     answer = Client().generic(verb, f"/api/v1/{path}")

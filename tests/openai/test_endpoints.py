@@ -333,7 +333,8 @@ def test_a_response_to_another_agent_takes_the_messages_along(caller, ann, agent
 
 
 def test_unknown_addresses_answer_in_the_same_shape(caller):
-    assert error_of(caller.get("embeddings")) == (404, "unknown_url", None)
+    for path in ("embeddings", "embeddings%0A1"):
+        assert error_of(caller.get(path)) == (404, "unknown_url", None)
     assert error_of(caller.post("models")) == (405, "method_not_allowed", None)
 
 
