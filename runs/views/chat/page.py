@@ -1,12 +1,17 @@
 """The pages of the chat: all agents, a new conversation, and a conversation."""
 
+from typing import Any
+
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from runs.forms.runs.inputs import RunForm
 from runs.htmx import HtmxRequest, render_page_or_part
+from runs.models import Agent
 from runs.services.runs.conversation_runs import get_conversation_turns
+from runs.ui.list_search import MAX_SEARCH_CHARS, search_rows
 from runs.views.chat.access import get_own_conversation, get_usable_agent
 from runs.views.chat.conversation import (
     build_agent_context,
@@ -16,6 +21,10 @@ from runs.views.chat.conversation import (
 )
 from runs.views.chat.conversation_list import build_list_context, query_chat_agents
 
+MAX_AGENTS = 60
+UNSEARCHED_AGENTS = 12
+"""With more agents than these, the page has a search for them."""
+
 
 @require_GET
 def chat(request: HtmxRequest) -> HttpResponse:
@@ -24,17 +33,32 @@ def chat(request: HtmxRequest) -> HttpResponse:
     A user of a single agent gets its form instead.
     """
     context = build_list_context(request, agent=None, conversation=None)
-    agents = list(query_chat_agents(request.user).order_by("name"))
+    agents = query_chat_agents(request.user).order_by("name")
     shows_list = context["groups"] or context["search"] or context["is_archive"]
     context |= {
-        "agents": agents,
         "view": 2 if "new" in request.GET or not shows_list else 1,  # on a phone
+        **build_agent_choice(agents, request.GET.get("agent", "")),
     }
     page = "chat/chat.html"
-    if len(agents) == 1:
+    if context["agent_count"] == 1:
+        agent = agents.get()
         page = "chat/new.html"
-        context |= build_agent_context(agents[0]) | {"form": RunForm(agents[0])}
+        context |= build_agent_context(agent) | {"form": RunForm(agent)}
     return render_page_or_part(request, page, "chat/_list.html", context)
+
+
+def build_agent_choice(agents: QuerySet[Agent], text: str) -> dict[str, Any]:
+    """Return the agents to select from that have the words of `text`."""
+    text = text.replace("\0", "").strip()[:MAX_SEARCH_CHARS]
+    count = agents.count()
+    found = search_rows(agents, text, "name", "description")
+    return {
+        "agent_count": count,
+        "is_searchable": count > UNSEARCHED_AGENTS,
+        "agent_search": text,
+        "agents": found[:MAX_AGENTS],
+        "omitted": max(0, found.count() - MAX_AGENTS),
+    }
 
 
 @require_GET

@@ -33,6 +33,12 @@ def agent(ann):
     return make_agent(ann, slug="planner", name="Planner", memory=True)
 
 
+@pytest.fixture
+def many_agents(ann):
+    for number in range(70):
+        make_agent(ann, name=f"Helper {number:02}", description=f"Task {number}.")
+
+
 def text(client, path, **body):
     answer = client.post(path, body, follow=True) if body else client.get(path)
     return join_lines(answer.content.decode())
@@ -691,3 +697,21 @@ def test_a_turn_names_the_provider_that_it_waits_for(ann):
     run = make_run(ann, status="waiting", waiting_provider=provider)
 
     assert build_run_turn(run).words == "Waiting for provider Local"
+
+
+def test_many_agents_are_searched(client, many_agents):
+    everyone = client.get("/chat/")
+    found = client.get("/chat/", {"new": "1", "agent": "task 06"})
+    nothing = client.get("/chat/", {"new": "1", "agent": "no such agent"})
+
+    assert len(everyone.context["agents"]) == 60
+    assert "10 more agents" in join_lines(everyone.content.decode())
+    assert [agent.name for agent in found.context["agents"]] == ["Helper 06"]
+    assert 'value="task 06"' in found.content.decode()
+    assert "Nothing found" in nothing.content.decode()
+
+
+def test_few_agents_have_no_search(client, agent, ann):
+    make_agent(ann, name="Another")
+
+    assert 'name="agent"' not in client.get("/chat/").content.decode()
