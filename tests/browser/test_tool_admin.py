@@ -231,7 +231,8 @@ def test_python_code_has_an_editor_that_marks_the_failed_line(browser, lived_in)
     assert violations(page) == []
     page.click("#tool-result-error a")
     expect(editor).to_be_focused()
-    assert page.input_value("[name=code]") == "input\nx = 0\n1 / x"
+    page.keyboard.type("2 + ")
+    assert page.input_value("[name=code]") == "input\nx = 0\n2 + 1 / x"
     page.evaluate("document.querySelector('#tool-form').removeAttribute('data-guard')")
     page.once("dialog", lambda dialog: dialog.accept())
     assert overflow(page) == 0
@@ -271,6 +272,36 @@ def test_stop_ends_a_running_try(browser, lived_in, size):
     assert violations(page) == []
     assert overflow(page) == 0
     assert received == []
+    context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_call_that_the_server_does_not_get_says_so(browser, lived_in, size):
+    width, height = SIZES[size]
+    context = browser.new_context(viewport={"width": width, "height": height})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/tools/double/")
+    if (tab := page.locator(".views [data-view='2']")).is_visible():
+        tab.click()
+    page.fill("[name=arg-x]", "21")
+    alert = page.locator("#part-toasts [role=alert]")
+    expect(alert).to_be_empty()
+
+    context.set_offline(True)
+    page.click("[data-call]")
+    expect(alert).to_contain_text("The server cannot be reached.")
+    assert violations(page) == []
+    context.set_offline(False)
+    page.route("**/try/", lambda route: route.fulfill(status=502))
+    page.click("[data-call]")
+    expect(alert).to_contain_text("The server answered with error 502.")
+    alert.locator("[data-dismiss]").click()
+    expect(alert).to_be_empty()
+    page.unroute("**/try/")
+    page.click("[data-call]")
+
+    expect(page.locator("#tool-result-text")).to_have_text("42")
+    assert page.input_value("[name=arg-x]") == "21"
     context.close()
 
 

@@ -308,6 +308,35 @@
     if (toast) dismiss(toast);
   });
 
+  // What a person sends must not fail in silence. What loads by itself tries again.
+  const BY_HAND = ["click", "submit", "change"];
+  function showProblem(event, text) {
+    if (!BY_HAND.includes(event.detail.ctx?.sourceEvent?.type)) return;
+    const place = document.querySelector("#part-toasts [role=alert]");
+    const template = document.querySelector("#part-toasts [data-problem]");
+    const toast = template?.content.firstElementChild.cloneNode(true);
+    if (!toast) return;
+    toast.querySelector(".grow").textContent = text;
+    place.replaceChildren(toast);
+    expireToast(toast);
+  }
+  document.addEventListener("htmx:error", (event) =>
+    showProblem(
+      event,
+      gettext("The server cannot be reached. Check the connection, then try again."),
+    ),
+  );
+  document.addEventListener("htmx:response:error", (event) =>
+    showProblem(
+      event,
+      interpolate(
+        gettext("The server answered with error %(status)s. Reload the page."),
+        { status: event.detail.ctx.response.status },
+        true,
+      ),
+    ),
+  );
+
   // Scroll rows of tabs so that the selected one is visible next to the fading edge.
   const FADE = 32;
   function showChosenTab(where) {

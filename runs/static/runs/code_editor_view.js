@@ -204,5 +204,13 @@ export function createView(area, host) {
     const { from } = view.state.doc.line(detail.line);
     view.dispatch({ effects: EditorView.scrollIntoView(from, { y: "center" }) });
   });
+  area.addEventListener("editor:line", ({ detail }) => {
+    if (detail >= 1 && detail <= view.state.doc.lines)
+      view.dispatch({
+        selection: { anchor: view.state.doc.line(detail).from },
+        scrollIntoView: true,
+      });
+    view.focus();
+  });
   return view;
 }

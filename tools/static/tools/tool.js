@@ -32,7 +32,7 @@
   });
 
   // Groups with an error, and those that a link points into, are opened.
-  function showField(id) {
+  function showField(id, line) {
     const field = document.getElementById(id);
     if (!field) return;
     show("1");
@@ -45,6 +45,7 @@
     const shown = field.checkVisibility() ? field : field.closest(".field");
     shown.scrollIntoView({ block: "center" });
     field.focus();
+    field.dispatchEvent(new CustomEvent("editor:line", { detail: line }));
   }
 
   // A description that is too short or too long is selected at the wrong time.
@@ -190,7 +191,7 @@
     const link = event.target.closest("[data-show-field]");
     if (link) {
       event.preventDefault();
-      showField(link.hash.slice(1));
+      showField(link.hash.slice(1), Number(link.dataset.line));
     }
     // An error offers to add an argument: the form's editor does that.
     const offer = event.target.closest("#tool-try [name=args_schema-do]");
