@@ -8,8 +8,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.forms.experiments.budget import BudgetField
+from runs.forms.experiments.tool_mode import ToolModeField
 from runs.forms.widgets import style_widgets
-from runs.models import Agent, AgentVersion, Dataset, Evaluator, Experiment
+from runs.models import Agent, AgentVersion, Dataset, Evaluator
 from runs.services.experiments.create import (
     MAX_CANDIDATES,
     MAX_CONCURRENCY,
@@ -66,13 +67,7 @@ class ExperimentForm(forms.Form):
         label=gettext_lazy("Evaluators"),
         error_messages={"required": gettext_lazy("Select at least one evaluator.")},
     )
-    tool_mode = forms.ChoiceField(
-        choices=Experiment.ToolMode,
-        label=gettext_lazy("Tool calls"),
-        help_text=gettext_lazy(
-            "A replay answers calls from the source run of the example."
-        ),
-    )
+    tool_mode = ToolModeField()
     repetitions = forms.IntegerField(
         min_value=1,
         max_value=MAX_REPETITIONS,

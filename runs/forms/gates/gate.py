@@ -7,8 +7,9 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext_lazy
 
 from runs.evaluation.gate import GateRules
+from runs.forms.experiments.tool_mode import ToolModeField
 from runs.forms.widgets import style_widgets
-from runs.models import Dataset, Evaluator, Experiment, Gate
+from runs.models import Dataset, Evaluator, Gate
 from runs.services.experiments.create import MAX_REPETITIONS
 from runs.services.gates.edit import GatePlan
 
@@ -61,9 +62,7 @@ class GateForm(forms.Form):
         initial=1,
         label=gettext_lazy("Repetitions"),
     )
-    tool_mode = forms.ChoiceField(
-        choices=Experiment.ToolMode, label=gettext_lazy("Tool calls")
-    )
+    tool_mode = ToolModeField()
 
     def __init__(self, user: User, gate: Gate | None, data: Any = None) -> None:
         super().__init__(data, initial=get_gate_initial(gate))

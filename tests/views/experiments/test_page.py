@@ -47,6 +47,16 @@ def test_the_form_offers_versions_and_the_draft(client, ann):
     assert experiment.total == 9
 
 
+def test_the_forms_say_what_cannot_be_held_back(client, ann):
+    experiment = start(client, ann)
+    agent = experiment.candidates.first().agent
+    query = f"?dataset={experiment.dataset_id}&agent={agent.pk}"
+
+    for url in (f"/experiments/new/{query}", f"/agents/{agent.pk}/gate/"):
+        page = client.get(url).content.decode()
+        assert "declared read-only and writes nevertheless" in page
+
+
 def test_nothing_runs_in_the_web_process(client, ann):
     experiment = start(client, ann)
 
