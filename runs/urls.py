@@ -84,6 +84,7 @@ from runs.views.scoring import rules
 from runs.views.search import page as search
 from runs.views.telemetry.receive import receive_traces
 from runs.views.tools.bulk_actions import tool_choices
+from runs.views.usage import page as usage
 from runs.views.user_tokens import user_token_revoke, user_tokens
 
 definition_urls: list[URLPattern | URLResolver] = [
@@ -558,6 +559,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("hooks/<int:pk>/switch/", hooks.hook_switch, name="hook-switch"),
     path("hooks/<int:pk>/rotate/", hooks.hook_rotate, name="hook-rotate"),
     path("hooks/<int:pk>/delete/", hooks.hook_delete, name="hook-delete"),
+    path("usage/", usage.usage, name="usage"),
+    path("usage/export/", usage.usage_export, name="usage-export"),
     path("workers/", workers.worker_list, name="worker-list"),
     path("restore/", restore.restore_confirm, name="restore-confirm"),
     *definition_urls,

@@ -44,6 +44,7 @@ NAV_PAGES = [
     ),
     (gettext_lazy("Prompts"), "text", ["prompt-list", "playground"]),
     (gettext_lazy("Providers"), "provider", ["provider-list"]),
+    (gettext_lazy("Usage"), "chart", ["usage"]),
     (gettext_lazy("Chat"), "chat", ["chat"]),
 ]
 """Label, icon and URL names; the label links to the first, which identifies it."""

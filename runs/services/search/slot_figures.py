@@ -7,13 +7,15 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet, Sum
+from django.db.models import F, Q, QuerySet, Sum
 from django.db.models.functions import Trunc
 
 from runs.models import Run, RunDurationSlot, RunStatsSlot
 from runs.models.run_slots import EVERYONE
 
 ChartUnit = Literal["hour", "day"]
+UsageColumn = Literal["agent_number", "owner_number", "model"]
+"""What usage is split by."""
 
 
 class RunSums(NamedTuple):
@@ -54,7 +56,11 @@ class SlotRange(NamedTuple):
     """Exclusive; both are the beginning of a slot."""
 
     def select(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        rows = rows.filter(owner_number=self.owner_number, slot__gte=self.begin)
+        return self.select_times(rows.filter(owner_number=self.owner_number))
+
+    def select_times(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+        """Return the slots of the range, whosever they are."""
+        rows = rows.filter(slot__gte=self.begin)
         return rows if self.end is None else rows.filter(slot__lt=self.end)
 
 
@@ -147,6 +153,66 @@ def sum_agents_and_models(asked: SlotRange) -> list[AgentModelSums]:
             )
         )
     return found
+
+
+class UsageSums(NamedTuple):
+    """What the runs of an agent, a person or a model used."""
+
+    runs: int = 0
+    """Without runs that other runs started."""
+    tokens: int = 0
+    cost: Decimal = Decimal(0)
+
+    def __add__(self, other: object) -> "UsageSums":
+        if not isinstance(other, UsageSums):
+            return NotImplemented
+        return UsageSums(
+            self.runs + other.runs, self.tokens + other.tokens, self.cost + other.cost
+        )
+
+
+def sum_usage(asked: SlotRange, column: UsageColumn) -> dict[int | str, UsageSums]:
+    """Return the sums of each agent, person or model."""
+    rows = _select_usage(asked, column).values_list(column)
+    return {
+        key: UsageSums(runs, tokens, cost)
+        for key, runs, tokens, cost in rows.annotate(**USAGE_SUMS)
+    }
+
+
+def sum_usage_by_time(
+    asked: SlotRange, column: UsageColumn, unit: ChartUnit
+) -> dict[tuple[datetime, int | str], UsageSums]:
+    """Return the sums of each agent, person or model by hour or day."""
+    rows = _select_usage(asked, column).annotate(at=Trunc("slot", unit))
+    sums = rows.values_list("at", column).annotate(**USAGE_SUMS)
+    return {
+        (at.astimezone(UTC), key): UsageSums(runs, tokens, cost)
+        for at, key, runs, tokens, cost in sums
+    }
+
+
+def _select_usage(
+    asked: SlotRange, column: UsageColumn
+) -> QuerySet[RunStatsSlot, RunStatsSlot]:
+    """Return the slots; to split everyone's by person, those of each person."""
+    rows = RunStatsSlot.objects.order_by()
+    if column != "owner_number" or asked.owner_number != EVERYONE:
+        return asked.select(rows)
+    # by the keys of people, so that the index on owner and slot finds the rows
+    rows = rows.filter(owner_number__in=User.objects.values("pk"))
+    return asked.select_times(rows)
+
+
+USAGE_SUMS = {
+    "runs": Sum(
+        F("succeeded") + F("limit_reached") + F("failed") + F("canceled"),
+        filter=Q(is_child=False),
+        default=0,
+    ),
+    "all_tokens": Sum("tokens"),
+    "all_cost": Sum("cost"),
+}
 
 
 def list_pending_starts(runs: QuerySet[Run], begin: datetime) -> Iterable[datetime]:

@@ -64,6 +64,36 @@ def build_key_figures(
     ]
 
 
+def build_usage_figures(period: HomePeriod, figures: PeriodFigures) -> list[KeyFigure]:
+    """Return cost, tokens, runs, and cost or tokens per run."""
+    built = [_build_tokens(period, figures), _build_count(period, figures)]
+    if figures.sums.cost or figures.before.cost:
+        built.insert(0, _build_cost(period, figures))
+        built.append(_build_cost_per_run(period, figures))
+    return built
+
+
+def _build_cost_per_run(period: HomePeriod, figures: PeriodFigures) -> KeyFigure:
+    now, before = (
+        compute_cost_per_run(figures.sums),
+        compute_cost_per_run(figures.before),
+    )
+    figure = KeyFigure(
+        _("Cost per run"),
+        "–" if now is None else money(now),
+        period.to_list_query(sort="cost"),
+        "" if before is None else period.describe_before(money(before)),
+        draw_line([compute_cost_per_run(sums) for sums in figures.by_mark]),
+    )
+    return _with_ratio(figure, now or 0, before or 0, tone="need")
+
+
+def compute_cost_per_run(sums: RunSums) -> float | None:
+    """Return the cost of an ended run with those that it started; None without any."""
+    ended = sums.ended + sums.canceled
+    return float(sums.cost) / ended if ended else None
+
+
 def _build_count(period: HomePeriod, figures: PeriodFigures) -> KeyFigure:
     total, before = figures.sums.total, figures.before.total
     figure = KeyFigure(

@@ -61,6 +61,7 @@ def home(request: HtmxRequest) -> HttpResponse:
         "sees_all": request.user.is_superuser,
         "period": period,
         "ranges": RANGE_LABELS,
+        "period_kept": {"mine": "1"} if mine else {},
         "today": timezone.localdate(),
         "is_zone_known": is_viewer_zone_known(request),
         "steps": steps,
@@ -150,14 +151,18 @@ def load_rule_scores(user: User, *, mine: bool) -> DayChart:
 
 def load_figures(runs: QuerySet[Run], period: HomePeriod, owner: int) -> PeriodFigures:
     """Return the sums of the period, and of its hours or days."""
-    counted = sum_runs_by_time(period.slots(owner), period.unit)
-    by_mark = [counted.get(mark, RunSums()) for mark in period.marks]
+    figures = load_ended_figures(period, owner)
+    by_mark = list(figures.by_mark)
     for started in list_pending_starts(runs, period.begin):
         if (place := period.place_of(started)) is not None:
             sums = by_mark[place]
             by_mark[place] = sums._replace(pending=sums.pending + 1)
-    return PeriodFigures(
-        add_run_sums(by_mark),
-        sum_runs(period.previous_slots(owner)),
-        by_mark,
-    )
+    return figures._replace(sums=add_run_sums(by_mark), by_mark=by_mark)
+
+
+def load_ended_figures(period: HomePeriod, owner: int) -> PeriodFigures:
+    """Return the sums of runs that have ended."""
+    counted = sum_runs_by_time(period.slots(owner), period.unit)
+    by_mark = [counted.get(mark, RunSums()) for mark in period.marks]
+    before = sum_runs(period.previous_slots(owner))
+    return PeriodFigures(add_run_sums(by_mark), before, by_mark)

@@ -121,8 +121,8 @@ class HomePeriod:
         return format_weekday(mark.date())
 
 
-def read_period(query: QueryDict) -> HomePeriod:
-    """Return the period of a URL: two dates, a name, or else seven days."""
+def read_period(query: QueryDict, *, default: str = DEFAULT_RANGE) -> HomePeriod:
+    """Return the period of a URL: two dates, a name, or else `default`."""
     begin, end = _parse_day(query.get("begin")), _parse_day(query.get("end"))
     today = timezone.localdate()
     if begin and begin <= today:
@@ -132,7 +132,7 @@ def read_period(query: QueryDict) -> HomePeriod:
     name = query.get("range", "")
     if name == "24h":
         return _build_hours()
-    name = name if name in RANGE_DAYS else DEFAULT_RANGE
+    name = name if name in RANGE_DAYS else default
     return _build_days(name, today - timedelta(days=RANGE_DAYS[name] - 1), today)
 
 
