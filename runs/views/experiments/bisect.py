@@ -113,6 +113,7 @@ def build_bisection_context(
         "cost": sum(one.cost for one in figures.candidates),
         "resume_form": ResumeExperimentForm(initial={"budget": experiment.budget}),
         "selected": selected,
+        "is_cell_asked": True,
         "show": "",
         "start": 0,
     }

@@ -33,6 +33,7 @@ from runs.views.experiments.bisect import render_bisection
 from runs.views.experiments.table import (
     FILTERS,
     build_experiment_table,
+    find_worse_cell,
     load_selected_cell,
 )
 from runs.whole_number import parse_whole_number
@@ -141,10 +142,12 @@ def build_experiment_context(
     counts = count_cells(experiment)
     key = request.GET.get("show", "")
     key = key if key in FILTERS else ""
-    selected = load_selected_cell(
-        experiment, parse_whole_number(request.GET.get("cell", "")), request.user
-    )
     start = parse_whole_number(request.GET.get("from", "")) or 0
+    table = build_experiment_table(experiment, candidates, key=key, start=start)
+    asked = parse_whole_number(request.GET.get("cell", ""))
+    selected = load_selected_cell(
+        experiment, asked or find_worse_cell(table), request.user
+    )
     return {
         "experiment": experiment,
         "here": request.get_full_path(),
@@ -158,10 +161,11 @@ def build_experiment_context(
         if figures.comparisons
         else "",
         "cost": sum(one.cost for one in figures.candidates),
-        "table": build_experiment_table(experiment, candidates, key=key, start=start),
+        "table": table,
         "show": key,
         "start": start,
         "selected": selected,
+        "is_cell_asked": bool(asked and selected),
         "resume_form": ResumeExperimentForm(initial={"budget": experiment.budget}),
         "may_bisect": True,
         "may_edit_dataset": Dataset.objects.editable_by(request.user)

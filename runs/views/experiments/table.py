@@ -140,7 +140,8 @@ def build_experiment_table(
     order = [one.pk for one in candidates]
     changes = {pk: compute_change(row, order) for pk, row in cells.items()}
     matching = {name: match_filter(cells, changes, name) for name in FILTERS}
-    found = sort_examples(matching[key], changes, key)
+    numbers = dict(Example.objects.filter(pk__in=cells).values_list("pk", "number"))
+    found = sort_examples(matching[key], changes, numbers, key)
     shown = found[start : start + WINDOW]
     examples = Example.objects.in_bulk(shown)
     rows = [ExperimentRow(examples[pk], build_cells(cells[pk], order)) for pk in shown]
@@ -201,13 +202,21 @@ def is_unscored(cell: CellColumns) -> bool:
     return cell.is_over and cell.points is None and not has_no_answer(cell)
 
 
-def sort_examples(found: list[int], changes: dict[int, float], key: str) -> list[int]:
-    """Return the largest changes first, where changes are shown."""
+def sort_examples(
+    found: list[int], changes: dict[int, float], numbers: dict[int, int], key: str
+) -> list[int]:
+    """Return the largest changes first, where changes are shown; else by number."""
     if key == "worse":
         return sorted(found, key=lambda pk: changes[pk])
     if key == "better":
         return sorted(found, key=lambda pk: -changes[pk])
-    return sorted(found)
+    return sorted(found, key=lambda pk: numbers[pk])
+
+
+def find_worse_cell(table: ExperimentTable) -> int | None:
+    """Return the first cell that is worse than the baseline; None without one."""
+    cells = (cell for row in table.rows for cell in row.cells)
+    return next((cell.pk for cell in cells if cell.delta == "w"), None)
 
 
 def build_cells(

@@ -8,6 +8,9 @@ import pytest
 from django.utils import timezone
 
 from runs.models import Agent, Example, Experiment, Run
+from runs.services.datasets.content import ExampleContent
+from runs.services.datasets.edit import edit_example
+from runs.services.datasets.save_version import save_dataset_version
 from tests.experiments import end_runs, make_examples, make_revision, turn
 from tests.html import strip_tags
 from tests.make import make_agent, make_user, make_version
@@ -165,6 +168,39 @@ def test_examples_are_filtered_by_what_got_worse(client, ann):
     page = strip_tags(page_of(client, experiment, "?show=worse"))
 
     assert "1 to 7 of 7" in page
+
+
+def test_examples_are_in_the_order_of_their_numbers_after_an_edit(client, ann):
+    dataset = make_examples(ann, 3)
+    content = ExampleContent(inputs={"input": "edited"}, expected_answer="yes")
+    edit_example(dataset, 1, content, by=ann)
+    save_dataset_version(dataset, seen=1, by=ann)
+    agent = make_agent(ann)
+    make_version(agent)
+    form = {
+        "candidates": ["1"],
+        "evaluators": [make_revision(ann).evaluator_id],
+        "tool_mode": "hold_back",
+        "repetitions": 1,
+        "concurrency": 50,
+    }
+    client.post(f"/experiments/new/?dataset={dataset.pk}&agent={agent.pk}", form)
+    experiment = turn(Experiment.objects.get())
+
+    page = page_of(client, experiment)
+
+    assert re.findall(r'c-no">(\d+)</td>', page) == ["1", "2", "3"]
+
+
+def test_the_first_example_that_got_worse_is_shown_beside_the_table(client, ann):
+    experiment = make_worse(client, ann)
+    better = experiment.cells.filter(candidate__position=1, example__number=1)
+    better.update(passed=True, score=1)
+
+    page = page_of(client, experiment)
+
+    assert '<h2 class="h-sm">Example 2</h2>' in page
+    assert 'data-view="1"' in page  # a phone shows the table first
 
 
 def test_a_cell_shows_the_answer_against_the_expectation(client, ann):
