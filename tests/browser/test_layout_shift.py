@@ -18,6 +18,8 @@ LOADED = [
     *("home", "runs", "approvals", "run", "run-running", "run-failed", "run-approval"),
     *("agent", "agent-edit", "agent-new", "chat", "chat-agent", "chat-conversation"),
     *("tools", "tool", "admin-tool-python"),
+    *("experiment", "experiment-live", "dataset", "annotate", "queue", "rule"),
+    *("agent-publish", "usage"),
 ]
 LONG = 60_000
 NEW_RUN = """

@@ -16,6 +16,8 @@ OPENED = [
     *("home", "runs", "run", "run-running", "agent", "agent-edit", "agent-new"),
     *("chat", "chat-agent", "chat-conversation", "tools", "tool", "python-tool"),
     *("admin-tool-python", "prompt", "playground", "approvals"),
+    *("experiment", "experiment-live", "dataset", "annotate", "rule", "agent-publish"),
+    "usage",
 ]
 
 

@@ -1,5 +1,6 @@
 """A lived-in site to look at: run as `python -m tests.browser.seed.site`."""
 
+import logging
 import os
 import random
 from datetime import datetime, timedelta
@@ -36,6 +37,7 @@ from runs.services.search.index_runs import index_runs  # noqa: E402
 from runs.store.specs import load_spec  # noqa: E402
 from tests.browser.seed.agent import built  # noqa: E402
 from tests.browser.seed.edges import edges  # noqa: E402
+from tests.browser.seed.evaluation import evaluation  # noqa: E402
 from tests.browser.seed.runs import WORKED, states  # noqa: E402
 from tests.browser.seed.schedules import schedules  # noqa: E402
 from tests.browser.seed.week import QUESTIONS, week  # noqa: E402
@@ -125,6 +127,8 @@ def main() -> None:
     all_work(later)
     in_order()
     continue_numbers()
+    logging.disable(logging.WARNING)  # there is no broker to start its runs
+    evaluation(admin, mara, agents[1])
     for tool in Tool.objects.all():
         if not tool.revisions.exists():
             save_tool(tool, by=admin, note="Made")
