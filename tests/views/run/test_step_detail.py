@@ -13,7 +13,7 @@ from django.utils import timezone
 from runs.engine.stopping import FORCED_STOP_MESSAGE
 from runs.engine.types import ExecutorOptions, ModelSettings
 from runs.models import Allowance, ModelAttempt, Resume, Run
-from tests.html import join_lines
+from tests.html import join_lines, strip_tags
 from tests.make import (
     make_agent,
     make_call,
@@ -785,6 +785,20 @@ def test_a_fork_says_how_it_was_started(client, ann):
     run = make_run(ann, forked_from=parent, fork_index=0, fork_row=1, source="api")
 
     assert f"run {parent.pk}</a>, through the API" in page(client, run)
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("page", "in the dashboard"),
+        ("api", "through the API"),
+        ("eval", "by an experiment"),
+    ],
+)
+def test_says_how_the_run_was_started(client, ann, source, says):
+    started = page(client, make_run(ann, source=source)).split("Started by</dt>")[1]
+
+    assert re.search(rf"{says}, \d\d:\d\d$", strip_tags(started.split("</dd>")[0]))
 
 
 def test_a_run_that_has_not_worked_has_no_time_axis(client, ann):
