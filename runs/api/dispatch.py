@@ -99,7 +99,7 @@ def answer_route(
         def call() -> HttpResponse:
             return route.do(request, user, **arguments)
 
-        if not route.is_idempotent:
+        if route.keeps_own_keys or not route.is_idempotent:
             return call()
         return replay_or_create(request, user, call)
 

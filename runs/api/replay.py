@@ -1,15 +1,17 @@
 """Idempotency keys of requests that create something other than a run."""
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.urls import resolve
 from django.utils.crypto import salted_hmac
 
 from runs.api.bodies import read_idempotency_key
 from runs.api.problems import field_problem
+from runs.api.queries import parse_query
 from runs.api.route import Route
 from runs.models import IdempotencyKey
 
@@ -74,8 +76,11 @@ def find_created(user: User, key: str, digest: str) -> str | None:
 
 def read_created(request: HttpRequest, user: User, location: str) -> HttpResponse:
     """Answer as the route that reads `location` does."""
-    found = resolve(location)
+    parts = urlsplit(location)
+    found = resolve(parts.path)
     route: Route = found.func.routes["GET"]  # type: ignore[attr-defined]  # see api_view
-    query = {} if route.query is None else {"query": route.query()}
+    query = {}
+    if route.query is not None:
+        query["query"] = parse_query(QueryDict(parts.query), route.query)
     response: HttpResponse = route.do(request, user, **found.kwargs, **query)
     return response

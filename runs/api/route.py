@@ -52,6 +52,8 @@ class Route:
     """Type of the response."""
     is_idempotent: bool = False
     """Whether an `Idempotency-Key` makes repeating the request harmless."""
+    keeps_own_keys: bool = False
+    """Whether `do` itself looks for what an `Idempotency-Key` has created."""
     cleans_text: bool = False
     """Whether `do` itself removes characters that no database stores."""
     has_etag: bool = False

@@ -101,14 +101,8 @@ class ShareShape(Shape):
     created_at: str
     expires_at: str
     open_count: int
-
-
-class NewShareShape(Shape):
-    """A new link; its URL is shown once."""
-
-    id: int
-    url: str
-    expires_at: str
+    url: str = ""
+    """In the response that creates it."""
 
 
 class RerunBody(StrictBody):
@@ -229,11 +223,7 @@ def create_share(
         raise field_problem("hours", str(error)) from None
     made = get_active_shares(run)[0]
     return json_response(
-        {
-            "id": made.pk,
-            "url": build_share_url(token),
-            "expires_at": format_timestamp(made.expires_at),
-        },
+        {**share_json(made), "url": build_share_url(token)},
         201,
         Location=reverse("api-run-share", args=[run.pk, made.pk]),
     )
@@ -370,9 +360,10 @@ ROUTES = [
         "runs/{id}/shares",
         create_share,
         "Share a run",
-        NewShareShape,
+        ShareShape,
         body=ShareBody,
         status=201,
+        is_idempotent=True,
     ),
     Route(
         "GET", "runs/{id}/shares/{number}", read_share, "Read a share link", ShareShape

@@ -247,7 +247,9 @@ ROUTES = [
         body=StartRunBody,
         cleans_text=True,
         status=201,
-        errors=(409, 429),
+        errors=(429,),
+        is_idempotent=True,
+        keeps_own_keys=True,
     ),
     Route(
         "GET",

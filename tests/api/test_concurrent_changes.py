@@ -94,3 +94,28 @@ def test_an_evaluator_keeps_what_another_request_changes():
 
     evaluator.refresh_from_db()
     assert (evaluator.name, evaluator.config["texts"]) == ("Later", ["new"])
+
+
+@pytest.mark.parametrize(
+    ("make", "path", "change"),
+    [
+        (make_webhook, "webhooks", {"events": ["run.failed"]}),
+        (
+            lambda: make_revision(make_user()).evaluator,
+            "evaluators",
+            {"name": "Second"},
+        ),
+    ],
+)
+def test_a_change_of_what_has_changed_since_is_refused(make, path, change):
+    row = make()
+    api = Api(row.owner, scopes=["read", "run", "build"])
+    seen = api.get(f"{path}/{row.pk}").headers["ETag"]
+
+    first = api.patch(f"{path}/{row.pk}", change, If_Match=seen)
+    second = api.patch(f"{path}/{row.pk}", change, If_Match=seen)
+
+    assert (first.status_code, second.status_code) == (200, 412)
+    assert fields_of(second) == ["If-Match"]
+    again = api.patch(f"{path}/{row.pk}", change, If_Match=first.headers["ETag"])
+    assert again.status_code == 200

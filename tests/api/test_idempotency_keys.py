@@ -4,7 +4,7 @@ import pytest
 
 from runs.models import RunComment
 from tests.api.make_client import Api, fields_of
-from tests.make import make_run
+from tests.make import make_dataset, make_run, make_webhook
 
 pytestmark = pytest.mark.django_db
 
@@ -52,3 +52,43 @@ def test_a_refused_request_does_not_use_its_key():
     answer = api.post(f"runs/{run.pk}/comments", {"text": "a"}, Idempotency_Key="k")
 
     assert answer.status_code == 201
+
+
+def test_examples_and_versions_of_a_dataset_are_added_once():
+    dataset = make_dataset()
+    api = Api(dataset.owner, scopes=["read", "build"])
+    path = f"datasets/{dataset.pk}"
+    examples = {"examples": [{"inputs": {"input": text}} for text in "abc"]}
+    api.post(f"{path}/examples", {"examples": examples["examples"][:1]})
+
+    added = [
+        api.post(f"{path}/examples", examples, Idempotency_Key="a") for _ in range(2)
+    ]
+    saved = [
+        api.post(f"{path}/versions", {"seen": 0}, Idempotency_Key="b") for _ in range(2)
+    ]
+
+    assert [answer.status_code for answer in (*added, *saved)] == [201, 200] * 2
+    assert added[0].json() == added[1].json()
+    assert saved[0].json() == saved[1].json()
+    assert saved[1].json()["examples"] == 4
+
+
+def test_a_run_is_shared_and_a_webhook_tested_once():
+    run = make_run()
+    webhook = make_webhook(run.owner)
+    api = Api(run.owner)
+
+    shared = [
+        api.post(f"runs/{run.pk}/shares", {"hours": 1}, Idempotency_Key="a").json()
+        for _ in range(2)
+    ]
+    tested = [
+        api.post(f"webhooks/{webhook.pk}/test", Idempotency_Key="b").json()
+        for _ in range(2)
+    ]
+
+    assert shared[0].pop("url")
+    assert shared[0] == shared[1]
+    assert tested[0]["id"] == tested[1]["id"]
+    assert (run.shares.count(), webhook.deliveries.count()) == (1, 1)

@@ -44,6 +44,22 @@ def test_every_route_says_what_it_does_and_which_scope_it_needs():
         assert not route.summary.endswith(".")
 
 
+def test_every_route_that_creates_something_takes_an_idempotency_key():
+    creating = [one for one in ROUTES if one.method == "POST" and one.status == 201]
+
+    assert [one.path for one in creating if not one.is_idempotent] == []
+
+
+def test_definitions_that_can_be_changed_have_an_etag():
+    changing = {one.path for one in ROUTES if one.method == "PATCH"}
+    with_etag = {one.path for one in ROUTES if one.has_etag}
+
+    assert changing - with_etag == {"conversations/{id}"}
+    for route in ROUTES:
+        if route.path in changing and route.method == "GET":
+            assert route.has_etag or route.path == "conversations/{id}"
+
+
 @pytest.mark.django_db
 def test_the_document_is_read_by_token():
     answer = Api(make_user()).get("openapi.json")

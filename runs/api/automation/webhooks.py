@@ -10,6 +10,7 @@ from pydantic import Field
 
 from runs.api.bodies import StrictBody
 from runs.api.dispatch import json_response, no_content
+from runs.api.etags import build_etag, check_if_match
 from runs.api.problems import ApiProblem, field_problem, not_found
 from runs.api.queries import Page, PageQuery, paginate_by_id
 from runs.api.route import Route
@@ -163,8 +164,12 @@ def list_webhooks(request: HttpRequest, user: User, query: PageQuery) -> HttpRes
 
 
 def read_webhook(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-    """One webhook, without its secrets."""
-    return json_response(webhook_json(get_webhook(user, pk)))
+    """One webhook, without its secrets, with an ETag."""
+    return respond_with_webhook(get_webhook(user, pk))
+
+
+def respond_with_webhook(webhook: Webhook) -> HttpResponse:
+    return json_response(webhook_json(webhook), ETag=get_webhook_etag(webhook))
 
 
 def create_webhook(
@@ -177,6 +182,15 @@ def create_webhook(
     return json_response(shape, 201, Location=location)
 
 
+def get_webhook_etag(webhook: Webhook) -> str:
+    """Return the ETag of its settings; deliveries do not alter it."""
+    settings = (
+        *(webhook.name, webhook.sealed_url, webhook.shape, list(webhook.events)),
+        *(webhook.agent_id, webhook.everything),
+    )
+    return build_etag(f"Webhook {webhook.pk} {settings!r}")
+
+
 def change_webhook(
     request: HttpRequest, user: User, pk: str, body: WebhookBody
 ) -> HttpResponse:
@@ -186,8 +200,9 @@ def change_webhook(
         webhook = Webhook.objects.select_for_update().filter(pk=int(pk)).first()
         if webhook is None:
             raise not_found("Webhook", pk)
+        check_if_match(request, get_webhook_etag(webhook))
         save_webhook(webhook, body)
-    return json_response(webhook_json(webhook))
+    return respond_with_webhook(webhook)
 
 
 def save_webhook(webhook: Webhook, body: NewWebhookBody | WebhookBody) -> Webhook:
@@ -252,7 +267,8 @@ def send_webhook_test(request: HttpRequest, user: User, pk: str) -> HttpResponse
         message = "The webhook is paused. Resume it before you send a test."
         raise field_problem("id", message, 409)
     made = Delivery.objects.get(pk=send_test_delivery(webhook).pk)
-    return json_response(delivery_json(made), 201)
+    location = reverse("api-webhook-delivery", args=[pk, made.pk])
+    return json_response(delivery_json(made), 201, Location=location)
 
 
 def delete_webhook_for_user(request: HttpRequest, user: User, pk: str) -> HttpResponse:
@@ -307,9 +323,15 @@ ROUTES = [
         status=201,
         is_idempotent=True,
     ),
-    Route("GET", ONE, read_webhook, "Read a webhook", WebhookShape),
+    Route("GET", ONE, read_webhook, "Read a webhook", WebhookShape, has_etag=True),
     Route(
-        "PATCH", ONE, change_webhook, "Change a webhook", WebhookShape, body=WebhookBody
+        "PATCH",
+        ONE,
+        change_webhook,
+        "Change a webhook",
+        WebhookShape,
+        body=WebhookBody,
+        has_etag=True,
     ),
     Route("DELETE", ONE, delete_webhook_for_user, "Delete a webhook", status=204),
     Route("POST", f"{ONE}/pause", pause_webhook, "Pause a webhook", WebhookShape),
@@ -322,6 +344,7 @@ ROUTES = [
         "Send a test",
         DeliveryShape,
         status=201,
+        is_idempotent=True,
         errors=(409,),
     ),
     Route(

@@ -1,6 +1,7 @@
 """Datasets and their examples in the API: read, create, edit, save versions."""
 
 from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -10,7 +11,7 @@ from pydantic import Field
 from runs.api.bodies import StrictBody
 from runs.api.dispatch import json_response, no_content
 from runs.api.problems import ApiProblem, field_problem, not_found
-from runs.api.queries import Id, Page, PageQuery, paginate_by_id
+from runs.api.queries import MAX_PAGE, Id, Page, PageQuery, paginate_by_id
 from runs.api.route import Route
 from runs.api.shapes import Shape
 from runs.models import Dataset, DatasetVersion, Example
@@ -116,12 +117,6 @@ class ExampleShape(Shape):
     expected_calls: list[dict[str, Any]]
     tags: list[str]
     source_run: int | None
-
-
-class ExamplesAddedShape(Shape):
-    """The examples that were added."""
-
-    data: list[ExampleShape]
 
 
 class DatasetShape(Shape):
@@ -252,7 +247,10 @@ def add_examples_to_dataset(
         raise ApiProblem(422, refused.errors) from None
     except DatasetFull as refused:
         raise field_problem("examples", str(refused)) from None
-    return json_response({"data": [example_json(row) for row in rows]}, 201)
+    shape = {"data": [example_json(row) for row in rows], "next": None}
+    place = urlencode({"cursor": rows[0].pk - 1, "limit": min(len(rows), MAX_PAGE)})
+    location = f"{reverse('api-dataset-examples', args=[pk])}?{place}"
+    return json_response(shape, 201, Location=location)
 
 
 def change_example(
@@ -298,7 +296,19 @@ def save_dataset_changes(
         version = save_dataset_version(dataset, seen=body.seen, by=user)
     except VersionRefused as refused:
         raise field_problem("seen", str(refused), 409) from None
-    return json_response(version_json(version), 201)
+    location = reverse("api-dataset-version", args=[pk, version.number])
+    return json_response(version_json(version), 201, Location=location)
+
+
+def read_dataset_version(
+    request: HttpRequest, user: User, pk: str, number: str
+) -> HttpResponse:
+    """One saved version."""
+    rows = get_visible_dataset(user, pk).versions.select_related("by")
+    found = rows.filter(number=int(number)).first()
+    if found is None:
+        raise not_found("Version", number)
+    return json_response(version_json(found))
 
 
 ROUTES = [
@@ -327,10 +337,11 @@ ROUTES = [
         "datasets/{id}/examples",
         add_examples_to_dataset,
         "Add examples",
-        ExamplesAddedShape,
+        Page[ExampleShape],
         scope="build",
         body=ExamplesBody,
         status=201,
+        is_idempotent=True,
     ),
     Route(
         "PUT",
@@ -366,6 +377,13 @@ ROUTES = [
         scope="build",
         body=SaveVersionBody,
         status=201,
-        errors=(409,),
+        is_idempotent=True,
+    ),
+    Route(
+        "GET",
+        "datasets/{id}/versions/{number}",
+        read_dataset_version,
+        "Read a version of a dataset",
+        DatasetVersionShape,
     ),
 ]

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from runs.api.bodies import StrictBody
 from runs.api.dispatch import json_response
+from runs.api.etags import build_etag, check_if_match
 from runs.api.problems import ApiProblem, field_problem, not_found
 from runs.api.queries import Page, PageQuery, paginate_by_id
 from runs.api.route import Route
@@ -80,8 +81,16 @@ def list_evaluators(request: HttpRequest, user: User, query: PageQuery) -> HttpR
 
 
 def read_evaluator(request: HttpRequest, user: User, pk: str) -> HttpResponse:
-    """One evaluator with its settings."""
-    return json_response(evaluator_json(get_visible_evaluator(user, pk)))
+    """One evaluator with its settings and an ETag."""
+    return respond_with_evaluator(get_visible_evaluator(user, pk))
+
+
+def respond_with_evaluator(row: Evaluator) -> HttpResponse:
+    return json_response(evaluator_json(row), ETag=get_evaluator_etag(row))
+
+
+def get_evaluator_etag(row: Evaluator) -> str:
+    return build_etag(f"Evaluator {row.pk} {row.updated_at.isoformat()}")
 
 
 def create_evaluator(
@@ -109,12 +118,13 @@ def change_evaluator(
         row = Evaluator.objects.select_for_update().filter(pk=seen.pk).first()
         if row is None:
             raise not_found("Evaluator", pk)
+        check_if_match(request, get_evaluator_etag(row))
         if body.config is not None:
             check_config(row.kind, body.config)
             row.config = body.config
         row.name = body.name or row.name
         save_evaluator(row, by=user)
-    return json_response(evaluator_json(row))
+    return respond_with_evaluator(row)
 
 
 def check_config(kind: str, config: dict[str, Any]) -> None:
@@ -145,12 +155,15 @@ ROUTES = [
         is_idempotent=True,
     ),
     Route(
-        "GET", "evaluators/{id}", read_evaluator, "Read an evaluator", EvaluatorShape
+        *("GET", "evaluators/{id}", read_evaluator, "Read an evaluator"),
+        EvaluatorShape,
+        has_etag=True,
     ),
     Route(
         *("PATCH", "evaluators/{id}", change_evaluator, "Change an evaluator"),
         EvaluatorShape,
         scope="build",
         body=EvaluatorChangeBody,
+        has_etag=True,
     ),
 ]
