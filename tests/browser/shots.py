@@ -29,6 +29,7 @@ PAGES = {
     "runs": "/runs/",
     "chat": "/chat/",
     "chat-agent": "/chat/travel-planner/",
+    "chat-new": "/chat/glossary/",
     "chat-conversation": "/chat/travel-planner/900/",
     "chat-ends": "/chat/travel-planner/901/",
     "runs-filtered": "/runs/?sort=cost&tests=without&cost=0.01",

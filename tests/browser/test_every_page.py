@@ -24,6 +24,7 @@ RULES = {"light": WCAG, "dark": COLOURS}
 EVERY_LAYOUT = {
     "home",
     "chat-conversation",
+    "chat-new",
     "runs",
     "runs-chosen",
     "approval",

@@ -284,6 +284,11 @@ def definitions(admin: User) -> list[Agent]:
         provider=demo,
         model="demo",
         tools=tools[14:],
+        suggested_questions=[
+            "What does idempotent mean?",
+            "Explain 听鹂馆 in English",
+            "Which word is right here: affect or effect?",
+        ],
     )
     payouts = make_agent(
         admin,
