@@ -97,11 +97,21 @@ class KeepRunBody(StrictBody):
 
 def parse_body(body: bytes, kind: type[B]) -> B:
     """Parse a body; raise `ApiProblem`."""
+    refuse_other_encodings(body)
     refuse_ambiguous_json(body)
     try:
         return kind.model_validate_json(body)
     except ValidationError as error:
         raise validation_problem(error) from None
+
+
+def refuse_other_encodings(body: bytes) -> None:
+    """Raise an `ApiProblem` for UTF-16, Latin-1, compressed bodies and the like."""
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        message = "The request body is not UTF-8. Send JSON in UTF-8, uncompressed."
+        raise field_problem("body", message, 400) from None
 
 
 def refuse_ambiguous_json(body: bytes) -> None:

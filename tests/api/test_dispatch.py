@@ -1,5 +1,7 @@
 """Who may call the API, and how it refuses."""
 
+import gzip
+
 import pytest
 from django.db import OperationalError
 from django.test import Client
@@ -145,3 +147,18 @@ def test_a_token_needs_the_scope_of_the_request(method, path, scope):
     assert refused.status_code == 403
     assert fields_of(refused) == ["Authorization"]
     assert let_in.status_code != 403
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param('{"agent": "café"}'.encode("latin-1"), id="latin-1"),
+        pytest.param('{"agent": "a"}'.encode("utf-16"), id="utf-16"),
+        pytest.param(gzip.compress(b'{"agent": "a"}'), id="gzip"),
+    ],
+)
+def test_a_body_in_another_encoding_is_refused(body):
+    answer = Api(make_user()).post("runs", body)
+
+    assert (answer.status_code, fields_of(answer)) == (400, ["body"])
+    assert "is not UTF-8. Send JSON in UTF-8" in answer.json()["detail"]

@@ -241,7 +241,12 @@ def test_ten_megabytes_of_messages_are_refused(caller):
 
 
 def test_a_body_that_is_no_json_is_refused(caller):
-    assert error_of(caller.post("responses", b"{")) == (400, "invalid_value", "body")
+    for body in (b"{", '{"model": "helper"}'.encode("utf-16")):
+        assert error_of(caller.post("responses", body)) == (
+            400,
+            "invalid_value",
+            "body",
+        )
 
 
 def test_variables_are_sent_as_metadata(caller, agent):
