@@ -1,9 +1,9 @@
 """List prices of models whose servers report none; people can change each of them.
 
-In dollars per million tokens, without discounts, for prompts that are not extra long,
-compared with public price lists in November 2026. The comment of each host names the
-page of the maker and the month of the figures. Models whose price for a usual prompt is
-not one number, such as claude-haiku-5-5, are left out. A server's report comes first.
+In dollars per million tokens, without discounts, for prompts that are not extra long.
+The comment of each host says where its figures come from and, where known, their
+month. Models whose price for a usual prompt is not one number, such
+as claude-haiku-5-5, are left out. A server's report comes first.
 """
 
 import re
@@ -21,8 +21,8 @@ class ListPrice(NamedTuple):
 
 
 _PRICES = {
-    # developers.openai.com/api/docs/pricing, July 2026; above 272,000 tokens of input,
-    # gpt-5.4 and newer cost more
+    # A public registry of prices, July 2026; above 272,000 tokens of input, gpt-5.4 and
+    # newer cost more
     "api.openai.com": """
         gpt-5.6 5 0.5 30
         gpt-5.6-sol 5 0.5 30
@@ -46,7 +46,7 @@ _PRICES = {
         o3-mini 1.1 0.55 4.4
         o4-mini 1.1 0.275 4.4
     """,
-    # platform.claude.com/docs/en/about-claude/pricing, October 2026
+    # Excerpts of platform.claude.com/docs/en/about-claude/pricing, October 2026
     "api.anthropic.com": """
         claude-fable-5-1 10 0.25 50
         claude-fable-5 10 1 50
@@ -62,8 +62,8 @@ _PRICES = {
         claude-sonnet-4-5 3 0.3 15
         claude-haiku-4-5 1 0.1 5
     """,
-    # ai.google.dev/gemini-api/docs/pricing, July 2026; above 200,000 tokens of input,
-    # the pro models cost more
+    # A public registry of prices, July 2026; above 200,000 tokens of input, the pro
+    # models cost more
     "generativelanguage.googleapis.com": """
         gemini-3.6-flash 1.5 0.15 7.5
         gemini-3.5-flash 1.5 0.15 9
@@ -75,21 +75,22 @@ _PRICES = {
         gemini-2.5-flash 0.3 0.03 2.5
         gemini-2.5-flash-lite 0.1 0.01 0.4
     """,
-    # mistral.ai/pricing, September 2026; mistral-medium-latest is version 3.5
+    # Public issues that quote mistral.ai/pricing, May 2026; mistral-medium-latest is
+    # version 3.5
     "api.mistral.ai": """
         mistral-medium-3.5 1.5 - 7.5
         mistral-medium-3-5 1.5 - 7.5
         mistral-medium 1.5 - 7.5
         codestral 0.3 - 0.9
     """,
-    # api-docs.deepseek.com/quick_start/pricing, October 2026; of peak hours, because
-    # half of it applies at other hours
+    # Excerpts of api-docs.deepseek.com/quick_start/pricing, October 2026; the price of
+    # peak hours, which is the higher one
     "api.deepseek.com": """
         deepseek-flash 0.3 0.006 1.2
         deepseek-v4-flash 0.3 0.006 1.2
         deepseek-v4-pro 1.32 0.044 3.96
     """,
-    # console.groq.com/docs/models, May 2026
+    # Public issues; the prices of the Llama models are not confirmed for 2026
     "api.groq.com": """
         openai/gpt-oss-120b 0.15 0.075 0.6
         llama-3.3-70b-versatile 0.59 - 0.79
