@@ -6,6 +6,7 @@ from django.views.decorators.cache import cache_control
 from django.views.i18n import JavaScriptCatalog
 
 from runs.api.reference import reference
+from runs.openai import code_page
 from runs.views import (
     health,
     metrics,
@@ -18,7 +19,6 @@ from runs.views import (
 )
 from runs.views.agents import archive_duplicate as owned
 from runs.views.agents import bulk_actions as agent_bulk
-from runs.views.agents import code as agent_code
 from runs.views.agents import evaluation as agent_evaluation
 from runs.views.agents import form as agent_form
 from runs.views.agents import import_file as agent_import
@@ -366,7 +366,12 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "agents/<int:pk>/tools/<int:tool_pk>/", agent_tool.agent_tool, name="agent-tool"
     ),
     path("agents/<int:pk>/agents/<int:sub_pk>/", sub_agent.sub_agent, name="sub-agent"),
-    path("agents/<int:pk>/code/", agent_code.agent_code, name="agent-code"),
+    path("agents/<int:pk>/code/", code_page.agent_code, name="agent-code"),
+    path(
+        "agents/<int:pk>/code/send/",
+        code_page.agent_code_send,
+        name="agent-code-send",
+    ),
     path("agents/<int:pk>/run/", agents.agent_run, name="agent-run"),
     path("agents/<int:pk>/publish/", gate_publish.agent_publish, name="agent-publish"),
     path(

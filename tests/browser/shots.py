@@ -81,6 +81,7 @@ PAGES = {
     "agent-prompt": "/agents/1/edit/?try=prompt",
     "agent-side": "/agents/1/edit/?try=side",
     "agent-code": "/agents/1/code/",
+    "agent-code-sent": "/agents/1/code/?run=9002",
     "agent-versions": "/agents/1/versions/",
     "agent-tool": "/agents/1/tools/1/",
     "agent-new": "/agents/new/",

@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from runs.models import ApiToken
+from runs.models import ApiToken, Run
 from runs.services.accounts.tokens import create_token
 from runs.services.spec.freeze import freeze_agent
 from runs.store.specs import get_or_create_spec
-from tests.make import make_agent, make_prompt, make_user, make_version
+from tests.make import make_agent, make_prompt, make_run, make_user, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -41,6 +41,13 @@ def browser(ann):
 def example_of(page: str) -> str:
     """Return the example as a person copies it."""
     found = re.search(r'<pre class="code">(.*?)</pre>', page, re.DOTALL)
+    assert found is not None
+    return html.unescape(re.sub(r"<[^>]+>", "", found[1]))
+
+
+def response_of(page: str) -> str:
+    """Return the response that is shown."""
+    found = re.search(r'<pre class="code respc"[^>]*>(.*?)</pre>', page, re.DOTALL)
     assert found is not None
     return html.unescape(re.sub(r"<[^>]+>", "", found[1]))
 
@@ -74,6 +81,69 @@ def test_a_version_is_pinned_and_has_its_own_variables(browser, agent):
     assert '"<city>"' in first
     assert '"helper"' in newest
     assert "city" not in newest
+
+
+def send(browser, agent, query="?lang=python", **fields):
+    return browser.post(f"/agents/{agent.pk}/code/send/{query}", fields)
+
+
+def test_the_example_is_sent_from_the_page_and_its_response_shown(browser, ann, agent):
+    make_version(agent, spec=get_or_create_spec(freeze_agent(agent)))
+    make_version(agent)
+    form = {"input": "What's up?", "in-city": "Lima"}
+
+    answer = send(browser, agent, "?lang=curl&version=1&stream=1", **form)
+
+    run = Run.objects.get()
+    assert (run.owner, run.version.number) == (ann, 1)
+    assert run.inputs == {"input": "What's up?", "city": "Lima"}
+    there, _, anchor = answer.headers["Location"].partition("#")
+    assert anchor == "agent-response"
+    waiting = browser.get(there).content.decode()
+    assert 'hx-select="#agent-response"' in waiting
+    assert example_of(waiting).startswith("curl")
+
+    Run.objects.update(status="succeeded", output="Not much.", ended_at=timezone.now())
+    page = browser.get(there).content.decode()
+    assert "hx-select" not in page
+    assert "HTTP 200" in page
+    body = json.loads(response_of(page))
+    assert body["choices"][0]["message"]["content"] == "Not much."
+    assert (body["model"], body["id"]) == ("helper@1", f"chatcmpl-{run.pk}")
+
+
+def test_a_failed_example_shows_the_error_that_its_caller_gets(browser, ann, agent):
+    run = make_run(ann, agent=agent, status="failed", error_code="model_refused")
+
+    page = show(browser, agent, f"?run={run.pk}")
+
+    assert "HTTP 500" in page
+    assert json.loads(response_of(page))["error"]["code"] == "model_refused"
+
+
+def test_the_message_of_the_example_is_filled_in(browser, agent):
+    page = show(browser, agent)
+
+    assert re.search(r"<textarea[^>]*id=\"send_input\"[^>]*>\s*What&#x27;s up\?<", page)
+    assert "code/send/" not in show(browser, agent, "?lang=mcp")
+
+
+def test_what_cannot_be_sent_is_refused_at_its_field(browser, ann, agent, settings):
+    both = {"input": "Hi", "in-city": "Lima"}
+    missing = send(browser, agent, input="Hi").content.decode()
+    settings.USER_RUNS = 1
+    make_run(ann)
+    limited = send(browser, agent, **both).content.decode()
+
+    assert 'id="send_in-city-error"' in missing
+    assert "unfinished run" in limited
+    assert Run.objects.count() == 1
+
+
+def test_the_response_of_a_run_of_somebody_else_is_not_shown(browser, agent):
+    run = make_run(make_user(), status="succeeded", output="Secret.")
+
+    assert "Secret" not in show(browser, agent, f"?run={run.pk}")
 
 
 def test_a_draft_is_marked(browser, agent):

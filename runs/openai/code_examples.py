@@ -51,7 +51,7 @@ def build_agent_call(
     agent: Agent, names: tuple[str, ...], *, version: int | None, stream: bool
 ) -> AgentCall:
     """Return a call of the agent that has the variables `names`."""
-    asked = "input" if "input" in names or not names else names[0]
+    asked = get_message_variable(names)
     return AgentCall(
         model=agent.slug if version is None else f"{agent.slug}@{version}",
         tool=build_agent_tool_spec(agent).name,
@@ -60,6 +60,11 @@ def build_agent_call(
         stream=stream,
         url=settings.PUBLIC_URL,
     )
+
+
+def get_message_variable(names: tuple[str, ...]) -> str:
+    """Return the variable that the last message is: `input`, or the first one."""
+    return "input" if "input" in names or not names else names[0]
 
 
 def build_curl_example(call: AgentCall) -> CodeExample:
