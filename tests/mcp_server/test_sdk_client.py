@@ -168,6 +168,25 @@ def test_canceling_a_call_cancels_its_run(caller, ann):
     assert Run.objects.get().canceled_by == ann
 
 
+def test_closing_the_connection_of_a_call_cancels_its_run_if_the_agent_wants_it(
+    url, ann, agent
+):
+    """The second run is canceled later than the first one was left."""
+    call = {"name": "helper", "arguments": {"input": "Send the mail"}}
+    call["_meta"] = {"progressToken": 1}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    headers = {"Authorization": f"Bearer {create_token(ann)}"}
+    headers["Accept"] = "application/json, text/event-stream"
+    with working(), httpx2.Client(headers=headers, timeout=60) as http:
+        for continues in (True, False):
+            Agent.objects.update(continues_without_client=continues)
+            with http.stream("POST", f"{url}/mcp", json=body) as answer:
+                next(text for text in answer.iter_text() if "/approvals/" in text)
+        wait_until(lambda: Run.objects.latest("pk").status == "canceled")
+
+    assert Run.objects.earliest("pk").status == "awaiting_approval"
+
+
 def test_a_failing_agent_is_an_error_that_a_model_can_read(caller):
     async def work(client: Client) -> Any:
         failed = await client.call_tool("helper", {"input": "fail"})
