@@ -86,11 +86,6 @@ def change_text(text: str, change: Callable[[str], str]) -> str:
     )
 
 
-def read_error_text(error: Exception) -> str:
-    """Return the message of an error with its parts."""
-    return str(error)
-
-
 def translate_text(text: str, gettext: Callable[[str], str]) -> str:
     """Return a text in the language of `gettext`; one without parts as it is."""
     return text.render(gettext) if isinstance(text, TranslatableText) else text

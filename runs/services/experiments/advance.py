@@ -26,8 +26,9 @@ from runs.services.experiments.claim import renew_lease
 from runs.services.experiments.figures import compute_figures
 from runs.services.experiments.score_cells import is_comparing, score_cell
 from runs.services.runs.start import FrozenAgent, start_run
+from runs.services.spec.freeze import variables_of_spec
 from runs.store.specs import load_spec
-from tools.text.translatable import read_error_text, translatable
+from tools.text.translatable import translatable
 
 logger = logging.getLogger(__name__)
 
@@ -181,18 +182,20 @@ def start_batch(
                 stop_with_problem(experiment, str(refused))
                 break
             except RunsError as refused:
-                refuse_cell(cell, read_error_text(refused))
+                refuse_cell(cell, str(refused))
     return StartedBatch(count, is_last=len(cells) < most)
 
 
 def start_cell(
     experiment: Experiment, cell: ExperimentRun, candidate: LoadedCandidate
 ) -> None:
-    """Start the run of a locked cell."""
+    """Start the run of a locked cell; it gets the inputs that its agent has."""
+    names = variables_of_spec(candidate.frozen.spec)
+    given = cell.example.inputs
     run = start_run(
         candidate.agent,
         by=experiment.owner,
-        inputs=cell.example.inputs,
+        inputs={name: given[name] for name in names if name in given},
         source=Run.Source.EXPERIMENT,
         is_test=True,
         frozen=candidate.frozen,

@@ -277,6 +277,24 @@ def test_examples_without_a_variable_of_the_agent_are_named():
     assert not Experiment.objects.exists()
 
 
+def test_inputs_that_a_candidate_lacks_are_not_passed_to_its_runs():
+    owner = make_user()
+    experiment = create_experiment(
+        make_examples(owner, 1, city="Oslo"),
+        [CandidateChoice(make_agent(owner))],
+        [make_revision(owner)],
+        by=owner,
+        plan=ExperimentPlan(),
+    )
+
+    turn(experiment)
+
+    cell = experiment.cells.select_related("run").get()
+    assert cell.problem == ""
+    assert cell.state == ExperimentRun.State.STARTED
+    assert cell.run.inputs == {"input": "question 0"}
+
+
 def test_a_dataset_without_a_version_cannot_be_run():
     owner = make_user()
 
