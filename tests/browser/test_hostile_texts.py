@@ -32,7 +32,7 @@ DOWNLOADS = {
     *("admin:tools_auditentry_csv", "agent-export", "approval-arguments"),
     *("chat-export-json", "chat-export-markdown", "dataset-export", "run-answer"),
     *("run-export", "run-export-html", "run-export-json"),
-    *("run-raw", "tool-export"),
+    *("run-raw", "tool-export", "usage-export"),
 }
 WITH_STEPS = ("run-detail", "run-shared")
 QUERY_NAMES = """
