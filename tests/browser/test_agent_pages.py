@@ -82,18 +82,18 @@ def test_publishing_is_offered_once_the_draft_differs(browser, lived_in):
         page.locator("[name=description]"),
     )
 
-    page.goto(f"{lived_in.url}/agents/2/edit/")
-    message.fill("Reads tickets.")
+    page.goto(f"{lived_in.url}/agents/3/edit/")
+    message.fill("Reads tables.")
     offer.click(timeout=20_000)
     page.click("#agent-publish button")
-    page.wait_for_url("**/agents/2/")
-    page.goto(f"{lived_in.url}/agents/2/edit/")
+    page.wait_for_url("**/agents/3/")
+    page.goto(f"{lived_in.url}/agents/3/edit/")
 
     expect(page.locator("#agent-state")).to_contain_text("Same as version")
     expect(offer).to_be_hidden()
-    message.fill("Reads tickets and answers them.")
+    message.fill("Reads tables and explains them.")
     expect(offer).to_be_visible(timeout=20_000)
-    message.fill("Reads tickets.")
+    message.fill("Reads tables.")
     expect(offer).to_be_hidden(timeout=20_000)
     context.close()
 
