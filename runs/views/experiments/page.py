@@ -51,6 +51,7 @@ class CandidateLine(NamedTuple):
     low: float
     high: float
     rate: float | None
+    failures: list[tuple[str, int]]
 
 
 class EvaluatorLine(NamedTuple):
@@ -153,7 +154,7 @@ def build_experiment_context(
         "here": request.get_full_path(),
         "is_open": experiment.is_running or counts["unfinished"] > 0,
         "counts": counts,
-        "lines": build_candidate_lines(candidates, figures),
+        "lines": build_candidate_lines(candidates, figures, table.failures),
         "evaluator_lines": build_evaluator_lines(experiment, candidates, figures),
         "tag_lines": build_tag_lines(figures),
         "sentences": build_sentences(experiment, candidates, figures, counts["over"]),
@@ -185,7 +186,9 @@ def count_cells(experiment: Experiment) -> dict[str, int]:
 
 
 def build_candidate_lines(
-    candidates: list[ExperimentCandidate], figures: ExperimentFigures
+    candidates: list[ExperimentCandidate],
+    figures: ExperimentFigures,
+    failures: dict[int, list[tuple[str, int]]],
 ) -> list[CandidateLine]:
     """Return a line for each candidate, with figures if there are some."""
     found = {one.candidate: one for one in figures.candidates}
@@ -203,6 +206,7 @@ def build_candidate_lines(
                 round(100 * one.low, 1) if one else 0.0,
                 round(100 * one.high, 1) if one else 0.0,
                 None if rate is None else round(100 * rate, 1),
+                failures.get(candidate.pk, []),
             )
         )
     return lines

@@ -1,7 +1,7 @@
 """The table of an experiment: examples by candidates, and one selected cell."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import (
+    AgentStep,
     Example,
     Experiment,
     ExperimentCandidate,
@@ -38,6 +39,7 @@ FILTERS = {
     "better": gettext_lazy("Better"),
     "failed": gettext_lazy("Failed"),
     "unscored": gettext_lazy("Not scored"),
+    "tools": gettext_lazy("Tools differ"),
 }
 WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 MAX_DIFF_CHARS = 20_000
@@ -109,6 +111,8 @@ class ExperimentTable(NamedTuple):
     last: int
     previous_from: int | None
     next_from: int | None
+    failures: dict[int, list[tuple[str, int]]]
+    """By candidate: why runs gave no answer, and how many."""
 
 
 CellsByExample = dict[int, dict[int, list[CellColumns]]]
@@ -140,6 +144,7 @@ def build_experiment_table(
     order = [one.pk for one in candidates]
     changes = {pk: compute_change(row, order) for pk, row in cells.items()}
     matching = {name: match_filter(cells, changes, name) for name in FILTERS}
+    matching["tools"] = find_other_tools(experiment, cells, order)
     numbers = dict(Example.objects.filter(pk__in=cells).values_list("pk", "number"))
     found = sort_examples(matching[key], changes, numbers, key)
     shown = found[start : start + WINDOW]
@@ -158,6 +163,7 @@ def build_experiment_table(
         last=end,
         previous_from=max(start - WINDOW, 0) if start else None,
         next_from=end if end < len(found) else None,
+        failures=count_failures(cells),
     )
 
 
@@ -192,6 +198,45 @@ def match_filter(
         case "unscored":
             return [pk for pk, some in every.items() if any(map(is_unscored, some))]
     return list(every)
+
+
+def find_other_tools(
+    experiment: Experiment, cells: CellsByExample, order: Sequence[int]
+) -> list[int]:
+    """Return the examples on which a candidate called other tools than the baseline."""
+    if len(order) == 1:
+        return []
+    steps = AgentStep.objects.filter(run__experiment_run__experiment=experiment)
+    called: dict[int, set[str]] = defaultdict(set)
+    names = steps.exclude(tool__startswith="_").order_by()
+    for pk, tool in names.values_list("run__experiment_run", "tool").distinct():
+        called[pk].add(tool)
+    return [pk for pk, row in cells.items() if differs_in_tools(row, order, called)]
+
+
+def differs_in_tools(
+    row: dict[int, list[CellColumns]],
+    order: Sequence[int],
+    called: dict[int, set[str]],
+) -> bool:
+    """Compare the tools of all repetitions, where all have ended."""
+    ended = [
+        row[pk] for pk in order if pk in row and all(c.state == "done" for c in row[pk])
+    ]
+    tools = [set[str]().union(*(called[c.pk] for c in cells)) for cells in ended]
+    has_baseline = bool(ended) and ended[0] is row.get(order[0])
+    return has_baseline and any(one != tools[0] for one in tools[1:])
+
+
+def count_failures(cells: CellsByExample) -> dict[int, list[tuple[str, int]]]:
+    """Return for each candidate why runs gave no answer, most frequent first."""
+    found: dict[int, Counter[str]] = defaultdict(Counter)
+    for cell in chain.from_iterable(
+        chain.from_iterable(r.values() for r in cells.values())
+    ):
+        if has_no_answer(cell):
+            found[cell.candidate][describe_failure(cell)] += 1
+    return {pk: counter.most_common() for pk, counter in found.items()}
 
 
 def has_no_answer(cell: CellColumns) -> bool:

@@ -13,7 +13,7 @@ from runs.services.datasets.edit import edit_example
 from runs.services.datasets.save_version import save_dataset_version
 from tests.experiments import end_runs, make_examples, make_revision, turn
 from tests.html import strip_tags
-from tests.make import make_agent, make_user, make_version
+from tests.make import make_agent, make_step, make_user, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -284,6 +284,47 @@ def test_a_failed_run_says_why_in_place_of_numbers(client, ann):
     assert 'data-mark="x"' in page
     assert "The server is away." in page
     assert "0.00" not in page
+
+
+def test_examples_are_filtered_by_tools_that_differ(client, ann):
+    experiment = start(client, ann)
+    turn(experiment)
+    second = experiment.candidates.get(position=1)
+    for cell in experiment.cells.filter(example__number=1):
+        make_step(cell.run, tool="find")
+    make_step(experiment.cells.get(example__number=2, candidate=second).run)
+    end_runs(experiment)
+    experiment = turn(experiment)
+
+    page = page_of(client, experiment, "?show=tools")
+
+    assert re.findall(r'c-no">(\d+)</td>', page) == ["2"]
+    assert "Tools differ 1" in strip_tags(page)
+
+
+def test_the_tools_of_runs_that_have_not_ended_are_not_compared(client, ann):
+    experiment = start(client, ann, 1)
+    turn(experiment)
+    make_step(experiment.cells.get(candidate__position=0).run)
+
+    assert "Tools differ" not in page_of(client, experiment)
+
+
+def test_failed_runs_are_counted_by_error(client, ann):
+    experiment = start(client, ann)
+    turn(experiment)
+    second = experiment.cells.filter(candidate__position=1).order_by("place")
+    pks = list(second.values_list("run", flat=True))
+    end_runs(experiment)
+    failed = Run.objects.filter(pk__in=pks)
+    failed.update(status="failed", error_code="rate_limit")
+    failed.filter(pk=pks[0]).update(error_code="timeout")
+    experiment = turn(experiment)
+
+    page = strip_tags(page_of(client, experiment))
+
+    said = "B Failed: Rate limit reached 2 · Model server did not respond in time 1"
+    assert said in page
 
 
 def test_stops_and_resumes_with_another_budget(client, ann):
