@@ -24,7 +24,7 @@ from runs.services.runs.start import (
     freeze_newest_version,
     require_agent_access,
 )
-from runs.services.spec.freeze import validate_spec, variables_of_spec
+from runs.services.spec.freeze import use_model, validate_spec, variables_of_spec
 from runs.store.specs import get_or_create_spec, load_spec
 from tools.audit.write import write_entry
 
@@ -147,7 +147,7 @@ def freeze_candidate(choice: CandidateChoice, *, by: User) -> FrozenAgent:
     if not choice.model:
         return frozen
     model = frozen.spec.model.model_copy(update={"model": choice.model})
-    spec = frozen.spec.model_copy(update={"model": model})
+    spec = use_model(frozen.spec, model)
     validate_spec(spec)
     return FrozenAgent(spec, get_or_create_spec(spec), frozen.version)
 

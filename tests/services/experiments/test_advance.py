@@ -13,6 +13,7 @@ from runs.models import (
     Example,
     Experiment,
     ExperimentRun,
+    ProviderModel,
     Run,
     Score,
 )
@@ -38,6 +39,7 @@ from runs.services.experiments.create import (
 )
 from runs.services.experiments.figures import load_stored_figures
 from runs.services.experiments.score_cells import score_cell
+from runs.store.specs import load_spec
 from tests.experiments import (
     HOLDER,
     claim_experiment,
@@ -352,3 +354,23 @@ def test_figures_of_a_tag_are_those_of_its_examples():
         ("city", (1, 0), (1, 1)),
         ("t", (3, 2), (3, 3)),
     ]
+
+
+def test_a_candidate_with_another_model_has_its_prices():
+    owner = make_user()
+    agent = make_agent(owner)
+    for name, price in ((agent.model, 1), ("cheap", 0.1)):
+        ProviderModel.objects.update_or_create(
+            provider=agent.provider, name=name, defaults={"input_price": price}
+        )
+
+    experiment = create_experiment(
+        make_examples(owner, 1),
+        [CandidateChoice(agent), CandidateChoice(agent, model="cheap")],
+        [make_revision(owner)],
+        by=owner,
+        plan=ExperimentPlan(),
+    )
+
+    prices = [load_spec(one.spec).prices for one in experiment.candidates.all()]
+    assert [one.input for one in prices] == [1, 0.1]
