@@ -1,7 +1,7 @@
 """The charts of the home page, each bar a link to the runs that it counts."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC
 from decimal import Decimal
 from typing import NamedTuple
@@ -22,16 +22,19 @@ from runs.ui.format import (
     percent_of,
 )
 from runs.views.charts.chart import round_up_axis
+from runs.views.charts.time_bars import (
+    BarContent,
+    TimeBars,
+    lay_out_time_bars,
+    stack_parts,
+)
 from runs.views.home.period import HomePeriod
 from tools.models import Tool, ToolUsage
 
 MAX_BARS = 5
 MAX_AGENTS = 6
-BAR_SHARE = 0.78
-"""Of the width of an hour or day."""
 MIN_HEIGHT = 0.8
 """Percent, so that one failure among thousands is seen."""
-MAX_LABELS = 10
 WEAK_RATE = 0.9
 """Success rates below are red."""
 STACK = (
@@ -43,34 +46,10 @@ STACK = (
 """From the top of a bar; the rest succeeded or was canceled."""
 
 
-class BarPart(NamedTuple):
-    """A piece of a bar, in percent of the chart."""
-
-    css_class: str
-    y: str
-    height: str
-
-
-class TimeBar(NamedTuple):
-    """One hour or day."""
-
-    query: str
-    words: str
-    slot_x: str
-    x: str
-    parts: list[BarPart]
-
-
 class RunChart(NamedTuple):
     """Runs by hour or day."""
 
-    bars: list[TimeBar]
-    slot_width: str
-    width: str
-    ticks: list[str]
-    """The axis from above."""
-    labels: list[str]
-    """Below each hour or day; empty where there is no room."""
+    plot: TimeBars
     failed: int
     limit_reached: int
     pending: int
@@ -88,47 +67,35 @@ class WorstFailure(NamedTuple):
 def build_run_chart(period: HomePeriod, by_mark: Sequence[RunSums]) -> RunChart:
     """Return the bars of all hours or days."""
     top = round_up_axis(max(sums.total for sums in by_mark), unit=1)
-    step = 100 / len(by_mark)
-    every = -(-len(by_mark) // MAX_LABELS)
+    contents = [
+        BarContent(
+            period.to_bar_query(place),
+            when := period.describe_mark(place),
+            describe_bar(when, sums),
+            stack_parts(compute_heights(sums, top)),
+        )
+        for place, sums in enumerate(by_mark)
+    ]
+    ticks = [format_short_number(top * part) for part in (1, 0.5, 0)]
     return RunChart(
-        [
-            TimeBar(
-                period.to_bar_query(place),
-                describe_bar(period.describe_mark(place), sums),
-                f"{step * place:.2f}",
-                f"{step * (place + (1 - BAR_SHARE) / 2):.2f}",
-                stack_parts(sums, top),
-            )
-            for place, sums in enumerate(by_mark)
-        ],
-        slot_width=f"{step:.2f}",
-        width=f"{step * BAR_SHARE:.2f}",
-        ticks=[format_short_number(top * part) for part in (1, 0.5, 0)],
-        labels=[
-            period.describe_mark(place) if place % every == 0 else ""
-            for place in range(len(by_mark))
-        ],
+        lay_out_time_bars(contents, ticks),
         failed=sum(sums.failed for sums in by_mark),
         limit_reached=sum(sums.limit_reached for sums in by_mark),
         pending=sum(sums.pending for sums in by_mark),
     )
 
 
-def stack_parts(sums: RunSums, top: float) -> list[BarPart]:
-    """Return the pieces of a bar, from above."""
+def compute_heights(sums: RunSums, top: float) -> Iterator[tuple[str, float]]:
+    """Yield class and height of the pieces of a bar, from below."""
     counts = {
         "failed": sums.failed,
         "limit_reached": sums.limit_reached,
         "pending": sums.pending,
         "rest": sums.succeeded + sums.canceled,
     }
-    parts, y = [], 100.0
     for css_class, name in reversed(STACK):
         if counts[name]:
-            height = max(MIN_HEIGHT, 100 * counts[name] / top)
-            y -= height
-            parts.append(BarPart(css_class, f"{max(y, 0):.2f}", f"{height:.2f}"))
-    return parts
+            yield css_class, max(MIN_HEIGHT, 100 * counts[name] / top)
 
 
 def describe_bar(when: str, sums: RunSums) -> str:

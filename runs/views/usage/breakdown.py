@@ -1,6 +1,7 @@
 """Usage by agent, person and model: tables, and a stacked bar for each hour or day."""
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import reduce
 from operator import add
@@ -20,13 +21,19 @@ from runs.services.search.slot_figures import (
 )
 from runs.ui.format import format_number, money, number
 from runs.views.charts.chart import round_up_axis
-from runs.views.home.charts import BAR_SHARE, MAX_LABELS, BarPart, TimeBar
+from runs.views.charts.time_bars import (
+    BarContent,
+    TimeBars,
+    lay_out_time_bars,
+    stack_parts,
+)
 from runs.views.home.period import HomePeriod
 
 MAX_ROWS = 20
 """Of a table; the export has all."""
 STACKED = 4
 """Rows with a color of their own in the chart; the others share one."""
+OTHERS = "u5"
 SMALLEST_UNIT = 0.0001
 """Of the axis, in dollars."""
 
@@ -95,11 +102,7 @@ class LegendLine(NamedTuple):
 class UsageChart(NamedTuple):
     """Cost or tokens by hour or day."""
 
-    bars: list[TimeBar]
-    slot_width: str
-    width: str
-    ticks: list[str]
-    labels: list[str]
+    plot: TimeBars
     legend: list[LegendLine]
 
 
@@ -158,58 +161,46 @@ def build_usage_chart(
 ) -> UsageChart:
     """Return the bars of all hours or days, stacked by the rows of the table."""
     column = BREAKDOWNS[table.by].column
+    by_mark: dict[datetime, dict[int | str, UsageSums]] = defaultdict(dict)
     by_time = sum_usage_by_time(period.slots(owner), column, period.unit)
+    for (at, key), sums in by_time.items():
+        by_mark[at][key] = sums
     shown = [row.key for row in table.rows[:STACKED]]
-    stacks = [stack_usage(by_time, mark, shown) for mark in period.marks]
+    stacks = [stack_usage(by_mark[at.astimezone(UTC)], shown) for at in period.marks]
     heights = [[measure(sums, by_cost) for sums in stack] for stack in stacks]
     unit = SMALLEST_UNIT if by_cost else 1
     top = round_up_axis(max(sum(stack) for stack in heights), unit=unit)
-    step = 100 / len(period.marks)
-    every = -(-len(period.marks) // MAX_LABELS)
+    contents = [
+        BarContent(
+            period.to_bar_query(place),
+            when := period.describe_mark(place),
+            describe_usage(when, add_usage(stacks[place])),
+            stack_parts(compute_heights(stack, top)),
+        )
+        for place, stack in enumerate(heights)
+    ]
+    ticks = [format_measure(top * part, by_cost) for part in (1, 0.5, 0)]
     return UsageChart(
-        [
-            TimeBar(
-                period.to_bar_query(place),
-                describe_usage(period.describe_mark(place), add_usage(stacks[place])),
-                f"{step * place:.2f}",
-                f"{step * (place + (1 - BAR_SHARE) / 2):.2f}",
-                draw_stack(stack, top),
-            )
-            for place, stack in enumerate(heights)
-        ],
-        slot_width=f"{step:.2f}",
-        width=f"{step * BAR_SHARE:.2f}",
-        ticks=[format_measure(top * part, by_cost) for part in (1, 0.5, 0)],
-        labels=[
-            period.describe_mark(place) if place % every == 0 else ""
-            for place in range(len(period.marks))
-        ],
-        legend=build_legend(table, stacks, by_cost=by_cost),
+        lay_out_time_bars(contents, ticks),
+        build_legend(table, stacks, by_cost=by_cost),
     )
 
 
 def stack_usage(
-    by_time: Mapping[tuple[datetime, int | str], UsageSums],
-    mark: datetime,
-    shown: list[int | str],
+    here: Mapping[int | str, UsageSums], shown: Sequence[int | str]
 ) -> list[UsageSums]:
-    """Return the sums of the shown keys at one time, and of all others."""
-    at = mark.astimezone(UTC)
-    here = {key: sums for (time, key), sums in by_time.items() if time == at}
-    parts = [here.pop(key, UsageSums()) for key in shown]
-    return [*parts, add_usage(here.values())]
+    """Return the sums of the shown keys, and those of all others together."""
+    parts = [here.get(key, UsageSums()) for key in shown]
+    others = (sums for key, sums in here.items() if key not in shown)
+    return [*parts, add_usage(others)]
 
 
-def draw_stack(values: list[float], top: float) -> list[BarPart]:
-    """Return the pieces of a bar, the largest at the bottom."""
-    parts, y = [], 100.0
+def compute_heights(values: Sequence[float], top: float) -> Iterator[tuple[str, float]]:
+    """Yield class and height of the pieces of a bar, the largest at the bottom."""
     for place, value in enumerate(values):
         if value > 0:
-            height = 100 * value / top
-            y -= height
-            css_class = "u5" if place == len(values) - 1 else f"u{place + 1}"
-            parts.append(BarPart(css_class, f"{max(y, 0):.2f}", f"{height:.2f}"))
-    return parts
+            css_class = OTHERS if place == len(values) - 1 else f"u{place + 1}"
+            yield css_class, 100 * value / top
 
 
 def build_legend(
@@ -231,7 +222,7 @@ def build_legend(
         whole = measure(add_usage(sums for stack in stacks for sums in stack), by_cost)
         share = format_share(others, whole)
         value = format_measure(others, by_cost)
-        lines.append(LegendLine("u5", _("Others"), "", value, share))
+        lines.append(LegendLine(OTHERS, _("Others"), "", value, share))
     return lines
 
 
