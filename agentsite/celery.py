@@ -16,7 +16,7 @@ from celery.worker import state
 from django.conf import settings
 from django.db import connections
 
-from agentsite.database import WORKER_POOL_SIZE, WORKER_POOL_TIMEOUT
+from agentsite.database import WORKER_POOL_SIZE, wait_as_worker
 from agentsite.gc_tuning import freeze_gc
 from agentsite.logs import process_fields
 from agentsite.watchdog import CHECK_SECONDS, start_watchdog
@@ -36,17 +36,12 @@ app.set_default()  # otherwise web threads use Celery's default broker
 
 @celeryd_init.connect
 def set_worker_timeouts(*, conf: Any, **_: object) -> None:
-    """Let workers wait longer for broker and database than a web request may.
-
-    Connections are not checked when taken: a worker retries its writes.
-    """
+    """Let workers wait longer for broker and database than a web request may."""
     app.amqp.queues.select(settings.WORKER_QUEUES)  # `-Q` selects others
-    database = connections.settings["default"]
-    database["CONN_HEALTH_CHECKS"] = False
-    if "pool" in database["OPTIONS"]:
-        pool = database["OPTIONS"]["pool"]
-        pool["timeout"] = WORKER_POOL_TIMEOUT
-        pool["max_size"] = settings.DATABASE_POOL or WORKER_POOL_SIZE
+    wait_as_worker(
+        connections.settings["default"],
+        pool=settings.DATABASE_POOL or WORKER_POOL_SIZE,
+    )
     conf.broker_transport_options = {
         **conf.broker_transport_options,
         "socket_timeout": 10,

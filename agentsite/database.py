@@ -109,3 +109,13 @@ def postgres_settings(
             },
         },
     }
+
+
+def wait_as_worker(database: dict[str, Any], *, pool: int) -> None:
+    """Let a process wait longer for one of its `pool` connections than a web server.
+
+    They are not checked when taken: workers retry their writes.
+    """
+    database["CONN_HEALTH_CHECKS"] = False
+    if "pool" in database["OPTIONS"]:
+        database["OPTIONS"]["pool"].update(timeout=WORKER_POOL_TIMEOUT, max_size=pool)

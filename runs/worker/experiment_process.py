@@ -14,7 +14,7 @@ from runs.services.experiments.advance import ForEach, advance_experiment
 from runs.services.experiments.claim import (
     claim_experiments,
     release_experiments,
-    shorten_lease,
+    renew_lease,
 )
 from runs.store.site_pause import is_site_paused
 
@@ -86,7 +86,7 @@ def do_turn(experiment: Experiment, for_each: ForEach) -> float:
     """Do one turn; return the seconds until the next one."""
     try:
         did = advance_experiment(experiment, for_each=for_each)
-        shorten_lease(experiment)
+        renew_lease(experiment, leases=1)  # another process has it soon if this dies
     except (DatabaseError, InterfaceError):
         raise
     except Exception:  # the others go on

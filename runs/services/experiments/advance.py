@@ -147,34 +147,22 @@ def start_cells(experiment: Experiment) -> int:
         return 0
     candidates = load_candidates(experiment)
     count = 0
-    while free > 0 and experiment.is_running:
-        taken = min(free, STARTED_AT_ONCE)
-        found = start_batch(experiment, candidates, taken)
-        count += found.started
-        free -= taken
-        if found.is_last:
-            break
+    for done in range(0, free, STARTED_AT_ONCE):
+        if experiment.is_running:
+            most = min(STARTED_AT_ONCE, free - done)
+            count += start_batch(experiment, candidates, most)
     return count
-
-
-class StartedBatch(NamedTuple):
-    """What came of a batch."""
-
-    started: int
-    is_last: bool
-    """Whether no cells wait any more."""
 
 
 def start_batch(
     experiment: Experiment, candidates: Mapping[int, LoadedCandidate], most: int
-) -> StartedBatch:
-    """Start up to so many runs, all of them by one commit."""
+) -> int:
+    """Start up to so many runs, all of them by one commit; return how many."""
+    waiting = experiment.cells.filter(state=State.WAITING).order_by("place")
+    waiting = waiting.select_for_update(of=("self",)).select_related("example")
+    count = 0
     with transaction.atomic():
-        waiting = experiment.cells.filter(state=State.WAITING).order_by("place")
-        waiting = waiting.select_for_update(of=("self",)).select_related("example")
-        cells = list(waiting[:most])
-        count = 0
-        for cell in cells:
+        for cell in waiting[:most]:
             try:
                 start_cell(experiment, cell, candidates[cell.candidate_id])
                 count += 1
@@ -183,7 +171,7 @@ def start_batch(
                 break
             except RunsError as refused:
                 refuse_cell(cell, str(refused))
-    return StartedBatch(count, is_last=len(cells) < most)
+    return count
 
 
 def start_cell(

@@ -48,15 +48,9 @@ def build_free_condition() -> Q:
     return Q(lease_until=None) | Q(lease_until__lt=Now())
 
 
-def renew_lease(experiment: Experiment) -> None:
-    """Keep other processes away for as long as a claim does."""
-    until = db_time_from_now(LEASES * settings.LEASE_SECONDS)
-    Experiment.objects.filter(pk=experiment.pk).update(lease_until=until)
-
-
-def shorten_lease(experiment: Experiment) -> None:
-    """Let another process have it soon if no further turn renews the lease."""
-    until = db_time_from_now(settings.LEASE_SECONDS)
+def renew_lease(experiment: Experiment, *, leases: int = LEASES) -> None:
+    """Keep other processes away for so many leases of a run."""
+    until = db_time_from_now(leases * settings.LEASE_SECONDS)
     Experiment.objects.filter(pk=experiment.pk).update(lease_until=until)
 
 
