@@ -23,7 +23,7 @@ from runs.openai.code_examples import (
 from runs.openai.code_response import find_example_response
 from runs.services.accounts.tokens import list_own_tokens
 from runs.services.errors import InputsRefused, RunsError
-from runs.services.runs.start import freeze_newest_version, freeze_version, start_run
+from runs.services.runs.start import freeze_version, start_run
 from runs.services.spec.freeze import variables_of_agent, variables_of_spec
 from runs.store.specs import load_spec
 from runs.ui.code_colors import CodeColors
@@ -58,9 +58,7 @@ def agent_code_send(request: HtmxRequest, pk: int) -> HttpResponse:
                 agent,
                 by=request.user,
                 inputs=form.inputs(),
-                frozen=freeze_newest_version(agent)
-                if number is None
-                else freeze_version(agent, number),
+                frozen=None if number is None else freeze_version(agent, number),
             )
         except InputsRefused as error:
             form.add_field_errors(error.errors)

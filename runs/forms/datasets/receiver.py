@@ -17,7 +17,9 @@ else:
 
 
 class ReceiverField(_ModelChoiceField):
-    """One of the datasets that the user may edit, or a new one."""
+    """One of the datasets that the user can edit, or a new one."""
+
+    is_needed = True
 
     def __init__(self) -> None:
         super().__init__(
@@ -30,6 +32,9 @@ class ReceiverField(_ModelChoiceField):
 
 class NewDatasetNameField(forms.CharField):
     """The name of a new dataset."""
+
+    is_needed = True
+    """Of a new one."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -58,14 +63,12 @@ class RunsReceiverForm(forms.Form):
 
 
 def offer_datasets(form: forms.Form, user: User) -> None:
-    """Offer what the user may edit, beginning with what was edited last."""
+    """Offer what the user can edit, beginning with what was edited last."""
     mine = Dataset.objects.editable_by(user).filter(archived_at=None)
     field: Any = form.fields["dataset"]
     field.queryset = mine.order_by("name")
     newest = mine.filter(owner=user).order_by("-updated_at").first()
     field.initial = newest and newest.pk
-    field.is_needed = True
-    form.fields["name"].is_needed = True  # type: ignore[attr-defined]  # of a new one
 
 
 def require_dataset_name(form: forms.Form, given: dict[str, Any]) -> None:

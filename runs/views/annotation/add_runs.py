@@ -4,13 +4,24 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from runs.forms.annotation.add_runs import QueueRunsForm
 from runs.htmx import HtmxRequest
 from runs.services.annotation.queued_runs import QueuedRuns, add_runs_to_queue
-from runs.views.run_list.selected_runs import load_given_runs
+from runs.views.run_list.selected_runs import (
+    UNFINISHED,
+    load_given_runs,
+    report_count,
+)
+
+ADDED = ngettext_lazy("%(count)s run added.", "%(count)s runs added.", "count")
+KNOWN = ngettext_lazy(
+    "%(count)s run was in the queue already.",
+    "%(count)s runs were in the queue already.",
+    "count",
+)
 
 
 @require_http_methods(["GET", "POST"])
@@ -29,20 +40,6 @@ def queue_add(request: HtmxRequest) -> HttpResponse:
 
 def report_added(request: HtmxRequest, result: QueuedRuns) -> None:
     """Say how many runs were added, and why the others were not."""
-    if result.added:
-        text = ngettext("%(count)s run added.", "%(count)s runs added.", result.added)
-        messages.success(request, text % {"count": result.added})
-    if result.known:
-        text = ngettext(
-            "%(count)s run was in the queue already.",
-            "%(count)s runs were in the queue already.",
-            result.known,
-        )
-        messages.info(request, text % {"count": result.known})
-    if result.unfinished:
-        text = ngettext(
-            "%(count)s run not added: it has not ended.",
-            "%(count)s runs not added: they have not ended.",
-            result.unfinished,
-        )
-        messages.error(request, text % {"count": result.unfinished})
+    report_count(request, messages.SUCCESS, ADDED, result.added)
+    report_count(request, messages.INFO, KNOWN, result.known)
+    report_count(request, messages.ERROR, UNFINISHED, result.unfinished)

@@ -4,7 +4,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from runs.forms.datasets.receiver import RunsReceiverForm
@@ -19,8 +19,28 @@ from runs.services.datasets.from_run import (
 )
 from runs.services.errors import DatasetFull
 from runs.views.datasets.example import get_row_url
-from runs.views.run_list.selected_runs import load_given_runs
+from runs.views.run_list.selected_runs import (
+    UNFINISHED,
+    load_given_runs,
+    report_count,
+)
 from runs.whole_number import parse_whole_number
+
+ADDED = ngettext_lazy(
+    "%(count)s run added. Save the version to use it.",
+    "%(count)s runs added. Save the version to use them.",
+    "count",
+)
+KNOWN = ngettext_lazy(
+    "%(count)s run not added: the dataset has its input.",
+    "%(count)s runs not added: the dataset has their inputs.",
+    "count",
+)
+WITHOUT_INPUT = ngettext_lazy(
+    "%(count)s run not added: it has no input.",
+    "%(count)s runs not added: they have no input.",
+    "count",
+)
 
 
 @require_http_methods(["GET", "POST"])
@@ -79,31 +99,7 @@ def dataset_add_runs(request: HtmxRequest) -> HttpResponse:
 
 def report_added_runs(request: HtmxRequest, result: AddedRuns) -> None:
     """Say how many runs were added, and why the others were not."""
-    if result.added:
-        text = ngettext(
-            "%(count)s run added. Save the version to use it.",
-            "%(count)s runs added. Save the version to use them.",
-            result.added,
-        )
-        messages.success(request, text % {"count": result.added})
-    if result.known:
-        text = ngettext(
-            "%(count)s run not added: the dataset has its input.",
-            "%(count)s runs not added: the dataset has their inputs.",
-            result.known,
-        )
-        messages.info(request, text % {"count": result.known})
-    if result.unfinished:
-        text = ngettext(
-            "%(count)s run not added: it has not ended.",
-            "%(count)s runs not added: they have not ended.",
-            result.unfinished,
-        )
-        messages.error(request, text % {"count": result.unfinished})
-    if result.without_input:
-        text = ngettext(
-            "%(count)s run not added: it has no input.",
-            "%(count)s runs not added: they have no input.",
-            result.without_input,
-        )
-        messages.error(request, text % {"count": result.without_input})
+    report_count(request, messages.SUCCESS, ADDED, result.added)
+    report_count(request, messages.INFO, KNOWN, result.known)
+    report_count(request, messages.ERROR, UNFINISHED, result.unfinished)
+    report_count(request, messages.ERROR, WITHOUT_INPUT, result.without_input)
