@@ -1,5 +1,6 @@
 """Experiments for tests: makers, the turn of a worker, and the end of its runs."""
 
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.contrib.auth.models import User
@@ -19,7 +20,12 @@ from runs.services.datasets.save_version import save_dataset_version
 from runs.services.evaluators.save import save_evaluator
 from runs.services.experiments.advance import advance_experiment
 from runs.services.experiments.claim import claim_experiments
-from tests.make import make_dataset
+from runs.services.experiments.create import (
+    CandidateChoice,
+    ExperimentPlan,
+    create_experiment,
+)
+from tests.make import make_agent, make_dataset, make_user
 
 HOLDER = uuid4()
 
@@ -43,6 +49,20 @@ def make_revision(owner: User, **fields: str) -> EvaluatorRevision:
     defaults = {"name": "Contains", "kind": "contains", "config": {}}
     evaluator = Evaluator(owner=owner, **{**defaults, **fields})
     return save_evaluator(evaluator, by=owner).revisions.get()
+
+
+def make_experiment(count: int = 3, candidates: int = 1, **plan: Any) -> Experiment:
+    """Make a running experiment of an owner of its own."""
+    owner = make_user()
+    dataset = make_examples(owner, count)
+    choices = [CandidateChoice(make_agent(owner)) for _ in range(candidates)]
+    return create_experiment(
+        dataset,
+        choices,
+        [make_revision(owner)],
+        by=owner,
+        plan=ExperimentPlan(**plan),
+    )
 
 
 def claim_experiment(holder: UUID = HOLDER) -> Experiment | None:

@@ -20,12 +20,10 @@ from runs.models import Agent, Decision, Run
 from runs.services.accounts.tokens import create_token
 from runs.services.approvals.answer import approve_step
 from tests.fakes.model_server import FakeServer
-from tests.make import make_user
-from tests.openai.site import answering_model, working
+from tests.openai.site import working
 from tests.threads import in_thread
 from tests.timing import wait_until
 from tests.views.agents.test_code import example_of
-from tests.web_server import served
 from tests.worker.run_parts import agent_on, ask_before
 
 PAGE = Path("docs/mcp-endpoint.md")
@@ -33,24 +31,6 @@ MODES = {"legacy": "2025-11-25", "auto": "2026-07-28"}
 """How the client negotiates, and the revision that it agrees on."""
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(scope="module")
-def url(django_db_setup: None, redis_url: str) -> Iterator[str]:
-    """Serve the site for all tests of the module."""
-    with served() as (address, _):
-        yield address
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[FakeServer]:
-    with answering_model() as server:
-        yield server
-
-
-@pytest.fixture
-def ann() -> User:
-    return make_user("ann")
 
 
 @pytest.fixture

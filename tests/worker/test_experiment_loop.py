@@ -8,15 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from runs.services.experiments.create import (
-    CandidateChoice,
-    ExperimentPlan,
-    create_experiment,
-)
 from runs.store.claims import WorkerState
 from runs.worker import experiment_loop
-from tests.experiments import claim_experiment, make_examples, make_revision
-from tests.make import make_agent, make_user
+from tests.experiments import claim_experiment, make_experiment
 from tests.timing import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,14 +20,7 @@ SLEEP, FAIL = "import time; time.sleep(60)", "raise SystemExit(3)"
 
 @pytest.fixture(autouse=True)
 def experiment():
-    owner = make_user()
-    return create_experiment(
-        make_examples(owner, 1),
-        [CandidateChoice(make_agent(owner))],
-        [make_revision(owner)],
-        by=owner,
-        plan=ExperimentPlan(),
-    )
+    return make_experiment(1)
 
 
 @pytest.fixture

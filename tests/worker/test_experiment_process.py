@@ -18,6 +18,7 @@ from tests.experiments import (
     HOLDER,
     end_runs,
     make_examples,
+    make_experiment,
     make_revision,
     turn,
 )
@@ -87,8 +88,8 @@ def test_the_process_ends_without_work(monkeypatch):
 
 
 def test_an_experiment_that_cannot_be_advanced_does_not_stop_others(monkeypatch):
-    broken = make_plain_experiment()
-    fine = make_plain_experiment()
+    broken = make_experiment(1)
+    fine = make_experiment(1)
     advance = experiment_process.advance_experiment
 
     def fail_once(experiment, **more):
@@ -102,17 +103,6 @@ def test_an_experiment_that_cannot_be_advanced_does_not_stop_others(monkeypatch)
 
     assert not broken.cells.filter(state="started").exists()
     assert has_free_experiments()  # the process has released both
-
-
-def make_plain_experiment():
-    owner = make_user()
-    return create_experiment(
-        make_examples(owner, 1),
-        [CandidateChoice(make_agent(owner))],
-        [make_revision(owner)],
-        by=owner,
-        plan=ExperimentPlan(),
-    )
 
 
 def has_ended(experiment) -> bool:

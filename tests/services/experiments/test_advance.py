@@ -45,25 +45,13 @@ from tests.experiments import (
     claim_experiment,
     end_runs,
     make_examples,
+    make_experiment,
     make_revision,
     turn,
 )
 from tests.make import make_agent, make_dataset, make_user
 
 pytestmark = pytest.mark.django_db
-
-
-def make_experiment(count: int = 3, candidates: int = 1, **plan) -> Experiment:
-    owner = make_user()
-    dataset = make_examples(owner, count)
-    choices = [CandidateChoice(make_agent(owner)) for _ in range(candidates)]
-    return create_experiment(
-        dataset,
-        choices,
-        [make_revision(owner)],
-        by=owner,
-        plan=ExperimentPlan(**plan),
-    )
 
 
 def test_an_experiment_is_never_done_with_figures_of_unscored_runs():
