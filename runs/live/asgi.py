@@ -173,7 +173,7 @@ class LiveApp:
         *,
         headers: Sequence[tuple[bytes, bytes]] = (),
     ) -> None:
-        """Send a stream to a person who may see its runs, until one of both leaves."""
+        """Send a stream to a person who can see its runs, until either side ends it."""
         viewers = self._subscribe(request, person)
         gone = asyncio.create_task(close_on_disconnect(receive, viewers))
         try:
@@ -287,7 +287,7 @@ class LiveApp:
         except DatabaseError:
             self._checks.pop(place, None)
             raise
-        if person is None:  # who may watch from now on is let in at once
+        if person is None:  # permission that is granted meanwhile counts at once
             self._checks.pop(place, None)
         return person
 

@@ -1,4 +1,4 @@
-"""API tokens of another user, for users who may administer the account."""
+"""API tokens of another user, for users who can administer the account."""
 
 from django.contrib import messages
 from django.contrib.auth.models import User

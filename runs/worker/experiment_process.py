@@ -44,7 +44,7 @@ class StopRequest(Protocol):
 
 
 def advance_until_idle(stop: StopRequest) -> None:
-    """Advance experiments until `stop` is set, or there have been none for a while."""
+    """Advance experiments until `stop` is set or there has been no work for a while."""
     holder = uuid.uuid4()
     with ThreadPool(CELL_THREADS) as pool:  # daemon threads: none delays the exit
 

@@ -264,7 +264,7 @@ class AccountAdmin(RankedAdmin, UserAdmin):
 
     @admin.display(description=_("Description"))
     def description(self, user: User) -> str:
-        """What a service account does, for users who may only view it."""
+        """What a service account does, for users who can only view it."""
         return user.service_account.description if is_service_account(user) else ""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:

@@ -1,4 +1,4 @@
-"""People and service accounts in the API, for users who may change accounts."""
+"""People and service accounts in the API, for users who can change accounts."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

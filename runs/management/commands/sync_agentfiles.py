@@ -89,7 +89,7 @@ class Command(BaseCommand):
 
 
 def find_root(source: str) -> Path:
-    """Return a source that is no URL; raise `CommandError` if it is no folder."""
+    """Return a source that is not a URL; raise `CommandError` if it is not a folder."""
     root = Path(source)
     if not root.is_dir():
         raise CommandError(

@@ -127,7 +127,7 @@ def main() -> None:
     all_work(later)
     in_order()
     continue_numbers()
-    logging.disable(logging.WARNING)  # there is no broker to start its runs
+    logging.disable(logging.WARNING)  # no broker is running to start its runs
     evaluation(admin, mara, agents[1])
     for tool in Tool.objects.all():
         if not tool.revisions.exists():

@@ -157,7 +157,7 @@ def convert_tools(
 
 
 def explain_provider(kind: str, name: str) -> str:
-    """Say how to add the tools of a provider here; empty if there is no general way."""
+    """Return how to add the tools of a provider; empty if no general way exists."""
     if kind == "mcp":
         return explain_mcp(name)
     return explain_openapi() if kind == "api" else ""
