@@ -6,6 +6,7 @@ from django.test import Client
 
 from runs.models import AgentTool, Spec
 from tests.make import make_agent, make_user
+from tests.tools import functions  # noqa: F401  (registers the function of the tools)
 from tests.tools.rows import make_tool
 from tools.models import AuditEntry, Tool, ToolUsage
 
