@@ -106,6 +106,8 @@ class ExperimentCandidate(models.Model):
         AgentVersion, null=True, on_delete=models.PROTECT, related_name="+"
     )
     """Null for the draft, as it was when the experiment was created."""
+    changes = models.JSONField(default=dict)
+    """`runs.services.experiments.changes.CandidateChanges`, without defaults."""
     spec = models.ForeignKey(Spec, on_delete=models.PROTECT, related_name="+")
 
     class Meta:
@@ -137,8 +139,6 @@ class Bisection(models.Model):
     example = models.ForeignKey(Example, on_delete=models.CASCADE, related_name="+")
     versions = models.JSONField()
     """Numbers of the versions before the failing candidate, the oldest first."""
-    model = models.CharField(max_length=200, blank=True)
-    """Of the failing candidate, if it is not its version's own."""
 
     def __str__(self) -> str:
         return f"bisection {self.pk}"

@@ -3,11 +3,12 @@
 import pytest
 from django.contrib.auth.models import User
 
-from runs.models import Dataset, Experiment, Run
+from runs.models import Dataset, Experiment, ExperimentCandidate, Run
+from runs.store.specs import load_spec
 from tests.api.make_client import Api, fields_of
 from tests.experiments import end_runs, make_examples, make_revision, turn
 from tests.gates import make_gate
-from tests.make import make_agent, make_user, make_version
+from tests.make import make_agent, make_prompt, make_user, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -204,3 +205,59 @@ def test_a_gate_that_is_not_met_is_a_conflict_that_a_reason_overrides(ann, api):
     published = api.post(path, {"reason": "The customer has to have it today."})
 
     assert published.json()["number"] == 1
+
+
+def test_candidates_have_another_prompt_and_parameters(ann, api):
+    agent = make_agent(ann, parameters={"temperature": 1, "top_p": 0.9})
+    prompt = make_prompt(ann, name="Polite")
+    candidates = [
+        {"agent": agent.slug, "parameters": {"temperature": 0.2, "top_p": None}},
+        {"agent": agent.slug, "instructions": "Answer in one word."},
+        {"agent": agent.slug, "prompt": prompt.slug},
+    ]
+    body = {
+        "dataset": make_examples(ann, 1).slug,
+        "evaluators": [make_revision(ann).evaluator.slug],
+        "candidates": candidates,
+    }
+
+    answer = api.post("experiments", body)
+
+    assert answer.status_code == 201
+    found = [one["changes"] for one in answer.json()["candidates"]]
+    assert found[0]["parameters"] == {"temperature": 0.2, "top_p": None}
+    assert found[1]["instructions"] == "Answer in one word."
+    assert found[2]["prompt_text"]["messages"] == prompt.messages
+    specs = [load_spec(one.spec) for one in ExperimentCandidate.objects.all()]
+    assert specs[0].model.parameters == {"temperature": 0.2}
+    assert specs[1].prompt.messages[0].template == "Answer in one word."
+    assert specs[2].prompt.messages[0].template == "Be brief."
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"instructions": "Write to {customer}."}, "instructions"),
+        ({"instructions": "Answer {this way}."}, "instructions"),
+        ({"instructions": "Be brief.", "prompt": "polite"}, "prompt"),
+        ({"prompt": "missing"}, "prompt"),
+        ({"prompt": "private"}, "prompt"),
+        ({"parameters": {"temperature": 9}}, "parameters.temperature"),
+        ({"parameters": {"messages": []}}, "parameters"),
+        ({"parameters": [1]}, "parameters"),
+    ],
+)
+def test_a_wrong_change_of_a_candidate_is_named(ann, api, change, field):
+    agent = make_agent(ann)
+    make_prompt(ann, name="Polite")
+    make_prompt(make_user("eve"), name="Private")
+    body = {
+        "dataset": make_examples(ann, 1).slug,
+        "evaluators": [make_revision(ann).evaluator.slug],
+        "candidates": [{"agent": agent.slug}, {"agent": agent.slug, **change}],
+    }
+
+    answer = api.post("experiments", body)
+
+    assert (answer.status_code, fields_of(answer)) == (422, [f"candidates.1.{field}"])
+    assert not Experiment.objects.exists()

@@ -27,7 +27,7 @@ from runs.engine.parsing.clean import clean_text
 from runs.engine.spec_validation import find_spec_problems
 from runs.engine.types import ExecutorOptions
 from runs.models import Agent, AgentTool, PromptTemplate, Provider
-from runs.models.agents import INLINE_SLUG, MAX_SUGGESTED_QUESTIONS
+from runs.models.agents import MAX_SUGGESTED_QUESTIONS
 from runs.serializers import Json
 from runs.services.agentfile.export import export_agent_version
 from runs.services.agentfile.schema import SuggestedQuestion, ToolUseEntry
@@ -36,7 +36,11 @@ from runs.services.agents.publish import get_latest_version, is_published
 from runs.services.agents.save import ToolAssignment, save_agent
 from runs.services.errors import AgentCycle, FieldError, SpecRefused
 from runs.services.spec.freeze import freeze_agent, variables_of_agent
-from runs.services.spec.inline_prompt import extract_instructions, is_inline_prompt
+from runs.services.spec.inline_prompt import (
+    extract_instructions,
+    is_inline_prompt,
+    list_library_prompts,
+)
 from runs.views.prompts.preview import build_first_request
 from tools.definition.overrides import find_loosenings, parse_overrides
 from tools.models import Tool
@@ -254,8 +258,7 @@ def find_prompt(body: AgentFields, user: User) -> PromptTemplate:
     if body.instructions is not None:
         message = "Send `prompt` or `instructions`, not both."
         raise field_problem("prompt", message)
-    rows = PromptTemplate.objects.usable_by(user).filter(slug=body.prompt)
-    found = rows.exclude(slug__regex=INLINE_SLUG).first()
+    found = list_library_prompts(user).filter(slug=body.prompt).first()
     if found is None:
         raise field_problem("prompt", f"Prompt {body.prompt!r} not found.")
     return found

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from decimal import Decimal
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
@@ -10,15 +10,18 @@ from django.urls import reverse
 from pydantic import Field
 
 from runs.api.bodies import StrictBody
+from runs.api.definitions.agents import Slug
 from runs.api.dispatch import json_response
 from runs.api.problems import ApiProblem, field_problem, not_found
 from runs.api.queries import Page, PageQuery, paginate_by_id
 from runs.api.route import Route
 from runs.api.runs import get_agent_for_user
 from runs.api.shapes import Shape
+from runs.engine.parsing.clean import clean_json, clean_text
 from runs.models import Dataset, Evaluator, Experiment, ExperimentRun, Score
 from runs.serializers import Json, format_timestamp
 from runs.services.errors import InputsRefused, NotAllowed, RunsError, SpecRefused
+from runs.services.experiments.changes import CandidateChanges, use_library_prompt
 from runs.services.experiments.control import resume_experiment, stop_experiment
 from runs.services.experiments.create import (
     MAX_CANDIDATES,
@@ -31,13 +34,14 @@ from runs.services.experiments.create import (
 from runs.services.experiments.figures import ComparisonFigures
 from runs.services.experiments.repeat import list_newest_revisions
 from runs.services.experiments.report import CandidateReport, build_experiment_report
+from runs.services.spec.inline_prompt import list_library_prompts
 
 Mode = Literal["hold_back", "replay_by_tool", "replay_strict", "live"]
 Budget = Annotated[Decimal, Field(ge=0, max_digits=14, decimal_places=6, strict=False)]
 
 
 class CandidateBody(StrictBody):
-    """A version of an agent or its draft, perhaps with another model."""
+    """A version of an agent or its draft, perhaps changed for this experiment."""
 
     agent: str
     """Slug."""
@@ -45,6 +49,12 @@ class CandidateBody(StrictBody):
     """Null for the draft."""
     model: Annotated[str, Field(max_length=200)] = ""
     """Of the same provider; empty for its own."""
+    instructions: str = ""
+    """In place of its prompt; empty for its own."""
+    prompt: Slug | None = None
+    """A prompt of the library in place of its own, as it is now."""
+    parameters: dict[str, Any] = {}
+    """Such as `temperature`; the others stay, and null removes one."""
 
 
 class ExperimentBody(StrictBody):
@@ -243,15 +253,34 @@ def start_experiment(
 def find_candidate(user: User, body: CandidateBody, place: int) -> CandidateChoice:
     """Return the candidate; raise an `ApiProblem` if it does not exist."""
     agent = get_agent_for_user(user, body.agent)
+    changes = build_changes(user, body, place)
     if body.version is None:
-        return CandidateChoice(agent, None, body.model)
+        return CandidateChoice(agent, None, changes)
     version = agent.versions.filter(number=body.version).first()
     if version is None:
         raise field_problem(
             f"candidates.{place}.version",
             f"The agent {body.agent!r} has no version {body.version}.",
         )
-    return CandidateChoice(agent, version, body.model)
+    return CandidateChoice(agent, version, changes)
+
+
+def build_changes(user: User, body: CandidateBody, place: int) -> CandidateChanges:
+    """Return what the candidate changes; raise an `ApiProblem` for its prompt."""
+    changes = CandidateChanges(
+        model=body.model,
+        instructions=clean_text(body.instructions).strip(),
+        parameters=clean_json(body.parameters),
+    )
+    if body.prompt is None:
+        return changes
+    field = f"candidates.{place}.prompt"
+    if body.instructions:
+        raise field_problem(field, "Send `prompt` or `instructions`, not both.")
+    found = list_library_prompts(user).filter(slug=body.prompt).first()
+    if found is None:
+        raise field_problem(field, f"Prompt {body.prompt!r} not found.")
+    return use_library_prompt(changes, found)
 
 
 def find_dataset(user: User, slug: str) -> Dataset:

@@ -11,6 +11,7 @@ from runs.forms.experiments.budget import BudgetField
 from runs.forms.experiments.tool_mode import ToolModeField
 from runs.forms.widgets import style_widgets
 from runs.models import Agent, AgentVersion, Dataset, Evaluator
+from runs.services.experiments.changes import CandidateChanges
 from runs.services.experiments.create import (
     MAX_CANDIDATES,
     MAX_CONCURRENCY,
@@ -119,7 +120,11 @@ class ExperimentForm(forms.Form):
             if key in chosen
         ]
         if model := self.cleaned_data["model"].strip():
-            found.append(CandidateChoice(self.agent, found[-1].version, model))
+            found.append(
+                CandidateChoice(
+                    self.agent, found[-1].version, CandidateChanges(model=model)
+                )
+            )
         return found
 
     def build_plan(self) -> ExperimentPlan:

@@ -6,7 +6,7 @@ as a candidate when the runs of the last one have been scored.
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -31,7 +31,6 @@ from runs.models import (
 )
 from runs.services.errors import NotAllowed, RunsError
 from runs.services.experiments.create import (
-    CandidateChoice,
     ExperimentRefused,
     freeze_candidate,
     label_candidate,
@@ -107,7 +106,6 @@ def start_bisection(
             source=source,
             example=cell.example,
             versions=numbers,
-            model=rebuild_choice(failing).model,
         )
         frozen = FrozenAgent(load_spec(failing.spec), failing.spec, failing.version)
         create_probe(experiment, cell.example_id, failing.label, failing, frozen)
@@ -164,6 +162,7 @@ def create_probe(
         label=label,
         agent=like.agent,
         version=frozen.version,
+        changes=like.changes,
         spec=frozen.row,
     )
     first = experiment.total
@@ -253,9 +252,8 @@ def extend_bisection(experiment: Experiment) -> None:
 def add_version(
     experiment: Experiment, failing: ExperimentCandidate, version: AgentVersion
 ) -> None:
-    """Add a version with the model of the failing candidate; raise `NotAllowed`."""
-    bisection = experiment.bisection
-    choice = CandidateChoice(failing.agent, version, bisection.model)
+    """Add a version with the changes of the failing candidate; raise `NotAllowed`."""
+    choice = replace(rebuild_choice(failing), version=version)
     problem = ""
     try:
         frozen = freeze_candidate(choice, by=experiment.owner)
@@ -270,7 +268,12 @@ def add_version(
         if not mine.select_for_update().exists():
             return  # another worker has added it
         create_probe(
-            experiment, bisection.example_id, label, failing, frozen, problem=problem
+            experiment,
+            experiment.bisection.example_id,
+            label,
+            failing,
+            frozen,
+            problem=problem,
         )
 
 

@@ -7,6 +7,7 @@ from decimal import Decimal
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 
 from runs.models import (
@@ -17,14 +18,25 @@ from runs.models import (
     Experiment,
     ExperimentCandidate,
 )
-from runs.services.errors import FieldError, InputsRefused, NotAllowed, RunsError
+from runs.services.errors import (
+    FieldError,
+    InputsRefused,
+    NotAllowed,
+    RunsError,
+    SpecRefused,
+)
+from runs.services.experiments.changes import (
+    CandidateChanges,
+    apply_changes,
+    list_change_labels,
+)
 from runs.services.experiments.score_cells import is_comparing
 from runs.services.runs.start import (
     FrozenAgent,
     freeze_newest_version,
     require_agent_access,
 )
-from runs.services.spec.freeze import use_model, validate_spec, variables_of_spec
+from runs.services.spec.freeze import variables_of_spec
 from runs.store.specs import get_or_create_spec, load_spec
 from tools.audit.write import write_entry
 
@@ -33,6 +45,7 @@ MAX_REPETITIONS = 20
 MAX_CONCURRENCY = 50
 MAX_RUNS = 100_000
 MAX_NAMED_EXAMPLES = 5
+MAX_LABEL_LENGTH = 200
 
 
 class ExperimentRefused(RunsError):
@@ -41,12 +54,11 @@ class ExperimentRefused(RunsError):
 
 @dataclass(frozen=True)
 class CandidateChoice:
-    """A version of an agent or its draft, perhaps with another model."""
+    """A version of an agent or its draft, perhaps changed."""
 
     agent: Agent
     version: AgentVersion | None = None
-    model: str = ""
-    """Of the same provider; empty for the agent's own."""
+    changes: CandidateChanges = CandidateChanges()
 
 
 @dataclass(frozen=True)
@@ -76,7 +88,8 @@ def create_experiment(
     """Create a running experiment with the newest version of the dataset.
 
     Raises `ExperimentRefused`, `SpecRefused`, `InputsRefused` or `NotAllowed`; nothing
-    is stored then.
+    is stored then. Errors of a candidate are in fields such as
+    `candidates.1.instructions`.
     """
     if not dataset.version:
         raise ExperimentRefused(_("Save a version of the dataset first."))
@@ -96,8 +109,8 @@ def create_experiment(
             % {"name": comparing[0].evaluator.name}
         )
     examples = dataset.examples.in_version(dataset.version)
-    frozen = [freeze_candidate(choice, by=by) for choice in choices]
-    check_examples(dataset, frozen)
+    frozen = freeze_candidates(choices, by=by)
+    check_examples(dataset, choices, frozen)
     total = examples.count() * len(choices) * plan.repetitions
     if total > MAX_RUNS:
         raise ExperimentRefused(
@@ -107,7 +120,7 @@ def create_experiment(
             )
             % {"count": total, "limit": MAX_RUNS}
         )
-    several = len({choice.agent.pk for choice in choices}) > 1
+    labels = label_candidates(choices)
     with transaction.atomic():
         experiment = Experiment.objects.create(
             owner=by,
@@ -126,13 +139,30 @@ def create_experiment(
             ExperimentCandidate.objects.create(
                 experiment=experiment,
                 position=position,
-                label=label_candidate(choice, several=several),
+                label=labels[position],
                 agent=choice.agent,
                 version=one.version,
+                changes=choice.changes.dump_changed(),
                 spec=one.row,
             )
         write_entry("made", "experiment", experiment.name, number=experiment.pk, by=by)
     return experiment
+
+
+def freeze_candidates(
+    choices: Sequence[CandidateChoice], *, by: User
+) -> list[FrozenAgent]:
+    """Return what the runs of each run; raise `SpecRefused` or `NotAllowed`."""
+    frozen = []
+    for place, choice in enumerate(choices):
+        try:
+            frozen.append(freeze_candidate(choice, by=by))
+        except SpecRefused as refused:
+            raise SpecRefused(
+                one._replace(field=f"candidates.{place}.{one.field}")
+                for one in refused.errors
+            ) from None
+    return frozen
 
 
 def freeze_candidate(choice: CandidateChoice, *, by: User) -> FrozenAgent:
@@ -144,11 +174,17 @@ def freeze_candidate(choice: CandidateChoice, *, by: User) -> FrozenAgent:
     else:
         require_draft_access(choice.agent, by=by)
         frozen = freeze_newest_version(choice.agent, draft=True)
-    if not choice.model:
+    if not choice.changes:
         return frozen
-    model = frozen.spec.model.model_copy(update={"model": choice.model})
-    spec = use_model(frozen.spec, model)
-    validate_spec(spec)
+    if choice.changes.needs_edit_permission and not may_edit(choice.agent, by):
+        raise NotAllowed(
+            _(
+                'Only its owner can run "%(name)s" with another prompt or other '
+                "parameters."
+            )
+            % {"name": choice.agent.name}
+        )
+    spec = apply_changes(frozen.spec, choice.changes)
     return FrozenAgent(spec, get_or_create_spec(spec), frozen.version)
 
 
@@ -156,11 +192,29 @@ def require_draft_access(agent: Agent, *, by: User) -> None:
     """Raise `NotAllowed` if `by` gets only published versions of the agent."""
     if not agent.versions.exists():
         return
-    if not Agent.objects.editable_by(by).filter(pk=agent.pk).exists():
+    if not may_edit(agent, by):
         raise NotAllowed(
             _('Only its owner can run the draft of "%(name)s". Select a version.')
             % {"name": agent.name}
         )
+
+
+def may_edit(agent: Agent, user: User) -> bool:
+    return Agent.objects.editable_by(user).filter(pk=agent.pk).exists()
+
+
+def label_candidates(choices: Sequence[CandidateChoice]) -> list[str]:
+    """Return the name of each candidate; equal names of changed ones get numbers."""
+    several = len({choice.agent.pk for choice in choices}) > 1
+    labels: list[str] = []
+    for choice in choices:
+        plain = label = label_candidate(choice, several=several)
+        number = 1
+        while choice.changes and label in labels:
+            number += 1
+            label = f"{plain[: MAX_LABEL_LENGTH - 4]} ({number})"
+        labels.append(label)
+    return labels
 
 
 def label_candidate(choice: CandidateChoice, *, several: bool) -> str:
@@ -171,20 +225,31 @@ def label_candidate(choice: CandidateChoice, *, several: bool) -> str:
         else _("Draft")
     )
     parts = [choice.agent.name] if several else []
-    return ", ".join([*parts, words, *filter(None, [choice.model])])[:200]
+    label = ", ".join([*parts, words, *list_change_labels(choice.changes)])
+    return Truncator(label).chars(MAX_LABEL_LENGTH)
 
 
-def check_examples(dataset: Dataset, frozen: Sequence[FrozenAgent]) -> None:
+def check_examples(
+    dataset: Dataset,
+    choices: Sequence[CandidateChoice],
+    frozen: Sequence[FrozenAgent],
+) -> None:
     """Raise `InputsRefused` if examples lack a variable of a candidate."""
-    wanted = {name for one in frozen for name in variables_of_spec(one.spec)}
+    fields: dict[str, str] = {}
+    for place, (choice, one) in enumerate(zip(choices, frozen, strict=True)):
+        changed = choice.changes.prompt_field
+        for name in variables_of_spec(one.spec):
+            fields.setdefault(
+                name, f"candidates.{place}.{changed}" if changed else name
+            )
     rows = dataset.examples.in_version(dataset.version).order_by("number")
     missing: dict[str, list[int]] = {}
     for number, inputs in rows.values_list("number", "inputs").iterator():
-        for name in wanted - inputs.keys():
+        for name in fields.keys() - inputs.keys():
             missing.setdefault(name, []).append(number)
     errors = [
         FieldError(
-            name,
+            fields[name],
             _("Examples without a value for %(name)s: %(numbers)s.")
             % {"name": name, "numbers": name_numbers(numbers)},
         )

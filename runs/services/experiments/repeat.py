@@ -14,13 +14,13 @@ from runs.models import (
     ExperimentCandidate,
 )
 from runs.services.errors import VersionNotFound
+from runs.services.experiments.changes import CandidateChanges
 from runs.services.experiments.create import (
     CandidateChoice,
     ExperimentPlan,
     ExperimentRefused,
     create_experiment,
 )
-from runs.store.specs import load_spec
 
 DRAFT = "draft"
 """The candidate that is an agent's draft."""
@@ -92,9 +92,7 @@ def repeat_experiment(
             )
             % {"number": experiment.pk}
         )
-    former = list(
-        experiment.candidates.select_related("agent", "version__spec", "spec")
-    )
+    former = list(experiment.candidates.select_related("agent", "version__spec"))
     choices = (
         list_compared_candidates(former[0].agent, candidate)
         if candidate
@@ -146,7 +144,5 @@ def list_compared_candidates(agent: Agent, candidate: str) -> list[CandidateChoi
 
 def rebuild_choice(candidate: ExperimentCandidate) -> CandidateChoice:
     """Return what the candidate was created from; a draft as it is now."""
-    model = load_spec(candidate.spec).model.model
-    version = candidate.version
-    usual = load_spec(version.spec).model.model if version else candidate.agent.model
-    return CandidateChoice(candidate.agent, version, "" if model == usual else model)
+    changes = CandidateChanges.model_validate(candidate.changes)
+    return CandidateChoice(candidate.agent, candidate.version, changes)

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 from runs.engine.types import FrozenModel
 from runs.models import Experiment, ExperimentCandidate, ExperimentRun, Score
+from runs.services.experiments.changes import CandidateChanges
 from runs.services.experiments.figures import (
     CandidateFigures,
     ComparisonFigures,
@@ -24,6 +25,7 @@ class CandidateReport(FrozenModel):
     agent: str
     version: int | None
     """Null for the draft."""
+    changes: CandidateChanges
     pass_rate: float | None
     figures: CandidateFigures | None
 
@@ -75,6 +77,7 @@ def build_candidate_report(
         label=candidate.label,
         agent=candidate.agent.slug,
         version=version.number if version else None,
+        changes=CandidateChanges.model_validate(candidate.changes),
         pass_rate=figures.rate if figures else None,
         figures=figures,
     )

@@ -32,7 +32,7 @@ class DatasetRates(NamedTuple):
 def load_version_rates(agent: Agent, user: User) -> list[DatasetRates]:
     """Return the rates by dataset, that of the newest experiment first.
 
-    A candidate with another model is not the version. Only experiments count that have
+    A candidate with changes is not the version. Only experiments count that have
     ended and that the user sees.
     """
     experiments = Experiment.objects.visible_to(user).filter(

@@ -2,10 +2,14 @@
 
 from typing import Any
 
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
 from runs.engine.kinds.kind import AgentKind
 from runs.engine.kinds.registry import AGENT_KINDS
 from runs.engine.types import PromptMessage, PromptSpec
 from runs.models import Agent, PromptTemplate
+from runs.models.agents import INLINE_SLUG
 from tools.ownership import free_slug
 
 
@@ -16,6 +20,11 @@ def get_inline_prompt_slug(agent: Agent) -> str:
 def is_inline_prompt(prompt: PromptTemplate, agent: Agent) -> bool:
     """Whether `prompt` was written on the page of `agent`."""
     return prompt.slug == get_inline_prompt_slug(agent)
+
+
+def list_library_prompts(user: User) -> QuerySet[PromptTemplate]:
+    """Return the prompts that `user` may choose, without those of single agents."""
+    return PromptTemplate.objects.usable_by(user).exclude(slug__regex=INLINE_SLUG)
 
 
 def find_inline_prompt(agent: Agent) -> PromptTemplate | None:

@@ -81,9 +81,9 @@ def list_former_values(former: Experiment, agent: Agent) -> dict[str, Any]:
         "candidates": [
             str(one.version.number) if one.version else DRAFT
             for one in choices
-            if not one.model
+            if not one.changes
         ],
-        "model": next((one.model for one in choices if one.model), ""),
+        "model": next((one.changes.model for one in choices if one.changes.model), ""),
         "evaluators": list(former.evaluators.values_list("evaluator", flat=True)),
         "tool_mode": former.tool_mode,
         "repetitions": former.repetitions,

@@ -33,6 +33,7 @@ from runs.services.datasets.content import ExampleContent, StoredCall
 from runs.services.datasets.edit import add_examples, edit_example
 from runs.services.datasets.save_version import save_dataset_version
 from runs.services.evaluators.save import save_evaluator
+from runs.services.experiments.changes import CandidateChanges
 from runs.services.experiments.create import (
     CandidateChoice,
     ExperimentPlan,
@@ -232,7 +233,7 @@ def begin(
         dataset,
         [
             CandidateChoice(agent, agent.versions.first()),
-            CandidateChoice(agent, model=model),
+            CandidateChoice(agent, changes=CandidateChanges(model=model)),
         ],
         [one.revisions.get() for one in evaluators],
         by=admin,

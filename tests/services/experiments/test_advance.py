@@ -25,6 +25,7 @@ from runs.services.experiments.advance import (
     advance_experiment,
     score_ended_cells,
 )
+from runs.services.experiments.changes import CandidateChanges
 from runs.services.experiments.claim import (
     claim_experiments,
     has_free_experiments,
@@ -303,7 +304,10 @@ def test_a_candidate_can_have_another_model():
     agent = make_agent(owner)
     experiment = create_experiment(
         make_examples(owner, 1),
-        [CandidateChoice(agent), CandidateChoice(agent, model="model-b")],
+        [
+            CandidateChoice(agent),
+            CandidateChoice(agent, changes=CandidateChanges(model="model-b")),
+        ],
         [make_revision(owner)],
         by=owner,
         plan=ExperimentPlan(),
@@ -354,7 +358,10 @@ def test_a_candidate_with_another_model_has_its_prices():
 
     experiment = create_experiment(
         make_examples(owner, 1),
-        [CandidateChoice(agent), CandidateChoice(agent, model="cheap")],
+        [
+            CandidateChoice(agent),
+            CandidateChoice(agent, changes=CandidateChanges(model="cheap")),
+        ],
         [make_revision(owner)],
         by=owner,
         plan=ExperimentPlan(),

@@ -10,6 +10,7 @@ from runs.services.datasets.edit import add_examples
 from runs.services.datasets.save_version import save_dataset_version
 from runs.services.errors import GateNotMet
 from runs.services.evaluators.save import save_evaluator
+from runs.services.experiments.changes import CandidateChanges
 from runs.services.experiments.create import (
     CandidateChoice,
     ExperimentPlan,
@@ -196,7 +197,7 @@ def compare(agent, *choices: CandidateChoice) -> Experiment:
 
 def test_the_draft_with_another_model_is_not_judged_instead_of_the_draft(agent):
     newest = CandidateChoice(agent, agent.versions.get())
-    strong = CandidateChoice(agent, model="strong")
+    strong = CandidateChoice(agent, changes=CandidateChanges(model="strong"))
     experiment = compare(agent, newest, strong, CandidateChoice(agent))
     finish_experiment(experiment, wrong=3, position=2)
 
@@ -216,7 +217,7 @@ def test_the_draft_of_another_agent_is_not_judged_instead_of_the_draft(agent):
 
 
 def test_the_newest_version_with_another_model_is_not_the_baseline(agent):
-    weak = CandidateChoice(agent, agent.versions.get(), "weak")
+    weak = CandidateChoice(agent, agent.versions.get(), CandidateChanges(model="weak"))
     finish_experiment(compare(agent, weak, CandidateChoice(agent)))
 
     assert state_of(agent).status == "missing"

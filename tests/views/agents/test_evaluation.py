@@ -5,6 +5,7 @@ import re
 import pytest
 
 from runs.models import Gate
+from runs.services.experiments.changes import CandidateChanges
 from runs.services.experiments.create import (
     CandidateChoice,
     ExperimentPlan,
@@ -43,7 +44,7 @@ def test_shows_the_pass_rate_of_each_version_in_its_newest_experiment(client, an
     both = [CandidateChoice(agent, first), CandidateChoice(agent, second)]
     run_versions(agent, dataset, both, right=1)
     run_versions(agent, dataset, both, right=3)
-    other = CandidateChoice(agent, second, "another-model")
+    other = CandidateChoice(agent, second, CandidateChanges(model="another-model"))
     run_versions(agent, dataset, [both[0], other], right=0)
 
     page = page_of(client, agent)
