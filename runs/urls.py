@@ -56,7 +56,7 @@ from runs.views.home import page as home
 from runs.views.hooks import form as hook_form
 from runs.views.hooks import page as hooks
 from runs.views.hooks.receive import hook_receive
-from runs.views.lists import choices
+from runs.views.lists import actions, choices
 from runs.views.ownership import user_erase, user_ownership
 from runs.views.prompts import page as prompts
 from runs.views.prompts import playground
@@ -105,7 +105,7 @@ choice_urls: list[URLPattern | URLResolver] = [
         {"noun": noun},
         name=f"{noun}-choices",
     )
-    for noun in choices.LISTS
+    for noun in actions.LISTS
 ]
 
 urlpatterns: list[URLPattern | URLResolver] = [

@@ -63,13 +63,19 @@ def is_thought(text: str) -> bool:
 def format_tool_counts(names: list[str]) -> str:
     """Return the names of up to three tools, each once, with its number of calls."""
     counted = {name: names.count(name) for name in names}
-    shown = [name if n == 1 else f"{name} ×{n}" for name, n in counted.items()]
-    more = len(shown) - 3
+    return format_names(
+        [name if n == 1 else f"{name} ×{n}" for name, n in counted.items()], at_most=3
+    )
+
+
+def format_names(names: list[str], *, at_most: int) -> str:
+    """Return the first names, and how many more there are."""
+    more = len(names) - at_most
     if more > 0:
         return ngettext(
             "%(names)s and %(count)s more", "%(names)s and %(count)s more", more
-        ) % {"names": ", ".join(shown[:3]), "count": more}
-    return ", ".join(shown)
+        ) % {"names": ", ".join(names[:at_most]), "count": more}
+    return ", ".join(names)
 
 
 def get_first_line(text: str) -> str:

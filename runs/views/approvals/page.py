@@ -4,10 +4,12 @@ from collections.abc import Iterable
 
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -42,6 +44,7 @@ from runs.whole_number import parse_whole_number
 
 MAX_LISTED = 100
 ANSWERED_PER_PAGE = 50
+SEARCH_FIELDS = ("step__tool", "step__run__agent__name", "step__run__title")
 MAX_LINKS = 10
 """Links to runs in a message."""
 INBOX_TABS = ("open", "mine")
@@ -77,12 +80,7 @@ def approval_answered(request: HtmxRequest) -> HttpResponse:
     """Show past decisions, newest first."""
     rows = Decision.objects.visible_to(request.user).exclude(answer="")
     query = get_search_text(request)
-    rows = search_rows(
-        rows,
-        query,
-        *("step__tool", "step__run__agent__name", "step__run__title"),
-        *("by__username", "reason"),
-    )
+    rows = search_rows(rows, query, *SEARCH_FIELDS, "by__username", "reason")
     before = parse_whole_number(request.GET.get("before", ""))
     if before is not None:
         edge = rows.filter(pk=before).values_list("at", flat=True).first()
@@ -145,12 +143,14 @@ def approval_answer(request: HtmxRequest, pk: int) -> HttpResponse:
 def approval_several(request: HtmxRequest) -> HttpResponse:
     """Show several calls with their arguments; POST decides all of them."""
     sent = request.POST if request.method == "POST" else request.GET
-    picked = {parse_whole_number(pk) for pk in sent.getlist("pick")} - {None}
-    mine = Decision.objects.answerable_by(request.user).filter(pk__in=picked)
+    picked = {parse_whole_number(pk) for pk in sent.getlist("pick")}
+    mine = Decision.objects.answerable_by(request.user).filter(pk__in=picked - {None})
     rows = query_open_decisions(
         request.user, pk__in=mine.values("pk"), question="approval"
     )
     questions = [build_decision_detail(one, request.user) for one in rows[:MAX_LISTED]]
+    for text in describe_left_out(request.user, picked, rows):
+        messages.error(request, text)
     if request.method == "GET":
         context = {"questions": questions, "counts": count_open_decisions(request)}
         return render(request, "approvals/several.html", context)
@@ -172,16 +172,6 @@ def approval_several(request: HtmxRequest) -> HttpResponse:
             )
         else:
             answered.append(question.decision.step.run_id)
-    if late := len(picked) - len(questions):
-        messages.error(
-            request,
-            ngettext(
-                "%(count)d call was already decided.",
-                "%(count)d calls were already decided.",
-                late,
-            )
-            % {"count": late},
-        )
     if answered:
         result = describe_bulk_result(word, len(answered))
         links = link_runs(answered, request.user)
@@ -251,8 +241,9 @@ def render_inbox(
     status: int = 200,
 ) -> HttpResponse:
     """Show the list and one decision; without a selection, the first."""
-    tab = get_inbox_tab(request)
+    tab, query = get_inbox_tab(request), get_search_text(request)
     rows = query_open_decisions(request.user)
+    rows = search_rows(rows, query, *SEARCH_FIELDS, "step__run__owner__username")
     mine = Decision.objects.answerable_by(request.user)
     if tab == "mine":
         rows = rows.filter(pk__in=mine.values("pk"))
@@ -270,6 +261,8 @@ def render_inbox(
         "chosen": get_selected_id(request, question),
         "view": 2 if is_chosen else 1,
         "tab": tab,
+        "q": query,
+        "kept": build_inbox_query(tab, query),
         "counts": count_open_decisions(request),
         "mistake": mistake,
         "meanwhile": find_answered_meanwhile(request) if wants_part(request) else None,
@@ -284,6 +277,14 @@ def get_inbox_tab(request: HtmxRequest) -> str:
     """Return which decisions are listed."""
     tab = request.GET.get("tab", "")
     return tab if tab in INBOX_TABS else "open"
+
+
+def build_inbox_query(tab: str, query: str) -> str:
+    """Return the part of a URL that keeps the list as it is."""
+    kept = {"tab": tab} if tab != "open" else {}
+    if query:
+        kept["q"] = query
+    return f"?{urlencode(kept)}" if kept else ""
 
 
 def get_selected_id(request: HtmxRequest, question: DecisionDetail | None) -> int:
@@ -341,6 +342,51 @@ def submit_answer(decision: Decision, request: HtmxRequest) -> str:
             "tool": tool
         }
     return _("%(tool)s approved. The run continues.") % {"tool": tool}
+
+
+def describe_left_out(
+    user: User, picked: set[int | None], loaded: QuerySet[Decision]
+) -> list[str]:
+    """Say of the selected calls that are not decided together why they are not."""
+    found = Decision.objects.visible_to(user).filter(pk__in=picked - {None}).distinct()
+    decided, offered = found.exclude(answer="").count(), loaded.count()
+    refused, missing = found.count() - decided - offered, len(picked) - found.count()
+    late = offered - MAX_LISTED
+    reasons = (
+        (
+            decided,
+            ngettext(
+                "%(count)d call was already decided.",
+                "%(count)d calls were already decided.",
+                decided,
+            ),
+        ),
+        (
+            refused,
+            ngettext(
+                "You cannot approve or reject %(count)d of the selected calls.",
+                "You cannot approve or reject %(count)d of the selected calls.",
+                refused,
+            ),
+        ),
+        (
+            missing,
+            ngettext(
+                "%(count)d selected call was not found.",
+                "%(count)d selected calls were not found.",
+                missing,
+            ),
+        ),
+        (
+            late,
+            ngettext(
+                "%(count)d call stays open: at most %(most)d are decided at once.",
+                "%(count)d calls stay open: at most %(most)d are decided at once.",
+                late,
+            ),
+        ),
+    )
+    return [text % {"count": n, "most": MAX_LISTED} for n, text in reasons if n > 0]
 
 
 def describe_bulk_result(word: str, done: int) -> str:

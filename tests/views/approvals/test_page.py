@@ -398,6 +398,45 @@ def test_one_answered_meanwhile_does_not_spoil_the_others(client, ann):
     assert first.answer == "rejected"
 
 
+def test_calls_that_are_not_decided_are_counted_by_reason(client, ann):
+    mine, outcome = asking(ann), asking(ann, question="outcome")
+    hidden = asking(make_user())
+
+    page = answer_several(client, [mine, outcome, hidden])
+
+    assert "1 call approved." in page
+    assert "You cannot approve or reject 1 of the selected calls." in page
+    assert "1 selected call was not found." in page
+    assert "already decided" not in page
+
+
+def test_calls_beyond_the_most_that_are_decided_at_once_stay_open(
+    client, ann, monkeypatch
+):
+    monkeypatch.setattr("runs.views.approvals.page.MAX_LISTED", 2)
+    decisions = [asking(ann) for _ in range(3)]
+
+    page = answer_several(client, decisions)
+
+    assert "2 calls approved." in page
+    assert "1 call stays open: at most 2 are decided at once." in page
+    assert "already decided" not in page
+
+
+def test_the_open_ones_are_searched_and_stay_so_in_links(client, ann):
+    found, other = asking(ann), asking(ann)
+    AgentStep.objects.filter(pk=other.step_id).update(tool="send_email")
+
+    page = client.get("/approvals/", {"q": "REFUND pay"}).content.decode()
+
+    assert f'href="/approvals/{found.pk}/?q=REFUND+pay"' in page
+    assert f'id="approval-item-{other.pk}"' not in page
+    assert 'name="q" value="REFUND pay"' in page
+    nothing = client.get("/approvals/", {"q": "zebra"}).content.decode()
+    assert "Nothing found" in nothing
+    assert "No open approvals" not in nothing
+
+
 def test_an_approval_for_every_call_is_kept_and_taken_back(client, ann):
     decision = asking(ann)
 

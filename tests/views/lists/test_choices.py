@@ -4,6 +4,7 @@ import re
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from runs.models import Schedule, Webhook
 from tests.make import (
@@ -58,7 +59,8 @@ def test_only_what_changed_is_undone(client, ann):
 
     page = choose(client, "schedule", [on, off], "pause")
 
-    assert "1 schedule paused." in page
+    assert "1 paused." in page
+    assert f"{off} was already paused." in page
     toast = page.split('class="toast"')[1].split("</form>")[0]
     fields = re.findall(r'name="([^"]*)" value="([^"]*)"', toast)
     client.post(reverse("schedule-choices"), dict(fields))
@@ -86,6 +88,34 @@ def test_rows_of_others_stay_as_they_are(client, ann, noun):
     assert getattr(now, "archived_at", None) is None
     assert getattr(now, "next_at", "kept") == getattr(row, "next_at", "kept")
     assert getattr(now, "is_on", True)
+
+
+def test_rows_that_stay_as_they_are_are_named_with_the_reason(client, ann):
+    archived = make_prompt(ann, name="Old <b>", archived_at=timezone.now())
+    other = make_prompt(make_user(), name="Theirs", visibility="everyone")
+    hidden = make_prompt(make_user(), name="Hidden")
+
+    page = choose(client, "prompt", [archived, other, hidden], "archive")
+
+    assert "Old &lt;b&gt; was already archived." in page
+    assert "Theirs was not changed: only its owner can do this." in page
+    assert "1 selected row was not found. It may have been deleted." in page
+    assert "Hidden" not in page
+    assert "0 archived" not in page
+
+
+def test_a_refused_row_is_named_and_the_others_change(client, ann):
+    good, bad = make_schedule(ann, next_at=None), make_schedule(ann, next_at=None)
+    Schedule.objects.filter(pk=bad.pk).update(cron="0 0 30 2 *", name="Leap")
+
+    page = choose(client, "schedule", [good, bad], "resume")
+
+    assert "1 resumed." in page
+    assert "Leap: " in page
+
+
+def test_without_rows_nothing_is_said_to_be_done(client, ann):
+    assert "Select rows in the list first." in choose(client, "prompt", [], "archive")
 
 
 def test_an_unknown_action_changes_nothing(client, ann):
