@@ -11,9 +11,10 @@ from runs.models import Agent, Example, Experiment, Run
 from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import edit_example
 from runs.services.datasets.save_version import save_dataset_version
+from runs.store.specs import load_spec
 from tests.experiments import end_runs, make_examples, make_revision, turn
 from tests.html import strip_tags
-from tests.make import make_agent, make_step, make_user, make_version
+from tests.make import make_agent, make_prompt, make_step, make_user, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -410,3 +411,97 @@ def test_the_labels_of_a_comparison_are_translated_and_those_of_people_are_not(
         tags.append(re.search(r'<b>Contains</b> <span class="tag">(.*?)</span>', page))
 
     assert [tag and tag[1] for tag in tags] == ["变差", "worse"]
+
+
+CHANGES = {
+    "base": "1",
+    "instructions": "Answer in one word.",
+    "temperature": "0.2",
+    "more": '{"top_p": 0.5}',
+}
+
+
+def test_the_form_adds_a_candidate_with_another_prompt_and_parameters(client, ann):
+    experiment = start(client, ann, **CHANGES)
+
+    changed = experiment.candidates.select_related("spec").last()
+    spec = load_spec(changed.spec)
+    assert spec.prompt.messages[0].template == "Answer in one word."
+    assert spec.model.parameters == {"temperature": 0.2, "top_p": 0.5}
+    assert changed.label == "Version 1, other instructions, top_p 0.5, temperature 0.2"
+    assert "Version 1, other instructions, top_p 0.5" in page_of(client, experiment)
+
+
+def test_running_again_begins_with_the_changes(client, ann):
+    experiment = start(client, ann, **CHANGES)
+    link = re.search(r'href="(/experiments/new/[^"]+)"', page_of(client, experiment))
+
+    form = client.get(html.unescape(link[1])).context["form"]
+
+    for name in ("base", "instructions", "more"):
+        assert form[name].value() == CHANGES[name].replace("'", '"')
+    assert form["temperature"].value() == 0.2
+    assert form["candidates"].value() == ["1", "draft"]
+
+
+def test_running_again_keeps_the_text_of_a_prompt_of_the_library(client, ann):
+    prompt = make_prompt(ann, name="Polite")
+    experiment = start(client, ann, prompt="polite")
+    prompt.delete()
+    link = re.search(r'href="(/experiments/new/[^"]+)"', page_of(client, experiment))
+    url = html.unescape(link[1])
+    form = client.get(url).context["form"]
+
+    fields = {name: form[name].value() for name in form.fields}
+    client.post(url, {name: value for name, value in fields.items() if value})
+
+    first, again = (one.candidates.last() for one in Experiment.objects.order_by("pk"))
+    assert first.label == again.label == 'Draft, prompt "polite"'
+    assert first.spec_id == again.spec_id
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "words"),
+    [
+        ({"instructions": "Write to {customer}."}, "instructions", "customer: 1"),
+        ({"instructions": "Answer {this way}."}, "instructions", "not a variable"),
+        ({"temperature": "9"}, "temperature", "2"),
+        ({"max_tokens": "0"}, "max_tokens", "1"),
+        ({"more": "[1]"}, "more", "JSON object"),
+        ({"more": '{"temperature": "hot"}'}, "temperature", "0 to 2"),
+        ({"more": '{"stream": false}'}, "more", "stream"),
+        ({"instructions": "Hi", "prompt": "polite"}, "prompt", "not both"),
+    ],
+)
+def test_a_wrong_change_is_refused_at_its_field(client, ann, change, field, words):
+    make_prompt(ann, name="Polite")
+    agent, dataset = make_agent(ann), make_examples(ann, 1)
+    fields = {
+        "candidates": ["draft"],
+        "evaluators": [make_revision(ann).evaluator_id],
+        "tool_mode": "hold_back",
+        "repetitions": 1,
+        "concurrency": 1,
+        **change,
+    }
+
+    answer = client.post(
+        f"/experiments/new/?dataset={dataset.pk}&agent={agent.pk}", fields
+    )
+
+    assert words in str(answer.context["form"].errors[field])
+    assert '<details class="fold" open id="experiment-changed">' in (
+        answer.content.decode()
+    )
+    assert not Experiment.objects.exists()
+
+
+def test_only_editors_of_the_agent_are_offered_prompts_and_parameters(client, ann):
+    agent = make_agent(make_user("eve"), visibility="everyone")
+    make_version(agent)
+    dataset = make_examples(ann, 1)
+
+    page = client.get(f"/experiments/new/?dataset={dataset.pk}&agent={agent.pk}")
+
+    assert "model" in page.context["form"].fields
+    assert not {"instructions", "more"} & page.context["form"].fields.keys()
