@@ -15,6 +15,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 
 from tests.empty_database import migrate_postgresql, migrate_sqlite
+from tests.empty_tables import delete_rows_instead_of_flushing
 from tests.servers import start_redis
 
 # How long an example takes says how busy the machine is, and nothing else.
@@ -103,6 +104,8 @@ def django_db_modify_db_settings(
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """End sessions that threads of tests left open, so that the database can go."""
+    with django_db_blocker.unblock():
+        delete_rows_instead_of_flushing()
     yield
     if connection.vendor != "postgresql":
         return
