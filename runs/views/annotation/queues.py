@@ -11,6 +11,7 @@ from runs.forms.annotation.queue import AnnotationQueueForm
 from runs.htmx import HtmxRequest
 from runs.models import AnnotationQueue
 from runs.ui.list_search import get_search_text, search_rows
+from runs.views.lists.actions import build_definition_choices
 
 
 @require_GET
@@ -27,7 +28,12 @@ def queue_list(request: HtmxRequest) -> HttpResponse:
     )
     query = get_search_text(request)
     queues = search_rows(queues, query, "name", "slug", "owner__username")
-    context = {"queues": queues, "away": away, "q": query}
+    context = {
+        "queues": queues,
+        "away": away,
+        "q": query,
+        **build_definition_choices(AnnotationQueue, request.user, away=away),
+    }
     return render(request, "queues/list.html", context)
 
 

@@ -11,6 +11,7 @@ from runs.forms.datasets.dataset import DatasetForm
 from runs.htmx import HtmxRequest
 from runs.models import Dataset, DatasetVersion
 from runs.ui.list_search import get_search_text, search_rows
+from runs.views.lists.actions import build_definition_choices
 
 
 @require_GET
@@ -28,7 +29,12 @@ def dataset_list(request: HtmxRequest) -> HttpResponse:
     query = get_search_text(request)
     fields = ("name", "slug", "description", "owner__username")
     datasets = search_rows(datasets, query, *fields)
-    context = {"datasets": datasets, "away": away, "q": query}
+    context = {
+        "datasets": datasets,
+        "away": away,
+        "q": query,
+        **build_definition_choices(Dataset, request.user, away=away),
+    }
     return render(request, "datasets/list.html", context)
 
 

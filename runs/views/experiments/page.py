@@ -83,7 +83,7 @@ def experiment_list(request: HtmxRequest) -> HttpResponse:
     experiments = list(rows.order_by("-pk")[:MAX_EXPERIMENTS])
     searches = load_bisections([one for one in experiments if one.is_bisection])
     lines = [(one, describe_result(one, searches.get(one.pk))) for one in experiments]
-    context = {"lines": lines, "q": query}
+    context = {"lines": lines, "q": query, "actions": ["stop"]}
     return render(request, "experiments/list.html", context)
 
 

@@ -4,22 +4,37 @@ Agents, runs and tools have more actions, and views of their own.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils.translation import ngettext
 
-from runs.models import PromptTemplate, Provider, Schedule, Webhook
+from runs.models import (
+    AnnotationQueue,
+    Dataset,
+    Evaluator,
+    Experiment,
+    Hook,
+    PromptTemplate,
+    Provider,
+    Schedule,
+    ScoringRule,
+    Webhook,
+)
 from runs.services.agents.manage import archive_definition, unarchive_definition
+from runs.services.experiments.control import stop_experiment
+from runs.services.hooks.manage import set_hook_enabled
 from runs.services.schedules.save import pause_schedule, resume_schedule
+from runs.services.scoring.manage_rule import set_scoring_rule_enabled
 from runs.services.webhooks.manage import set_webhook_enabled
 
 
 class RowAction(NamedTuple):
     """What can be done with the selected rows."""
 
-    change: Callable[[Any], object]
+    change: Callable[[Any, User], object]
     """Returns False if the row has changed meanwhile."""
     is_due: Callable[[Any], bool]
     """Whether a row can change; the others are left alone."""
@@ -40,7 +55,7 @@ class RowList(NamedTuple):
 
 ARCHIVE_ACTIONS = {
     "archive": RowAction(
-        archive_definition,
+        lambda row, _by: archive_definition(row),
         lambda row: row.archived_at is None,
         lambda n: ngettext("%(count)s archived.", "%(count)s archived.", n),
         lambda n: ngettext(
@@ -49,7 +64,7 @@ ARCHIVE_ACTIONS = {
         "unarchive",
     ),
     "unarchive": RowAction(
-        unarchive_definition,
+        lambda row, _by: unarchive_definition(row),
         lambda row: row.archived_at is not None,
         lambda n: ngettext("%(count)s restored.", "%(count)s restored.", n),
         lambda n: ngettext(
@@ -68,7 +83,7 @@ def build_pause_actions(
     """Return the two actions on rows that can be paused."""
     return {
         "pause": RowAction(
-            pause,
+            lambda row, _by: pause(row),
             is_on,
             lambda n: ngettext("%(count)s paused.", "%(count)s paused.", n),
             lambda n: ngettext(
@@ -77,7 +92,7 @@ def build_pause_actions(
             "resume",
         ),
         "resume": RowAction(
-            resume,
+            lambda row, _by: resume(row),
             lambda row: not is_on(row),
             lambda n: ngettext("%(count)s resumed.", "%(count)s resumed.", n),
             lambda n: ngettext(
@@ -88,15 +103,59 @@ def build_pause_actions(
     }
 
 
+STOP_ACTIONS = {
+    "stop": RowAction(
+        lambda row, by: stop_experiment(row, by=by),
+        lambda row: row.is_running,
+        lambda n: ngettext(
+            "%(count)s experiment stopped. Runs that have started are still scored.",
+            "%(count)s experiments stopped. Runs that have started are still scored.",
+            n,
+        ),
+        lambda n: ngettext(
+            "%(names)s was not running.", "%(names)s were not running.", n
+        ),
+    )
+}
+
+
+def build_definition_choices(
+    model: type[Any], user: User, *, away: bool
+) -> dict[str, Any]:
+    """Return what a list of definitions, or its archive, needs for selecting rows."""
+    editable = model.objects.editable_by(user)
+    return {
+        "actions": ["unarchive" if away else "archive"],
+        "editable": set(editable.values_list("pk", flat=True)),
+    }
+
+
+def build_definition_list(model: type[Any]) -> RowList:
+    """Return a list of definitions, which others may see and only owners change."""
+    return RowList(model.objects.visible_to, model.objects.editable_by, ARCHIVE_ACTIONS)
+
+
+def build_switch_list(
+    rows: Callable[[User], QuerySet[Any]], switch: Callable[..., None]
+) -> RowList:
+    """Return a list of the user's own rows, each enabled or paused by `switch`."""
+    actions = build_pause_actions(
+        partial(switch, is_on=False), partial(switch, is_on=True), lambda row: row.is_on
+    )
+    return RowList(rows, rows, actions)
+
+
 LISTS = {
-    "prompt": RowList(
-        PromptTemplate.objects.visible_to,
-        PromptTemplate.objects.editable_by,
-        ARCHIVE_ACTIONS,
+    "dataset": build_definition_list(Dataset),
+    "evaluator": build_definition_list(Evaluator),
+    "experiment": RowList(
+        Experiment.objects.visible_to, Experiment.objects.visible_to, STOP_ACTIONS
     ),
-    "provider": RowList(
-        Provider.objects.visible_to, Provider.objects.editable_by, ARCHIVE_ACTIONS
-    ),
+    "hook": build_switch_list(Hook.objects.visible_to, set_hook_enabled),
+    "prompt": build_definition_list(PromptTemplate),
+    "provider": build_definition_list(Provider),
+    "queue": build_definition_list(AnnotationQueue),
+    "rule": build_switch_list(ScoringRule.objects.visible_to, set_scoring_rule_enabled),
     "schedule": RowList(
         Schedule.objects.visible_to,
         Schedule.objects.visible_to,
@@ -104,13 +163,5 @@ LISTS = {
             pause_schedule, resume_schedule, lambda row: row.next_at is not None
         ),
     ),
-    "webhook": RowList(
-        Webhook.objects.visible_to,
-        Webhook.objects.visible_to,
-        build_pause_actions(
-            lambda row: set_webhook_enabled(row, is_on=False),
-            lambda row: set_webhook_enabled(row, is_on=True),
-            lambda row: row.is_on,
-        ),
-    ),
+    "webhook": build_switch_list(Webhook.objects.visible_to, set_webhook_enabled),
 }

@@ -53,7 +53,9 @@ def change_rows(
     left: list[Any] = []
     for row in rows:
         try:
-            is_changed = action.is_due(row) and action.change(row) is not False
+            is_changed = (
+                action.is_due(row) and action.change(row, request.user) is not False
+            )
         except RunsError as refused:
             messages.error(request, f"{row}: {refused}")
         else:

@@ -29,6 +29,7 @@ from runs.services.spec.starting_prompts import (
 )
 from runs.ui.kind_labels import get_kind_label, list_kind_choices
 from runs.ui.list_search import get_search_text, search_rows
+from runs.views.lists.actions import build_definition_choices
 from runs.views.prompts.preview import RequestPreview, build_first_request
 from tools.spec import ToolSpec
 
@@ -52,14 +53,12 @@ def prompt_list(request: HtmxRequest) -> HttpResponse:
     query = get_search_text(request)
     prompts = search_rows(prompts, query, "name", "slug", "owner__username")
     titles = dict(list_kind_choices())
-    editable = PromptTemplate.objects.editable_by(request.user)
     context = {
         "prompts": prompts,
         "away": away,
         "q": query,
         "titles": titles,
-        "actions": ["unarchive" if away else "archive"],
-        "editable": set(editable.values_list("pk", flat=True)),
+        **build_definition_choices(PromptTemplate, request.user, away=away),
     }
     return render(request, "prompts/list.html", context)
 

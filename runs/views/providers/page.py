@@ -31,6 +31,7 @@ from runs.ui.kind_labels import (
     list_provider_kind_choices,
 )
 from runs.ui.list_search import get_search_text, search_rows
+from runs.views.lists.actions import build_definition_choices
 
 
 @require_GET
@@ -54,7 +55,6 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
         providers, query, "name", "slug", "base_url", "owner__username"
     )
     kinds = dict(list_provider_kind_choices())
-    editable = Provider.objects.editable_by(request.user)
     notes = list_open_outages(providers, request.user)
     context = {
         "providers": providers,
@@ -62,8 +62,7 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
         "away": away,
         "q": query,
         "kinds": kinds,
-        "actions": ["unarchive" if away else "archive"],
-        "editable": set(editable.values_list("pk", flat=True)),
+        **build_definition_choices(Provider, request.user, away=away),
     }
     return render(request, "providers/list.html", context)
 

@@ -9,13 +9,16 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from runs.forms.scoring.rule import ScoringRuleForm
 from runs.htmx import HtmxRequest
 from runs.models import Agent, Run, ScoredRun, ScoringRule
-from runs.services.scoring.delete_rule import delete_scoring_rule
 from runs.services.scoring.figures import (
     count_scored_runs,
     filter_shown_days,
     load_rule_totals,
     load_scores_by_day,
     load_scores_by_version,
+)
+from runs.services.scoring.manage_rule import (
+    delete_scoring_rule,
+    set_scoring_rule_enabled,
 )
 from runs.ui.evaluation.day_bars import build_day_chart
 from runs.ui.list_search import get_search_text, search_rows
@@ -34,7 +37,11 @@ def rule_list(request: HtmxRequest) -> HttpResponse:
     )
     query = get_search_text(request)
     rules = search_rows(rules, query, "name", "agent__name", "owner__username")
-    return render(request, "rules/list.html", {"rules": rules, "q": query})
+    return render(
+        request,
+        "rules/list.html",
+        {"rules": rules, "q": query, "actions": ["pause", "resume"]},
+    )
 
 
 @require_http_methods(["GET", "POST"])
@@ -101,8 +108,7 @@ def rule_detail(request: HtmxRequest, pk: int) -> HttpResponse:
 def rule_switch(request: HtmxRequest, pk: int) -> HttpResponse:
     """Pause a rule, or resume it; runs that end while it is paused are not scored."""
     rule = get_rule(request, pk)
-    rule.is_on = not rule.is_on
-    rule.save(update_fields=["is_on"])
+    set_scoring_rule_enabled(rule, is_on=not rule.is_on)
     said = _("%(name)s resumed.") if rule.is_on else _("%(name)s paused.")
     messages.success(request, said % {"name": rule})
     return redirect("rule-detail", pk=pk)

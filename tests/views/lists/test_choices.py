@@ -6,9 +6,14 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from runs.models import Schedule, Webhook
+from runs.models import Experiment, Hook, Schedule, ScoringRule, Webhook
+from tests.annotation import make_queue
+from tests.experiments import make_experiment
 from tests.make import (
+    make_agent,
+    make_dataset,
     make_decision,
+    make_hook,
     make_prompt,
     make_provider,
     make_run,
@@ -17,15 +22,32 @@ from tests.make import (
     make_user,
     make_webhook,
 )
+from tests.scoring import make_rule, make_yes_evaluator
+
+
+def make_running_experiment(owner):
+    experiment = make_experiment(count=1)
+    Experiment.objects.filter(pk=experiment.pk).update(owner=owner)
+    return experiment
+
 
 pytestmark = pytest.mark.django_db
 
 MAKERS = {
+    "dataset": make_dataset,
+    "evaluator": make_yes_evaluator,
+    "experiment": make_running_experiment,
+    "hook": make_hook,
+    "queue": make_queue,
     "prompt": make_prompt,
     "provider": make_provider,
+    "rule": lambda owner: make_rule(make_agent(owner)),
     "schedule": make_schedule,
     "webhook": make_webhook,
 }
+
+
+DEFINITIONS = ["dataset", "evaluator", "prompt", "provider", "queue"]
 
 
 def choose(client, noun, rows, do):
@@ -46,7 +68,7 @@ def test_each_list_offers_its_rows_and_the_actions(client, ann, noun):
     assert 'id="part-bulk"' in page
 
 
-@pytest.mark.parametrize("noun", ["prompt", "provider"])
+@pytest.mark.parametrize("noun", DEFINITIONS)
 def test_definitions_are_archived_and_restored(client, ann, noun):
     rows = [MAKERS[noun](ann), MAKERS[noun](ann)]
 
@@ -67,27 +89,44 @@ def test_only_what_changed_is_undone(client, ann):
     assert [one.pk for one in Schedule.objects.on()] == [on.pk]
 
 
-def test_webhooks_are_paused_and_resumed(client, ann):
-    hooks = [make_webhook(ann), make_webhook(ann)]
+@pytest.mark.parametrize(
+    ("noun", "model"), [("hook", Hook), ("rule", ScoringRule), ("webhook", Webhook)]
+)
+def test_what_is_enabled_is_paused_and_resumed(client, ann, noun, model):
+    rows = [MAKERS[noun](ann), MAKERS[noun](ann)]
 
-    choose(client, "webhook", hooks, "pause")
-    assert not Webhook.objects.filter(is_on=True).exists()
+    choose(client, noun, rows, "pause")
+    assert not model.objects.filter(is_on=True).exists()
 
-    choose(client, "webhook", hooks, "resume")
-    assert Webhook.objects.filter(is_on=True).count() == 2
+    choose(client, noun, rows, "resume")
+    assert model.objects.filter(is_on=True).count() == 2
+
+
+def test_running_experiments_are_stopped(client, ann):
+    running, done = make_running_experiment(ann), make_running_experiment(ann)
+    Experiment.objects.filter(pk=done.pk).update(status="done", name="Finished")
+
+    page = choose(client, "experiment", [running, done], "stop")
+
+    assert "1 experiment stopped." in page
+    assert "Finished was not running." in page
+    running.refresh_from_db()
+    assert running.status == "stopped"
+    assert f'name="pick" value="{running.pk}"' not in page
 
 
 @pytest.mark.parametrize("noun", MAKERS)
 def test_rows_of_others_stay_as_they_are(client, ann, noun):
     row = MAKERS[noun](make_user())
 
-    for do in ("archive", "pause"):
+    for do in ("archive", "pause", "stop"):
         choose(client, noun, [row], do)
 
     now = type(row).objects.get(pk=row.pk)
     assert getattr(now, "archived_at", None) is None
     assert getattr(now, "next_at", "kept") == getattr(row, "next_at", "kept")
     assert getattr(now, "is_on", True)
+    assert getattr(now, "status", "") == getattr(row, "status", "")
 
 
 def test_rows_that_stay_as_they_are_are_named_with_the_reason(client, ann):

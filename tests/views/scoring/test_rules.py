@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from runs.forms.scoring.rule import ScoringRuleForm
 from runs.models import Run, RunScore, ScoredRun, ScoringRule
-from runs.services.scoring import delete_rule
+from runs.services.scoring import manage_rule
 from tests.experiments import make_revision
 from tests.make import make_agent, make_dataset, make_user, make_webhook
 from tests.scoring import end_run, make_rule, make_yes_evaluator, score_all
@@ -114,14 +114,14 @@ def test_pausing_and_deleting_keep_the_runs(client, ann):
 
 
 def test_a_rule_is_deleted_in_batches_without_loading_its_rows(ann, monkeypatch):
-    monkeypatch.setattr(delete_rule, "DELETED_AT_ONCE", 2)
+    monkeypatch.setattr(manage_rule, "DELETED_AT_ONCE", 2)
     rule, kept = make_rule(make_agent(ann)), make_rule(make_agent(ann))
     for one in (rule, rule, rule, kept):
         end_run(one.agent)
     score_all()
 
     with CaptureQueriesContext(connection) as queries:
-        delete_rule.delete_scoring_rule(rule)
+        manage_rule.delete_scoring_rule(rule)
 
     batches = [one for one in queries if 'DELETE FROM "runs_scoredrun"' in one["sql"]]
     assert len(batches) >= 2

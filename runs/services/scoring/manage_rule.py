@@ -1,4 +1,4 @@
-"""Delete a scoring rule with its scores, which can be millions."""
+"""Pause and resume a scoring rule; delete it with its scores, which can be millions."""
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -7,6 +7,12 @@ from runs.models import RunScore, ScoredRun, ScoringRule
 from runs.services.runs.delete_rows import delete_raw
 
 DELETED_AT_ONCE = 5_000
+
+
+def set_scoring_rule_enabled(rule: ScoringRule, *, is_on: bool) -> None:
+    """Pause or resume it; runs that end while it is paused are not scored."""
+    rule.is_on = is_on
+    rule.save(update_fields=["is_on"])
 
 
 def delete_scoring_rule(rule: ScoringRule) -> None:
