@@ -1,9 +1,10 @@
 """Managing tools in Chromium: every size and theme, and without a script."""
 
 import json
+import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.driver.axe import violations
 from tests.browser.driver.chromium import listen, overflow, signed_in
@@ -92,6 +93,25 @@ def test_the_body_of_a_request_is_checked_as_one_types(browser, lived_in):
     expect(says).to_contain_text("Line 2, column 6: a colon is missing after the name.")
     page.fill("[name=json_body]", '{"q": 1}')
     expect(says).to_have_text("")
+    context.close()
+
+
+def test_a_url_typed_before_the_script_has_loaded_declares_arguments(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route(re.compile(r"/tools/tool(\.\w+)?\.js"), hold)
+    page.goto(f"{lived_in.url}/tools/new/http/", wait_until="commit")
+    page.fill("[name=url]", "http://127.0.0.1:9/orders/{order_id}")
+    assert held
+
+    held[0].continue_()
+
+    expect(page.locator(".schema-name input").first).to_have_value("order_id")
     context.close()
 
 

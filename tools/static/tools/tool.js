@@ -83,10 +83,10 @@
   // A placeholder of the URL becomes an argument; the focus stays where it is.
   let pause = 0;
   let focused = null;
-  form?.elements.url?.addEventListener("input", () => {
+  function declarePlaceholders() {
     clearTimeout(pause);
     pause = setTimeout(() => {
-      const wanted = [...form.elements.url.value.matchAll(/\{([A-Za-z_]\w*)\}/g)];
+      const wanted = [...url.value.matchAll(/\{([A-Za-z_]\w*)\}/g)];
       const rows = [...form.querySelectorAll(".schema-name input")];
       const known = new Set(["input", ...rows.map((row) => row.value)]);
       const names = [...new Set(wanted.map((match) => match[1]))].filter(
@@ -96,6 +96,12 @@
       focused = document.activeElement;
       requestSchema(`add:${names.join(",")}`);
     }, 600);
+  }
+  const url = form?.elements.url;
+  url?.addEventListener("input", declarePlaceholders);
+  // What was typed before this script had loaded, or is restored by the browser.
+  addEventListener("pageshow", () => {
+    if (url && url.value !== url.defaultValue) declarePlaceholders();
   });
 
   for (const name of ["input", "change"])
