@@ -250,9 +250,20 @@ def get_shown_seconds(run: Run) -> float:
 def compare_settings(one: Run, other: Run) -> list[SettingDifference]:
     """Return what was set differently, the inputs included."""
     effort = DiffBudget()
-    mine, theirs = get_final_spec(one), get_final_spec(other)
+    names = one.agent.name, other.agent.name
+    found = [SettingDifference(_("Agent"), *names)] if names[0] != names[1] else []
+    found += compare_specs(get_final_spec(one), get_final_spec(other), effort)
+    inputs = diff_texts(indent_json(one.inputs), indent_json(other.inputs), effort)
+    if inputs:
+        found.append(SettingDifference(_("Inputs"), "", "", tuple(inputs)))
+    return found
+
+
+def compare_specs(
+    mine: AgentSpec, theirs: AgentSpec, effort: DiffBudget
+) -> list[SettingDifference]:
+    """Return what is set differently; `effort` is shared by the texts of a page."""
     plain = [
-        (_("Agent"), one.agent.name, other.agent.name),
         (_("Kind"), mine.kind, theirs.kind),
         (_("Model"), format_model_name(mine), format_model_name(theirs)),
         (
@@ -264,13 +275,8 @@ def compare_settings(one: Run, other: Run) -> list[SettingDifference]:
         (_("Limits"), format_executor_limits(mine), format_executor_limits(theirs)),
     ]
     found = [SettingDifference(label, a, b) for label, a, b in plain if a != b]
-    texts = [
-        (_("Prompt"), get_prompt_text(mine), get_prompt_text(theirs)),
-        (_("Inputs"), indent_json(one.inputs), indent_json(other.inputs)),
-    ]
-    for label, a, b in texts:
-        if lines := diff_texts(a, b, effort):
-            found.append(SettingDifference(label, "", "", tuple(lines)))
+    if lines := diff_texts(get_prompt_text(mine), get_prompt_text(theirs), effort):
+        found.append(SettingDifference(_("Prompt"), "", "", tuple(lines)))
     return found
 
 

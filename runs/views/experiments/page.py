@@ -21,6 +21,7 @@ from runs.services.experiments.figures import (
     ExperimentFigures,
     load_stored_figures,
 )
+from runs.store.specs import load_spec
 from runs.ui.evaluation.bisection import describe_bisection
 from runs.ui.evaluation.verdict import (
     LETTERS,
@@ -29,6 +30,7 @@ from runs.ui.evaluation.verdict import (
     describe_visible_difference,
 )
 from runs.ui.list_search import get_search_text, search_rows
+from runs.views.compare.page import SettingDifference, compare_specs
 from runs.views.experiments.bisect import render_bisection
 from runs.views.experiments.table import (
     FILTERS,
@@ -37,6 +39,7 @@ from runs.views.experiments.table import (
     load_selected_cell,
 )
 from runs.whole_number import parse_whole_number
+from tools.ui.diff import DiffBudget
 
 MAX_EXPERIMENTS = 200
 
@@ -52,6 +55,8 @@ class CandidateLine(NamedTuple):
     high: float
     rate: float | None
     failures: list[tuple[str, int]]
+    settings: list[SettingDifference]
+    """What differs from the baseline."""
 
 
 class EvaluatorLine(NamedTuple):
@@ -138,7 +143,7 @@ def build_experiment_context(
     request: HtmxRequest, experiment: Experiment
 ) -> dict[str, Any]:
     """Return what the page shows for the query."""
-    candidates = list(experiment.candidates.select_related("agent", "version"))
+    candidates = list(experiment.candidates.select_related("agent", "version", "spec"))
     figures = load_stored_figures(experiment)
     counts = count_cells(experiment)
     key = request.GET.get("show", "")
@@ -194,7 +199,8 @@ def build_candidate_lines(
     found = {one.candidate: one for one in figures.candidates}
     against = {one.candidate: one for one in figures.comparisons}
     lines = []
-    for candidate in candidates:
+    effort, specs = DiffBudget(), [load_spec(one.spec) for one in candidates]
+    for candidate, spec in zip(candidates, specs, strict=True):
         one = found.get(candidate.pk)
         rate = one.rate if one else None
         lines.append(
@@ -207,6 +213,7 @@ def build_candidate_lines(
                 round(100 * one.high, 1) if one else 0.0,
                 None if rate is None else round(100 * rate, 1),
                 failures.get(candidate.pk, []),
+                compare_specs(specs[0], spec, effort),
             )
         )
     return lines

@@ -432,6 +432,19 @@ def test_the_form_adds_a_candidate_with_another_prompt_and_parameters(client, an
     assert "Version 1, other instructions, top_p 0.5" in page_of(client, experiment)
 
 
+def test_the_page_shows_how_the_settings_of_a_candidate_differ(client, ann):
+    experiment = start(client, ann, base="draft", instructions="One word.")
+
+    page = client.get(f"/experiments/{experiment.pk}/")
+
+    changed = page.context["lines"][-1]
+    assert page.context["lines"][0].settings == []
+    assert "Prompt" in [one.label for one in changed.settings]
+    shown = strip_tags(page.content.decode())
+    assert "Settings of C that differ from A" in shown
+    assert "One word." in [line.text for line in changed.settings[-1].lines]
+
+
 def test_running_again_begins_with_the_changes(client, ann):
     experiment = start(client, ann, **CHANGES)
     link = re.search(r'href="(/experiments/new/[^"]+)"', page_of(client, experiment))
