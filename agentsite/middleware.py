@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from structlog.contextvars import bind_contextvars, clear_contextvars
 from whitenoise.middleware import WhiteNoiseMiddleware
@@ -13,20 +14,6 @@ from whitenoise.responders import StaticFile
 from tools.net.trace_context import HEADER, receive_traceparent
 
 REQUEST_ID = re.compile(r"[\w.:-]{1,64}", re.ASCII)
-
-POLICY = "; ".join(
-    [
-        "default-src 'self'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "object-src 'none'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    ]
-)
 
 
 class ContentSecurityPolicy:
@@ -37,7 +24,9 @@ class ContentSecurityPolicy:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
-        response.headers.setdefault("Content-Security-Policy", POLICY)
+        response.headers.setdefault(
+            "Content-Security-Policy", settings.CONTENT_SECURITY_POLICY
+        )
         return response
 
 

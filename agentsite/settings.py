@@ -127,6 +127,19 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if IS_HTTPS else N
 SECURE_HSTS_SECONDS = 31_536_000 if IS_HTTPS else 0
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = "; ".join(
+    [
+        "default-src 'self'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "object-src 'none'",
+        "base-uri 'none'",
+        "form-action 'self'",
+        "frame-ancestors 'none'",
+    ]
+)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 3_000  # an OpenAPI document has up to 2,000 operations
 CSRF_FAILURE_VIEW = "runs.views.error_pages.csrf_failed"
 

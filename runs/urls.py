@@ -118,6 +118,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     re_path(r"^v1/traces/?$", receive_traces, name="telemetry-traces"),
     path("v1/", include("runs.openai.urls")),
     path("", include("runs.mcp_server.urls")),
+    path("", include("runs.oauth.urls")),
     path("", home.home, name="home"),
     path("home/attention/", home.home_attention, name="home-attention"),
     path("home/runs/", home.home_runs, name="home-runs"),

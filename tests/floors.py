@@ -14,6 +14,7 @@ FLOORS: list[list[str]] = [
         "runs.api",
         "runs.live",
         "runs.mcp_server",
+        "runs.oauth",
         "runs.openai",
         "runs.forms",
         "runs.ui",

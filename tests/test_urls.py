@@ -18,6 +18,11 @@ PUBLIC: set[str] = {
     "hook-receive",
     "approve-by-link",
     "script-translations",
+    "oauth-register",
+    "oauth-resource-mcp",
+    "oauth-resource-mcp-inspect",
+    "oauth-server",
+    "oauth-token",
 }
 """Names of the URLs that strangers may open."""
 

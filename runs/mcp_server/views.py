@@ -38,6 +38,7 @@ from runs.mcp_server.rpc import (
     parse_rpc_request,
 )
 from runs.models import ApiToken, IdempotencyKey
+from runs.oauth.metadata import build_challenge
 from runs.openai.dispatch import authenticate_bearer, method_not_allowed
 from runs.openai.errors import OpenAiError
 from runs.services.runs.cancel import cancel_run
@@ -55,6 +56,7 @@ logger = logging.getLogger(__name__)
 class Toolset(Protocol):
     """The tools behind one address."""
 
+    path: str
     instructions: str
     call_scopes: tuple[str, ...]
 
@@ -68,6 +70,7 @@ class Toolset(Protocol):
 class AgentToolset:
     """Agents that are offered to programs."""
 
+    path = "mcp"
     instructions = "Each tool is an agent. A call runs it and returns its answer."
     call_scopes: tuple[str, ...] = ("run", "read")
 
@@ -83,6 +86,7 @@ class AgentToolset:
 class InspectionToolset:
     """Tools that look at agents and runs, and change nothing."""
 
+    path = "mcp/inspect"
     instructions = "Look at agents and runs: what ran, what it did, why it failed."
     call_scopes: tuple[str, ...] = ("read",)
 
@@ -110,7 +114,7 @@ def mcp_view(toolset: Toolset) -> Callable[[HttpRequest], HttpResponse]:
             with translation.override("en"), act_as(token.user, way=Way.API):
                 return answer_message(request, token, toolset)
         except OpenAiError as error:
-            return error.response()
+            return add_challenge(request, toolset.path, error).response()
         except RequestDataTooBig:
             return refuse(413, describe_body_limit())
         except DatabaseError:
@@ -132,6 +136,14 @@ def check_origin(request: HttpRequest) -> None:
             code="wrong_origin",
             status=403,
         )
+
+
+def add_challenge(request: HttpRequest, path: str, error: OpenAiError) -> OpenAiError:
+    """Let the client of a refused token find out how to sign in."""
+    name = "WWW-Authenticate"
+    if name in error.headers:
+        error.headers[name] = build_challenge(request, path, problem=error.code)
+    return error
 
 
 def refuse(status: int, message: str) -> HttpResponse:

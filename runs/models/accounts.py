@@ -59,6 +59,8 @@ class ApiToken(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     last_used_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
+    oauth_code = models.CharField(max_length=32, null=True, unique=True)  # noqa: DJ001
+    """Id of the authorization code that a program got the token for."""
 
     def __str__(self) -> str:
         return self.name or f"token {self.pk}"

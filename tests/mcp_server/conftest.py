@@ -1,5 +1,5 @@
 """The site, the model and the user of clients, as those of the OpenAI endpoint."""
 
-from tests.openai.conftest import ann, model, url
+from tests.openai.conftest import agent, ann, model, url
 
-__all__ = ["ann", "model", "url"]
+__all__ = ["agent", "ann", "model", "url"]

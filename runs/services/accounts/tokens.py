@@ -30,6 +30,7 @@ def create_token(
     *,
     scopes: Iterable[str] = tuple(USUAL_SCOPES.split()),
     lifetime: timedelta | None = None,
+    oauth_code: str | None = None,
 ) -> str:
     """Return a new token of 256 random bits for `user`; it is never shown again.
 
@@ -46,6 +47,7 @@ def create_token(
             digest=hash_token(token),
             scopes=" ".join(scopes),
             expires_at=None if lifetime is None else timezone.now() + lifetime,
+            oauth_code=oauth_code,
         )
     return token
 
