@@ -4,7 +4,14 @@ import pytest
 
 from runs.models import RunComment
 from tests.api.make_client import Api, fields_of
-from tests.make import make_dataset, make_run, make_webhook
+from tests.make import (
+    make_agent,
+    make_dataset,
+    make_run,
+    make_tool,
+    make_user,
+    make_webhook,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -92,3 +99,24 @@ def test_a_run_is_shared_and_a_webhook_tested_once():
     assert shared[0] == shared[1]
     assert tested[0]["id"] == tested[1]["id"]
     assert (run.shares.count(), webhook.deliveries.count()) == (1, 1)
+
+
+def test_what_has_no_key_creates_nothing_when_it_is_repeated():
+    """Publish and restore compare with what is there, so they need no key."""
+    ann = make_user(is_superuser=True)
+    agent, tool = make_agent(ann), make_tool(ann, description="Old.")
+    api = Api(ann, scopes=["read", "build"])
+    for text in ("New.", "Newer."):
+        api.patch(f"tools/{tool.pk}", {"description": text})
+    numbers = [one.number for one in tool.revisions.all()]
+    paths = (
+        f"agents/{agent.pk}/publish",
+        f"agents/{agent.pk}/versions/1/restore",
+        f"tools/{tool.pk}/revisions/{min(numbers)}/restore",
+    )
+
+    codes = [api.post(path).status_code for path in paths for _ in range(3)]
+
+    assert set(codes) == {200}
+    assert agent.versions.count() == 1
+    assert tool.revisions.count() == len(numbers) + 1
