@@ -22,6 +22,8 @@ class RunStatsSlot(models.Model):
     """The name of the model in the spec."""
     is_child = models.BooleanField()
     """Whether other runs started them."""
+    is_test = models.BooleanField(default=False, db_default=False)
+    """Whether they are test runs, or runs of experiments and gates."""
     succeeded = models.IntegerField(default=0, db_default=0)
     limit_reached = models.IntegerField(default=0, db_default=0)
     failed = models.IntegerField(default=0, db_default=0)
@@ -32,7 +34,10 @@ class RunStatsSlot(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["owner_number", "slot", "agent_number", "model", "is_child"],
+                fields=[
+                    *("owner_number", "slot", "agent_number", "model"),
+                    *("is_child", "is_test"),
+                ],
                 name="run_stats_slot_once",
             )
         ]
@@ -49,12 +54,13 @@ class RunDurationSlot(models.Model):
     slot = models.DateTimeField()
     bucket = models.SmallIntegerField()
     """See `runs.services.search.duration_buckets`."""
+    is_test = models.BooleanField(default=False, db_default=False)
     runs = models.IntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["owner_number", "slot", "bucket"],
+                fields=["owner_number", "slot", "bucket", "is_test"],
                 name="run_duration_slot_once",
             )
         ]

@@ -73,6 +73,58 @@ def test_a_figure_says_how_it_changed_since_the_week_before(client, ann):
     assert figure(page, "Cost") == "$10.00"
 
 
+def test_test_runs_count_on_request_and_their_cost_always(client, ann):
+    end_runs(ann, MIN_RUNS, cost="0.1")
+    end_runs(ann, 200, is_test=True, status="failed", cost="0.02", source="eval")
+
+    page = client.get("/").text
+
+    assert figure(page, "Runs") == "10"
+    assert figure(page, "Success rate") == "100.0%"
+    assert figure(page, "Cost") == "$5.00"
+    assert "200 runs of tests and experiments are not counted." in page
+    assert "they cost $4.00" in page
+    page = client.get("/?tests=1").text
+    assert figure(page, "Runs") == "210"
+    assert figure(page, "Success rate") == "4.8%"
+    assert figure(page, "Cost") == "$5.00"
+    assert "200 runs of tests and experiments are counted." in page
+
+
+def test_only_the_times_of_counted_runs_are_in_the_p95(client, ann):
+    now = timezone.now()
+    end_runs(ann, started_at=now - timedelta(seconds=2), ended_at=now)
+    long_ago = now - timedelta(hours=1)
+    end_runs(ann, 30, is_test=True, started_at=long_ago, ended_at=now)
+
+    times = [
+        figure(client.get(url).text, "p95 time").split()[0]
+        for url in ("/", "/?tests=1")
+    ]
+
+    assert times[0] != times[1]
+
+
+def test_recent_runs_leave_out_test_runs(client, ann):
+    end_runs(ann, title="A question of a customer")
+    end_runs(ann, 9, is_test=True, title="An example")
+
+    assert "A question of a customer" in client.get("/").text
+    assert "An example" not in client.get("/").text
+    assert "An example" not in client.get("/home/runs/").text
+    assert "An example" in client.get("/home/runs/?tests=1").text
+
+
+def test_agents_that_only_ran_tests_are_not_ranked(client, ann):
+    end_runs(ann, agent=make_agent(ann, name="worker bee"))
+    end_runs(ann, 2, agent=make_agent(ann, name="draft bee"), is_test=True)
+
+    ranking = client.get("/").text.split('id="home-agents"')[1]
+    assert "worker bee" in ranking
+    assert "draft bee" not in ranking
+    assert "draft bee" in client.get("/?tests=1").text.split('id="home-agents"')[1]
+
+
 def test_without_prices_it_counts_tokens(client, ann):
     end_runs(ann, MIN_RUNS, input_tokens=150)
 

@@ -185,6 +185,16 @@ def test_a_period_without_runs_says_so(client, ann):
     assert "No runs in this period" not in client.get("/usage/?range=30d").text
 
 
+def test_says_what_test_runs_cost(client, ann):
+    end_runs(ann, 1, cost="0.5")
+    assert "tests and experiments" not in client.get("/usage/").text
+
+    end_runs(ann, 3, cost="0.5", is_test=True)
+
+    page = client.get("/usage/").text
+    assert "3 runs of tests and experiments are included; they cost $1.50." in page
+
+
 def test_questions_to_the_database_do_not_grow_with_rows(
     client, root, django_assert_max_num_queries
 ):

@@ -13,6 +13,8 @@ from django.db.models.functions import Trunc
 from runs.models import Run, RunDurationSlot, RunStatsSlot
 from runs.models.run_slots import EVERYONE
 
+OUTCOMES = ("succeeded", "limit_reached", "failed", "canceled")
+ALL_OUTCOMES = F("succeeded") + F("limit_reached") + F("failed") + F("canceled")
 ChartUnit = Literal["hour", "day"]
 UsageColumn = Literal["agent_number", "owner_number", "model"]
 """What usage is split by."""
@@ -30,6 +32,10 @@ class RunSums(NamedTuple):
     cost: Decimal = Decimal(0)
     pending: int = 0
     """Runs without an outcome yet."""
+    tests: int = 0
+    """Ended test runs and runs of experiments, counted above or not."""
+    test_cost: Decimal = Decimal(0)
+    """Their part of the cost."""
 
     @property
     def total(self) -> int:
@@ -54,9 +60,20 @@ class SlotRange(NamedTuple):
     begin: datetime
     end: datetime | None = None
     """Exclusive; both are the beginning of a slot."""
+    counts_tests: bool = True
+    """Whether test runs count as runs; what they used always counts."""
 
     def select(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         return self.select_times(rows.filter(owner_number=self.owner_number))
+
+    def select_durations(self) -> QuerySet[RunDurationSlot]:
+        rows = self.select(RunDurationSlot.objects.order_by())
+        return rows if self.counts_tests else rows.filter(is_test=False)
+
+    @property
+    def is_counted(self) -> Q:
+        """The rows whose runs count."""
+        return Q() if self.counts_tests else Q(is_test=False)
 
     def select_times(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         """Return the slots of the range, whosever they are."""
@@ -71,19 +88,21 @@ def get_slots_owner(user: User, *, mine: bool = False) -> int:
 
 def sum_runs(asked: SlotRange) -> RunSums:
     """Return the sums of ended runs."""
-    sums = asked.select(RunStatsSlot.objects.all()).aggregate(**RUN_SUMS)
+    sums = asked.select(RunStatsSlot.objects.all()).aggregate(**build_run_sums(asked))
     return _read_sums(sums)
 
 
 def sum_runs_by_time(asked: SlotRange, unit: ChartUnit) -> dict[datetime, RunSums]:
     """Return the sums of ended runs by hour or day of the active time zone."""
     rows = asked.select(RunStatsSlot.objects.all()).annotate(at=Trunc("slot", unit))
-    sums = rows.order_by().values("at").annotate(**RUN_SUMS)
+    sums = rows.order_by().values("at").annotate(**build_run_sums(asked))
     return {row.pop("at").astimezone(UTC): _read_sums(row) for row in sums}
 
 
 def _read_sums(row: dict[str, Any]) -> RunSums:
-    sums: dict[str, Any] = {name: value or 0 for name, value in row.items()}
+    sums: dict[str, Any] = {
+        name.removeprefix("all_"): value or 0 for name, value in row.items()
+    }
     return RunSums(**sums)
 
 
@@ -92,22 +111,25 @@ def add_run_sums(many: Iterable[RunSums]) -> RunSums:
     return RunSums(*columns)
 
 
-RUN_SUMS = {
-    **{
-        status: Sum(status, filter=Q(is_child=False))
-        for status in ("succeeded", "limit_reached", "failed", "canceled")
-    },
-    "tokens": Sum("tokens"),
-    "cost": Sum("cost"),
-}
+def build_run_sums(asked: SlotRange) -> dict[str, Sum]:
+    """Return the columns of `RunSums`."""
+    asked_for = Q(is_child=False) & asked.is_counted
+    is_test = Q(is_test=True)
+    return {
+        **{f"all_{one}": Sum(one, filter=asked_for) for one in OUTCOMES},
+        "all_tokens": Sum("tokens"),
+        "all_cost": Sum("cost"),
+        "tests": Sum(ALL_OUTCOMES, filter=Q(is_child=False) & is_test),
+        "test_cost": Sum("cost", filter=is_test),
+    }
 
 
 def count_durations_by_time(
     asked: SlotRange, unit: ChartUnit
 ) -> dict[datetime, Counter[int]]:
     """Return how many runs are in which bucket of durations, by hour or day."""
-    rows = asked.select(RunDurationSlot.objects.all()).annotate(at=Trunc("slot", unit))
-    counts = rows.order_by().values_list("at", "bucket").annotate(Sum("runs"))
+    rows = asked.select_durations().annotate(at=Trunc("slot", unit))
+    counts = rows.values_list("at", "bucket").annotate(Sum("runs"))
     found: dict[datetime, Counter[int]] = defaultdict(Counter)
     for at, bucket, runs in counts:
         if runs > 0:
@@ -117,7 +139,7 @@ def count_durations_by_time(
 
 def count_durations(asked: SlotRange) -> Counter[int]:
     """Return how many runs are in which bucket of durations."""
-    rows = asked.select(RunDurationSlot.objects.all()).order_by().values_list("bucket")
+    rows = asked.select_durations().values_list("bucket")
     counted = rows.annotate(Sum("runs"))
     return Counter({bucket: runs for bucket, runs in counted if runs > 0})
 
@@ -142,9 +164,11 @@ def sum_agents_and_models(asked: SlotRange) -> list[AgentModelSums]:
         .order_by()
         .values_list("agent_number", "model")
     )
-    names = ("succeeded", "limit_reached", "failed", "canceled", "tokens", "cost")
+    counts = {
+        f"all_{one}": Sum(one, filter=asked.is_counted, default=0) for one in OUTCOMES
+    }
     found = []
-    for row in rows.annotate(*(Sum(name) for name in names)):
+    for row in rows.annotate(**counts, all_tokens=Sum("tokens"), all_cost=Sum("cost")):
         agent, model, succeeded, limited, failed, canceled, tokens, cost = row
         ended = succeeded + limited + failed
         found.append(
@@ -206,7 +230,7 @@ def _select_usage(
 
 USAGE_SUMS = {
     "runs": Sum(
-        F("succeeded") + F("limit_reached") + F("failed") + F("canceled"),
+        ALL_OUTCOMES,
         filter=Q(is_child=False),
         default=0,
     ),

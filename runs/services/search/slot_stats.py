@@ -28,6 +28,7 @@ class SlotStatsKey(NamedTuple):
     agent_number: int
     model: str
     is_child: bool
+    is_test: bool
 
 
 class SlotDurationKey(NamedTuple):
@@ -36,6 +37,7 @@ class SlotDurationKey(NamedTuple):
     owner_number: int
     slot: datetime
     bucket: int
+    is_test: bool
 
 
 class SlotStatsDelta(NamedTuple):
@@ -78,10 +80,13 @@ def update_slot_stats(
             model = models_of.get(run.spec_id, "")
             bucket = get_duration_bucket(card.seconds)
             for owner in (EVERYONE, run.owner_id):
-                key = SlotStatsKey(owner, slot, run.agent_id, model, is_child)
+                key = SlotStatsKey(
+                    owner, slot, run.agent_id, model, is_child, run.is_test
+                )
                 sums[key] = sums[key].add_row(card, sign)
                 if not is_child:
-                    durations[SlotDurationKey(owner, slot, bucket)] += sign
+                    timed = SlotDurationKey(owner, slot, bucket, run.is_test)
+                    durations[timed] += sign
     add_to_rows(RunStatsSlot, {key: tuple(sums[key]) for key in sums})
     add_to_rows(RunDurationSlot, {key: (runs,) for key, runs in durations.items()})
 

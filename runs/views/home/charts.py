@@ -169,7 +169,7 @@ def rank_models(
     return [
         RankedBar(
             model or _("Unknown model"),
-            period.to_list_query(model=model),
+            period.to_list_query(model=model, tests=""),
             f"{max(1, 100 * amount / most[0][1]):.1f}",
             money(float(amount)) if by_cost else number(int(amount), "short"),
             f"{format_number(round(100 * amount / whole))}%",
@@ -199,7 +199,7 @@ def rank_failing_tools(period: HomePeriod, user: User) -> list[RankedBar]:
     return [
         RankedBar(
             name,
-            period.to_list_query(tool=name),
+            period.to_list_query(tool=name, tests=""),
             f"{max(1, 100 * failed / worst[0][2]):.1f}",
             number(failed),
             percent_of(failed, calls),
@@ -227,7 +227,8 @@ def rank_agents(
     for row in sums:
         before = totals.get(row.agent_number)
         totals[row.agent_number] = row if before is None else _add(before, row)
-    found = Agent.objects.visible_to(user).filter(is_playground=False).in_bulk(totals)
+    active = [pk for pk, one in totals.items() if one.runs]
+    found = Agent.objects.visible_to(user).filter(is_playground=False).in_bulk(active)
     busiest = sorted(found, key=lambda pk: (-totals[pk].runs, found[pk].name))
     return [
         _describe_agent(period, found[pk], totals[pk]) for pk in busiest[:MAX_AGENTS]

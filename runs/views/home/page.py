@@ -1,5 +1,6 @@
 """The home page: what needs attention, key figures, charts and recent runs."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -49,19 +50,24 @@ MIN_RUNS = 10
 def home(request: HtmxRequest) -> HttpResponse:
     """Show the home page, or how to start a first run."""
     runs, mine = _select_runs(request)
-    context = _build_live_context(request.user, runs, mine=mine)
+    counts_tests = is_counting_tests(request)
+    context = _build_runs_context(runs, mine=mine, counts_tests=counts_tests)
+    context["attention"] = list_attention(request.user, mine=mine)
     run_count = runs[:MIN_RUNS].count()
     if not mine and not run_count:
         welcome = build_welcome_context(request.user, request.GET.get("try", ""))
         return render(request, "home/start.html", context | welcome)
-    period = read_period(request.GET)
+    period = replace(read_period(request.GET), counts_tests=counts_tests)
     steps = list_first_steps(request.user)
     done = sum(step.is_done for step in steps)
     context |= {
         "sees_all": request.user.is_superuser,
         "period": period,
         "ranges": RANGE_LABELS,
-        "period_kept": {"mine": "1"} if mine else {},
+        "period_kept": {
+            **({"mine": "1"} if mine else {}),
+            **({"tests": "1"} if counts_tests else {}),
+        },
         "today": timezone.localdate(),
         "is_zone_known": is_viewer_zone_known(request),
         "steps": steps,
@@ -91,7 +97,8 @@ def home_runs(request: HtmxRequest) -> HttpResponse:
     runs, mine = _select_runs(request)
     if knows_list_state(request, get_list_state(runs)):
         return HttpResponse(status=204)
-    context = _build_runs_context(runs, mine=mine)
+    counts_tests = is_counting_tests(request)
+    context = _build_runs_context(runs, mine=mine, counts_tests=counts_tests)
     context["is_wide"] = request.GET.get("wide") == "1"
     return render(request, "home/_runs.html", context)
 
@@ -103,19 +110,24 @@ def _select_runs(request: HtmxRequest) -> tuple[QuerySet[Run], bool]:
     return (runs.filter(owner=request.user) if mine else runs), mine
 
 
-def _build_live_context(
-    user: User, runs: QuerySet[Run], *, mine: bool
+def is_counting_tests(request: HtmxRequest) -> bool:
+    """Whether test runs and runs of experiments count; by default they do not."""
+    return request.GET.get("tests") == "1"
+
+
+def select_counted_runs(runs: QuerySet[Run], *, counts_tests: bool) -> QuerySet[Run]:
+    return runs if counts_tests else runs.filter(is_test=False)
+
+
+def _build_runs_context(
+    runs: QuerySet[Run], *, mine: bool, counts_tests: bool
 ) -> dict[str, Any]:
-    return _build_runs_context(runs, mine=mine) | {
-        "attention": list_attention(user, mine=mine)
-    }
-
-
-def _build_runs_context(runs: QuerySet[Run], *, mine: bool) -> dict[str, Any]:
+    counted = select_counted_runs(runs, counts_tests=counts_tests)
     return {
-        "recent": list_recent_runs(runs),
+        "recent": list_recent_runs(counted),
         "state": get_list_state(runs),
         "mine": mine,
+        "counts_tests": counts_tests,
     }
 
 
@@ -124,13 +136,15 @@ def build_figures_context(
 ) -> dict[str, Any]:
     """Return figures and charts; only that there are no runs, where there are none."""
     owner = get_slots_owner(user, mine=mine)
+    runs = select_counted_runs(runs, counts_tests=period.counts_tests)
     figures = load_figures(runs, period, owner)
-    if not figures.sums.total:
+    if not figures.sums.total and not figures.sums.tests:
         return {"has_figures": True, "is_empty": True}
     sums = sum_agents_and_models(period.slots(owner))
     by_cost = bool(figures.sums.cost)
     return {
         "has_figures": True,
+        "sums": figures.sums,
         "figures": build_key_figures(period, figures, owner),
         "chart": build_run_chart(period, figures.by_mark),
         "worst": find_worst_failure(period, figures.by_mark, runs),

@@ -37,6 +37,8 @@ class HomePeriod:
     """Where each hour or day begins."""
     end: datetime | None
     """Where the last one ends; None if that is still to come."""
+    counts_tests: bool = True
+    """Whether test runs and runs of experiments count as runs."""
 
     @property
     def begin(self) -> datetime:
@@ -63,20 +65,20 @@ class HomePeriod:
         }
 
     def slots(self, owner: int) -> SlotRange:
-        return SlotRange(owner, self.begin, self.end)
+        return SlotRange(owner, self.begin, self.end, self.counts_tests)
 
     def previous_slots(self, owner: int) -> SlotRange:
         """Return as much time before, until the same time of the day."""
         end = self.end or get_run_slot(timezone.now())
         if self.unit == "hour":
             length = timedelta(hours=HOURS)
-            return SlotRange(owner, self.begin - length, end - length)
+            begin, end = self.begin - length, end - length
+            return SlotRange(owner, begin, end, self.counts_tests)
         days = timedelta(days=len(self.marks))
         zone = self.begin.tzinfo
         # a day of the calendar may have 23 or 25 hours
-        return SlotRange(
-            owner, self.begin - days, (end.astimezone(zone) - days).astimezone(UTC)
-        )
+        end = (end.astimezone(zone) - days).astimezone(UTC)
+        return SlotRange(owner, self.begin - days, end, self.counts_tests)
 
     def place_of(self, at: datetime) -> int | None:
         """Return which hour or day a moment is in; None outside."""
@@ -87,18 +89,24 @@ class HomePeriod:
     def to_list_query(self, **filters: str) -> str:
         """Return the query of the list of runs for the whole period."""
         if self.unit == "hour":
-            return _build_query(begin=_format_minute(self.begin), **filters)
+            return self._build_query(begin=_format_minute(self.begin), **filters)
         end = "" if self.end is None else self.last_day.isoformat()
-        return _build_query(begin=self.begin.date().isoformat(), end=end, **filters)
+        begin = self.begin.date().isoformat()
+        return self._build_query(begin=begin, end=end, **filters)
 
     def to_bar_query(self, place: int, **filters: str) -> str:
         """Return the query of the list of runs for one hour or day."""
         mark = self.marks[place]
         if self.unit == "day":
             day = mark.date().isoformat()
-            return _build_query(begin=day, end=day, **filters)
+            return self._build_query(begin=day, end=day, **filters)
         end = _format_minute(_add_hour(mark))
-        return _build_query(begin=_format_minute(mark), end=end, **filters)
+        return self._build_query(begin=_format_minute(mark), end=end, **filters)
+
+    def _build_query(self, **filters: str) -> str:
+        counted = {"tests": "" if self.counts_tests else "without"} | filters
+        set_ones = {name: value for name, value in counted.items() if value}
+        return f"?{urlencode(set_ones, safe=',:')}"
 
     def describe_before(self, value: str) -> str:
         """Say what a figure was in the time before."""
@@ -166,8 +174,3 @@ def _parse_day(text: str | None) -> date | None:
 
 def _format_minute(at: datetime) -> str:
     return f"{at:%Y-%m-%dT%H:%M}"
-
-
-def _build_query(**filters: str) -> str:
-    set_ones = {name: value for name, value in filters.items() if value}
-    return f"?{urlencode(set_ones, safe=',:')}"

@@ -102,6 +102,7 @@ def build_usage_context(
         for name in list_breakdowns(request)
     }
     return {
+        "sums": figures.sums,
         "figures": build_usage_figures(period, figures),
         "by_cost": by_cost,
         "tables": tables.values(),

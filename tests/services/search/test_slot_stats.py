@@ -24,14 +24,15 @@ STATUSES = ("succeeded", "limit_reached", "failed", "canceled")
 
 def stored():
     """Return what both tables say, without rows that have come down to nothing."""
-    columns = ("owner_number", "slot", "agent_number", "model", "is_child")
+    columns = ("owner_number", "slot", "agent_number", "model", "is_child", "is_test")
     stats = {
-        tuple(row[:5]): tuple(row[5:])
+        tuple(row[:6]): tuple(row[6:])
         for row in RunStatsSlot.objects.values_list(*columns, *STATUSES, "tokens")
-        if any(row[5:])
+        if any(row[6:])
     }
-    durations = RunDurationSlot.objects.exclude(runs=0)
-    return stats, set(durations.values_list("owner_number", "slot", "bucket", "runs"))
+    rows = RunDurationSlot.objects.exclude(runs=0)
+    columns = ("owner_number", "slot", "bucket", "is_test", "runs")
+    return stats, set(rows.values_list(*columns))
 
 
 def start_at(run, at):
@@ -47,6 +48,7 @@ def make_some_runs(dice, count=30):
             agent=dice.choice(agents),
             spec=make_spec(),
             status=dice.choice(["succeeded", "failed", "canceled"]),
+            is_test=dice.random() < 0.3,
             input_tokens=dice.randrange(9),
             started_at=now - timedelta(seconds=dice.randrange(1, 999)),
             ended_at=now,
@@ -104,6 +106,7 @@ def test_the_counts_equal_a_recount_after_resumes_and_deletions(seed):
     RunStatsSlot.objects.all().delete()
     RunDurationSlot.objects.all().delete()
     import_module("runs.migrations.0040_run_slots").fill_slots(connection)
+    import_module("runs.migrations.0071_test_slots").split_slots(connection)
     assert kept == stored()
     everyone = RunStatsSlot.objects.filter(owner_number=EVERYONE)
     for status in STATUSES:
