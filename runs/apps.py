@@ -68,7 +68,7 @@ class RunsConfig(AppConfig):
             ignore=["next_at", "last_at", "last_run", "missed", "skipped"]
             + ["problem", "problem_at"],
         )
-        track_model(models.ApiToken, "API token")
+        track_model(models.ApiToken, "API token", ignore=["oauth_code"])
         track_model(
             models.Webhook, "webhook", ignore=["failing_since", "old_secret_until"]
         )

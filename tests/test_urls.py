@@ -20,6 +20,7 @@ PUBLIC: set[str] = {
     "script-translations",
     "oauth-register",
     "oauth-resource-mcp",
+    "oauth-resource-mcp-build",
     "oauth-resource-mcp-inspect",
     "oauth-server",
     "oauth-token",

@@ -1,4 +1,4 @@
-"""The MCP endpoint: agents as tools, and tools that look at runs.
+"""The MCP endpoint: agents as tools, and tools that look at runs and build agents.
 
 Streamable HTTP without state: each POST has its token, and nothing is kept between
 two of them but the runs.
@@ -27,6 +27,7 @@ from runs.mcp_server.agent_tools import (
     list_agent_tools,
     read_call,
 )
+from runs.mcp_server.build_tools import call_build_tool, list_build_tools
 from runs.mcp_server.inspect_tools import call_inspection_tool, list_inspection_tools
 from runs.mcp_server.rpc import (
     ENVELOPE,
@@ -97,6 +98,22 @@ class InspectionToolset:
         self, http: HttpRequest, token: ApiToken, request: RpcRequest
     ) -> Json | HttpResponse:
         return call_inspection_tool(token.user, *read_call(request))
+
+
+class BuildToolset:
+    """Tools that create, change and publish agents."""
+
+    path = "mcp/build"
+    instructions = "Build agents: create or change a draft, then publish it."
+    call_scopes: tuple[str, ...] = ("read", "build")
+
+    def list_tools(self, user: User) -> list[Json]:
+        return list_build_tools()
+
+    def call_tool(
+        self, http: HttpRequest, token: ApiToken, request: RpcRequest
+    ) -> Json | HttpResponse:
+        return call_build_tool(http, token.user, *read_call(request))
 
 
 def mcp_view(toolset: Toolset) -> Callable[[HttpRequest], HttpResponse]:

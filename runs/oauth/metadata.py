@@ -7,8 +7,14 @@ from django.urls import reverse
 
 Json = dict[str, Any]
 
-RESOURCES = {"mcp": ("read", "run"), "mcp/inspect": ("read",)}
+RESOURCES = {
+    "mcp": ("read", "run"),
+    "mcp/inspect": ("read",),
+    "mcp/build": ("read", "build"),
+}
 """Addresses that clients sign in to, with the scopes that each needs."""
+SCOPES = ("read", "run", "build")
+"""All of them."""
 
 ERRORS = {"missing_api_key": "", "missing_scope": "insufficient_scope"}
 """Codes of RFC 6750 for problems of a token; `invalid_token` for all others."""
@@ -33,7 +39,7 @@ def describe_server(request: HttpRequest) -> Json:
         "authorization_endpoint": address("oauth-authorize"),
         "token_endpoint": address("oauth-token"),
         "registration_endpoint": address("oauth-register"),
-        "scopes_supported": list(RESOURCES["mcp"]),
+        "scopes_supported": list(SCOPES),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
         "grant_types_supported": ["authorization_code"],

@@ -31,6 +31,7 @@ from runs.oauth.codes import Access, AccessRequest, issue_code, redeem_code
 from runs.oauth.errors import OAuthError
 from runs.oauth.metadata import (
     RESOURCES,
+    SCOPES,
     describe_resource,
     describe_server,
     get_issuer,
@@ -188,17 +189,15 @@ def read_resource(request: HttpRequest) -> str:
             f"resource: {unknown[0][:200]} is not one of {', '.join(known)}.",
         )
     paths = {known[address] for address in given}
-    return "mcp/inspect" if paths == {"mcp/inspect"} else "mcp"
+    return paths.pop() if len(paths) == 1 else "mcp"
 
 
 def read_scopes(given: QueryDict, path: str) -> tuple[str, ...]:
     """Return the scopes in the request, else those of `path`; raises `OAuthError`."""
     asked = given.get("scope", "").split()
-    if unknown := [scope for scope in asked if scope not in RESOURCES["mcp"]]:
+    if unknown := [scope for scope in asked if scope not in SCOPES]:
         raise OAuthError("invalid_scope", f"scope: {unknown[0][:40]} is not offered.")
-    return (
-        tuple(scope for scope in RESOURCES["mcp"] if scope in asked) or RESOURCES[path]
-    )
+    return tuple(scope for scope in SCOPES if scope in asked) or RESOURCES[path]
 
 
 def send_to_client(

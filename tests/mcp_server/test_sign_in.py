@@ -18,6 +18,7 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAu
 from runs.models import Agent, ApiToken
 from runs.oauth.codes import compute_challenge
 from runs.services.accounts.tokens import find_valid_token
+from tests.threads import in_thread
 
 CALLBACK = "http://127.0.0.1:43117/callback"
 VERIFIER = "v" * 43
@@ -67,7 +68,7 @@ def test_the_official_client_signs_in_and_lists_tools(
         answers.append(parse_qs(urlsplit(answer["Location"]).query))
 
     async def redirect(address: str) -> None:
-        await asyncio.to_thread(consent, address)
+        await in_thread(consent, address)
 
     async def receive() -> AuthorizationCodeResult:
         [answer] = answers
@@ -219,7 +220,7 @@ def test_a_code_ends_with_its_minute_and_with_the_account(
         ({"response_type": "token"}, "unsupported_response_type"),
         ({"code_challenge": ""}, "invalid_request"),
         ({"code_challenge_method": "plain"}, "invalid_request"),
-        ({"scope": "read admin"}, "invalid_scope"),
+        ({"scope": "read approve"}, "invalid_scope"),
         ({"resource": "https://elsewhere.example/mcp"}, "invalid_target"),
     ],
 )
