@@ -18,16 +18,22 @@ from runs.oauth.errors import OAuthError
 SALT = "runs.oauth.client"
 MAX_ADDRESSES = 10
 MAX_ADDRESS_LENGTH = 500
-MAX_LENGTH = 2000
+MAX_LENGTH = 1000
 """Characters of all redirect addresses together: the client id contains them."""
 MAX_ID_LENGTH = 6000
 MAX_NAME = 80
 LOOPBACK = {"127.0.0.1", "::1", "localhost"}
-NOT_AN_APP = {"about", "blob", "data", "file", "ftp", "javascript", "vbscript"}
+NOT_AN_APP = {
+    *("about", "blob", "data", "file", "filesystem", "ftp", "intent", "javascript"),
+    *("mailto", "sms", "tel", "vbscript", "view-source", "ws", "wss"),
+}
 """Schemes that no program on the person's computer can receive a code by."""
-ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:[!#-&(-+\--:=?-\[\]_a-z~]*", re.IGNORECASE)
+ADDRESS = re.compile(
+    r"[a-z][a-z0-9+.-]*:[!#-&(-+\--:=?-\[\]_a-z~]*", re.IGNORECASE | re.ASCII
+)
 """No quotes, commas, semicolons or spaces: the address is part of a header."""
-HOST = re.compile(r"[A-Za-z0-9.:\[\]-]*")
+HOST = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9.-]+)(:[0-9]+)?")
+APP_HOST = re.compile(r"[A-Za-z0-9.-]*")
 
 
 class OAuthClient(BaseModel):
@@ -86,7 +92,7 @@ def read_client(client_id: str) -> OAuthClient:
         if len(client_id) > MAX_ID_LENGTH:
             raise signing.BadSignature
         known = signing.loads(client_id, salt=SALT)
-    except signing.BadSignature:
+    except (signing.BadSignature, UnicodeEncodeError):
         raise OAuthError(
             "invalid_client", "client_id: unknown. Register the client again."
         ) from None
@@ -105,15 +111,15 @@ def find_address_problem(uri: str) -> str:
         host, _ = parts.hostname, parts.port
     except ValueError:
         return "redirect_uris: an address has an invalid host or port."
-    if "@" in parts.netloc or not HOST.fullmatch(parts.netloc):
-        return "redirect_uris: an address has an invalid host or a user name."
     if parts.scheme in {"http", "https"}:
-        if not host:
-            return "redirect_uris: an address has no host."
+        if not HOST.fullmatch(parts.netloc):
+            return "redirect_uris: an address has an invalid host or a user name."
         if parts.scheme == "http" and host not in LOOPBACK:
             return "redirect_uris: use https, or http on this computer (127.0.0.1)."
-    elif parts.scheme in NOT_AN_APP:
+    elif parts.scheme in NOT_AN_APP or parts.scheme.startswith("ms-"):
         return f"redirect_uris: the scheme {parts.scheme} is not allowed."
+    elif not parts.scheme or not APP_HOST.fullmatch(parts.netloc):
+        return "redirect_uris: an address has an invalid scheme or host."
     return ""
 
 

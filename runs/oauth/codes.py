@@ -56,7 +56,7 @@ def issue_code(request: AccessRequest, user: User, *, days: int) -> str:
         "client": hash_token(request.client.id),
         "name": request.client.name,
         "user": user.pk,
-        "session": user.get_session_auth_hash(),
+        "session": hash_token(user.get_session_auth_hash()),
         "to": request.redirect_uri,
         "challenge": request.challenge,
         "scopes": " ".join(request.scopes),
@@ -82,7 +82,7 @@ def redeem_code(
     ):
         raise refuse("code_verifier: does not match the code_challenge.")
     user = User.objects.filter(pk=agreed["user"], is_active=True).first()
-    if user is None or user.get_session_auth_hash() != agreed["session"]:
+    if user is None or (hash_token(user.get_session_auth_hash()) != agreed["session"]):
         raise refuse("code: the account was disabled or has a new password.")
     with act_as(user, way=Way.API):
         return issue_token(user, agreed)
@@ -96,7 +96,7 @@ def read_code(code: str) -> dict[str, Any]:
         agreed: dict[str, Any] = signing.loads(code, salt=SALT, max_age=LIFETIME)
     except signing.SignatureExpired:
         raise refuse("code: expired. Start again.") from None
-    except signing.BadSignature:
+    except (signing.BadSignature, UnicodeEncodeError):
         raise refuse("code: invalid. Start again.") from None
     return agreed
 
@@ -113,12 +113,17 @@ def issue_token(user: User, agreed: Mapping[str, Any]) -> Access:
                 oauth_code=agreed["id"],
             )
     except IntegrityError:
-        for issued in ApiToken.objects.filter(oauth_code=agreed["id"]):
-            revoke_token(issued)
+        revoke_tokens_of(agreed["id"])
         raise refuse("code: used before. Its token was revoked.") from None
     except TooManyTokens as error:
+        revoke_tokens_of(agreed["id"])
         raise refuse(str(error)) from None
     return Access(token, agreed["scopes"], lifetime)
+
+
+def revoke_tokens_of(code_id: str) -> None:
+    for issued in ApiToken.objects.filter(oauth_code=code_id):
+        revoke_token(issued)
 
 
 def compute_challenge(verifier: str) -> str:

@@ -1,5 +1,6 @@
 """The endpoints of the authorization server, and the page that asks the person."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -37,8 +38,9 @@ from runs.oauth.metadata import (
     get_issuer,
 )
 
-CHALLENGE_LENGTH = 43
-MAX_STATE = 2000
+CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
+MAX_STATE = 1000
+"""Characters, as they are written in an address."""
 GRANT = "authorization_code"
 NOT_A_REGISTRATION = OAuthError(
     "invalid_client_metadata",
@@ -125,7 +127,11 @@ def authorize(request: HtmxRequest) -> HttpResponse:
     try:
         asked = read_access_request(request, client, redirect_uri)
     except OAuthError as error:
-        return send_to_client(request, redirect_uri, error.body)
+        if request.method == "POST":
+            return send_to_client(request, redirect_uri, error.body)
+        # A link alone must not lead from here to an address that a stranger chose.
+        context = {"problem": error.description}
+        return render(request, "oauth/authorize.html", context, status=400)
     form = ConsentForm(request.POST or None)
     match request.POST.get("answer"):
         case "allow" if form.is_valid():
@@ -137,7 +143,7 @@ def authorize(request: HtmxRequest) -> HttpResponse:
     page: dict[str, Any] = {
         "asked": asked,
         "form": form,
-        "host": urlsplit(redirect_uri).netloc or urlsplit(redirect_uri).scheme,
+        "host": describe_address(redirect_uri),
         "scope_labels": [
             scope.label for scope in ApiToken.Scope if scope in asked.scopes
         ],
@@ -167,12 +173,12 @@ def read_access_request(
         raise OAuthError("unsupported_response_type", "response_type: must be `code`.")
     challenge = given.get("code_challenge", "")
     method = given.get("code_challenge_method")
-    if len(challenge) != CHALLENGE_LENGTH or method != "S256":
+    if not CHALLENGE.fullmatch(challenge) or method != "S256":
         raise OAuthError(
             "invalid_request",
             "code_challenge: required, with the code_challenge_method `S256`.",
         )
-    if len(given.get("state", "")) > MAX_STATE:
+    if len(quote_state(request)) > MAX_STATE:
         raise OAuthError("invalid_request", f"state: at most {MAX_STATE} characters.")
     scopes = read_scopes(given, read_resource(request))
     return AccessRequest(client, redirect_uri, challenge, scopes)
@@ -183,10 +189,9 @@ def read_resource(request: HttpRequest) -> str:
     given = [address.rstrip("/") for address in request.GET.getlist("resource")]
     known = {request.build_absolute_uri(f"/{path}"): path for path in RESOURCES}
     known[get_issuer(request)] = "mcp"
-    if unknown := [address for address in given if address not in known]:
+    if not known.keys() >= set(given):
         raise OAuthError(
-            "invalid_target",
-            f"resource: {unknown[0][:200]} is not one of {', '.join(known)}.",
+            "invalid_target", f"resource: must be one of {', '.join(known)}."
         )
     paths = {known[address] for address in given}
     return paths.pop() if len(paths) == 1 else "mcp"
@@ -195,8 +200,10 @@ def read_resource(request: HttpRequest) -> str:
 def read_scopes(given: QueryDict, path: str) -> tuple[str, ...]:
     """Return the scopes in the request, else those of `path`; raises `OAuthError`."""
     asked = given.get("scope", "").split()
-    if unknown := [scope for scope in asked if scope not in SCOPES]:
-        raise OAuthError("invalid_scope", f"scope: {unknown[0][:40]} is not offered.")
+    if not set(asked) <= set(SCOPES):
+        raise OAuthError(
+            "invalid_scope", f"scope: only {', '.join(SCOPES)} are offered."
+        )
     return tuple(scope for scope in SCOPES if scope in asked) or RESOURCES[path]
 
 
@@ -204,19 +211,31 @@ def send_to_client(
     request: HttpRequest, redirect_uri: str, answer: Mapping[str, str]
 ) -> HttpResponse:
     """Redirect to the client with the answer, its state and who answers (RFC 9207)."""
-    state = request.GET.get("state")
-    values = {**answer, "iss": get_issuer(request)}
-    if state is not None:
-        values["state"] = state
+    values = urlencode({**answer, "iss": get_issuer(request)})
+    if len(state := quote_state(request)) <= MAX_STATE:
+        values += state
     joint = "&" if urlsplit(redirect_uri).query else "?"
-    return RedirectToClient(f"{redirect_uri}{joint}{urlencode(values)}")
+    return RedirectToClient(f"{redirect_uri}{joint}{values}")
+
+
+def quote_state(request: HttpRequest) -> str:
+    """Return the client's state as the end of a query; empty if it sent none."""
+    state = request.GET.get("state")
+    return "" if state is None else "&" + urlencode({"state": state}, errors="replace")
+
+
+def describe_address(redirect_uri: str) -> str:
+    """Return what a person recognizes an address by."""
+    parts = urlsplit(redirect_uri)
+    is_web = parts.scheme in {"http", "https"}
+    return parts.netloc if is_web else f"{parts.scheme}://{parts.netloc}"
 
 
 def allow_form_target(redirect_uri: str) -> str:
     """Return the policy with the client's address: browsers check redirects, too."""
     parts = urlsplit(redirect_uri)
-    is_web = parts.scheme in {"http", "https"}
-    target = f"{parts.scheme}://{parts.netloc}" if is_web else f"{parts.scheme}:"
+    has_name = parts.scheme in {"http", "https"} and "[" not in parts.netloc
+    target = f"{parts.scheme}://{parts.netloc}" if has_name else f"{parts.scheme}:"
     return settings.CONTENT_SECURITY_POLICY.replace(
         "form-action 'self'", f"form-action 'self' {target}"
     )

@@ -219,6 +219,7 @@ def test_a_code_ends_with_its_minute_and_with_the_account(
     [
         ({"response_type": "token"}, "unsupported_response_type"),
         ({"code_challenge": ""}, "invalid_request"),
+        ({"code_challenge": "\u00e9" * 43}, "invalid_request"),
         ({"code_challenge_method": "plain"}, "invalid_request"),
         ({"scope": "read approve"}, "invalid_scope"),
         ({"resource": "https://elsewhere.example/mcp"}, "invalid_target"),
@@ -298,6 +299,13 @@ def test_nobody_signed_in_is_asked_to(asked: dict[str, str]) -> None:
         "https://a.example/#part",
         "https://exa mple.org/",
         "javascript:alert(1)",
+        "java\u017fcript:alert(1)",
+        "\u212a://evil/",
+        "mailto:eve@example.org",
+        "http://evil.example[::1]/callback",
+        "http://[::1].evil.example/callback",
+        "https://a.example:/",
+        "app://user@a.example/",
         "data:text/html,hello",
         "/callback",
         "https://a.example:99999/",
@@ -349,3 +357,50 @@ def test_a_refused_token_says_where_to_sign_in(
     known = DjangoClient().get(urlsplit(where).path).json()
     assert known["resource"] == f"{SITE}/mcp"
     assert known["authorization_servers"] == [SITE]
+
+
+def test_a_link_alone_leads_nowhere_else(
+    browser: DjangoClient, asked: dict[str, str]
+) -> None:
+    page = browser.get(f"/oauth/authorize?{urlencode(asked | {'scope': 'all'})}")
+
+    assert page.status_code == 400
+    assert b"scope: only read, run, build are offered." in page.content
+
+
+def test_a_long_state_is_not_sent_back(
+    browser: DjangoClient, asked: dict[str, str]
+) -> None:
+    query = urlencode(asked | {"state": "\U0001f600" * 2000})
+
+    sent = browser.post(f"/oauth/authorize?{query}", {"answer": "allow", "days": "1"})
+
+    values = parse_qs(urlsplit(sent["Location"]).query)
+    assert values["error"] == ["invalid_request"]
+    assert "state" not in values
+
+
+def test_an_app_is_named_by_its_scheme(browser: DjangoClient) -> None:
+    address = "evilapp://claude.ai/callback"
+    asked = {
+        "response_type": "code",
+        "client_id": register(browser, address).json()["client_id"],
+        "code_challenge": compute_challenge(VERIFIER),
+        "code_challenge_method": "S256",
+    }
+
+    page = browser.get(f"/oauth/authorize?{urlencode(asked)}")
+
+    assert b"<code>evilapp://claude.ai</code>" in page.content
+
+
+def test_a_second_use_at_the_limit_of_tokens_revokes_too(
+    browser: DjangoClient, asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runs.services.accounts.tokens.MAX_TOKENS", 1)
+    code = ask(browser, asked)["code"]
+    token = redeem(browser, asked, code=code).json()["access_token"]
+
+    assert redeem(browser, asked, code=code).status_code == 400
+
+    assert find_valid_token(token) is None
