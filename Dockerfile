@@ -8,7 +8,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 RUN useradd --uid 10001 --create-home agentsite && install -d -o agentsite -m 700 /data
 COPY requirements.lock .
-RUN pip install --no-cache-dir --require-hashes -r requirements.lock
+RUN pip install --no-cache-dir --require-hashes --no-deps -r requirements.lock
 COPY manage.py ./
 COPY agentsite agentsite
 COPY tools tools

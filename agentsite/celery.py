@@ -80,6 +80,7 @@ def register_worker(*, sender: Any, **_: object) -> None:
             broker.slots.has_room_for_many = lambda: worker_state.has_room_for_many(
                 busy=len(state.reserved_requests)
             )
+        broker.slots.find_delegated = lambda: worker_state.delegated_queues
         if worker_state.worker is not None:
             process_fields["worker"] = worker_state.worker.name
         watch_worker(sender)

@@ -30,6 +30,12 @@ DEFAULT_LOG_BYTES = 20_000_000
 OLD_LOGS = 2
 """Rotated files of a log, `.1` being the newest; so many times its size is used."""
 PR_SET_PDEATHSIG = 1
+HELPER_NICENESS = 10
+WORKER_OPTIONS = [
+    *("-P", "threads", "-l", "WARNING"),
+    *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+]
+"""Of the command `celery worker`: workers do not communicate with each other."""
 WARNING_LINE = re.compile(
     r"level=(warning|error|critical)\b|^(WARNING|ERROR|CRITICAL)\b"
     r'|"level": "(warning|error|critical)"'
@@ -190,9 +196,14 @@ class ProcessGroup:
                 print_new_warnings(child)
 
 
-def die_with_parent(number: signal.Signals) -> Callable[[], None]:
-    """Return a `preexec_fn`: the kernel sends `number` when the parent dies."""
-    parent = os.getpid()
+def die_with_parent(
+    number: signal.Signals, *, parent: int | None = None
+) -> Callable[[], None]:
+    """Return a `preexec_fn`: the kernel sends `number` when the parent dies.
+
+    The parent is this process, unless its id is given.
+    """
+    parent = parent or os.getpid()
 
     def bind() -> None:
         if sys.platform == "linux":
@@ -201,6 +212,12 @@ def die_with_parent(number: signal.Signals) -> Callable[[], None]:
             os._exit(1)  # the parent died before prctl was called
 
     return bind
+
+
+def become_helper(parent: int) -> None:
+    """End with the parent, and let what people wait for have the processors first."""
+    die_with_parent(signal.SIGKILL, parent=parent)()
+    os.nice(HELPER_NICENESS)
 
 
 def restart_child(child: Child) -> None:

@@ -56,7 +56,7 @@ def run_development(place: Installation, group: ProcessGroup) -> int:
 def serve(place: Installation) -> None:
     """Serve pages in this process, with a worker beside it."""
     logging.getLogger("django.utils.autoreload").setLevel(logging.INFO)
-    start_worker(place)
+    start_dev_worker(place)
     uvicorn.run(
         "agentsite.asgi:application",
         host=place.host,
@@ -66,7 +66,7 @@ def serve(place: Installation) -> None:
     )
 
 
-def start_worker(place: Installation) -> None:
+def start_dev_worker(place: Installation) -> None:
     """Start a worker that ends before this process reloads or exits."""
     worker = build_worker(place, make_log_folder(place))
     worker.parent_death_signal = signal.SIGTERM
@@ -88,7 +88,6 @@ def stop_worker(worker: Child) -> None:
 
 
 def make_log_folder(place: Installation) -> Path:
-    """Return the folder of the logs."""
     logs = place.data / "log"
     logs.mkdir(mode=0o700, exist_ok=True)
     return logs

@@ -437,8 +437,6 @@ def parse_header_list(text: str) -> dict[str, str]:
 
 
 class MailServer(NamedTuple):
-    """How to reach a mail server."""
-
     host: str
     port: int
     user: str

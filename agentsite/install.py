@@ -73,14 +73,18 @@ def create_venv(folder: Path) -> None:
 
 
 def install_packages(lock: Path, folder: Path, options: "list[str]") -> None:
-    """Install exactly the locked packages, and print progress."""
+    """Install exactly the locked packages, and print progress.
+
+    Dependencies are not resolved, as the lock is complete: a pip that resolves extras
+    refuses it on the day on which one of its packages gets a newer release.
+    """
     total = sum("==" in line for line in lock.read_text().splitlines())
     print(f"Installing {total} packages from {lock.name} ...", flush=True)
     python = str(folder / "bin" / "python")
     command = [python, "-m", "pip", "install", "--disable-pip-version-check"]
-    command += ["--no-input", "--progress-bar", "off", "--require-hashes", *options]
+    command += ["--no-input", "--progress-bar", "off", "--require-hashes", "--no-deps"]
     with subprocess.Popen(
-        [*command, "-r", str(lock)],
+        [*command, *options, "-r", str(lock)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -8,11 +8,7 @@ from cryptography.fernet import Fernet
 from django.core.management.utils import get_random_secret_key
 
 from agentsite import env, layout, translations, watchdog
-from agentsite.database import (
-    WEB_POOL_SIZE,
-    InvalidDatabaseUrl,
-    parse_database_url,
-)
+from agentsite.database import WEB_POOL_SIZE, InvalidDatabaseUrl, parse_database_url
 from agentsite.env import is_fernet_key, read_env
 from agentsite.gc_tuning import collect_rarely
 from agentsite.logs import (

@@ -22,7 +22,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import IO
 
-from agentsite.child_processes import Child, ProcessGroup, die_with_parent, print_line
+from agentsite.child_processes import (
+    WORKER_OPTIONS,
+    Child,
+    ProcessGroup,
+    die_with_parent,
+    print_line,
+)
 from agentsite.layout import (
     ROOT,
     START_COMMAND,
@@ -51,7 +57,6 @@ class Installation:
 
     @property
     def url(self) -> str:
-        """The address of the dashboard."""
         asked = os.environ.get("AGENTSITE_URL", "").rstrip("/")
         return asked or f"http://localhost:{self.port}"
 
@@ -260,9 +265,7 @@ def build_web_server(place: Installation, logs: Path) -> Child:
 def build_worker(place: Installation, logs: Path) -> Child:
     """Describe the worker; it does not communicate with other workers."""
     command = [sys.executable, "-m", "celery", "-q", "-A", "agentsite", "worker"]
-    command += ["-P", "threads", "-l", "WARNING"]
-    command += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    return build_watched("worker", command, place, logs)
+    return build_watched("worker", [*command, *WORKER_OPTIONS], place, logs)
 
 
 def build_watched(

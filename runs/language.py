@@ -15,8 +15,6 @@ SESSION_KEY = "language"
 
 
 class UserLanguageMiddleware:
-    """Activate the language for each request."""
-
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
@@ -41,11 +39,9 @@ def remember_language(request: HttpRequest, language: str) -> None:
 
 
 def restore_language(request: HttpRequest, user: User, **kwargs: Any) -> None:
-    """Copy the choice of `user` into a new session."""
     preferences = Preferences.objects.filter(user=user).first()
     remember_language(request, preferences.language if preferences else "")
 
 
 def connect_sign_in() -> None:
-    """Restore the language at each sign-in."""
     user_logged_in.connect(restore_language, dispatch_uid="restore language")

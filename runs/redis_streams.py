@@ -107,7 +107,7 @@ class TextDeltaWriter:
             if self._is_closed or not piece:
                 return
             self._pending.append(piece)
-        if is_first and not get_sender().put(self):
+        if is_first and not get_stream_sender().put(self):
             with self._lock:  # the queue is full
                 self._drain()
 
@@ -135,14 +135,7 @@ class TextDeltaWriter:
 
 def publish_run_notice(run_id: int, seq: int) -> None:
     """Publish that `run_id` was committed with `seq`; 0 if that is unknown."""
-    get_sender().put(Notice(run_id, seq))
-
-
-def send_text_delta(
-    run_id: int, *, fence: int, number: int, attempt: int, at: int, text: str
-) -> None:
-    """Send text at once; `TextDeltaWriter` counts and paces it."""
-    get_sender().put(TextDelta(run_id, fence, number, attempt, at, text))
+    get_stream_sender().put(Notice(run_id, seq))
 
 
 def connect_redis() -> "redis.Redis":
@@ -171,8 +164,7 @@ def delete_stream_entries(find_deleted: Callable[[set[int]], set[int]]) -> None:
             client.xdel(stream, *keys)
 
 
-def get_sender() -> "StreamSender":
-    """Return this process's sender."""
+def get_stream_sender() -> "StreamSender":
     return _sender_for_process(os.getpid(), settings.REDIS_URL)
 
 

@@ -96,7 +96,6 @@ def wait_json(wait: RunWait) -> Json:
 
 
 def tool_mode_json(run: Run) -> Json:
-    """Return how the calls of a run are answered, and the run that it replays."""
     mode = get_tool_mode(run)
     return {"kind": run.tool_mode, "recording": mode.recording if mode else None}
 
@@ -123,7 +122,6 @@ def annotate_child_runs(steps: "QuerySet[AgentStep]") -> "QuerySet[AgentStep]":
 
 
 def error_json(run: Run) -> Json | None:
-    """Return why the run failed, or None."""
     if not run.error_code and not run.error_message:
         return None
     return {"code": run.error_code, "message": run.error_message}
@@ -160,7 +158,6 @@ def step_json(step: AgentStep) -> Json:
 
 
 def call_json(call: ModelCall) -> Json:
-    """Return one model call: the reply and its usage."""
     reply = call.reply
     return {
         "number": call.number,

@@ -47,6 +47,7 @@ from runs.views.datasets import page as datasets
 from runs.views.evaluators import page as evaluators
 from runs.views.experiments import bisect as experiment_bisect
 from runs.views.experiments import create as experiment_create
+from runs.views.experiments import export as experiment_export
 from runs.views.experiments import page as experiments
 from runs.views.gates import edit as gates
 from runs.views.gates import policy as gate_policy
@@ -493,6 +494,16 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "experiments/<int:pk>/bisect/",
         experiment_bisect.experiment_bisect,
         name="experiment-bisect",
+    ),
+    path(
+        "experiments/<int:pk>/export/",
+        experiment_export.experiment_export,
+        name="experiment-export",
+    ),
+    path(
+        "experiments/<int:pk>/cells/<int:cell_pk>/score/",
+        experiments.experiment_score_again,
+        name="experiment-score-again",
     ),
     path(
         "experiments/<int:pk>/stop/",

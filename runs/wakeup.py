@@ -47,7 +47,6 @@ def enqueue_delivery(delivery_id: int) -> None:
 
 
 def list_redis_lists() -> list[str]:
-    """Return the names of all lists that hold messages."""
     suffixes = [f"{PRIORITY_SEPARATOR}{each}" if each else "" for each in PRIORITIES]
     return [f"{queue}{suffix}" for queue in settings.QUEUES for suffix in suffixes]
 

@@ -1,6 +1,8 @@
 """The lock files: exact versions with hashes, from wherever they are installed."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,3 +21,12 @@ def test_every_package_is_pinned_and_hashed(part):
         assert PINNED.match(entry), entry[:80]
         assert "--hash=sha256:" in entry, entry[:80]
     assert "://" not in text
+
+
+def test_no_package_misses_another_one():
+    """They are installed without looking for what they require."""
+    check = [sys.executable, "-m", "pip", "check"]
+
+    checked = subprocess.run(check, capture_output=True, text=True)
+
+    assert checked.returncode == 0, checked.stdout

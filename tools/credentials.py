@@ -211,5 +211,4 @@ def parse_binding(binding: str) -> Origin:
 
 
 def add_query_parameter(url: str, name: str, value: str) -> str:
-    """Return `url` with one more query parameter."""
     return f"{url}{'&' if urlsplit(url).query else '?'}{urlencode({name: value})}"

@@ -84,7 +84,6 @@ class Offer(BaseModel):
 
     @property
     def tool_name(self) -> str:
-        """A name that models can call it by."""
         name = re.sub(r"[^A-Za-z0-9_-]+", "_", self.name).strip("_")
         return name[:64] or "tool"
 

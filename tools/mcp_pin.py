@@ -25,7 +25,6 @@ class McpPin(models.Model):
 
     @property
     def pending_definition(self) -> dict[str, Any]:
-        """The definition that waits for a person."""
         return self.offered or {}
 
     @property

@@ -53,9 +53,7 @@ class OwnedQuerySet(models.QuerySet[M]):
 
     def editable_by(self, user: User | AnonymousUser) -> "OwnedQuerySet[M]":
         """Return the rows `user` owns, or all for superusers."""
-        if not user.is_authenticated:
-            return self.none()
-        return self if user.is_superuser else self.filter(owner=user)
+        return filter_own_rows(self, user)
 
 
 class Owned(models.Model):

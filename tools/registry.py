@@ -139,7 +139,6 @@ class FunctionTool:
 
     @property
     def args_schema(self) -> dict[str, Any]:
-        """JSON Schema of the argument object."""
         return self.arguments.schema
 
 

@@ -44,7 +44,6 @@ def unseal(token: str) -> str:
 
 
 def is_sealed_with_newest_key(token: str) -> bool:
-    """Whether `token` is sealed with the newest key."""
     try:
         _get_fernet(tuple(settings.ENCRYPTION_KEYS[:1])).decrypt(token.encode())
     except InvalidToken:

@@ -32,5 +32,4 @@ class CompileCatalogs(BuildHookInterface[Any]):
     def finalize(
         self, version: str, build_data: dict[str, Any], artifact_path: str
     ) -> None:
-        """Remove the temporary folder."""
         self.compiled.cleanup()

@@ -1,7 +1,7 @@
 """How a worker reads messages, whatever they contain."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from queue import Empty
 from typing import Any
@@ -22,17 +22,21 @@ FEW_SLOTS_SECONDS = 0.1
 
 @dataclass
 class Slots:
-    """What a worker that is nearly full may take."""
+    """What a worker that is nearly full, or has a helper, may take."""
 
     has_room_for_many: Callable[[], bool] = lambda: True
     """Whether there is room for runs of users who have started many."""
+    find_delegated: Callable[[], Collection[str]] = lambda: ()
+    """Queues whose messages are left to another process."""
 
 
 slots = Slots()
 
 
-class Channel(redis.Channel):
+class PriorityChannel(redis.Channel):
     """Keeps the last slots for users who have started few runs.
+
+    Reads no queue that a helper of the worker reads.
 
     Discards messages that cannot be parsed, which would end the worker.
 
@@ -44,13 +48,15 @@ class Channel(redis.Channel):
 
     def _brpop_start(self, timeout: float | None = None) -> None:
         """Take messages of the first priority only if hardly any slot is free."""
-        every = self.priority_steps
+        cycle, delegated = self._queue_cycle, slots.find_delegated()
+        every, queues = self.priority_steps, cycle.items
         try:
             if not slots.has_room_for_many():
                 self.priority_steps, timeout = every[:1], FEW_SLOTS_SECONDS
+            cycle.items = [queue for queue in queues if queue not in delegated]
             super()._brpop_start(timeout)  # type: ignore[no-untyped-call]  # Kombu has no types
         finally:
-            self.priority_steps = every
+            self.priority_steps, cycle.items = every, queues
 
     def _brpop_read(self, **options: Any) -> Any:
         try:
@@ -61,7 +67,7 @@ class Channel(redis.Channel):
 
 
 class Transport(redis.Transport):
-    Channel = Channel
+    Channel = PriorityChannel
 
 
 def install() -> None:

@@ -43,7 +43,6 @@ class ElasticThreads:
         self.threads = set[threading.Thread]()
 
     def submit(self, function: Callable[..., Any], /, *args: Any) -> "Future[Any]":
-        """Call the function in a thread."""
         future = Future[Any]()
         job = partial(_settle, future, function, args)
         with self.lock:

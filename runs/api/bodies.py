@@ -59,6 +59,9 @@ class ToolModeBody(ToolMode):
 
     model_config = ConfigDict(strict=True)
 
+    recording: Annotated[int, Field(ge=1, le=MAX_BIGINT)] | None = None
+    """The run whose calls are replayed."""
+
 
 class StartRunBody(StrictBody):
     """The body of `POST /api/v1/runs`."""
@@ -76,7 +79,6 @@ class StartRunBody(StrictBody):
 
     @property
     def mode(self) -> ToolMode | None:
-        """The tool mode as specs contain it."""
         sent = self.tool_mode
         return ToolMode.model_validate(sent.model_dump()) if sent else None
 

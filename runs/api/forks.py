@@ -142,7 +142,6 @@ def find_requested_fork_point(run: Run, body: ForkRunBody) -> ForkPoint:
 def build_fork_edits(
     body: ForkRunBody, spec: AgentSpec, *, agent: Agent, user: User
 ) -> ForkEdits:
-    """Return the changes that the body requests."""
     reply = body.reply
     tools = select_fork_tools(body, spec.tools)
     if body.agents is not None:
@@ -171,7 +170,6 @@ def build_fork_edits(
 
 
 def build_tool_call(call: CallBody, place: int) -> ToolCall:
-    """Return a call as a model would have sent it."""
     given = call.arguments
     raw = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
     return ToolCall(id=f"edited_{place}", name=call.name, arguments=raw)

@@ -10,11 +10,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from pydantic import BaseModel
-from pydantic.json_schema import (
-    GenerateJsonSchema,
-    JsonSchemaMode,
-    models_json_schema,
-)
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
 from runs.api.bodies import MAX_KEY_LENGTH
 from runs.api.problems import Problem
@@ -62,7 +58,7 @@ def build_document(routes: Iterable[Route], *, server: str = "") -> Json:
     paths: dict[str, Json] = {}
     for route in routes:
         operations = paths.setdefault(f"/api/v1/{route.path}", {})
-        operations[route.method.lower()] = build_operation(route, references)
+        operations[route.method.lower()] = build_route_operation(route, references)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Agentsite", "version": "1", "description": DESCRIPTION},
@@ -89,7 +85,7 @@ def find_models(
     return found
 
 
-def build_operation(route: Route, references: References) -> Json:
+def build_route_operation(route: Route, references: References) -> Json:
     operation: Json = {
         "operationId": route.operation_id,
         "summary": route.summary,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from http import HTTPStatus
 
 from django.conf import settings
+from django.forms import BaseForm
 from django.http import HttpResponse
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import to_json
@@ -108,6 +109,17 @@ def field_problem(
     return ApiProblem(status, [FieldError(field, message)], code=code)
 
 
+def form_problem(form: BaseForm) -> ApiProblem:
+    """Return the first error of each field; `body` is the form as a whole."""
+    return ApiProblem(
+        422,
+        [
+            FieldError("body" if name == "__all__" else name, str(messages[0]))
+            for name, messages in form.errors.items()
+        ],
+    )
+
+
 def describe_body_limit() -> str:
     """Say how large the body of a request can be."""
     limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE / 1024 / 1024
@@ -152,7 +164,6 @@ def validation_problem(error: ValidationError) -> ApiProblem:
 
 
 def format_validation_error(kind: str, message: str) -> str:
-    """Return the message for one field."""
     if kind == "extra_forbidden":
         return "Unknown field."
     if kind == "missing":

@@ -58,11 +58,11 @@ class OperationGroup(NamedTuple):
 @require_GET
 def reference(request: HttpRequest) -> HttpResponse:
     """Show the routes; GET of lists can be tried in the browser."""
-    return render(request, "reference/detail.html", {"groups": list_groups()})
+    return render(request, "reference/detail.html", {"groups": list_operation_groups()})
 
 
 @cache
-def list_groups() -> list[OperationGroup]:
+def list_operation_groups() -> list[OperationGroup]:
     document = get_document()
     found: dict[str, list[OperationEntry]] = {}
     for path, operations in document["paths"].items():
@@ -75,7 +75,6 @@ def list_groups() -> list[OperationGroup]:
 def build_entry(
     document: Json, path: str, method: str, operation: Json
 ) -> OperationEntry:
-    """Return what the page shows of an operation."""
     status, done = next(iter(operation["responses"].items()))
     contents: list[Json] = [*done.get("content", {}).values()]
     answer: Json = contents[0]["schema"] if contents else {}
@@ -100,7 +99,7 @@ def build_entry(
 def build_parameter(document: Json, parameter: Json) -> FieldRow:
     return FieldRow(
         parameter["name"],
-        describe_type(document, parameter["schema"]),
+        describe_schema_type(document, parameter["schema"]),
         parameter.get("required", False),
         mark_code(parameter.get("description", "")),
         parameter["in"],
@@ -118,23 +117,23 @@ def iter_fields(
         full = f"{above}{name}"
         yield FieldRow(
             full,
-            describe_type(document, part),
+            describe_schema_type(document, part),
             name in schema.get("required", []),
             mark_code(part.get("description", "")),
         )
         if depth < MAX_DEPTH:
-            inner = find_object(document, part)
+            inner = find_properties_schema(document, part)
             yield from iter_fields(document, inner, f"{full}.", depth + 1)
 
 
-def find_object(document: Json, schema: Json) -> Json:
+def find_properties_schema(document: Json, schema: Json) -> Json:
     """Return the object that a schema allows, alone, in a list, or besides null."""
     schema = resolve(document, schema)
     for one in schema.get("anyOf", []):
-        if found := find_object(document, one):
+        if found := find_properties_schema(document, one):
             return found
     if schema.get("type") == "array":
-        return find_object(document, schema.get("items", {}))
+        return find_properties_schema(document, schema.get("items", {}))
     return schema if "properties" in schema else {}
 
 
@@ -159,18 +158,20 @@ def resolve(document: Json, schema: Json) -> Json:
     return found
 
 
-def describe_type(document: Json, schema: Json) -> str:
+def describe_schema_type(document: Json, schema: Json) -> str:
     """Return a type in a few words: `text`, `list of whole numbers`, `a, b or null`."""
     schema = resolve(document, schema)
     if "anyOf" in schema:
-        return " or ".join(describe_type(document, one) for one in schema["anyOf"])
+        return " or ".join(
+            describe_schema_type(document, one) for one in schema["anyOf"]
+        )
     if "const" in schema:
         return json.dumps(schema["const"])
     if "enum" in schema:
         return ", ".join(json.dumps(one) for one in schema["enum"])
     kind = schema.get("type")
     if kind == "array":
-        return f"list: {describe_type(document, schema.get('items', {}))}"
+        return f"list: {describe_schema_type(document, schema.get('items', {}))}"
     return TYPE_NAMES.get(str(kind), "any")
 
 

@@ -1,13 +1,6 @@
 """All routes of the API, in the order of its document."""
 
-from runs.api import (
-    approvals,
-    forks,
-    run_feedback,
-    run_list,
-    run_parts,
-    runs,
-)
+from runs.api import approvals, forks, run_feedback, run_list, run_parts, runs
 from runs.api.automation import conversations, schedules, webhooks
 from runs.api.definitions import (
     agent_import,

@@ -30,7 +30,7 @@ def replay_or_create(
     key = read_idempotency_key(request)
     if key is None:
         return create()
-    digest = digest_request(request)
+    digest = digest_http_request(request)
     if (location := find_created(user, key, digest)) is not None:
         return read_created(request, user, location)
     try:
@@ -50,7 +50,7 @@ def replay_or_create(
     return response
 
 
-def digest_request(request: HttpRequest) -> str:
+def digest_http_request(request: HttpRequest) -> str:
     """Return the same text for repetitions of a request only.
 
     It is keyed, as a body may have a password that could be guessed from its hash.

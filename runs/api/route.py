@@ -89,7 +89,6 @@ def build_parameter_pattern(found: re.Match[str]) -> str:
 
 
 def get_argument_name(parameter: str) -> str:
-    """Return the keyword of a parameter of the path."""
     return "pk" if parameter == "id" else parameter
 
 

@@ -22,6 +22,7 @@ from runs.services.errors import (
     NotAllowed,
     SpecRefused,
 )
+from runs.services.evaluation.run_scores import RunScoreEntry, load_run_scores
 from runs.services.runs.delete import delete_runs
 from runs.services.runs.feedback import (
     MAX_COMMENT_CHARACTERS,
@@ -87,6 +88,29 @@ class CommentShape(Shape):
     created_at: str
 
 
+class RunScoreShape(Shape):
+    """What an evaluator, a person or the user of the chat says of a run."""
+
+    source: Literal["evaluator", "person", "chat_user"]
+    name: str
+    """Of the evaluator or the person."""
+    value: float | None
+    """From 0 to 1."""
+    passed: bool | None
+    label: str
+    explanation: str
+    problem: str
+    """Why there is no score; empty if there is one."""
+    at: str | None
+    """Null for a rating."""
+
+
+class RunScoresShape(Shape):
+    """All scores of a run."""
+
+    scores: list[RunScoreShape]
+
+
 class ShareBody(StrictBody):
     """How long a link works."""
 
@@ -141,6 +165,29 @@ def set_run_tags(
 
 def list_tags(run: Run) -> list[str]:
     return list(RunTag.objects.filter(run=run).values_list("name", flat=True))
+
+
+def list_run_scores(request: HttpRequest, user: User, pk: str) -> HttpResponse:
+    """Scores of experiments and rules, of annotation queues, and the rating.
+
+    Marks of a queue that still asks you for yours are left out.
+    """
+    run = get_run_for_user(user, int(pk))
+    found = load_run_scores(run, viewer=user)
+    return json_response({"scores": [run_score_json(one) for one in found]})
+
+
+def run_score_json(one: RunScoreEntry) -> Json:
+    return {
+        "source": one.source,
+        "name": one.name,
+        "value": one.value,
+        "passed": one.passed,
+        "label": one.label,
+        "explanation": one.explanation,
+        "problem": one.problem,
+        "at": format_timestamp(one.at),
+    }
 
 
 def list_comments(
@@ -314,6 +361,7 @@ ROUTES = [
         RatingShape,
         body=RatingBody,
     ),
+    Route("GET", "runs/{id}/scores", list_run_scores, "List scores", RunScoresShape),
     Route("PUT", "runs/{id}/tags", set_run_tags, "Tag a run", TagsShape, body=TagsBody),
     Route(
         "GET",

@@ -31,8 +31,6 @@ Text = Annotated[str, Field(max_length=200)]
 
 
 def check_with(parse: Callable[[str], Any], message: str) -> AfterValidator:
-    """Return a check that `parse` reads a value."""
-
     def check(value: str) -> str:
         if value and parse(value) is None:
             raise ValueError(message)
@@ -91,7 +89,6 @@ class RunListQuery(PageQuery):
     """The largest first; by default the newest. Only ended runs have numbers."""
 
     def build_filters(self) -> RunFilters:
-        """Return the filters as the page has them."""
         slugs = [slug.replace("\0", "") for slug in self.agent]
         agents = Agent.objects.filter(slug__in=slugs).values_list("pk", flat=True)
         return RunFilters(
@@ -113,7 +110,7 @@ class RunListQuery(PageQuery):
             end=self.end,
             cost=self.cost,
             seconds=self.seconds,
-            tests=self.tests,
+            tests=self.tests or "with",
             rating=self.rating,
             sort=self.sort,
         )

@@ -12,7 +12,6 @@ from runs.api.route import Route, get_url_name
 
 
 def build_urls(routes: Iterable[Route]) -> Iterator[URLPattern]:
-    """Yield one URL for each path."""
     by_path = defaultdict[str, list[Route]](list)
     for route in routes:
         by_path[route.path].append(route)

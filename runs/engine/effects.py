@@ -55,7 +55,6 @@ class PlannedStep:
 
     @property
     def is_answered(self) -> bool:
-        """Whether no tool has to run."""
         return self.tool is None
 
 

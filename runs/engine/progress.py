@@ -7,7 +7,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from runs.engine.effects import CallModel
-from runs.engine.loop_guard import RepeatCounter
 from runs.engine.types import (
     AgentSpec,
     AgentStep,
@@ -107,12 +106,10 @@ class Progress:
         self._is_out_of_time = self._is_out_of_time or all_of_it
 
     def add_usage(self, usage: Usage) -> None:
-        """Add the tokens and cost of one model call."""
         self._tokens += usage.input_tokens + usage.output_tokens
         self._cost += compute_usage_cost(usage, self._prices)
 
     def add_agent_usage(self, *, tokens: int, cost: float) -> None:
-        """Add the usage of agents that were called as tools."""
         self._tokens += tokens
         self._cost += cost
 
@@ -147,3 +144,24 @@ def estimate_usage(asked: CallModel, reply_text: str) -> Usage:
     sent = sum(message.size for message in asked.request.messages)
     said = len(reply_text.encode("utf-8", "replace"))
     return Usage(input_tokens=sent // 4 + 1, output_tokens=said // 4 + 1)
+
+
+class RepeatCounter:
+    """Counts consecutive rounds that equal the round before."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._last: list[tuple[str, object, str]] | None = None
+
+    def add(self, steps: tuple[AgentStep, ...]) -> None:
+        """Compare one more round: its calls, inputs and observations."""
+        this = [(s.action.tool, s.action.tool_input, s.observation) for s in steps]
+        self.count = self.count + 1 if this == self._last else 0
+        self._last = this
+
+    @property
+    def hint(self) -> str:
+        return (
+            f"(You have done exactly this {self.count + 1} times with the same result. "
+            "Do something else, or give your final answer.)"
+        )

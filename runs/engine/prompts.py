@@ -45,6 +45,11 @@ def render_template(template: str, values: Mapping[str, Any]) -> str:
     return _PIECE.sub(piece, template)
 
 
+def escape_braces(text: str) -> str:
+    """Return `text` as a template without variables."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
 def templates_of_prompt(prompt: PromptSpec) -> tuple[str, ...]:
     """Return the texts of a prompt, in order."""
     if prompt.messages is not None:

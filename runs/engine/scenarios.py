@@ -39,6 +39,7 @@ from runs.engine.types import (
     Usage,
 )
 from tools.spec import ToolSpec
+from tools.text.storable import is_same_json
 
 
 class BadScenario(Exception):
@@ -46,16 +47,12 @@ class BadScenario(Exception):
 
 
 class TurnOutcome(NamedTuple):
-    """The result of one scripted turn."""
-
     result: AgentResult
     steps: list[AgentStep]
     requests: list[str]
 
 
 class ScenarioVerdict(NamedTuple):
-    """The result of one scenario."""
-
     id: str
     passed: bool
     got: list[dict[str, Any]]
@@ -74,7 +71,6 @@ class ScenarioScript:
     """For each recorded tool the calls that have answered."""
 
     def ask_model(self, call: CallModel) -> Outcome:
-        """Return the next scripted reply."""
         self.requests.append(flatten_request(call.request))
         if not self.replies:
             return ModelCallFailed("script", "The script has no reply left.")
@@ -315,13 +311,6 @@ def _find_request_differences(
                 if (text in request) is not must:
                     verb = "lacks" if must else "has"
                     yield f"request {index + 1} {verb} {text!r}: {request!r}"
-
-
-def is_same_json(one: Any, other: Any) -> bool:
-    """Compare JSON values including types: 1, 1.0 and true differ."""
-    return type(one) is type(other) and json.dumps(one, sort_keys=True) == json.dumps(
-        other, sort_keys=True
-    )
 
 
 def load_scenarios(path: Path) -> Iterator[dict[str, Any]]:

@@ -27,7 +27,6 @@ def is_stop_message(output: object) -> bool:
 
 
 def wants_final_answer(options: ExecutorOptions, reason: StopReason) -> bool:
-    """Whether to request a final answer from the model."""
     return (
         options.early_stopping_method == "generate"
         and reason in ("iterations", "time", "loop")

@@ -4,20 +4,15 @@ Each round is rendered once and reused, so that a step costs the same however lo
 the run is.
 """
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, assert_never
 
-from runs.engine.kinds.kind import (
-    AgentKind,
-    ScratchpadRound,
-    render_observation_lines,
-)
-from runs.engine.memory import history_messages, history_text
+from runs.engine.kinds.kind import AgentKind, ScratchpadRound, render_observation_lines
 from runs.engine.parsing.output_schema import format_schema_instruction
 from runs.engine.prompts import render_template, variables_of_prompt
-from runs.engine.tool_text import render_tool_variables
 from runs.engine.types import (
     AgentSpec,
     HistoryTurn,
@@ -39,6 +34,10 @@ SUMMARY_PREFIX = "Summary of the steps before these:"
 
 PromptSlot = PromptMessage | Literal["history", "rounds"]
 RequestPart = Message | PromptMessage | Literal["rounds"]
+
+NO_TOOLS = "(there are no tools)"
+
+NO_ANSWER = "(There was no answer to this: the run was stopped.)"
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,6 @@ class Transcript:
         return text + label
 
     def build_request(self, shown: RoundWindow) -> ModelRequest:
-        """Return the request for the next round."""
         return self._build_request(
             self._build_messages(shown, with_tools=True), with_tools=True
         )
@@ -121,7 +119,6 @@ class Transcript:
         return "\n".join(_format_message(message) for message in rounds)
 
     def estimate_rounds_size(self, first: int, count: int) -> int:
-        """Return the estimated tokens of these rounds."""
         if self._kind.as_text is not None:
             return sum(
                 estimate_tokens(text.encode()) for text in self._texts[first:count]
@@ -220,7 +217,6 @@ def find_round_label(prompt: PromptSpec, kind: AgentKind) -> str:
 
 
 def estimate_tokens(raw: bytes) -> int:
-    """Estimate the tokens of a text."""
     return len(raw) // 4 + 1
 
 
@@ -258,3 +254,59 @@ def _index_of_last_user(slots: Sequence[PromptSlot]) -> int:
         if isinstance(s, PromptMessage) and s.role == "user"
     ]
     return users[-1] if users else len(slots)
+
+
+def render_tool_variables(tools: Sequence[ToolSpec]) -> dict[str, str]:
+    """Return the variables `tools`, one paragraph per tool, and `tool_names`."""
+    return {
+        "tools": "\n".join(_format_tool(tool) for tool in tools) or NO_TOOLS,
+        "tool_names": ", ".join(tool.name for tool in tools) or "none",
+    }
+
+
+def _format_tool(tool: ToolSpec) -> str:
+    head = f"{tool.name}: {tool.description}" if tool.description else tool.name
+    match tool.takes:
+        case "text":
+            return head
+        case "nothing":
+            return f"{head} (takes no input)"
+        case "arguments":
+            return f"{head} (input: {_format_arguments(tool)})"
+        case _:
+            assert_never(tool.takes)
+
+
+def _format_arguments(tool: ToolSpec) -> str:
+    schema = tool.args_schema or {}
+    required = schema.get("required") or []
+    text = json.dumps(schema["properties"], ensure_ascii=False)
+    needs = f"; required: {', '.join(map(str, required))}" if required else ""
+    return f"a JSON object with {text}{needs}"
+
+
+def history_messages(turns: Sequence[HistoryTurn]) -> tuple[Message, ...]:
+    return tuple(message for turn in turns for message in _turn_messages(turn))
+
+
+def history_text(turns: Sequence[HistoryTurn]) -> str:
+    """Return earlier turns as lines, for `{chat_history}`."""
+    return "\n".join(line for turn in turns for line in _turn_lines(turn))
+
+
+def _turn_messages(turn: HistoryTurn) -> Iterator[Message]:
+    if turn.question is not None:
+        yield Message.from_text("user", turn.question)
+    if not turn.is_note:
+        yield Message.from_text("assistant", _answer_text(turn))
+
+
+def _turn_lines(turn: HistoryTurn) -> Iterator[str]:
+    if turn.question is not None:
+        yield f"Human: {turn.question}"
+    if not turn.is_note:
+        yield f"AI: {_answer_text(turn)}"
+
+
+def _answer_text(turn: HistoryTurn) -> str:
+    return NO_ANSWER if turn.answer is None else turn.answer

@@ -91,7 +91,6 @@ class Message(FrozenModel):
 
     @classmethod
     def from_text(cls, role: Role, text: str, **more: Any) -> "Message":
-        """Return a message with one text part."""
         return cls.model_validate({"role": role, "content": ({"text": text},), **more})
 
     @property

@@ -70,7 +70,6 @@ class FailedRun(Protocol):
 
 
 def describe_failed_run(run: FailedRun) -> str:
-    """Return why the run is not scored."""
     if run.status == "canceled":
         return translatable("The run was canceled.")
     why = run.error_message or run.error_code
@@ -132,5 +131,4 @@ def _plain_number(match: re.Match[str]) -> str:
 
 
 def shorten_text(text: str, length: int = 200) -> str:
-    """Return `text` as an explanation quotes it."""
     return text if len(text) <= length else f"{text[:length]}…"

@@ -57,8 +57,6 @@ class PairedComparison(NamedTuple):
     """Mean of the candidate's scores less the baseline's."""
     interval: Interval
     """The 95% interval of the difference."""
-    sign_test: float
-    """How probable as many rises and falls, or fewer alike, are by chance."""
     conclusion: Conclusion
 
 
@@ -84,7 +82,6 @@ def compare_paired(
         same=same,
         difference=fmean(changes) if changes else 0.0,
         interval=interval,
-        sign_test=p_value,
         conclusion=Conclusion(kind, better, worse, same, len(changes), points),
     )
 
@@ -150,47 +147,3 @@ def smallest_visible_points(count: int) -> float:
     """
     least = next((n for n in range(1, count + 1) if sign_test(n, 0) <= CLEAR_LEVEL), 0)
     return 100 * least / count if least else 100.0
-
-
-def detection_power(examples: int, *, rise: float, fall: float) -> float:
-    """Return the chance that a difference is called clear, and not the wrong way.
-
-    `rise` and `fall` are the parts of all examples that pass with one candidate only.
-    Exact for the sign test, which decides nearly always.
-    """
-    changed = rise + fall
-    if not 0 < changed <= 1 or min(rise, fall) < 0:
-        raise ValueError("Rise and fall are parts of all examples.")
-    power = 0.0
-    for count in range(1, examples + 1):
-        needed = _least_clear(count)
-        if needed is None:
-            continue
-        chance = _chance_of(examples, count, changed)
-        power += chance * _tail_of(count, needed, max(rise, fall) / changed)
-    return power
-
-
-@lru_cache(maxsize=4096)
-def _least_clear(count: int) -> int | None:
-    """Return how many of `count` changes must go one way to be clear."""
-    low, high = count // 2 + 1, count
-    if sign_test(high, 0) > CLEAR_LEVEL:
-        return None
-    while low < high:
-        middle = (low + high) // 2
-        if sign_test(middle, count - middle) <= CLEAR_LEVEL:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-def _tail_of(count: int, least: int, chance: float) -> float:
-    return math.fsum(_chance_of(count, n, chance) for n in range(least, count + 1))
-
-
-def _chance_of(count: int, n: int, chance: float) -> float:
-    if chance >= 1:
-        return float(n == count)
-    return math.exp(_log_binomial(count, n, chance))

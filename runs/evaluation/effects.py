@@ -21,8 +21,6 @@ from runs.evaluation.types import ScoreResult
 
 @dataclass(frozen=True)
 class JudgeModel:
-    """The model that judges."""
-
     provider: str
     """Slug."""
     model: str

@@ -72,6 +72,8 @@ class GateResult(FrozenModel):
     """The address of the site that an agent file comes from; empty for this one."""
     content_digest: str = ""
     """In an agent file: of the agent, its prompt and its tools."""
+    requirements: str = ""
+    """In a published version: the digest of the rules, examples and evaluators."""
     reason: str = ""
     """Why it was published although the gate was not met."""
 
@@ -118,7 +120,7 @@ def judge_gate(
         found.append(
             RuleResult(
                 kind="must_pass",
-                is_met=candidate.tagged_passed == candidate.tagged_runs,
+                is_met=0 < candidate.tagged_runs == candidate.tagged_passed,
                 required=candidate.tagged_runs,
                 candidate=candidate.tagged_passed,
                 baseline=baseline.tagged_passed if baseline else None,

@@ -52,7 +52,7 @@ class JsonConfig(EvaluatorConfig):
         return self
 
 
-def score_json(config: JsonConfig, given: EvaluationInput) -> ScoreResult:
+def score_json_answer(config: JsonConfig, given: EvaluationInput) -> ScoreResult:
     expected = _parse_expected(given) if config.compare != "nothing" else None
     answer = given.record.answer
     text = require_answer(given.record)
@@ -244,4 +244,4 @@ def _describe_unmatched(place: str, item: Any) -> str:
     return translatable("%(place)s: no item is %(item)s.", place=place, item=text)
 
 
-JSON = EvaluatorKind("json", JsonConfig, score_json)
+JSON = EvaluatorKind("json", JsonConfig, score_json_answer)

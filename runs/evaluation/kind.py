@@ -18,8 +18,6 @@ class EvaluatorConfig(FrozenModel):
 
 @dataclass(frozen=True)
 class EvaluationInput:
-    """One run to score."""
-
     example: EvaluationExample
     record: EvaluationRecord
     baseline: EvaluationRecord | None = None

@@ -47,7 +47,6 @@ def score_limits(config: LimitsConfig, given: EvaluationInput) -> ScoreResult:
 
 
 def describe_used_limit(used: UsedLimit) -> str:
-    """Return what was used of a limit that is exceeded."""
     values = {"used": f"{used.used:g}", "limit": f"{used.limit:g}"}
     match used.name:
         case "tokens":

@@ -64,15 +64,15 @@ def score_number(config: NumberConfig, given: EvaluationInput) -> ScoreResult:
         Decimal(config.absolute), abs(wanted[0]) * Decimal(str(config.relative))
     )
     if off <= allowed:
-        return ScoreResult.of_pass(True, label=format_number(got))
+        return ScoreResult.of_pass(True, label=format_label_number(got))
     return ScoreResult.of_pass(
         False,
         translatable(
             "Expected %(expected)s, got %(got)s.",
-            expected=format_number(wanted[0]),
-            got=format_number(got),
+            expected=format_label_number(wanted[0]),
+            got=format_label_number(got),
         ),
-        label=format_number(got),
+        label=format_label_number(got),
     )
 
 
@@ -103,8 +103,7 @@ def parse_number(text: str) -> Decimal | None:
     return number if in_range or number == 0 else None
 
 
-def format_number(number: Decimal) -> str:
-    """Return a number as labels show it."""
+def format_label_number(number: Decimal) -> str:
     value = float(number)
     exact = number == Decimal(value) or math.isclose(value, float(number))
     return f"{value:g}" if exact and abs(value) < 1e6 else str(number.normalize())

@@ -8,11 +8,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from runs.evaluation.code import CODE
-from runs.evaluation.effects import (
-    AskingEvaluation,
-    EvaluatorEffect,
-    EvaluatorOutcome,
-)
+from runs.evaluation.effects import AskingEvaluation, EvaluatorEffect, EvaluatorOutcome
 from runs.evaluation.errors import EvaluationError, NotScored
 from runs.evaluation.json_answer import JSON
 from runs.evaluation.judge import JUDGE
@@ -25,11 +21,7 @@ from runs.evaluation.text_match import CONTAINS, EXACT, ONE_OF, REGEX
 from runs.evaluation.tool_calls import TOOL_CALLS
 from runs.evaluation.tool_rules import TOOL_RULES
 from runs.evaluation.types import EvaluationExample, EvaluationRecord, ScoreResult
-from tools.text.translatable import (
-    TranslatableText,
-    join_sentences,
-    translatable,
-)
+from tools.text.translatable import TranslatableText, join_sentences, translatable
 from tools.text.validation_message import strip_value_error
 
 EVALUATOR_KINDS: dict[str, EvaluatorKind] = {
@@ -154,7 +146,6 @@ def drive_evaluation(asking: AskingEvaluation, perform: PerformEffect) -> ScoreR
 
 
 def not_scored_by_error(error: Exception) -> ScoreResult:
-    """Return that an evaluator broke."""
     said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return ScoreResult.not_scored(
         translatable("The evaluator failed: %(error)s", error=said[:500])

@@ -109,7 +109,6 @@ def evaluate_safety(config: SafetyConfig, given: EvaluationInput) -> AskingEvalu
 
 
 def describe_personal_data(kind: PersonalData, count: int) -> str:
-    """Return how often personal data of a kind was found."""
     match kind:
         case "email":
             return translatable("Email addresses found: %(count)s.", count=count)

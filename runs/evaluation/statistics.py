@@ -10,14 +10,16 @@ Z_95 = 1.959963984540054
 
 
 class Interval(NamedTuple):
-    """From `low` to `high`."""
-
     low: float
     high: float
 
 
-def wilson_interval(passed: int, total: int) -> Interval:
-    """Return the 95% interval of a pass rate (Wilson 1927); 0 to 1 without runs."""
+def wilson_interval(passed: float, total: int) -> Interval:
+    """Return the 95% interval of a pass rate (Wilson 1927); 0 to 1 without runs.
+
+    `passed` is a sum of rates if each of the `total` was repeated: repetitions of an
+    example are not independent of each other.
+    """
     _check_counts(passed, total)
     if total == 0:
         return Interval(0.0, 1.0)
@@ -49,7 +51,7 @@ def pass_hat_k(passed: int, total: int, k: int) -> float | None:
     return math.comb(passed, k) / math.comb(total, k)
 
 
-def _check_counts(passed: int, total: int) -> None:
+def _check_counts(passed: float, total: int) -> None:
     if not 0 <= passed <= total:
         raise ValueError(f"{passed} of {total} cannot have passed.")
 

@@ -121,7 +121,6 @@ class RegexConfig(EvaluatorConfig):
 
     @property
     def full_pattern(self) -> str:
-        """The pattern with its flags."""
         flags = "i" * self.ignore_case + "m" * self.multiline
         flags += "s" * self.dot_matches_newline
         pattern = f"(?{flags}){self.pattern}" if flags else self.pattern
@@ -168,7 +167,6 @@ class OneOfConfig(TextConfig):
         return self
 
     def find_choice(self, text: str) -> str | None:
-        """Return the choice that `text` is."""
         wanted = normalize_text(text, self)
         return next(
             (c for c in self.choices if normalize_text(c, self) == wanted), None

@@ -106,7 +106,6 @@ def _score_in_order(
 def is_expected_call(
     call: ExpectedCall, step: RecordedStep, config: ToolCallsConfig
 ) -> bool:
-    """Whether `step` is the call that an example expects."""
     if call.tool != step.tool:
         return False
     if config.arguments == "ignored" or call.tool_input is None:

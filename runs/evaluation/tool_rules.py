@@ -51,8 +51,6 @@ class ToolRulesConfig(EvaluatorConfig):
 
 
 class RuleCheck(NamedTuple):
-    """One rule, and what breaks it."""
-
     broken: str
     """A sentence; empty if the rule holds."""
 
@@ -70,7 +68,6 @@ def score_tool_rules(config: ToolRulesConfig, given: EvaluationInput) -> ScoreRe
 def check_tool_rules(
     config: ToolRulesConfig, calls: tuple[RecordedStep, ...]
 ) -> list[RuleCheck]:
-    """Return each rule with what breaks it."""
     count = Counter(step.tool for step in calls)
     succeeded = {step.tool for step in calls if not step.failed}
     checks = [

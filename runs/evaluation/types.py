@@ -117,7 +117,6 @@ class ScoreResult(FrozenModel):
 
     @classmethod
     def not_scored(cls, problem: str, *, cost: Decimal = Decimal(0)) -> Self:
-        """Return that there is no score, and why."""
         if not problem.strip():
             problem = translatable("The evaluator gave no reason.")
         return cls(problem=problem, cost=cost)

@@ -9,9 +9,11 @@ from tools.forms.arguments import (
     ArgumentsForm,
     JsonValueField,
     ValueChoiceField,
+    find_nested_value,
     format_choice_label,
 )
 from tools.text.parse_errors import NOT_JSON, find_json_error
+from tools.text.storable import is_same_json
 
 
 class EditedArgumentsForm(ArgumentsForm):
@@ -27,7 +29,7 @@ class EditedArgumentsForm(ArgumentsForm):
         super().__init__(data, schema=schema)
         for name, path in self.paths.items():
             self.fields[name].initial = format_argument(
-                self.fields[name], find_value(shown, path)
+                self.fields[name], find_nested_value(shown, path)
             )
         style_widgets(self)
 
@@ -82,20 +84,7 @@ def parse_edited_text(text: str, shown: Any) -> Any:
     return None if is_same_json(typed, shown) else typed
 
 
-def is_same_json(one: Any, other: Any) -> bool:
-    """Compare as JSON: to Python, true is 1 and 1 is 1.0."""
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
-def find_value(shown: Any, path: tuple[str, ...]) -> Any:
-    """Return the value at `path`; None where there is none."""
-    for key in path:
-        shown = shown.get(key) if isinstance(shown, dict) else None
-    return shown
-
-
 def format_argument(field: Any, value: Any) -> Any:
-    """Return a value as its field shows it."""
     if value is None:
         return None
     if isinstance(field, ValueChoiceField):

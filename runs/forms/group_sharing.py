@@ -37,7 +37,6 @@ def shareable_groups(thing: Owned) -> QuerySet[Group]:
 
 
 def require_groups(form: forms.BaseForm, given: dict[str, Any]) -> None:
-    """Require a group if the visibility is groups."""
     if given.get("visibility") != Visibility.GROUPS or given.get("groups"):
         return
     groups: Any = form.fields["groups"]

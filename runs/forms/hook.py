@@ -91,7 +91,6 @@ class HookForm(_ModelForm):
         style_widgets(self)
 
     def input_fields(self) -> list[forms.BoundField]:
-        """Return the field of each variable."""
         return [self[input_field_name(name)] for name in self.names]
 
     def clean_secret(self) -> str:
@@ -125,7 +124,6 @@ class HookForm(_ModelForm):
         return cleaned
 
     def read_inputs(self) -> dict[str, str]:
-        """Return the text of each variable."""
         return {
             name: self.cleaned_data.get(input_field_name(name)) or ""
             for name in self.names

@@ -9,7 +9,7 @@ from runs.engine.parsing.clean import clean_json
 from tools.text.parse_errors import NOT_JSON, find_json_error
 
 
-def parse_json_object(text: str, *, expected: str) -> dict[str, Any]:
+def clean_json_object(text: str, *, expected: str) -> dict[str, Any]:
     """Parse a JSON object, empty for empty text; `expected` tells what to enter."""
     text = text.strip()
     try:

@@ -50,7 +50,6 @@ class NotificationsForm(forms.Form):
         style_widgets(self)
 
     def list_choices(self) -> list[forms.BoundField]:
-        """Return the fields of what is sent."""
         return [self[name] for name in CHOICES]
 
     def clean(self) -> dict[str, Any]:

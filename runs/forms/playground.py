@@ -18,8 +18,8 @@ from runs.engine.prompts import (
     input_variables_of_prompt,
 )
 from runs.engine.types import PromptMessage, PromptSpec
-from runs.forms.json_object import parse_json_object
-from runs.forms.runs.inputs import build_input_field, input_field_name
+from runs.forms.json_object import clean_json_object
+from runs.forms.runs.inputs import build_run_input_field, input_field_name
 from runs.forms.widgets import monospace_textarea, style_widgets
 from runs.services.prompts.trials import PromptTrial
 from runs.services.providers.model_choices import (
@@ -39,8 +39,6 @@ ROLES = [
 
 @dataclass(frozen=True)
 class TypedMessage:
-    """One message of a column."""
-
     role: str
     text: str
 
@@ -82,7 +80,6 @@ class ColumnForm(forms.Form):
         style_widgets(self)
 
     def _read_messages(self, given: list[TypedMessage]) -> list[TypedMessage]:
-        """Return the submitted messages, or the initial ones."""
         if not self.is_bound:
             return given or [TypedMessage("system", ""), TypedMessage("user", "")]
         texts = self.data.getlist(f"{self.prefix}-text")  # type: ignore[attr-defined]
@@ -94,7 +91,6 @@ class ColumnForm(forms.Form):
         ] or [TypedMessage("user", "")]
 
     def messages_with_errors(self) -> list[tuple[TypedMessage, list[str]]]:
-        """Return each message with its errors."""
         return [
             (one, self.message_errors.get(n, [])) for n, one in enumerate(self.messages)
         ]
@@ -110,8 +106,7 @@ class ColumnForm(forms.Form):
         )
 
     def clean_more(self) -> dict[str, Any]:
-        """Read the other parameters."""
-        return parse_json_object(
+        return clean_json_object(
             self.cleaned_data["more"],
             expected=_('Enter a JSON object, for example {"top_p": 0.9}.'),
         )
@@ -132,7 +127,6 @@ class ColumnForm(forms.Form):
         return given
 
     def to_prompt_try(self) -> PromptTrial:
-        """Return the column as its service takes it."""
         chosen = find_model_choice(self.models, self.cleaned_data["model"])
         assert chosen is not None  # the field has checked it
         parameters = dict(self.cleaned_data["more"])
@@ -149,8 +143,6 @@ class ColumnForm(forms.Form):
 
 @dataclass(frozen=True)
 class PlaygroundColumn:
-    """The initial state of a column."""
-
     messages: list[TypedMessage]
     model: str = ""
     """Key of a model choice; the first model if the key is unknown."""
@@ -159,7 +151,6 @@ class PlaygroundColumn:
     """Other parameters as JSON text."""
 
     def initial(self) -> dict[str, Any]:
-        """Return the initial values of the form."""
         rest = dict(self.parameters)
         return {
             "model": self.model,
@@ -191,7 +182,7 @@ class PlaygroundForm(forms.Form):
         self.columns = self._columns(data, columns or [PlaygroundColumn([])])
         self.names = self._variable_names()
         for name in self.names:
-            self.fields[input_field_name(name)] = build_input_field(name)
+            self.fields[input_field_name(name)] = build_run_input_field(name)
         style_widgets(self)
 
     def _columns(
@@ -226,15 +217,12 @@ class PlaygroundForm(forms.Form):
         return [name for name in ENGINE_VARIABLES if f"{{{name}}}" in texts]
 
     def variables(self) -> list[forms.BoundField]:
-        """Return the fields of the variables."""
         return [self[input_field_name(name)] for name in self.names]
 
     def values(self) -> dict[str, str]:
-        """Return the values by variable."""
         return {name: self.cleaned_data[input_field_name(name)] for name in self.names}
 
     def is_valid(self) -> bool:
-        """Whether the variables and every column can be sent."""
         columns = [one.is_valid() for one in self.columns]
         return super().is_valid() and all(columns)
 

@@ -106,7 +106,6 @@ class PromptForm(_ModelForm):
 
     @property
     def is_chat(self) -> bool:
-        """Whether the prompt consists of messages."""
         shape = self["shape"].value()
         return bool(shape == "messages")
 
@@ -145,7 +144,6 @@ class PromptForm(_ModelForm):
         return None if self.is_chat else "template"
 
     def prompt_spec(self) -> PromptSpec:
-        """Return the submitted prompt as a spec."""
         partials = getattr(self, "cleaned_data", {}).get("values") or {}
         partials = partials if isinstance(partials, dict) else {}
         if not self.is_chat:
@@ -159,7 +157,6 @@ class PromptForm(_ModelForm):
         return PromptSpec(messages=messages, partials=partials)
 
     def save(self, commit: bool = True) -> PromptTemplate:
-        """Store the text or the messages."""
         prompt = self.prompt_spec()
         self.instance.partials = self.cleaned_data["values"]
         self.instance.template = prompt.template or ""
@@ -175,7 +172,6 @@ class PromptForm(_ModelForm):
 
 
 def list_prompt_errors(kind: str, prompt: PromptSpec) -> list[str]:
-    """Return a sentence for each error of a prompt for agents of `kind`."""
     said = [
         problem.message
         for problem in find_spec_problems(AgentSpec(kind=kind, prompt=prompt))
@@ -199,7 +195,6 @@ def suggest_variable(name: str) -> str:
 
 
 def prompt_texts(prompt: PromptSpec) -> list[str]:
-    """Return the texts of a prompt."""
     if prompt.messages is not None:
         return [message.template for message in prompt.messages]
     return [prompt.template or ""]
@@ -218,7 +213,6 @@ def required_variables(prompt: PromptSpec) -> tuple[str, ...]:
 
 
 def engine_variables(prompt: PromptSpec) -> tuple[str, ...]:
-    """Return the variables that the engine fills in."""
     return tuple(
         name for name in variables_of_prompt(prompt) if name in ENGINE_VARIABLES
     )

@@ -169,7 +169,6 @@ class ProviderForm(_ModelForm):
 
     @property
     def default_base_urls(self) -> list[str]:
-        """Default addresses of the kinds, to choose from."""
         return sorted(
             {kind.base_url for kind in PROVIDER_KINDS.values() if kind.base_url}
         )
@@ -294,7 +293,7 @@ class ProviderForm(_ModelForm):
         given, typed, stored = self.cleaned_data, copy(self.instance), self.stored
         typed.slug = typed.slug or typed.name or "new"  # for messages
         withheld = False
-        if not is_same_server(stored.base_url, typed.base_url):
+        if not may_reuse_secret(stored.base_url, typed.base_url):
             withheld = bool(
                 (stored.sealed_key and not (given["key"] or given["forget_key"]))
                 or (
@@ -330,7 +329,7 @@ class ProviderForm(_ModelForm):
         return provider
 
 
-def is_same_server(stored: str, typed: str) -> bool:
+def may_reuse_secret(stored: str, typed: str) -> bool:
     """Whether a secret stored for one URL may be sent to the other."""
     old, new = urlsplit(stored), urlsplit(typed)
     is_downgrade = old.scheme == "https" and new.scheme != "https"

@@ -49,7 +49,6 @@ class RetentionForm(forms.Form):
         style_widgets(self)
 
     def to_rules(self, agents: dict[int, int | None]) -> RetentionRules:
-        """Return the rules in the form, with those of agents."""
         days = {kind: days for kind, days in self.cleaned_data.items() if days}
         return RetentionRules(days=days, agents=agents)
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from runs.engine.types import AgentSpec
-from runs.forms.runs.inputs import build_input_field, input_field_name
+from runs.forms.runs.inputs import build_run_input_field, input_field_name
 from runs.forms.widgets import style_widgets
 from runs.models import Schedule
 from runs.services.errors import CronRefused, FieldError, InputsRefused
@@ -59,7 +59,6 @@ class ZoneSelect(forms.Select):
     def render(
         self, name: str, value: Any, attrs: Any = None, renderer: Any = None
     ) -> SafeString:
-        """Return the select with the zone `value` selected."""
         flat = flatatt({**self.build_attrs(self.attrs, attrs), "name": name})
         options = zone_options()
         chosen = format_html('<option value="{}"', value)
@@ -196,7 +195,9 @@ class ScheduleForm(ScheduleTimesForm):
 
     def __init__(self, spec: AgentSpec, *args: Any, **kwargs: Any) -> None:
         self.spec, self.names = spec, variables_of_spec(spec)
-        more = {input_field_name(name): build_input_field(name) for name in self.names}
+        more = {
+            input_field_name(name): build_run_input_field(name) for name in self.names
+        }
         super().__init__(*args, more=more, **kwargs)
 
     def clean(self) -> dict[str, Any]:
@@ -233,7 +234,6 @@ class ScheduleForm(ScheduleTimesForm):
 
 
 def initial_of_times(when: Recurrence) -> dict[str, Any]:
-    """Return the initial values of the fields for `when`."""
     return {
         "kind": when.kind,
         "every": when.every,
@@ -246,7 +246,6 @@ def initial_of_times(when: Recurrence) -> dict[str, Any]:
 
 
 def initial_of_schedule(schedule: Schedule) -> dict[str, Any]:
-    """Return the initial values of the form for a stored schedule."""
     inputs = {input_field_name(name): text for name, text in schedule.inputs.items()}
     return {
         **inputs,
@@ -269,7 +268,6 @@ def list_minute_steps() -> list[tuple[int, str]]:
 
 
 def parse_times(given: dict[str, Any]) -> Recurrence:
-    """Return the recurrence from the cleaned fields."""
     asked = {name: given[name] for name in KIND_FIELDS[given["kind"]]}
     if isinstance(at := asked.get("at"), time):
         asked["at"] = f"{at:%H:%M}"

@@ -14,7 +14,6 @@ UNSTYLED_WIDGETS = (
 
 
 def monospace_textarea(rows: int) -> forms.Textarea:
-    """Return a text area of `rows` lines in a monospace font."""
     return forms.Textarea(attrs={"rows": rows, "class": "mono"})
 
 

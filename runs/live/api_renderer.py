@@ -5,7 +5,7 @@ from typing import Any
 
 from django.conf import settings
 
-from runs.live.batches import Batch, DraftText, Fragment, Head, RendererState
+from runs.live.batches import ChangeBatch, DraftText, Fragment, Head, RendererState
 from runs.live.changes import Changes, Sources, read_changes
 from runs.live.sse import format_event
 from runs.models import AgentStep, ModelCall, Run
@@ -26,7 +26,7 @@ class ApiRenderer:
 
     def read_batches(
         self, wanted: dict[int, int], memories: dict[int, RendererState]
-    ) -> list[Batch]:
+    ) -> list[ChangeBatch]:
         """Return the events of each run's changes, in the order of their commits."""
         sources = Sources(
             runs=Run.objects.select_related(*RUN_RELATIONS),
@@ -48,7 +48,7 @@ class ApiRenderer:
         """Return nothing, like `stale`."""
         return {}
 
-    def render_message(self, batch: Batch, cursor: int) -> bytes:
+    def render_message(self, batch: ChangeBatch, cursor: int) -> bytes:
         """Return the events a client at `cursor` lacks."""
         return b"".join(batch.messages_after(cursor))
 
@@ -67,7 +67,7 @@ class ApiRenderer:
         return format_event("draft", shape)
 
 
-def build_event_batch(changes: Changes) -> Batch:
+def build_event_batch(changes: Changes) -> ChangeBatch:
     """Return the events of one run; the run itself comes last, and `end` after it."""
     run = changes.run
     rows: list[tuple[int, int, str, Any]] = [
@@ -99,7 +99,7 @@ def build_event_batch(changes: Changes) -> Batch:
             events.append(Fragment(0, END_SEQ, message, message))
         else:
             events.append(uniform_fragment(changes.seq, message))
-    return Batch(
+    return ChangeBatch(
         run_id=run.pk,
         since=changes.since,
         seq=changes.seq,

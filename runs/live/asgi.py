@@ -20,7 +20,7 @@ from runs.live.api_renderer import ApiRenderer
 from runs.live.auth import (
     Credentials,
     Person,
-    authorize,
+    authorize_viewer,
     read_credentials,
     read_language,
 )
@@ -79,8 +79,6 @@ REFUSAL_FIELDS = {404: "id", 405: "method"}
 
 
 class StreamRequest(NamedTuple):
-    """What a request asks for."""
-
     renderer: type[AnyRenderer]
     run_id: int | None
     """None for a page without a run."""
@@ -186,12 +184,10 @@ class LiveApp:
             gone.cancel()
 
     def has_too_many_streams(self, user_id: int) -> bool:
-        """Whether the user has as many open streams as are allowed."""
         return 0 < settings.USER_STREAMS <= self._open_streams[user_id]
 
     @contextmanager
     def count_stream(self, user_id: int) -> Iterator[None]:
-        """Count a stream of the user as long as it is open."""
         self._open_streams[user_id] += 1
         try:
             yield
@@ -279,7 +275,7 @@ class LiveApp:
         known = self._checks.get(place)
         if known is None or now - known.at > ACCESS_CACHE_SECONDS:
             self._drop_old_checks(now)
-            asked = self.hub.run_in_thread(lambda: authorize(key, run_id))
+            asked = self.hub.run_in_thread(lambda: authorize_viewer(key, run_id))
             known = AccessCheck(now, asyncio.create_task(asked))
             self._checks[place] = known
         try:
@@ -346,7 +342,6 @@ async def send_chunk(send: Send, body: bytes) -> None:
 
 
 async def send_problem(send: Send, status: int) -> None:
-    """Answer with a problem instead of a stream."""
     problem = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,

@@ -54,7 +54,7 @@ def read_credentials(headers: dict[bytes, bytes]) -> Credentials:
     )
 
 
-def authorize(key: Credentials, run_id: int | None) -> Person | None:
+def authorize_viewer(key: Credentials, run_id: int | None) -> Person | None:
     """Return the bearer of `key` if it may watch the run.
 
     Without a run, only the bearer is checked.

@@ -19,7 +19,7 @@ class Fragment(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Batch:
+class ChangeBatch:
     """Everything that changed in a run after `since`, up to `seq`."""
 
     run_id: int
@@ -91,7 +91,7 @@ class StreamRenderer(Protocol):
 
     def read_batches(
         self, wanted: dict[int, int], memories: dict[int, RendererState]
-    ) -> list[Batch]:
+    ) -> list[ChangeBatch]:
         """Return the changes of each run after the given seq; called in the reader."""
         ...
 
@@ -107,7 +107,7 @@ class StreamRenderer(Protocol):
         """Return what shows each run as a whole, as it is now."""
         ...
 
-    def render_message(self, batch: Batch, cursor: int) -> bytes:
+    def render_message(self, batch: ChangeBatch, cursor: int) -> bytes:
         """Return the message that takes a viewer from `cursor` to the batch's seq."""
         ...
 

@@ -21,7 +21,7 @@ from django.utils import translation
 from runs.live.auth import Person
 from runs.live.batches import (
     DRAFT_FRAME,
-    Batch,
+    ChangeBatch,
     DraftText,
     Head,
     RendererState,
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Channel:
+class RunChannel:
     """One run in one form, and everybody who watches it so."""
 
     def __init__(self, form: StreamRenderer, run_id: int) -> None:
@@ -60,7 +60,7 @@ class Channel:
         self.viewers: set[Viewer] = set()
         self.seq = UNREAD
         """Up to which the room has read."""
-        self.batches: deque[Batch] = deque(maxlen=MAX_BATCHES)
+        self.batches: deque[ChangeBatch] = deque(maxlen=MAX_BATCHES)
         self.renderer_state = RendererState()
         self.draft: DraftText | None = None
         self.pending_drafts: list[TextDelta] | None = []
@@ -73,8 +73,7 @@ class Channel:
         self.head_due = 0.0
         self.is_deleted = False
 
-    def add_batch(self, batch: Batch) -> None:
-        """Make `batch` known, where it is news."""
+    def add_batch(self, batch: ChangeBatch) -> None:
         if batch.seq <= self.seq:
             return
         self.seq = batch.seq
@@ -142,7 +141,6 @@ class Channel:
             return work()
 
     def wake(self) -> None:
-        """Let every viewer look."""
         for viewer in self.viewers:
             viewer.event.set()
 
@@ -151,7 +149,7 @@ class Viewer:
     """One open stream."""
 
     def __init__(
-        self, hub: "Hub", room: Channel, *, after: int, person: Person | None = None
+        self, hub: "Hub", room: RunChannel, *, after: int, person: Person | None = None
     ) -> None:
         self._hub, self._channel = hub, room
         self.event = asyncio.Event()
@@ -187,7 +185,7 @@ class Viewer:
             elif not await self._wait():
                 yield b""
 
-    async def _next_batch(self) -> Batch | None:
+    async def _next_batch(self) -> ChangeBatch | None:
         """Return the batch that follows the cursor; None while there is none."""
         room = self._channel
         if self._has_joined:
@@ -235,7 +233,6 @@ class Viewer:
         return room.render(partial(room.renderer.render_draft, draft, sent))
 
     def _render_head(self) -> bytes:
-        """Return the parts of the head that this viewer lacks."""
         room = self._channel
         news = {
             name: room.head[name]
@@ -295,13 +292,15 @@ class Hub:
 
     def __init__(self) -> None:
         self.is_stopping = False
-        self._channels: dict[int, dict[int, Channel]] = {}
+        self._channels: dict[int, dict[int, RunChannel]] = {}
         """By run, then by form."""
-        self._dirty: dict[Channel, None] = {}
+        self._dirty: dict[RunChannel, None] = {}
         self._has_dirty = asyncio.Event()
-        self._stale: dict[Channel, None] = {}
+        self._stale: dict[RunChannel, None] = {}
         self._has_stale = asyncio.Event()
-        self._readings: dict[tuple[Channel, int], asyncio.Task[Batch | None]] = {}
+        self._readings: dict[
+            tuple[RunChannel, int], asyncio.Task[ChangeBatch | None]
+        ] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="live-reader")
         self.nav_updates = NavUpdates(self.run_in_thread)
         self._listener = RedisListener(
@@ -311,7 +310,6 @@ class Hub:
         self._replays: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
-        """Begin to listen and to look."""
         for forever in (
             self._listener.listen,
             self._poll,
@@ -340,7 +338,6 @@ class Hub:
         self._thread.shutdown(wait=False)
 
     def subscribe_person(self, person: Person, *, in_inbox: bool) -> PersonViewer:
-        """Register a page without a run."""
         viewer = PersonViewer(self, person, in_inbox=in_inbox)
         self.nav_updates.subscribe(viewer.nav_subscriber)
         return viewer
@@ -361,7 +358,7 @@ class Hub:
         rooms = self._channels.setdefault(run_id, {})
         room = rooms.get(id(form))
         if room is None:
-            room = rooms[id(form)] = Channel(form, run_id)
+            room = rooms[id(form)] = RunChannel(form, run_id)
             recall = asyncio.create_task(self._replay_drafts(room))
             self._replays.add(recall)
             recall.add_done_callback(self._replays.discard)
@@ -392,10 +389,9 @@ class Hub:
 
     @property
     def viewers(self) -> int:
-        """How many streams are open."""
         return sum(len(room.viewers) for room in self._all_channels())
 
-    def _all_channels(self) -> list[Channel]:
+    def _all_channels(self) -> list[RunChannel]:
         return [room for rooms in self._channels.values() for room in rooms.values()]
 
     async def run_in_thread(self, work: Callable[[], T]) -> T:
@@ -403,7 +399,7 @@ class Hub:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, run_with_connection, work)
 
-    async def read_for(self, room: Channel, after: int) -> Batch | None:
+    async def read_for(self, room: RunChannel, after: int) -> ChangeBatch | None:
         """Read for viewers at `after`; those who ask at once share one reading."""
         key = (room, after)
         task = self._readings.get(key)
@@ -414,21 +410,19 @@ class Hub:
         return await asyncio.shield(task)
 
     def handle_notice(self, notice: Notice) -> None:
-        """Look at a run that may have changed."""
         for room in self._channels.get(notice.run_id, {}).values():
             if not notice.seq or notice.seq > room.seq:
                 self._mark_dirty(room)
 
     def add_draft(self, piece: TextDelta) -> None:
-        """Hand a piece of draft to who watches its run."""
         for room in self._channels.get(piece.run_id, {}).values():
             room.add_draft(piece)
 
-    def _mark_dirty(self, room: Channel) -> None:
+    def _mark_dirty(self, room: RunChannel) -> None:
         self._dirty[room] = None
         self._has_dirty.set()
 
-    async def _read_one(self, room: Channel, after: int) -> Batch | None:
+    async def _read_one(self, room: RunChannel, after: int) -> ChangeBatch | None:
         try:
             batches = await self.run_in_thread(
                 lambda: room.render(
@@ -456,7 +450,7 @@ class Hub:
             del self._dirty[room]
         if not self._dirty:
             self._has_dirty.clear()
-        forms: dict[int, list[Channel]] = {}
+        forms: dict[int, list[RunChannel]] = {}
         for room in rooms:
             if (
                 room.seq > UNREAD
@@ -473,8 +467,8 @@ class Hub:
 
     async def _run_isolated(
         self,
-        rooms: list[Channel],
-        do: Callable[[list[Channel]], Coroutine[Any, Any, None]],
+        rooms: list[RunChannel],
+        do: Callable[[list[RunChannel]], Coroutine[Any, Any, None]],
     ) -> None:
         """Do it for all rooms at once, and one by one where that fails.
 
@@ -491,7 +485,7 @@ class Hub:
             for room in rooms:
                 await self._run_isolated([room], do)
 
-    async def _read_group(self, rooms: list[Channel]) -> None:
+    async def _read_group(self, rooms: list[RunChannel]) -> None:
         wanted = {room.run_id: room.seq for room in rooms}
         memories = {room.run_id: room.renderer_state for room in rooms}
         form = rooms[0].renderer
@@ -501,14 +495,14 @@ class Hub:
         ):
             self._add_batch(by_id[batch.run_id], batch)
 
-    def _add_batch(self, room: Channel, batch: Batch) -> None:
+    def _add_batch(self, room: RunChannel, batch: ChangeBatch) -> None:
         room.add_batch(batch)
         if batch.has_more:
             self._mark_dirty(room)
         if not batch.is_over:
             self._mark_stale(room)
 
-    def _mark_stale(self, room: Channel) -> None:
+    def _mark_stale(self, room: RunChannel) -> None:
         self._stale[room] = None
         self._has_stale.set()
 
@@ -526,7 +520,7 @@ class Hub:
             await asyncio.sleep(0.05)
             return
         pause = max(MIN_HEAD_INTERVAL, len(self._all_channels()) / MAX_HEADS_PER_SECOND)
-        forms: dict[int, list[Channel]] = {}
+        forms: dict[int, list[RunChannel]] = {}
         for room in due:
             del self._stale[room]
             room.head_due = now + pause
@@ -536,7 +530,7 @@ class Hub:
         for group in forms.values():
             await self._run_isolated(group, self._read_heads)
 
-    async def _read_heads(self, rooms: list[Channel]) -> None:
+    async def _read_heads(self, rooms: list[RunChannel]) -> None:
         memories = {room.run_id: room.renderer_state for room in rooms}
         for room in rooms:
             room.renderer_state.is_writing = room.draft is not None
@@ -562,21 +556,21 @@ class Hub:
                 room.wake()
             elif UNREAD < room.seq < seq:
                 self._mark_dirty(room)
-        forms: dict[int, list[Channel]] = {}
+        forms: dict[int, list[RunChannel]] = {}
         for room in rooms:
             if room.seq > UNREAD:
                 forms.setdefault(id(room.renderer), []).append(room)
         for group in forms.values():
             await self._run_isolated(group, self._find_stale)
 
-    async def _find_stale(self, rooms: list[Channel]) -> None:
+    async def _find_stale(self, rooms: list[RunChannel]) -> None:
         by_id = {room.run_id: room for room in rooms}
         memories = {room.run_id: room.renderer_state for room in rooms}
         find = partial(rooms[0].renderer.find_stale_runs, list(memories), memories)
         for run_id in await self.run_in_thread(lambda: rooms[0].render(find)):
             self._mark_stale(by_id[run_id])
 
-    async def _replay_drafts(self, room: Channel) -> None:
+    async def _replay_drafts(self, room: RunChannel) -> None:
         """Give a new room what its model wrote before anyone watched."""
         pieces: list[TextDelta] = []
         try:
@@ -595,7 +589,6 @@ def run_with_connection(work: Callable[[], T]) -> T:
 
 
 def read_seqs(run_ids: list[int]) -> dict[int, int]:
-    """Return the seq of each run that exists."""
     found: dict[int, int] = {}
     for start in range(0, len(run_ids), MAX_IDS_PER_QUERY):
         some = run_ids[start : start + MAX_IDS_PER_QUERY]

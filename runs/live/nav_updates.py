@@ -42,7 +42,6 @@ class OpenApprovals:
     """Changes with the set of open decisions."""
 
     def count_for(self, person: Person) -> int:
-        """Return how many this person can make."""
         if person.is_superuser:
             count = sum(self.by_owner.values()) + sum(self.by_group.values())
         else:
@@ -58,8 +57,6 @@ class OpenApprovals:
 
 @dataclass(frozen=True)
 class NavState:
-    """What a page's header shows."""
-
     count: int | None = None
     health: HealthSummary | None = None
     fingerprint: tuple[int, int] | None = None
@@ -171,7 +168,6 @@ def count_open_approvals() -> OpenApprovals:
 
 
 def summarize_health_by_language(languages: set[str]) -> dict[str, HealthSummary]:
-    """Describe the worker health in each language."""
     health, found = get_worker_health(), {}
     for language in languages:
         with translation.override(language):
@@ -180,7 +176,6 @@ def summarize_health_by_language(languages: set[str]) -> dict[str, HealthSummary
 
 
 def render_count_update(waiting: int) -> bytes:
-    """Return the counts in the header and in the tab bar."""
     return b"".join(
         format_element_update(
             f"#part-{name}",
@@ -194,7 +189,6 @@ def render_count_update(waiting: int) -> bytes:
 
 
 def render_health_update(health: HealthSummary) -> bytes:
-    """Return the worker health in the header."""
     frame = {"health": health, "workers_url": reverse("worker-list")}
     html = render_to_string("parts/_health.html", {"frame": frame})
     return format_element_update("#part-health", "outerHTML", html)

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from runs.engine.types import ExecutorOptions
 from runs.live.batches import (
     DRAFT_FRAME,
-    Batch,
+    ChangeBatch,
     DraftText,
     Fragment,
     Head,
@@ -98,7 +98,6 @@ class HeaderQueries:
 
     @classmethod
     def for_runs(cls, runs: Sequence[Run]) -> "HeaderQueries":
-        """Read it for these runs."""
         by_status: dict[str, list[int]] = {}
         for run in runs:
             by_status.setdefault(run.status, []).append(run.pk)
@@ -116,7 +115,6 @@ class HeaderQueries:
         )
 
     def state(self, run: Run, page_cache: PageCache) -> RunState:
-        """Return the state of one of the runs."""
         return RunState(
             run=run,
             timeline=page_cache.timeline,
@@ -136,8 +134,7 @@ class PageRenderer:
 
     def read_batches(
         self, wanted: dict[int, int], memories: dict[int, RendererState]
-    ) -> list[Batch]:
-        """Return the fragments of each run's changes."""
+    ) -> list[ChangeBatch]:
         sources = Sources(
             runs=Run.objects.defer(*DEFERRED_FIELDS),
             calls=query_model_calls(wanted),
@@ -218,7 +215,7 @@ class PageRenderer:
                     message[run.pk]["rows"] = render_open_rows(state)
         return message
 
-    def render_message(self, batch: Batch, cursor: int) -> bytes:
+    def render_message(self, batch: ChangeBatch, cursor: int) -> bytes:
         """Return one message; its id is where a reconnecting page goes on."""
         return b"".join([b"id: %d\n" % batch.seq, *batch.messages_after(cursor), b"\n"])
 
@@ -248,7 +245,7 @@ class PageRenderer:
         *,
         failed: "Attempts",
         questions: tuple[int, ...],
-    ) -> Batch:
+    ) -> ChangeBatch:
         run, seq = changes.run, changes.seq
         rows = build_step_rows(changes, page_cache.timeline, failed)
         fragments = [build_row_fragment(row) for row in rows]
@@ -258,7 +255,7 @@ class PageRenderer:
         if is_over:
             gone = format_element_update("#run-live", "outerHTML", ENDED_HTML)
             fragments.append(Fragment(0, END_SEQ, gone, gone))
-        return Batch(
+        return ChangeBatch(
             run_id=run.pk,
             since=changes.since,
             seq=seq,
@@ -419,7 +416,6 @@ def build_row_fragment(row: TimelineRow) -> Fragment:
 
 
 def render_step_row(row: TimelineRow) -> str:
-    """Return a line of the list of steps."""
     return render_to_string("runs/_step.html", {"row": row})
 
 
@@ -435,7 +431,6 @@ def render_open_rows(state: RunState) -> bytes:
 
 
 def render_run_header(state: RunState) -> bytes:
-    """Return the parts that say where the run is."""
     counts = count_rows(state.run)
     context = {
         **run_state_context(state),
@@ -494,7 +489,6 @@ def render_viewer_parts(run: Run) -> bytes:
 
 
 def open_question_ids(run_ids: list[int]) -> dict[int, tuple[int, ...]]:
-    """Return the keys of each run's open questions."""
     found: dict[int, tuple[int, ...]] = {}
     rows = Decision.objects.filter(step__run__in=run_ids, answer="").order_by("pk")
     for run_id, pk in rows.values_list("step__run", "pk"):

@@ -95,7 +95,6 @@ class RedisListener:
         return [piece for fields in pieces if (piece := parse_draft(fields))]
 
     async def close(self) -> None:
-        """Give back the connection."""
         await self._client.aclose()
 
     async def _newest(self, key: str) -> str:

@@ -84,7 +84,6 @@ class RunFeed:
             leaving.cancel()
 
     async def find_open_decision(self, step_index: int) -> int | None:
-        """Return the number of the decision that a step waits for."""
         rows = Decision.objects.open().filter(
             step__run=self._followed.run_id, step__index=step_index
         )

@@ -51,5 +51,4 @@ def format_element_update(target: str, swap: str, html: str | SafeString) -> byt
 
 
 def format_text_update(target: str, swap: str, text: str) -> bytes:
-    """Return plain text as an update of one element."""
     return format_element_update(target, swap, escape(text))

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from runs.live.batches import (
     DRAFT_FRAME,
-    Batch,
+    ChangeBatch,
     DraftText,
     Fragment,
     Head,
@@ -40,8 +40,7 @@ class TurnRenderer:
 
     def read_batches(
         self, wanted: dict[int, int], memories: dict[int, RendererState]
-    ) -> list[Batch]:
-        """Return each run as it is now."""
+    ) -> list[ChangeBatch]:
         runs = list(select_page_relations(Run.objects.filter(pk__in=wanted)))
         failed = last_failed_attempts(runs)
         return [
@@ -73,7 +72,7 @@ class TurnRenderer:
             for run in select_page_relations(queued)
         }
 
-    def render_message(self, batch: Batch, cursor: int) -> bytes:
+    def render_message(self, batch: ChangeBatch, cursor: int) -> bytes:
         """Return one message; without an id, for a page always begins anew."""
         return b"".join([*batch.messages_after(cursor), b"\n"])
 
@@ -81,7 +80,6 @@ class TurnRenderer:
         return draft.rendering.advance_in_steps(draft.text)
 
     def render_draft(self, draft: DraftText, sent: int | None) -> bytes:
-        """Return new text for the draft of its run."""
         update = render_draft_update(f"turn-draft-{draft.run_id}", draft, sent)
         if sent is None:
             words = f"#turn-answer-{draft.run_id} > .did > summary > [role=status]"
@@ -133,10 +131,10 @@ def render_turns_end(run_ids: Sequence[int]) -> bytes:
     return format_element_update(f"#{name}", "outerHTML", gone) + b"\n"
 
 
-def build_turn_batch(run: Run, since: int, *, failed_attempt: int) -> Batch:
+def build_turn_batch(run: Run, since: int, *, failed_attempt: int) -> ChangeBatch:
     """Return the whole turn, where it has changed after `since`."""
     html = render_turn_update(run)
-    return Batch(
+    return ChangeBatch(
         run_id=run.pk,
         since=since,
         seq=run.seq,
@@ -150,7 +148,6 @@ def build_turn_batch(run: Run, since: int, *, failed_attempt: int) -> Batch:
 
 
 def render_turn_update(run: Run) -> bytes:
-    """Return the turn as an update of its place on the page."""
     context = {"run": run, "turn": build_run_turn(run)}
     html = render_to_string("turns/_answer.html", context)
     return format_element_update(f"#turn-answer-{run.pk}", "outerHTML", html)

@@ -59,7 +59,6 @@ class Anthropic:
         deadline: Deadline,
         on_text: OnText | None = None,
     ) -> Reply:
-        """Return the model's reply; see `LLM.complete`."""
         shown = TextForwarder(on_text if request.settings.stream else None)
 
         def send(body: bytes) -> Reply:
@@ -298,8 +297,6 @@ def raise_if_refused(reply: Reply) -> Reply:
 
 
 class MessageStream:
-    """A message while it is streamed."""
-
     def __init__(self, on_text: OnText) -> None:
         self._on_text = on_text
         self._message: dict[str, Any] = {"usage": {}}

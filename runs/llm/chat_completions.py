@@ -51,7 +51,6 @@ REPEATED_CALL_FIELDS = ("extra_content", "provider_specific_fields")
 
 
 def get_argument_schema(tool: ToolSpec) -> dict[str, Any]:
-    """Return the JSON Schema of the tool's argument object."""
     schema = tool.args_schema
     if schema is None:
         return SINGLE_TEXT_SCHEMA
@@ -188,7 +187,7 @@ def parse_chat_reply(raw: bytes) -> Reply:
     message = choice.get("message")
     if not isinstance(message, dict):
         raise NotAReply("a choice without a message")
-    return Reply(
+    reply = Reply(
         text=extract_content_text(message.get("content"))
         or _as_text(message.get("refusal")),
         tool_calls=assign_unique_call_ids(extract_tool_calls(message)),
@@ -196,8 +195,33 @@ def parse_chat_reply(raw: bytes) -> Reply:
         finish_reason=_as_text(choice.get("finish_reason")),
         usage=parse_chat_usage(answer.get("usage")),
         model=_as_text(answer.get("model")),
-        native=message,
     )
+    return keep_native_message(reply, message)
+
+
+def keep_native_message(reply: Reply, message: dict[str, Any]) -> Reply:
+    """Return the reply with the provider's message, if that says more than it.
+
+    It is stored with each reply, and mostly would double it.
+    """
+    if message == build_chat_message(reply):
+        return reply
+    return reply.model_copy(update={"native": message})
+
+
+def build_chat_message(reply: Reply) -> dict[str, Any]:
+    """Return the message of a reply that has no unknown fields."""
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+    if reply.tool_calls:
+        message["tool_calls"] = [
+            {
+                "type": "function",
+                "id": call.id,
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in reply.tool_calls
+        ]
+    return message
 
 
 def parse_chat_stream(events: Iterable[ServerSentEvent], on_text: OnText) -> Reply:
@@ -215,8 +239,6 @@ def parse_chat_stream(events: Iterable[ServerSentEvent], on_text: OnText) -> Rep
 
 
 class ChatStream:
-    """A reply while it is streamed."""
-
     def __init__(self, on_text: OnText) -> None:
         self._on_text = on_text
         self._text: list[str] = []
@@ -331,15 +353,15 @@ class ChatStream:
         message |= {key: "".join(pieces) for key, pieces in self._reasoning.items()}
         if self._calls:
             message["tool_calls"] = [{"type": "function", **one} for one in self._calls]
-        return Reply(
+        reply = Reply(
             text=message["content"] or "",
             tool_calls=assign_unique_call_ids(extract_tool_calls(message)),
             reasoning=extract_reasoning(message) or "".join(self._thinking),
             finish_reason=self._finish,
             usage=self._usage,
             model=self._model,
-            native=message,
         )
+        return keep_native_message(reply, message)
 
 
 KNOWN_KEYS = frozenset(
@@ -426,7 +448,6 @@ def _content_thinking(message: dict[str, Any]) -> str:
 
 
 def extract_tool_calls(message: dict[str, Any]) -> list[ToolCall]:
-    """Return the calls of a message as they were sent."""
     calls = []
     for one in _fragments(message):
         function = one.get("function")

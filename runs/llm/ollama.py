@@ -52,7 +52,6 @@ class Ollama:
         deadline: Deadline,
         on_text: OnText | None = None,
     ) -> Reply:
-        """Return the model's reply; see `LLM.complete`."""
         shown = TextForwarder(on_text if request.settings.stream else None)
         body = build_ollama_body(request, stream=shown.on_text is not None)
         model = request.settings.model
@@ -84,7 +83,6 @@ class Ollama:
         return [described.get(name) or ModelCard(name=name) for name in names]
 
     def _fetch_model_details(self, name: str, deadline: Deadline) -> ModelCard:
-        """Return the server's details of one model."""
         body = encode_wire_json({"model": name})
         try:
             with self._server.exchange(

@@ -45,7 +45,6 @@ class OpenAI:
         deadline: Deadline,
         on_text: OnText | None = None,
     ) -> Reply:
-        """Return the model's reply; see `LLM.complete`."""
         shown = TextForwarder(on_text if request.settings.stream else None)
 
         def send(body: bytes) -> Reply:

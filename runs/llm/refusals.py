@@ -54,7 +54,6 @@ def parse_refusal(
     model: str,
     address: str,
 ) -> ModelCallError:
-    """Return the error for a response with an error `status`."""
     # Gemini wraps its error object in a list, and LiteLLM in an event.
     inner = body.strip()
     if inner.startswith(b"data:"):

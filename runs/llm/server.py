@@ -82,7 +82,6 @@ class ModelServer:
         self._client.close()
 
     def describe_request(self, path: str, body: bytes) -> WireRequest:
-        """Return what `exchange` sends for `path` and `body`."""
         self._get_header_bytes()
         return WireRequest(str(self._url(path)), self._headers, body)
 
@@ -153,7 +152,6 @@ class ModelServer:
         return self._build_wrong_answer(what, "a model's reply")
 
     def build_bad_list_error(self, what: str) -> ModelCallError:
-        """Return the error for `what` in place of a list of models."""
         return self._build_wrong_answer(what, "its list of models")
 
     def _build_wrong_answer(self, what: str, wanted: str) -> ModelCallError:

@@ -74,7 +74,6 @@ def encode_wire_json(value: Any) -> bytes:
 
 
 def describe_non_json(raw: bytes) -> str:
-    """Describe a response that is not a JSON object."""
     start = raw[:200].lstrip().lower()
     if not start:
         return "an empty answer"

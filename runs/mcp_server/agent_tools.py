@@ -10,17 +10,13 @@ from runs.engine.types import AgentSpec
 from runs.live.asgi import live_app
 from runs.live.deferred import DeferredResponse
 from runs.live.run_feed import follow_run
-from runs.mcp_server.call_relay import AgentCall, CallRelay
+from runs.mcp_server.call_relay import CallRelay, RelayedCall
 from runs.mcp_server.results import tool_error
 from runs.mcp_server.rpc import INVALID_PARAMS, RpcError, RpcRequest
 from runs.models import Agent, AgentVersion, ApiToken, Run
 from runs.services.errors import RunsError, TooManyRuns
 from runs.services.runs.idempotency import start_run_once
-from runs.services.runs.start import (
-    FrozenAgent,
-    freeze_newest_version,
-    start_run,
-)
+from runs.services.runs.start import FrozenAgent, freeze_newest_version, start_run
 from runs.services.spec.freeze import build_agent_tool_spec
 from runs.store.specs import load_spec
 
@@ -99,7 +95,7 @@ def call_agent_tool(
         return tool_error(str(error))
     relay = CallRelay(
         follow_run(http, token.user, run.pk),
-        AgentCall(
+        RelayedCall(
             request,
             has_schema=get_object_schema(frozen.spec) is not None,
             cancels=not agent.continues_without_client,

@@ -46,8 +46,6 @@ class PublishArguments(PublishBody):
 
 
 class BuildTool(NamedTuple):
-    """A tool and what does its work."""
-
     description: str
     arguments: type[BaseModel]
     build: Callable[[HttpRequest, User, Any], Json]
@@ -88,7 +86,6 @@ def call_build_tool(
 
 
 def list_parts(request: HttpRequest, user: User, given: NoArguments) -> Json:
-    """Return what the user can build agents of."""
     providers = Provider.objects.usable_by(user).order_by("slug")
     tools = Tool.objects.usable_by(user).order_by("slug")
     return {
@@ -105,18 +102,20 @@ def read_draft(request: HttpRequest, user: User, given: AgentArguments) -> Json:
 
 
 def create_draft(request: HttpRequest, user: User, given: NewAgentBody) -> Json:
-    return read_body(create_agent(request, user, given))
+    return load_response_json(create_agent(request, user, given))
 
 
 def change_draft(request: HttpRequest, user: User, given: ChangeArguments) -> Json:
     body = AgentBody.model_validate(get_sent_fields(given))
-    return read_body(change_agent(request, user, find_key(user, given.agent), body))
+    return load_response_json(
+        change_agent(request, user, find_key(user, given.agent), body)
+    )
 
 
 def publish_draft(request: HttpRequest, user: User, given: PublishArguments) -> Json:
     body = PublishBody.model_validate(get_sent_fields(given))
     key = find_key(user, given.agent)
-    return read_body(publish_agent_draft(request, user, key, body))
+    return load_response_json(publish_agent_draft(request, user, key, body))
 
 
 def get_sent_fields(given: BaseModel) -> Json:
@@ -136,7 +135,7 @@ def find_agent(user: User, slug: str) -> Agent:
     return agent
 
 
-def read_body(response: HttpResponse) -> Json:
+def load_response_json(response: HttpResponse) -> Json:
     found: Json = json.loads(response.content)
     return found
 

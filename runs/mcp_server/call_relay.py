@@ -29,7 +29,7 @@ JSON_HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-
 
 
 @dataclass(frozen=True)
-class AgentCall:
+class RelayedCall:
     """A request, and how the agent wants it answered."""
 
     request: RpcRequest
@@ -41,10 +41,8 @@ class AgentCall:
 
 @dataclass(frozen=True)
 class CallRelay:
-    """One call of an agent."""
-
     followed: FollowedRun
-    call: AgentCall
+    call: RelayedCall
 
     def respond(self, *, stream: bool) -> DeferredResponse:
         return DeferredResponse(self._send_stream if stream else self._send_whole)

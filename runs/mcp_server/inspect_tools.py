@@ -75,8 +75,6 @@ class ExplainRunArguments(Arguments):
 
 
 class InspectionTool(NamedTuple):
-    """A tool and what does its work."""
-
     description: str
     arguments: type[Arguments]
     inspect: Callable[[User, Any], Json]
@@ -115,10 +113,10 @@ def describe_mistakes(error: ValidationError) -> list[str]:
 
 def inspect_agents(user: User, arguments: ListAgentsArguments) -> Json:
     agents = Agent.objects.usable_by(user).select_related("prompt", "owner")
-    return {"agents": [agent_summary(agent) for agent in agents.order_by("slug")]}
+    return {"agents": [summarize_agent(agent) for agent in agents.order_by("slug")]}
 
 
-def agent_summary(agent: Agent) -> Json:
+def summarize_agent(agent: Agent) -> Json:
     spec = build_agent_tool_spec(agent)
     return {
         "slug": agent.slug,
@@ -157,7 +155,7 @@ def run_summary(run: Run) -> Json:
 
 
 def inspect_run(user: User, arguments: ReadRunArguments) -> Json:
-    run = get_visible_run(user, arguments.run)
+    run = get_run_to_inspect(user, arguments.run)
     rows = run.steps.filter(index__gt=arguments.steps_after).only(*STEP_FIELDS)
     steps = list(annotate_child_runs(rows).order_by("index")[: MAX_STEPS + 1])
     return {
@@ -170,7 +168,7 @@ def inspect_run(user: User, arguments: ReadRunArguments) -> Json:
 
 def explain_run(user: User, arguments: ExplainRunArguments) -> Json:
     """Return what went wrong in a run, newest first."""
-    run = get_visible_run(user, arguments.run)
+    run = get_run_to_inspect(user, arguments.run)
     failed = run.steps.filter(status=AgentStep.Status.FAILED).only(*STEP_FIELDS)
     attempts = ModelAttempt.objects.filter(run=run).order_by("-number", "-attempt")
     shape = run_json(run)
@@ -196,7 +194,7 @@ def explain_run(user: User, arguments: ExplainRunArguments) -> Json:
     }
 
 
-def get_visible_run(user: User, pk: int) -> Run:
+def get_run_to_inspect(user: User, pk: int) -> Run:
     """Return the run; raise `Run.DoesNotExist`, also if it is not for this user."""
     return Run.objects.visible_to(user).select_related(*RUN_RELATIONS).get(pk=pk)
 

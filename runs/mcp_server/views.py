@@ -40,7 +40,7 @@ from runs.mcp_server.rpc import (
 )
 from runs.models import ApiToken, IdempotencyKey
 from runs.oauth.metadata import build_challenge
-from runs.openai.dispatch import authenticate_bearer, method_not_allowed
+from runs.openai.dispatch import authenticate_bearer, refuse_method
 from runs.openai.errors import OpenAiError
 from runs.services.runs.cancel import cancel_run
 from tools.audit.actor import Way, act_as
@@ -117,8 +117,6 @@ class BuildToolset:
 
 
 def mcp_view(toolset: Toolset) -> Callable[[HttpRequest], HttpResponse]:
-    """Return the view of one address."""
-
     @csrf_exempt
     @login_not_required
     def view(request: HttpRequest) -> HttpResponse:
@@ -126,20 +124,20 @@ def mcp_view(toolset: Toolset) -> Callable[[HttpRequest], HttpResponse]:
             check_origin(request)
             token = authenticate_bearer(request, ("read",))
             if request.method != "POST":
-                raise method_not_allowed(request, ["POST"])
+                raise refuse_method(request, ["POST"])
             bind_contextvars(user=token.user_id)
             with translation.override("en"), act_as(token.user, way=Way.API):
                 return answer_message(request, token, toolset)
         except OpenAiError as error:
             return add_challenge(request, toolset.path, error).response()
         except RequestDataTooBig:
-            return refuse(413, describe_body_limit())
+            return refuse_rpc(413, describe_body_limit())
         except DatabaseError:
             logger.exception("MCP endpoint: the database did not answer")
-            return refuse(503, "Database unavailable. Try again later.")
+            return refuse_rpc(503, "Database unavailable. Try again later.")
         except Exception:  # top-level handler: every error gets the same shape
             logger.exception("%s %s failed", request.method, request.path)
-            return refuse(500, "Internal server error.")
+            return refuse_rpc(500, "Internal server error.")
 
     return view
 
@@ -163,7 +161,7 @@ def add_challenge(request: HttpRequest, path: str, error: OpenAiError) -> OpenAi
     return error
 
 
-def refuse(status: int, message: str) -> HttpResponse:
+def refuse_rpc(status: int, message: str) -> HttpResponse:
     error = {"code": -32603, "message": message}
     return json_rpc_response({"id": None, "error": error}, status=status)
 
@@ -198,7 +196,7 @@ def answer_request(
             response[SESSION_HEADER] = secrets.token_hex(16)
             return response
         case "server/discover" if request.is_stateless:
-            result = describe_server(toolset)
+            result = describe_mcp_server(toolset)
             return json_rpc_response(request.result(result, is_list=True))
         case "ping" if not request.is_stateless:
             return json_rpc_response(request.result({}))
@@ -215,7 +213,6 @@ def answer_request(
 
 
 def greet(request: RpcRequest, toolset: Toolset) -> Json:
-    """Return the answer to a handshake."""
     asked = request.params.get("protocolVersion")
     return {
         "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
@@ -225,7 +222,7 @@ def greet(request: RpcRequest, toolset: Toolset) -> Json:
     }
 
 
-def describe_server(toolset: Toolset) -> Json:
+def describe_mcp_server(toolset: Toolset) -> Json:
     """Return what a client of the stateless revision discovers."""
     return {
         "supportedVersions": [STATELESS_VERSION, *VERSIONS],

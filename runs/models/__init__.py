@@ -41,7 +41,12 @@ from runs.models.run_search import (
     RunTool,
     SavedFilter,
 )
-from runs.models.run_slots import RunDurationSlot, RunStatsSlot
+from runs.models.run_slots import (
+    RunDurationSlot,
+    RunStatsDay,
+    RunStatsSlot,
+    RunSumsSlot,
+)
 from runs.models.runs import Conversation, IdempotencyKey, Resume, Run
 from runs.models.schedules import Schedule
 from runs.models.scoring_rules import RunScore, ScoredRun, ScoringRule
@@ -115,7 +120,9 @@ __all__ = [
     "Score",
     "ScoredRun",
     "ScoringRule",
+    "RunStatsDay",
     "RunStatsSlot",
+    "RunSumsSlot",
     "Schedule",
     "SiteRestore",
     "Spec",

@@ -67,7 +67,6 @@ class ApiToken(models.Model):
 
     @property
     def scope_labels(self) -> list[str]:
-        """Return what the token allows, in words."""
         return [str(scope.label) for scope in self.Scope if self.allows(scope)]
 
     @property

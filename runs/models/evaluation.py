@@ -56,7 +56,6 @@ class DatasetVersion(models.Model):
 
 class ExampleQuerySet(models.QuerySet["Example"]):
     def in_version(self, number: int) -> "ExampleQuerySet":
-        """Return the examples of a saved version."""
         ended = Q(until_version=None) | Q(until_version__gt=number)
         return self.filter(ended, from_version__lte=number)
 

@@ -34,6 +34,10 @@ class Experiment(models.Model):
 
         HOLD_BACK = "hold_back", _("Hold back: only calls that read are made")
         REPLAY_BY_TOOL = "replay_by_tool", _("Replay by tool")
+        REPLAY_READS = (
+            "replay_reads",
+            _("Replay by tool; without a recording, calls that read are made"),
+        )
         REPLAY_STRICT = "replay_strict", _("Replay, strict")
         LIVE = "live", _("Live: all calls are made")
 

@@ -64,13 +64,11 @@ class Provider(Owned):
 
     @property
     def connection_settings(self) -> tuple[str, ...]:
-        """Return all fields that a connection test depends on."""
         secrets = (self.key_env, self.sealed_key, self.sealed_headers)
         return (self.kind, self.base_url, *secrets)
 
     @property
     def takes_audio(self) -> bool:
-        """Whether the format of this provider can carry sounds."""
         kind = PROVIDER_KINDS.get(self.kind)
         return kind is not None and kind.takes_audio
 

@@ -46,6 +46,63 @@ class RunStatsSlot(models.Model):
         return f"runs of {self.owner_number} at {self.slot:%Y-%m-%d %H:%M}"
 
 
+class RunSumsSlot(models.Model):
+    """The rows of `RunStatsSlot` without agent and model: a few for each slot."""
+
+    owner_number = models.BigIntegerField()
+    slot = models.DateTimeField()
+    is_child = models.BooleanField()
+    is_test = models.BooleanField()
+    succeeded = models.IntegerField(default=0, db_default=0)
+    limit_reached = models.IntegerField(default=0, db_default=0)
+    failed = models.IntegerField(default=0, db_default=0)
+    canceled = models.IntegerField(default=0, db_default=0)
+    tokens = models.BigIntegerField(default=0, db_default=0)
+    cost = models.DecimalField(max_digits=16, decimal_places=6, default=0, db_default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner_number", "slot", "is_child", "is_test"],
+                name="run_sums_slot_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"sums of {self.owner_number} at {self.slot:%Y-%m-%d %H:%M}"
+
+
+class RunStatsDay(models.Model):
+    """The rows of `RunStatsSlot` by day, in UTC: a hundred times fewer."""
+
+    owner_number = models.BigIntegerField()
+    day = models.DateField()
+    agent_number = models.BigIntegerField()
+    model = models.CharField(max_length=200)
+    is_child = models.BooleanField()
+    is_test = models.BooleanField()
+    succeeded = models.IntegerField(default=0, db_default=0)
+    limit_reached = models.IntegerField(default=0, db_default=0)
+    failed = models.IntegerField(default=0, db_default=0)
+    canceled = models.IntegerField(default=0, db_default=0)
+    tokens = models.BigIntegerField(default=0, db_default=0)
+    cost = models.DecimalField(max_digits=16, decimal_places=6, default=0, db_default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=[
+                    *("owner_number", "day", "agent_number", "model"),
+                    *("is_child", "is_test"),
+                ],
+                name="run_stats_day_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"runs of {self.owner_number} on {self.day}"
+
+
 class RunDurationSlot(models.Model):
     """How many runs of a slot took how long, without runs that other runs started."""
 

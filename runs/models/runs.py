@@ -285,6 +285,13 @@ class Run(models.Model):
                 name="run_list_by_owner",
             ),
             models.Index(fields=["agent", "-id"], name="run_by_agent"),
+            models.Index(  # the list usually leaves out tests and sub-agent runs
+                fields=["-id"],
+                include=["created_at"],
+                condition=Q(is_test=False, parent_step=None),
+                name="run_real",
+            ),
+            models.Index(fields=["-id"], condition=Q(is_test=True), name="run_test"),
             models.Index(fields=["created_at"], name="run_by_start"),
             models.Index(fields=["status", "-id"], name="run_by_status"),
             models.Index(
@@ -388,7 +395,6 @@ class Run(models.Model):
 
     @property
     def needs_a_person(self) -> bool:
-        """Whether the run waits for a person's answer."""
         return self.status in ("awaiting_approval", "awaiting_decision")
 
 

@@ -18,7 +18,6 @@ class ScheduleQuerySet(models.QuerySet["Schedule"]):
         return filter_own_rows(self, user)
 
     def on(self) -> Self:
-        """Return the enabled schedules."""
         return self.filter(next_at__isnull=False)
 
 

@@ -1,5 +1,7 @@
 """The history of a run: model calls with their attempts, and steps."""
 
+from typing import Any
+
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -29,7 +31,7 @@ class ModelCall(models.Model):
     reply = models.JSONField()
     """`runs.engine.types.Reply` as JSON, with the provider's own message."""
     settings = models.JSONField(default=dict)
-    """`ModelSettings` as sent."""
+    """`ModelSettings` as sent; empty if they are those of the spec."""
     model = models.CharField(max_length=200, blank=True)
     digest = models.CharField(max_length=64)
     """SHA-256 of the request; see `runs.engine.digest`."""
@@ -68,6 +70,14 @@ class ModelCall(models.Model):
 
     def __str__(self) -> str:
         return f"model call {self.run_id}.{self.number}"
+
+    @property
+    def sent_settings(self) -> dict[str, Any]:
+        """`ModelSettings` as sent, as JSON without defaults."""
+        if self.settings:
+            return dict(self.settings)
+        spec = self.run.spec if self.spec is None else self.spec
+        return dict(spec.body.get("model") or {})
 
 
 class ModelAttempt(models.Model):

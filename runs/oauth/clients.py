@@ -2,7 +2,7 @@
 
 OAuthClient             a program that asks people for access
 Registration            what a program sends to register (RFC 7591)
-register_client()       registration -> client id
+create_oauth_client()   registration -> client id
 read_client()           client id -> client; raises OAuthError
 """
 
@@ -73,7 +73,7 @@ class Registration(BaseModel):
         return self
 
 
-def register_client(registration: Registration) -> OAuthClient:
+def create_oauth_client(registration: Registration) -> OAuthClient:
     """Return the client of a registration; raises `OAuthError`."""
     registration.check()
     printable = filter(str.isprintable, registration.client_name)

@@ -74,18 +74,18 @@ def redeem_code(
     """
     agreed = read_code(code)
     if agreed["client"] != hash_token(client.id):
-        raise refuse("code: issued to another client.")
+        raise refuse_grant("code: issued to another client.")
     if redirect_uri not in (None, agreed["to"]):
-        raise refuse("redirect_uri: not the one of the authorization request.")
+        raise refuse_grant("redirect_uri: not the one of the authorization request.")
     if not VERIFIER.fullmatch(verifier) or not hmac.compare_digest(
         compute_challenge(verifier), agreed["challenge"]
     ):
-        raise refuse("code_verifier: does not match the code_challenge.")
+        raise refuse_grant("code_verifier: does not match the code_challenge.")
     user = User.objects.filter(pk=agreed["user"], is_active=True).first()
     if user is None or (hash_token(user.get_session_auth_hash()) != agreed["session"]):
-        raise refuse("code: the account was disabled or has a new password.")
+        raise refuse_grant("code: the account was disabled or has a new password.")
     with act_as(user, way=Way.API):
-        return issue_token(user, agreed)
+        return issue_access_token(user, agreed)
 
 
 def read_code(code: str) -> dict[str, Any]:
@@ -95,13 +95,13 @@ def read_code(code: str) -> dict[str, Any]:
             raise signing.BadSignature
         agreed: dict[str, Any] = signing.loads(code, salt=SALT, max_age=LIFETIME)
     except signing.SignatureExpired:
-        raise refuse("code: expired. Start again.") from None
+        raise refuse_grant("code: expired. Start again.") from None
     except (signing.BadSignature, UnicodeEncodeError):
-        raise refuse("code: invalid. Start again.") from None
+        raise refuse_grant("code: invalid. Start again.") from None
     return agreed
 
 
-def issue_token(user: User, agreed: Mapping[str, Any]) -> Access:
+def issue_access_token(user: User, agreed: Mapping[str, Any]) -> Access:
     lifetime = timedelta(days=agreed["days"])
     try:
         with transaction.atomic():
@@ -114,10 +114,10 @@ def issue_token(user: User, agreed: Mapping[str, Any]) -> Access:
             )
     except IntegrityError:
         revoke_tokens_of(agreed["id"])
-        raise refuse("code: used before. Its token was revoked.") from None
+        raise refuse_grant("code: used before. Its token was revoked.") from None
     except TooManyTokens as error:
         revoke_tokens_of(agreed["id"])
-        raise refuse(str(error)) from None
+        raise refuse_grant(str(error)) from None
     return Access(token, agreed["scopes"], lifetime)
 
 
@@ -131,5 +131,5 @@ def compute_challenge(verifier: str) -> str:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
 
-def refuse(description: str) -> OAuthError:
+def refuse_grant(description: str) -> OAuthError:
     return OAuthError("invalid_grant", description)

@@ -30,7 +30,7 @@ def describe_resource(request: HttpRequest, path: str) -> Json:
     }
 
 
-def describe_server(request: HttpRequest) -> Json:
+def describe_authorization_server(request: HttpRequest) -> Json:
     def address(name: str) -> str:
         return request.build_absolute_uri(reverse(name))
 

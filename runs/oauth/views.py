@@ -27,14 +27,19 @@ from pydantic import ValidationError
 from runs.forms.widgets import style_widgets
 from runs.htmx import HtmxRequest
 from runs.models import ApiToken
-from runs.oauth.clients import OAuthClient, Registration, read_client, register_client
+from runs.oauth.clients import (
+    OAuthClient,
+    Registration,
+    create_oauth_client,
+    read_client,
+)
 from runs.oauth.codes import Access, AccessRequest, issue_code, redeem_code
 from runs.oauth.errors import OAuthError
 from runs.oauth.metadata import (
     RESOURCES,
     SCOPES,
+    describe_authorization_server,
     describe_resource,
-    describe_server,
     get_issuer,
 )
 
@@ -85,7 +90,7 @@ def resource_metadata(request: HttpRequest, path: str) -> HttpResponse:
 @require_GET
 @login_not_required
 def server_metadata(request: HttpRequest) -> HttpResponse:
-    return JsonResponse(describe_server(request))
+    return JsonResponse(describe_authorization_server(request))
 
 
 @csrf_exempt
@@ -95,7 +100,7 @@ def server_metadata(request: HttpRequest) -> HttpResponse:
 def register(request: HttpRequest) -> HttpResponse:
     """Register a public client (RFC 7591)."""
     try:
-        client = register_client(Registration.model_validate_json(request.body))
+        client = create_oauth_client(Registration.model_validate_json(request.body))
     except OAuthError as error:
         return JsonResponse(error.body, status=400)
     except (ValidationError, RequestDataTooBig):

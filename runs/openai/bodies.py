@@ -146,7 +146,6 @@ class ResponsesBody(EndpointBody):
 
     @property
     def wants_steps(self) -> bool:
-        """Whether to send what the agent does meanwhile."""
         return bool(self.reasoning and self.reasoning.summary)
 
 

@@ -19,10 +19,7 @@ from runs.live.narration import (
     get_output_text,
 )
 from runs.live.run_links import build_run_url
-from runs.openai.outcomes import (
-    find_run_error,
-    get_finish_reason,
-)
+from runs.openai.outcomes import find_run_error, get_finish_reason
 
 Json = dict[str, Any]
 DONE = b"data: [DONE]\n\n"
@@ -30,8 +27,6 @@ DONE = b"data: [DONE]\n\n"
 
 @dataclass
 class ChatAnswer:
-    """One chat completion."""
-
     run_id: int
     model: str
     created: int
@@ -65,7 +60,6 @@ class ChatAnswer:
         yield DONE
 
     def build_whole(self, said: list[Said], run: Json) -> Json:
-        """Return the answer as one object."""
         message = {
             "role": "assistant",
             "content": get_output_text(run),

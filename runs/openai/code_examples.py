@@ -23,7 +23,7 @@ class CodeExample(NamedTuple):
     code: str
 
 
-class AgentCall(NamedTuple):
+class ExampleCall(NamedTuple):
     """What an example calls."""
 
     model: str
@@ -37,7 +37,6 @@ class AgentCall(NamedTuple):
 
     @property
     def body(self) -> dict[str, object]:
-        """The request as JSON."""
         more: dict[str, object] = {}
         if self.variables:
             more["metadata"] = self.variables
@@ -49,10 +48,9 @@ class AgentCall(NamedTuple):
 
 def build_agent_call(
     agent: Agent, names: tuple[str, ...], *, version: int | None, stream: bool
-) -> AgentCall:
-    """Return a call of the agent that has the variables `names`."""
+) -> ExampleCall:
     asked = get_message_variable(names)
-    return AgentCall(
+    return ExampleCall(
         model=agent.slug if version is None else f"{agent.slug}@{version}",
         tool=build_agent_tool_spec(agent).name,
         message=next(iter(agent.suggested_questions), SAMPLE_MESSAGE),
@@ -67,7 +65,7 @@ def get_message_variable(names: tuple[str, ...]) -> str:
     return "input" if "input" in names or not names else names[0]
 
 
-def build_curl_example(call: AgentCall) -> CodeExample:
+def build_curl_example(call: ExampleCall) -> CodeExample:
     body = json.dumps(call.body, ensure_ascii=False, indent=2).replace("'", "'\\''")
     option = "-N " if call.stream else ""
     code = (
@@ -79,7 +77,7 @@ def build_curl_example(call: AgentCall) -> CodeExample:
     return CodeExample("Shell", "bash", "", code)
 
 
-def build_python_example(call: AgentCall) -> CodeExample:
+def build_python_example(call: ExampleCall) -> CodeExample:
     lines = [
         f"model={quote(call.model)},",
         f'messages=[{{"role": "user", "content": {quote(call.message)}}}],',
@@ -109,7 +107,7 @@ PYTHON_STREAM = (
 )
 
 
-def build_javascript_example(call: AgentCall) -> CodeExample:
+def build_javascript_example(call: ExampleCall) -> CodeExample:
     lines = [
         f"model: {quote(call.model)},",
         f'messages: [{{ role: "user", content: {quote(call.message)} }}],',
@@ -141,7 +139,7 @@ JAVASCRIPT_STREAM = (
 )
 
 
-def build_mcp_example(call: AgentCall) -> CodeExample:
+def build_mcp_example(call: ExampleCall) -> CodeExample:
     headers = {"Authorization": "Bearer ${AGENTSITE_TOKEN}"}
     server = {"type": "http", "url": f"{call.url}/mcp", "headers": headers}
     config = {"mcpServers": {"agentsite": server}}
@@ -149,7 +147,7 @@ def build_mcp_example(call: AgentCall) -> CodeExample:
     return CodeExample("mcp.json", "json", "", code)
 
 
-EXAMPLES: dict[str, Callable[[AgentCall], CodeExample]] = {
+EXAMPLES: dict[str, Callable[[ExampleCall], CodeExample]] = {
     "curl": build_curl_example,
     "python": build_python_example,
     "javascript": build_javascript_example,

@@ -1,31 +1,34 @@
 """The page *Use from code*: how programs call an agent, a trial, and their tokens."""
 
-from typing import Any
+import json
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from django.contrib.auth.models import User
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils.safestring import mark_safe
+from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_GET, require_POST
 
 from runs.forms.accounts import TokenForm
 from runs.forms.runs.inputs import RunForm, input_field_name
 from runs.htmx import HtmxRequest, render_page_or_part
-from runs.models import Agent, AgentVersion
+from runs.models import Agent, AgentVersion, Run
+from runs.openai.chat import ChatAnswer
 from runs.openai.code_examples import (
     EXAMPLES,
     LABELS,
-    AgentCall,
+    ExampleCall,
     build_agent_call,
     get_message_variable,
 )
-from runs.openai.code_response import find_example_response
+from runs.openai.outcomes import find_run_error
+from runs.serializers import run_json
 from runs.services.accounts.tokens import list_own_tokens
 from runs.services.errors import InputsRefused, RunsError
 from runs.services.runs.start import freeze_version, start_run
-from runs.services.spec.freeze import variables_of_agent, variables_of_spec
-from runs.store.specs import load_spec
+from runs.services.spec.freeze import variables_of_agent
 from runs.ui.code_colors import CodeColors
 from runs.views.people import pop_new_token
 from runs.whole_number import parse_whole_number
@@ -114,13 +117,13 @@ class ChosenExample:
     def __init__(self, agent: Agent, query: QueryDict) -> None:
         self._agent = agent
         self.versions = list(agent.versions.select_related("spec")[:MAX_VERSIONS])
-        self.pinned = find_version(self.versions, query.get("version", ""))
+        self.pinned = find_pinned_version(self.versions, query.get("version", ""))
         language = query.get("lang", "")
         self.language = language if language in EXAMPLES else "python"
-        self.names = list_variables(
+        self.names = variables_of_agent(
             agent, self.pinned or next(iter(self.versions), None)
         )
-        self.call: AgentCall = build_agent_call(
+        self.call: ExampleCall = build_agent_call(
             agent,
             self.names,
             version=self.pinned.number if self.pinned else None,
@@ -144,7 +147,6 @@ class ChosenExample:
         )
 
     def build_context(self) -> dict[str, Any]:
-        """Return the example, and what else can be chosen."""
         example = EXAMPLES[self.language](self.call)
         return {
             "call": self.call,
@@ -161,13 +163,43 @@ class ChosenExample:
         }
 
 
-def find_version(versions: list[AgentVersion], number: str) -> AgentVersion | None:
+def find_pinned_version(
+    versions: list[AgentVersion], number: str
+) -> AgentVersion | None:
     asked = parse_whole_number(number)
     return next((one for one in versions if one.number == asked), None)
 
 
-def list_variables(agent: Agent, version: AgentVersion | None) -> tuple[str, ...]:
-    """Return the inputs of a run of the version, or of the draft."""
-    if version is None:
-        return variables_of_agent(agent)
-    return variables_of_spec(load_spec(version.spec))
+class ExampleResponse(NamedTuple):
+    """The run that was sent, and what its caller would get."""
+
+    run: Run
+    status: int | None
+    """Of HTTP; None until the run is over."""
+    html: SafeString
+
+
+def find_example_response(
+    agent: Agent, number: str, *, by: User, model: str
+) -> ExampleResponse | None:
+    """Return the response of a run of the agent; None if `by` may not see it."""
+    pk = parse_whole_number(number)
+    if pk is None:
+        return None
+    runs = Run.objects.visible_to(by).filter(agent=agent, pk=pk)
+    run = runs.select_related("agent", "version", "conversation__branch_of").first()
+    if run is None:
+        return None
+    if not run.is_over:
+        return ExampleResponse(run, None, SafeString(""))
+    shape = run_json(run)
+    error = find_run_error(shape)
+    created = int(run.created_at.timestamp())
+    answer = ChatAnswer(run_id=run.pk, model=model, created=created)
+    body = error.body if error is not None else answer.build_whole([], shape)
+    code = json.dumps(body, ensure_ascii=False, indent=2)
+    return ExampleResponse(
+        run,
+        error.status if error is not None else 200,
+        mark_safe(CodeColors().highlight(code, "json")),  # noqa: S308  (escaped there)
+    )

@@ -43,7 +43,7 @@ def openai_view(*, scopes: tuple[str, ...], **endpoints: Endpoint) -> Endpoint:
         try:
             endpoint = endpoints.get(request.method or "")
             if endpoint is None:
-                raise method_not_allowed(request, sorted(endpoints))
+                raise refuse_method(request, sorted(endpoints))
             token = authenticate_bearer(request, scopes)
             bind_contextvars(user=token.user_id)
             # Errors are in English, whatever the client's language.
@@ -107,7 +107,7 @@ def convert_field_errors(
     )
 
 
-def method_not_allowed(request: HttpRequest, allowed: list[str]) -> OpenAiError:
+def refuse_method(request: HttpRequest, allowed: list[str]) -> OpenAiError:
     names = ", ".join(allowed)
     return OpenAiError(
         f"Not allowed to {request.method} {request.path}. Allowed methods: {names}.",

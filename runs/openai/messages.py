@@ -13,8 +13,6 @@ OWN_ITEMS = ("reasoning", "mcp_call", "mcp_list_tools", "mcp_approval_request")
 
 
 class SaidText(NamedTuple):
-    """One message."""
-
     is_user: bool
     text: str
 

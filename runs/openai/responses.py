@@ -24,10 +24,7 @@ from runs.live.narration import (
 )
 from runs.live.run_links import build_run_url
 from runs.models import Run
-from runs.openai.outcomes import (
-    find_run_error,
-    get_finish_reason,
-)
+from runs.openai.outcomes import find_run_error, get_finish_reason
 
 Json = dict[str, Any]
 SERVER_LABEL = "agentsite"
@@ -57,8 +54,6 @@ class ResponseHead:
 
 @dataclass
 class ResponsesAnswer:
-    """One response."""
-
     head: ResponseHead
     wants_steps: bool = False
     output: list[Json] = field(default_factory=list)
@@ -103,7 +98,6 @@ class ResponsesAnswer:
         yield self._event("error", code="server_error", message=message, param=None)
 
     def build_whole(self, said: list[Said], run: Json) -> Json:
-        """Return the response as one object."""
         if self.wants_steps:
             for one in said:
                 if isinstance(one, Reasoning | CallStarted | CallEnded):
@@ -239,7 +233,6 @@ def text_part(text: str) -> Json:
 
 
 def ended_response_json(head: ResponseHead, run: Json, output: list[Json]) -> Json:
-    """Return the response of a run as it is now."""
     status = STATUSES.get(run["status"], "in_progress")
     reason = get_finish_reason(run) if run["is_over"] else "stop"
     more: Json = {}

@@ -14,11 +14,7 @@ from runs.openai.chat import ChatAnswer
 from runs.openai.errors import OpenAiError
 from runs.openai.messages import SplitMessages, split_messages
 from runs.openai.relay import Relay
-from runs.openai.responses import (
-    ResponseHead,
-    ResponsesAnswer,
-    ended_response_json,
-)
+from runs.openai.responses import ResponseHead, ResponsesAnswer, ended_response_json
 from runs.openai.start import StartedRun, find_asked_agent, start_asked_run
 from runs.serializers import Json, run_json
 from runs.services.runs.cancel import cancel_run
@@ -33,16 +29,18 @@ def list_models(request: HttpRequest, token: ApiToken) -> HttpResponse:
     """`GET /v1/models`: the agents that the user may run."""
     agents: QuerySet[Agent] = Agent.objects.usable_by(token.user)
     rows = agents.select_related("owner").order_by("slug")
-    return json_response({"object": "list", "data": [model_json(a) for a in rows]})
+    return json_response(
+        {"object": "list", "data": [agent_model_json(a) for a in rows]}
+    )
 
 
 def read_model(request: HttpRequest, token: ApiToken, model: str) -> HttpResponse:
     """`GET /v1/models/{model}`: one agent, or one version of it."""
     agent, _ = find_asked_agent(token, model)
-    return json_response(model_json(agent) | {"id": model})
+    return json_response(agent_model_json(agent) | {"id": model})
 
 
-def model_json(agent: Agent) -> Json:
+def agent_model_json(agent: Agent) -> Json:
     return {
         "id": agent.slug,
         "object": "model",

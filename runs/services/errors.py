@@ -6,6 +6,7 @@ RunsError
     SpecRefused        the agent cannot run as it is
     ExampleRefused     a field of an example is empty, too long or not valid
   NotAllowed           the user may not do this
+    RecordingNotFound  the run to replay does not exist for the user
   TooManyRuns          the user has as many unfinished runs as are allowed
   TooManyTokens        the user has as many API tokens as are allowed
   BackupError          a backup cannot be created or restored
@@ -54,8 +55,6 @@ if TYPE_CHECKING:
 
 
 class FieldError(NamedTuple):
-    """What is wrong with one field."""
-
     field: str
     message: str
 
@@ -87,6 +86,19 @@ class SpecRefused(FieldsRefused):
 
 class NotAllowed(RunsError):
     """The user may not do this."""
+
+
+class RecordingNotFound(NotAllowed):
+    """The run to replay was deleted, or the user may not see it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            translatable(
+                "The recording was not found: run %(run)s was deleted, or you cannot "
+                "see it.",
+                run=number,
+            )
+        )
 
 
 class BackupError(RunsError):

@@ -93,6 +93,10 @@ class WorkerState:
         """Most runs at once."""
         self.queues = frozenset(settings.QUEUES)
         """Those that this process serves."""
+        self.delegated_queues = frozenset[str]()
+        """Those of them that a helper serves at the moment."""
+        self.is_helper = False
+        """Whether another worker started this process."""
         self.model_waits = 0
         """Runs that wait for a model, of those that are claimed."""
         self.on_more_capacity: Callable[[], None] = lambda: None

@@ -187,6 +187,7 @@ def _read_keys_of_steps(claim: ClaimedRun, reply: UnstoredReply) -> None:
 def build_reply_row(run: Run, asked: ModelReply, *, steps: int) -> NewReply:
     """Return the row of a reply with this number of steps, and its usage."""
     usage = asked.reply.usage or Usage()
+    settings = asked.effect.request.settings.model_dump(exclude_defaults=True)
     call = ModelCall(
         run=run,
         number=asked.number,
@@ -194,7 +195,7 @@ def build_reply_row(run: Run, asked: ModelReply, *, steps: int) -> NewReply:
         at_index=asked.effect.at_index,
         round=asked.effect.round,
         reply=asked.reply.model_dump(mode="json", exclude_defaults=True),
-        settings=asked.effect.request.settings.model_dump(exclude_defaults=True),
+        settings={} if settings == run.spec.body.get("model") else settings,
         model=asked.reply.model[:200],
         digest=asked.digest,
         left_out=list(asked.effect.left_out),
@@ -297,8 +298,6 @@ def _send_commit(claim: ClaimedRun, commit: Commit) -> int:
 
 
 def commit_attempt(claim: ClaimedRun, attempt: ModelAttempt) -> None:
-    """Store a failed attempt at a model call as it happens."""
-
     def write() -> None:
         attempt.created_seq = increment_seq(claim)
         ModelAttempt.objects.bulk_create([attempt], ignore_conflicts=True)
@@ -319,7 +318,6 @@ def _pair_with_slot(steps: Sequence[PlannedStep]) -> list[tuple[int, PlannedStep
 def build_agent_step(
     call: ModelCall, step: PlannedStep, *, seq: int, may_start: bool
 ) -> AgentStep:
-    """Return the row of a step that the reply `call` asks for."""
     status, now = _initial_status(step, may_start=may_start), site_clock.now()
     is_started = status == AgentStep.Status.STARTED
     return AgentStep(

@@ -85,12 +85,10 @@ class SiteClock:
         return ahead
 
     def now(self) -> datetime:
-        """Return the current moment."""
         return read_machine_time() - self.ahead
 
 
 def read_machine_time() -> datetime:
-    """Return what the clock of this machine says."""
     return datetime.now(UTC)
 
 

@@ -23,7 +23,6 @@ def insert_row(row: models.Model, *, now: tuple[str, ...] = ()) -> None:
 
 
 def update_row(row: models.Model, names: tuple[str, ...]) -> None:
-    """Write the named columns of `row`."""
     fields = tuple(get_model_field(type(row), name) for name in names)
     execute_statement(
         _update_sql(type(row), names), [*_convert_values(row, fields), row.pk]
@@ -105,5 +104,4 @@ def _update_sql(model: type[models.Model], names: tuple[str, ...]) -> str:
 
 
 def quote_name(name: str) -> str:
-    """Return a table's or column's name as SQL."""
     return connection.ops.quote_name(name)

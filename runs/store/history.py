@@ -163,7 +163,6 @@ def build_turns(
 
 
 def parse_given_turns(run: Run) -> tuple[HistoryTurn, ...]:
-    """Return the earlier messages that came with the request."""
     return tuple(
         HistoryTurn(question=question, answer=answer, is_note=answer is None)
         for question, answer in run.given_turns or ()
@@ -233,7 +232,6 @@ def build_media_part(row: StepMedia) -> MediaPart:
 
 
 def build_tool_result(step: AgentStep, media: tuple[MediaPart, ...] = ()) -> ToolResult:
-    """Return the result of an answered step for the engine."""
     used = step.usage or {}
     return ToolResult(
         observation=step.observation,
@@ -251,8 +249,6 @@ class FailedAttempts(NamedTuple):
     """The recorded failed attempts of one model call."""
 
     number: int
-    since_resume: int
-    """Attempts after the last resume; earlier ones do not count."""
     since_wait: int
     """Those after the last wait for an unavailable provider, too."""
     seconds: float
@@ -267,7 +263,6 @@ def count_failed_attempts(run: Run, number: int) -> FailedAttempts:
     newest = [a for a in recent if woken_at is None or a.started_at > woken_at]
     return FailedAttempts(
         number=len(attempts),
-        since_resume=len(recent),
         since_wait=len(newest),
         seconds=sum(a.elapsed for a in recent),
     )

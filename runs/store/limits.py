@@ -64,7 +64,6 @@ def build_limit_columns(spec: AgentSpec) -> dict[str, Any]:
 
 
 def find_limits(run: Run) -> tuple[RunLimit, ...]:
-    """Return the limits that apply to the run now."""
     rows = Provider.objects.filter(pk=run.provider_key or 0)
     most = {
         Run.Limit.USER: settings.USER_CONCURRENT_RUNS or None,

@@ -12,9 +12,12 @@ from runs.store.fast_select import select_row
 def get_or_create_spec(spec: AgentSpec) -> Spec:
     body = dump_spec(spec)
     digest = compute_spec_digest(body)
+    if row := select_row(Spec, digest=digest):
+        return row
+    # another process may do the same at this moment
+    Spec.objects.bulk_create([Spec(digest=digest, body=body)], ignore_conflicts=True)
     row = select_row(Spec, digest=digest)
-    if row is None:
-        row, _ = Spec.objects.get_or_create(digest=digest, defaults={"body": body})
+    assert row is not None
     return row
 
 

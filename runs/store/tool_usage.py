@@ -5,8 +5,6 @@ from typing import NamedTuple
 
 
 class ToolCallUsage(NamedTuple):
-    """One call of a tool."""
-
     tool_id: int
     failed: bool
     seconds: float

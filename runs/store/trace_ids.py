@@ -35,7 +35,6 @@ def build_call_span_id(run: Run, number: int, *, attempt: int) -> str:
 
 
 def build_tool_span_id(run: Run, index: int) -> str:
-    """Return the span of the step at `index`."""
     return _build_span_id(run, f"step:{index}")
 
 

@@ -297,7 +297,6 @@ def _status_list_sql(statuses: Sequence[str]) -> str:
 
 
 def _build_entry_columns(status: str) -> dict[str, Any]:
-    """Return the columns that entering a status sets or clears."""
     if status == Status.QUEUED:
         return {
             "queued_at": build_sql_time(),

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -16,11 +16,10 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.ui.error_labels import get_error_label
 from runs.ui.evaluation.score_marks import (
-    format_part,
     format_position,
     format_signed_points,
+    format_whole_percentage,
     score_mark,
 )
 from runs.ui.format import (
@@ -54,7 +53,7 @@ register.simple_tag(read_undo_form, name="undo_form")
 
 register.filter("percent_position", format_position)
 register.filter("signed_points", format_signed_points)
-register.filter("percent_of_one", format_part)
+register.filter("percent_of_one", format_whole_percentage)
 
 
 @register.simple_tag
@@ -80,12 +79,6 @@ def url_or_none(name: str, *args: Any) -> str:
         return reverse(name, args=args)
     except NoReverseMatch:
         return ""
-
-
-@register.filter
-def error_label(code: str) -> str:
-    """Return the label of a run's error code."""
-    return get_error_label(code)
 
 
 @register.filter
@@ -294,18 +287,25 @@ class FieldErrorLink(NamedTuple):
 
 
 @register.inclusion_tag("parts/_mistakes.html")
-def mistakes(form: BaseForm, said: str = "") -> dict[str, Any]:
-    """Show above a form how many fields have errors, with links to them."""
+def mistakes(
+    form: BaseForm, said: str = "", rows: Sequence[BaseForm] = ()
+) -> dict[str, Any]:
+    """Show above a form how many fields have errors, with links to them.
+
+    `rows` are forms within the form.
+    """
     said = said or _("Not saved.")
-    wrong = [bound for bound in form if form.errors.get(bound.name)]
-    message = list(form.non_field_errors())
+    forms = [form, *rows]
+    wrong = [bound for one in forms for bound in one if one.errors.get(bound.name)]
+    message = [error for one in forms for error in one.non_field_errors()]
     message += [error for bound in wrong if bound.is_hidden for error in bound.errors]
     fields = [
         FieldErrorLink(capfirst(str(bound.label)), get_focus_id(bound))
         for bound in wrong
         if not bound.is_hidden
     ]
-    return {"said": said, "told": message, "fields": fields, "has_any": form.errors}
+    has_any = any(one.errors for one in forms)
+    return {"said": said, "told": message, "fields": fields, "has_any": has_any}
 
 
 def get_focus_id(bound: BoundField) -> str:

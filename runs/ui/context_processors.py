@@ -55,8 +55,6 @@ TABLET_PAGES = [*PHONE_PAGES, "agent-list", "tool-list"]
 
 
 class NavItem(NamedTuple):
-    """A link in the navigation."""
-
     name: str
     """Of its URL."""
     label: str
@@ -161,7 +159,6 @@ def shell_commands(_request: HttpRequest) -> dict[str, str]:
 
 
 def build_nav_items(path: str, waiting: int) -> list[NavItem]:
-    """Return the links whose page exists."""
     found = []
     for word, icon, names in NAV_PAGES:
         urls = [url for name in names if (url := reverse_or_empty(name))]

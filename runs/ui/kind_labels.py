@@ -78,7 +78,6 @@ def get_kind_label(name: str) -> KindLabel:
 
 
 def list_kind_choices() -> list[tuple[str, str]]:
-    """Return the kinds as the choices of a form field."""
     return [(name, get_kind_label(name).title) for name in AGENT_KINDS]
 
 
@@ -89,5 +88,4 @@ def get_provider_kind_title(name: str) -> str:
 
 
 def list_provider_kind_choices() -> list[tuple[str, str]]:
-    """Return the provider kinds as the choices of a form field."""
     return [(name, get_provider_kind_title(name)) for name in PROVIDER_KINDS]

@@ -1,6 +1,7 @@
-"""The search field of a list page."""
+"""The search field of a list page, and the query that its links keep."""
 
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
@@ -22,3 +23,9 @@ def search_rows(rows: Rows, text: str, *fields: str) -> Rows:
             found |= Q(**{f"{field}__icontains": word})
         rows = rows.filter(found)
     return rows
+
+
+def encode_query(values: dict[str, str]) -> str:
+    """Return the values that are set, as the part of a URL that others follow."""
+    found = {name: value for name, value in values.items() if value}
+    return f"{urlencode(found)}&" if found else ""

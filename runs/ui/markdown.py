@@ -188,7 +188,6 @@ def sanitize_html(html: str) -> SafeString:
 
 
 def render_json(value: Any) -> SafeString:
-    """Return a JSON value, indented and colored."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     if len(text) > MAX_RENDERED_CHARACTERS:
         return mark_safe(escape(text))  # noqa: S308  # escaped right here

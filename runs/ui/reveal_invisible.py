@@ -8,7 +8,10 @@ from django.utils.html import conditional_escape, escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import ngettext
 
-from runs.services.approvals.by_link import MAX_SHOWN_CHARACTERS, format_arguments
+from runs.services.approvals.by_link import (
+    MAX_SHOWN_CHARACTERS,
+    format_linked_arguments,
+)
 from tools.audit.masking import SECRET_NAME
 
 BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
@@ -33,7 +36,7 @@ def reveal_value(value: Any) -> RevealedValue:
 
     Values under names of secrets are collapsed until they are opened.
     """
-    text = format_arguments(value)
+    text = format_linked_arguments(value)
     odd = sum(map(is_invisible, text))
     if len(text) > MAX_SHOWN_CHARACTERS:
         return RevealedValue(
@@ -50,7 +53,6 @@ def reveal_value(value: Any) -> RevealedValue:
 
 
 def dump_readable_json(value: Any) -> str:
-    """Return indented JSON."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
@@ -86,7 +88,6 @@ def reveal_character(character: str) -> str:
 
 
 def render_json_pieces(value: Any, *, name: str = "", indent: str = "") -> list[str]:
-    """Return the JSON of a value in colored pieces."""
     inner = f"{indent}  "
     if isinstance(value, dict) and value:
         found = ["{\n"]

@@ -11,5 +11,4 @@ ROLE_LABELS = {
 
 
 def get_role_label(role: str) -> str:
-    """Return the label of a role."""
     return str(ROLE_LABELS.get(role, role))

@@ -30,8 +30,6 @@ STOP_REASON_NOTES = {
 
 
 class RunRow(NamedTuple):
-    """One run in a list."""
-
     run: Run
     note: str
     tone: str
@@ -67,7 +65,6 @@ def build_run_rows(runs: Iterable[Run]) -> list[RunRow]:
 
 
 def build_run_row(run: Run, now: datetime, waited: float) -> RunRow:
-    """Return one row."""
     note, tone = describe_activity(run, now)
     seconds = get_work_seconds(run, waited)
     left = get_time_left_percent(run, seconds)
@@ -95,7 +92,6 @@ def describe_activity(run: Run, now: datetime) -> tuple[str, str]:
 
 
 def describe_open_step(run: Run, now: datetime) -> str:
-    """Return what an unfinished run is doing in its open step."""
     tool: str = getattr(run, "doing", None) or ""
     match run.status:
         case "awaiting_approval":
@@ -119,7 +115,6 @@ def describe_open_step(run: Run, now: datetime) -> str:
 
 
 def get_time_left_percent(run: Run, seconds: float | None) -> float | None:
-    """Return the percentage of its time limit that is left."""
     limit = run.spec.body.get("executor", {}).get("max_execution_time")
     if not limit or seconds is None:
         return None

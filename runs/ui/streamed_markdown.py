@@ -21,11 +21,7 @@ from runs.ui.growing_block import (
     read_whole_lines,
     start_growing,
 )
-from runs.ui.markdown import (
-    MAX_RENDERED_CHARACTERS,
-    render_markdown_now,
-    sanitize_html,
-)
+from runs.ui.markdown import MAX_RENDERED_CHARACTERS, render_markdown_now, sanitize_html
 
 SHORT_BLOCK = 640
 """Characters up to which an open block is rendered with each piece of text."""
@@ -61,8 +57,6 @@ EMPHASIS = ("**", "~~", "*")
 
 @dataclass
 class FinishedBlock:
-    """A rendered block."""
-
     html: SafeString
     known_at: int
     """Length of the text when it was known to be finished."""

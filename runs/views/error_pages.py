@@ -19,7 +19,6 @@ logger = logging.getLogger(__name__)
 
 
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """Say that the form has expired."""
     return render(request, "errors/csrf.html", {"reason": reason}, status=403)
 
 

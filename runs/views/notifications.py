@@ -34,7 +34,6 @@ ANSWERS = ("approve", "reject")
 
 @require_http_methods(["GET", "POST"])
 def notification_settings(request: HtmxRequest) -> HttpResponse:
-    """Show and save what is sent to the user."""
     sent_form = request.POST if request.method == "POST" else None
     form = NotificationsForm(request.user, sent_form)
     if form.is_valid():
@@ -55,7 +54,6 @@ def notification_settings(request: HtmxRequest) -> HttpResponse:
 
 @require_POST
 def notification_test(request: HtmxRequest) -> HttpResponse:
-    """Let a worker send a test message."""
     if not settings.EMAIL_IS_ON:
         messages.error(request, _("This site does not send e-mail. Nothing was sent."))
     elif not request.user.email:

@@ -14,11 +14,7 @@ from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import (
-    require_GET,
-    require_http_methods,
-    require_POST,
-)
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from runs.forms.accounts import ChangePasswordForm, SignInForm, TokenForm
 from runs.htmx import HtmxRequest
@@ -68,7 +64,6 @@ LOGIN_BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 @login_not_required
 def sign_in(request: HttpRequest) -> HttpResponseBase:
-    """Show the form for name and password."""
     return _login_view(request)
 
 
@@ -170,7 +165,6 @@ def pop_new_token(request: HtmxRequest, key: str = NEW_TOKEN_KEY) -> str:
 
 @require_POST
 def token_revoke(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Revoke one of the user's tokens."""
     token = get_object_or_404(ApiToken.objects.filter(user=request.user), pk=pk)
     revoke_token(token)
     messages.success(request, _("Token %(token)s revoked.") % {"token": token})
@@ -179,7 +173,6 @@ def token_revoke(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def set_theme(request: HtmxRequest) -> HttpResponse:
-    """Save the theme and return to the page."""
     theme = request.POST.get("theme", "")
     if theme in dict(THEMES):
         Preferences.objects.update_or_create(
@@ -215,7 +208,6 @@ def is_local_path(request: HttpRequest, url: str) -> bool:
 
 @require_GET
 def health_part(request: HtmxRequest) -> HttpResponse:
-    """Show the worker health in the header."""
     return render(request, "parts/_health.html", page_frame(request))
 
 

@@ -10,11 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import (
-    require_GET,
-    require_http_methods,
-    require_POST,
-)
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from runs.forms.retention import AgentRetentionForm, RetentionForm
 from runs.htmx import HtmxRequest, render_page_or_part
@@ -25,8 +21,12 @@ from runs.services.retention.jobs import (
     stop_job,
 )
 from runs.services.retention.preview import AGENTS, count_prunable
-from runs.services.retention.rules import RetentionRules, load_rules
-from runs.services.retention.save import save_agent_retention, save_rules
+from runs.services.retention.rules import (
+    RetentionRules,
+    load_rules,
+    save_agent_retention,
+    save_rules,
+)
 
 SHOWN_JOBS = 10
 NOUN_LABELS = {

@@ -58,7 +58,6 @@ def get_new_token_key(pk: int) -> str:
 
 @require_POST
 def user_token_revoke(request: HtmxRequest, pk: int, token_pk: int) -> HttpResponse:
-    """Revoke a token of another user."""
     user = get_changeable_account(request, pk)
     token = get_object_or_404(list_own_tokens(user), pk=token_pk)
     revoke_token(token)

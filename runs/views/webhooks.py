@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from runs.forms.webhook import EVENT_LABELS, WebhookForm
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
-from runs.models import Delivery, Webhook, WebhookEvent
+from runs.models import Delivery, Hook, Webhook, WebhookEvent
 from runs.models.webhooks import SCORE_EVENT, TEST_EVENT
 from runs.services.webhooks.manage import (
     delete_webhook,
@@ -26,15 +26,11 @@ from runs.store.database_clock import read_database_time
 from runs.ui.list_search import get_search_text, search_rows
 from tools.secrets import SecretUnreadable, seal, unseal
 
-NEW_SECRET_KEY = "webhook-secret"  # noqa: S105  # a session key
-"""Session key of a new secret, encrypted, until its page has shown it."""
 MAX_DELIVERIES = 50
 """Deliveries on the page of a webhook."""
 
 
 class WebhookRow(NamedTuple):
-    """A webhook in the list."""
-
     webhook: Webhook
     tone: str
     words: str
@@ -43,7 +39,6 @@ class WebhookRow(NamedTuple):
 
 @require_GET
 def webhook_list(request: HtmxRequest) -> HttpResponse:
-    """Show the webhooks visible to the user, with their states."""
     newest = Delivery.objects.filter(webhook=OuterRef("pk")).order_by("-pk")
     webhooks = (
         Webhook.objects.visible_to(request.user)
@@ -74,8 +69,6 @@ def webhook_list(request: HtmxRequest) -> HttpResponse:
 
 
 class WebhookState(NamedTuple):
-    """State of a webhook as a tone and a label."""
-
     tone: str
     words: str
 
@@ -89,7 +82,6 @@ def get_webhook_state(webhook: Webhook) -> WebhookState:
 
 
 def describe_webhook_events(webhook: Webhook) -> str:
-    """List the events of a webhook by their labels."""
     labels = [str(EVENT_LABELS[e]) for e in EVENT_LABELS if e in webhook.events]
     if len(labels) == len(EVENT_LABELS):
         return _("All events")
@@ -132,7 +124,6 @@ def webhook_create(request: HtmxRequest) -> HttpResponse:
 @require_GET
 @never_cache
 def webhook_detail(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Show one webhook and its latest deliveries."""
     webhook = get_visible_webhook(request, pk)
     context = build_webhook_context(webhook)
     if not wants_part(request):
@@ -144,7 +135,6 @@ def webhook_detail(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def webhook_edit(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Edit a webhook."""
     webhook = get_visible_webhook(request, pk)
     form = WebhookForm(request.POST or None, instance=webhook)
     if form.is_valid():
@@ -158,7 +148,6 @@ def webhook_edit(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def webhook_test(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Send a test event."""
     webhook = get_visible_webhook(request, pk)
     if not webhook.is_on:
         messages.warning(
@@ -171,7 +160,6 @@ def webhook_test(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def webhook_switch(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Pause or resume a webhook."""
     webhook = get_visible_webhook(request, pk)
     set_webhook_enabled(webhook, is_on=request.POST.get("on") == "1")
     return redirect("webhook-detail", pk=pk)
@@ -202,7 +190,6 @@ def webhook_delete(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def delivery_again(request: HtmxRequest, pk: int, delivery_pk: int) -> HttpResponse:
-    """Send a delivery again."""
     webhook = get_visible_webhook(request, pk)
     delivery = get_object_or_404(webhook.deliveries, pk=delivery_pk)
     if not resend_delivery(delivery):
@@ -218,8 +205,6 @@ def get_visible_webhook(request: HtmxRequest, pk: int) -> Webhook:
 
 
 class DeliveryRow(NamedTuple):
-    """A delivery in the list of a webhook's page."""
-
     delivery: Delivery
     event: str
     is_under_way: bool
@@ -228,7 +213,6 @@ class DeliveryRow(NamedTuple):
 
 
 def build_webhook_context(webhook: Webhook) -> dict[str, Any]:
-    """Return the context of a webhook's page."""
     now = read_database_time()
     newest = webhook.deliveries.select_related("run").order_by("-pk")[:MAX_DELIVERIES]
     sent = [
@@ -252,17 +236,18 @@ def build_webhook_context(webhook: Webhook) -> dict[str, Any]:
     }
 
 
-def store_new_secret(request: HtmxRequest, webhook: Webhook, secret: str) -> None:
-    """Store a new secret in the session for the page that shows it."""
-    request.session[NEW_SECRET_KEY] = [webhook.pk, seal(secret)]
+def store_new_secret(request: HtmxRequest, hook: Webhook | Hook, secret: str) -> None:
+    """Store a new secret, encrypted, in the session for the page that shows it."""
+    request.session[f"{hook._meta.model_name}-secret"] = [hook.pk, seal(secret)]
 
 
-def pop_new_secret(request: HtmxRequest, webhook: Webhook) -> str:
-    """Return the new secret of `webhook` once; empty if there is none."""
-    pk, sealed = request.session.get(NEW_SECRET_KEY, [None, ""])
-    if pk != webhook.pk:
+def pop_new_secret(request: HtmxRequest, hook: Webhook | Hook) -> str:
+    """Return the new secret of `hook` once; empty if there is none."""
+    key = f"{hook._meta.model_name}-secret"
+    pk, sealed = request.session.get(key, [None, ""])
+    if pk != hook.pk:
         return ""
-    del request.session[NEW_SECRET_KEY]
+    del request.session[key]
     try:
         return unseal(sealed)
     except SecretUnreadable:

@@ -60,7 +60,6 @@ def count_abandoned_runs() -> Subquery:
 
 
 def list_runs_by_worker(user: User, workers: list[int]) -> dict[int, list[RunRow]]:
-    """Return the runs of each worker that the user may see."""
     runs = Run.objects.visible_to(user).filter(status="running", worker__in=workers)
     found: dict[int, list[RunRow]] = defaultdict(list)
     for row in build_run_rows(

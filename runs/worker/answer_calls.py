@@ -51,6 +51,21 @@ def _name_call(step: AgentStep) -> str:
     return f"{step.tool}({given})"
 
 
+class ToolChanged(NotRecorded):
+    """The recording has answers for calls that the agent's tools now refuse."""
+
+    def __init__(self, steps: Sequence[AgentStep]) -> None:
+        named = "; ".join(
+            f"{_name_call(step)}: {step.observation[:MAX_NAMED_ARGUMENTS]}"
+            for step in steps[:MAX_NAMED_CALLS]
+        )
+        Exception.__init__(
+            self,
+            "Tools have changed since the recording, and refuse calls that it "
+            f"contains: {named}",
+        )
+
+
 @dataclass
 class CallAnswers:
     """The answers of one run."""
@@ -59,6 +74,8 @@ class CallAnswers:
     recording: Recording
     pairs: list[tuple[AgentStep, AgentStep]] = field(default_factory=list)
     """Recorded and replayed steps of the newest round."""
+    refused: list[AgentStep] = field(default_factory=list)
+    """Steps of the newest round that a tool answered when they were recorded."""
 
     def answer_calls(
         self, rows: Sequence[AgentStep], plans: Sequence[PlannedStep]
@@ -68,12 +85,22 @@ class CallAnswers:
         `rows` are in call order, as the worker has built or read them. Answered ones
         only take their answer out of the recording.
         """
-        self.pairs = []
+        self.pairs, self.refused = [], []
         changed: list[AgentStep] = []
         for row, plan in zip(rows, plans, strict=True):
-            if plan.tool is not None and self._answer(row, plan.tool):
+            if plan.tool is None:
+                self._note_refused(row)
+            elif self._answer(row, plan.tool):
                 changed.append(row)
         return changed
+
+    def _note_refused(self, row: AgentStep) -> None:
+        """Note a call that no tool accepts, if a strict replay has an answer for it."""
+        if self.mode.kind != "replay_strict":
+            return
+        call = self.recording.take_call(row.tool, row.tool_input, any_arguments=False)
+        if call is not None:
+            self.refused.append(row)
 
     def _answer(self, row: AgentStep, spec: ToolSpec) -> bool:
         if self.mode.kind == "hold_back":
@@ -121,8 +148,12 @@ class CallAnswers:
 
     def require_recorded(self, rows: Sequence[AgentStep]) -> None:
         """Raise `NotRecorded` if a strict replay has come to another call."""
+        if self.mode.kind != "replay_strict":
+            return
+        if self.refused:
+            raise ToolChanged(self.refused)
         missing = [row for row in rows if row.answered_by == AnsweredBy.NO_RECORDING]
-        if missing and self.mode.kind == "replay_strict":
+        if missing:
             raise NotRecorded(missing)
 
 

@@ -17,12 +17,7 @@ from runs.services.errors import RunsError
 from runs.services.runs.start_child import start_child_run
 from runs.services.spec.freeze import AGENT_KIND
 from runs.store.claims import ClaimedRun, LeaseLost
-from runs.store.commits import (
-    commit_outcome,
-    increment_seq,
-    persist,
-    raise_if_canceled,
-)
+from runs.store.commits import commit_outcome, increment_seq, persist, raise_if_canceled
 from runs.store.sanitizer import Sanitizer
 from runs.store.transitions import transition
 from runs.worker.provider_wait import RunSuspended
@@ -49,8 +44,6 @@ class ChildAnswer(NamedTuple):
 
 
 class AgentCall(NamedTuple):
-    """One step that calls an agent."""
-
     row: AgentStep
     spec: ToolSpec
 
@@ -94,7 +87,6 @@ class AgentCalls:
             self.commit_finished()
 
     def commit_finished(self) -> None:
-        """Commit the results of ended children."""
         waiting = {
             row.pk: call
             for call in self.calls

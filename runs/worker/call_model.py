@@ -15,10 +15,7 @@ from runs.llm.errors import ModelCallError
 from runs.llm.retry import compute_retry_delay
 from runs.models import ModelAttempt, Run
 from runs.redis_streams import MAX_DELTA_CHARACTERS, TextDeltaWriter
-from runs.services.providers.mask_address import (
-    mask_provider_address,
-    may_see_provider,
-)
+from runs.services.providers.mask_address import mask_provider_address, may_see_provider
 from runs.services.providers.run_provider import ProviderConnection
 from runs.store.claims import ClaimedRun, worker_state
 from runs.store.commits import ModelReply, commit_attempt, release_connection
@@ -94,7 +91,7 @@ class ModelCaller:
         before = (
             count_failed_attempts(self.run, number)
             if self.may_have_earlier_attempts
-            else FailedAttempts(0, 0, 0, 0)
+            else FailedAttempts(0, 0, 0)
         )
         self.may_have_earlier_attempts = False
         if (failed := self.provider_wait.before_call()) is not None:

@@ -3,14 +3,14 @@
 import logging
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from multiprocessing.pool import ThreadPool
 from typing import Protocol
 
 from django.db import DatabaseError, InterfaceError, connection
 
-from runs.models import Experiment, ExperimentRun
-from runs.services.experiments.advance import ForEach, advance_experiment
+from runs.models import Experiment
+from runs.services.experiments.advance import Cells, ForEach, advance_experiment
 from runs.services.experiments.claim import (
     claim_experiments,
     release_experiments,
@@ -25,7 +25,8 @@ IDLE_SECONDS = 1.0
 BUSY_SECONDS = 0.3
 """Between two turns while nothing has ended."""
 NEXT_SECONDS = 0.05
-"""After a turn that scored or started something."""
+"""After a turn that scored or started few runs, so that the next one has more."""
+FEW_RUNS = 10
 LAST_IDLE_SECONDS = 60.0
 """Without work, before the process ends."""
 CELL_THREADS = 8
@@ -49,10 +50,11 @@ def advance_until_idle(stop: StopRequest) -> None:
     with ThreadPool(CELL_THREADS) as pool:  # daemon threads: none delays the exit
 
         def in_threads(
-            act: Callable[[ExperimentRun], bool], cells: Sequence[ExperimentRun]
-        ) -> Iterable[bool]:
+            act: Callable[[Cells], int], batches: Iterable[Cells]
+        ) -> Iterable[int]:
             return pool.imap_unordered(
-                lambda cell: not stop.is_set() and act_and_close(act, cell), cells
+                lambda cells: 0 if stop.is_set() else act_and_close(act, cells),
+                batches,
             )
 
         pause, worked_at = 0.0, time.monotonic()
@@ -92,12 +94,14 @@ def do_turn(experiment: Experiment, for_each: ForEach) -> float:
     except Exception:  # the others go on
         logger.exception("experiment %s could not be advanced", experiment.pk)
         return IDLE_SECONDS
+    if max(did) > FEW_RUNS:
+        return 0.0
     return NEXT_SECONDS if any(did) else BUSY_SECONDS
 
 
-def act_and_close(act: Callable[[ExperimentRun], bool], cell: ExperimentRun) -> bool:
+def act_and_close(act: Callable[[Cells], int], cells: Cells) -> int:
     """Act, and give the connection of this thread back."""
     try:
-        return act(cell)
+        return act(cells)
     finally:
         connection.close()

@@ -1,4 +1,4 @@
-"""One worker process: its row, its two threads, and its graceful shutdown."""
+"""One worker process: its row, its loops, and its graceful shutdown."""
 
 import logging
 import os
@@ -7,23 +7,25 @@ import socket
 import threading
 import uuid
 from collections.abc import Collection
-from importlib.metadata import PackageNotFoundError, version
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.models.functions import Now
 
 from runs.models import Worker
+from runs.services.telemetry.export import read_release
 from runs.store.claims import WorkerState, worker_state
 from runs.store.database_clock import site_clock
 from runs.store.metric_counters import flush_counters
-from runs.worker.email_loop import run_email_loop
+from runs.worker.background_loops import (
+    run_email_loop,
+    run_retention_loop,
+    run_scoring_loop,
+    run_trace_export_loop,
+)
 from runs.worker.experiment_loop import run_experiment_loop
 from runs.worker.heartbeat import flush_tool_usage, run_heartbeat_loop, send_heartbeat
-from runs.worker.retention_loop import run_retention_loop
-from runs.worker.scoring_loop import run_scoring_loop
 from runs.worker.sweep import run_sweep_loop
-from runs.worker.trace_export_loop import run_trace_export_loop
 from tools.sandbox import abandoned_calls as abandoned_calls
 from tools.sandbox.cpython_probe import find_sandbox_flaw
 
@@ -38,6 +40,12 @@ MAX_CLOCK_DIFFERENCE = 30.0
 """Seconds between this machine's clock and the database's; more is reported."""
 
 _stop = threading.Event()
+_experiments = threading.Thread(
+    target=lambda: run_experiment_loop(worker_state, _stop),
+    name="run_experiment_loop",
+    daemon=True,
+)
+"""Has processes, which end before this one does."""
 
 
 def start_worker(*, pool: str, threads: int, queues: Collection[str]) -> None:
@@ -50,7 +58,6 @@ def start_worker(*, pool: str, threads: int, queues: Collection[str]) -> None:
         run_heartbeat_loop,
         run_sweep_loop,
         run_retention_loop,
-        run_experiment_loop,
         run_scoring_loop,
         run_trace_export_loop,
         run_email_loop,
@@ -59,6 +66,7 @@ def start_worker(*, pool: str, threads: int, queues: Collection[str]) -> None:
         threading.Thread(
             target=work, args=(worker_state, _stop), name=work.__name__, daemon=True
         ).start()
+    _experiments.start()
     threading.Thread(target=_probe_sandbox, name="_probe_sandbox", daemon=True).start()
 
 
@@ -78,7 +86,7 @@ def _register(*, pool: str, threads: int) -> Worker:
         pool=pool,
         queues=",".join(queues),
         threads=threads,
-        version=_version(),
+        version=read_release(),
         started_at=Now(),
         last_heartbeat=Now(),
     )
@@ -106,6 +114,8 @@ def drain_worker() -> None:
 def unregister_worker() -> None:
     """Send the last heartbeat and flush what is buffered."""
     _stop.set()
+    if _experiments.is_alive():
+        _experiments.join()  # not longer than `drain_worker` lets this process live
     try:
         send_heartbeat(worker_state)
         flush_tool_usage()
@@ -129,10 +139,3 @@ def _watch_abandoned_calls(process: WorkerState, stop: threading.Event) -> None:
             drain_worker()
             os.kill(os.getpid(), 15)
             return
-
-
-def _version() -> str:
-    try:
-        return version("agentsite")
-    except PackageNotFoundError:
-        return ""

@@ -6,12 +6,11 @@ and the run is queued when it comes.
 
 from typing import NamedTuple
 
-from django.conf import settings
-
 from runs.engine.effects import CallModel
 from runs.engine.progress import estimate_usage
 from runs.engine.types import Usage
-from runs.models import Provider, Run, Worker
+from runs.models import Provider, Run
+from runs.services.health.queue import count_live_workers
 from runs.store.claims import ClaimedRun
 from runs.store.commits import (
     increment_seq,
@@ -19,7 +18,7 @@ from runs.store.commits import (
     raise_if_canceled,
     release_connection,
 )
-from runs.store.database_clock import build_sql_time, db_time_from_now
+from runs.store.database_clock import build_sql_time
 from runs.store.transitions import transition
 from runs.worker.provider_wait import RunSuspended
 from runs.worker.token_bucket import BucketUse, SharedBuckets
@@ -31,11 +30,6 @@ MAX_SLEEP_SECONDS = 10.0
 EXPECTED_OUTPUT_TOKENS = 500
 """Tokens of a reply, until it says how many it has."""
 RATES = (Run.Limit.REQUESTS, Run.Limit.TOKENS)
-
-
-def count_live_workers() -> int:
-    alive = db_time_from_now(-settings.LEASE_SECONDS)
-    return Worker.objects.filter(stopped_at=None, last_heartbeat__gt=alive).count()
 
 
 buckets = SharedBuckets(count_live_workers)

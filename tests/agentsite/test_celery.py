@@ -2,6 +2,7 @@
 
 import json
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from kombu.exceptions import OperationalError
 
 from agentsite.celery import app, set_worker_timeouts
 from agentsite.database import parse_database_url
+from agentsite.env import QUEUES
+from agentsite.worker.broker import slots
 from tests.faults.site import run_python
 from tests.servers import start_redis
 
@@ -90,3 +93,31 @@ def test_every_thread_sends_tasks_to_our_broker(tmp_path):
     done = run_python(tmp_path, code)
 
     assert done.stdout.split() == ["agentsite", "agentsite"]
+
+
+def test_a_worker_leaves_the_queues_of_its_helper_alone(broker, monkeypatch):
+    _, socket = broker
+    found, delegated = [], {"bulk"}
+    monkeypatch.setattr(slots, "find_delegated", lambda: delegated)
+    with app.connection_for_write(f"redis+socket://{socket}") as connection:
+        queues = {name: connection.SimpleQueue(name).queue for name in QUEUES}
+        for run, name in enumerate(QUEUES):
+            app.send_task(
+                "runs.execute_run", args=[run], queue=name, connection=connection
+            )
+        with connection.Consumer(
+            list(queues.values()),
+            callbacks=[lambda _, message: found.append(message.delivery_info)],
+            no_ack=True,
+        ):
+            for _ in range(2 * len(QUEUES)):
+                with suppress(TimeoutError):
+                    connection.drain_events(timeout=0.5)
+            before = [each["routing_key"] for each in found]
+            delegated.clear()
+            with suppress(TimeoutError):
+                connection.drain_events(timeout=2)
+    after = [each["routing_key"] for each in found[len(before) :]]
+
+    assert sorted(before) == ["deliveries", "live", "schedules"]
+    assert after == ["bulk"]

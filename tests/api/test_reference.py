@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from runs.api.reference import list_groups
+from runs.api.reference import list_operation_groups
 from runs.api.registry import ROUTES
 from tests.make import make_user
 
@@ -21,7 +21,9 @@ def test_the_page_has_every_route():
 
 
 def test_an_example_has_the_required_fields():
-    entries = {one.id: one for group in list_groups() for one in group.operations}
+    entries = {
+        one.id: one for group in list_operation_groups() for one in group.operations
+    }
 
     command = entries["create_agent"].command
 

@@ -305,6 +305,7 @@ def test_starts_a_replay_that_names_its_recording():
     ("mode", "field"),
     [
         ({"kind": "replay_strict", "recording": 10**9}, "tool_mode.recording"),
+        ({"kind": "replay_strict", "recording": 2**63}, "tool_mode.recording"),
         ({"kind": "replay_strict"}, "tool_mode"),
         ({"kind": "hold_back", "recording": 1}, "tool_mode"),
         ({"kind": "replay_by_tool", "recording": "1"}, "tool_mode.recording"),

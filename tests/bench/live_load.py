@@ -86,7 +86,10 @@ def commit_step(run: Run, index: int) -> None:
             number=index,
             at_index=index,
             round=index + 1,
-            reply={"text": "I look it up.", "tool_calls": [{"name": "look"}]},
+            reply={
+                "text": "I look it up.",
+                "tool_calls": [{"id": "c1", "name": "look", "arguments": "{}"}],
+            },
             digest="0" * 64,
             started_at=now,
             elapsed=0.01,

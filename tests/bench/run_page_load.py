@@ -53,7 +53,10 @@ def commit_round(run_id: int, number: int) -> str:
             number=run.next_number,
             at_index=index,
             round=run.rounds + 1,
-            reply={"text": "On it goes.", "tool_calls": [{"name": "look_up"}]},
+            reply={
+                "text": "On it goes.",
+                "tool_calls": [{"id": "c1", "name": "look_up", "arguments": "{}"}],
+            },
             digest="0" * 64,
             started_at=now,
             elapsed=0.01,

@@ -30,7 +30,13 @@ LEAVE_OUT = {
 }
 DOWNLOADS = {
     *("admin:tools_auditentry_csv", "agent-export", "approval-arguments"),
-    *("chat-export-json", "chat-export-markdown", "dataset-export", "run-answer"),
+    *(
+        "chat-export-json",
+        "chat-export-markdown",
+        "dataset-export",
+        "experiment-export",
+    ),
+    "run-answer",
     *("run-export", "run-export-html", "run-export-json"),
     *("run-raw", "tool-export", "usage-export"),
 }

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.driver.chromium import listen, signed_in
+from tests.timing import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -45,4 +46,26 @@ def test_runs_are_filtered_selected_and_read_without_leaving_the_list(
     page.mouse.up()
     expect(page).to_have_url(re.compile(r"status=failed,canceled&begin=.+&end=.+"))
     assert received == []
+    context.close()
+
+
+def test_a_late_update_of_the_list_does_not_undo_a_filter(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/runs/")
+    rows = page.locator("#run-choices tbody tr")
+    whole, held = rows.count(), []
+    address = re.compile(r"/runs/$")
+    page.route(address, lambda route: held.append(route))
+    wait_until(lambda: page.wait_for_timeout(100) or held, seconds=30)
+
+    page.locator(".fopt:has-text('Failed') input").check()
+    expect(rows).not_to_have_count(whole)
+    filtered = rows.count()
+    page.unroute(address)
+    for route in held:
+        route.fallback()
+    page.wait_for_timeout(1_000)
+
+    assert (rows.count(), page.url) == (filtered, f"{lived_in.url}/runs/?status=failed")
     context.close()

@@ -179,6 +179,7 @@ def test_operations_of_a_document_are_filtered_and_selected(browser, lived_in):
     page.goto(f"{lived_in.url}/admin/tools/tool/import/")
     page.fill("[name=document]", SHOP)
     page.click("text=Show operations")
+    expect(page).to_have_url(re.compile(r"/import/\d+/$"))
     address, selected = page.url, page.locator("[data-selected]")
     rows = page.locator("tr[data-find]:visible")
     expect(rows).to_have_count(4)

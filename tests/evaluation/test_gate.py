@@ -42,6 +42,12 @@ def test_a_draft_at_the_limit_meets_every_rule():
             {},
             "must_pass",
         ),
+        (
+            GateRules(must_pass_tag="mist"),  # no example has it
+            figures(tagged_runs=0, tagged_passed=0),
+            {},
+            "must_pass",
+        ),
         (GateRules(), figures(), {"conclusion": "probably_worse"}, "regression"),
         (GateRules(), figures(), {"conclusion": "clearly_worse"}, "regression"),
         (GateRules(max_p95_seconds=1.9), figures(), {}, "p95"),

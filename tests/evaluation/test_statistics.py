@@ -10,7 +10,6 @@ from runs.evaluation.comparison import (
     CLEAR_LEVEL,
     bootstrap_interval,
     compare_paired,
-    detection_power,
     sign_test,
     smallest_visible_points,
 )
@@ -21,6 +20,7 @@ from runs.evaluation.statistics import (
     percentile,
     wilson_interval,
 )
+from tests.evaluation.power import detection_power
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -109,15 +110,65 @@ def test_every_cell_is_scored_exactly_once_after_kill_9_of_everything(found):
         os.kill(before[name], signal.SIGKILL)
     assert 0 < found.count_cells("done") < CELLS
 
+    check_cells_scored_once(found)
+    wait_until(site.answers, seconds=60)
+    after = site.children()
+    assert all(after[name] != before[name] for name in before)
+
+
+def test_every_cell_is_scored_exactly_once_after_kill_9_of_the_helper(found):
+    wait_until(
+        lambda: found.count_cells("done") >= SCORED,
+        seconds=60,
+        message=lambda: found.site.said,
+    )
+    worker = found.site.children()["worker"]
+    os.kill(find_helper(worker), signal.SIGKILL)
+    assert 0 < found.count_cells("done") < CELLS
+
+    check_cells_scored_once(found)
+    assert found.site.children()["worker"] == worker
+
+
+def test_a_worker_that_is_stopped_lets_its_helper_return_the_runs(found):
+    wait_until(
+        lambda: found.count_cells("done") >= SCORED,
+        seconds=60,
+        message=lambda: found.site.said,
+    )
+    worker = found.site.children()["worker"]
+    helper = find_helper(worker)
+    query = f"SELECT stopped_at FROM runs_worker WHERE pid = {helper}"
+    wait_until(lambda: found.select(query), seconds=60)
+
+    os.kill(worker, signal.SIGTERM)  # as a container is stopped: no other process
+
+    wait_until(lambda: not Path(f"/proc/{helper}").exists(), seconds=20)
+    assert found.select(query)[0][0] is not None
+    check_cells_scored_once(found)
+    assert found.select("SELECT max(recoveries) FROM runs_run") == [(0,)]
+
+
+def find_helper(worker: int) -> int:
+    """Return the process in which `worker` lets the runs be executed."""
+    children = Path(f"/proc/{worker}/task").glob("*/children")
+    [helper] = [
+        int(pid)
+        for each in children
+        for pid in each.read_text().split()
+        if b"agentsite.worker.bulk" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
+    return helper
+
+
+def check_cells_scored_once(found: Experimenting) -> None:
+    """Wait until the experiment is over; compare its cells, runs and totals."""
     status = "SELECT status FROM runs_experiment"
     wait_until(
         lambda: found.select(status) == [("done",)],
         seconds=90,
-        message=lambda: site.said,
+        message=lambda: found.site.said,
     )
-    wait_until(site.answers, seconds=60)
-    after = site.children()
-    assert all(after[name] != before[name] for name in before)
     columns = "SELECT state, passed, cost, run_id FROM runs_experimentrun"
     cells = found.select(columns)
     assert [(state, passed) for state, passed, *_ in cells] == [("done", 1)] * CELLS

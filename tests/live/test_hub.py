@@ -26,6 +26,7 @@ from tests.live.hub_parts import (
     seen_until,
     work,
 )
+from tests.live.text_deltas import send_text_delta
 from tests.make import make_run
 from tests.threads import in_thread
 
@@ -325,9 +326,7 @@ def test_who_joins_late_gets_the_draft_so_far(redis_url):
 
     def earlier():
         for at, piece in enumerate("abc"):
-            stream.send_text_delta(
-                run.pk, fence=1, number=0, attempt=1, at=at, text=piece
-            )
+            send_text_delta(run.pk, fence=1, number=0, attempt=1, at=at, text=piece)
         until = time.monotonic() + 60
         with redis.Redis.from_url(redis_url, decode_responses=True) as client:
             while client.xlen(stream.TEXT_DELTAS) < 3:
@@ -336,7 +335,7 @@ def test_who_joins_late_gets_the_draft_so_far(redis_url):
                 time.sleep(0.01)
 
     def send(sees):
-        stream.send_text_delta(run.pk, fence=1, number=0, attempt=1, at=3, text="d")
+        send_text_delta(run.pk, fence=1, number=0, attempt=1, at=3, text="d")
 
     text = draft_scene(run, send, until=b"d</p>", before=earlier)
 
@@ -356,9 +355,9 @@ def test_a_draft_begins_anew(piece):
     usual = {"fence": 1, "number": 0, "attempt": 1}
 
     def send(sees):
-        stream.send_text_delta(run.pk, **usual, at=0, text="old")
+        send_text_delta(run.pk, **usual, at=0, text="old")
         sees(b"old<")
-        stream.send_text_delta(run.pk, **{**usual, **piece}, text="new")
+        send_text_delta(run.pk, **{**usual, **piece}, text="new")
 
     text = draft_scene(run, send, until=b"new<")
 
@@ -373,8 +372,8 @@ def test_drafts_of_a_stored_reply_are_dropped():
     def send(sees):
         commit_reply(run)
         sees(b"run-step-1")
-        stream.send_text_delta(run.pk, fence=1, number=0, attempt=1, at=0, text="stale")
-        stream.send_text_delta(run.pk, fence=1, number=1, attempt=1, at=0, text="next")
+        send_text_delta(run.pk, fence=1, number=0, attempt=1, at=0, text="stale")
+        send_text_delta(run.pk, fence=1, number=1, attempt=1, at=0, text="next")
 
     text = draft_scene(run, send, until=b"next<")
 

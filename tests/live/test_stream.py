@@ -7,6 +7,7 @@ import pytest
 import redis
 
 from runs import redis_streams as stream
+from tests.live.text_deltas import send_text_delta
 from tests.servers import start_redis
 from tests.timing import wait_until
 
@@ -33,7 +34,7 @@ def test_a_notice_names_the_run_and_its_seq(client):
 
 
 def test_a_piece_of_text_arrives_as_it_was_sent(client):
-    stream.send_text_delta(7, fence=2, number=3, attempt=1, at=40, text="晴, 6 °C\n")
+    send_text_delta(7, fence=2, number=3, attempt=1, at=40, text="晴, 6 °C\n")
 
     [fields] = entries(client, stream.TEXT_DELTAS, count=1)
     assert stream.TextDelta.from_fields(fields) == stream.TextDelta(
@@ -72,14 +73,14 @@ def test_a_closed_writer_sends_no_more(client, monkeypatch):
     writer.write("second")
     writer.close()
     writer.write("third")
-    stream.send_text_delta(7, fence=2, number=4, attempt=1, at=0, text="next")
+    send_text_delta(7, fence=2, number=4, attempt=1, at=0, text="next")
 
     found = entries(client, stream.TEXT_DELTAS, count=2)
     assert [fields["text"] for fields in found] == ["first", "next"]
 
 
 def test_text_that_is_no_unicode_harms_nobody(client):
-    stream.send_text_delta(7, fence=1, number=1, attempt=1, at=0, text="a\ud800b\0c")
+    send_text_delta(7, fence=1, number=1, attempt=1, at=0, text="a\ud800b\0c")
     stream.publish_run_notice(7, 1)
 
     [fields] = entries(client, stream.TEXT_DELTAS, count=1)
@@ -92,7 +93,7 @@ def test_notices_are_dropped_while_redis_hangs(settings):
         for seq in range(20_000):
             stream.publish_run_notice(7, seq)
 
-    assert stream.get_sender()._queue.qsize() <= stream.MAX_QUEUED
+    assert stream.get_stream_sender()._queue.qsize() <= stream.MAX_QUEUED
 
 
 def test_notices_flow_again_when_redis_is_back(settings, monkeypatch, tmp_path):

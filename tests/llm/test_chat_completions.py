@@ -7,6 +7,7 @@ import pytest
 
 from runs.engine.types import Reply, Usage
 from runs.llm.chat_completions import (
+    build_chat_message,
     get_argument_schema,
     parse_chat_reply,
     parse_chat_stream,
@@ -186,6 +187,45 @@ def test_invalid_usage_is_ignored():
 
     assert whole({}, usage=nonsense).usage == Usage()
     assert whole({}, usage=[]).usage is None
+
+
+CALL = {
+    "id": "c1",
+    "type": "function",
+    "function": {"name": "add", "arguments": '{"a": 1}'},
+}
+REDUNDANT = [
+    {"role": "assistant", "content": "hi"},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "assistant", "content": "hi", "tool_calls": [CALL, {**CALL, "id": "c2"}]},
+]
+
+
+@pytest.mark.parametrize("message", REDUNDANT, ids=["text", "call", "both"])
+def test_a_message_that_says_no_more_than_the_reply_is_not_kept(message):
+    assert build_chat_message(whole(message)) == message
+    assert whole(message).native is None
+    indexed = [
+        {"index": n, **one} for n, one in enumerate(message.get("tool_calls", ()))
+    ]
+    assert streamed({**message, "tool_calls": indexed}) == whole(message)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"refusal": None},
+        {"reasoning_content": "so"},
+        {"content": [{"type": "text", "text": "hi"}]},
+        {"tool_calls": [{**CALL, "extra_content": {"signature": "s"}}]},
+        {"tool_calls": [{**CALL, "id": ""}]},
+    ],
+    ids=["null", "reasoning", "parts", "signature", "made-up id"],
+)
+def test_a_message_that_says_more_is_kept_as_it_is(more):
+    message = {"role": "assistant", "content": "hi", **more}
+
+    assert whole(message).native == message
 
 
 def test_unknown_fields_are_kept_in_the_native_message():

@@ -65,10 +65,22 @@ def proxy(
             assert process.poll() is None, (folder / "log").read_text()[-3000:]
             assert time.monotonic() < until, "The proxy does not start."
             time.sleep(0.2)
+        warm_up(address, behind)
         yield address
     finally:
         process.terminate()
         process.wait(30)
+
+
+def warm_up(address: str, behind: FakeServer) -> None:
+    """Ask once in each format: the proxy imports much at the first request."""
+    for kind in KINDS:
+        llm = make_llm(f"{address}/v1", kind=kind, key=KEY, timeout=60.0)
+        for backend in BACKENDS:
+            behind.script = ["Ready."]
+            request = make_request(model=backend)
+            llm.complete(request, deadline=soon(60), on_text=lambda _: None)
+        llm.close()
 
 
 def configure(behind: FakeServer) -> dict[str, Any]:

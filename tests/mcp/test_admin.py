@@ -11,9 +11,8 @@ from tests.tools.rows import make_user
 from tools.definition.save import save_tool
 from tools.mcp_offer import Offer
 from tools.mcp_pin import McpPin
-from tools.mcp_servers.accept_change import StaleMcpChange
+from tools.mcp_servers.decide_change import StaleMcpChange, reject_mcp_change
 from tools.mcp_servers.record_change import record_mcp_change
-from tools.mcp_servers.reject_change import reject_mcp_change
 from tools.models import AuditEntry, Credential, McpServer, Tool
 
 pytestmark = pytest.mark.django_db

@@ -13,7 +13,7 @@ from tools.errors import ToolFailed, ToolTimedOut
 from tools.kinds.registry import call_tool
 from tools.mcp_offer import Offer
 from tools.mcp_pin import McpPin
-from tools.mcp_servers.accept_change import StaleMcpChange, accept_mcp_change
+from tools.mcp_servers.decide_change import StaleMcpChange, accept_mcp_change
 from tools.mcp_servers.import_tools import discover_mcp_tools, import_mcp_tools
 from tools.mcp_servers.record_change import record_mcp_change
 from tools.models import AuditEntry, Credential, Tool

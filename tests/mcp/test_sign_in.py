@@ -25,12 +25,12 @@ from tools.mcp.oauth import (
     ServerMetadata,
     Tokens,
     check_server,
-    parse_json,
+    parse_oauth_json,
     plan_sign_in,
 )
 from tools.mcp_servers.import_tools import discover_mcp_tools
 from tools.mcp_servers.sessions import McpSessions
-from tools.mcp_servers.sign_in import get_sender, open_mcp_sign_in
+from tools.mcp_servers.sign_in import build_request_sender, open_mcp_sign_in
 from tools.models import AuditEntry, Credential, McpSignIn
 from tools.net.deadline import Deadline
 from tools.net.http_exchange import Response
@@ -354,7 +354,7 @@ def test_a_sign_in_that_cannot_be_trusted_is_refused(resource, server, why, sett
         return Answer(text.replace("ORIGIN", origin).encode())
 
     with serve(answer) as found, pytest.raises(ToolFailed, match=why):
-        plan_sign_in(f"{found.url}/mcp", get_sender(Deadline(seconds=20)))
+        plan_sign_in(f"{found.url}/mcp", build_request_sender(Deadline(seconds=20)))
 
 
 def test_an_encrypted_server_has_encrypted_addresses_only():
@@ -386,7 +386,7 @@ def test_a_token_of_any_lifetime_is_used(client, server, account, lasts):
 def test_a_lifetime_that_is_no_number_is_refused(lasts):
     body = f'{{"access_token": "a", "expires_in": {lasts}}}'.encode()
     with pytest.raises(ToolFailed, match="without what OAuth requires"):
-        parse_json(Response(200, {}, body, "https://auth.example"), Tokens)
+        parse_oauth_json(Response(200, {}, body, "https://auth.example"), Tokens)
 
 
 def test_a_credential_is_sent_until_the_server_is_connected(client, server, running):

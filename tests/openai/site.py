@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.db import connection
+from django.utils import timezone
 
 from runs.models import Run
 from runs.store.claims import worker_state
 from runs.worker.execute_run import execute_run
 from runs.worker.heartbeat import check_claims
 from tests.fakes.model_server import FakeServer, Recorded, model_server
+from tests.timing import wait_until
 from tests.worker.run_parts import call
 
 
@@ -70,5 +72,8 @@ def working() -> Iterator[None]:
         try:
             yield
         finally:
+            running = Run.objects.filter(status=Run.Status.RUNNING)
+            running.update(cancel_requested_at=timezone.now())  # nobody waits for them
+            wait_until(lambda: not busy)
             stop.set()
             watcher.join()

@@ -63,12 +63,18 @@ class Terminal:
             stdin=subprocess.PIPE if "chat" in words else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            preexec_fn=accept_ctrl_c,
         )
         try:
             yield OpenProgram(process)
         finally:
             process.kill()
             process.communicate()
+
+
+def accept_ctrl_c() -> None:
+    """Undo what a shell does to programs in its background: they ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class OpenProgram:

@@ -148,7 +148,7 @@ def test_a_bar_leads_to_the_runs_of_its_day(client, ann):
     day = timezone.localdate().isoformat()
     bars = re.findall(r'<a href="(/runs/[^"]*)" aria-label="([^"]*)"', page)
     assert len(bars) == 7
-    assert bars[-1][0] == f"/runs/?begin={day}&amp;end={day}"
+    assert bars[-1][0] == f"/runs/?tests=with&amp;begin={day}&amp;end={day}"
     assert bars[-1][1].endswith(": $1.00, 200 tokens")
 
 

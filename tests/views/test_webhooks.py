@@ -14,7 +14,7 @@ from runs.models import Delivery, Webhook
 from runs.services.webhooks.sign import (
     build_signature_headers,
     generate_webhook_secret,
-    get_signing_secrets,
+    get_current_secrets,
 )
 from tests.make import (
     make_agent,
@@ -85,7 +85,7 @@ def test_a_new_webhook_shows_its_secret_once(client, ann):
     answer = client.post("/webhooks/new/", GOOD)
 
     webhook = Webhook.objects.get()
-    secret = get_signing_secrets(webhook)[0]
+    secret = get_current_secrets(webhook)[0]
     assert answer.headers["Location"] == f"/webhooks/{webhook.pk}/"
     assert (webhook.owner, webhook.url()) == (ann, GOOD["url"])
     assert webhook.host == "https://hooks.example"
@@ -253,7 +253,7 @@ def test_the_example_on_the_page_verifies_signatures(client, ann):
     code = html.unescape(re.search(r"<pre[^>]*>(import.*?)</pre>", page, re.S)[1])
     example: dict[str, Any] = {}
     exec(code, example)
-    (key,) = get_signing_secrets(webhook)
+    (key,) = get_current_secrets(webhook)
     now = int(time.time())
 
     def is_genuine(*, keys=(key,), at=now, body=b"{}"):
@@ -320,9 +320,9 @@ def test_a_webhook_is_paused_and_resumed(client, ann):
 
 def test_a_new_secret_is_shown_once_and_the_old_one_keeps_signing(client, ann):
     webhook = make_webhook(ann)
-    old = get_signing_secrets(webhook)[0]
+    old = get_current_secrets(webhook)[0]
     client.post(f"/webhooks/{webhook.pk}/rotate/")
-    new = get_signing_secrets(Webhook.objects.get())[0]
+    new = get_current_secrets(Webhook.objects.get())[0]
     first, second = (page_of(client, f"/webhooks/{webhook.pk}/") for _ in range(2))
 
     assert new != old

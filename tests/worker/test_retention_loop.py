@@ -9,8 +9,8 @@ from runs.models import DeletionJob, Run
 from runs.services.retention import jobs
 from runs.services.retention.jobs import create_prune_job
 from runs.store.claims import WorkerState
-from runs.worker import retention_loop
-from runs.worker.retention_loop import run_retention_loop
+from runs.worker import background_loops
+from runs.worker.background_loops import run_retention_loop
 from tests.services.retention.rows import make_old_run, set_rules
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def process(monkeypatch):
     """A worker with the loop in a thread of its own."""
-    monkeypatch.setattr(retention_loop, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(background_loops, "DELETION_SECONDS", 0.02)
     state, stop = WorkerState(), threading.Event()
     thread = threading.Thread(target=run_retention_loop, args=(state, stop))
     thread.start()

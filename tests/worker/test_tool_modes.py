@@ -16,12 +16,14 @@ from runs.services.forks.fork import fork_run
 from runs.services.forks.point import load_fork_point
 from runs.services.runs.resume import resume_run
 from runs.services.runs.start import load_frozen_agent, start_run
+from runs.services.tool_modes.changed_tools import find_changed_tools
 from tests.fakes.model_server import model_server
 from tests.make import make_user, make_webhook
 from tests.worker.family import children_of, finished, sound
 from tests.worker.functions import mails
 from tests.worker.ledger import break_tools, make_writer, open_ledger, write_script
 from tests.worker.run_parts import agent_on, ask_before, call, executed, go_on, started
+from tools.models import Tool
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,6 +31,12 @@ REPLAYS = int(os.environ.get("REPLAYS", "10"))
 """Strict ones; of the other modes, a tenth of them each."""
 OTHERS = max(REPLAYS // 10, 1)
 STEP_FIELDS = ("index", "round", "tool", "tool_input", "log", "observation", "status")
+
+
+NUMBERS = {
+    "type": "object",
+    "properties": {name: {"type": "integer"} for name in ("a", "b", "c")},
+}
 
 
 def start_in_mode(agent, mode, *, inputs=None, by=None, frozen=None):
@@ -156,6 +164,76 @@ def test_a_strict_replay_ends_at_a_call_that_is_not_recorded():
     assert (ended.status, ended.error_code) == ("failed", "not_recorded")
     assert "add({'a': 1, 'b': 2})" in ended.error_message
     assert answers_of(ended) == ["add recording", "add no_recording"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        pytest.param(
+            {"args_schema": {**NUMBERS, "required": ["a", "b", "c"]}},
+            "add({'a': 1, 'b': 2}): ",
+            id="its schema",
+        ),
+        pytest.param({"name": "plus"}, "There is no tool 'add'", id="its name"),
+    ],
+)
+def test_a_strict_replay_ends_at_a_call_that_its_tool_no_longer_accepts(change, said):
+    with model_server() as server:
+        run = recorded_sums(server)
+        Tool.objects.filter(name="add").update(**change)
+        server.script = [call("add", a=1, b=2), "Never."]
+        ended = go_on(replay(run))
+
+        assert server.script == ["Never."]
+    assert (ended.status, ended.error_code) == ("failed", "not_recorded")
+    assert "changed since the recording" in ended.error_message
+    assert said in ended.error_message
+    again = [call("add", a=1, b=2), "Never."]
+    with model_server(script=again):
+        resume_run(ended, by=ended.owner, limits={})
+        assert go_on(ended).error_code == "not_recorded"
+    sound()
+
+
+def test_a_replay_by_tool_answers_the_corrected_call_of_a_changed_tool():
+    with model_server() as server:
+        run = recorded_sums(server)
+        Tool.objects.update(args_schema={**NUMBERS, "required": ["c"]})
+        server.script = [call("add", a=1, b=2), call("add", c=3), "Done."]
+        played = go_on(replay(run, "replay_by_tool"))
+
+    assert answers_of(played) == ["add", "add other_arguments"]
+    assert "'c'" in played.steps.get(index=0).observation
+    assert played.steps.get(index=1).observation == "3"
+
+
+def test_a_call_that_a_limit_refuses_again_is_replayed():
+    script = [call("add", a=1, b=2), call("add", a=1, b=2), "Done."]
+    with model_server() as server:
+        agent = agent_on(server, "add")
+        Tool.objects.filter(name="add").update(calls_per_run=1)
+        server.script = list(script)
+        run = executed(agent)
+        server.script = list(script)
+        played = go_on(replay(run))
+
+    assert played.status == "succeeded"
+    assert steps_of(played) == steps_of(run)
+
+
+def test_tools_that_have_changed_since_the_recording_are_named():
+    with model_server() as server:
+        run = recorded_sums(server)
+        script = [call("add", a=1, b=2), "Done."]
+        server.script = list(script)
+        same = go_on(replay(run))
+        Tool.objects.filter(name="add").update(config={"function": "x:y"})
+        Tool.objects.filter(name="send_mail").update(config={"function": "x:y"})
+        server.script = list(script)
+        changed = go_on(replay(run))
+
+    assert find_changed_tools(same) == find_changed_tools(run) == []
+    assert find_changed_tools(changed) == ["add"]
 
 
 def test_a_replay_by_tool_answers_other_arguments_and_marks_them():

@@ -9,7 +9,11 @@ from django.test import Client
 
 from runs.models import AgentStep, Run
 from runs.store.claims import ClaimedRun, LeaseLost
-from runs.store.step_progress import ProgressReport, write_progress
+from runs.store.step_progress import (
+    ProgressReport,
+    report_step_progress,
+    write_progress,
+)
 from runs.worker.execute_run import execute_run
 from tests.fakes.model_server import model_server
 from tests.make import make_run, make_step
@@ -61,6 +65,18 @@ def test_a_step_that_has_ended_shows_its_result_only(running: Run):
 
     assert running.steps.get().observation == running.owner.username
     assert "of 10 pages" not in client.get(f"/runs/{running.pk}/").content.decode()
+
+
+def test_a_report_from_before_its_step_was_stored_is_not_lost():
+    """The thread of the run may be storing the step without it."""
+    run = make_run(status="running")
+    stored = make_step(run, status="started")
+    step = AgentStep(run=run, index=stored.index, status="started")
+
+    report_step_progress(ClaimedRun(run.pk, run.fence), step, "1 of 10 pages")
+    step.pk = stored.pk
+
+    wait_until(lambda: run.steps.get().progress == "1 of 10 pages")
 
 
 def test_progress_of_a_run_that_is_over_is_not_stored():

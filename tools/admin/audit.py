@@ -23,7 +23,7 @@ from tools.audit.entry import AuditEntry
 from tools.text.csv_cell import format_csv_cell
 from tools.ui.audit_labels import (
     FIELD_LABELS,
-    format_action,
+    format_audit_action,
     label_action,
     label_noun,
 )
@@ -119,7 +119,7 @@ class AuditEntryAdmin(ProductAdmin):
     @admin.display(description=_("Action"), ordering="action")
     def what(self, entry: AuditEntry) -> str:
         """The labels of the action and of the object type."""
-        return format_action(entry.action, entry.noun)
+        return format_audit_action(entry.action, entry.noun)
 
     @admin.display(description=_("Object"), ordering="thing")
     def which(self, entry: AuditEntry) -> str:
@@ -137,17 +137,14 @@ class AuditEntryAdmin(ProductAdmin):
 
     @admin.display(description=_("Before → after"))
     def changes_long(self, entry: AuditEntry) -> SafeString:
-        """All fields in full."""
         return render_changes_table(list(iter_field_changes(entry, None)))
 
     @admin.display(description=_("Reason"))
     def reason(self, entry: AuditEntry) -> str:
-        """The note in full."""
         return entry.note
 
     @admin.display(description=_("Reason"))
     def note_short(self, entry: AuditEntry) -> str:
-        """The beginning of the note."""
         return shorten_to_line(entry.note, 120)
 
     # The pages.
@@ -189,7 +186,6 @@ def format_field_count(entry: AuditEntry) -> str:
 
 
 def build_audit_csv_row(entry: AuditEntry) -> list[Any]:
-    """Return one entry as a row of the CSV file."""
     return [
         *(entry.pk, entry.at.isoformat(), entry.by, entry.by_number, entry.way),
         *(entry.action, entry.noun, entry.thing, entry.thing_number),
@@ -231,6 +227,5 @@ def shorten_to_line(text: str, longest: int) -> str:
 
 
 def render_changes_table(pairs: list[FieldValues], *, more: int = 0) -> SafeString:
-    """Return the fields with both values as HTML."""
     context = {"pairs": pairs, "more": more}
     return SafeString(render_to_string("admin/tools/auditentry/changes.html", context))

@@ -57,7 +57,6 @@ def render_failure_rate(tool: Any) -> SafeString | str:
 
 
 def render_arguments_table(tool: Tool | None) -> SafeString:
-    """Return the arguments of a saved tool as a table."""
     if tool is None or tool.pk is None:
         return format_html(
             "<p>{}</p>", _("Derived from the function and shown after saving.")

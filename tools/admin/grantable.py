@@ -40,7 +40,6 @@ def may_change_account(actor: User, target: User | None = None) -> bool:
 
 
 def list_administrable_users(actor: User) -> QuerySet[User]:
-    """Return the users that `actor` may administer."""
     if actor.is_superuser:
         return User.objects.all()
     held = list_held_permissions(actor).values("pk")

@@ -24,14 +24,13 @@ from tools.errors import Interrupted, ToolFailed
 from tools.forms.mcp_server import McpServerForm
 from tools.mcp_offer import Offer
 from tools.mcp_pin import McpPin
-from tools.mcp_servers.accept_change import accept_mcp_change
+from tools.mcp_servers.decide_change import accept_mcp_change, reject_mcp_change
 from tools.mcp_servers.import_tools import (
     discover_mcp_tools,
     get_discovery_timeout,
     import_mcp_tools,
     list_server_tools,
 )
-from tools.mcp_servers.reject_change import reject_mcp_change
 from tools.models import Credential, McpServer, McpSignIn, Tool
 from tools.text.visible_text import render_visible_text
 from tools.ui.mcp_diff import diff_definitions
@@ -259,7 +258,6 @@ class McpServerAdmin(OwnedAdmin):
     def render_change(
         self, request: HttpRequest, tool: Tool, error: str, *, may: bool
     ) -> HttpResponse:
-        """Show the accepted and the new definition."""
         pin = McpPin.objects.filter(tool=tool).first()
         offered = pin.offered if pin else None
         context = {
@@ -294,7 +292,6 @@ def decide_mcp_change(request: HttpRequest, tool: Tool) -> str:
 
 
 def can_add_tool(request: HttpRequest) -> bool:
-    """Whether the person may create tools."""
     user: Any = request.user
     return bool(user.has_perm("tools.add_tool"))
 

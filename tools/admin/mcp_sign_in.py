@@ -85,7 +85,6 @@ def signed_in_page(site: OwnedAdmin, request: HttpRequest) -> HttpResponse:
 
 
 def disconnect(site: OwnedAdmin, request: HttpRequest, pk: int) -> HttpResponse:
-    """Forget the tokens."""
     server = get_own_server(site, request, pk)
     user: Any = request.user
     disconnect_mcp_server(server, by=user)

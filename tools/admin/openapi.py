@@ -34,7 +34,7 @@ def upload_openapi_view(site: Any, request: HttpRequest) -> HttpResponse:
     )
     if is_sent and form.is_valid():
         return redirect("admin:tools_tool_import_choice", form.upload.pk)
-    context = {**build_page_context(site, request), "form": form}
+    context = {**build_openapi_page_context(site, request), "form": form}
     return render(request, "admin/tools/tool/import.html", context)
 
 
@@ -63,7 +63,7 @@ def choose_operations_view(site: Any, request: HttpRequest, pk: int) -> HttpResp
         return redirect_to_new_tools(request, made, kind="http")
     operations = list_operations(document, base=upload.server_url)
     context = {
-        **build_page_context(site, request),
+        **build_openapi_page_context(site, request),
         "choice": OperationChoice(operations, request.POST or request.GET),
         "unreachable": find_unreachable_server(operations),
         "document": document,
@@ -74,8 +74,7 @@ def choose_operations_view(site: Any, request: HttpRequest, pk: int) -> HttpResp
     return render(request, "admin/tools/tool/import_choice.html", context)
 
 
-def build_page_context(site: Any, request: HttpRequest) -> dict[str, Any]:
-    """Return what both pages need."""
+def build_openapi_page_context(site: Any, request: HttpRequest) -> dict[str, Any]:
     return {
         **site.admin_site.each_context(request),
         "title": _("Import OpenAPI document"),

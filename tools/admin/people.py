@@ -370,7 +370,6 @@ class UserGroupAdmin(RankedAdmin, GroupAdmin):
         ) % {"names": listed, "count": more}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """Return the groups with their members prefetched."""
         rows: QuerySet[Any] = super().get_queryset(request)
         return rows.prefetch_related("user_set")
 
@@ -416,7 +415,6 @@ class UserGroupAdmin(RankedAdmin, GroupAdmin):
     def save_related(
         self, request: HttpRequest, form: Any, formsets: Any, change: bool
     ) -> None:
-        """Save the members, too."""
         super().save_related(request, form, formsets, change)
         if "users" in form.cleaned_data:
             chosen = form.cleaned_data["users"]

@@ -38,9 +38,8 @@ from tools.admin.openapi import choose_operations_view, upload_openapi_view
 from tools.admin.owned import OwnedAdmin, find_visible_referrers
 from tools.admin.people import AccountAdmin, UserGroupAdmin
 from tools.admin.schema import check_json_view, schema_editor_view
-from tools.definition.duplicate import duplicate_tool
 from tools.definition.restore_revision import restore_revision
-from tools.definition.save import save_tool
+from tools.definition.save import duplicate_tool, save_tool
 from tools.forms.credential import CredentialForm
 from tools.forms.kinds import TOOL_FORMS
 from tools.models import AuditEntry, Credential, McpServer, Tool, ToolRevision
@@ -124,13 +123,11 @@ class ToolAdmin(OwnedAdmin):
 
     @admin.display(description=_("Kind"), ordering="kind")
     def kind_word(self, tool: Tool) -> str:
-        """The label of the kind."""
         form = TOOL_FORMS.get(tool.kind)
         return str(form.kind_label) if form else tool.kind
 
     @admin.display(description=_("Enabled"), ordering="enabled")
     def is_on(self, tool: Tool) -> SafeString | str:
-        """Whether agents can call it."""
         if tool.enabled:
             return gettext("yes")
         return format_html('<span class="tag">{}</span>', gettext("disabled"))
@@ -273,7 +270,6 @@ class ToolAdmin(OwnedAdmin):
 
     @admin.display(description=_("Arguments"))
     def arguments_display(self, tool: Tool | None) -> SafeString:
-        """The arguments that the function declares."""
         return render_arguments_table(tool)
 
     @admin.display(description=_("Server"))
@@ -349,11 +345,9 @@ class ToolAdmin(OwnedAdmin):
         ]
 
     def upload_openapi(self, request: HttpRequest) -> HttpResponse:
-        """Upload an OpenAPI document."""
         return upload_openapi_view(self, request)
 
     def choose_operations(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Select operations of an OpenAPI document."""
         return choose_operations_view(self, request, pk)
 
     def restore(self, request: HttpRequest, pk: int) -> HttpResponse:

@@ -28,7 +28,6 @@ _actor_getter: ContextVar[Callable[[], Actor] | None] = ContextVar(
 
 
 def get_current_actor() -> Actor:
-    """Return who is acting now."""
     who = _actor_getter.get()
     return Actor() if who is None else who()
 

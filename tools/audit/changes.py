@@ -40,7 +40,6 @@ def get_audited_columns(
 
 
 def load_stored_values(model: type[models.Model], pk: Any) -> ColumnValues | None:
-    """Return a row as the database has it."""
     return model._base_manager.filter(pk=pk).values().first()
 
 
@@ -120,7 +119,6 @@ def excerpt_with_context(text: str, start: int, end: int) -> str:
 
 
 def find_related_name(field: Any, pk: Any, names: RelatedNames) -> str | None:
-    """Return the name of the row a reference leads to."""
     model: Any = field.related_model
     if pk is None:
         return None

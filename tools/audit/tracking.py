@@ -179,12 +179,10 @@ def record_created_rows(
 def remember_before_delete(
     sender: type[models.Model], instance: Any, **more: Any
 ) -> None:
-    """Keep what will be gone."""
     setattr(instance, BEFORE_ATTRIBUTE, load_stored_values(sender, instance.pk))
 
 
 def record_delete(sender: type[models.Model], instance: Any, **more: Any) -> None:
-    """Write what was there."""
     how = _tracked_models[sender]
     before = instance.__dict__.pop(BEFORE_ATTRIBUTE, None)
     changes = diff_values(sender, before, None, ignore=how.ignore)
@@ -238,7 +236,6 @@ def record_m2m_change(
 def build_clear_filter(
     through: type[models.Model], instance: models.Model, model: type[models.Model]
 ) -> dict[str, Any]:
-    """Return the filter for the rows that a clearing is about."""
     columns: dict[Any, str] = {
         field.related_model: field.attname
         for field in through._meta.concrete_fields

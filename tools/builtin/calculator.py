@@ -66,14 +66,12 @@ def limited_product(left: Any, right: Any) -> Any:
 
 
 def factorial(n: Any) -> int:
-    """Return n! for a small n."""
     if n > 500:
         raise NumberTooLarge
     return math.factorial(n)
 
 
 def combinations(n: Any, k: Any) -> int:
-    """Return how many ways there are to choose k of n."""
     if n > 1_000:
         raise NumberTooLarge
     return math.comb(n, k)
@@ -160,7 +158,6 @@ def calculator(expression: str) -> int | float:
 
 
 def evaluate(expression: str) -> Any:
-    """Return the raw value."""
     written = expression.strip().rstrip("=").translate(SYMBOL_REPLACEMENTS)
     tree = ast.parse(written, mode="eval")
     if any(not isinstance(node, ALLOWED_NODES) for node in ast.walk(tree)):

@@ -151,7 +151,6 @@ def format_search_result(one: dict[str, Any], text: str, *, key: str) -> dict[st
 
 
 def mask_search_key(text: str, key: str) -> str:
-    """Return `text` without the key."""
     return text.replace(key, "[secret]") if key else text
 
 
@@ -161,19 +160,16 @@ def shorten_reason(reason: str) -> str:
 
 
 def build_searxng_request(search: SearchSettings, query: str, limit: int) -> Request:
-    """Return the request in the format of SearXNG."""
     return Request(f"{search.url}/search?{urlencode({'q': query, 'format': 'json'})}")
 
 
 def build_brave_request(search: SearchSettings, query: str, limit: int) -> Request:
-    """Return the request in the format of the Brave Search API."""
     given = urlencode({"q": query[:400], "count": limit})
     headers = {"accept": "application/json", "x-subscription-token": search.key}
     return Request(f"{search.url}/res/v1/web/search?{given}", headers=headers)
 
 
 def build_tavily_request(search: SearchSettings, query: str, limit: int) -> Request:
-    """Return the request in the format of Tavily."""
     headers = {
         "authorization": f"Bearer {search.key}",
         "content-type": "application/json",

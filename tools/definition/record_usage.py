@@ -13,7 +13,7 @@ from django.utils import timezone
 from tools.models import Tool, ToolUsage
 
 
-class RecordedCall(Protocol):
+class UsedCall(Protocol):
     """One call of a tool, as the worker noted it."""
 
     @property
@@ -43,7 +43,7 @@ class UsageTotal:
     error: str = ""
 
 
-def record_usage(uses: Iterable[RecordedCall], *, at: datetime | None = None) -> None:
+def record_usage(uses: Iterable[UsedCall], *, at: datetime | None = None) -> None:
     """Add `uses` to the hour of `at` (now), whatever became of their tools since."""
     at = at or timezone.now()
     sums = sum_usage_by_tool(uses)
@@ -57,8 +57,7 @@ def record_usage(uses: Iterable[RecordedCall], *, at: datetime | None = None) ->
             update_last_use(tool_id, sums[tool_id], at=at)
 
 
-def sum_usage_by_tool(uses: Iterable[RecordedCall]) -> dict[int, UsageTotal]:
-    """Return the batch by tool."""
+def sum_usage_by_tool(uses: Iterable[UsedCall]) -> dict[int, UsageTotal]:
     sums: dict[int, UsageTotal] = defaultdict(UsageTotal)
     for use in uses:
         one = sums[use.tool_id]

@@ -1,4 +1,4 @@
-"""Saving tools together with their revisions."""
+"""Saving, changing and copying tools together with their revisions."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -9,7 +9,7 @@ from django.db.models import Max
 
 from tools.audit.tracking import record_created_rows
 from tools.models import Tool, ToolRevision
-from tools.ownership import free_slugs
+from tools.ownership import Visibility, free_slugs
 
 DEFINITION_FIELDS = (
     *("name", "slug", "description", "kind", "config", "args_schema", "return_direct"),
@@ -76,3 +76,42 @@ def serialize_definition(tool: Tool) -> dict[str, Any]:
     body["credential"] = tool.credential_id
     body["mcp_server"] = tool.mcp_server_id
     return body
+
+
+def change_tools(
+    tools: Iterable[Tool], *, by: User, note: str, **values: Any
+) -> list[Tool]:
+    """Give each tool the same values; each gets a revision and an audit entry."""
+    changed = list(tools)
+    with transaction.atomic():
+        for tool in changed:
+            for name, value in values.items():
+                setattr(tool, name, value)
+            save_tool(tool, by=by, note=note)
+    return changed
+
+
+def duplicate_tool(tool: Tool, *, by: User) -> Tool:
+    """Return a copy that belongs to `by`, is private and switched off."""
+    fields = {
+        field.attname: getattr(tool, field.attname)
+        for field in Tool._meta.concrete_fields
+        if field.name not in NOT_COPIED
+    }
+    copy = Tool(
+        **fields,
+        name=f"{tool.name[:59]}_copy",
+        owner=by,
+        visibility=Visibility.PRIVATE,
+        enabled=False,
+    )
+    return save_tool(copy, by=by, note=f"Copy of {tool.slug}, revision {tool.revision}")
+
+
+NOT_COPIED = frozenset(
+    {
+        *("id", "slug", "name", "owner", "visibility", "enabled", "revision"),
+        *("archived_at", "created_at", "updated_at", "last_error", "last_used_at"),
+    }
+)
+"""Fields that a copy does not take over."""

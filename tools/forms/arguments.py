@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from tools.forms.error_messages import set_error_messages
 from tools.forms.fields import JsonField
-from tools.schema.argument_types import describe_type, strip_null_type
+from tools.schema.argument_types import describe_argument_type, strip_null_type
 from tools.schema.base64_bytes import encode_base64, is_base64
 from tools.schema.references import resolve_references
 
@@ -67,7 +67,7 @@ class ArgumentsForm(forms.Form):
     def set_values(self, values: dict[str, Any]) -> None:
         """Begin with these arguments, without defaults of the schema."""
         for label, path in self.paths.items():
-            field, value = self.fields[label], find_value(values, path)
+            field, value = self.fields[label], find_nested_value(values, path)
             if isinstance(field, ValueChoiceField) and value is not None:
                 value = format_choice_label(value)
             if not isinstance(field, ContentField):
@@ -94,33 +94,32 @@ class ArgumentsForm(forms.Form):
                 field = ContentField(required=is_required)
             else:
                 field = build_argument_field(inner, required=is_required)
-            field.label, field.kind = label, describe_type(inner)  # type: ignore[attr-defined]  # for the template
+            field.label, field.kind = label, describe_argument_type(inner)  # type: ignore[attr-defined]  # for the template
             field.help_text = str(inner.get("description", ""))
             set_error_messages(label, field)
             self.fields[label], self.paths[label] = field, path
 
     def tool_input(self) -> Any:
-        """Return the arguments as a model would send them."""
         if self.schema is None:
             return self.cleaned_data[TEXT_FIELD_NAME]
         found: dict[str, Any] = {}
         for path in self.required_objects:
-            find_object(found, path)
+            find_or_add_object(found, path)
         for label, value in self.cleaned_data.items():
             if value is not OMITTED:
                 *above, name = self.paths[label]
-                find_object(found, above)[name] = value
+                find_or_add_object(found, above)[name] = value
         return found
 
 
-def find_object(whole: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+def find_or_add_object(whole: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
     """Return the object at `path` in `whole`, which is added if it is missing."""
     for key in path:
         whole = whole.setdefault(key, {})
     return whole
 
 
-def find_value(whole: Any, path: Sequence[str]) -> Any:
+def find_nested_value(whole: Any, path: Sequence[str]) -> Any:
     """Return the value at `path` in nested objects; None if there is none."""
     for key in path:
         whole = whole.get(key) if isinstance(whole, dict) else None
@@ -230,7 +229,6 @@ class ValueChoiceField(forms.Field):
 
 
 def format_choice_label(value: Any) -> str:
-    """Return the label of a value in a list of choices."""
     if isinstance(value, bool):
         return _("Yes") if value else _("No")
     return str(value)

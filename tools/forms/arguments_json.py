@@ -43,15 +43,14 @@ class JsonArgumentsForm(forms.Form):
 
     def __init__(self, data: Any = None, *, values: Any = None) -> None:
         """Open the form; it begins with the arguments `values`."""
-        begin = {} if values is None else {"json": format_arguments(values)}
+        begin = {} if values is None else {"json": format_arguments_json(values)}
         super().__init__(data, initial=begin)
 
     def tool_input(self) -> Any:
-        """Return the arguments as a model would send them."""
         return self.cleaned_data["json"]
 
 
-def format_arguments(values: Any) -> str:
+def format_arguments_json(values: Any) -> str:
     return json.dumps(values, indent=2, ensure_ascii=False)
 
 

@@ -102,5 +102,4 @@ class CredentialForm(ModelForm):
 
 
 def is_header_token(name: str) -> bool:
-    """Whether `name` can be the name of a header."""
     return name.isascii() and name.replace("-", "").replace("_", "").isalnum()

@@ -87,7 +87,6 @@ class JsonField(forms.JSONField):
         return found
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Return the value to show again."""
         try:
             found = super().bound_data(data, initial)
         except (ValueError, RecursionError):
@@ -134,7 +133,6 @@ class PairsField(forms.CharField):
 
 
 def require_group_if_shared(form: forms.BaseForm) -> None:
-    """Require a group if the row is shared with groups."""
     given = form.cleaned_data
     if (
         "groups" in form.fields

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from tools.forms.fields import PairsField
-from tools.text.storable import is_storable
+from tools.text.storable import is_storable, refuse_json_constant
 
 
 class JsonEditor(forms.Widget):
@@ -77,8 +77,3 @@ def parse_flat_value(text: str) -> Any:
         return json.loads(text, parse_constant=refuse_json_constant)
     except (ValueError, RecursionError):
         return text
-
-
-def refuse_json_constant(name: str) -> Any:
-    """Refuse NaN and Infinity, which Python accepts but JSON does not have."""
-    raise ValueError(name)

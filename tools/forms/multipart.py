@@ -24,7 +24,9 @@ class MultipartField(PairsField):
     def prepare_value(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return super().prepare_value({k: format_part(v) for k, v in value.items()})
+        return super().prepare_value(
+            {k: format_multipart_part(v) for k, v in value.items()}
+        )
 
     def to_python(self, value: Any) -> Any:
         return {
@@ -32,8 +34,7 @@ class MultipartField(PairsField):
         }
 
 
-def format_part(part: Any) -> str:
-    """Return a stored part as it is typed."""
+def format_multipart_part(part: Any) -> str:
     if not isinstance(part, dict):
         text = str(part)
         return f"\\{text}" if text.startswith(("@", "\\")) else text

@@ -113,7 +113,6 @@ def offer_arguments(sentence: str, names: list[str]) -> str:
 
 
 def is_same_schema(stored: dict[str, Any] | None, given: dict[str, Any] | None) -> bool:
-    """Whether `given` means the same as the stored schema."""
     if stored is None or given is None:
         return stored is given
     return are_equivalent_schemas(stored, given)

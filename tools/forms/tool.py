@@ -151,7 +151,6 @@ class ToolForm(ModelForm):
         return cleaned
 
     def config(self) -> dict[str, Any]:
-        """Return the data the kind needs for a call."""
         raise NotImplementedError
 
     @classmethod

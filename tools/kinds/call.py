@@ -14,8 +14,6 @@ from tools.spec import ToolSpec
 
 @dataclass(frozen=True)
 class PreparedCall:
-    """One call of one tool."""
-
     spec: ToolSpec
     tool_input: Any
     """A text, or an argument object."""

@@ -2,6 +2,9 @@
 
 import asyncio
 import inspect
+import json
+import os
+import sys
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
@@ -11,11 +14,19 @@ from django.db import connections
 from tools.credentials import OpenCredential, open_credential
 from tools.errors import Interrupted, ToolCrashed, ToolFailed
 from tools.kinds.call import PreparedCall
-from tools.kinds.subprocess_call import call_in_process
 from tools.net.deadline import Deadline
 from tools.registry import FunctionTool, ToolContext, find_function
 from tools.sandbox.abandoned_calls import run_or_abandon
+from tools.sandbox.environment import get_minimal_environment
+from tools.sandbox.subprocess_protocol import (
+    Program,
+    parse_program_outcome,
+    run_program,
+)
 from tools.sandbox.values import to_jsonable
+
+MAX_PRINTED = 1 << 20
+"""Bytes a function may print."""
 
 
 class SecretUnsupported(ToolFailed):
@@ -129,3 +140,42 @@ async def run_until_canceled(deadline: Deadline, work: Coroutine[Any, Any, Any])
             await asyncio.wait([task], timeout=1)
             deadline.check()
     return task.result()
+
+
+def call_in_process(
+    function: FunctionTool, call: PreparedCall, context: ToolContext
+) -> Any:
+    """Return the value of one call; raise `ToolFailed` or `Interrupted`."""
+    program = Program(
+        [sys.executable, "-m", "tools.sandbox.isolated"],
+        cwd=os.path.dirname(os.path.dirname(os.path.dirname(__file__))),
+        env=get_minimal_environment(function.variables),
+        max_printed=MAX_PRINTED,
+    )
+    return parse_program_outcome(
+        run_program(
+            program,
+            encode_function_call(function, call, context),
+            deadline=call.deadline,
+            on_line=lambda line: context.report_progress(json.loads(line)),
+        )
+    )
+
+
+def encode_function_call(
+    function: FunctionTool, call: PreparedCall, context: ToolContext
+) -> bytes:
+    return json.dumps(
+        {
+            "function": function.path,
+            "input": call.tool_input,
+            "seconds": call.deadline.remaining() or call.spec.timeout,
+            "key": call.idempotency_key,
+            "run": call.run_id,
+            "hosts": context.hosts,
+            "user": context.user and [context.user.id, context.user.username],
+            "secret": context.credential_secret,
+            "parent": os.getpid(),
+            "path": sys.path,
+        }
+    ).encode()

@@ -87,7 +87,9 @@ def parse_response_value(
     if opened is not None:
         text = opened.mask_secret(text)
     if response.status >= 300:
-        raise RequestRefused(response.where, response.status, shorten_refusal(text))
+        raise RequestRefused(
+            response.where, response.status, shorten_error_response(text)
+        )
     if not response.body:
         return {"status": response.status}
     is_json = "json" in response.content_type
@@ -104,7 +106,7 @@ def parse_response_value(
     return text
 
 
-def shorten_refusal(text: str) -> str:
+def shorten_error_response(text: str) -> str:
     """Return the beginning of an error response, in one line."""
     line = " ".join(text.split())
     return line if len(line) <= MAX_REASON else f"{line[:MAX_REASON]}…"

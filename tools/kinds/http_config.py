@@ -111,7 +111,6 @@ class HttpConfig(BaseModel):
 
     @property
     def placeholders(self) -> set[str]:
-        """Names of all placeholders."""
         shape = self.model_dump(
             include={"url", "headers", "query", "body", "form", "multipart"}
         )
@@ -124,5 +123,4 @@ class HttpConfig(BaseModel):
 
 
 def is_header_value(value: str) -> bool:
-    """Whether a header can hold `value`."""
     return value.isascii() and (value.isprintable() or value == "")

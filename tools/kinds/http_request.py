@@ -127,7 +127,6 @@ def fill_name_value_pairs(
 def build_request_body(
     config: HttpConfig, arguments: dict[str, Any], rest: dict[str, Any]
 ) -> tuple[bytes | None, str]:
-    """Return the body and its type."""
     if config.form is not None:
         pairs = fill_name_value_pairs(
             config.form, arguments, styles=config.written_styles

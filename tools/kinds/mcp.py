@@ -10,11 +10,7 @@ from tools.errors import ToolFailed
 from tools.kinds.call import PreparedCall
 from tools.mcp.session import Session
 from tools.mcp_offer import Offer
-from tools.mcp_servers.connect import (
-    McpConnection,
-    get_tool_connection,
-    use_connection,
-)
+from tools.mcp_servers.connect import McpConnection, get_tool_connection, use_connection
 from tools.mcp_servers.sessions import McpSessions
 from tools.spec import ToolSpec
 from tools.text.validation_message import strip_value_error

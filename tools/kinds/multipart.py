@@ -13,11 +13,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Tag, field_validator
 
 from tools.errors import ToolFailed
 from tools.kinds.parameter_styles import write_parameter
-from tools.kinds.placeholders import (
-    PLACEHOLDER,
-    fill_text_template,
-    format_scalar,
-)
+from tools.kinds.placeholders import PLACEHOLDER, fill_text_template, format_scalar
 
 Part = tuple[str | None, bytes, str | None]
 """File name, content and type; a field has no file name."""
@@ -135,7 +131,7 @@ def _build_file(
         content = format_scalar(given["text"]).encode()
         content_type = content_type or "text/plain; charset=utf-8"
     elif isinstance(given.get("base64"), str) and given.get("text") is None:
-        content = decode_base64(field, given["base64"])
+        content = decode_file_argument(field, given["base64"])
     else:
         raise InvalidFileArgument(
             field, f"enter its content as text or base64, not {json.dumps(value)[:80]}"
@@ -143,7 +139,7 @@ def _build_file(
     return filename, content, content_type or "application/octet-stream"
 
 
-def decode_base64(field: str, text: str) -> bytes:
+def decode_file_argument(field: str, text: str) -> bytes:
     """Return the bytes; line breaks and the beginning of a data URL are skipped."""
     if text.startswith("data:"):
         text = text.partition(",")[2]

@@ -14,7 +14,7 @@ from tools.net.deadline import Deadline
 from tools.sandbox.cpython import run_cpython
 from tools.sandbox.cpython_probe import find_sandbox_flaw
 from tools.sandbox.failed_frame import FrameReader
-from tools.sandbox.last_value import UnreadableCode, parse_code
+from tools.sandbox.last_value import UnreadableCode, parse_tool_code
 from tools.sandbox.values import to_jsonable
 from tools.text.validation_message import strip_value_error
 
@@ -44,7 +44,6 @@ class PythonConfig(BaseModel):
 
 
 def call_python(call: PreparedCall) -> Any:
-    """Run the code with the arguments as variables."""
     try:
         config = PythonConfig.model_validate(call.spec.config)
     except ValidationError as error:
@@ -130,7 +129,7 @@ def strip_error_line(error: str) -> str:
 def find_code_flaw(code: str) -> str | None:
     """Return why `code` cannot be read, without running any of it."""
     try:
-        parse_code(code)
+        parse_tool_code(code)
     except UnreadableCode as error:
         return str(error)
     return None

@@ -139,7 +139,6 @@ class HttpLink:
             self.abandon()
 
     def abandon(self) -> None:
-        """Close at once."""
         self._closed.set()
         while self._idle:
             self._idle.pop().close()

@@ -123,7 +123,6 @@ def get_challenge(url: str, send: Send) -> dict[str, str]:
 
 
 def list_resource_addresses(url: str, message: str) -> Iterator[str]:
-    """Yield where the metadata of an MCP server may be."""
     if message:
         yield message
     parts = urlsplit(url)
@@ -150,7 +149,7 @@ def find_metadata(addresses: Iterator[str], model: type[M], send: Send) -> M | N
             continue
         response = send(Request(address, headers={"accept": "application/json"}))
         if response.status == 200:
-            return parse_json(response, model)
+            return parse_oauth_json(response, model)
     return None
 
 
@@ -198,7 +197,7 @@ def register_client(server: ServerMetadata, redirect_uri: str, send: Send) -> Cl
     }
     response = send(json_request(server.registration_endpoint, body, {}))
     check_success(response, "registering a client")
-    client = parse_json(response, Client)
+    client = parse_oauth_json(response, Client)
     if client.token_endpoint_auth_method:
         return client
     method = "client_secret_basic" if client.client_secret else "none"
@@ -220,7 +219,6 @@ def create_verifier() -> str:
 def build_authorization_url(
     plan: Plan, client: Client, *, redirect_uri: str, state: str, verifier: str
 ) -> str:
-    """Return where a person signs in."""
     digest = hashlib.sha256(verifier.encode()).digest()
     query = {
         "response_type": "code",
@@ -251,7 +249,7 @@ def request_tokens(
     content = urlencode(form).encode()
     response = send(Request(token_endpoint, "POST", headers, content))
     check_success(response, "getting a token")
-    return parse_json(response, Tokens)
+    return parse_oauth_json(response, Tokens)
 
 
 def json_request(url: str, body: Any, headers: Mapping[str, str]) -> Request:
@@ -281,7 +279,7 @@ def check_success(response: Response, what: str) -> None:
     )
 
 
-def parse_json(response: Response, model: type[M]) -> M:
+def parse_oauth_json(response: Response, model: type[M]) -> M:
     try:
         return model.model_validate(response.json())
     except (ValidationError, NotJsonResponse):

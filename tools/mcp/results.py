@@ -24,7 +24,7 @@ def parse_call_result(result: dict[str, Any], where: str) -> Any:
     content = result.get("content")
     media: list[Media] = []
     parts = content if isinstance(content, list) else []
-    texts = [text for part in parts if (text := format_part(part, media))]
+    texts = [text for part in parts if (text := format_result_part(part, media))]
     if sum(map(len, texts)) > MAX_BYTES:
         raise ServerSentTooMuch(where, MAX_BYTES)
     structure = result.get("structuredContent")
@@ -32,7 +32,7 @@ def parse_call_result(result: dict[str, Any], where: str) -> Any:
     return MediaResult(value, tuple(media)) if media else value
 
 
-def format_part(part: Any, media: list[Media]) -> str:
+def format_result_part(part: Any, media: list[Media]) -> str:
     """Return one part of a result as text; an image or sound is added to `media`."""
     if not isinstance(part, dict):
         return ""
@@ -72,15 +72,15 @@ def format_media(part: dict[str, Any], kind: Any, media: list[Media]) -> str:
 
 def format_progress(params: dict[str, Any]) -> str:
     """Return a report of progress as a line, such as `reading (2 of 3)`."""
-    message, total = params.get("message"), format_count(params.get("total"))
-    count = format_count(params.get("progress"))
+    message, total = params.get("message"), format_progress_count(params.get("total"))
+    count = format_progress_count(params.get("progress"))
     count = f"{count} of {total}" if count and total else count
     if not isinstance(message, str) or not message:
         return count
     return f"{message} ({count})" if total else message
 
 
-def format_count(value: Any) -> str:
+def format_progress_count(value: Any) -> str:
     """Return a number as text, empty for anything else."""
     if not isinstance(value, int | float) or not abs(value) < 1e15:
         return ""

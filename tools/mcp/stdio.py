@@ -250,7 +250,6 @@ class StdioLink:
         return stdin, stdout, stderr
 
     def _describe_end(self) -> McpFailed:
-        """Return what is known of the end of the process."""
         code = self._wait_for_exit(EXIT_GRACE)
         assert self._process.stderr is not None  # for the type checker
         with suppress(OSError):
@@ -299,7 +298,6 @@ class StdioLink:
 
 
 def describe_server_exit(code: int | None) -> str:
-    """Say how a process ended."""
     if code is None:
         return "it closed its output"
     if code < 0:

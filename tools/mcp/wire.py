@@ -62,18 +62,15 @@ class Link(Protocol):
 def build_rpc_request(
     number: int | str, method: str, params: dict[str, Any]
 ) -> Message:
-    """Return a request."""
     return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
 
 
 def build_rpc_notification(method: str, params: dict[str, Any]) -> Message:
-    """Return a message that has no response."""
     message: Message = {"jsonrpc": "2.0", "method": method}
     return {**message, "params": params} if params else message
 
 
 def build_client_metadata() -> dict[str, Any]:
-    """Return what each request of the stateless revision carries."""
     prefix = "io.modelcontextprotocol/"
     return {
         f"{prefix}protocolVersion": STATELESS_VERSION,
@@ -93,12 +90,10 @@ def parse_rpc_messages(text: bytes, where: str) -> list[Message]:
 
 
 def is_id(value: Any) -> bool:
-    """Whether `value` can be the number of a request."""
     return isinstance(value, int | str)
 
 
 def is_response_to(message: Message, number: object) -> bool:
-    """Whether `message` answers the request of that number."""
     return (
         "method" not in message
         and message.get("id") == number
@@ -135,7 +130,6 @@ def get_rpc_result(message: Message, where: str) -> dict[str, Any]:
 
 
 def parse_supported_versions(value: Any) -> tuple[str, ...]:
-    """Return the revisions that an error names."""
     listed = value.get("supported") if isinstance(value, dict) else None
     return tuple(map(str, listed)) if isinstance(listed, list) else ()
 

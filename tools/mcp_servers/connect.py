@@ -50,7 +50,6 @@ class McpConnection:
 
     @property
     def secret(self) -> OpenCredential | None:
-        """What is sent with each request."""
         return self.token or self.credential
 
     def open_link(self) -> Link:

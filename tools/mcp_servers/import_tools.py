@@ -9,11 +9,7 @@ from tools.definition.save import save_tool
 from tools.mcp.session import open_mcp_session
 from tools.mcp_offer import Offer
 from tools.mcp_pin import McpPin
-from tools.mcp_servers.connect import (
-    McpConnection,
-    get_mcp_connection,
-    use_connection,
-)
+from tools.mcp_servers.connect import McpConnection, get_mcp_connection, use_connection
 from tools.mcp_servers.record_change import record_mcp_change
 from tools.models import McpServer, Tool
 from tools.net.deadline import Deadline
@@ -86,7 +82,6 @@ def list_server_tools(server: McpServer) -> list[Tool]:
 
 
 def create_mcp_tool(server: McpServer, offer: Offer, *, by: User) -> Tool:
-    """Store one tool and its pin."""
     tool = Tool(
         name=offer.tool_name,
         slug=free_slug(Tool, f"{server.slug} {offer.tool_name.replace('_', ' ')}"),

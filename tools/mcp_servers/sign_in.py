@@ -77,7 +77,6 @@ class PendingSignIn(BaseModel):
 
     @property
     def authorization_url(self) -> str:
-        """Where the person signs in."""
         return build_authorization_url(
             self.plan,
             self.client,
@@ -96,7 +95,7 @@ class PendingSignIn(BaseModel):
 
 def begin_mcp_sign_in(server: McpServer, *, redirect_uri: str) -> PendingSignIn:
     """Find out where to sign in; raise `ToolFailed` or `Interrupted`."""
-    send = get_sender(Deadline(seconds=SIGN_IN_SECONDS))
+    send = build_request_sender(Deadline(seconds=SIGN_IN_SECONDS))
     plan = plan_sign_in(server.url, send)
     if server.client_id:
         secret = unseal(server.sealed_client_secret)
@@ -136,7 +135,7 @@ def finish_mcp_sign_in(
         "resource": pending.plan.resource,
     }
     endpoint = pending.plan.server.token_endpoint
-    send = get_sender(Deadline(seconds=SIGN_IN_SECONDS))
+    send = build_request_sender(Deadline(seconds=SIGN_IN_SECONDS))
     tokens = request_tokens(endpoint, pending.client, grant, send)
     with transaction.atomic():
         McpSignIn.objects.update_or_create(
@@ -238,7 +237,9 @@ def renew_tokens(
         pk=row.pk, sealed_access_token=row.sealed_access_token
     )
     try:
-        tokens = request_tokens(row.token_endpoint, client, grant, get_sender(deadline))
+        tokens = request_tokens(
+            row.token_endpoint, client, grant, build_request_sender(deadline)
+        )
     except SignInFailed as failed:
         if failed.is_final:
             mine.update(renewing_until=None, sealed_refresh_token="")
@@ -267,7 +268,6 @@ def sealed_tokens(tokens: Tokens) -> dict[str, object]:
     return columns
 
 
-def get_sender(deadline: Deadline) -> Send:
-    """Return a function that sends requests through the network guard."""
+def build_request_sender(deadline: Deadline) -> Send:
     policy = get_net_policy("mcp")
     return partial(send_request, policy=policy, deadline=deadline)

@@ -14,7 +14,6 @@ MAX_EARLY_HINTS = 10
 """Responses of status 1xx before the real one."""
 
 CONTENT_LENGTH = re.compile(r"\d{1,18}", re.ASCII)
-WITHOUT_BODY = (204, 304)
 FRAMING = ("content-length", "transfer-encoding")
 CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w:.-]{1,40})", re.ASCII | re.IGNORECASE)

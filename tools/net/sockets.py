@@ -49,7 +49,6 @@ def _build_ssl_context() -> ssl.SSLContext:
 
 
 def resolve_by_system(host: str, port: int) -> list[str]:
-    """Return the addresses the system finds for `host`."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(one[4][0]) for one in found))
 
@@ -206,7 +205,6 @@ class GuardedStream(httpcore.NetworkStream):
             raise httpcore.WriteError(error) from error
 
     def close(self) -> None:
-        """Close the socket."""
         self._sock.close()
 
     def start_tls(
@@ -234,7 +232,6 @@ class GuardedStream(httpcore.NetworkStream):
         return secure
 
     def get_extra_info(self, info: str) -> Any:
-        """Answer what httpcore asks a stream."""
         if info == "is_readable":
             poll = select.poll()
             poll.register(self._sock, select.POLLIN)

@@ -74,7 +74,6 @@ class GuardedTransport(httpx.BaseTransport):
         )
 
     def close(self) -> None:
-        """Close all connections."""
         self._pool.close()
 
     def _send(self, request: httpx.Request) -> httpx.Response:

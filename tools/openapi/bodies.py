@@ -88,7 +88,6 @@ def add_json_body(
 
 
 def add_form_body(draft: OperationDraft, media: dict[str, Any]) -> None:
-    """Add an argument for each field of a form."""
     form = draft.config["form"] = {}
     fields, required = find_body_fields(draft, media)
     for name, part in fields.items():
@@ -164,7 +163,6 @@ def get_raw_fields(draft: OperationDraft, media: dict[str, Any]) -> dict[str, An
 
 
 def has_files(draft: OperationDraft, media: dict[str, Any]) -> bool:
-    """Whether a multipart form has a file."""
     fields = get_raw_fields(draft, media).values()
     return any(is_file_field(draft, one) for one in fields)
 

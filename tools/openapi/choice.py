@@ -10,8 +10,6 @@ from tools.openapi.operations import Operation
 
 
 class OperationRow(NamedTuple):
-    """One operation on the page."""
-
     operation: Operation
     is_selected: bool
     is_shown: bool
@@ -41,7 +39,7 @@ class OperationChoice:
     def shows(self, operation: Operation) -> bool:
         """Whether both filters let an operation through."""
         words = self.query.lower().split()
-        text = get_search_text(operation)
+        text = get_operation_search_text(operation)
         has_tag = not self.tag or self.tag in operation.tags
         return has_tag and all(word in text for word in words)
 
@@ -53,7 +51,7 @@ class OperationChoice:
                 one,
                 not one.flaw and one.key in self.selected,
                 self.shows(one),
-                get_search_text(one),
+                get_operation_search_text(one),
             )
             for one in self.operations
         ]
@@ -66,7 +64,6 @@ class OperationChoice:
 
     @property
     def possible(self) -> int:
-        """How many operations can become tools."""
         return sum(not one.flaw for one in self.operations)
 
     @property
@@ -75,6 +72,5 @@ class OperationChoice:
         return any(one.is_elsewhere for one in self.operations)
 
 
-def get_search_text(operation: Operation) -> str:
-    """Return what the text filter looks at."""
+def get_operation_search_text(operation: Operation) -> str:
     return f"{operation.key} {operation.name} {operation.description[:300]}".lower()

@@ -96,18 +96,14 @@ class ExternalReference(Exception):
 
 @dataclass(frozen=True)
 class OpenApiDocument:
-    """A parsed document."""
-
     body: dict[str, Any]
 
     @property
     def is_swagger2(self) -> bool:
-        """Whether its operations are those of Swagger 2.0."""
         return "swagger" in self.body
 
     @property
     def title(self) -> str:
-        """Its own title."""
         info = self.body.get("info")
         title = str(info.get("title", "")) if isinstance(info, dict) else ""
         return replace_unstorable(title[:MAX_TITLE])
@@ -169,7 +165,6 @@ def parse_openapi_document(text: str) -> OpenApiDocument:
 
 
 def parse_openapi_text(text: str) -> Any:
-    """Return the value of JSON or YAML text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -75,7 +75,6 @@ class OperationDraft:
 
 
 def describe_schema(schema: Any, description: Any) -> dict[str, Any]:
-    """Return a schema with the description of its parameter."""
     found = schema if isinstance(schema, dict) else {}
     if isinstance(description, str):
         return {**found, "description": description[:MAX_DESCRIPTION]}

@@ -83,7 +83,6 @@ class OpenApiForm(forms.Form):
         return cleaned
 
     def parse_document(self, cleaned: dict[str, Any]) -> OpenApiDocument:
-        """Return the document that was uploaded or pasted."""
         text = cleaned.get("document") or ""
         if uploaded := cleaned.get("file"):
             if uploaded.size > MAX_BYTES:
@@ -95,6 +94,5 @@ class OpenApiForm(forms.Form):
 
     @property
     def upload(self) -> UploadedDocument:
-        """The stored document of a valid form."""
         upload: UploadedDocument = self.cleaned_data["upload"]
         return upload

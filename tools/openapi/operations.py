@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
+from urllib.parse import urljoin, urlsplit
 
 from django.utils.translation import gettext as _
 from pydantic import ValidationError
@@ -22,7 +23,6 @@ from tools.openapi.document import (
 from tools.openapi.draft import MAX_NAME, OperationDraft, UnsupportedOperation
 from tools.openapi.parameters import add_parameters
 from tools.openapi.schemas import MAX_ALL_NODES, MAX_DESCRIPTION, MAX_NODES
-from tools.openapi.servers import find_server_url
 from tools.openapi.swagger2 import upgrade_operation
 from tools.schema.check import find_schema_flaws
 from tools.text.storable import is_storable, replace_unstorable
@@ -31,6 +31,8 @@ from tools.text.validation_message import strip_value_error
 PATH_PARAMETER = re.compile(r"\{([^{}/]+)\}")
 MAX_TAGS, MAX_TAG = 5, 60
 """Tags of one operation, and characters of one."""
+
+SERVER_VARIABLE = re.compile(r"\{([^{}/]+)\}")
 
 
 @dataclass
@@ -128,7 +130,9 @@ def build_operation_source(
 
 def start_operation(place: OperationSource, taken: set[str]) -> Operation:
     """Return the operation with a unique name, which is added to `taken`."""
-    name = pick_free_name(make_tool_name(place.raw, place.method, place.path), taken)
+    name = pick_free_name(
+        make_operation_name(place.raw, place.method, place.path), taken
+    )
     taken.add(name)
     key = replace_unstorable(f"{place.method.upper()} {place.path}".strip())
     return Operation(
@@ -142,7 +146,6 @@ def start_operation(place: OperationSource, taken: set[str]) -> Operation:
 
 
 def get_tags(raw: dict[str, Any]) -> tuple[str, ...]:
-    """Return the tags under which a document lists an operation."""
     listed = raw.get("tags")
     named = (
         [one for one in listed if isinstance(one, str)]
@@ -214,7 +217,7 @@ def check_definition(config: dict[str, Any], schema: dict[str, Any]) -> None:
         )
 
 
-def make_tool_name(raw: dict[str, Any], method: str, path: str) -> str:
+def make_operation_name(raw: dict[str, Any], method: str, path: str) -> str:
     """Return a tool name: the operation's id, or method and path."""
     named = raw.get("operationId") or f"{method}_{path}"
     return re.sub(r"[^A-Za-z0-9_-]+", "_", str(named)).strip("_")[:64] or method
@@ -236,3 +239,41 @@ def make_tool_description(raw: dict[str, Any]) -> str:
     return "".join(c for c in text if c.isprintable() or c == "\n")[
         :MAX_DESCRIPTION
     ].strip()
+
+
+def find_server_url(
+    document: OpenApiDocument, item: dict[str, Any], raw: dict[str, Any], base: str
+) -> str:
+    """Return the address of the server, variables filled with their defaults."""
+    for source in (raw, item, document.body):
+        servers = source.get("servers")
+        first = servers[0] if isinstance(servers, list) and servers else None
+        if not isinstance(first, dict):
+            continue
+        if url := resolve_server(fill_server_variables(first), base):
+            return url
+    if base:
+        return base
+    raise UnsupportedOperation(_("the document has no server; enter the server URL"))
+
+
+def resolve_server(address: str, base: str) -> str:
+    """Return the URL of a server, empty if it has no host or cannot be parsed."""
+    try:
+        if base and urlsplit(address).netloc:
+            return base  # what a person entered replaces the server of the document
+        url = urljoin(base, address) if base else address
+        return url if urlsplit(url).scheme in ("http", "https") else ""
+    except ValueError:  # such as https://[x
+        return ""
+
+
+def fill_server_variables(server: dict[str, Any]) -> str:
+    variables = server.get("variables")
+    known = variables if isinstance(variables, dict) else {}
+
+    def default(match: re.Match[str]) -> str:
+        one = known.get(match[1])
+        return str(one.get("default", "")) if isinstance(one, dict) else match[0]
+
+    return SERVER_VARIABLE.sub(default, str(server.get("url", "")))

@@ -49,7 +49,7 @@ def add_parameters(
         if place == "path":
             in_path[name] = add_path_parameter(draft, name, parameter)
         elif place == "query":
-            add_query_parameter(draft, name, parameter, needed=needed)
+            add_query_argument(draft, name, parameter, needed=needed)
         elif place == "header":
             add_header(draft, name, parameter, needed=needed)
         else:
@@ -115,7 +115,7 @@ def add_header(
     draft.config.setdefault("headers", {})[name] = f"{{{argument}}}"
 
 
-def add_query_parameter(
+def add_query_argument(
     draft: OperationDraft, name: str, parameter: dict[str, Any], *, needed: bool
 ) -> None:
     """Add a query parameter in its style; an exploded object is one per property."""

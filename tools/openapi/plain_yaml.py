@@ -45,7 +45,6 @@ class OpenContainer:
         return self.key is None and isinstance(self.value, dict)
 
     def put(self, value: Any) -> None:
-        """Add the next value."""
         if isinstance(self.value, list):
             self.value.append(value)
         elif self.key is None:
@@ -94,7 +93,6 @@ def consume_yaml_event(event: Any, within: list[OpenContainer]) -> None:
 
 
 def parse_scalar(event: yaml.ScalarEvent) -> Any:
-    """Return a text, number or word."""
     check_tag(event.tag, ("str", "int", "float", "bool", "null"))
     is_text = event.tag in ("!", f"{TAG_PREFIX}str")
     is_plain = event.tag is not None or event.implicit[0]

@@ -72,7 +72,6 @@ def list_parameters(
 
 
 def get_media_types(document: OpenApiDocument, raw: dict[str, Any]) -> list[str]:
-    """Return the types of body that an operation takes."""
     listed = raw.get("consumes", document.body.get("consumes"))
     return [str(one) for one in listed] if isinstance(listed, list) else []
 

@@ -49,7 +49,6 @@ def store_upload(
 
 
 def load_document(upload: UploadedDocument) -> OpenApiDocument:
-    """Return the document of an upload."""
     return OpenApiDocument(json.loads(zlib.decompress(bytes(upload.body))))
 
 

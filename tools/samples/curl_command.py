@@ -114,14 +114,14 @@ def parse_sample_request(text: str) -> SampleRequest:
 def split_command(text: str) -> list[str]:
     """Return the words of a shell command; lines continue after a backslash or ^."""
     text = re.sub(r"[ \t]*[\\^]\r?\n", " ", text)
-    text = ANSI_QUOTED.sub(lambda match: shlex.quote(unescape(match[1])), text)
+    text = ANSI_QUOTED.sub(lambda match: shlex.quote(unescape_bash(match[1])), text)
     try:
         return shlex.split(text)
     except ValueError as error:
         raise UnreadableSample(str(error).rstrip(".").lower()) from None
 
 
-def unescape(text: str) -> str:
+def unescape_bash(text: str) -> str:
     """Return what bash makes of the inside of `$'…'`."""
     return re.sub(
         r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)",
@@ -159,7 +159,6 @@ def iter_options(words: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def split_option(word: str) -> tuple[str, str]:
-    """Return an option and the value that is attached to it."""
     if word.startswith("--"):
         option, _equals, value = word.partition("=")
         return option, value
@@ -171,7 +170,6 @@ SECRETS = {"user": "Authorization", "cookie": "Cookie"}
 
 
 def apply_option(sample: SampleRequest, option: str, value: str) -> None:
-    """Take one option over into the request."""
     if option in SECRETS:
         sample.left_out.append(SECRETS[option])
         return

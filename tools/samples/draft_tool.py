@@ -151,7 +151,7 @@ def draft_body(sample: SampleRequest, arguments: _Arguments) -> dict[str, Any]:
     if not sample.data:
         return {}
     text = "&".join(sample.data)
-    body = parse_json_object(text)
+    body = load_json_object(text)
     if body is not None:
         return draft_json_body(body, arguments)
     declared = {n.lower(): v for n, v in sample.headers}.get("content-type", "")
@@ -208,7 +208,7 @@ def find_free_placeholders(config: dict[str, Any], arguments: _Arguments) -> lis
     return [name for name in names if name not in arguments.properties]
 
 
-def parse_json_object(text: str) -> dict[str, Any] | None:
+def load_json_object(text: str) -> dict[str, Any] | None:
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -226,7 +226,6 @@ def parse_text(text: str) -> Any:
 
 
 def find_value_schema(value: Any) -> dict[str, Any]:
-    """Return the schema of values like this one."""
     match value:
         case bool():
             return {"type": "boolean"}

@@ -4,11 +4,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext_lazy as _
 
-from tools.samples.curl_command import (
-    MAX_COMMAND,
-    SampleRequest,
-    parse_sample_request,
-)
+from tools.samples.curl_command import MAX_COMMAND, SampleRequest, parse_sample_request
 from tools.samples.draft_tool import SampleDraft, draft_tool_from_sample
 from tools.samples.errors import SampleRefused
 

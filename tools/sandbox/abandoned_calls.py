@@ -67,7 +67,6 @@ class _AbandonableCall(Generic[R]):
         self.is_left = False
 
     def run(self) -> None:
-        """Make the call and keep whatever comes of it."""
         try:
             self.value = self.context.run(self.call)
         except BaseException as error:  # noqa: BLE001  # SystemExit too ends only the call
@@ -90,7 +89,6 @@ class _AbandonableCall(Generic[R]):
         return self.is_left
 
     def result(self) -> R:
-        """Return the value or raise the error."""
         if self.error is not None:
             raise self.error
         value: R = self.value

@@ -60,7 +60,6 @@ CLONE3 = 435
 
 
 def main() -> None:
-    """Run the code that was asked for."""
     out = int(sys.argv[1])
     asked = json.load(sys.stdin)
     apply_process_limits(seconds=asked["seconds"], memory=asked["memory"])

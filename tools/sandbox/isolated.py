@@ -48,7 +48,6 @@ def limit_process(
 
 
 def main() -> None:
-    """Make the call and report its outcome."""
     out = int(sys.argv[1])
     asked = json.load(sys.stdin)
     limit_process(seconds=asked["seconds"], parent=asked["parent"])

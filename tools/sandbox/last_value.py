@@ -32,7 +32,7 @@ class UnreadableCode(ToolFailed):
         super().__init__(message)
 
 
-def parse_code(code: str) -> ast.AST:
+def parse_tool_code(code: str) -> ast.AST:
     """Return the parsed code, none of which runs; raise `CannotRead`."""
     try:
         tree: ast.AST = compile(code, "tool", "exec", PARSER_FLAGS)
@@ -49,7 +49,7 @@ def guard_last_value(code: str) -> str:
     apart, even where the sandbox could: its value would not be measured.
     """
     code = code.replace("\r\n", "\n").replace("\r", "\n")
-    tree = parse_code(code)
+    tree = parse_tool_code(code)
     last = tree.body[-1] if isinstance(tree, ast.Module) and tree.body else None
     if not isinstance(last, ast.Expr):
         return code

@@ -37,7 +37,7 @@ from tools.sandbox.last_value import (
     MAX_RESULT,
     TOO_LARGE_MARK,
     guard_last_value,
-    parse_code,
+    parse_tool_code,
 )
 
 MAX_PROCESSES = 8
@@ -149,7 +149,7 @@ def list_variable_names(code: str, inputs: dict[str, Any]) -> list[str]:
     """Return the names of inputs and of whatever the code assigns, at most sixty."""
     assigned = [
         node.id
-        for node in ast.walk(parse_code(code))
+        for node in ast.walk(parse_tool_code(code))
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     ]
     names = dict.fromkeys([*inputs, *assigned])

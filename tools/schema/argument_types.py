@@ -30,10 +30,10 @@ LIST_LABELS = {
 
 
 REFINEMENTS = {"enum", "format", "items"}
-"""Keywords that `describe_type` shows besides the type."""
+"""Keywords that `describe_argument_type` shows besides the type."""
 
 
-def describe_type(part: dict[str, Any]) -> str:
+def describe_argument_type(part: dict[str, Any]) -> str:
     """Return a type as text: `list of texts`, `one of c, f`, `any value`."""
     part = strip_null_type(part)
     if isinstance(part.get("enum"), list):
@@ -50,14 +50,13 @@ def describe_type(part: dict[str, Any]) -> str:
 
 
 def describe_list_type(inner: Any) -> str:
-    """Return the type of a list by the type of its items."""
     if not isinstance(inner, dict) or "type" not in strip_null_type(inner):
         return _("list")
     inner = strip_null_type(inner)
     kind = inner["type"]
     if isinstance(kind, str) and kind in LIST_LABELS and not inner.keys() & REFINEMENTS:
         return str(LIST_LABELS[kind])
-    return _("list of: %(type)s") % {"type": describe_type(inner)}
+    return _("list of: %(type)s") % {"type": describe_argument_type(inner)}
 
 
 def strip_null_type(part: dict[str, Any]) -> dict[str, Any]:

@@ -43,5 +43,4 @@ def accept_base64(kind: Any) -> Any:
 
 
 def is_base64(part: dict[str, Any]) -> bool:
-    """Whether a schema is about a file as Base64."""
     return part.get("contentEncoding") == "base64" and part.get("type") == "string"

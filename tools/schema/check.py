@@ -52,7 +52,6 @@ def find_schema_flaws(schema: Any) -> list[str]:
 
 
 def iter_nested_flaws(part: Any, depth: int) -> Iterator[str]:
-    """Yield errors in references and patterns at any depth."""
     if depth > MAX_DEPTH:
         yield _("The schema is nested too deeply.")
     elif isinstance(part, list):
@@ -65,7 +64,6 @@ def iter_nested_flaws(part: Any, depth: int) -> Iterator[str]:
 
 
 def iter_object_flaws(part: dict[str, Any]) -> Iterator[str]:
-    """Yield errors in references and patterns of one object."""
     for key in ("$ref", "$dynamicRef"):
         target = part.get(key)
         if isinstance(target, str) and not target.startswith("#"):
@@ -117,7 +115,6 @@ def can_explode(tree: Any, *, within: bool) -> bool:
 
 
 def iter_subpatterns(argument: Any) -> Iterator[Any]:
-    """Yield the patterns inside the argument of a node."""
     if isinstance(argument, parser.SubPattern):
         yield argument
     elif isinstance(argument, list | tuple):

@@ -178,7 +178,6 @@ def _parse_json(text: str) -> Any:
 
 
 def _iter_named_flaws(schema: Any) -> Iterator[str]:
-    """Yield the errors of single arguments, with their names."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     for name, part in properties.items() if isinstance(properties, dict) else ():
         one = {"type": "object", "properties": {"it": part}}

@@ -64,7 +64,6 @@ class SchemaRow:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was entered."""
         return self == SchemaRow(type=self.type)
 
     @property
@@ -291,7 +290,6 @@ def _iter_choices(row: SchemaRow, kind: str) -> Iterator[Any]:
 
 
 def _parse_value(row: SchemaRow, kind: str, text: str, what: str) -> Any:
-    """Parse a value by its type."""
     if kind == "string":
         return text
     value = _parse_json(row, text, _quote(what, text))

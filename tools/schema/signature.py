@@ -5,14 +5,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import (
-    Annotated,
-    Any,
-    NamedTuple,
-    NotRequired,
-    get_args,
-    get_type_hints,
-)
+from typing import Annotated, Any, NamedTuple, NotRequired, get_args, get_type_hints
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError

@@ -70,5 +70,4 @@ def iter_secret_texts(value: Any, *, name: str) -> Iterator[str]:
 
 
 def is_secret(name: str) -> bool:
-    """Whether the value of this name could be a secret."""
     return SECRET_NAME.search(name) is not None

@@ -29,9 +29,9 @@ def show_request(spec: ToolSpec, tool_input: Any) -> str:
     if spec.kind == "sql":
         return format_sql_query(spec, tool_input)
     if spec.kind == "python":
-        return format_arguments(tool_input) or '""'
+        return format_request_arguments(tool_input) or '""'
     what = spec.config.get("function") if spec.kind == "function" else spec.name
-    return f"{what}\n\n{format_arguments(tool_input)}"
+    return f"{what}\n\n{format_request_arguments(tool_input)}"
 
 
 def format_http_message(spec: ToolSpec, tool_input: Any) -> str:
@@ -72,15 +72,14 @@ def add_masked_credential(asked: Request, pk: int) -> Request:
 
 
 def format_sql_query(spec: ToolSpec, tool_input: Any) -> str:
-    """Return the statement and its values."""
     config, given = spec.config, tool_input if isinstance(tool_input, dict) else {}
     where = f"On the database {config.get('connection')!r}, reading only:"
     if config.get("query"):
-        return f"{where}\n{config['query']}\n\n{format_arguments(given)}"
+        return f"{where}\n{config['query']}\n\n{format_request_arguments(given)}"
     return f"{where}\n{given.get('query') or format_tool_value(tool_input)}"
 
 
-def format_arguments(value: Any) -> str:
+def format_request_arguments(value: Any) -> str:
     """Return arguments with line breaks; a text as it is."""
     if isinstance(value, str):
         return value

@@ -1,5 +1,6 @@
-"""Trying a tool out: one call, through the same code as a run."""
+"""Trying a tool out: one call, through the same code as a run, and its record."""
 
+import json
 import threading
 import time
 from dataclasses import dataclass, field
@@ -7,7 +8,9 @@ from secrets import token_hex
 from typing import Any
 
 from django.contrib.auth.models import User
+from django.db import transaction
 
+from tools.audit.masking import mask_json_value
 from tools.audit.write import write_entry
 from tools.definition.freeze import freeze_tool, is_approval_enforced
 from tools.definition.permission import find_tool_block
@@ -15,7 +18,7 @@ from tools.errors import CallCanceled, Interrupted, ToolFailed
 from tools.kinds.python import find_error_line
 from tools.kinds.registry import call_tool
 from tools.media import MediaResult
-from tools.models import Tool
+from tools.models import Tool, ToolTrial
 from tools.net.deadline import Deadline
 from tools.net.exchange_log import ExchangeLog
 from tools.registry import ToolUser
@@ -23,7 +26,6 @@ from tools.sandbox.failed_frame import FailedFrame
 from tools.sandbox.values import format_tool_value
 from tools.schema.safe_schema import find_first_schema_error
 from tools.services.mask_variables import mask_frame
-from tools.services.record_trial import record_trial
 from tools.spec import ToolSpec
 from tools.text.storable import replace_unstorable
 
@@ -37,11 +39,14 @@ NEEDS_APPROVAL = (
     "test it."
 )
 
+KEPT_TRIALS = 20
+"""Of one person and one tool."""
+MAX_ARGUMENTS = 20_000
+"""Characters of arguments, as JSON, that are kept."""
+
 
 @dataclass(frozen=True)
 class TryResult:
-    """What came of one call."""
-
     value_text: str
     """The text a model would read; empty where it failed."""
     error: str
@@ -63,7 +68,6 @@ class TryResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the call worked."""
         return not self.error
 
 
@@ -132,7 +136,6 @@ def find_refusal(
 def call_for_result(
     spec: ToolSpec, tool_input: Any, *, by: User, stop: threading.Event | None
 ) -> TryResult:
-    """Make the call and return what came of it."""
     began, exchange = time.perf_counter(), ExchangeLog()
     printed: list[str] = []
     frames: list[FailedFrame] = []
@@ -169,3 +172,45 @@ def call_for_result(
         is_stopped=is_stopped,
         frame=mask_frame(frames[-1], tool_input) if frames and error else None,
     )
+
+
+def record_trial(
+    tool: Tool,
+    tool_input: Any,
+    *,
+    by: User,
+    is_unsaved: bool,
+    is_ok: bool,
+    seconds: float,
+    http_status: int | None,
+    error_line: int | None,
+    is_stopped: bool = False,
+) -> ToolTrial:
+    """Store a call, and delete what is older than the last twenty."""
+    with transaction.atomic():
+        trial = ToolTrial.objects.create(
+            tool=tool,
+            by=by,
+            arguments=find_kept_arguments(tool_input),
+            revision=tool.revision,
+            is_unsaved=is_unsaved,
+            is_ok=is_ok,
+            http_status=http_status,
+            error_line=error_line,
+            is_stopped=is_stopped,
+            seconds=seconds,
+        )
+        mine = ToolTrial.objects.filter(tool=tool, by=by).order_by("-at", "-pk")
+        old = list(mine.values_list("pk", flat=True)[KEPT_TRIALS:])
+        ToolTrial.objects.filter(pk__in=old).delete()
+    return trial
+
+
+def find_kept_arguments(tool_input: Any) -> Any:
+    """Return the arguments without secrets; None if they are too long."""
+    kept = mask_json_value(tool_input, cuts=False)
+    try:
+        is_short = len(json.dumps(kept, allow_nan=False)) <= MAX_ARGUMENTS
+    except (ValueError, RecursionError):
+        return None
+    return kept if is_short else None

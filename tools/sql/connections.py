@@ -21,15 +21,12 @@ class UnknownConnection(ToolFailed):
 
 
 class SqlConnection(NamedTuple):
-    """One database."""
-
     name: str
     url: str
     """With its password; never shown."""
 
     @property
     def is_sqlite(self) -> bool:
-        """Whether it is a file."""
         return self.url.startswith("sqlite:")
 
     @property

@@ -80,7 +80,6 @@ def has_unbalanced_brackets(bare: str) -> bool:
 
 
 def find_argument_names(query: str) -> set[str]:
-    """Return the names of the arguments that a query asks for."""
     return set(NAMED_ARGUMENT.findall(LITERALS.sub("", query)))
 
 

@@ -35,7 +35,6 @@ VALUE_ERRORS = (OverflowError, UnicodeError, ValueError)
 
 
 def main() -> None:
-    """Answer one question and report the outcome."""
     out = int(sys.argv[1])
     asked = json.load(sys.stdin)
     limit_process(
@@ -71,7 +70,6 @@ def query_rows(asked: dict[str, Any]) -> Any:
 
 
 def list_table_columns(path: str) -> list[Any]:
-    """Return table, column and type of each column."""
     with open_sqlite_for_reading(path) as connection:
         connection.set_authorizer(None)  # our own questions need pragma functions
         return connection.execute(
@@ -84,7 +82,6 @@ def list_table_columns(path: str) -> list[Any]:
 
 @contextmanager
 def open_sqlite_for_reading(path: str) -> Iterator[sqlite3.Connection]:
-    """Give a connection that can only read."""
     uri = f"{Path(path).absolute().as_uri()}?mode=ro"
     try:
         connection = sqlite3.connect(uri, uri=True, timeout=2)

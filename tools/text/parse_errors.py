@@ -220,6 +220,5 @@ def describe_character_error(text: str, position: int | None) -> ParseProblem:
 def translate_parser_message(
     problem: str, words: tuple[tuple[str, Promise], ...]
 ) -> str:
-    """Return our words for a parser's."""
     found = next((text for part, text in words if part in problem), FALLBACK_MESSAGE)
     return str(found)

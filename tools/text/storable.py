@@ -1,5 +1,6 @@
 """What JSON and every database can hold."""
 
+import json
 import math
 import re
 from collections.abc import Iterator
@@ -46,3 +47,15 @@ def iter_scalars(value: Any) -> Iterator[Any]:
             todo += one
         else:
             yield one
+
+
+def is_same_json(one: Any, other: Any) -> bool:
+    """Compare JSON values including types: 1, 1.0 and true differ."""
+    return type(one) is type(other) and json.dumps(one, sort_keys=True) == json.dumps(
+        other, sort_keys=True
+    )
+
+
+def refuse_json_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, which Python accepts but JSON does not have."""
+    raise ValueError(name)

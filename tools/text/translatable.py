@@ -50,7 +50,6 @@ class TranslatableText(str):
         return cls(_render_parts(found, lambda msgid: msgid), found)
 
     def render(self, gettext: Callable[[str], str]) -> str:
-        """Return the text in the language of `gettext`."""
         return _render_parts(self.parts, gettext)
 
 

@@ -5,13 +5,11 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
-from tools.schema.argument_types import describe_type
+from tools.schema.argument_types import describe_argument_type
 from tools.schema.references import resolve_references
 
 
 class ArgumentRow(NamedTuple):
-    """One argument."""
-
     name: str
     kind: str
     """The translated type."""
@@ -29,7 +27,7 @@ def build_argument_rows(schema: dict[str, Any] | None) -> list[ArgumentRow] | No
     return [
         ArgumentRow(
             name,
-            describe_type(part),
+            describe_argument_type(part),
             str(part.get("description", "")),
             name in required,
             "" if part.get("default") is None else str(part["default"]),

@@ -232,7 +232,7 @@ def label_noun(code: str) -> str:
     return str(NOUN_LABELS.get(code, code))
 
 
-def format_action(action: str, noun: str) -> str:
+def format_audit_action(action: str, noun: str) -> str:
     """Return what was done to which type of object: `created tool`."""
     return _("%(action)s %(object)s") % {
         "action": label_action(action),

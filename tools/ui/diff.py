@@ -27,23 +27,18 @@ MAX_PRODUCT = 120_000
 
 
 class DiffPiece(NamedTuple):
-    """A part of a line."""
-
     text: str
     is_marked: bool = False
 
 
 @dataclass(frozen=True)
 class DiffLine:
-    """One line of a difference."""
-
     tone: str
     """same, del, ins, or gap for omitted lines and headings."""
     pieces: tuple[DiffPiece, ...]
 
     @property
     def text(self) -> str:
-        """The whole line."""
         return "".join(piece.text for piece in self.pieces)
 
 
@@ -54,7 +49,6 @@ class DiffBudget:
     left: int = 1_000_000
 
     def spend(self, one: Sequence[Any], other: Sequence[Any]) -> bool:
-        """Whether comparing these item by item is within the budget."""
         size = len(one) * len(other)
         if size > min(MAX_PRODUCT, self.left):
             return False
@@ -112,7 +106,6 @@ def diff_texts(
 
 
 def build_plain_line(tone: str, text: str) -> DiffLine:
-    """Return a line without marks."""
     return DiffLine(tone, (DiffPiece(text),))
 
 

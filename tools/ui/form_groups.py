@@ -101,7 +101,6 @@ def list_field_names(fieldsets: Fieldsets) -> FieldNames:
 
 
 def pick_rows(form: ToolForm, names: FieldNames) -> list[list[BoundField]]:
-    """Return the fields of the form with these names, by row."""
     rows = [
         [form[one] for one in ([name] if isinstance(name, str) else name)]
         for name in names
@@ -135,7 +134,6 @@ def describe_kind_part(tool: Tool) -> str:
 
 
 def describe_arguments(tool: Tool) -> str:
-    """Return the names of the arguments."""
     schema = tool.args_schema
     if schema is None:
         return "" if tool.kind == "function" else _("Takes a single text input")
@@ -144,7 +142,6 @@ def describe_arguments(tool: Tool) -> str:
 
 
 def describe_effect(tool: Tool) -> str:
-    """Return the effect, and when a person approves."""
     if not tool.effect:
         return ""
     return _("%(effect)s; approval: %(approval)s") % {
@@ -154,7 +151,6 @@ def describe_effect(tool: Tool) -> str:
 
 
 def describe_limits(tool: Tool) -> str:
-    """Return the limits that are set."""
     parts = [
         _("%(seconds)s s timeout")
         % {"seconds": number_format(drop_zero_fraction(tool.timeout))}

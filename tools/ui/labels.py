@@ -19,7 +19,6 @@ KIND_LABELS: dict[str, StrOrPromise] = {
 
 
 def describe_tool_access(tool: Tool) -> str:
-    """Return who can add the tool to an agent."""
     if tool.visibility == Visibility.EVERYONE:
         return _("Everyone")
     owner = tool.owner.get_full_name() or tool.owner.get_username()
@@ -34,7 +33,6 @@ def describe_tool_access(tool: Tool) -> str:
 
 
 def describe_tool_hosts(tool: Tool) -> str:
-    """Return the hosts that a call can reach."""
     named = ", ".join(tool.hosts)
     if tool.kind not in NETWORK_KINDS:
         return _("None")
@@ -49,7 +47,6 @@ def describe_tool_hosts(tool: Tool) -> str:
 
 
 def get_function_path(tool: Tool) -> str:
-    """Return the function of a function tool as `module:function`."""
     return str(tool.config.get("function", ""))
 
 

@@ -18,8 +18,6 @@ DEFINITION_PARTS = (
 
 
 class DefinitionPart(NamedTuple):
-    """One part of a definition."""
-
     title: StrOrPromise
     lines: list[DiffLine]
 
@@ -30,7 +28,6 @@ class DefinitionPart(NamedTuple):
 
     @property
     def is_changed(self) -> bool:
-        """Whether anything of it differs."""
         return any(line.tone != "same" for line in self.lines)
 
 
@@ -53,7 +50,6 @@ def diff_definitions(old: dict[str, Any], new: dict[str, Any]) -> list[Definitio
 
 
 def format_definition_value(value: Any) -> str:
-    """Return a value as lines."""
     if isinstance(value, str):
         return value
     return json.dumps(value or {}, indent=2, ensure_ascii=False, sort_keys=True)

@@ -56,7 +56,6 @@ def flatten_definition(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def get_tool_field_label(kind: str, name: str) -> str:
-    """Return the label of a field in the form of the kind."""
     name = name.removeprefix("config.")
     field = TOOL_FORMS[kind].base_fields.get(name) if kind in TOOL_FORMS else None
     return str(field.label) if field and field.label else name.replace("_", " ")

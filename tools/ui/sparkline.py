@@ -17,8 +17,6 @@ WIDTH, HEIGHT = 3, 18
 
 
 class UsageDay(NamedTuple):
-    """The calls of one day."""
-
     calls: int
     failures: int
 

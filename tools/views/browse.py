@@ -33,7 +33,6 @@ TOOLS_PER_PAGE = 50
 
 @require_GET
 def tool_list(request: HttpRequest) -> HttpResponse:
-    """Show the visible tools that match the filters."""
     user = cast(User, request.user)
     filters = read_tool_filters(request)
     visible = Tool.objects.visible_to(user)
@@ -77,7 +76,6 @@ class ToolRow(NamedTuple):
 
 
 def list_editable_pks(user: User, pks: list[int]) -> set[int]:
-    """Return those of the tools that `user` may change."""
     if not (user.is_staff and user.has_perm("tools.change_tool")):
         return set()
     mine = Tool.objects.editable_by(user).filter(pk__in=pks)

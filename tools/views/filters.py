@@ -40,8 +40,6 @@ SORTS = {
 
 
 class ToolFilterChoice(NamedTuple):
-    """An option of a filter."""
-
     value: str
     label: str
 
@@ -67,13 +65,11 @@ class ToolFilters:
         return any(value for name, value in vars(self).items() if name != "sort")
 
     def build_query(self, **changes: str) -> str:
-        """Return the query of the list with some filters changed."""
         values = vars(self) | changes
         return f"?{urlencode({name: value for name, value in values.items() if value})}"
 
 
 def read_tool_filters(request: HttpRequest) -> ToolFilters:
-    """Return the filters of the URL."""
     given = request.GET
 
     def among(name: str, known: Any) -> str:
@@ -146,7 +142,6 @@ class ToolFilterChoices(NamedTuple):
 
 
 def list_tool_filter_choices(tools: QuerySet[Tool], user: User) -> ToolFilterChoices:
-    """Return what the filters of a list of `tools` offer to `user`."""
     owners = User.objects.filter(pk__in=tools.order_by().values("owner"))
     kinds = set(tools.order_by().values_list("kind", flat=True).distinct())
     credentials = Credential.objects.visible_to(user).filter(

@@ -93,7 +93,6 @@ def refuse_stale_form(form: ToolForm, seen: str, revision: int) -> None:
 
 
 def save_tool_form(form: ToolForm, *, by: User) -> Tool:
-    """Store what a valid form holds."""
     tool: Tool = form.save(commit=False)
     given = form.cleaned_data
     return save_tool(

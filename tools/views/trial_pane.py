@@ -56,8 +56,6 @@ class CodeLine(NamedTuple):
 
 @dataclass
 class TrialPane:
-    """What the pane shows."""
-
     tool: Tool
     url: str
     """Where the call is requested."""
@@ -86,7 +84,6 @@ class TrialPane:
 
     @property
     def is_json(self) -> bool:
-        """Whether the arguments are typed as JSON."""
         return isinstance(self.arguments, JsonArgumentsForm)
 
     @property

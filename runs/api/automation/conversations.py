@@ -192,7 +192,6 @@ def branch_turns(
 
 
 def start_problem(error: InputsRefused | SpecRefused | NotAllowed) -> ApiProblem:
-    """Return the problem of a run that could not start."""
     match error:
         case InputsRefused():
             return ApiProblem(422, prefix_field_errors("inputs", error.errors))

@@ -129,11 +129,10 @@ def list_schedules(request: HttpRequest, user: User, query: PageQuery) -> HttpRe
 
 def read_schedule(request: HttpRequest, user: User, pk: str) -> HttpResponse:
     """One schedule, with an ETag."""
-    return respond(user, int(pk))
+    return respond_with_schedule(user, int(pk))
 
 
-def respond(user: User, pk: int, status: int = 200) -> HttpResponse:
-    """Return the schedule as it is now."""
+def respond_with_schedule(user: User, pk: int, status: int = 200) -> HttpResponse:
     schedule = get_schedule(user, str(pk))
     headers = {"ETag": f'"{get_schedule_token(schedule)}"'}
     if status == 201:
@@ -152,7 +151,7 @@ def create_agent_schedule(
         made = create_schedule(schedule)
     except (NeverDue, ScheduleNameInUse) as error:
         raise schedule_problem(error) from None
-    return respond(user, made.pk, 201)
+    return respond_with_schedule(user, made.pk, 201)
 
 
 def change_schedule(
@@ -169,7 +168,7 @@ def change_schedule(
         raise field_problem("If-Match", str(error), 412) from None
     except (NeverDue, ScheduleNameInUse) as error:
         raise schedule_problem(error) from None
-    return respond(user, schedule.pk)
+    return respond_with_schedule(user, schedule.pk)
 
 
 def apply_body(
@@ -212,7 +211,7 @@ def schedule_problem(error: RunsError) -> ApiProblem:
 def pause_schedule_for_user(request: HttpRequest, user: User, pk: str) -> HttpResponse:
     """Start no more runs until it is resumed."""
     pause_schedule(get_schedule(user, pk))
-    return respond(user, int(pk))
+    return respond_with_schedule(user, int(pk))
 
 
 def resume_schedule_for_user(request: HttpRequest, user: User, pk: str) -> HttpResponse:
@@ -221,7 +220,7 @@ def resume_schedule_for_user(request: HttpRequest, user: User, pk: str) -> HttpR
         resume_schedule(get_schedule(user, pk))
     except NeverDue as error:
         raise field_problem("cron", str(error), 409) from None
-    return respond(user, int(pk))
+    return respond_with_schedule(user, int(pk))
 
 
 def run_schedule(request: HttpRequest, user: User, pk: str) -> HttpResponse:

@@ -11,7 +11,7 @@ from pydantic import Field
 from runs.api.bodies import StrictBody
 from runs.api.dispatch import json_response, no_content
 from runs.api.etags import build_etag, check_if_match
-from runs.api.problems import ApiProblem, field_problem, not_found
+from runs.api.problems import field_problem, form_problem, not_found
 from runs.api.queries import Page, PageQuery, paginate_by_id
 from runs.api.route import Route
 from runs.api.runs import get_agent_for_user
@@ -19,7 +19,6 @@ from runs.api.shapes import Shape
 from runs.forms.webhook import MAX_URL_LENGTH, WebhookForm
 from runs.models import Delivery, Webhook
 from runs.serializers import Json, format_timestamp
-from runs.services.errors import FieldError
 from runs.services.webhooks.manage import (
     delete_webhook,
     resend_delivery,
@@ -207,20 +206,14 @@ def change_webhook(
 
 def save_webhook(webhook: Webhook, body: NewWebhookBody | WebhookBody) -> Webhook:
     """Check the body as the form of the page does, and save it; raise a 422."""
-    given = build_form_data(webhook, body)
+    given = build_webhook_form_data(webhook, body)
     form = WebhookForm(given, instance=webhook)
     if not form.is_valid():
-        raise ApiProblem(
-            422,
-            [
-                FieldError(name if name != "__all__" else "body", str(messages[0]))
-                for name, messages in form.errors.items()
-            ],
-        )
+        raise form_problem(form)
     return form.save()
 
 
-def build_form_data(
+def build_webhook_form_data(
     webhook: Webhook, body: NewWebhookBody | WebhookBody
 ) -> dict[str, Any]:
     """Return the fields of the form: those of the body, and the stored ones."""

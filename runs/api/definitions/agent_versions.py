@@ -9,13 +9,13 @@ from pydantic import Field
 
 from runs.api.bodies import StrictBody
 from runs.api.definitions.agents import AGENTS
+from runs.api.definitions.common import noted_change_json
 from runs.api.dispatch import json_response
 from runs.api.problems import ApiProblem, field_problem, not_found
 from runs.api.queries import Id, Page, PageQuery, Query, paginate_by_id
 from runs.api.route import Route
 from runs.api.shapes import Shape
 from runs.models import Agent, AgentVersion
-from runs.serializers import Json, format_timestamp
 from runs.services.agents.publish import publish_draft
 from runs.services.agents.restore_version import restore_version
 from runs.services.errors import GateNotMet, SpecRefused
@@ -81,15 +81,6 @@ class RestoredShape(Shape):
     warnings: list[str]
 
 
-def version_json(version: AgentVersion) -> Json:
-    return {
-        "number": version.number,
-        "note": version.note,
-        "by": version.by.get_username() if version.by else None,
-        "at": format_timestamp(version.at),
-    }
-
-
 def publish_agent_draft(
     request: HttpRequest, user: User, pk: str, body: PublishBody
 ) -> HttpResponse:
@@ -104,7 +95,7 @@ def publish_agent_draft(
         except GateNotMet as error:
             raise field_problem("reason", str(error), 409) from None
     location = reverse("api-agent-version", args=[pk, version.number])
-    shape = {**version_json(version), "is_new": is_new}
+    shape = {**noted_change_json(version), "is_new": is_new}
     return json_response(shape, Location=location)
 
 
@@ -114,7 +105,7 @@ def list_versions(
     """The published versions, the newest first."""
     rows = AgentVersion.objects.filter(agent=AGENTS.require_editable(user, pk))
     rows = rows.select_related("by")
-    return json_response(paginate_by_id(rows, query, version_json))
+    return json_response(paginate_by_id(rows, query, noted_change_json))
 
 
 def read_version(
@@ -122,7 +113,7 @@ def read_version(
 ) -> HttpResponse:
     """One version, with what its runs get."""
     version = get_version(AGENTS.require_editable(user, pk), int(number))
-    return json_response({**version_json(version), "spec": version.spec.body})
+    return json_response({**noted_change_json(version), "spec": version.spec.body})
 
 
 def get_version(agent: Agent, number: int) -> AgentVersion:

@@ -317,7 +317,6 @@ def check_spec(agent: Agent) -> None:
 
 
 def name_field(field: str) -> str:
-    """Return the field of the body that a problem of the spec is in."""
     if field.startswith("prompt"):
         return "instructions"
     return field.removeprefix("model.") if field.startswith("model.") else field

@@ -21,12 +21,14 @@ from runs.api.queries import Page, PageQuery, paginate_by_id
 from runs.api.route import Endpoint, Route
 from runs.api.shapes import Shape
 from runs.forms.group_sharing import shareable_groups
+from runs.models import AgentVersion
 from runs.serializers import Json, format_timestamp
 from runs.services.agents.manage import (
     archive_definition,
     duplicate_definition,
     unarchive_definition,
 )
+from tools.models import ToolRevision
 from tools.ownership import Owned, Visibility
 
 Name = Annotated[str, Field(min_length=1, max_length=120)]
@@ -202,13 +204,21 @@ class Definition:
         return json_response(self.describe(row, user), status, **headers)
 
 
+def noted_change_json(row: AgentVersion | ToolRevision) -> Json:
+    return {
+        "number": row.number,
+        "note": row.note,
+        "by": row.by.get_username() if row.by else None,
+        "at": format_timestamp(row.at),
+    }
+
+
 def list_definitions(
     kind: Definition,
     user: User,
     query: DefinitionQuery,
     show: Callable[[Any], Json],
 ) -> HttpResponse:
-    """Return a page of rows that the user may see."""
     rows = kind.visible(user).filter(archived_at__isnull=not query.archived)
     if query.slug:
         rows = rows.filter(slug=query.slug)

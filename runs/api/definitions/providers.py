@@ -20,14 +20,13 @@ from runs.api.definitions.common import (
     shared_group_ids,
 )
 from runs.api.dispatch import json_response
-from runs.api.problems import ApiProblem
+from runs.api.problems import form_problem
 from runs.api.queries import Page, PageQuery, paginate_by_id
 from runs.api.route import Route
 from runs.api.shapes import ErrorShape, Shape
 from runs.forms.provider import ProviderForm
 from runs.models import Provider, ProviderModel
 from runs.serializers import Json, format_timestamp
-from runs.services.errors import FieldError
 from runs.services.providers.client import run_provider_test
 from runs.services.providers.outages import OpenOutage, list_open_outages
 
@@ -222,19 +221,15 @@ def change_provider(
 def save_provider(provider: Provider, body: NewProviderBody | ProviderBody) -> Provider:
     """Check the body as the form of the page does, and save it; raise a 422."""
     share_definition(provider, body)
-    form = ProviderForm(build_form_data(provider, body), instance=provider)
+    form = ProviderForm(build_provider_form_data(provider, body), instance=provider)
     if not form.is_valid():
-        found = [
-            FieldError("body" if name == "__all__" else name, str(texts[0]))
-            for name, texts in form.errors.items()
-        ]
-        raise ApiProblem(422, found)
+        raise form_problem(form)
     saved = form.save()
     save_groups(saved, body)
     return saved
 
 
-def build_form_data(
+def build_provider_form_data(
     provider: Provider, body: NewProviderBody | ProviderBody
 ) -> QueryDict:
     """Return the fields of the form: those of the body, and the stored ones."""
@@ -270,11 +265,11 @@ def list_provider_models(
 ) -> HttpResponse:
     """The known models of a provider, with their features and prices."""
     rows = ProviderModel.objects.filter(provider=PROVIDERS.find(user, pk))
-    page = paginate_by_id(rows, query, model_json, oldest_first=True)
+    page = paginate_by_id(rows, query, provider_model_json, oldest_first=True)
     return json_response(page)
 
 
-def model_json(model: ProviderModel) -> Json:
+def provider_model_json(model: ProviderModel) -> Json:
     def price(name: str) -> str | None:
         value = getattr(model, name)
         return None if value is None else str(value)

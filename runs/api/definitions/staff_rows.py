@@ -15,8 +15,7 @@ from runs.api.definitions.common import (
     share_definition,
     shared_group_ids,
 )
-from runs.api.problems import ApiProblem, field_problem
-from runs.services.errors import FieldError
+from runs.api.problems import field_problem, form_problem
 from tools.definition.delete_unused import delete_unused
 from tools.models import Credential, McpServer
 
@@ -69,13 +68,7 @@ def save_by_form(
     given.setlist("groups", [str(pk) for pk in shared_group_ids(row, body)])
     form: Any = open_form(given, row)
     if not form.is_valid():
-        raise ApiProblem(
-            422,
-            [
-                FieldError("body" if name == "__all__" else name, str(texts[0]))
-                for name, texts in form.errors.items()
-            ],
-        )
+        raise form_problem(form)
     saved: StaffRow = form.save()
     return saved
 

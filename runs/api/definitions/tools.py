@@ -12,6 +12,7 @@ from runs.api.definitions.common import (
     DefinitionShape,
     definition_json,
     list_definitions,
+    noted_change_json,
     save_groups,
 )
 from runs.api.definitions.tool_changes import ToolBody, apply_tool_change
@@ -161,17 +162,8 @@ def list_tool_revisions(
 ) -> HttpResponse:
     """The revisions of a tool, the newest first."""
     rows = ToolRevision.objects.filter(tool=require_tool_editor(user, pk))
-    page = paginate_by_id(rows.select_related("by"), query, revision_json)
+    page = paginate_by_id(rows.select_related("by"), query, noted_change_json)
     return json_response(page)
-
-
-def revision_json(revision: ToolRevision) -> Json:
-    return {
-        "number": revision.number,
-        "note": revision.note,
-        "by": revision.by.get_username() if revision.by else None,
-        "at": format_timestamp(revision.at),
-    }
 
 
 def restore_tool_revision(

@@ -68,7 +68,6 @@ class ExampleBody(StrictBody):
 
     @property
     def content(self) -> ExampleContent:
-        """The example as the service takes it."""
         return ExampleContent(
             inputs={
                 name: clean_cell(text)
@@ -174,7 +173,7 @@ def example_json(row: Example) -> Json:
     }
 
 
-def version_json(row: DatasetVersion) -> Json:
+def dataset_version_json(row: DatasetVersion) -> Json:
     return {
         "number": row.number,
         "examples": row.example_count,
@@ -186,7 +185,7 @@ def version_json(row: DatasetVersion) -> Json:
     }
 
 
-def get_visible_dataset(user: User, pk: str) -> Dataset:
+def get_dataset_for_user(user: User, pk: str) -> Dataset:
     rows = Dataset.objects.visible_to(user).select_related("owner")
     found = rows.filter(pk=int(pk)).first()
     if found is None:
@@ -194,9 +193,9 @@ def get_visible_dataset(user: User, pk: str) -> Dataset:
     return found
 
 
-def get_editable_dataset(user: User, pk: str) -> Dataset:
+def get_dataset_to_edit(user: User, pk: str) -> Dataset:
     """Return the dataset; a 403 to those who may only see it."""
-    found = get_visible_dataset(user, pk)
+    found = get_dataset_for_user(user, pk)
     if not Dataset.objects.editable_by(user).filter(pk=found.pk).exists():
         raise field_problem("id", "You cannot edit this dataset.", 403)
     return found
@@ -222,14 +221,14 @@ def create_dataset(request: HttpRequest, user: User, body: DatasetBody) -> HttpR
 
 def read_dataset(request: HttpRequest, user: User, pk: str) -> HttpResponse:
     """One dataset."""
-    return json_response(dataset_json(get_visible_dataset(user, pk)))
+    return json_response(dataset_json(get_dataset_for_user(user, pk)))
 
 
 def list_examples(
     request: HttpRequest, user: User, pk: str, query: ExamplesQuery
 ) -> HttpResponse:
     """The examples of a version, or with the changes that are not saved."""
-    dataset = get_visible_dataset(user, pk)
+    dataset = get_dataset_for_user(user, pk)
     if query.version is not None and query.version > dataset.version:
         raise field_problem("version", f"There is no version {query.version}.")
     rows = select_examples(dataset, query.version)
@@ -240,7 +239,7 @@ def add_examples_to_dataset(
     request: HttpRequest, user: User, pk: str, body: ExamplesBody
 ) -> HttpResponse:
     """Add examples; they belong to the next version that is saved."""
-    dataset = get_editable_dataset(user, pk)
+    dataset = get_dataset_to_edit(user, pk)
     try:
         rows = add_examples(dataset, [one.content for one in body.examples], by=user)
     except ExampleRefused as refused:
@@ -257,7 +256,7 @@ def change_example(
     request: HttpRequest, user: User, pk: str, number: str, body: ExampleBody
 ) -> HttpResponse:
     """Replace an example in the next version."""
-    dataset = get_editable_dataset(user, pk)
+    dataset = get_dataset_to_edit(user, pk)
     try:
         row = edit_example(dataset, int(number), body.content, by=user)
     except Example.DoesNotExist:
@@ -271,7 +270,7 @@ def delete_example(
     request: HttpRequest, user: User, pk: str, number: str
 ) -> HttpResponse:
     """Leave an example out of the next version."""
-    dataset = get_editable_dataset(user, pk)
+    dataset = get_dataset_to_edit(user, pk)
     try:
         remove_example(dataset, int(number), by=user)
     except Example.DoesNotExist:
@@ -283,32 +282,32 @@ def list_dataset_versions(
     request: HttpRequest, user: User, pk: str, query: PageQuery
 ) -> HttpResponse:
     """The saved versions, the newest first."""
-    rows = get_visible_dataset(user, pk).versions.select_related("by")
-    return json_response(paginate_by_id(rows, query, version_json))
+    rows = get_dataset_for_user(user, pk).versions.select_related("by")
+    return json_response(paginate_by_id(rows, query, dataset_version_json))
 
 
 def save_dataset_changes(
     request: HttpRequest, user: User, pk: str, body: SaveVersionBody
 ) -> HttpResponse:
     """Save the changes as the next version; 409 if there is a newer one than seen."""
-    dataset = get_editable_dataset(user, pk)
+    dataset = get_dataset_to_edit(user, pk)
     try:
         version = save_dataset_version(dataset, seen=body.seen, by=user)
     except VersionRefused as refused:
         raise field_problem("seen", str(refused), 409) from None
     location = reverse("api-dataset-version", args=[pk, version.number])
-    return json_response(version_json(version), 201, Location=location)
+    return json_response(dataset_version_json(version), 201, Location=location)
 
 
 def read_dataset_version(
     request: HttpRequest, user: User, pk: str, number: str
 ) -> HttpResponse:
     """One saved version."""
-    rows = get_visible_dataset(user, pk).versions.select_related("by")
+    rows = get_dataset_for_user(user, pk).versions.select_related("by")
     found = rows.filter(number=int(number)).first()
     if found is None:
         raise not_found("Version", number)
-    return json_response(version_json(found))
+    return json_response(dataset_version_json(found))
 
 
 ROUTES = [

@@ -36,7 +36,7 @@ from runs.services.experiments.repeat import list_newest_revisions
 from runs.services.experiments.report import CandidateReport, build_experiment_report
 from runs.services.spec.inline_prompt import list_library_prompts
 
-Mode = Literal["hold_back", "replay_by_tool", "replay_strict", "live"]
+Mode = Literal["hold_back", "replay_by_tool", "replay_reads", "replay_strict", "live"]
 Budget = Annotated[Decimal, Field(ge=0, max_digits=14, decimal_places=6, strict=False)]
 
 

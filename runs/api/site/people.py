@@ -126,7 +126,7 @@ def get_account_kind(user: User) -> AccountKind:
     return "service" if is_service_account(user) else "person"
 
 
-def list_group_names(user: User) -> list[str]:
+def list_groups_of_user(user: User) -> list[str]:
     return sorted(group.name for group in user.groups.all())
 
 
@@ -144,7 +144,7 @@ def person_json(user: Any) -> Json:
         "is_active": user.is_active,
         "is_staff": user.is_staff,
         "is_superuser": user.is_superuser,
-        "groups": list_group_names(user),
+        "groups": list_groups_of_user(user),
         "joined_at": format_timestamp(user.date_joined),
         "last_sign_in_at": format_timestamp(user.last_login),
         "token_used_at": format_timestamp(user.token_used_at),

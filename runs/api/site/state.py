@@ -14,7 +14,7 @@ from runs.api.problems import field_problem
 from runs.api.queries import Page, PageQuery, Query, paginate_by_id
 from runs.api.route import ApiRequest, Route
 from runs.api.shapes import Shape
-from runs.api.site.people import AccountKind, get_account_kind, list_group_names
+from runs.api.site.people import AccountKind, get_account_kind, list_groups_of_user
 from runs.models import DailyRunStats, Worker
 from runs.serializers import Json, format_timestamp
 from runs.services.health.status import check_health
@@ -138,7 +138,7 @@ def read_me(request: ApiRequest, user: User) -> HttpResponse:
             "username": user.get_username(),
             "kind": get_account_kind(user),
             "is_superuser": user.is_superuser,
-            "groups": list_group_names(user),
+            "groups": list_groups_of_user(user),
             "scopes": token.scopes.split() if token else ["read"],
         }
     )

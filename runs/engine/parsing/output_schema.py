@@ -14,7 +14,6 @@ class _ParsedOutput(NamedTuple):
 
 
 def format_schema_instruction(schema: dict[str, Any]) -> str:
-    """Return the instruction for the model."""
     text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     return f"Your final answer must be JSON, nothing else, of this JSON Schema: {text}"
 

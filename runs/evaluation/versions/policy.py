@@ -99,7 +99,6 @@ def find_tool(spec: AgentSpec, step: PolicyStep) -> ToolSpec | None:
 
 
 def add_steps(progress: Progress, one: PolicyRound) -> None:
-    """Count a round as the engine does."""
     progress.add_time(max(step.elapsed for step in one.steps))
     progress.add_agent_usage(
         tokens=sum(step.tokens for step in one.steps),

@@ -25,7 +25,7 @@ from runs.forms.group_sharing import (
     require_groups,
     save_shared_groups,
 )
-from runs.forms.json_object import dump_json_object, parse_json_object
+from runs.forms.json_object import clean_json_object, dump_json_object
 from runs.forms.prompt import list_prompt_errors
 from runs.forms.widgets import monospace_textarea, style_widgets
 from runs.models import Agent, PromptTemplate, Provider
@@ -211,8 +211,7 @@ class AgentForm(_ModelForm):
         )
 
     def clean_more(self) -> dict[str, Any]:
-        """Parse the other parameters."""
-        return parse_json_object(
+        return clean_json_object(
             self.cleaned_data["more"],
             expected=_('Enter a JSON object, for example {"top_p": 0.9}.'),
         )
@@ -237,7 +236,7 @@ class AgentForm(_ModelForm):
         """Parse the JSON; the schema itself is checked with the whole agent."""
         text: str = self.cleaned_data["output_schema"].strip()
         expected = _('Enter a JSON Schema, for example {"type": "object"}.')
-        return parse_json_object(text, expected=expected) if text else None
+        return clean_json_object(text, expected=expected) if text else None
 
     def clean(self) -> dict[str, Any]:
         """Check the whole agent as a run does."""
@@ -274,7 +273,6 @@ class AgentForm(_ModelForm):
         ) % {"model": repr(given["model"]), "provider": provider}
 
     def _spec_errors(self) -> Iterator[tuple[str | None, str]]:
-        """Yield each error of the spec with its field."""
         spec = self.spec()
         where = "instructions" if self._has_own_instructions else "prompt"
         for message in own_prompt_errors(spec):

@@ -84,7 +84,6 @@ class ComparisonForm(RunForm):
         )
 
     def columns(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        """Return the two fields of each column."""
         return [
             (self[f"version-{n}"], self[f"model-{n}"])
             for n in range(1, MAX_COLUMNS + 1)

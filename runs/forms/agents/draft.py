@@ -65,7 +65,6 @@ class AgentDraft:
         return build_prompt_with_instructions(AGENT_KINDS[self.kind], self.instructions)
 
     def build_parameters(self) -> dict[str, Any]:
-        """Return the parameters of each request."""
         stored, more = self.agent.parameters, self.given.get("more")
         found = dict(more) if isinstance(more, dict) else {}
         if "more" in self.kept:
@@ -77,7 +76,6 @@ class AgentDraft:
         return found
 
     def build_options(self) -> ExecutorOptions:
-        """Return the limits and options."""
         stored = ExecutorOptions.model_validate(self.agent.executor)
         return change_options(
             stored, self.given, keep=self.kept & OPTION_OF_FIELD.keys()
@@ -85,7 +83,6 @@ class AgentDraft:
 
 
 def build_spec_of_choice(choice: ToolChoice) -> ToolSpec:
-    """Return the spec of the tool or sub-agent for this agent."""
     if isinstance(choice.callee, Tool):
         return freeze_tool(
             choice.callee, policy=choice.policy, overrides=choice.overrides

@@ -50,7 +50,6 @@ class AgentImportForm(forms.Form):
         return str(file.name or "") if isinstance(file, UploadedFile) else ""
 
     def clean(self) -> dict[str, Any]:
-        """Read an uploaded file into `text`."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
         if isinstance(given.get("file"), UploadedFile):
             self._read_file(given)
@@ -79,10 +78,8 @@ class AgentImportForm(forms.Form):
         self.replace_text(given["text"])
 
     def replace_text(self, text: str) -> None:
-        """Show `text` in the form."""
         self.data = {**self.data, "text": text}
 
     def add_file_errors(self, errors: list[FieldError]) -> None:
-        """Show each error with its path in the file."""
         for place, message in errors:
             self.add_error("text", f"{place}: {message}")

@@ -32,7 +32,6 @@ OPTION_OF_FIELD = {
 
 
 def add_option_fields(form: forms.BaseForm, stored: ExecutorOptions) -> None:
-    """Add the fields, with the stored options as their initial values."""
     form.fields.update(build_option_fields())
     form.fields.update(build_extension_fields(stored))
     form.initial.update(get_option_values(stored))

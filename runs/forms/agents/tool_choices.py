@@ -65,7 +65,6 @@ class ToolChoice(NamedTuple):
 
     @property
     def is_on(self) -> bool:
-        """Whether the agent uses it."""
         return self.policy != OFF
 
     @property
@@ -105,7 +104,6 @@ def list_tool_choices(
 
 
 def stored_uses(agent: Agent) -> dict[CalleeKey, AgentTool]:
-    """Return the stored tools and sub-agents of the agent."""
     if not agent.pk:
         return {}
     return {

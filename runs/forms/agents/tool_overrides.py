@@ -44,7 +44,6 @@ ALWAYS_ASKS_MESSAGE = gettext_lazy(
     "The tool requires approval of each call. An agent cannot override that."
 )
 NUMBER_FIELDS = (*LIMIT_FIELDS, "approval_hours")
-CHOICE_FIELDS = ("effect", "on_error", "at_expiry")
 
 
 def yes_no_choices(otherwise: Any) -> list[tuple[str, Any]]:
@@ -84,7 +83,6 @@ class ToolUseForm(forms.Form):
                 self.add_error(field if field in self.fields else None, problem.message)
 
     def overrides(self) -> dict[str, Any]:
-        """Return the overridden fields."""
         return overrides_from_form(self, self.use)
 
     def save(self) -> AgentTool:
@@ -190,7 +188,6 @@ class AgentToolForm(ToolUseForm):
 
     @property
     def tool_hosts(self) -> str:
-        """Description of the hosts that the tool may contact."""
         return describe_tool_hosts(self.tool)
 
     def _set_choices(self, name: str, own: Any, others: list[tuple[str, Any]]) -> None:
@@ -251,7 +248,6 @@ class AgentToolForm(ToolUseForm):
 
 
 def initial_of_tool_use(policy: str, overrides: dict[str, Any]) -> dict[str, Any]:
-    """Return the initial values of the form for stored overrides."""
     direct = overrides.get("return_direct")
     word = "" if direct is None else "yes" if direct else "no"
     return {**overrides, "return_direct": word, "policy": policy}
@@ -287,11 +283,9 @@ def save_tool_use(use: AgentTool, policy: str, overrides: dict[str, Any]) -> Age
 
 
 def stricter_effects(tool: Tool) -> list[tuple[str, str]]:
-    """Return the effects stricter than the tool's own as choices."""
     own = Tool.Effect.values.index(tool.effect)
     return [(code, str(word)) for code, word in Tool.Effect.choices[own + 1 :]]
 
 
 def format_placeholder(value: Any) -> str:
-    """Format a value as a placeholder."""
     return value if isinstance(value, str) else json.dumps(drop_zero_fraction(value))

@@ -10,7 +10,7 @@ from runs.forms.widgets import style_widgets
 from runs.models import Annotation, QueuedRun
 from runs.services.annotation.annotate import AnnotationContent
 from runs.services.datasets.content import MAX_CELL_CHARS, clean_cell
-from runs.services.datasets.from_run import format_answer
+from runs.services.datasets.from_run import format_run_answer
 
 MAX_COMMENT_CHARS = 4_000
 
@@ -49,7 +49,7 @@ class AnnotationForm(forms.Form):
         # labels that the queue no longer has stay with what has been said
         names = dict.fromkeys([*queue.labels, *annotation.labels])
         labels.choices = [(name, name) for name in names]
-        self.answer = format_answer(item.run)
+        self.answer = format_run_answer(item.run)
         self.initial = {
             "mark": annotation.mark,
             "labels": annotation.labels,
@@ -61,7 +61,6 @@ class AnnotationForm(forms.Form):
         mark.error_messages |= {"required": message, "invalid_choice": message}
 
     def build_content(self) -> AnnotationContent:
-        """Return what a valid form says."""
         given = self.cleaned_data
         correction = clean_cell(given["correction"]).strip()
         return AnnotationContent(

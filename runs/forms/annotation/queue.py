@@ -92,7 +92,7 @@ class AnnotationQueueForm(_ModelForm):
         style_widgets(self)
 
     def clean_scale_lines(self) -> list[str]:
-        names = read_lines(self.cleaned_data["scale_lines"])
+        names = list_nonblank_lines(self.cleaned_data["scale_lines"])
         if not MIN_MARKS <= len(names) <= MAX_MARKS:
             raise forms.ValidationError(
                 _("Enter %(least)d to %(most)d names, one per line.")
@@ -102,7 +102,9 @@ class AnnotationQueueForm(_ModelForm):
         return names
 
     def clean_label_lines(self) -> list[str]:
-        names = list(dict.fromkeys(read_lines(self.cleaned_data["label_lines"])))
+        names = list(
+            dict.fromkeys(list_nonblank_lines(self.cleaned_data["label_lines"]))
+        )
         if len(names) > MAX_LABELS:
             raise forms.ValidationError(
                 _("Enter at most %(most)d labels.") % {"most": MAX_LABELS}
@@ -144,7 +146,6 @@ class AnnotationQueueForm(_ModelForm):
         return given
 
     def save(self, commit: bool = True) -> AnnotationQueue:
-        """Store the queue and who it is shared with."""
         self.instance.scale = self.cleaned_data["scale_lines"]
         self.instance.labels = self.cleaned_data["label_lines"]
         saved = super().save(commit)
@@ -153,8 +154,7 @@ class AnnotationQueueForm(_ModelForm):
         return saved
 
 
-def read_lines(text: str) -> list[str]:
-    """Return the lines that are not empty."""
+def list_nonblank_lines(text: str) -> list[str]:
     return [line for line in map(str.strip, text.splitlines()) if line]
 
 

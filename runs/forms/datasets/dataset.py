@@ -68,7 +68,6 @@ class DatasetForm(_ModelForm):
         return given
 
     def save(self, commit: bool = True) -> Dataset:
-        """Store the dataset and who it is shared with."""
         names = self.cleaned_data["variables"]
         if self.instance.pk:
             set_input_names(self.instance, names)

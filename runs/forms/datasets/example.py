@@ -50,7 +50,8 @@ class ExampleForm(forms.Form):
         self.names = list(dict.fromkeys([*names, *content.inputs]))
         self.content = content
         inputs = {
-            f"input-{n}": build_input_field(one) for n, one in enumerate(self.names)
+            f"input-{n}": build_example_input_field(one)
+            for n, one in enumerate(self.names)
         }
         self.fields = {**inputs, **self.fields}
         self.cell_names = {
@@ -77,11 +78,10 @@ class ExampleForm(forms.Form):
         return given
 
     def add_service_error(self, refused: RunsError) -> None:
-        """Show why the example was not stored."""
         self.add_error(None, str(refused))
 
 
-def build_input_field(name: str) -> forms.Field:
+def build_example_input_field(name: str) -> forms.Field:
     """Return the field of a variable; empty ones are left out of the example."""
     field = forms.CharField(
         required=False,

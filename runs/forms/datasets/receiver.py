@@ -72,7 +72,6 @@ def offer_datasets(form: forms.Form, user: User) -> None:
 
 
 def require_dataset_name(form: forms.Form, given: dict[str, Any]) -> None:
-    """Report that a new dataset has no name."""
     is_new = given.get("dataset") is None and not form.errors.get("dataset")
     if is_new and not given.get("name"):
         form.add_error("name", _("Enter a name for the new dataset."))

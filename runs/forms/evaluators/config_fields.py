@@ -17,7 +17,7 @@ LONG_TEXTS = {"code": 14, "rubric": 8}
 """Rows of the text areas of long texts; other texts are one line."""
 
 
-class JsonField(forms.CharField):
+class JsonTextField(forms.CharField):
     """A JSON value, written as text."""
 
     def to_python(self, value: Any) -> Any:
@@ -47,8 +47,6 @@ class LinesField(forms.CharField):
 
 
 class FieldType(NamedTuple):
-    """The type of a setting, without what may also be none."""
-
     type: Any
     is_optional: bool
 
@@ -84,7 +82,6 @@ def split_optional(annotation: Any) -> FieldType:
 
 
 def make_typed_field(name: str, kind: Any) -> forms.Field:
-    """Return a field for values of a type."""
     origin, arguments = get_origin(kind), get_args(kind)
     if kind is bool:
         return forms.BooleanField()
@@ -103,7 +100,7 @@ def make_typed_field(name: str, kind: Any) -> forms.Field:
         )
     if kind is str:
         return make_text_field(name)
-    return JsonField(
+    return JsonTextField(
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"})
     )
 

@@ -53,7 +53,6 @@ class EvaluatorForm(_ModelForm):
         return [bound for bound in self if bound.name.startswith(CONFIG_FIELD)]
 
     def clean(self) -> dict[str, Any]:
-        """Check the settings as the evaluator does."""
         given: dict[str, Any] = super().clean() or self.cleaned_data
         require_groups(self, given)
         if any(name.startswith(CONFIG_FIELD) for name in self.errors):
@@ -73,5 +72,4 @@ class EvaluatorForm(_ModelForm):
         return self.instance
 
     def save_sharing(self) -> None:
-        """Store who the stored evaluator is shared with."""
         save_shared_groups(self.instance, self.cleaned_data["groups"])

@@ -1,6 +1,6 @@
 """The form of a new experiment with the versions of one agent."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -8,27 +8,31 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.engine.parsing.clean import clean_text
 from runs.forms.experiments.budget import BudgetField
+from runs.forms.experiments.candidate_changes import (
+    DRAFT,
+    CandidateChangesForm,
+    load_candidate_offer,
+    name_choice,
+    read_choice_values,
+)
 from runs.forms.experiments.tool_mode import ToolModeField
-from runs.forms.json_object import parse_json_object
-from runs.forms.widgets import monospace_textarea, style_widgets
+from runs.forms.widgets import style_widgets
 from runs.models import Agent, AgentVersion, Dataset, Evaluator
 from runs.services.errors import FieldError
-from runs.services.experiments.changes import CandidateChanges, use_library_prompt
 from runs.services.experiments.create import (
     MAX_CANDIDATES,
     MAX_CONCURRENCY,
     MAX_REPETITIONS,
     CandidateChoice,
     ExperimentPlan,
+    label_candidate,
 )
-from runs.services.spec.inline_prompt import list_library_prompts
+from runs.whole_number import parse_whole_number
 
-DRAFT = "draft"
-FORMER = "former:"
-"""The prompt of the experiment that runs again, with the text it had then."""
-PROMPT_AND_PARAMETERS = ("prompt", "instructions", "temperature", "max_tokens", "more")
+FORMER = "former-"
+"""Begins the value of a candidate of the former experiment that another agent has."""
+ROW = "row-"
 MAX_OFFERED_VERSIONS = 20
 
 
@@ -58,39 +62,9 @@ class ExperimentForm(forms.Form):
 
     name = forms.CharField(required=False, max_length=120, label=gettext_lazy("Name"))
     candidates = forms.MultipleChoiceField(
+        required=False,
         widget=forms.CheckboxSelectMultiple,
         label=gettext_lazy("Candidates"),
-        error_messages={"required": gettext_lazy("Select at least one candidate.")},
-    )
-    model = forms.CharField(
-        required=False,
-        max_length=200,
-        label=gettext_lazy("Another model"),
-        help_text=gettext_lazy("Of the same provider"),
-    )
-    base = forms.ChoiceField(required=False, label=gettext_lazy("Based on"))
-    prompt = forms.ChoiceField(
-        required=False, label=gettext_lazy("Prompt of the library")
-    )
-    instructions = forms.CharField(
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 4, "class": "mono"}),
-        label=gettext_lazy("Other instructions"),
-        help_text=gettext_lazy("In place of its prompt. Leave empty to keep it."),
-    )
-    temperature = forms.FloatField(
-        required=False, min_value=0, max_value=2, label=gettext_lazy("Temperature")
-    )
-    max_tokens = forms.IntegerField(
-        required=False, min_value=1, label=gettext_lazy("Max output tokens")
-    )
-    more = forms.CharField(
-        required=False,
-        label=gettext_lazy("Other parameters"),
-        widget=monospace_textarea(2),
-        help_text=gettext_lazy(
-            'JSON, for example {"top_p": 0.9}; null removes a parameter.'
-        ),
     )
     evaluators = forms.ModelMultipleChoiceField(
         queryset=Evaluator.objects.none(),
@@ -119,59 +93,77 @@ class ExperimentForm(forms.Form):
         self,
         user: User,
         agent: Agent,
-        *args: Any,
-        former: CandidateChanges | None = None,
-        **kwargs: Any,
+        data: Mapping[str, Any] | None = None,
+        *,
+        initial: dict[str, Any] | None = None,
+        former: Sequence[CandidateChoice] = (),
+        rows: Sequence[dict[str, Any]] | None = None,
     ) -> None:
-        """`former` are changes of the experiment that runs again."""
-        super().__init__(*args, **kwargs)
+        """`former` are the candidates of the experiment that runs again.
+
+        `rows` are the values of the candidates with changes, if not those of `former`.
+        """
+        super().__init__(data, initial=initial)
         self.label_suffix = ""
-        self.agent = agent
-        self.former = former
-        versions = agent.versions.select_related("spec")[:MAX_OFFERED_VERSIONS]
-        self.versions = {str(one.number): one for one in versions}
-        has_draft = Agent.objects.editable_by(user).filter(pk=agent.pk).exists()
+        self.agent, self.former = agent, list(former)
+        versions = list(agent.versions.select_related("spec")[:MAX_OFFERED_VERSIONS])
+        self.offer = load_candidate_offer(
+            user, agent, add_former_versions(versions, agent, former), former
+        )
+        self.former_keys = name_former(former, agent)
+        offered = self.offer.list_bases()
+        for key, one in zip(self.former_keys, former, strict=True):
+            if key.startswith(FORMER):
+                offered.append((key, label_candidate(one, several=True)))
         choices: Any = self.fields["candidates"]
-        offered = list_candidates(self.versions.values(), has_draft=has_draft)
-        choices.choices = offered
-        newest = next(iter(self.versions), None)
-        choices.initial = [one for one in (newest, DRAFT) if one in dict(offered)]
-        base: Any = self.fields["base"]
-        base.choices = [("", _("The last candidate selected")), *offered]
-        self.prompts = {one.slug: one for one in list_library_prompts(user)}
-        prompt: Any = self.fields["prompt"]
-        prompt.choices = self._list_prompts()
-        if not has_draft:
-            for name in PROMPT_AND_PARAMETERS:
-                del self.fields[name]
-        else:
-            self.fields["temperature"].widget.attrs["step"] = "any"
+        choices.choices = sorted(offered, key=lambda one: self._place(one[0]))
+        newest = next(iter(self.offer.versions), None)
+        usual = [one for one in (newest, DRAFT) if one in dict(offered)]
+        boxes = [key for key in self.former_keys if not key.startswith(ROW)]
+        choices.initial = boxes if former else usual
+        self.rows = self._build_rows(data, rows)
         evaluators: Any = self.fields["evaluators"]
         evaluators.queryset = Evaluator.objects.usable_by(user).order_by("name")
         style_widgets(self)
 
-    def _list_prompts(self) -> list[tuple[str, str]]:
-        """Return the prompts of the library, and the former one if it has changed."""
-        found = [(one.slug, one.name) for one in self.prompts.values()]
-        if self.former and self.former.prompt_text:
-            label = _("%(name)s, as it was") % {"name": self.former.prompt}
-            found.append((FORMER, label))
-        return [("", _("None")), *sorted(found, key=lambda one: one[1])]
+    def _place(self, key: str) -> int:
+        """Return the place in the former experiment; new candidates come after it."""
+        keys = self.former_keys
+        return keys.index(key) if key in keys else len(keys)
 
-    def clean_more(self) -> dict[str, Any]:
-        """Parse the other parameters."""
-        return parse_json_object(
-            self.cleaned_data["more"],
-            expected=_('Enter a JSON object, for example {"top_p": 0.9}.'),
-        )
+    def _build_rows(
+        self, data: Mapping[str, Any] | None, values: Sequence[dict[str, Any]] | None
+    ) -> list[CandidateChangesForm]:
+        """Return the candidates with changes: as sent, else of `values`."""
+        if values is None:
+            values = [
+                read_choice_values(one, self.offer)
+                for key, one in zip(self.former_keys, self.former, strict=True)
+                if key.startswith(ROW)
+            ]
+        count = len(values) or 1
+        if data is not None:
+            count = parse_whole_number(data.get("rows", "")) or 0
+        return [
+            CandidateChangesForm(
+                self.offer,
+                data,
+                prefix=f"changed-{place}",
+                initial=values[place] if place < len(values) else None,
+            )
+            for place in range(min(count, MAX_CANDIDATES))
+        ]
+
+    def is_valid(self) -> bool:
+        """Whether this and all candidates with changes are valid."""
+        return all([super().is_valid(), *(row.is_valid() for row in self.rows)])
 
     def clean(self) -> dict[str, Any]:
         given: dict[str, Any] = super().clean() or self.cleaned_data
-        if given.get("prompt") and given.get("instructions"):
-            self.add_error(
-                "prompt", _("Select a prompt or enter instructions, not both.")
-            )
-        count = len(given.get("candidates", ())) + bool(self.build_changes())
+        count = len(given.get("candidates", ()))
+        count += sum(row.is_filled for row in self.rows)
+        if not count and "candidates" in given:
+            self.add_error("candidates", _("Select at least one candidate."))
         if count > MAX_CANDIDATES:
             self.add_error(
                 "candidates",
@@ -179,49 +171,53 @@ class ExperimentForm(forms.Form):
             )
         return given
 
-    def build_changes(self) -> CandidateChanges:
-        """Return what the last candidate changes; nothing if there is none."""
-        given = self.cleaned_data
-        parameters = dict(given.get("more") or {})
-        for name in ("temperature", "max_tokens"):
-            if given.get(name) is not None:
-                parameters[name] = given[name]
-        changes = CandidateChanges(
-            model=(given.get("model") or "").strip(),
-            instructions=clean_text(given.get("instructions") or "")
-            .replace("\r\n", "\n")
-            .strip(),
-            parameters=parameters,
-        )
-        slug = given.get("prompt")
-        if slug == FORMER and self.former:
-            kept = {"prompt", "prompt_text"}
-            return changes.model_copy(
-                update={name: getattr(self.former, name) for name in kept}
-            )
-        return use_library_prompt(changes, self.prompts[slug]) if slug else changes
-
     def list_choices(self) -> list[CandidateChoice]:
-        """Return the candidates: versions, the draft, and the one with changes."""
+        """Return the candidates of a valid form, in the order of the former ones."""
+        return [choice for choice, _row in self._list_placed()]
+
+    def _list_placed(
+        self,
+    ) -> list[tuple[CandidateChoice, CandidateChangesForm | None]]:
+        """Return the candidates, each with the form of its changes."""
         chosen = self.cleaned_data["candidates"]
-        found = [
-            CandidateChoice(self.agent, self.versions.get(key))
-            for key in (*self.versions, DRAFT)
+        offered: Any = self.fields["candidates"]
+        boxes = [
+            (key, self._find_choice(key))
+            for key, _label in offered.choices
             if key in chosen
         ]
-        if changes := self.build_changes():
-            base = self.cleaned_data["base"]
-            version = self.versions.get(base) if base else found[-1].version
-            found.append(CandidateChoice(self.agent, version, changes))
-        return found
+        own = [choice for _key, choice in boxes if choice.agent == self.agent]
+        last = own[-1] if own else None
+        found: list[tuple[int, CandidateChoice, CandidateChangesForm | None]]
+        found = [(self._place(key), choice, None) for key, choice in boxes]
+        found += [
+            (self._place(f"{ROW}{place}"), row.build_choice(last), row)
+            for place, row in enumerate(self.rows)
+            if row.is_filled
+        ]
+        return [one[1:] for one in sorted(found, key=lambda one: one[0])]
+
+    def _find_choice(self, key: str) -> CandidateChoice:
+        if key.startswith(FORMER):
+            return self.former[self.former_keys.index(key)]
+        return CandidateChoice(self.agent, self.offer.versions.get(key))
 
     def add_candidate_errors(self, errors: Iterable[FieldError]) -> None:
-        """Show errors of the candidate with changes at its fields."""
+        """Show errors of candidates with changes at their fields."""
+        placed = self._list_placed()
         for error in errors:
-            name = error.field.rpartition(".")[2]
+            noun, place, name = [*error.field.split(".", 2), "", ""][:3]
+            row = placed[int(place)][1] if noun == "candidates" else None
+            name = name.rpartition(".")[2]
             name = "more" if name == "parameters" else name
-            is_own = error.field.startswith("candidates.") and name in self.fields
-            self.add_error(name if is_own else None, error.message)
+            if row is not None and name in row.fields:
+                row.add_error(name, error.message)
+            else:
+                self.add_error(None, error.message)
+
+    def read_values(self) -> dict[str, Any]:
+        """Return what was sent, without checking it."""
+        return {name: self[name].value() for name in self.fields}
 
     def build_plan(self) -> ExperimentPlan:
         given = self.cleaned_data
@@ -233,14 +229,30 @@ class ExperimentForm(forms.Form):
         )
 
 
-def list_candidates(versions: "Any", *, has_draft: bool) -> list[tuple[str, str]]:
-    """Return the versions and the draft, with labels."""
-    found: list[AgentVersion] = list(versions)
-    draft = [(DRAFT, _("Draft"))] if has_draft else []
-    return [
-        *(
-            (str(one.number), _("Version %(number)d") % {"number": one.number})
-            for one in found
-        ),
-        *draft,
-    ]
+def add_former_versions(
+    versions: list[AgentVersion], agent: Agent, former: Sequence[CandidateChoice]
+) -> list[AgentVersion]:
+    """Return the newest versions, and older ones that the former experiment ran."""
+    known = {one.pk for one in versions}
+    older = {
+        one.version.pk: one.version
+        for one in former
+        if one.agent == agent and one.version and one.version.pk not in known
+    }
+    return [*versions, *sorted(older.values(), key=lambda one: -one.number)]
+
+
+def name_former(former: Sequence[CandidateChoice], agent: Agent) -> list[str]:
+    """Return the value in the form for each candidate of a former experiment.
+
+    One that is selected by a check box occurs once; an equal one is a row.
+    """
+    keys: list[str] = []
+    for place, one in enumerate(former):
+        key = name_choice(one)
+        if one.agent != agent:
+            key = f"{FORMER}{place}"
+        elif one.changes or key in keys:
+            key = f"{ROW}{sum(name.startswith(ROW) for name in keys)}"
+        keys.append(key)
+    return keys

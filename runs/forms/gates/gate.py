@@ -98,7 +98,6 @@ class GateForm(forms.Form):
 
 
 def get_gate_initial(gate: Gate | None) -> dict[str, Any]:
-    """Return the values of a stored gate."""
     if gate is None:
         return {}
     rules = GateRules.model_validate(gate.rules)

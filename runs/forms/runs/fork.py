@@ -185,29 +185,24 @@ class ForkForm(forms.Form):
             yield name
 
     def input_fields(self) -> list[forms.BoundField]:
-        """Return the values of the variables."""
         return [self[input_field_name(name)] for name in self.input_names]
 
     @property
     def inputs_are_open(self) -> bool:
-        """Whether the inputs are to be shown open."""
         names = {input_field_name(name) for name in self.input_names}
         new = set(self.input_names) - set(self.point.run.inputs)
         return bool(new or names & set(self.errors) or self._input_edit())
 
     def prompt_fields(self) -> list[forms.BoundField]:
-        """Return the texts of the prompt."""
         return [self[name] for name in self.prompt_names]
 
     def model_names(self) -> list[str]:
-        """Return the models that the offered providers name."""
         field: Any = self.fields["provider"]
         names = field.queryset.values_list("models__name", flat=True)
         return sorted({name for name in names if name})
 
     @property
     def prompt_is_open(self) -> bool:
-        """Whether the prompt is to be shown open."""
         return bool(
             self._is_prompt_edited() or set(self.prompt_names) & set(self.errors)
         )
@@ -221,7 +216,6 @@ class ForkForm(forms.Form):
         )
 
     def clean_reply_calls(self) -> tuple[ToolCall, ...]:
-        """Read the list of calls."""
         text: str = self.cleaned_data["reply_calls"].strip()
         if not text or self.data.get("at_call") != "write":
             return ()
@@ -241,7 +235,6 @@ class ForkForm(forms.Form):
         )
 
     def clean_parameters(self) -> dict[str, Any]:
-        """Read the parameters."""
         text: str = self.cleaned_data["parameters"].strip()
         try:
             found = json.loads(text) if text else {}
@@ -267,7 +260,6 @@ class ForkForm(forms.Form):
         return given
 
     def edits(self, limits: dict[str, Any]) -> ForkEdits:
-        """Return what differs from the run."""
         return ForkEdits(
             **self._step_edits(),
             **self._reply_edits(),
@@ -357,7 +349,6 @@ class ForkForm(forms.Form):
         return None if new == old else new
 
     def add_field_error(self, path: str, message: str) -> None:
-        """Show a refusal at its field."""
         if path.startswith("inputs."):
             path = input_field_name(path.removeprefix("inputs."))
         name = path.removeprefix("prompt.messages.")
@@ -372,7 +363,6 @@ def normalize_newlines(text: str) -> str:
 
 
 def format_tool_calls(calls: list[dict[str, Any]]) -> str:
-    """Return the calls of a reply as a person edits them."""
     shown = [
         {"name": call.get("name", ""), "arguments": decode_call_arguments(call)}
         for call in calls

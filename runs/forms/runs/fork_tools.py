@@ -24,7 +24,7 @@ MAX_AGENTS = 30
 
 
 @dataclass(frozen=True)
-class ToolRow:
+class ForkToolRow:
     """A tool, and what the fork may do with it."""
 
     spec: ToolSpec
@@ -33,7 +33,6 @@ class ToolRow:
 
     @property
     def is_agent(self) -> bool:
-        """Whether it is another agent."""
         return self.spec.kind == AGENT_KIND
 
     @property
@@ -77,12 +76,12 @@ class ForkTools:
             known.get(row.spec.name, "off") != row.permission for row in self.rows()
         )
 
-    def rows(self) -> list[ToolRow]:
+    def rows(self) -> list[ForkToolRow]:
         """Return the run's tools, then the others one may add."""
-        rows = [ToolRow(tool, current_permission(tool)) for tool in self.spec.tools]
+        rows = [ForkToolRow(tool, current_permission(tool)) for tool in self.spec.tools]
         known = {tool.name for tool in self.spec.tools}
         others = [*self._other_tools(), *self._other_agents()]
-        rows += [ToolRow(s, "off") for s in others if s.name not in known]
+        rows += [ForkToolRow(s, "off") for s in others if s.name not in known]
         return [replace(row, permission=self._typed_permission(row)) for row in rows]
 
     def edited_tools(self) -> tuple[ToolSpec, ...] | None:
@@ -94,7 +93,7 @@ class ForkTools:
         )
         return None if new == self.spec.tools else new
 
-    def _typed_permission(self, row: ToolRow) -> str:
+    def _typed_permission(self, row: ForkToolRow) -> str:
         typed = self.typed.get(row.field, "")
         return typed if typed in {"allow", "ask", "off"} else row.permission
 
@@ -118,5 +117,4 @@ class ForkTools:
 
 
 def current_permission(tool: ToolSpec) -> str:
-    """Return what the run may do with a tool of its own."""
     return "ask" if tool.asks else "allow"

@@ -36,7 +36,7 @@ class RunForm(forms.Form):
         self.is_published = False
         self.names = tuple(names) if names is not None else self._variable_names()
         for name in self.names:
-            self.fields[input_field_name(name)] = build_input_field(name)
+            self.fields[input_field_name(name)] = build_run_input_field(name)
         if "input" in self.names:
             # For the keyboard of a phone, and the page's script: Enter sends.
             self.fields["input"].widget.attrs["enterkeyhint"] = "send"
@@ -61,15 +61,12 @@ class RunForm(forms.Form):
         return self["input"] if "input" in self.names else None
 
     def other_fields(self) -> list[forms.BoundField]:
-        """Return the fields of all other variables."""
         return [self[input_field_name(name)] for name in self.names if name != "input"]
 
     def inputs(self) -> dict[str, str]:
-        """Return what was typed, by variable."""
         return {name: self.cleaned_data[input_field_name(name)] for name in self.names}
 
     def add_field_errors(self, errors: Iterable[FieldError]) -> None:
-        """Show each refusal at its field."""
         for field, message in errors:
             name = input_field_name(field)
             self.add_error(name if name in self.fields else None, message)
@@ -80,8 +77,7 @@ def input_field_name(variable: str) -> str:
     return variable if variable == "input" else INPUT_PREFIX + variable
 
 
-def build_input_field(variable: str) -> forms.CharField:
-    """Return the field for one variable."""
+def build_run_input_field(variable: str) -> forms.CharField:
     if variable == "input":
         widget = forms.Textarea(
             attrs={"rows": 3, "placeholder": _("Message the agent...")}

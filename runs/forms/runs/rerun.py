@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.forms.runs.inputs import build_input_field, input_field_name
+from runs.forms.runs.inputs import build_run_input_field, input_field_name
 from runs.forms.widgets import style_widgets
 from runs.models import Run
 from runs.services.errors import FieldError
@@ -42,7 +42,7 @@ class RerunForm(forms.Form):
         self.run, self.names = run, {SAME: same, NEWEST: newest}
         self.initial.setdefault("which", NEWEST)
         for name in dict.fromkeys([*same, *newest]):
-            field = build_input_field(name)
+            field = build_run_input_field(name)
             field.required, field.initial = False, run.inputs.get(name, "")
             field.is_needed = True  # type: ignore[attr-defined]  # checked by the service
             if name not in same:
@@ -53,16 +53,13 @@ class RerunForm(forms.Form):
         style_widgets(self)
 
     def input_fields(self) -> list[forms.BoundField]:
-        """Return the fields of the inputs."""
         return [self[name] for name in self.fields if name != "which"]
 
     @property
     def selected_agent(self) -> str:
-        """Which agent is to run."""
         return SAME if self.cleaned_data.get("which") == SAME else NEWEST
 
     def inputs(self) -> dict[str, str]:
-        """Return the inputs that the chosen agent takes."""
         found = {}
         for name in self.names[self.selected_agent]:
             field = input_field_name(name)
@@ -73,7 +70,6 @@ class RerunForm(forms.Form):
         return found
 
     def add_field_errors(self, errors: list[FieldError]) -> None:
-        """Show each refusal at its field."""
         for field, message in errors:
             name = input_field_name(field)
             self.add_error(name if name in self.fields else None, message)

@@ -10,14 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from runs.evaluation.registry import EVALUATOR_KINDS
 from runs.forms.widgets import style_widgets
-from runs.models import (
-    Agent,
-    AnnotationQueue,
-    Dataset,
-    Evaluator,
-    ScoringRule,
-    Webhook,
-)
+from runs.models import Agent, AnnotationQueue, Dataset, Evaluator, ScoringRule, Webhook
 
 if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[ScoringRule]

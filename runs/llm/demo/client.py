@@ -9,11 +9,7 @@ from typing import Any
 
 from runs.engine.types import ModelRequest, Reply
 from runs.llm.base import Endpoint, ModelCard, WireRequest
-from runs.llm.chat_completions import (
-    build_chat_body,
-    encode_tools,
-    parse_chat_stream,
-)
+from runs.llm.chat_completions import build_chat_body, encode_tools, parse_chat_stream
 from runs.llm.demo.script import ScriptedReply, next_scripted_reply
 from runs.llm.errors import ModelCallError
 from runs.llm.wire import OnText, encode_wire_json
@@ -28,8 +24,6 @@ WORD = re.compile(r"[\u3000-\u9fff\uff00-\uffef]{1,2}|[^\s\u3000-\u9fff]+\s*|\s+
 
 
 class Demo:
-    """The demo model."""
-
     def __init__(self, endpoint: Endpoint) -> None:
         self._slug = endpoint.slug
 
@@ -40,7 +34,6 @@ class Demo:
         deadline: Deadline,
         on_text: OnText | None = None,
     ) -> Reply:
-        """Return the scripted reply; see `LLM.complete`."""
         deadline.check()
         model = request.settings.model or MODELS[0]
         if model not in MODELS:
@@ -81,7 +74,6 @@ class Demo:
         return WireRequest("", {}, body)
 
     def list_models(self, *, deadline: Deadline) -> list[ModelCard]:
-        """Return one card for each script."""
         return [
             ModelCard(name, functions=True, stop_words=False, streaming=True)
             for name in MODELS

@@ -5,7 +5,7 @@ import re
 from typing import Any, NamedTuple
 
 from runs.engine.types import ModelRequest
-from runs.llm.demo.text import format_action, format_answer, parse_text_prompt
+from runs.llm.demo.text import format_demo_action, format_demo_answer, parse_text_prompt
 from tools.spec import ToolSpec
 
 CITIES = {
@@ -100,10 +100,10 @@ def next_scripted_reply(model: str, request: ModelRequest) -> ScriptedReply:
         model, prompt.question, list(prompt.observations), prompt.tools
     )
     if not reply.calls:
-        return ScriptedReply(format_answer(prompt.text_format, reply.text))
+        return ScriptedReply(format_demo_answer(prompt.text_format, reply.text))
     # Text formats have one call per reply.
     return ScriptedReply(
-        format_action(prompt.text_format, reply.text, reply.tool, reply.calls[0])
+        format_demo_action(prompt.text_format, reply.text, reply.tool, reply.calls[0])
     )
 
 

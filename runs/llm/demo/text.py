@@ -79,8 +79,9 @@ def _parse_tools(head: str) -> tuple[ToolSpec, ...]:
     return tuple(ToolSpec(name=name) for name in names)
 
 
-def format_action(text_format: str, thought: str, tool: str, arguments: str) -> str:
-    """Write a tool call in a text format."""
+def format_demo_action(
+    text_format: str, thought: str, tool: str, arguments: str
+) -> str:
     match text_format:
         case "json":
             return _fence_json(tool, json.loads(arguments))
@@ -93,8 +94,7 @@ def format_action(text_format: str, thought: str, tool: str, arguments: str) -> 
     return f"Thought: {thought}\nAction: {tool}\nAction Input: {arguments}\n"
 
 
-def format_answer(text_format: str, text: str) -> str:
-    """Write a final answer in a text format."""
+def format_demo_answer(text_format: str, text: str) -> str:
     if text_format == "json":
         return _fence_json("Final Answer", text)
     templates = {

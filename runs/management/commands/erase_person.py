@@ -1,12 +1,12 @@
 """`manage.py erase_person`: delete a person's data, and their name elsewhere."""
 
-import time
 from argparse import ArgumentParser
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
+from runs.management.users import get_user
 from runs.services.retention.erase_person import (
     CannotErase,
     ErasurePlan,
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         if claimed is None:
             self.stdout.write("A worker is erasing the person already.")
             return
-        run_job(claimed, pause=wait, stages=list_person_stages(claimed))
+        run_job(claimed, stages=list_person_stages(claimed))
         counts = ", ".join(f"{n} {noun}" for noun, n in claimed.counts.items() if n)
         self.stdout.write(f"Erased: {counts}.")
 
@@ -69,15 +69,3 @@ class Command(BaseCommand):
             names = ", ".join(plan.used_by_others)
             self.stdout.write(f"Used by others, so --transfer-to is needed: {names}")
         self.stdout.write("Nothing was changed. Add --yes to erase.")
-
-
-def get_user(username: str) -> User:
-    user = User.objects.filter(username=username).first()
-    if user is None:
-        raise CommandError(f"User {username!r} not found.")
-    return user
-
-
-def wait(seconds: float) -> bool:
-    time.sleep(seconds)
-    return False

@@ -9,11 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from runs.management.agentfiles import (
-    add_storing_options,
-    write_changes,
-    write_missing,
-)
+from runs.management.agentfiles import add_storing_options, write_changes, write_missing
 from runs.management.users import get_owner
 from runs.services.agentfile.load import import_agentfile
 from runs.services.agentfile.text import AgentFileRefused

@@ -62,7 +62,7 @@ class Command(BaseCommand):
             return
         self.reported_at = time.monotonic()
         try:
-            is_done = run_job(job, pause=wait, report=self.report)
+            is_done = run_job(job, report=self.report)
         except KeyboardInterrupt:
             release_job(job)
             is_done = False
@@ -73,11 +73,6 @@ class Command(BaseCommand):
         if time.monotonic() - self.reported_at > REPORT_SECONDS:
             self.stdout.write(f"Deleted so far: {format_counts(job)}.")
             self.reported_at = time.monotonic()
-
-
-def wait(seconds: float) -> bool:
-    time.sleep(seconds)
-    return False
 
 
 def format_counts(job: DeletionJob) -> str:

@@ -109,7 +109,7 @@ class Command(BaseCommand):
         if not passed:
             raise CommandError(
                 f"{report.candidates[-1].label} is below --fail-under: "
-                f"{format_rate(rate)} instead of at least {least:.1%}.",
+                f"{format_pass_rate(rate)} instead of at least {least:.1%}.",
                 returncode=BELOW,
             )
 
@@ -181,7 +181,7 @@ def list_report_lines(report: ExperimentReport) -> list[str]:
         more = "".join(f", {count} {word}" for word, count in rest if count)
         lines.append(
             f"{one.label}: {found.passed} of {found.total} passed "
-            f"({format_rate(compute_strict_rate(one))}){more}, ${found.cost:.4f}"
+            f"({format_pass_rate(compute_strict_rate(one))}){more}, ${found.cost:.4f}"
         )
     labels = {one.candidate: one.label for one in report.candidates}
     lines += [
@@ -193,7 +193,7 @@ def list_report_lines(report: ExperimentReport) -> list[str]:
     return lines
 
 
-def format_rate(rate: float | None) -> str:
+def format_pass_rate(rate: float | None) -> str:
     return "no result" if rate is None else f"{rate:.1%}"
 
 

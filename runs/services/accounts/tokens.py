@@ -85,7 +85,6 @@ def find_token_problem(token: str) -> TokenProblem:
 
 
 def get_valid_tokens(user: User) -> QuerySet[ApiToken]:
-    """Return the tokens that still open something."""
     expired = Q(expires_at__lte=Now())
     return ApiToken.objects.filter(user=user, revoked_at=None).exclude(expired)
 

@@ -23,6 +23,7 @@ from runs.services.datasets.content import ExampleContent, StoredCall
 from runs.services.datasets.edit import add_examples, remove_example
 from runs.services.datasets.save_version import save_dataset_version
 from runs.services.datasets.working_copy import count_unsaved_changes
+from runs.services.gates.digest import compute_gate_digest
 from runs.services.gates.edit import GatePlan, save_gate
 from runs.services.gates.state import get_gate
 from runs.services.spec.freeze import freeze_agent
@@ -185,14 +186,17 @@ def store_gate(
     return True
 
 
-def store_gate_result(agent: Agent, result: GateResult) -> None:
-    """Let the result count for the draft and the examples as they are now.
+def store_gate_result(agent: Agent, result: GateResult) -> bool:
+    """Let the result count for the draft as it is now; False if it may not.
 
-    The examples of the file have another version number here than where it is from.
+    The gate must require what it required where the result is from. The examples of
+    the file have another version number here.
     """
     gate = get_gate(agent)
     if gate is None:
-        return
+        return True
+    if result.requirements != compute_gate_digest(gate):
+        return False
     digest = compute_spec_digest(dump_spec(freeze_agent(agent)))
     stored = result.model_copy(update={"dataset_version": gate.dataset.version})
     fields: dict[str, Any] = {
@@ -200,3 +204,4 @@ def store_gate_result(agent: Agent, result: GateResult) -> None:
         "imported_result": stored.model_dump(mode="json"),
     }
     Gate.objects.filter(pk=gate.pk).update(**fields)
+    return True

@@ -275,7 +275,7 @@ def build_provider_entry(row: Provider) -> ProviderEntry:
     return ProviderEntry(
         slug=row.slug,
         visibility=visibility_or_none(row.visibility),
-        groups=list_group_names(row),
+        groups=list_sharing_groups(row),
         name=none_if_default(row.name, row.slug) or "",
         kind=row.kind,
         base_url=row.base_url,
@@ -291,12 +291,11 @@ def build_provider_entry(row: Provider) -> ProviderEntry:
 
 
 def build_prompt_entry(row: PromptTemplate) -> PromptEntry:
-    """Return the entry of a prompt."""
     return PromptEntry.model_validate(
         {
             "slug": row.slug,
             "visibility": visibility_or_none(row.visibility),
-            "groups": list_group_names(row),
+            "groups": list_sharing_groups(row),
             "name": none_if_default(row.name, row.slug) or "",
             "kind": row.kind,
             "template": row.template if not row.messages else None,
@@ -313,7 +312,7 @@ def build_tool_entry(row: Tool) -> ToolEntry:
         {
             "slug": row.slug,
             "visibility": visibility_or_none(row.visibility),
-            "groups": list_group_names(row),
+            "groups": list_sharing_groups(row),
             "name": none_if_default(row.name, function.name if function else row.slug),
             "kind": row.kind,
             "description": none_if_default(
@@ -349,12 +348,11 @@ def build_tool_entry(row: Tool) -> ToolEntry:
 
 
 def build_agent_entry(one: ExportedAgent) -> AgentEntry:
-    """Return the entry of an agent."""
     row, kept = one.agent, one.definition
     return AgentEntry(
         slug=row.slug,
         visibility=visibility_or_none(row.visibility),
-        groups=list_group_names(row),
+        groups=list_sharing_groups(row),
         name=none_if_default(row.name, row.slug) or "",
         description=kept.description,
         kind=kept.kind,
@@ -374,7 +372,6 @@ def build_agent_entry(one: ExportedAgent) -> AgentEntry:
 
 
 def build_tool_use_entry(use: ExportedUse) -> ToolUseEntry:
-    """Return the entry of a tool or agent that an agent uses."""
     overrides = use.binding.overrides
     return ToolUseEntry.model_validate(
         {
@@ -388,8 +385,7 @@ def build_tool_use_entry(use: ExportedUse) -> ToolUseEntry:
     )
 
 
-def list_group_names(row: Owned) -> tuple[str, ...]:
-    """Return the groups that a row is shared with."""
+def list_sharing_groups(row: Owned) -> tuple[str, ...]:
     if row.pk is None or row.visibility != Visibility.GROUPS:
         return ()
     return tuple(row.groups.order_by("name").values_list("name", flat=True))

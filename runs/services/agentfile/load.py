@@ -17,14 +17,7 @@ from runs.engine.spec_validation import SpecProblem, find_spec_problems
 from runs.engine.types import ExecutorOptions
 from runs.evaluation.registry import EVALUATOR_KINDS, validate_evaluator_config
 from runs.llm.key_variables import is_default_key_variable
-from runs.models import (
-    Agent,
-    AgentTool,
-    Dataset,
-    Evaluator,
-    PromptTemplate,
-    Provider,
-)
+from runs.models import Agent, AgentTool, Dataset, Evaluator, PromptTemplate, Provider
 from runs.models.agents import INLINE_SLUG
 from runs.services.agentfile.checks import (
     find_entry_kind_errors,
@@ -97,7 +90,6 @@ NOT_CLEANED: dict[type, list[str]] = {Evaluator: ["config"]}
 
 
 def get_note(entry: AgentEntry) -> str:
-    """Return the note of the version that an import publishes."""
     return f"{NOTE}, version {entry.version} there" if entry.version else NOTE
 
 
@@ -178,8 +170,6 @@ def find_different_rows(file: AgentFile, owner: User) -> list[Owned]:
 
 @dataclass
 class AgentFileImport:
-    """One import."""
-
     owner: User
     inert: bool
     publishes: bool
@@ -234,7 +224,6 @@ class AgentFileImport:
                 self.prompt_slugs[slug] = slug
 
     def store_parts(self, file: AgentFile) -> None:
-        """Store what agents refer to."""
         for path, provider in self.iter_unique("providers", file.providers):
             self.store_provider(path, provider)
         for path, prompt in self.iter_unique("prompts", file.prompts):
@@ -312,12 +301,15 @@ class AgentFileImport:
             result = entry.gate_result
             if agent is None or result is None or self.inert:
                 continue
-            if result.content_digest == compute_content_digest(file, entry):
-                store_gate_result(agent, result)
-            else:
+            if result.content_digest != compute_content_digest(file, entry):
                 self.missing.append(
                     f"{entry.slug} has changed since its gate was met, so the result "
                     "does not count"
+                )
+            elif not store_gate_result(agent, result):
+                self.missing.append(
+                    f"the rules, examples or evaluators of the gate of {entry.slug} "
+                    "have changed since it was met, so the result does not count"
                 )
 
     def publish_agents(self, agents: "list[ImportedAgent]") -> None:
@@ -451,7 +443,6 @@ class AgentFileImport:
                 yield FieldError(place, MESSAGE_OF_GAP)
 
     def get_function_defaults(self, path: str, entry: ToolEntry) -> dict[str, Any]:
-        """Return what a registered function declares."""
         if entry.kind != "function":
             return {}
         try:
@@ -528,7 +519,6 @@ class AgentFileImport:
     def build_agent_tool(
         self, path: str, use: ToolUseEntry, agent: Agent
     ) -> AgentTool | None:
-        """Return the row of a tool or agent that `agent` uses."""
         more = {"policy": use.policy, "overrides": use.overrides}
         if use.tool is not None:
             tool = self.find_usable_row(Tool, path, use.tool)
@@ -578,7 +568,6 @@ class AgentFileImport:
     def find_referenced_row(
         self, model: type[Row], path: str, name: str, entry: ToolEntry
     ) -> Row | None:
-        """Return the row that the entry references in its field `name`."""
         slug = getattr(entry, name)
         return (
             None
@@ -697,7 +686,6 @@ class AgentFileImport:
             self.updated.append(said)
 
     def is_valid(self, path: str, row: Owned) -> bool:
-        """Validate the row's fields and report their errors."""
         try:
             row.clean_fields(exclude=["owner", *NOT_CLEANED.get(type(row), [])])
         except ValidationError as error:
@@ -753,7 +741,6 @@ def get_agent_tool_key(use: AgentTool) -> tuple[Any, ...]:
 
 
 def find_path_in_file(path: str, entry: AgentEntry, problem: SpecProblem) -> str:
-    """Return the path in the file of a problem in the frozen agent."""
     parts = [int(p) if p.isdecimal() else p for p in problem.field.split(".")]
     if parts[:1] == ["tools"] and len(parts) > 1 and isinstance(parts[1], int):
         # Denied tools are not in the frozen agent, so indexes differ in the file.

@@ -11,10 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from runs.engine.kinds.registry import resolve_kind_name
 from runs.engine.types import ExecutorOptions, PromptMessage
 from runs.evaluation.gate import GateResult, GateRules
-from runs.models.agents import (
-    MAX_SUGGESTED_QUESTION_LENGTH,
-    MAX_SUGGESTED_QUESTIONS,
-)
+from runs.models.agents import MAX_SUGGESTED_QUESTION_LENGTH, MAX_SUGGESTED_QUESTIONS
 from runs.services.datasets.content import (
     MAX_CALLS,
     MAX_CELL_CHARS,
@@ -186,9 +183,9 @@ class GateEntry(BaseModel):
 
     dataset: Slug
     evaluators: Annotated[tuple[Slug, ...], Field(min_length=1, max_length=50)]
-    tool_mode: Literal["hold_back", "replay_by_tool", "replay_strict", "live"] = (
-        "hold_back"
-    )
+    tool_mode: Literal[
+        "hold_back", "replay_by_tool", "replay_reads", "replay_strict", "live"
+    ] = "hold_back"
     repetitions: Annotated[int, Field(ge=1, le=20)] = 1
     rules: GateRules = GateRules()
 

@@ -27,8 +27,6 @@ class NoAgentFiles(RunsError):
 
 
 class SourceFile(NamedTuple):
-    """An agent file of the folder."""
-
     name: str
     """Its path below the folder."""
     file: AgentFile
@@ -123,7 +121,6 @@ def read_source_text(path: Path) -> str:
 
 
 def merge_sources(sources: list[SourceFile]) -> AgentFile:
-    """Return all definitions as one file."""
     found: dict[str, Any] = {
         kind: tuple(entry for one in sources for entry in getattr(one.file, kind))
         for kind in KINDS

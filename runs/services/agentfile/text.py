@@ -166,7 +166,6 @@ def build_field_errors(error: ValidationError) -> list[FieldError]:
 
 
 def format_field_error(kind: str, message: str) -> str:
-    """Return the message for one field of a file."""
     if kind == "extra_forbidden":
         return "Unknown field."
     if kind == "missing":

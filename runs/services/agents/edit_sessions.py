@@ -73,7 +73,6 @@ def edit_session(agent: Agent) -> Iterator[None]:
 
 
 def continues_session(session: EditSession, who: Actor) -> bool:
-    """Whether a save by `who` belongs to the session."""
     is_same = who.user is not None and session.by_number == who.user.pk
     return is_same and session.way == who.way and not is_session_idle(session)
 

@@ -4,13 +4,7 @@ from typing import TypeVar
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import (
-    Exists,
-    OuterRef,
-    ProtectedError,
-    QuerySet,
-    RestrictedError,
-)
+from django.db.models import Exists, OuterRef, ProtectedError, QuerySet, RestrictedError
 from django.utils import timezone
 
 from runs.models import (

@@ -12,6 +12,7 @@ from runs.models import Agent, AgentVersion
 from runs.services.agents.edit_sessions import end_edit_session
 from runs.services.agents.save import get_draft_token
 from runs.services.errors import DraftConflict, GateNotMet
+from runs.services.gates.digest import compute_gate_digest
 from runs.services.gates.state import GateState, load_gate_state
 from runs.services.spec.definition import (
     build_agent_definition,
@@ -87,19 +88,20 @@ def pass_gate(
     Raises `GateNotMet` unless it is met or there is a reason, which is audited.
     """
     state = load_gate_state(agent, compute_spec_digest(dump_spec(spec)))
-    if state.gate is None or state.allows_publishing:
-        return state.result
-    if len(reason) < MIN_REASON_CHARS:
-        raise GateNotMet(describe_refusal(state, has_reason=bool(reason)))
-    found = (state.result or GateResult()).model_copy(update={"reason": reason})
-    write_entry(
-        "overrode", "gate", agent.name, number=state.gate.pk, by=by, note=reason
-    )
-    return found
+    if state.gate is None:
+        return None
+    result = state.result or GateResult()
+    if not state.allows_publishing:
+        if len(reason) < MIN_REASON_CHARS:
+            raise GateNotMet(describe_refusal(state, has_reason=bool(reason)))
+        result = result.model_copy(update={"reason": reason})
+        write_entry(
+            "overrode", "gate", agent.name, number=state.gate.pk, by=by, note=reason
+        )
+    return result.model_copy(update={"requirements": compute_gate_digest(state.gate)})
 
 
 def describe_refusal(state: GateState, *, has_reason: bool) -> str:
-    """Say why the draft is not published, and what to do."""
     if has_reason:
         return _("Enter a reason of at least %(count)d characters.") % {
             "count": MIN_REASON_CHARS
@@ -125,7 +127,6 @@ def get_latest_version(agent: Agent) -> AgentVersion | None:
 
 
 def is_published(agent: Agent) -> bool:
-    """Whether the draft equals the newest version."""
     newest = get_latest_version(agent)
     return newest is not None and matches_version(newest, agent, freeze_agent(agent))
 

@@ -20,7 +20,6 @@ class UsingAgents(NamedTuple):
 def list_using_agents(
     used: PromptTemplate | Provider | Agent, user: User
 ) -> UsingAgents:
-    """Return the agents on the page of what they use."""
     rows = Agent.objects.filter(archived_at=None)
     if isinstance(used, Provider):
         rows = rows.filter(provider=used)

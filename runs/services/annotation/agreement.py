@@ -9,7 +9,15 @@ from typing import NamedTuple
 from django.contrib.auth.models import User
 
 from runs.evaluation.statistics import Agreement, compute_agreement
-from runs.models import Annotation, AnnotationQueue, Evaluator, RunScore, Score
+from runs.models import (
+    Annotation,
+    AnnotationQueue,
+    Evaluator,
+    Experiment,
+    Run,
+    RunScore,
+    Score,
+)
 
 Marks = Mapping[int, Mapping[int, int]]
 """By run, then by person."""
@@ -91,6 +99,16 @@ def compare_evaluators(marks: Marks, *, passing_mark: int) -> list[EvaluatorAgre
         if agreement is not None:
             found.append(EvaluatorAgreement(evaluators[key], agreement))
     return sorted(found, key=lambda one: (-one.agreement.runs, one.evaluator.name))
+
+
+def compare_with_ratings(experiment: Experiment) -> Agreement | None:
+    """Return how often evaluators pass runs that people rate as good; null if none."""
+    rows = experiment.cells.filter(run__rating__isnull=False, passed__isnull=False)
+    found = list(rows.values_list("passed", "run__rating"))
+    return compute_agreement(
+        [bool(passed) for passed, _rating in found],
+        [rating == Run.RATINGS["good"] for _passed, rating in found],
+    )
 
 
 def load_verdicts(runs: Iterable[int]) -> dict[int, dict[int, bool]]:

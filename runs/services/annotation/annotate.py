@@ -25,8 +25,6 @@ State = Annotation.State
 
 @dataclass(frozen=True)
 class AnnotationContent:
-    """What a person says of a run."""
-
     mark: int
     labels: tuple[str, ...] = ()
     comment: str = ""

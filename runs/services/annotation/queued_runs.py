@@ -65,7 +65,6 @@ def delete_annotations_of(user: User) -> None:
 
 
 def recount_scores(items: QuerySet[QueuedRun]) -> None:
-    """Set how many people have scored each of the runs."""
     done = Annotation.objects.filter(item=OuterRef("pk"), state=Annotation.State.DONE)
     counts = done.order_by().values("item").annotate(rows=Count("pk")).values("rows")
     items.update(done_count=0)
@@ -103,7 +102,6 @@ class QueueProgress(NamedTuple):
 
 
 def load_queue_progress(queue: AnnotationQueue, *, by: User) -> QueueProgress:
-    """Return what `by` and others have done."""
     rows = Annotation.objects.filter(item__queue=queue)
     counts = rows.aggregate(
         mine=Count("pk", filter=Q(state="done", by=by)),

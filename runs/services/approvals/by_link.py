@@ -48,13 +48,11 @@ class ShownInPart(NotAllowed):
 
 
 def is_shown_in_full(decision: Decision) -> bool:
-    """Whether a page shows the whole arguments of the call."""
     shown = decision.shown.get("tool_input")
-    return len(format_arguments(shown)) <= MAX_SHOWN_CHARACTERS
+    return len(format_linked_arguments(shown)) <= MAX_SHOWN_CHARACTERS
 
 
-def format_arguments(shown: Any) -> str:
-    """Return arguments as the text that pages show."""
+def format_linked_arguments(shown: Any) -> str:
     if isinstance(shown, str):
         return shown
     return json.dumps(shown, ensure_ascii=False, indent=2)

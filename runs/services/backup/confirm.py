@@ -54,7 +54,6 @@ class NoPausedRestore(Exception):
 
 
 def count_restored_work() -> RestoredWork:
-    """Count what waits for the confirmation."""
     return RestoredWork(
         active_runs=_find_active_runs().count(),
         awaiting_runs=_restored_runs().filter(status__in=AWAITING_STATUSES).count(),

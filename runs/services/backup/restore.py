@@ -140,14 +140,14 @@ def extract(archive: ZipFile, manifest: Manifest, *, to: Path) -> Path:
                 shutil.copyfileobj(source, file, 1 << 20)
         except KeyError:
             raise BackupError(f"The backup is damaged: {member} is missing.") from None
-        if measure(target) != expected:
+        if measure_file(target) != expected:
             raise BackupError(
                 f"The backup is damaged: {member} does not match its checksum."
             )
     return to / name
 
 
-def measure(path: Path) -> BackupFile:
+def measure_file(path: Path) -> BackupFile:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return BackupFile(size=path.stat().st_size, sha256=digest)

@@ -58,7 +58,6 @@ class ExampleContent(FrozenModel):
         )
 
     def columns(self) -> dict[str, Any]:
-        """Return the values of the columns of an `Example`."""
         return {
             "inputs": self.inputs,
             "input_digest": compute_input_digest(self.inputs),
@@ -83,7 +82,6 @@ def compute_input_digest(inputs: dict[str, str]) -> str:
 
 
 def get_cell_text(content: ExampleContent, field: str) -> str:
-    """Return one cell of an example as a person edits it."""
     if field.startswith(INPUT_FIELD):
         return content.inputs.get(field.removeprefix(INPUT_FIELD), "")
     if field == "calls":

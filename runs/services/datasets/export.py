@@ -63,7 +63,6 @@ def name_input_column(name: str) -> str:
 
 
 def write_csv_line(cells: list[str]) -> str:
-    """Return one line of a CSV file."""
     line = io.StringIO()
     csv.writer(line).writerow(map(format_csv_cell, cells))
     return line.getvalue()

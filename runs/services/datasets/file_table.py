@@ -47,6 +47,24 @@ def build_table(found: Iterable[FileRow]) -> FileTable:
     )
 
 
+def name_row_cells(cells: Iterable[tuple[str, str]], line: int) -> dict[str, str]:
+    """Return the cells by column; raise if two of them have the same name."""
+    found: dict[str, str] = {}
+    for name, text in cells:
+        if name in found:
+            raise DatasetFileRefused(
+                _("Line %(line)d: %(problem)s.")
+                % {"line": line, "problem": describe_name_twice(name)}
+            )
+        found[name] = text
+    return found
+
+
+def describe_name_twice(name: str) -> str:
+    """Say that one of two values would be lost."""
+    return _("“%(name)s” occurs twice; rename one") % {"name": name[:MAX_HEADING_CHARS]}
+
+
 def limit_rows(found: Iterable[FileRow]) -> Iterator[FileRow]:
     """Yield the rows; raise where there are too many, or a cell is too long."""
     for count, row in enumerate(found, 1):
@@ -102,7 +120,6 @@ def check_columns(names: list[str]) -> tuple[str, ...]:
 
 
 def format_file_value(value: Any) -> str:
-    """Return a JSON value as the text of a cell."""
     if value is None:
         return ""
     if isinstance(value, str):

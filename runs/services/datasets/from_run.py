@@ -38,7 +38,7 @@ def build_content_of_run(run: Run, *, row: int | None = None) -> ExampleContent:
     """
     steps = AgentStep.objects.filter(run=run).exclude(tool="_Exception")
     steps = steps.order_by("index")
-    answer = format_answer(run)
+    answer = format_run_answer(run)
     if row is not None and not is_last_row(run, row):
         steps, answer = select_steps_until(run, steps, row), ""
     calls = steps.values_list("tool", "tool_input")[:MAX_CALLS]
@@ -75,7 +75,7 @@ def is_last_row(run: Run, row: int) -> bool:
     return last is None or row > last.number + last.at_index
 
 
-def format_answer(run: Run) -> str:
+def format_run_answer(run: Run) -> str:
     """Return the answer of a run as text; empty if it has none."""
     if run.answer is None:
         return ""
@@ -85,7 +85,6 @@ def format_answer(run: Run) -> str:
 
 
 def find_same_example(dataset: Dataset, content: ExampleContent) -> Example | None:
-    """Return an example with the same inputs."""
     rows = select_working_examples(dataset).exclude(change=Example.Change.REMOVED)
     return rows.filter(input_digest=compute_input_digest(content.inputs)).first()
 

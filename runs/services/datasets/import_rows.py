@@ -24,15 +24,11 @@ MAX_RUN_DIGITS = 18
 
 
 class SkippedRow(NamedTuple):
-    """A row that is not imported, and why."""
-
     line: int
     reason: str
 
 
 class PlannedRow(NamedTuple):
-    """A row that can be imported."""
-
     line: int
     content: ExampleContent
     run_pk: int | None
@@ -44,8 +40,6 @@ class PlannedRow(NamedTuple):
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """What importing a file would do."""
-
     rows: list[PlannedRow] = field(default_factory=list)
     missing: dict[str, list[int]] = field(default_factory=dict)
     """Lines without a value, by variable; they are skipped."""
@@ -63,8 +57,6 @@ class ImportPlan:
 
 
 class ImportCounts(NamedTuple):
-    """What an import did."""
-
     added: int
     updated: int
     skipped: int
@@ -74,7 +66,7 @@ def is_duplicate(row: PlannedRow) -> bool:
     return row.same_as is not None or row.repeats_line is not None
 
 
-def plan_import(
+def plan_dataset_import(
     dataset: Dataset, table: FileTable, mapping: ImportMapping
 ) -> ImportPlan:
     """Return what importing the table would do, without storing anything."""
@@ -131,7 +123,6 @@ def build_content(
 
 
 def parse_run_cell(cells: tuple[str, ...], mapping: ImportMapping) -> int | None:
-    """Return the number of the source run in a row."""
     for position in mapping.positions_of("run"):
         text = cells[position].strip()
         if text.isascii() and text.isdigit() and len(text) <= MAX_RUN_DIGITS:
@@ -153,7 +144,7 @@ def import_upload(dataset: Dataset, upload: DatasetUpload, *, by: User) -> Impor
     """
     mapping = load_import_mapping(upload)
     with transaction.atomic():
-        plan = plan_import(dataset, load_file_table(upload), mapping)
+        plan = plan_dataset_import(dataset, load_file_table(upload), mapping)
         if plan.problem:
             raise DatasetFileRefused(plan.problem)
         added, updated = split_rows(plan, mapping)

@@ -43,7 +43,6 @@ class ImportMapping(FrozenModel):
 
     @property
     def input_columns(self) -> dict[str, int]:
-        """Positions of columns by variable."""
         return {
             field.removeprefix(INPUT_FIELD): n
             for n, field in enumerate(self.fields)
@@ -95,7 +94,6 @@ def find_question_column(columns: tuple[str, ...], fields: list[str]) -> int | N
 
 
 def list_field_options(column: str, known: list[str]) -> list[tuple[str, str]]:
-    """Return what a column can become, with labels."""
     own = column.removeprefix(INPUT_FIELD)
     names = dict.fromkeys([*(known or [DEFAULT_INPUT]), own])
     return [

@@ -22,7 +22,7 @@ SEPARATORS = (",", ";", "\t", "|")
 def parse_csv(text: str) -> FileTable:
     """Return the table; the first line names the columns."""
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    lines = read_lines(text, find_separator(text))
+    lines = read_csv_rows(text, find_separator(text))
     heading = next(lines, None)
     if heading is None:
         raise DatasetFileRefused(_("The file is empty."))
@@ -44,7 +44,7 @@ def find_separator(text: str) -> str:
     return max(SEPARATORS, key=plain.count)
 
 
-def read_lines(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+def read_csv_rows(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each line that is not blank with its number."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     start = 1
@@ -61,7 +61,6 @@ def read_lines(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def describe_csv_error(line: int, message: str) -> str:
-    """Say what is wrong in a line."""
     if "unexpected end" in message:
         why = _("the quotation mark there is not closed")
     elif "expected after" in message:

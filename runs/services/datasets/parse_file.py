@@ -26,8 +26,6 @@ UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 class ParsedFile(NamedTuple):
-    """A file that can be imported."""
-
     file_format: str
     table: FileTable
 

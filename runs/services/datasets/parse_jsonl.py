@@ -10,16 +10,19 @@ from runs.services.datasets.file_table import (
     FileRow,
     FileTable,
     build_table,
+    describe_name_twice,
     format_file_value,
+    name_row_cells,
 )
 from runs.services.errors import DatasetFileRefused
 from tools.text.parse_errors import describe_json_error
+from tools.text.storable import refuse_json_constant
 
 
 def parse_jsonl(text: str) -> FileTable:
     """Return the table of a file with one JSON object per line."""
     return build_table(
-        FileRow(line, {str(k).strip(): format_file_value(v) for k, v in found.items()})
+        FileRow(line, name_row_cells(flatten_object(found), line))
         for line, found in read_objects(text)
     )
 
@@ -27,7 +30,8 @@ def parse_jsonl(text: str) -> FileTable:
 def parse_evals(text: str) -> FileTable:
     """Return the table of samples of OpenAI Evals: `input` and `ideal`."""
     return build_table(
-        FileRow(line, dict(flatten_sample(found))) for line, found in read_objects(text)
+        FileRow(line, name_row_cells(flatten_sample(found), line))
+        for line, found in read_objects(text)
     )
 
 
@@ -47,12 +51,35 @@ def read_objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
             yield line, parse_object(row, line)
 
 
+class ValueTwice(ValueError):
+    """An object has two values of one name, of which one would be lost."""
+
+
+def refuse_name_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object; raise `ValueTwice`."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _value in pairs]
+        raise ValueTwice(
+            describe_name_twice(next(n for n in names if names.count(n) > 1))
+        )
+    return found
+
+
+def load_dataset_json(text: str) -> Any:
+    """Parse strictly; raise `ValueError` or `RecursionError`."""
+    return json.loads(
+        text, parse_constant=refuse_json_constant, object_pairs_hook=refuse_name_twice
+    )
+
+
 def parse_list(text: str) -> list[dict[str, Any]]:
-    """Return the objects of a JSON list."""
     try:
-        found = json.loads(text, parse_constant=refuse_constant)
+        found = load_dataset_json(text)
     except json.JSONDecodeError as error:
         line, why = error.lineno, describe_json_error(error).message
+    except ValueTwice as twice:
+        line, why = 1, str(twice)
     except (ValueError, RecursionError):
         line, why = 1, _("a value cannot be stored")
     else:
@@ -65,11 +92,12 @@ def parse_list(text: str) -> list[dict[str, Any]]:
 
 
 def parse_object(row: str, line: int) -> dict[str, Any]:
-    """Return the JSON object of a line."""
     try:
-        found = json.loads(row, parse_constant=refuse_constant)
+        found = load_dataset_json(row)
     except json.JSONDecodeError as error:
         why = describe_json_error(error).message
+    except ValueTwice as twice:
+        why = str(twice)
     except (ValueError, RecursionError):
         why = _("a value cannot be stored")
     else:
@@ -81,9 +109,10 @@ def parse_object(row: str, line: int) -> dict[str, Any]:
     )
 
 
-def refuse_constant(name: str) -> None:
-    """Refuse NaN and Infinity, which are not JSON."""
-    raise ValueError(name)
+def flatten_object(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the cells of an object."""
+    for name, value in found.items():
+        yield name.strip(), format_file_value(value)
 
 
 def flatten_sample(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -103,7 +132,6 @@ def flatten_sample(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def is_message_list(value: Any) -> bool:
-    """Whether a value is a list of chat messages."""
     return isinstance(value, list) and all(
         isinstance(one, dict) and "role" in one and "content" in one for one in value
     )

@@ -13,6 +13,7 @@ from runs.services.datasets.file_table import (
     FileRow,
     FileTable,
     build_table,
+    describe_name_twice,
     format_file_value,
 )
 from runs.services.errors import DatasetFileRefused
@@ -96,12 +97,18 @@ def expand_test(test: Any, shared: dict[str, Any], number: int) -> Iterator[File
     choices = [
         value if isinstance(value, list) else [value] for value in variables.values()
     ]
+    others = dict(flatten_test(test))
+    if twice := next((name for name in others if name in variables), None):
+        raise DatasetFileRefused(
+            _("Test %(number)d: %(problem)s.")
+            % {"number": number, "problem": describe_name_twice(twice)}
+        )
     for values in product(*choices):
         cells = {
             str(name): format_file_value(value)
             for name, value in zip(variables, values, strict=True)
         }
-        yield FileRow(number, cells | dict(flatten_test(test)))
+        yield FileRow(number, cells | others)
 
 
 def flatten_test(test: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -25,7 +25,7 @@ def save_dataset_version(dataset: Dataset, *, seen: int, by: User) -> DatasetVer
         if not changes.total:
             raise VersionRefused(_("Nothing has changed since the last version."))
         number = locked.version + 1
-        apply_changes(locked.examples.all(), number)
+        apply_example_changes(locked.examples.all(), number)
         locked.version = number
         locked.save(update_fields=["version", "updated_at"])
         return DatasetVersion.objects.create(
@@ -39,7 +39,7 @@ def save_dataset_version(dataset: Dataset, *, seen: int, by: User) -> DatasetVer
         )
 
 
-def apply_changes(examples: "QuerySet[Example]", number: int) -> None:
+def apply_example_changes(examples: "QuerySet[Example]", number: int) -> None:
     """End the saved rows that have a change, and begin the changed ones."""
     unsaved = examples.filter(from_version=None)
     examples.filter(

@@ -40,7 +40,6 @@ def store_dataset_upload(
 
 
 def find_dataset_upload(dataset: Dataset, *, by: User) -> DatasetUpload | None:
-    """Return the file that a person is importing into the dataset."""
     since = timezone.now() - UPLOAD_LIFETIME
     rows = DatasetUpload.objects.filter(dataset=dataset, owner=by)
     return rows.filter(uploaded_at__gt=since).first()
@@ -55,7 +54,6 @@ def load_import_mapping(upload: DatasetUpload) -> ImportMapping:
 
 
 def save_import_mapping(upload: DatasetUpload, mapping: ImportMapping) -> None:
-    """Store what a person selected for the columns."""
     upload.mapping = mapping.model_dump(mode="json")
     upload.save(update_fields=["mapping", "uploaded_at"])
 

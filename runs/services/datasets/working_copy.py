@@ -41,13 +41,11 @@ def select_examples(dataset: Dataset, version: int | None) -> QuerySet[Example]:
 
 
 def count_unsaved_changes(dataset: Dataset) -> UnsavedChanges:
-    """Return what has changed since the newest version."""
     rows = dataset.examples.unsaved().order_by().values_list("change")
     return UnsavedChanges(**dict(rows.annotate(rows=Count("pk"))))
 
 
 def count_working_examples(dataset: Dataset) -> int:
-    """Return how many examples the next version would have."""
     changes = count_unsaved_changes(dataset)
     saved = dataset.examples.in_version(dataset.version).count()
     return saved + changes.added - changes.removed

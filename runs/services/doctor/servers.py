@@ -9,11 +9,11 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
-from runs.models import Worker
 from runs.redis_streams import connect_redis
 from runs.services.doctor.finding import Finding
+from runs.services.health.queue import count_live_workers
 from runs.services.health.status import check_broker, check_database
-from runs.store.database_clock import db_time_from_now, read_database_time
+from runs.store.database_clock import read_database_time
 
 MAX_CLOCK_SECONDS = 30.0
 """Difference of clocks after which times in logs are misleading."""
@@ -63,7 +63,6 @@ def _read_version() -> str:
 
 
 def find_missing_migrations() -> list[str]:
-    """Return the names of migrations that are not applied."""
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     return [str(migration) for migration, _ in plan]
@@ -96,12 +95,6 @@ def check_connections() -> Iterator[Finding]:
         )
     else:
         yield Finding("connections", "ok", f"{used} of {most} are used.")
-
-
-def count_live_workers() -> int:
-    """Count the workers with a heartbeat within one lease."""
-    since = db_time_from_now(-settings.LEASE_SECONDS)
-    return Worker.objects.filter(stopped_at=None, last_heartbeat__gt=since).count()
 
 
 def check_clock() -> Iterator[Finding]:

@@ -70,7 +70,6 @@ def _check_exportable(run: Run) -> None:
 
 
 def build_scenario(run: Run) -> dict[str, Any]:
-    """Return the scenario with everything that the run has stored."""
     spec = load_spec(run.spec)
     requested = load_requested_arguments(run.pk)
     steps = list(AgentStep.objects.filter(run=run).order_by("index"))

@@ -1,7 +1,7 @@
 """Score a run by an evaluator of any kind."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError
@@ -18,10 +18,14 @@ from runs.evaluation.effects import (
 )
 from runs.evaluation.errors import NotScored
 from runs.evaluation.registry import score_record
-from runs.evaluation.types import EvaluationExample, ScoreResult
-from runs.models import Run
+from runs.evaluation.types import (
+    EvaluationExample,
+    EvaluationRecord,
+    RecordedStep,
+    ScoreResult,
+)
+from runs.models import AgentStep, ModelCall, Run
 from runs.services.evaluation.ask_judge import ask_judge
-from runs.services.evaluation.load_record import load_evaluation_record
 from runs.services.runs.mask_secrets import SECRET_PATTERNS, load_known_secrets
 from runs.store.commits import release_connection
 from runs.store.sanitizer import HIDDEN, Sanitizer
@@ -32,6 +36,17 @@ from tools.text.translatable import change_text, translatable
 
 CODE_MEMORY = 64 << 20
 """Bytes that the code of an evaluator may use."""
+
+STEP_FIELDS = (
+    *("round", "tool", "tool_input", "observation", "status", "elapsed", "answered_by"),
+)
+
+
+class CallTimes(NamedTuple):
+    """Of a model call, in seconds."""
+
+    elapsed: float
+    first_token: float | None
 
 
 class ScoringInterrupted(Exception):
@@ -49,6 +64,7 @@ def score_run(
     kind: str,
     config: dict[str, Any],
     by: User,
+    record: EvaluationRecord | None = None,
     baseline: Run | None = None,
     before_effect: Callable[[], object] = do_nothing,
 ) -> ScoreResult:
@@ -59,7 +75,8 @@ def score_run(
     unavailable database raises, so that the caller tries again. `before_effect`
     is called before each vote or other effect, and may raise `ScoringInterrupted`.
     """
-    record = load_evaluation_record(run)
+    if record is None:
+        record = load_evaluation_record(run)
     theirs = load_evaluation_record(baseline) if baseline is not None else None
 
     interruptions: list[Exception] = []
@@ -136,3 +153,63 @@ def _has_secret(text: str, sanitizer: Sanitizer) -> bool:
         or sanitizer.text(plain) != plain
         or SECRET_PATTERNS.search(plain) is not None
     )
+
+
+def load_evaluation_record(run: Run) -> EvaluationRecord:
+    return load_evaluation_records([run])[run.pk]
+
+
+def load_evaluation_records(runs: Sequence[Run]) -> dict[int, EvaluationRecord]:
+    """Return the records of runs by key, with as many queries as for one."""
+    steps: dict[int, list[AgentStep]] = {run.pk: [] for run in runs}
+    calls: dict[int, list[CallTimes]] = {run.pk: [] for run in runs}
+    rows = AgentStep.objects.filter(run__in=steps).only("run_id", *STEP_FIELDS)
+    for step in rows.order_by("run_id", "index"):
+        steps[step.run_id].append(step)
+    times = ModelCall.objects.filter(run__in=calls).order_by("run_id", "number")
+    fields = times.values_list("run_id", "elapsed", "first_token")
+    for run_id, elapsed, first_token in fields:
+        calls[run_id].append(CallTimes(elapsed, first_token))
+    return {run.pk: build_record(run, steps[run.pk], calls[run.pk]) for run in runs}
+
+
+def build_record(
+    run: Run, steps: Sequence[AgentStep], calls: Sequence[CallTimes]
+) -> EvaluationRecord:
+    model_seconds = sum(call.elapsed for call in calls)
+    return EvaluationRecord(
+        status=run.status,
+        stop_reason=run.stop_reason,
+        error_code=run.error_code,
+        error_message=run.error_message,
+        inputs=run.inputs,
+        answer=run.answer,
+        output=run.output,
+        steps=tuple(build_recorded_step(step) for step in steps),
+        rounds=run.rounds,
+        model_calls=run.model_calls,
+        input_tokens=run.input_tokens,
+        output_tokens=run.output_tokens,
+        cost=float(run.cost),
+        seconds=round(model_seconds + sum_tool_seconds(steps), 4),
+        first_token=calls[0].first_token if calls else None,
+    )
+
+
+def build_recorded_step(step: AgentStep) -> RecordedStep:
+    return RecordedStep(
+        tool=step.tool,
+        tool_input=step.tool_input,
+        observation=step.observation,
+        status=step.status,
+        failed=step.has_failed,
+        answered_by=step.answered_by,
+    )
+
+
+def sum_tool_seconds(steps: Iterable[AgentStep]) -> float:
+    """Return the time of all calls; those of a round run side by side."""
+    longest: dict[int, float] = {}
+    for step in steps:
+        longest[step.round] = max(longest.get(step.round, 0.0), step.elapsed or 0.0)
+    return sum(longest.values())

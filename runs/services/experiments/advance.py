@@ -9,7 +9,9 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
+from math import ceil
 from typing import NamedTuple
 
 from django.db import transaction
@@ -20,13 +22,24 @@ from django.utils import timezone
 from runs.engine.types import ToolMode
 from runs.models import Agent, Example, Experiment, ExperimentRun, Run
 from runs.models.runs import FINISHED_STATUSES
-from runs.services.errors import FieldError, InputsRefused, NotAllowed, RunsError
+from runs.services.errors import (
+    FieldError,
+    InputsRefused,
+    NotAllowed,
+    RecordingNotFound,
+    RunsError,
+)
 from runs.services.experiments.bisect import extend_bisection
 from runs.services.experiments.claim import renew_lease
 from runs.services.experiments.figures import compute_figures
-from runs.services.experiments.score_cells import is_comparing, score_cell
+from runs.services.experiments.score_cells import (
+    is_comparing,
+    needs_only_records,
+    score_cells,
+)
 from runs.services.runs.start import FrozenAgent, start_run
 from runs.services.spec.freeze import variables_of_spec
+from runs.store.fast_insert import update_row
 from runs.store.specs import load_spec
 from tools.text.translatable import translatable
 
@@ -38,24 +51,28 @@ CREATED_PER_TURN = 1_000
 STARTED_AT_ONCE = 10
 """By one commit, which SQLite makes others wait for."""
 SCORED_PER_TURN = 50
+"""At least as many as a turn may start, or ended runs would pile up."""
+SCORED_AT_ONCE = 10
+"""By one commit, if evaluators only compute; a judge's score has its own."""
 FIGURES_SECONDS = 3.0
 """Between two computations while it runs."""
 BUDGET_USED = "budget"
 """The problem of an experiment that has used up its budget; pages say it."""
+EVALUATORS_DELETED = translatable(
+    "All its evaluators were deleted, so no run can be scored. Create another "
+    "experiment."
+)
 NO_RECORDING = translatable(
     "The example has no source run, so there is no recording for a strict replay."
 )
 
 State = ExperimentRun.State
-ForEach = Callable[
-    [Callable[[ExperimentRun], bool], Sequence[ExperimentRun]], Iterable[bool]
-]
-"""Calls a function with each cell, as `map` does, perhaps in several threads."""
+Cells = Sequence[ExperimentRun]
+ForEach = Callable[[Callable[[Cells], int], Iterable[Cells]], Iterable[int]]
+"""Calls a function with each batch, as `map` does, perhaps in several threads."""
 
 
 class TurnResult(NamedTuple):
-    """What a turn did."""
-
     started: int = 0
     scored: int = 0
 
@@ -63,9 +80,10 @@ class TurnResult(NamedTuple):
 def advance_experiment(
     experiment: Experiment, *, for_each: ForEach = map
 ) -> TurnResult:
-    """Do one turn of a claimed experiment."""
     scored = score_ended_cells(experiment, for_each=for_each)
     started = 0
+    if experiment.is_running and not experiment.evaluators.exists():
+        stop_with_problem(experiment, EVALUATORS_DELETED)
     if experiment.is_running:
         add_cells(experiment)
         if is_budget_used(experiment):
@@ -78,7 +96,6 @@ def advance_experiment(
 
 
 def add_cells(experiment: Experiment) -> None:
-    """Create the rows that the next runs need."""
     if not experiment.is_bisection:
         create_cells(experiment)
         return
@@ -139,36 +156,87 @@ def load_candidates(experiment: Experiment) -> dict[int, LoadedCandidate]:
     }
 
 
+@dataclass
+class BlockedCandidates:
+    """Candidates whose agent may not run now; their runs wait."""
+
+    needed: int | None
+    """The baseline, if an evaluator compares the answers of others with it."""
+    reasons: dict[int, str] = field(default_factory=dict)
+    """Why, by candidate."""
+
+    @property
+    def includes_needed(self) -> bool:
+        """Whether the other runs have nothing to be compared with."""
+        return self.needed in self.reasons
+
+
 def start_cells(experiment: Experiment) -> int:
-    """Start as many runs as may be unfinished at once; return how many."""
+    """Start as many runs as may be unfinished at once; return how many.
+
+    Those that have ended do not count, so that workers have runs while these are
+    scored.
+    If only runs of blocked candidates are left, the experiment stops with the reason.
+    """
     cells = experiment.cells
-    free = experiment.concurrency - cells.filter(state=State.STARTED).count()
-    if free <= 0 or not cells.filter(state=State.WAITING).exists():
+    waiting = cells.filter(state=State.WAITING)
+    unfinished = cells.filter(state=State.STARTED).exclude(
+        Q(run=None) | Q(run__status__in=FINISHED_STATUSES)
+    )
+    free = experiment.concurrency - unfinished.count()
+    if free <= 0 or not waiting.exists():
         return 0
     candidates = load_candidates(experiment)
+    blocked = BlockedCandidates(find_needed_baseline(experiment))
     count = 0
-    for done in range(0, free, STARTED_AT_ONCE):
-        if experiment.is_running:
-            most = min(STARTED_AT_ONCE, free - done)
-            count += start_batch(experiment, candidates, most)
+    # A batch may have only runs of one more blocked candidate.
+    for _ in range(ceil(free / STARTED_AT_ONCE) + len(candidates)):
+        if count < free:
+            most = min(STARTED_AT_ONCE, free - count)
+            count += start_batch(experiment, candidates, most, blocked)
+    if blocked.reasons:
+        others = waiting.exclude(candidate__in=blocked.reasons)
+        has_more = experiment.created_runs < experiment.total or others.exists()
+        if blocked.includes_needed or not has_more:
+            stop_with_problem(experiment, next(iter(blocked.reasons.values())))
     return count
 
 
+def find_needed_baseline(experiment: Experiment) -> int | None:
+    """Return the first candidate if an evaluator compares with it."""
+    revisions = experiment.evaluators.all()
+    if not any(is_comparing(one) for one in revisions):
+        return None
+    return experiment.candidates.values_list("pk", flat=True).first()
+
+
 def start_batch(
-    experiment: Experiment, candidates: Mapping[int, LoadedCandidate], most: int
+    experiment: Experiment,
+    candidates: Mapping[int, LoadedCandidate],
+    most: int,
+    blocked: BlockedCandidates,
 ) -> int:
-    """Start up to so many runs, all of them by one commit; return how many."""
+    """Start up to so many runs, all of them by one commit; return how many.
+
+    Candidates that may not run are added to `blocked`.
+    """
     waiting = experiment.cells.filter(state=State.WAITING).order_by("place")
+    waiting = waiting.exclude(candidate__in=blocked.reasons)
     waiting = waiting.select_for_update(of=("self",)).select_related("example")
     count = 0
     with transaction.atomic():
         for cell in waiting[:most]:
+            if blocked.includes_needed:
+                break
+            if cell.candidate_id in blocked.reasons:
+                continue
             try:
                 start_cell(experiment, cell, candidates[cell.candidate_id])
                 count += 1
+            except RecordingNotFound as refused:
+                refuse_cell(cell, str(refused))
             except NotAllowed as refused:
-                stop_with_problem(experiment, str(refused))
-                break
+                blocked.reasons[cell.candidate_id] = str(refused)
             except RunsError as refused:
                 refuse_cell(cell, str(refused))
     return count
@@ -180,7 +248,7 @@ def start_cell(
     """Start the run of a locked cell; it gets the inputs that its agent has."""
     names = variables_of_spec(candidate.frozen.spec)
     given = cell.example.inputs
-    run = start_run(
+    cell.run = start_run(
         candidate.agent,
         by=experiment.owner,
         inputs={name: given[name] for name in names if name in given},
@@ -190,7 +258,8 @@ def start_cell(
         tool_mode=build_tool_mode(experiment, cell.example),
         queue=Run.Queue.BULK,
     )
-    ExperimentRun.objects.filter(pk=cell.pk).update(state=State.STARTED, run=run)
+    cell.state = State.STARTED
+    update_row(cell, ("state", "run"))
 
 
 def build_tool_mode(experiment: Experiment, example: Example) -> ToolMode | None:
@@ -203,8 +272,12 @@ def build_tool_mode(experiment: Experiment, example: Example) -> ToolMode | None
         return None
     if kind == Experiment.ToolMode.HOLD_BACK:
         return ToolMode(kind="hold_back")
-    if kind == Experiment.ToolMode.REPLAY_BY_TOOL:
-        return ToolMode(kind="replay_by_tool", recording=example.source_run_id)
+    if kind in (Experiment.ToolMode.REPLAY_BY_TOOL, Experiment.ToolMode.REPLAY_READS):
+        return ToolMode(
+            kind="replay_by_tool",
+            recording=example.source_run_id,
+            sends_reads=kind == Experiment.ToolMode.REPLAY_READS,
+        )
     if example.source_run_id is None:
         raise InputsRefused([FieldError("source_run", NO_RECORDING)])
     return ToolMode(kind="replay_strict", recording=example.source_run_id)
@@ -224,10 +297,14 @@ def score_ended_cells(experiment: Experiment, *, for_each: ForEach = map) -> int
     revisions = list(experiment.evaluators.select_related("evaluator__owner"))
     if any(is_comparing(one) for one in revisions):
         ended = ended.exclude(Exists(find_unfinished_baselines(experiment)))
-    cells = list(ended.select_related("run", "example")[:SCORED_PER_TURN])
+    # In one order, so that two processes that score the same cells cannot deadlock.
+    rows = ended.select_related("run", "example").order_by("pk")
+    cells = list(rows[:SCORED_PER_TURN])
+    at_once = SCORED_AT_ONCE if all(map(needs_only_records, revisions)) else 1
+    batches = [cells[n : n + at_once] for n in range(0, len(cells), at_once)]
     count, renewed = 0, time.monotonic()
-    for is_scored in for_each(lambda cell: score_cell(cell, revisions), cells):
-        count += is_scored
+    for scored in for_each(lambda batch: score_cells(batch, revisions), batches):
+        count += scored
         if time.monotonic() - renewed > RENEWAL_SECONDS:
             renewed = time.monotonic()
             renew_lease(experiment)

@@ -183,7 +183,6 @@ def create_probe(
 
 
 def load_bisection(experiment: Experiment) -> BisectionReport:
-    """Return what the search has found so far."""
     return load_bisections([experiment])[experiment.pk]
 
 

@@ -46,7 +46,6 @@ class CandidateChanges(FrozenModel):
         return "instructions" if self.instructions else ""
 
     def dump_changed(self) -> dict[str, Any]:
-        """Return the stored form."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -58,7 +57,7 @@ def use_library_prompt(
     return changes.model_copy(update={"prompt": prompt.slug, "prompt_text": text})
 
 
-def apply_changes(spec: AgentSpec, changes: CandidateChanges) -> AgentSpec:
+def apply_candidate_changes(spec: AgentSpec, changes: CandidateChanges) -> AgentSpec:
     """Return `spec` with the changes; raise `SpecRefused`, each error at its field."""
     if problems := list(find_parameter_problems(changes.parameters)):
         raise SpecRefused(problems)
@@ -90,7 +89,6 @@ def apply_changes(spec: AgentSpec, changes: CandidateChanges) -> AgentSpec:
 
 
 def find_parameter_problems(parameters: dict[str, Any]) -> Iterator[FieldError]:
-    """Yield what is wrong with the parameters."""
     for name in sorted(RESERVED_FIELDS & parameters.keys()):
         text = _('A candidate cannot set the parameter "%(name)s". Remove it.')
         yield FieldError("parameters", text % {"name": name})
@@ -110,7 +108,6 @@ def is_number(value: object, least: float, most: float = float("inf")) -> bool:
 
 
 def list_change_labels(changes: CandidateChanges) -> list[str]:
-    """Return what is changed, in a few words each."""
     labels = [changes.model] if changes.model else []
     if changes.prompt_text is not None:
         labels.append(_('prompt "%(name)s"') % {"name": changes.prompt})

@@ -1,12 +1,19 @@
-"""Stop and resume an experiment."""
+"""Stop and resume an experiment, and note what it has lost."""
 
 from decimal import Decimal
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
-from runs.models import Experiment
+from runs.models import Evaluator, Experiment, ExperimentRun, Score
 from tools.audit.write import write_entry
+from tools.text.translatable import translatable
+
+EVALUATOR_DELETED = translatable(
+    "An evaluator was deleted with its owner's account, and so were its scores. The "
+    "other evaluators continue."
+)
 
 
 def stop_experiment(experiment: Experiment, *, by: User) -> bool:
@@ -35,3 +42,28 @@ def resume_experiment(
                 "resumed", "experiment", experiment.name, number=experiment.pk, by=by
             )
     return bool(resumed)
+
+
+def score_again(cell: ExperimentRun) -> bool:
+    """Discard the scores of a run, which workers then score; False if it has none yet.
+
+    A judge that replied with prose, or could not be reached, may score it this time.
+    """
+    done = ExperimentRun.objects.filter(pk=cell.pk, state=ExperimentRun.State.DONE)
+    with transaction.atomic():
+        is_changed = done.filter(run__isnull=False).update(
+            state=ExperimentRun.State.STARTED
+        )
+        if is_changed:
+            Score.objects.filter(cell=cell).delete()
+    return bool(is_changed)
+
+
+def note_deleted_evaluators(evaluators: QuerySet[Evaluator]) -> None:
+    """Let experiments say that they are about to lose some of their evaluators.
+
+    Without any left, the next turn of a running one stops it.
+    """
+    theirs = Experiment.objects.filter(evaluators__evaluator__in=evaluators)
+    rows = Experiment.objects.filter(pk__in=theirs.values("pk"), problem="")
+    rows.update(problem=EVALUATOR_DELETED)

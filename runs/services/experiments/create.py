@@ -27,7 +27,7 @@ from runs.services.errors import (
 )
 from runs.services.experiments.changes import (
     CandidateChanges,
-    apply_changes,
+    apply_candidate_changes,
     list_change_labels,
 )
 from runs.services.experiments.score_cells import is_comparing
@@ -63,8 +63,6 @@ class CandidateChoice:
 
 @dataclass(frozen=True)
 class ExperimentPlan:
-    """How an experiment is run."""
-
     tool_mode: str = Experiment.ToolMode.HOLD_BACK
     repetitions: int = 1
     concurrency: int = 10
@@ -166,7 +164,6 @@ def freeze_candidates(
 
 
 def freeze_candidate(choice: CandidateChoice, *, by: User) -> FrozenAgent:
-    """Return what the runs of a candidate run."""
     require_agent_access(choice.agent, by=by)
     if choice.version is not None:
         spec = load_spec(choice.version.spec)
@@ -184,7 +181,7 @@ def freeze_candidate(choice: CandidateChoice, *, by: User) -> FrozenAgent:
             )
             % {"name": choice.agent.name}
         )
-    spec = apply_changes(frozen.spec, choice.changes)
+    spec = apply_candidate_changes(frozen.spec, choice.changes)
     return FrozenAgent(spec, get_or_create_spec(spec), frozen.version)
 
 

@@ -1,5 +1,6 @@
 """The figures of an experiment: per candidate, per evaluator, and the comparison."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -16,7 +17,7 @@ from runs.evaluation.statistics import (
     percentile,
     wilson_interval,
 )
-from runs.models import Experiment, ExperimentCandidate, Score
+from runs.models import AgentStep, Experiment, ExperimentCandidate, Score
 from runs.services.experiments.score_cells import is_comparing
 
 EQUAL = 1e-9
@@ -34,6 +35,12 @@ class EvaluatorFigures(FrozenModel):
     decided: int
     passed: int
     mean: float | None
+
+    @property
+    def percent(self) -> float | None:
+        """The pass rate, or the mean of an evaluator that does not decide."""
+        part = self.passed / self.decided if self.decided else self.mean
+        return None if part is None else 100 * part
 
 
 class CandidateFigures(FrozenModel):
@@ -101,6 +108,8 @@ class ExperimentFigures(FrozenModel):
     candidates: tuple[CandidateFigures, ...] = ()
     comparisons: tuple[ComparisonFigures, ...] = ()
     tags: tuple[TagFigures, ...] = ()
+    calls_made: int = 0
+    """Tool calls that were executed, neither replayed nor held back nor refused."""
 
 
 class CellFigures(NamedTuple):
@@ -135,7 +144,6 @@ def compute_points(
 
 
 def compute_figures(experiment: Experiment, *, at: str) -> ExperimentFigures:
-    """Return the figures as they are now."""
     cells = load_cell_figures(experiment)
     candidates = list(experiment.candidates.all())
     by_evaluator = load_evaluator_figures(experiment)
@@ -153,7 +161,14 @@ def compute_figures(experiment: Experiment, *, at: str) -> ExperimentFigures:
         ),
         comparisons=tuple(build_comparisons(experiment, candidates, cells)),
         tags=tuple(build_tag_figures(experiment, candidates, cells)),
+        calls_made=count_calls_made(experiment),
     )
+
+
+def count_calls_made(experiment: Experiment) -> int:
+    steps = AgentStep.objects.filter(run__experiment_run__experiment=experiment)
+    made = steps.filter(answered_by="", started_at__isnull=False)
+    return made.exclude(tool__startswith="_").count()
 
 
 def build_tag_figures(
@@ -220,7 +235,6 @@ def is_preference_only(experiment: Experiment) -> bool:
 def load_evaluator_figures(
     experiment: Experiment,
 ) -> dict[int, list[EvaluatorFigures]]:
-    """Return the figures of each evaluator by candidate."""
     rows = (
         Score.objects.filter(cell__experiment=experiment)
         .order_by()
@@ -254,13 +268,13 @@ def build_candidate_figures(
     *,
     count: int,
 ) -> CandidateFigures:
-    """Return the figures of one candidate."""
     over = [cell for cell in cells if cell.is_over]
     decided = [cell for cell in over if cell.passed is not None]
     passed = sum(cell.passed is True for cell in decided)
     scores = [cell.score for cell in over if cell.score is not None]
     seconds = [cell.seconds for cell in over if cell.seconds is not None]
-    interval = wilson_interval(passed, len(decided))
+    rates = average_passes(decided)
+    interval = wilson_interval(math.fsum(rates), len(rates))
     once, always = average_repetitions(experiment, decided)
     return CandidateFigures(
         candidate=candidate.pk,
@@ -284,8 +298,15 @@ def build_candidate_figures(
 
 
 def is_failed(cell: CellFigures) -> bool:
-    """Whether no answer came of it."""
     return cell.state == "refused" or cell.run_status in ("failed", "canceled", "")
+
+
+def average_passes(decided: Iterable[CellFigures]) -> list[float]:
+    """Return for each example how many of its repetitions pass, from 0 to 1."""
+    found: dict[int, list[bool]] = defaultdict(list)
+    for cell in decided:
+        found[cell.example].append(cell.passed is True)
+    return [fmean(passes) for passes in found.values()]
 
 
 def average_by_example(cells: Iterable[CellFigures]) -> dict[int, float]:
@@ -324,7 +345,6 @@ def build_comparisons(
 def build_comparison(
     candidate: ExperimentCandidate, compared: PairedComparison, worst_tag: str
 ) -> ComparisonFigures:
-    """Return a comparison as it is stored."""
     conclusion = compared.conclusion
     return ComparisonFigures(
         candidate=candidate.pk,

@@ -115,7 +115,6 @@ def repeat_experiment(
 
 
 def list_newest_revisions(evaluators: Sequence[Evaluator]) -> list[EvaluatorRevision]:
-    """Return the newest revision of each evaluator."""
     return [one.revisions.get(number=one.revision) for one in evaluators]
 
 

@@ -1,60 +1,94 @@
-"""Score one run of an experiment by all its evaluators."""
+"""Score runs of an experiment by all its evaluators."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from statistics import fmean
 
 from django.db import transaction
 
 from runs.evaluation.answer_text import describe_failed_run
 from runs.evaluation.judge import compares_with_baseline
-from runs.evaluation.types import EvaluationExample, ExpectedCall, ScoreResult
+from runs.evaluation.registry import EVALUATOR_KINDS
+from runs.evaluation.types import (
+    EvaluationExample,
+    EvaluationRecord,
+    ExpectedCall,
+    ScoreResult,
+)
 from runs.models import EvaluatorRevision, Example, ExperimentRun, Run, Score
-from runs.services.evaluation.score_run import score_run
+from runs.services.evaluation.score_run import load_evaluation_records, score_run
 from tools.text.translatable import translatable
 
 RUN_DELETED = translatable("The run was deleted before it was scored.")
 MAX_LABEL_CHARS = 200
+MAX_BATCH_SECONDS = 1.0
+"""Of computing, before the scores of a batch are stored."""
 BASELINE_SCORE = ScoreResult(value=0.5, label="baseline")
 """Of the baseline by an evaluator that compares with it: no model is asked."""
 
 
-def score_cell(cell: ExperimentRun, revisions: Sequence[EvaluatorRevision]) -> bool:
-    """Store the scores of an ended run; False if another worker did.
+def score_cells(
+    cells: Sequence[ExperimentRun], revisions: Sequence[EvaluatorRevision]
+) -> int:
+    """Store the scores of ended runs; return how many another worker did not store.
 
-    Evaluators run outside the transaction that stores what they say.
+    Evaluators run outside the transaction that stores what they say. If they take
+    long, the last runs are left for the next turn.
     """
+    records = load_evaluation_records([cell.run for cell in cells if cell.run])
+    found, began = [], time.monotonic()
+    for cell in cells:
+        found.append((cell, evaluate_cell(cell, revisions, records)))
+        if time.monotonic() - began > MAX_BATCH_SECONDS:
+            break
+    scores: list[Score] = []
+    count = 0
+    with transaction.atomic():
+        for cell, results in found:
+            mine = ExperimentRun.objects.filter(
+                pk=cell.pk, state=ExperimentRun.State.STARTED
+            )
+            if mine.update(**summarize_cell(cell.run, results)):
+                count += 1
+                scores += map(partial(build_score, cell), revisions, results)
+        Score.objects.bulk_create(scores)
+    return count
+
+
+def evaluate_cell(
+    cell: ExperimentRun,
+    revisions: Sequence[EvaluatorRevision],
+    records: Mapping[int, EvaluationRecord],
+) -> list[ScoreResult]:
+    """Return what each evaluator says of a run."""
     run, example = cell.run, build_evaluation_example(cell.example)
-    comparing = {one.pk for one in revisions if is_comparing(one)}
-    baseline = find_baseline(cell) if comparing else None
     if run is None or (problem := find_run_problem(run)):
         reason = RUN_DELETED if run is None else problem
-        results = [ScoreResult.not_scored(reason) for _ in revisions]
-    else:
-        results = [
-            BASELINE_SCORE
-            if one.pk in comparing and baseline == cell
-            else score_run(
-                run,
-                example,
-                kind=one.kind,
-                config=one.config,
-                by=one.evaluator.owner,
-                baseline=baseline.run if baseline and one.pk in comparing else None,
-            )
-            for one in revisions
-        ]
-    with transaction.atomic():
-        mine = ExperimentRun.objects.filter(
-            pk=cell.pk, state=ExperimentRun.State.STARTED
+        return [ScoreResult.not_scored(reason) for _ in revisions]
+    comparing = {one.pk for one in revisions if is_comparing(one)}
+    baseline = find_baseline(cell) if comparing else None
+    return [
+        BASELINE_SCORE
+        if one.pk in comparing and baseline == cell
+        else score_run(
+            run,
+            example,
+            kind=one.kind,
+            config=one.config,
+            by=one.evaluator.owner,
+            record=records[run.pk],
+            baseline=baseline.run if baseline and one.pk in comparing else None,
         )
-        if not mine.update(**summarize_cell(run, results)):
-            return False
-        Score.objects.bulk_create(
-            build_score(cell, revision, result)
-            for revision, result in zip(revisions, results, strict=True)
-        )
-    return True
+        for one in revisions
+    ]
+
+
+def needs_only_records(revision: EvaluatorRevision) -> bool:
+    """Whether it computes: it asks no model and executes no code."""
+    kind = EVALUATOR_KINDS.get(revision.kind)
+    return kind is not None and kind.needs == "nothing"
 
 
 def is_comparing(revision: EvaluatorRevision) -> bool:
@@ -81,7 +115,6 @@ def find_run_problem(run: Run) -> str:
 
 
 def build_evaluation_example(example: Example) -> EvaluationExample:
-    """Return the example as evaluators know it."""
     return EvaluationExample(
         inputs=example.inputs,
         expected_answer=example.expected_answer,
@@ -95,7 +128,6 @@ def build_evaluation_example(example: Example) -> EvaluationExample:
 def summarize_cell(
     run: Run | None, results: Sequence[ScoreResult]
 ) -> dict[str, object]:
-    """Return the columns of an ended cell."""
     decided = [one.passed for one in results if one.passed is not None]
     values = [one.value for one in results if one.value is not None]
     cost = sum((one.cost for one in results), Decimal(0))
@@ -111,7 +143,6 @@ def summarize_cell(
 
 
 def get_run_seconds(run: Run) -> float | None:
-    """Return the time from its start to its end."""
     if run.started_at is None or run.ended_at is None:
         return None
     return (run.ended_at - run.started_at).total_seconds()

@@ -46,7 +46,6 @@ class ForkEdits:
 
     @property
     def changed_fields(self) -> list[str]:
-        """Names of the edits, for the run's row."""
         changed = {
             "inputs": self.inputs is not None,
             "prompt": self.prompt is not None,
@@ -61,7 +60,6 @@ class ForkEdits:
 
     @property
     def needs_edit_permission(self) -> bool:
-        """Whether only users who can edit the agent may do this."""
         return bool({"prompt", "model", "tools", "reply"} & set(self.changed_fields))
 
 

@@ -73,7 +73,6 @@ class PolicyCheck(NamedTuple):
 
     @property
     def counts(self) -> Counter[str]:
-        """Return the runs by their change."""
         counts = Counter[str](one.change for one in self.runs)
         counts["same"] = self.checked - len(self.runs)
         return counts
@@ -111,7 +110,7 @@ def check_policy(agent: Agent, *, by: User, days: int = DAYS) -> PolicyCheck:
             if checked.change != "same":
                 changed.append(checked)
     total = len(runs) if len(runs) < MAX_CHECKED else rows.count()
-    return PolicyCheck(days, len(runs), total, changed, list_tools(counts))
+    return PolicyCheck(days, len(runs), total, changed, list_checked_tools(counts))
 
 
 def find_checked_runs(agent: Agent, *, by: User, days: int) -> QuerySet[Run]:
@@ -208,7 +207,6 @@ def count_decisions(
     before: PolicyVerdict,
     after: PolicyVerdict,
 ) -> None:
-    """Add the calls of one run."""
     for step in (step for one in rounds for step in one.steps if step.is_call):
         counts.calls[step.tool] += 1
         counts.asked_before[step.tool] += step.at_index in before.asked
@@ -216,7 +214,7 @@ def count_decisions(
         counts.refused[step.tool] += step.at_index in after.refused
 
 
-def list_tools(counts: ToolCounts) -> list[CheckedTool]:
+def list_checked_tools(counts: ToolCounts) -> list[CheckedTool]:
     """Return the tools, those with the most changes first."""
     found = [
         CheckedTool(

@@ -13,8 +13,6 @@ from tools.audit.write import write_entry
 
 @dataclass(frozen=True)
 class GatePlan:
-    """What a gate requires."""
-
     dataset: Dataset
     evaluators: Sequence[Evaluator]
     rules: GateRules = GateRules()

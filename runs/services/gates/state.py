@@ -21,6 +21,7 @@ from runs.services.experiments.figures import (
     ExperimentFigures,
     load_stored_figures,
 )
+from runs.services.gates.digest import compute_gate_digest
 
 GateStatus = Literal["none", "missing", "running", "stopped", "met", "not_met"]
 MAX_LOOKED_AT = 20
@@ -46,7 +47,6 @@ def get_gate(agent: Agent) -> Gate | None:
 
 
 def load_gate_state(agent: Agent, digest: str) -> GateState:
-    """Return what the gate says of the draft whose spec has this digest."""
     gate = get_gate(agent)
     if gate is None:
         return GateState("none")
@@ -65,12 +65,11 @@ def load_gate_state(agent: Agent, digest: str) -> GateState:
 
 
 def load_imported_result(gate: Gate, digest: str) -> GateResult | None:
-    """Return the result of an agent file, if it is of this draft and these examples."""
+    """Return the result of an agent file, if all that it depends on is the same."""
     if gate.imported_digest != digest or not gate.imported_result:
         return None
     result = GateResult.model_validate(gate.imported_result)
-    examples = (gate.dataset.slug, gate.dataset.version)
-    return result if (result.dataset, result.dataset_version) == examples else None
+    return result if result.requirements == compute_gate_digest(gate) else None
 
 
 def find_gate_experiment(gate: Gate, digest: str) -> Experiment | None:
@@ -156,7 +155,6 @@ def build_gate_result(gate: Gate, experiment: Experiment, digest: str) -> GateRe
 def build_gate_figures(
     candidate: ExperimentCandidate, figures: ExperimentFigures, tag: str
 ) -> GateFigures:
-    """Return what the rules judge of one candidate."""
     found = next(
         (one for one in figures.candidates if one.candidate == candidate.pk), None
     )

@@ -28,9 +28,11 @@ from django.db.models.functions import Coalesce
 
 from runs.models import AgentStep, Decision, IdempotencyKey, ModelCall, Run
 from runs.models.runs import FINISHED_STATUSES, UNFINISHED_STATUSES
-from runs.services.health.check_daily_stats import daily_stats_match_the_runs
-from runs.services.health.check_deliveries import deliveries_match_their_runs
-from runs.services.health.check_schedules import runs_fit_their_schedules
+from runs.services.health.related_rows import (
+    daily_stats_match_the_runs,
+    deliveries_match_their_runs,
+    runs_fit_their_schedules,
+)
 
 Step = AgentStep.Status
 AWAITING_PERSON_STATUSES = (Run.Status.AWAITING_APPROVAL, Run.Status.AWAITING_DECISION)

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count, DurationField, ExpressionWrapper, Min, Q
+from django.db.models import Count, DurationField, ExpressionWrapper, Min, Q, QuerySet
 from django.db.models.functions import Now
 
 from runs.models import Run, Worker
@@ -63,12 +63,20 @@ def measure_queue_health() -> QueueHealth:
     return QueueHealth(**found, oldest_wait=seconds, workers=workers)
 
 
-def find_live_workers() -> tuple[LiveWorker, ...]:
+def filter_live_workers() -> QuerySet[Worker]:
     """Return the workers with a heartbeat within one lease."""
-    rows = Worker.objects.filter(
+    return Worker.objects.filter(
         stopped_at=None,
         last_heartbeat__gt=db_time_from_now(-settings.LEASE_SECONDS),
-    ).annotate(now=Now())
+    )
+
+
+def count_live_workers() -> int:
+    return filter_live_workers().count()
+
+
+def find_live_workers() -> tuple[LiveWorker, ...]:
+    rows = filter_live_workers().annotate(now=Now())
     return tuple(
         LiveWorker(
             age=round((row.now - row.last_heartbeat).total_seconds(), 1),

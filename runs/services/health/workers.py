@@ -24,7 +24,6 @@ class WorkerHealth:
 
     @property
     def alive(self) -> bool:
-        """Whether any worker has a recent heartbeat."""
         return self.workers > 0
 
 

@@ -11,12 +11,8 @@ from django.db.models import Count
 from django.utils import timezone
 
 from runs.models import Hook, HookRequest
-from runs.services.webhooks.sign import generate_webhook_secret
-from tools.audit.write import write_entry
-from tools.secrets import seal, unseal
+from runs.services.webhooks.sign import generate_webhook_secret, replace_secret
 
-OLD_SECRET_LIFETIME = timedelta(hours=24)
-"""How long the previous secret is accepted too after a rotation."""
 MAX_PER_HOOK = 1_000
 """Rows that name no message. The others are kept for `MAX_AGE`, however many follow:
 whoever could push one out could send its message again."""
@@ -39,31 +35,13 @@ def generate_hook_secret(scheme: str) -> str:
 
 
 def build_hook_url(hook: Hook) -> str:
-    """Return the address that senders call."""
     return f"{settings.PUBLIC_URL}/in/{hook.key}/"
-
-
-def get_hook_secrets(hook: Hook) -> list[str]:
-    """Return the accepted secrets, newest first; raise `SecretUnreadable`."""
-    found = [unseal(hook.sealed_secret)]
-    until = hook.old_secret_until
-    if until is not None and until > timezone.now():
-        found.append(unseal(hook.sealed_old_secret))
-    return found
 
 
 def rotate_hook_secret(hook: Hook, secret: str = "") -> str:
     """Set and return a new secret; the old one is accepted for another day."""
     made = secret or generate_hook_secret(hook.scheme)
-    with transaction.atomic():
-        row = Hook.objects.select_for_update(no_key=True).get(pk=hook.pk)
-        Hook.objects.filter(pk=row.pk).update(
-            sealed_secret=seal(made),
-            sealed_old_secret=row.sealed_secret,
-            old_secret_until=timezone.now() + OLD_SECRET_LIFETIME,
-        )
-        write_entry("rotated", "incoming webhook", row)
-    return made
+    return replace_secret(hook, made, noun="incoming webhook")
 
 
 def set_hook_enabled(hook: Hook, *, is_on: bool) -> None:

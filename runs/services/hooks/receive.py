@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 from runs.engine.parsing.clean import clean_text
 from runs.models import Hook, HookRequest, Run
 from runs.services.errors import NotAllowed, RunsError, TooManyRuns
-from runs.services.hooks.manage import get_hook_secrets
 from runs.services.hooks.mapping import (
     BodyUnreadable,
     explain_mismatch,
@@ -21,11 +20,12 @@ from runs.services.hooks.mapping import (
 )
 from runs.services.hooks.verify import (
     MAX_ID_CHARS,
-    Message,
     SignatureRefused,
+    VerifiedMessage,
     verify_request,
 )
 from runs.services.runs.start import start_run
+from runs.services.webhooks.sign import get_current_secrets
 from tools.secrets import SecretUnreadable
 
 MAX_BODY_BYTES = 1_000_000
@@ -58,7 +58,7 @@ def receive_hook_request(
     """Start a run for a genuine new message; whatever happens is recorded."""
     try:
         message = verify_request(
-            hook, get_hook_secrets(hook), headers=headers, body=body
+            hook, get_current_secrets(hook), headers=headers, body=body
         )
     except SignatureRefused as error:
         return _refuse(hook, 401, str(error), body)
@@ -109,7 +109,7 @@ def _start_hook_run(hook: Hook, document: Any) -> Run:
     )
 
 
-def name_message(hook: Hook, message: Message, document: Any) -> str:
+def name_message(hook: Hook, message: VerifiedMessage, document: Any) -> str:
     """Return what names the message, the same when it is sent again."""
     field = SENDER_ID_FIELDS.get(Hook.Scheme(hook.scheme))
     own = document.get(field) if field and isinstance(document, dict) else None

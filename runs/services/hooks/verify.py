@@ -29,7 +29,7 @@ class SignatureRefused(Exception):
     """The request is not from the sender, or is not new."""
 
 
-class Message(NamedTuple):
+class VerifiedMessage(NamedTuple):
     """A request whose sender is known."""
 
     id: str
@@ -43,7 +43,7 @@ def verify_request(
     headers: Headers,
     body: bytes,
     now: float | None = None,
-) -> Message:
+) -> VerifiedMessage:
     """Return the message; raise `SignatureRefused` with a sentence."""
     check = _CHECKS[Hook.Scheme(hook.scheme)]
     return check(secrets, headers, body, time.time() if now is None else now)
@@ -51,7 +51,7 @@ def verify_request(
 
 def _verify_standard(
     secrets: Sequence[str], headers: Headers, body: bytes, now: float
-) -> Message:
+) -> VerifiedMessage:
     name = _get_header(headers, "webhook-id")
     stamp = _get_header(headers, "webhook-timestamp")
     given = _get_header(headers, "webhook-signature").split()
@@ -62,34 +62,34 @@ def _verify_standard(
     ]
     _require_match(given, wanted)
     _check_time(stamp, now)
-    return Message(name)
+    return VerifiedMessage(name)
 
 
 def _verify_github(
     secrets: Sequence[str], headers: Headers, body: bytes, now: float
-) -> Message:
+) -> VerifiedMessage:
     """The delivery id is not signed, so the signature of the body names the message."""
     given = _get_header(headers, "x-hub-signature-256").strip()
     wanted = ["sha256=" + _hmac(one.encode(), body).hex() for one in secrets]
     _require_match([given], wanted)
-    return Message(given)
+    return VerifiedMessage(given)
 
 
 def _verify_slack(
     secrets: Sequence[str], headers: Headers, body: bytes, now: float
-) -> Message:
+) -> VerifiedMessage:
     stamp = _get_header(headers, "x-slack-request-timestamp")
     given = _get_header(headers, "x-slack-signature").strip()
     message = f"v0:{stamp}:".encode() + body
     wanted = ["v0=" + _hmac(one.encode(), message).hex() for one in secrets]
     _require_match([given], wanted)
     _check_time(stamp, now)
-    return Message(given)
+    return VerifiedMessage(given)
 
 
 def _verify_stripe(
     secrets: Sequence[str], headers: Headers, body: bytes, now: float
-) -> Message:
+) -> VerifiedMessage:
     header = _get_header(headers, "stripe-signature")
     pairs = [part.strip().partition("=") for part in header.split(",")]
     stamp = next((value for name, _, value in pairs if name == "t"), "")
@@ -98,22 +98,22 @@ def _verify_stripe(
     wanted = [_hmac(one.encode(), message).hex() for one in secrets]
     _require_match(given, wanted)
     _check_time(stamp, now)
-    return Message(next(one for one in given if one in wanted))
+    return VerifiedMessage(next(one for one in given if one in wanted))
 
 
 def _verify_bearer(
     secrets: Sequence[str], headers: Headers, body: bytes, now: float
-) -> Message:
+) -> VerifiedMessage:
     scheme, _space, token = _get_header(headers, "authorization").partition(" ")
     if scheme.lower() != "bearer":
         raise SignatureRefused(_("The header Authorization: Bearer is missing."))
     _require_match([token.strip()], secrets)
     name = headers.get("idempotency-key") or headers.get("webhook-id") or ""
-    return Message(name[:MAX_ID_CHARS])
+    return VerifiedMessage(name[:MAX_ID_CHARS])
 
 
 _CHECKS: dict[
-    Hook.Scheme, Callable[[Sequence[str], Headers, bytes, float], Message]
+    Hook.Scheme, Callable[[Sequence[str], Headers, bytes, float], VerifiedMessage]
 ] = {
     Hook.Scheme.STANDARD: _verify_standard,
     Hook.Scheme.GITHUB: _verify_github,

@@ -26,8 +26,8 @@ from runs.services.agentfile.schema import (
 from runs.services.importers.conversion import (
     Conversion,
     ConvertedAgent,
+    ConvertedModel,
     ConvertedTool,
-    ModelChoice,
     SkippedPart,
 )
 from runs.services.importers.errors import ForeignFileRefused
@@ -62,8 +62,6 @@ class ChosenModel(NamedTuple):
 
 @dataclass
 class AgentFileBuilder:
-    """Builds one agent file."""
-
     owner: User
     skipped: list[SkippedPart] = field(default_factory=list)
     providers: dict[str, ProviderEntry] = field(default_factory=dict)
@@ -216,7 +214,7 @@ class AgentFileBuilder:
         self.slugs_of_tools[repr(tool)] = slug
         return slug
 
-    def pick_parameters(self, choice: ModelChoice, kind: str) -> dict[str, Any]:
+    def pick_parameters(self, choice: ConvertedModel, kind: str) -> dict[str, Any]:
         """Return the parameters of a model that providers of this kind accept."""
         if kind in KINDS_WITH_PENALTIES:
             return choice.parameters
@@ -225,7 +223,7 @@ class AgentFileBuilder:
         self.skipped += [skip_setting(name) for name in dropped]
         return {name: given[name] for name in given if name not in PENALTIES}
 
-    def choose_model(self, choice: ModelChoice) -> ChosenModel:
+    def choose_model(self, choice: ConvertedModel) -> ChosenModel:
         """Return the provider and the model of an agent.
 
         A provider of this site with the same address is preferred; for a well-known
@@ -236,7 +234,7 @@ class AgentFileBuilder:
             name = choice.provider or "Server"
             preset = ProviderPreset(name, "openai", choice.base_url)
         if choice.model and preset is not None:
-            same = [row for row in self.rows if is_same_server(row, preset)]
+            same = [row for row in self.rows if uses_preset_server(row, preset)]
             slug = str(same[0].slug) if same else self.add_provider(preset)
             kind = same[0].kind if same else preset.kind
             return ChosenModel(slug, kind, choice.model[:MAX_MODEL])
@@ -250,7 +248,7 @@ class AgentFileBuilder:
         """Return a provider of this site for an agent without a known model."""
         rows = [row for row in self.rows if row.default_model]
         if preset is not None:
-            rows.sort(key=lambda row: not is_same_server(row, preset))
+            rows.sort(key=lambda row: not uses_preset_server(row, preset))
         if not rows:
             raise ForeignFileRefused(
                 _(
@@ -287,7 +285,6 @@ class AgentFileBuilder:
         return slug
 
     def is_used(self, model: Any, slug: str) -> bool:
-        """Whether a definition that exists here has this slug."""
         rows = model._default_manager.filter(slug=slug)
         if self.reuses_own:
             rows = rows.exclude(owner=self.owner, archived_at=None)
@@ -299,7 +296,6 @@ def shorten(text: str) -> str:
 
 
 def reaches(calls: dict[str, list[str]], start: str, end: str) -> bool:
-    """Whether calls lead from `start` to `end`."""
     seen, todo = {start}, [start]
     while todo:
         for callee in calls.get(todo.pop(), ()):
@@ -311,7 +307,7 @@ def reaches(calls: dict[str, list[str]], start: str, end: str) -> bool:
     return False
 
 
-def explain_selection(choice: ModelChoice, row: Provider, model: str) -> SkippedPart:
+def explain_selection(choice: ConvertedModel, row: Provider, model: str) -> SkippedPart:
     """Return a note on the model that stands for one that is not known here."""
     given = " ".join(filter(None, (choice.provider, choice.model))) or "model"
     reason = _("%(model)s of the provider %(provider)s was selected.") % {
@@ -321,13 +317,13 @@ def explain_selection(choice: ModelChoice, row: Provider, model: str) -> Skipped
     return skip_setting(given, reason=reason)
 
 
-def is_own_address(choice: ModelChoice, preset: ProviderPreset | None) -> bool:
+def is_own_address(choice: ConvertedModel, preset: ProviderPreset | None) -> bool:
     """Whether the file names a server of its own instead of the product's service."""
     if not choice.base_url or find_address_flaw(choice.base_url):
         return False
     return preset is None or choice.base_url.rstrip("/") != preset.base_url
 
 
-def is_same_server(row: Provider, preset: ProviderPreset) -> bool:
+def uses_preset_server(row: Provider, preset: ProviderPreset) -> bool:
     """Whether a provider reaches the server of a preset, by whichever API."""
     return row.base_url.rstrip("/") == preset.base_url.rstrip("/")

@@ -17,7 +17,7 @@ class SkippedPart(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ModelChoice:
+class ConvertedModel:
     """The model that a file names; empty where it names none."""
 
     provider: str = ""
@@ -29,8 +29,6 @@ class ModelChoice:
 
 @dataclass(frozen=True)
 class ConvertedTool:
-    """A tool that agents of the file use."""
-
     name: str
     kind: str
     """A key of `tools.kinds.registry.KINDS`: function, http or python."""
@@ -42,14 +40,12 @@ class ConvertedTool:
 
 @dataclass(frozen=True)
 class ConvertedAgent:
-    """An agent of the file."""
-
     key: str
     """What `agents` of other agents call it; unique in the file."""
     name: str
     messages: tuple[PromptMessage, ...]
     description: str = ""
-    model: ModelChoice = ModelChoice()
+    model: ConvertedModel = ConvertedModel()
     tools: tuple[ConvertedTool, ...] = ()
     """An agent gets the first of several with one name that is possible here."""
     agents: tuple[str, ...] = ()
@@ -69,8 +65,6 @@ class ConvertedPrompt:
 
 @dataclass(frozen=True)
 class Conversion:
-    """A whole file."""
-
     agents: tuple[ConvertedAgent, ...] = ()
     prompts: tuple[ConvertedPrompt, ...] = ()
     skipped: tuple[SkippedPart, ...] = ()

@@ -12,11 +12,7 @@ from pydantic import ValidationError
 from runs.models import Agent, PromptTemplate
 from runs.services.agentfile.load import find_different_rows
 from runs.services.agentfile.schema import AgentFile
-from runs.services.agentfile.text import (
-    OWN_MARK,
-    build_field_errors,
-    render_agentfile,
-)
+from runs.services.agentfile.text import OWN_MARK, build_field_errors, render_agentfile
 from runs.services.importers.build import AgentFileBuilder, TakenSlug
 from runs.services.importers.conversion import Conversion, SkippedPart
 from runs.services.importers.document import ForeignDocument, parse_foreign_document
@@ -39,7 +35,6 @@ class ForeignImport(NamedTuple):
 
     @property
     def parts_by_reason(self) -> dict[str, list[str]]:
-        """What is not imported, by the reason."""
         found: dict[str, list[str]] = defaultdict(list)
         for part, reason in self.skipped:
             found[reason].append(part)

@@ -52,7 +52,7 @@ def parse_foreign_document(text: str, name: str = "") -> ForeignDocument:
         )
     if looks_like_code(start):
         return ForeignDocument(text, None, name, is_code=True)
-    data = parse_json(text) if is_json else parse_yaml(text)
+    data = parse_foreign_json(text) if is_json else parse_yaml(text)
     check_limits(data)
     return ForeignDocument(text, data, name)
 
@@ -68,7 +68,7 @@ def looks_like_code(text: str) -> bool:
     return next(lines, "").startswith(CODE_STARTS)
 
 
-def parse_json(text: str) -> Any:
+def parse_foreign_json(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

@@ -29,8 +29,6 @@ from runs.services.importers.formats.other_formats import OTHER_FORMATS
 
 
 class Importer(NamedTuple):
-    """One format of another product."""
-
     title: str
     recognizes: Callable[[ForeignDocument], bool]
     """Whether a file is of this product, whatever can be imported of it."""

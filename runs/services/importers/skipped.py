@@ -27,7 +27,6 @@ def skip_node(name: object, kind: object = "", *, reason: str = "") -> SkippedPa
 
 
 def skip_setting(name: object, *, reason: str = "") -> SkippedPart:
-    """Return a setting without a counterpart."""
     return SkippedPart(
         _quote(_("Setting “%(name)s”"), name), reason or _("No such setting here.")
     )
@@ -53,7 +52,6 @@ def skip_agent(name: object, kind: object = "", *, reason: str) -> SkippedPart:
 
 
 def skip_key(name: object) -> SkippedPart:
-    """Return a secret that the file contains in plain text."""
     return SkippedPart(
         _quote(_("Setting “%(name)s”"), name),
         _("Keys are not imported. Enter the key on the page of the provider."),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html import unescape
 from typing import NamedTuple
 
-from runs.engine.prompts import ENGINE_VARIABLES
+from runs.engine.prompts import ENGINE_VARIABLES, escape_braces
 from runs.engine.types import PromptMessage
 
 INPUT_MESSAGE = PromptMessage(role="user", template="{input}")
@@ -48,11 +48,6 @@ class VariableNames:
             self.taken.add(chosen)
             self.by_expression[expression] = chosen
         return self.by_expression[expression]
-
-
-def escape_braces(text: str) -> str:
-    """Return `text` as a template without variables."""
-    return text.replace("{", "{{").replace("}", "}}")
 
 
 def convert_template(
@@ -100,7 +95,6 @@ def build_variable_name(expression: str) -> str:
 
 
 def build_messages(system: str, user: str = "") -> tuple[PromptMessage, ...]:
-    """Return the messages of an agent from two templates."""
     asked = PromptMessage(role="user", template=user) if user else INPUT_MESSAGE
     if not system.strip():
         return (asked,)

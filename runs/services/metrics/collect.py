@@ -21,19 +21,8 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from runs.models import MetricCounter
-from runs.services.metrics.gauges import (
-    GAUGES,
-    Sample,
-    measure_database,
-    measure_redis,
-)
-from runs.store.metric_counters import (
-    BUCKETS,
-    COUNTERS,
-    HISTOGRAMS,
-    Counter,
-    Histogram,
-)
+from runs.services.metrics.gauges import GAUGES, Sample, measure_database, measure_redis
+from runs.store.metric_counters import BUCKETS, COUNTERS, HISTOGRAMS, Counter, Histogram
 
 PREFIX = "agentsite_"
 MAX_ROWS = 20_000
@@ -67,7 +56,7 @@ class SiteCollector(Collector):
             samples.append(Sample("database_up", 0))
         yield from build_gauges(samples)
         yield from (build_counter(one, totals) for one in COUNTERS)
-        yield from (build_histogram(one, totals) for one in HISTOGRAMS)
+        yield from (build_histogram_family(one, totals) for one in HISTOGRAMS)
 
 
 def build_gauges(samples: list[Sample]) -> Iterator[GaugeMetricFamily]:
@@ -97,7 +86,9 @@ def build_counter(counter: Counter, totals: Totals) -> CounterMetricFamily:
     return family
 
 
-def build_histogram(histogram: Histogram, totals: Totals) -> HistogramMetricFamily:
+def build_histogram_family(
+    histogram: Histogram, totals: Totals
+) -> HistogramMetricFamily:
     names = sorted(histogram.labels)
     family = HistogramMetricFamily(
         PREFIX + histogram.name, histogram.help, labels=names

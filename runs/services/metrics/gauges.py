@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 import redis
-from django.conf import settings
 from django.db import connection
 from django.db.models import (
     Aggregate,
@@ -22,15 +21,12 @@ from django.db.models.functions import Now
 from runs.models import Decision, Delivery, ProviderOutage, Run, Webhook, Worker
 from runs.models.runs import UNFINISHED_STATUSES
 from runs.redis_streams import connect_redis
-from runs.services.health.queue import measure_queue_health
+from runs.services.health.queue import filter_live_workers, measure_queue_health
 from runs.services.health.status import count_free_bytes
-from runs.store.database_clock import db_time_from_now
 from runs.wakeup import list_redis_lists
 
 
 class Sample(NamedTuple):
-    """One value of a gauge."""
-
     name: str
     value: float
     labels: tuple[str, ...] = ()
@@ -114,16 +110,16 @@ def _measure_runs() -> Iterator[Sample]:
 
 
 def _measure_workers() -> Iterator[Sample]:
-    rows = Worker.objects.filter(
-        stopped_at=None,
-        last_heartbeat__gt=db_time_from_now(-settings.LEASE_SECONDS),
-    )
-    found = rows.order_by().aggregate(
-        workers=Count("pk"),
-        worker_threads=Sum("threads", default=0),
-        worker_threads_busy=Sum("running", default=0),
-        worker_model_waits=Sum("waiting", default=0),
-        worker_abandoned_calls=Sum("abandoned_calls", default=0),
+    found = (
+        filter_live_workers()
+        .order_by()
+        .aggregate(
+            workers=Count("pk"),
+            worker_threads=Sum("threads", default=0),
+            worker_threads_busy=Sum("running", default=0),
+            worker_model_waits=Sum("waiting", default=0),
+            worker_abandoned_calls=Sum("abandoned_calls", default=0),
+        )
     )
     for name, value in found.items():
         yield Sample(name, value)

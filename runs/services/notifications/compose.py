@@ -23,8 +23,6 @@ MAX_SUBJECT_CHARS = 150
 
 
 class MailText(NamedTuple):
-    """Subject and body."""
-
     subject: str
     body: str
 

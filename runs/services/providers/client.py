@@ -25,8 +25,6 @@ TEST_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class ProviderTest:
-    """The result of a connection test."""
-
     ok: bool
     message: str
     models: tuple[ModelCard, ...] = ()

@@ -11,8 +11,6 @@ MAX_CHOICES = 300
 
 
 class ModelChoice(NamedTuple):
-    """One model of one provider."""
-
     provider: Provider
     model: str
 

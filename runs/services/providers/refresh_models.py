@@ -60,7 +60,6 @@ def find_price_fields(
 
 
 def get_reported_fields(card: ModelCard) -> dict[str, Any]:
-    """Return the fields that the server reports."""
     message = {name: getattr(card, name) for name in REPORTED_FIELDS}
     tokens = card.context_tokens
     if tokens is not None and not 0 < tokens < 2**31:  # the column cannot hold it

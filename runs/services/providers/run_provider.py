@@ -9,10 +9,7 @@ from runs.llm.base import LLM
 from runs.models import Provider, Run
 from runs.services.errors import RunsError
 from runs.services.providers.client import get_provider_secrets, open_provider_llm
-from runs.services.providers.mask_address import (
-    mask_provider_address,
-    may_see_provider,
-)
+from runs.services.providers.mask_address import mask_provider_address, may_see_provider
 from runs.store.fast_select import select_row
 from runs.store.sanitizer import MIN_UNGUESSABLE_LENGTH
 from tools.secrets import SecretUnreadable

@@ -34,7 +34,7 @@ WINDOW = 2_000
 """Keys that one batch looks at, however few of them may go."""
 
 
-class Batch(NamedTuple):
+class RetentionBatch(NamedTuple):
     """What a batch has done, and where the next one begins."""
 
     counts: dict[str, int]
@@ -47,7 +47,7 @@ class Batch(NamedTuple):
     """Seconds after which to go on, at least."""
 
 
-Stage = Callable[[int], Batch]
+Stage = Callable[[int], RetentionBatch]
 """Deletes the next batch after a position."""
 OpenStage = Callable[[], Stage]
 """Begins a stage, or resumes it after a crash."""
@@ -68,11 +68,11 @@ def _open_conversation_stage_later(group: RunGroup) -> OpenStage:
 
 
 def _open_row_stage_later(kind: str, rules: RetentionRules, at: datetime) -> OpenStage:
-    def prune_rows(after: int) -> Batch:
+    def prune_rows(after: int) -> RetentionBatch:
         rows = select_prunable_rows(kind, rules, at)
         keys = list(rows.values_list("pk", flat=True)[:MAX_ROWS])
         deleted = delete_raw(rows.model._base_manager.filter(pk__in=keys))
-        return Batch({kind: deleted}, is_last=len(keys) < MAX_ROWS)
+        return RetentionBatch({kind: deleted}, is_last=len(keys) < MAX_ROWS)
 
     return lambda: prune_rows
 
@@ -83,10 +83,10 @@ def open_run_stage(groups: Sequence[RunGroup]) -> Stage:
     bound = find_first_key(Run, "created_at", max(cutoffs)) if cutoffs else 0
     rows = select_prunable_runs(groups)
 
-    def prune_runs(after: int) -> Batch:
+    def prune_runs(after: int) -> RetentionBatch:
         window = _find_window_end(Run, after, bound)
         if window is None:
-            return Batch({}, after, is_last=True)
+            return RetentionBatch({}, after, is_last=True)
         found = rows.filter(pk__gt=after, pk__lte=window).order_by("pk")
         sizes = found.values_list("pk", "next_index")[:MAX_RUNS]
         keys = _take_within_budget(list(sizes))
@@ -95,7 +95,7 @@ def open_run_stage(groups: Sequence[RunGroup]) -> Stage:
             of=("self",), skip_locked=True
         )
         counts = prune_run_trees(list(locked.order_by("pk")))
-        return Batch(counts, window if is_whole else keys[-1])
+        return RetentionBatch(counts, window if is_whole else keys[-1])
 
     return prune_runs
 
@@ -105,18 +105,20 @@ def open_conversation_stage(group: RunGroup) -> Stage:
     bound = find_first_key(Conversation, "created_at", group.cutoff)
     rows = select_prunable_conversations(group)
 
-    def prune_conversations(after: int) -> Batch:
+    def prune_conversations(after: int) -> RetentionBatch:
         window = _find_window_end(Conversation, after, bound)
         if window is None:
-            return Batch({}, after, is_last=True)
+            return RetentionBatch({}, after, is_last=True)
         found = rows.filter(pk__gt=after, pk__lte=window).order_by("pk")
         keys = list(found.values_list("pk", flat=True)[:MAX_RUNS])
         counts = Counter[str]()
         for key in keys:
             counts.update(prune_conversation(group, key))
             if counts["runs"] >= MAX_RUNS:
-                return Batch(dict(counts), key)
-        return Batch(dict(counts), window if len(keys) < MAX_RUNS else keys[-1])
+                return RetentionBatch(dict(counts), key)
+        return RetentionBatch(
+            dict(counts), window if len(keys) < MAX_RUNS else keys[-1]
+        )
 
     return prune_conversations
 

@@ -56,7 +56,8 @@ from runs.services.accounts.transfer import (
 from runs.services.agents.edit_sessions import end_edit_session
 from runs.services.annotation.queued_runs import delete_annotations_of
 from runs.services.errors import RunsError
-from runs.services.retention.batches import Batch, OpenStage
+from runs.services.experiments.control import note_deleted_evaluators
+from runs.services.retention.batches import OpenStage, RetentionBatch
 from runs.services.retention.jobs import create_job
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.delete_rows import (
@@ -117,8 +118,6 @@ class ErasedRows(NamedTuple):
 
 
 class ErasurePlan(NamedTuple):
-    """What erasing a person would do."""
-
     deleted: list[ErasedRows]
     owned: list[ErasedRows]
     """Definitions, which are transferred or deleted."""
@@ -261,17 +260,17 @@ def list_person_stages(job: DeletionJob) -> list[OpenStage]:
     ]
 
 
-def cancel_runs(user: User, job: DeletionJob, after: int) -> Batch:
+def cancel_runs(user: User, job: DeletionJob, after: int) -> RetentionBatch:
     """Cancel unfinished runs, and wait until their workers have ended them."""
     runs = Run.objects.filter(owner=user, status__in=UNFINISHED_STATUSES)
     for run in runs.filter(parent_step=None, cancel_requested_at=None):
         cancel_run(run)
     if runs.exists():
-        return Batch({}, wait=CANCEL_WAIT_SECONDS)
-    return Batch({}, is_last=True)
+        return RetentionBatch({}, wait=CANCEL_WAIT_SECONDS)
+    return RetentionBatch({}, is_last=True)
 
 
-def delete_runs_of(user: User, job: DeletionJob, after: int) -> Batch:
+def delete_runs_of(user: User, job: DeletionJob, after: int) -> RetentionBatch:
     """Delete ended runs, kept or not, with what the audit log has of them."""
     rows = Run.objects.filter(owner=user).order_by("pk").values_list("pk", flat=True)
     keys = list(rows.filter(parent_step=None)[:MAX_RUNS]) or list(rows[:MAX_RUNS])
@@ -282,10 +281,10 @@ def delete_runs_of(user: User, job: DeletionJob, after: int) -> Batch:
     clear_entries_about("tool call", steps)
     mark_pruned(RunSearchRow.objects.filter(run__in=family).select_related("run"))
     delete_run_rows(family)
-    return Batch({"runs": len(family)}, is_last=not keys)
+    return RetentionBatch({"runs": len(family)}, is_last=not keys)
 
 
-def delete_conversations_of(user: User, job: DeletionJob, after: int) -> Batch:
+def delete_conversations_of(user: User, job: DeletionJob, after: int) -> RetentionBatch:
     """Delete what the person said of runs, and conversations, last branches first."""
     RunComment.objects.filter(author=user).delete()
     delete_annotations_of(user)
@@ -295,10 +294,10 @@ def delete_conversations_of(user: User, job: DeletionJob, after: int) -> Batch:
     Conversation.objects.filter(branch_of__in=mine).update(branch_of=None)
     Conversation.objects.filter(root__in=mine).exclude(owner=user).update(root=None)
     count = delete_conversation_rows(list(mine.values_list("pk", flat=True)))
-    return Batch({"conversations": count}, is_last=True)
+    return RetentionBatch({"conversations": count}, is_last=True)
 
 
-def hand_over(user: User, job: DeletionJob, after: int) -> Batch:
+def hand_over(user: User, job: DeletionJob, after: int) -> RetentionBatch:
     """Transfer definitions, or delete them with what the audit log has of them."""
     for agent in EditSession.objects.filter(by_number=user.pk).values_list(
         "agent", flat=True
@@ -316,7 +315,7 @@ def hand_over(user: User, job: DeletionJob, after: int) -> Batch:
             count = transfer_ownership(user, job.receiver, by=job.by)
         except CannotTransfer as refused:
             raise CannotErase(str(refused)) from None
-        return Batch({"transferred": count}, is_last=True)
+        return RetentionBatch({"transferred": count}, is_last=True)
     count = 0
     agents, providers = owned_by(user, Agent), owned_by(user, Provider)
     delete_rows_with_entries(AgentTool.objects.filter(agent__in=agents))
@@ -329,9 +328,10 @@ def hand_over(user: User, job: DeletionJob, after: int) -> Batch:
     delete_rows_with_entries(ProviderModel.objects.filter(provider__in=providers))
     datasets = owned_by(user, Dataset)
     delete_rows_with_entries(DatasetVersion.objects.filter(dataset__in=datasets))
+    note_deleted_evaluators(Evaluator.objects.filter(owner=user))
     for model in reversed(MOVED):
         count += delete_rows_with_entries(owned_by(user, model))
-    return Batch({"definitions": count}, is_last=True)
+    return RetentionBatch({"definitions": count}, is_last=True)
 
 
 def delete_rows_with_entries(rows: QuerySet[Any]) -> int:
@@ -345,24 +345,23 @@ def delete_rows_with_entries(rows: QuerySet[Any]) -> int:
     return count
 
 
-def clear_streams(user: User, job: DeletionJob, after: int) -> Batch:
+def clear_streams(user: User, job: DeletionJob, after: int) -> RetentionBatch:
     """Remove text of runs that no longer exist from Redis."""
     delete_stream_entries(
         lambda found: (
             found - set(Run.objects.filter(pk__in=found).values_list("pk", flat=True))
         )
     )
-    return Batch({}, is_last=True)
+    return RetentionBatch({}, is_last=True)
 
 
-def rename_in_audit_log(user: User, job: DeletionJob, after: int) -> Batch:
-    """Replace the name in a window of audit entries."""
+def rename_in_audit_log(user: User, job: DeletionJob, after: int) -> RetentionBatch:
     words = find_person_words(user)
     last = replace_person_in_entries(user.pk, words, after=after, limit=AUDIT_WINDOW)
-    return Batch({}, after if last is None else last, is_last=last is None)
+    return RetentionBatch({}, after if last is None else last, is_last=last is None)
 
 
-def delete_account(user: User, job: DeletionJob, after: int) -> Batch:
+def delete_account(user: User, job: DeletionJob, after: int) -> RetentionBatch:
     """Delete the account with its sessions, under a name that means nothing."""
     for session in Session.objects.iterator():
         if session.get_decoded().get("_auth_user_id") == str(user.pk):
@@ -375,4 +374,4 @@ def delete_account(user: User, job: DeletionJob, after: int) -> Batch:
         username=f"erased-{user.pk}", email="", first_name="", last_name=""
     )
     User.objects.get(pk=user.pk).delete()
-    return Batch({"users": 1}, is_last=True)
+    return RetentionBatch({"users": 1}, is_last=True)

@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.models import AgentRetention, DeletionJob, RetentionRule
-from runs.services.retention.batches import Batch, OpenStage, list_rule_stages
+from runs.services.retention.batches import OpenStage, RetentionBatch, list_rule_stages
 from runs.services.retention.rules import RetentionRules, load_rules
 from runs.store.database_clock import db_time_from_now
 from tools.audit.write import write_entry
@@ -115,10 +115,15 @@ def stop_job(job: DeletionJob, *, by: User | None) -> bool:
     return True
 
 
+def sleep_and_continue(seconds: float) -> bool:
+    time.sleep(seconds)
+    return False
+
+
 def run_job(
     job: DeletionJob,
     *,
-    pause: Callable[[float], bool],
+    pause: Callable[[float], bool] = sleep_and_continue,
     report: Callable[[DeletionJob], None] = lambda job: None,
     stages: list[OpenStage] | None = None,
 ) -> bool:
@@ -156,7 +161,9 @@ def run_job(
     return True
 
 
-def commit_batch(job: DeletionJob, run_batch: Callable[[int], Batch]) -> Batch:
+def commit_batch(
+    job: DeletionJob, run_batch: Callable[[int], RetentionBatch]
+) -> RetentionBatch:
     """Run a batch and note in the same transaction what it did; update `job`."""
     with transaction.atomic():
         row = lock_claimed_job(job)

@@ -1,14 +1,16 @@
-"""The retention rules as a value, and the rows that they no longer keep."""
+"""The retention rules as a value, the rows that they no longer keep, and changes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.contrib.sessions.models import Session
+from django.db import transaction
 from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from pydantic import BaseModel, ConfigDict
 
 from runs.models import (
+    Agent,
     AgentRetention,
     Conversation,
     Delivery,
@@ -45,7 +47,6 @@ class RetentionRules(BaseModel):
 
 
 def load_rules() -> RetentionRules:
-    """Return the rules as they are now."""
     return RetentionRules(
         days=dict(RetentionRule.objects.order_by("kind").values_list("kind", "days")),
         agents=dict(AgentRetention.objects.values_list("agent", "days")),
@@ -149,3 +150,31 @@ def select_prunable_rows(
         case _:
             raise ValueError(kind)
     return rows
+
+
+@transaction.atomic
+def save_rules(days: Mapping[str, int | None]) -> bool:
+    """Set the days of each kind, None for no rule; return whether anything changed."""
+    known = {rule.kind: rule for rule in RetentionRule.objects.select_for_update()}
+    changed = False
+    for kind, count in days.items():
+        rule = known.get(kind)
+        if count == (rule.days if rule else None):
+            continue
+        changed = True
+        if count is None and rule is not None:
+            rule.delete()
+        elif count is not None:
+            rule = rule or RetentionRule(kind=kind)
+            rule.days = count
+            rule.save()
+    return changed
+
+
+@transaction.atomic
+def save_agent_retention(agent: Agent, days: int | None) -> None:
+    """Set how long runs of an agent are kept; None for forever."""
+    row = AgentRetention.objects.select_for_update().filter(agent=agent).first()
+    row = row or AgentRetention(agent=agent)
+    row.days = days
+    row.save()

@@ -7,11 +7,7 @@ from django.db import transaction
 
 from runs.models import Run, RunSearchRow
 from runs.models.runs import FINISHED_STATUSES
-from runs.services.runs.delete_rows import (
-    delete_run_rows,
-    lock_runs,
-    lock_trees,
-)
+from runs.services.runs.delete_rows import delete_run_rows, lock_runs, lock_trees
 from runs.services.search.daily_stats import update_daily_stats
 from tools.audit.write import write_entry
 

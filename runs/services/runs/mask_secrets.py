@@ -99,7 +99,6 @@ class SecretMask(TextMask):
 
 
 def build_owner_mask(owner: User) -> TextMask:
-    """Return a mask of the secrets of one person."""
     rows: list[Credential | Provider] = [
         *Credential.objects.filter(owner=owner),
         *Provider.objects.filter(owner=owner).select_related("owner"),

@@ -12,22 +12,26 @@ from django.utils.translation import gettext as _
 
 from runs import wakeup
 from runs.engine.parsing.clean import clean_text
-from runs.engine.types import AgentSpec, ToolMode
-from runs.models import Agent, AgentVersion, Conversation, Run, Schedule, Spec
-from runs.services.errors import (
-    FieldError,
-    InputsRefused,
-    NotAllowed,
-    VersionNotFound,
+from runs.engine.transcript import estimate_tokens
+from runs.engine.types import AgentSpec, HistoryTurn, ToolMode
+from runs.models import (
+    Agent,
+    AgentVersion,
+    Conversation,
+    ProviderModel,
+    Run,
+    Schedule,
+    Spec,
 )
+from runs.services.errors import FieldError, InputsRefused, NotAllowed, VersionNotFound
+from runs.services.runs.conversation_runs import get_conversation_turns
 from runs.services.runs.limit import check_run_limit, count_runs_ahead
-from runs.services.runs.select_turns import select_turns
 from runs.services.spec.definition import uses_memory
 from runs.services.spec.freeze import freeze_agent, validate_spec, variables_of_spec
 from runs.services.tool_modes.select_mode import get_recorded_run
 from runs.store.fast_insert import insert_row
 from runs.store.fast_select import select_row
-from runs.store.history import extract_question
+from runs.store.history import build_turns, extract_question, load_stopped_answers
 from runs.store.limits import build_limit_columns
 from runs.store.specs import get_or_create_spec, load_spec
 from runs.store.transitions import notify_run_changed
@@ -35,6 +39,10 @@ from tools.net.trace_context import get_incoming_traceparent
 from tools.text.translatable import translatable
 
 MAX_INPUT_LENGTH = 1_000_000
+
+MAX_CONTEXT_TURNS = 50
+MAX_TURN_TOKENS = 8_000
+"""Maximum estimated tokens of all earlier turns."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,6 @@ def start_run(
 
 
 def freeze_tool_mode(frozen: FrozenAgent, mode: ToolMode) -> FrozenAgent:
-    """Return `frozen` with its calls answered as `mode` says."""
     if frozen.spec.tool_mode == mode:
         return frozen
     spec = frozen.spec.model_copy(update={"tool_mode": mode})
@@ -248,3 +255,40 @@ def _require_own_conversation(
         raise NotAllowed(
             _("The conversation belongs to another user or another agent.")
         )
+
+
+def select_turns(spec: AgentSpec, conversation: Conversation) -> list[int]:
+    """Return the ids of the newest turns that fit, oldest first.
+
+    Runs that failed or have not ended are skipped, and canceled ones of whose answer
+    nothing was written.
+    """
+    status = [Run.Status.SUCCEEDED, Run.Status.LIMIT_REACHED, Run.Status.CANCELED]
+    turns = get_conversation_turns(conversation).filter(status__in=status)
+    runs = list(turns.order_by("-pk")[:MAX_CONTEXT_TURNS])
+    written = load_stopped_answers(runs)
+    left, chosen = get_turn_token_budget(spec), []
+    for run in runs:
+        if run.status == Run.Status.CANCELED and run.pk not in written:
+            continue
+        turns_of_run = build_turns(run, written=written.get(run.pk))
+        left -= sum(estimate_turn_tokens(turn) for turn in turns_of_run)
+        if left < 0:
+            break
+        chosen.append(run.pk)
+    return chosen[::-1]
+
+
+def get_turn_token_budget(spec: AgentSpec) -> int:
+    """Return the maximum tokens of earlier turns: at most half of the context."""
+    card = ProviderModel.objects.filter(
+        provider=spec.model.provider_id or 0, name=spec.model.model
+    ).first()
+    sizes = (spec.executor.context_tokens, card.context_tokens if card else None)
+    return min([MAX_TURN_TOKENS, *(size // 2 for size in sizes if size)])
+
+
+def estimate_turn_tokens(turn: HistoryTurn) -> int:
+    return sum(
+        estimate_tokens((text or "").encode()) for text in (turn.question, turn.answer)
+    )

@@ -127,7 +127,6 @@ def format_levels(number: int) -> str:
 
 
 def parse_child_inputs(given: Any, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the inputs of a run from the model's arguments."""
     if isinstance(given, dict):
         return given
     return {names[0]: given} if names else {}

@@ -28,8 +28,6 @@ MAX_COUNTED_TIMES = 1_000
 
 
 class CronField(NamedTuple):
-    """One of the five fields of an expression."""
-
     name: "StrPromise"
     allowed: "StrPromise"
 

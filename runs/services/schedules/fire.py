@@ -169,7 +169,6 @@ def find_unfinished_run_id(schedule: Schedule) -> int | None:
 
 
 def compute_next_fire(schedule: Schedule, *, now: datetime) -> NextFire:
-    """Return what follows the due time, as of `now`."""
     assert schedule.next_at is not None
     try:
         zone = get_time_zone(schedule.time_zone)

@@ -61,7 +61,6 @@ class Recurrence:
     cron: str = ""
 
     def to_cron(self) -> str:
-        """Return the five fields."""
         hour, minute = (int(part) for part in self.at.split(":"))
         match self.kind:
             case "minutes":

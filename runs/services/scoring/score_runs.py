@@ -126,7 +126,6 @@ def load_day_use(rule: ScoringRule, *, now: datetime) -> DayUse:
 
 
 def is_day_used_up(rule: ScoringRule, used: DayUse) -> bool:
-    """Whether the scores of the day have used up a limit of the rule."""
     is_broke = rule.daily_budget is not None and used.cost >= rule.daily_budget
     return is_broke or (rule.daily_runs is not None and used.runs >= rule.daily_runs)
 

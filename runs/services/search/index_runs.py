@@ -1,15 +1,16 @@
 """Index ended runs, so that lists of a million can be searched and sorted."""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 
 from django.db import transaction
+from django.db.models import Min, Q
 from django.db.models.functions import Substr
 
-from runs.models import AgentStep, Run, RunSearchRow, RunTool
+from runs.models import AgentStep, Conversation, Run, RunSearchRow, RunTool
 from runs.models.runs import FINISHED_STATUSES
-from runs.services.search.conversation_titles import update_automatic_titles
 from runs.services.search.daily_stats import update_daily_stats
 from runs.services.search.human_waits import get_work_seconds, load_human_waits
 from runs.services.search.scoring_sample import select_runs_to_score
@@ -27,6 +28,11 @@ MAX_TEXT_LENGTH = 8_000
 """Characters of the inputs, of the output, and of the steps that can be searched."""
 MAX_ERROR_LENGTH = 500
 """Characters of the error of one step that can be searched."""
+
+ANSWER_HEADING = re.compile(r"\s*#{1,3}[ \t]+([^\n]+)")
+MARKUP = re.compile(r"[*_`#]+|\[([^\]]*)\]\([^)]*\)")
+MAX_HEADING_LENGTH = 80
+"""Characters; a longer heading is no title."""
 
 
 def index_runs(at_once: int = BATCH_SIZE) -> int:
@@ -126,7 +132,6 @@ def _load_called_tools(runs: Iterable[Run]) -> dict[int, list[str]]:
 
 
 def _load_step_errors(runs: Iterable[Run]) -> dict[int, list[str]]:
-    """Return the beginnings of the errors of each run's steps."""
     failed = AgentStep.objects.filter(run__in=runs, status=AgentStep.Status.FAILED)
     text = Substr("observation", 1, MAX_ERROR_LENGTH)
     found: dict[int, list[str]] = defaultdict(list)
@@ -137,3 +142,31 @@ def _load_step_errors(runs: Iterable[Run]) -> dict[int, list[str]]:
 
 def _dump_output(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def update_automatic_titles(runs: Iterable[Run]) -> None:
+    """Title the conversations that ended runs began by the headings of the answers."""
+    found = {
+        run.conversation_id: (run, heading)
+        for run in runs
+        if run.conversation_id is not None and (heading := find_answer_heading(run))
+    }
+    if not found:
+        return
+    rows = Run.objects.filter(conversation__in=found).values("conversation")
+    firsts = rows.annotate(first=Min("pk")).values_list("conversation", "first")
+    for pk, first in firsts.order_by():
+        run, heading = found[pk]
+        if run.pk == first:
+            family = Q(pk=pk, root=None) | Q(root=pk)
+            same = Conversation.objects.filter(family, title=run.title, is_test=False)
+            same.update(title=heading)
+
+
+def find_answer_heading(run: Run) -> str:
+    """Return the heading with which the answer begins, without marks; empty if none."""
+    if run.status != Run.Status.SUCCEEDED or not isinstance(run.output, str):
+        return ""
+    match = ANSWER_HEADING.match(run.output[:1_000])
+    heading = MARKUP.sub(r"\1", match[1]).strip() if match else ""
+    return heading if len(heading) <= MAX_HEADING_LENGTH else ""

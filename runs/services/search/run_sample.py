@@ -138,7 +138,6 @@ def group_starts(sample: RunSample, unit: str) -> list[StartGroup]:
 
 
 def summarize_sample(sample: RunSample, groups: list[SampledGroup]) -> RunFigures:
-    """Add up the sampled runs."""
     rows = filter_by_ids(
         RunSearchRow.objects.filter(run__indexed=True), "run_id", sample.ids
     )

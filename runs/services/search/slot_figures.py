@@ -1,8 +1,8 @@
 """Figures of the runs that started in a period, from their slots."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.db.models import F, Q, QuerySet, Sum
 from django.db.models.functions import Trunc
 
-from runs.models import Run, RunDurationSlot, RunStatsSlot
+from runs.models import Run, RunDurationSlot, RunStatsDay, RunStatsSlot, RunSumsSlot
 from runs.models.run_slots import EVERYONE
 
 OUTCOMES = ("succeeded", "limit_reached", "failed", "canceled")
@@ -72,11 +72,9 @@ class SlotRange(NamedTuple):
 
     @property
     def is_counted(self) -> Q:
-        """The rows whose runs count."""
         return Q() if self.counts_tests else Q(is_test=False)
 
     def select_times(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        """Return the slots of the range, whosever they are."""
         rows = rows.filter(slot__gte=self.begin)
         return rows if self.end is None else rows.filter(slot__lt=self.end)
 
@@ -87,14 +85,13 @@ def get_slots_owner(user: User, *, mine: bool = False) -> int:
 
 
 def sum_runs(asked: SlotRange) -> RunSums:
-    """Return the sums of ended runs."""
-    sums = asked.select(RunStatsSlot.objects.all()).aggregate(**build_run_sums(asked))
+    sums = asked.select(RunSumsSlot.objects.all()).aggregate(**build_run_sums(asked))
     return _read_sums(sums)
 
 
 def sum_runs_by_time(asked: SlotRange, unit: ChartUnit) -> dict[datetime, RunSums]:
     """Return the sums of ended runs by hour or day of the active time zone."""
-    rows = asked.select(RunStatsSlot.objects.all()).annotate(at=Trunc("slot", unit))
+    rows = asked.select(RunSumsSlot.objects.all()).annotate(at=Trunc("slot", unit))
     sums = rows.order_by().values("at").annotate(**build_run_sums(asked))
     return {row.pop("at").astimezone(UTC): _read_sums(row) for row in sums}
 
@@ -112,7 +109,6 @@ def add_run_sums(many: Iterable[RunSums]) -> RunSums:
 
 
 def build_run_sums(asked: SlotRange) -> dict[str, Sum]:
-    """Return the columns of `RunSums`."""
     asked_for = Q(is_child=False) & asked.is_counted
     is_test = Q(is_test=True)
     return {
@@ -138,7 +134,6 @@ def count_durations_by_time(
 
 
 def count_durations(asked: SlotRange) -> Counter[int]:
-    """Return how many runs are in which bucket of durations."""
     rows = asked.select_durations().values_list("bucket")
     counted = rows.annotate(Sum("runs"))
     return Counter({bucket: runs for bucket, runs in counted if runs > 0})
@@ -156,27 +151,63 @@ class AgentModelSums(NamedTuple):
     tokens: int
     cost: Decimal
 
+    def plus(self, other: "AgentModelSums") -> "AgentModelSums":
+        """Return the sums of both, which have the same agent."""
+        return self._replace(
+            runs=self.runs + other.runs,
+            succeeded=self.succeeded + other.succeeded,
+            ended=self.ended + other.ended,
+            tokens=self.tokens + other.tokens,
+            cost=self.cost + other.cost,
+        )
+
 
 def sum_agents_and_models(asked: SlotRange) -> list[AgentModelSums]:
     """Return the sums of each agent with each model, with runs that runs started."""
-    rows = (
-        asked.select(RunStatsSlot.objects.all())
-        .order_by()
-        .values_list("agent_number", "model")
-    )
+    found: dict[tuple[int, str], AgentModelSums] = {}
+    for rows in split_by_day(asked):
+        for one in _sum_agents_and_models(rows, asked):
+            key = (one.agent_number, one.model)
+            found[key] = found[key].plus(one) if key in found else one
+    return list(found.values())
+
+
+def split_by_day(asked: SlotRange) -> list[QuerySet[Any]]:
+    """Return the days that are in the range, and the slots before and after them."""
+    owner, slots = Q(owner_number=asked.owner_number), RunStatsSlot.objects.order_by()
+    first = _next_midnight(asked.begin)
+    days = RunStatsDay.objects.order_by().filter(owner, day__gte=first.date())
+    if asked.end is None:
+        return [slots.filter(owner, slot__gte=asked.begin, slot__lt=first), days]
+    last = asked.end.astimezone(UTC).replace(hour=0, minute=0)
+    if last <= first:
+        return [asked.select(slots)]
+    return [
+        slots.filter(owner, slot__gte=asked.begin, slot__lt=first),
+        days.filter(day__lt=last.date()),
+        slots.filter(owner, slot__gte=last, slot__lt=asked.end),
+    ]
+
+
+def _next_midnight(at: datetime) -> datetime:
+    """Return the beginning of the day in UTC, or of the next one."""
+    midnight = at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight if midnight == at else midnight + timedelta(days=1)
+
+
+def _sum_agents_and_models(
+    rows: QuerySet[Any], asked: SlotRange
+) -> Iterator[AgentModelSums]:
     counts = {
         f"all_{one}": Sum(one, filter=asked.is_counted, default=0) for one in OUTCOMES
     }
-    found = []
-    for row in rows.annotate(**counts, all_tokens=Sum("tokens"), all_cost=Sum("cost")):
+    keyed = rows.values_list("agent_number", "model")
+    for row in keyed.annotate(**counts, all_tokens=Sum("tokens"), all_cost=Sum("cost")):
         agent, model, succeeded, limited, failed, canceled, tokens, cost = row
         ended = succeeded + limited + failed
-        found.append(
-            AgentModelSums(
-                agent, model, ended + canceled, succeeded, ended, tokens, cost
-            )
+        yield AgentModelSums(
+            agent, model, ended + canceled, succeeded, ended, tokens, cost
         )
-    return found
 
 
 class UsageSums(NamedTuple):
@@ -196,7 +227,6 @@ class UsageSums(NamedTuple):
 
 
 def sum_usage(asked: SlotRange, column: UsageColumn) -> dict[int | str, UsageSums]:
-    """Return the sums of each agent, person or model."""
     rows = _select_usage(asked, column).values_list(column)
     return {
         key: UsageSums(runs, tokens, cost)

@@ -5,13 +5,20 @@ Changed in the same transaction as the daily figures.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from django.db import connection, models
 
-from runs.models import RunDurationSlot, RunSearchRow, RunStatsSlot, Spec
+from runs.models import (
+    RunDurationSlot,
+    RunSearchRow,
+    RunStatsDay,
+    RunStatsSlot,
+    RunSumsSlot,
+    Spec,
+)
 from runs.models.run_slots import EVERYONE
 from runs.services.search.duration_buckets import get_duration_bucket
 from runs.store.fast_insert import quote_name
@@ -25,6 +32,26 @@ class SlotStatsKey(NamedTuple):
 
     owner_number: int
     slot: datetime
+    agent_number: int
+    model: str
+    is_child: bool
+    is_test: bool
+
+
+class SlotSumsKey(NamedTuple):
+    """The row in which it is counted without agent and model."""
+
+    owner_number: int
+    slot: datetime
+    is_child: bool
+    is_test: bool
+
+
+class DayStatsKey(NamedTuple):
+    """The row in which it is counted by day."""
+
+    owner_number: int
+    day: date
     agent_number: int
     model: str
     is_child: bool
@@ -59,6 +86,11 @@ class SlotStatsDelta(NamedTuple):
             cost=self.cost + sign * Decimal(card.cost),
         )
 
+    def plus(self, other: "SlotStatsDelta") -> "SlotStatsDelta":
+        """Return the sums of both."""
+        both: Iterable[tuple[Any, Any]] = zip(self, other, strict=True)
+        return SlotStatsDelta(*(one + more for one, more in both))
+
 
 def get_run_slot(at: datetime) -> datetime:
     """Return the beginning of the quarter of an hour of a moment."""
@@ -87,12 +119,21 @@ def update_slot_stats(
                 if not is_child:
                     timed = SlotDurationKey(owner, slot, bucket, run.is_test)
                     durations[timed] += sign
-    add_to_rows(RunStatsSlot, {key: tuple(sums[key]) for key in sums})
+    by_slot: dict[SlotSumsKey, SlotStatsDelta] = defaultdict(SlotStatsDelta)
+    by_day: dict[DayStatsKey, SlotStatsDelta] = defaultdict(SlotStatsDelta)
+    for key, delta in sums.items():
+        owner, slot, agent, model, is_child, is_test = key
+        whole = SlotSumsKey(owner, slot, is_child, is_test)
+        day = DayStatsKey(owner, slot.date(), agent, model, is_child, is_test)
+        by_slot[whole] = by_slot[whole].plus(delta)
+        by_day[day] = by_day[day].plus(delta)
+    add_to_rows(RunStatsSlot, sums)
+    add_to_rows(RunSumsSlot, by_slot)
+    add_to_rows(RunStatsDay, by_day)
     add_to_rows(RunDurationSlot, {key: (runs,) for key, runs in durations.items()})
 
 
 def load_spec_models(cards: Iterable[RunSearchRow]) -> dict[int, str]:
-    """Return the name of the model of each spec."""
     specs = Spec.objects.filter(pk__in={card.run.spec_id for card in cards})
     found = specs.values_list("pk", "body__model__model")
     return {pk: str(model or "")[:200] for pk, model in found}
@@ -135,5 +176,5 @@ def _upsert(model: type[models.Model], amounts: Mapping[Any, tuple[Any, ...]]) -
 
 def forget_slots_of(owner: int) -> None:
     """Delete the counters of a person who is erased; those of everyone stay."""
-    for model in (RunStatsSlot, RunDurationSlot):
+    for model in (RunStatsSlot, RunSumsSlot, RunStatsDay, RunDurationSlot):
         model.objects.filter(owner_number=owner).delete()

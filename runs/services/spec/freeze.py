@@ -13,7 +13,7 @@ from runs.engine.types import (
     PromptMessage,
     PromptSpec,
 )
-from runs.models import Agent, AgentTool, PromptTemplate, ProviderModel
+from runs.models import Agent, AgentTool, AgentVersion, PromptTemplate, ProviderModel
 from runs.services.errors import FieldError, SpecRefused
 from runs.store.specs import load_spec
 from tools.definition.freeze import freeze_tool
@@ -78,9 +78,12 @@ def variables_of_spec(spec: AgentSpec) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: name != "input"))
 
 
-def variables_of_agent(agent: Agent) -> tuple[str, ...]:
-    """Return the inputs of a run of the draft of `agent`."""
-    return variables_of_spec(freeze_agent(agent))
+def variables_of_agent(
+    agent: Agent, version: AgentVersion | None = None
+) -> tuple[str, ...]:
+    """Return the inputs of a run of the version, or else of the draft."""
+    spec = load_spec(version.spec) if version else freeze_agent(agent)
+    return variables_of_spec(spec)
 
 
 def _build_tool_specs(agent: Agent) -> list[ToolSpec]:
@@ -150,7 +153,6 @@ def _build_args_schema(names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def find_provider_model(model: ModelSettings) -> ProviderModel | None:
-    """Return what is known of a model."""
     found = ProviderModel.objects.filter(
         provider_id=model.provider_id or 0, name=model.model
     )

@@ -48,7 +48,6 @@ def find_inline_prompt(agent: Agent) -> PromptTemplate | None:
 def save_inline_prompt(
     agent: Agent, *, kind: str, fields: dict[str, Any]
 ) -> PromptTemplate:
-    """Store the agent's own prompt; `fields` are its texts."""
     prompt = find_inline_prompt(agent)
     if prompt is None:
         prompt = PromptTemplate(slug=get_inline_prompt_slug(agent))

@@ -16,14 +16,11 @@ VARINT, FIXED64, LENGTH = 0, 1, 2
 """Wire types."""
 SPAN_KINDS = {"internal": 1, "client": 3}
 STATUS_ERROR = 2
-FLAGS_SAMPLED = 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Span:
-    """One operation of a run."""
-
     trace_id: str
     """32 hex digits."""
     span_id: str
@@ -42,7 +39,6 @@ class Span:
 def encode_traces(
     resource: Attributes, spans: Iterable[Span], *, scope: str, version: str
 ) -> bytes:
-    """Return the body of one export request."""
     scope_spans = encode_message(
         1, encode_text(1, scope) + encode_text(2, version)
     ) + b"".join(encode_message(2, encode_span(span)) for span in spans)
@@ -53,7 +49,6 @@ def encode_traces(
 
 
 def encode_span(span: Span) -> bytes:
-    """Return the protobuf of one `Span`."""
     parts = [
         encode_message(1, bytes.fromhex(span.trace_id)),
         encode_message(2, bytes.fromhex(span.span_id)),

@@ -155,8 +155,9 @@ class _RunSpans:
 
     def _build_call(self, call: ModelCall, failed: list[ModelAttempt]) -> Span:
         reply = call.reply
-        model = str(call.settings.get("model") or call.model)
-        found = self._model_attributes(model, call.settings.get("parameters") or {})
+        settings = call.sent_settings
+        model = str(settings.get("model") or call.model)
+        found = self._model_attributes(model, settings.get("parameters") or {})
         found |= {
             "gen_ai.response.model": str(reply.get("model") or call.model or model),
             "gen_ai.usage.input_tokens": call.input_tokens,

@@ -99,7 +99,6 @@ def _plain_numbers(value: Any) -> Any:
 
 
 def names_media(step: AgentStep) -> bool:
-    """Whether the result of a step has images or sounds."""
     return MEDIA_NAMED.search(step.observation) is not None
 
 

@@ -4,9 +4,9 @@ from django.contrib.auth.models import User
 
 from runs.engine.types import ToolMode
 from runs.models import Run
-from runs.services.errors import NotAllowed
+from runs.services.errors import RecordingNotFound
+from runs.store.fast_select import select_row
 from runs.store.specs import load_spec
-from tools.text.translatable import translatable
 
 
 def get_tool_mode(run: Run) -> ToolMode | None:
@@ -15,10 +15,16 @@ def get_tool_mode(run: Run) -> ToolMode | None:
 
 
 def get_recorded_run(mode: ToolMode | None, *, by: User) -> Run | None:
-    """Return the run that is replayed; raise `NotAllowed` if `by` may not see it."""
+    """Return the run that is replayed; raise `RecordingNotFound`."""
     if mode is None or mode.recording is None:
         return None
-    run = Run.objects.visible_to(by).filter(pk=mode.recording).first()
-    if run is None:
-        raise NotAllowed(translatable("Run %(run)s not found.", run=mode.recording))
+    run = select_row(Run, id=mode.recording)
+    if run is None or not is_visible(run, by):
+        raise RecordingNotFound(mode.recording)
     return run
+
+
+def is_visible(run: Run, by: User) -> bool:
+    if by.is_superuser or run.owner_id == by.pk:  # without a second query
+        return True
+    return Run.objects.visible_to(by).filter(pk=run.pk).exists()

@@ -28,7 +28,7 @@ from runs.services.webhooks.post import (
     get_webhook_net_policy,
     post_delivery,
 )
-from runs.services.webhooks.sign import build_signature_headers, get_signing_secrets
+from runs.services.webhooks.sign import build_signature_headers, get_current_secrets
 from runs.store.claims import worker_state
 from runs.store.commits import release_connection
 from runs.store.database_clock import db_time_from_now
@@ -166,7 +166,6 @@ def build_unclaimed_filter() -> Q:
 
 
 def get_webhook_concurrency(webhook: Webhook) -> int:
-    """Return how many requests a webhook gets at once."""
     return MAX_CONCURRENT_PER_WEBHOOK if webhook.failing_since is None else 1
 
 
@@ -203,7 +202,6 @@ def claim_delivery(delivery_id: int) -> Delivery | None:
 
 
 def count_active_attempts(webhook: Webhook) -> int:
-    """Return the number of attempts in progress to a webhook."""
     taken = Q(status=Delivery.Status.WAITING, lease_until__gt=Now())
     return webhook.deliveries.filter(taken).count()
 
@@ -214,7 +212,7 @@ def attempt_delivery(delivery: Delivery, *, policy: NetPolicy) -> PostResult:
     if not can_owner_see_run(delivery):
         return PostResult(0.0, error=RUN_NOT_VISIBLE_MESSAGE, is_final=True)
     try:
-        url, keys = webhook.url(), get_signing_secrets(webhook)
+        url, keys = webhook.url(), get_current_secrets(webhook)
     except SecretUnreadable as error:
         return PostResult(0.0, error=str(error), is_final=True)
     body = build_delivery_body(delivery)
@@ -233,7 +231,6 @@ def attempt_delivery(delivery: Delivery, *, policy: NetPolicy) -> PostResult:
 
 
 def can_owner_see_run(delivery: Delivery) -> bool:
-    """Whether the owner of the webhook may still see the run."""
     owner = delivery.webhook.owner
     if not owner.is_active:
         return False
@@ -275,7 +272,6 @@ def record_attempt(delivery: Delivery, posted: PostResult) -> None:
 
 
 def build_ended_columns(status: str) -> dict[str, Any]:
-    """Return the columns of a delivery that has ended."""
     return {
         "status": status,
         "ended_at": Now(),

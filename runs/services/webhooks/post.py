@@ -37,8 +37,6 @@ DEFAULT_HEADERS = {
 
 @dataclass(frozen=True)
 class PostResult:
-    """The result of one attempt."""
-
     seconds: float
     response_status: int | None = None
     """The HTTP status; None without a response."""

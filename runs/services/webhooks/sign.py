@@ -13,14 +13,14 @@ from datetime import timedelta
 from django.db import transaction
 from django.utils import timezone
 
-from runs.models import Webhook
+from runs.models import Hook, Webhook
 from tools.audit.write import write_entry
 from tools.secrets import seal, unseal
 
 SECRET_PREFIX = "whsec_"  # noqa: S105  # how a secret begins
 SECRET_BYTES = 32
 OLD_SECRET_LIFETIME = timedelta(hours=24)
-"""How long the previous secret signs too after a rotation."""
+"""How long the previous secret stays in use after a rotation."""
 
 
 def generate_webhook_secret() -> str:
@@ -30,24 +30,29 @@ def generate_webhook_secret() -> str:
 
 def rotate_webhook_secret(webhook: Webhook) -> str:
     """Set and return a new secret; the old one signs for another day."""
-    made = generate_webhook_secret()
+    return replace_secret(webhook, generate_webhook_secret(), noun="webhook")
+
+
+def replace_secret(hook: Webhook | Hook, made: str, *, noun: str) -> str:
+    """Set and return a secret; the old one stays in use for another day."""
+    rows = type(hook)._default_manager
     with transaction.atomic():
-        row = Webhook.objects.select_for_update(no_key=True).get(pk=webhook.pk)
-        Webhook.objects.filter(pk=row.pk).update(
+        row = rows.select_for_update(no_key=True).get(pk=hook.pk)
+        rows.filter(pk=row.pk).update(
             sealed_secret=seal(made),
             sealed_old_secret=row.sealed_secret,
             old_secret_until=timezone.now() + OLD_SECRET_LIFETIME,
         )
-        write_entry("rotated", "webhook", row)
+        write_entry("rotated", noun, row)
     return made
 
 
-def get_signing_secrets(webhook: Webhook) -> list[str]:
-    """Return the current secrets, newest first; raise `SecretUnreadable`."""
-    found = [unseal(webhook.sealed_secret)]
-    until = webhook.old_secret_until
+def get_current_secrets(hook: Webhook | Hook) -> list[str]:
+    """Return those in use, newest first; raise `SecretUnreadable`."""
+    found = [unseal(hook.sealed_secret)]
+    until = hook.old_secret_until
     if until is not None and until > timezone.now():
-        found.append(unseal(webhook.sealed_old_secret))
+        found.append(unseal(hook.sealed_old_secret))
     return found
 
 

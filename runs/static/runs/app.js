@@ -326,16 +326,20 @@
       gettext("The server cannot be reached. Check the connection, then try again."),
     ),
   );
-  document.addEventListener("htmx:response:error", (event) =>
+  document.addEventListener("htmx:response:error", (event) => {
+    const { status } = event.detail.ctx.response;
+    const isRefused = status === 400 || status === 413;
     showProblem(
       event,
-      interpolate(
-        gettext("The server answered with error %(status)s. Reload the page."),
-        { status: event.detail.ctx.response.status },
-        true,
-      ),
-    ),
-  );
+      isRefused
+        ? gettext("The request is too large or malformed. Nothing was changed.")
+        : interpolate(
+            gettext("The server answered with error %(status)s. Reload the page."),
+            { status },
+            true,
+          ),
+    );
+  });
 
   // Scroll rows of tabs so that the selected one is visible next to the fading edge.
   const FADE = 32;

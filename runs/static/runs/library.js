@@ -46,10 +46,7 @@
     // What this page added before it was saved is in the table of the page.
     for (const row of dialog.querySelectorAll("tr[data-find]"))
       if (used.querySelector(`#${row.id}`)) row.remove();
-      else if (!isOn(row)) {
-        row.querySelector("select").name = "";
-        row.querySelector("a").tabIndex = -1; // one stop for each tool
-      }
+      else if (!isOn(row)) row.querySelector("select").name = "";
     const labels = [...dialog.querySelectorAll("[data-group]")].map(
       (group) => new Option(group.querySelector("th").innerText, group.dataset.group),
     );
@@ -88,7 +85,6 @@
     for (const row of dialog.querySelectorAll("tr[data-find]")) {
       if (!isOn(row)) continue;
       row.hidden = false;
-      row.querySelector("a").removeAttribute("tabindex");
       used.append(row);
     }
     count();

@@ -204,7 +204,7 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || find("dialog[open]")) return;
     const isText = event.target.closest(
-      "input:not([type=checkbox]), textarea, select, [contenteditable]",
+      "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]",
     );
     if (event.key === "Escape" && !isText && isOpen()) closePeek();
     const isControl =

@@ -123,10 +123,6 @@ def count_recent_notifications(user: User, kind: str) -> int:
     return rows.count()
 
 
-def count_waiting_notifications() -> int:
-    return Notification.objects.filter(available_at__isnull=False).count()
-
-
 def drop_waiting_notifications() -> int:
     """Send none of those that wait; return how many there were."""
     rows = Notification.objects.filter(status=Notification.Status.WAITING)

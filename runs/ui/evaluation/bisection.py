@@ -72,7 +72,6 @@ def describe_found(report: BisectionReport, good: int | None, bad: int | None) -
 
 
 def describe_always(report: BisectionReport, bad: int | None) -> str:
-    """Say that no version passes."""
     if report.state.first_bad == 0:
         return _("Fails in version %(number)s, the oldest one.") % {"number": bad}
     return _("Fails in version %(number)s; no older version could be scored.") % {

@@ -11,8 +11,6 @@ from runs.models import EvaluatorRevision
 
 
 class EvaluatorKindLabel(NamedTuple):
-    """A kind, as people see it."""
-
     name: str
     title: str
     summary: str
@@ -239,9 +237,20 @@ PREFERENCE_LABELS: dict[str, Promise] = {
 
 
 def get_score_label(revision: EvaluatorRevision, label: str) -> str:
-    """Return the label of a score as people see it."""
     is_preference = compares_with_baseline(revision.kind, revision.config)
     return str(PREFERENCE_LABELS.get(label, label)) if is_preference else label
+
+
+SCORE_SOURCES: dict[str, Promise] = {
+    "evaluator": gettext_lazy("evaluator"),
+    "person": gettext_lazy("person"),
+    "chat_user": gettext_lazy("user of the chat"),
+}
+
+
+def get_score_source_label(source: str) -> str:
+    """Return who or what gives scores of a source."""
+    return str(SCORE_SOURCES[source])
 
 
 def get_evaluator_kind_label(name: str) -> EvaluatorKindLabel:

@@ -50,19 +50,18 @@ def list_gate_lines(result: GateResult) -> list[GateLine]:
 
 
 def describe_rule(rule: RuleResult) -> GateLine:
-    """Return the words of one rule."""
     words: tuple[str, str, Callable[[float], str]]
     match rule.kind:
         case "scored":
-            words = (_("Runs with a score"), _("all"), format_count)
+            words = (_("Runs with a score"), _("all"), format_whole_count)
         case "pass_rate":
             at_least = _("at least %(value)s") % {
-                "value": format_rate(rule.required or 0)
+                "value": format_gate_rate(rule.required or 0)
             }
-            words = (_("Pass rate"), at_least, format_rate)
+            words = (_("Pass rate"), at_least, format_gate_rate)
         case "must_pass":
             label = _("Runs tagged %(tag)s") % {"tag": rule.tag}
-            words = (label, _("all pass"), format_count)
+            words = (label, _("all pass"), format_whole_count)
         case "regression":
             return GateLine(
                 rule.is_met,
@@ -102,13 +101,14 @@ def describe_missing(rule: RuleResult) -> str:
             "%(count)d failed or have no score",
             missing,
         ) % {"count": missing}
+    if not rule.required:
+        return _("no example has this tag")
     return ngettext("%(count)d did not pass", "%(count)d did not pass", missing) % {
         "count": missing
     }
 
 
 def describe_changes(rule: RuleResult) -> str:
-    """Say how many examples changed."""
     worse = ngettext(
         "%(count)d example is worse", "%(count)d examples are worse", rule.worse
     ) % {"count": rule.worse}
@@ -118,7 +118,7 @@ def describe_changes(rule: RuleResult) -> str:
     return pgettext("between items of a list", ", ").join([worse, better])
 
 
-def format_rate(part: float) -> str:
+def format_gate_rate(part: float) -> str:
     """Return a percentage that never rounds up to 100 or to a limit."""
     value = int(part * 1000 + 1e-6) / 10
     return f"{format_plain(value)}%"
@@ -133,7 +133,7 @@ def format_cost(value: float) -> str:
     return dollars(value) or "$0"
 
 
-def format_count(value: float) -> str:
+def format_whole_count(value: float) -> str:
     return format_number(int(value))
 
 
@@ -142,7 +142,6 @@ def format_seconds(value: float) -> str:
 
 
 def describe_gate(result: GateResult) -> str:
-    """Say whether the gate is met."""
     if result.is_met:
         return _("Gate met")
     unmet = len(result.unmet)
@@ -154,7 +153,6 @@ def describe_gate(result: GateResult) -> str:
 
 
 def describe_replayed_run(one: ReplayedRun) -> str:
-    """Say what the draft did differently."""
     tools = pgettext("between items of a list", ", ").join(one.tools)
     match one.change:
         case "new_call":

@@ -38,6 +38,6 @@ def format_signed_points(part: float) -> str:
     return f"{sign}{number_format(abs(points))}"
 
 
-def format_part(part: float | None) -> str:
+def format_whole_percentage(part: float | None) -> str:
     """Return a part as a whole percentage; empty for None."""
     return "" if part is None else f"{number_format(round(100 * part))}%"

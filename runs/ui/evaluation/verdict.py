@@ -1,5 +1,6 @@
 """Sentences about the result of an experiment."""
 
+from collections.abc import Sequence
 from string import ascii_uppercase
 
 from django.utils.translation import gettext as _
@@ -63,6 +64,22 @@ def describe_comparison(
                 "of %(examples)d examples improved, %(worse)d regressed."
             )
     return text % values
+
+
+def describe_runs_left_out(runs: Sequence[tuple[str, int]]) -> str:
+    """Say how many runs of each candidate have no score; empty if all have one."""
+    found = [(letter, count) for letter, count in runs if count]
+    if not found:
+        return ""
+    total = sum(count for _letter, count in found)
+    return ngettext(
+        "%(count)d run failed or has no score and is left out: %(parts)s.",
+        "%(count)d runs failed or have no score and are left out: %(parts)s.",
+        total,
+    ) % {
+        "count": total,
+        "parts": ", ".join(f"{letter} {count}" for letter, count in found),
+    }
 
 
 def describe_one_candidate(figures: CandidateFigures) -> str:

@@ -19,8 +19,6 @@ class Shortcut(NamedTuple):
 
 
 class ShortcutGroup(NamedTuple):
-    """The shortcuts of a page, or of all pages."""
-
     label: str | Promise
     shortcuts: tuple[Shortcut, ...]
 
@@ -58,6 +56,13 @@ ALL_PAGES = ShortcutGroup(
     ),
 )
 _EDITOR = ShortcutGroup(_("Editor"), (Shortcut(("Ctrl S",), _("Save")),))
+_AGENT = ShortcutGroup(
+    _("Editor"),
+    (
+        Shortcut(("Ctrl S",), _("Save")),
+        Shortcut(("↑", "↓", "←", "→"), _("Move through the list of tools")),
+    ),
+)
 _CHAT = ShortcutGroup(
     _("Chat"),
     (
@@ -75,7 +80,55 @@ _TOOL = ShortcutGroup(
         Shortcut(("Ctrl Enter",), _("Try the tool with these arguments")),
     ),
 )
+_RUN_LIST = ShortcutGroup(
+    _("Runs"),
+    (
+        Shortcut(("j", "k"), _("Next and previous run")),
+        Shortcut(("Space",), _("Show or hide the run beside the list")),
+        Shortcut(("Enter",), _("Open the run")),
+        Shortcut(("x",), _("Select the run")),
+        Shortcut(("X",), _("Select all runs up to this one")),
+        Shortcut(("f",), _("Go to the filters")),
+        Shortcut(("/",), _("Search runs")),
+    ),
+)
+_DATASET = ShortcutGroup(
+    _("Dataset"),
+    (
+        Shortcut(("↑", "↓", "←", "→"), _("Move through the cells")),
+        Shortcut(("Enter",), _("Edit the cell, or save it")),
+        Shortcut(("Tab",), _("Save and edit the next cell")),
+        Shortcut(("Esc",), _("Undo the edit")),
+        Shortcut(("a",), _("Add an example")),
+    ),
+)
+_ANNOTATION = ShortcutGroup(
+    _("Annotation"),
+    (
+        Shortcut(("1–5",), _("Score")),
+        Shortcut(("q", "w", "r", "t"), _("Labels, with the letters beside them")),
+        Shortcut(("c",), _("Comment")),
+        Shortcut(("e",), _("Correct the answer")),
+        Shortcut(("s",), _("Skip the run")),
+        Shortcut(("z",), _("Undo the last annotation")),
+        Shortcut(("Enter",), _("Submit")),
+        Shortcut(("Ctrl Enter",), _("Submit from a field")),
+    ),
+)
+_FORM = ShortcutGroup(_("Form"), (Shortcut(("Ctrl S",), _("Save")),))
+_FORM_PAGES = (
+    *("agent-tool", "sub-agent", "provider-create", "provider-detail"),
+    *("provider-model", "provider-model-create", "schedule-create", "schedule-edit"),
+    *("webhook-create", "webhook-edit", "hook-create", "hook-edit"),
+    *("queue-create", "queue-edit", "dataset-create", "dataset-edit"),
+    *("rule-create", "rule-edit", "evaluator-create", "evaluator-detail"),
+)
 PAGE_SHORTCUTS = {
+    **dict.fromkeys(_FORM_PAGES, _FORM),
+    "run-list": _RUN_LIST,
+    "dataset-detail": _DATASET,
+    "dataset-example": _DATASET,
+    "queue-item": _ANNOTATION,
     "run-detail": ShortcutGroup(
         _("Run"),
         (
@@ -91,11 +144,24 @@ PAGE_SHORTCUTS = {
             Shortcut(("[", "]"), _("Previous and next run in the list")),
         ),
     ),
+    "experiment-detail": ShortcutGroup(
+        _("Experiment"),
+        (
+            Shortcut(("j", "k"), _("Next and previous example")),
+            Shortcut(("h", "l"), _("Previous and next candidate")),
+            Shortcut(("w",), _("Next cell that is worse")),
+            Shortcut(("Enter",), _("Open the run")),
+            Shortcut(("c",), _("Compare with the baseline")),
+            Shortcut(("f",), _("Fork the run")),
+            Shortcut(("e",), _("Edit the example")),
+            Shortcut(("1", "2"), _("Your score: pass or fail")),
+        ),
+    ),
     "chat": _CHAT,
     "chat-agent": _CHAT,
     "chat-conversation": _CHAT,
-    "agent-edit": _EDITOR,
-    "agent-create": _EDITOR,
+    "agent-edit": _AGENT,
+    "agent-create": _AGENT,
     "tool-create": _TOOL,
     "tool-detail": _TOOL,
     "prompt-detail": _EDITOR,

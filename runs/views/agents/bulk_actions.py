@@ -69,7 +69,6 @@ def agent_choices(request: HtmxRequest) -> HttpResponse:
 
 
 def get_agent_list_url(request: HtmxRequest) -> str:
-    """Return the URL of the list as it was."""
     here = request.POST.get("here", "")
     is_ours = here.startswith("/") and url_has_allowed_host_and_scheme(here, None)
     return here if is_ours else reverse("agent-list")

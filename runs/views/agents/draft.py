@@ -3,8 +3,6 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from django.utils import timezone
-
 from runs.forms.agents.agent import AgentForm
 from runs.models import Agent, AgentVersion
 from runs.services.agents.publish import get_latest_version, matches_version
@@ -48,13 +46,7 @@ class DraftState:
 
     @property
     def next_number(self) -> int:
-        """Number of the next published version."""
         return self.newest.number + 1 if self.newest else 1
-
-    @property
-    def is_fresh(self) -> bool:
-        """Whether the draft was saved within the last seconds."""
-        return (timezone.now() - self.agent.updated_at).total_seconds() < 5
 
 
 def get_draft_state(

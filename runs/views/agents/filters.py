@@ -16,8 +16,6 @@ from tools.ownership import Visibility
 
 
 class FilterChoice(NamedTuple):
-    """An option of a filter."""
-
     value: int | str
     label: str
 
@@ -45,8 +43,6 @@ class AgentFilters:
 
 
 def read_agent_filters(request: HttpRequest) -> AgentFilters:
-    """Return the filters of the URL."""
-
     def number(name: str) -> int | None:
         return parse_whole_number(request.GET.get(name, ""))
 
@@ -65,7 +61,6 @@ def read_agent_filters(request: HttpRequest) -> AgentFilters:
 
 
 def filter_agents(agents: QuerySet[Agent], filters: AgentFilters) -> QuerySet[Agent]:
-    """Return the agents that match."""
     found = agents.filter(archived_at__isnull=not filters.archived)
     if filters.owner:
         found = found.filter(owner=filters.owner)
@@ -90,7 +85,6 @@ class AgentFilterChoices(NamedTuple):
 
 
 def list_agent_filter_choices(agents: QuerySet[Agent]) -> AgentFilterChoices:
-    """Return what the filters of a list of `agents` offer."""
     owners = User.objects.filter(pk__in=agents.values("owner"))
     kinds = set(agents.order_by().values_list("kind", flat=True).distinct())
     providers = Provider.objects.filter(pk__in=agents.values("provider"))

@@ -40,13 +40,13 @@ OUTPUT_FIELDS = [
     "output_parser",
     "parsing_error_handler",
 ]
+LIMIT_FIELDS = ["early_stopping_method", "max_concurrent_runs", "loop_guard"]
 CONTEXT_FIELDS = ["trim_intermediate_steps", "context_tokens", "context_method"]
 """Fields of the folds; a fold is open if one of its fields is set."""
 
 
 @require_http_methods(["GET", "POST"])
 def agent_create(request: HtmxRequest) -> HttpResponse:
-    """Create an agent."""
     if not Provider.objects.usable_by(request.user).exists():
         messages.warning(request, _("An agent needs a provider. Create one first."))
         return redirect("provider-create")
@@ -180,7 +180,6 @@ def build_agent_form_context(
     *,
     has_conflict: bool = False,
 ) -> dict[str, Any]:
-    """Return the context of the form page."""
     provider, chosen = str(form["provider"].value() or ""), form["kind"].value()
     models = build_models_context(form.user, provider, str(form["model"].value() or ""))
     names = [*COMMON_KINDS, *(name for name in AGENT_KINDS if name not in COMMON_KINDS)]
@@ -203,6 +202,7 @@ def build_agent_form_context(
         "other_count": sum(not choice.is_on for choice in form.tools),
         "permissions": PERMISSIONS,
         **(build_library_context(form.tools) if "library" in request.GET else {}),
+        "more_limits_open": any(is_field_set(form, name) for name in LIMIT_FIELDS),
         "output_open": any(is_field_set(form, name) for name in OUTPUT_FIELDS),
         "context_open": any(is_field_set(form, name) for name in CONTEXT_FIELDS),
         **models,

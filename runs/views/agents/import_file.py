@@ -27,7 +27,7 @@ def agent_import(request: HtmxRequest) -> HttpResponse:
     context = {"form": form, "products": [one.title for one in IMPORTERS]}
     if foreign is not None:
         form.replace_text(foreign.text)
-        context |= {"foreign": foreign, "plan": plan_import(request, form)}
+        context |= {"foreign": foreign, "plan": plan_agent_import(request, form)}
     elif done := import_uploaded_file(request, form):
         return redirect(*get_page_after_import(done))
     return render(request, "agents/import.html", context)
@@ -47,8 +47,9 @@ def convert_uploaded_file(
         return None
 
 
-def plan_import(request: HtmxRequest, form: AgentImportForm) -> ImportResult | None:
-    """Return what the import of the converted file would create."""
+def plan_agent_import(
+    request: HtmxRequest, form: AgentImportForm
+) -> ImportResult | None:
     try:
         return import_agentfile(
             form.data["text"], request.user, inert=True, dry_run=True
@@ -74,7 +75,6 @@ def import_uploaded_file(
 
 
 def summarize_import(done: ImportResult) -> str:
-    """Summarize what was created and what is left to do."""
     parts = []
     if done.created:
         names = {"names": ", ".join(done.created)}

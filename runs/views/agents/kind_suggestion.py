@@ -34,16 +34,15 @@ def filter_usable_provider(user: User, provider: str) -> QuerySet[Provider]:
     return Provider.objects.usable_by(user).filter(pk=parse_whole_number(provider) or 0)
 
 
-def list_provider_models(user: User, provider: str) -> list[ProviderModel]:
+def list_usable_models(user: User, provider: str) -> list[ProviderModel]:
     """Return the known models of a provider that `user` may use."""
     may = filter_usable_provider(user, provider)
     return list(ProviderModel.objects.filter(provider__in=may)[:MAX_LISTED_MODELS])
 
 
 def build_models_context(user: User, chosen: str, model: str) -> dict[str, Any]:
-    """Return the context of the part with the models of the selected provider."""
     provider = filter_usable_provider(user, chosen).first()
-    rows = list_provider_models(user, chosen)
+    rows = list_usable_models(user, chosen)
     models = [ListedModel(row.name, describe_model(row)) for row in rows]
     return {
         "models": models,

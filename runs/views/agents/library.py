@@ -40,7 +40,6 @@ def agent_library(request: HtmxRequest) -> HttpResponse:
 
 
 def build_library_context(choices: Iterable[ToolChoice]) -> dict[str, Any]:
-    """Return the context of the rows of the library."""
     groups = group_tool_choices(one for one in choices if not one.is_on)
     return {"library": groups, "permissions": PERMISSIONS}
 

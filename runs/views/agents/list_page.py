@@ -3,12 +3,13 @@
 import re
 
 from django.core.paginator import Paginator
-from django.db.models import Count, Max, Q
+from django.db.models import Count, Max
 from django.http import HttpResponse
 from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest, render_page_or_part
-from runs.models import Agent, Run
+from runs.models import Agent
+from runs.services.agents.run_counts import count_agent_runs
 from runs.ui.kind_labels import list_kind_choices
 from runs.views.agents.filters import (
     filter_agents,
@@ -21,23 +22,20 @@ AGENTS_PER_PAGE = 60
 
 @require_GET
 def agent_list(request: HtmxRequest) -> HttpResponse:
-    """Show the agents visible to the user."""
     filters = read_agent_filters(request)
     visible = Agent.objects.visible_to(request.user).filter(is_playground=False)
-    mine = Q(runs__in=Run.objects.visible_to(request.user))
     names = filter_agents(visible, filters).values_list("name", "pk")
     numbers = [pk for _name, pk in sorted(names, key=get_natural_order)]
     page = Paginator(numbers, AGENTS_PER_PAGE).get_page(request.GET.get("page"))
     rows = (
         Agent.objects.select_related("provider", "owner")
         .annotate(
-            run_count=Count("runs", filter=mine, distinct=True),
-            last_run=Max("runs__created_at", filter=mine),
             tool_count=Count("uses", distinct=True),
             version=Max("versions__number"),
         )
         .in_bulk(list(page))
     )
+    runs = count_agent_runs(list(rows), request.user)
     editable = Agent.objects.editable_by(request.user).filter(pk__in=rows)
     context = {
         "agents": [rows[pk] for pk in page if pk in rows],
@@ -48,6 +46,7 @@ def agent_list(request: HtmxRequest) -> HttpResponse:
         "clear_url": "?archived=1" if filters.archived else "?",
         "page_query": filters.build_query(),
         "here": request.get_full_path(),
+        "runs": runs,
         "editable": set(editable.values_list("pk", flat=True)),
         "titles": dict(list_kind_choices()),
     }

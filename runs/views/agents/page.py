@@ -14,6 +14,7 @@ from runs.forms.runs.inputs import RunForm
 from runs.htmx import HtmxRequest
 from runs.models import Agent, Run
 from runs.services.agents.publish import get_latest_version, is_published
+from runs.services.agents.run_counts import count_agent_runs
 from runs.services.agents.used_by import list_using_agents
 from runs.services.agents.version_figures import load_version_figures
 from runs.services.errors import InputsRefused, RunsError
@@ -35,13 +36,12 @@ def agent_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     return render(
         request,
         "agents/detail.html",
-        build_agent_context(request, agent, RunForm(agent)),
+        build_agent_page_context(request, agent, RunForm(agent)),
     )
 
 
 @require_POST
 def agent_run(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Start a run with the inputs of the form and open its page."""
     agent = get_object_or_404(Agent.objects.visible_to(request.user), pk=pk)
     form = RunForm(agent, request.POST)
     if form.is_valid():
@@ -61,15 +61,15 @@ def agent_run(request: HtmxRequest, pk: int) -> HttpResponse:
         else:
             return redirect("run-detail", pk=run.pk)
     return render(
-        request, "agents/detail.html", build_agent_context(request, agent, form)
+        request, "agents/detail.html", build_agent_page_context(request, agent, form)
     )
 
 
-def build_agent_context(
+def build_agent_page_context(
     request: HtmxRequest, agent: Agent, form: RunForm
 ) -> dict[str, Any]:
-    """Return the context of an agent's page."""
-    runs = Run.objects.visible_to(request.user).filter(agent=agent)
+    runs = Run.objects.visible_to(request.user).filter(agent=agent, is_test=False)
+    counted = count_agent_runs([agent.pk], request.user)
     newest = get_latest_version(agent)
     uses = agent.uses.select_related("tool", "sub_agent")
     may_edit = Agent.objects.editable_by(request.user).filter(pk=agent.pk).exists()
@@ -81,7 +81,7 @@ def build_agent_context(
         "rows": build_run_rows(
             annotate_current_tool(runs).order_by("-pk")[:MAX_RECENT_RUNS]
         ),
-        "run_count": runs.count(),
+        "run_count": counted[agent.pk].total if agent.pk in counted else 0,
         "used_by": list_using_agents(agent, request.user),
         "schedules": list_agent_schedules(agent, user=request.user),
         "may_edit": may_edit,
@@ -98,7 +98,6 @@ def build_agent_context(
 
 
 def describe_executor_limits(options: ExecutorOptions) -> str:
-    """List the limits of a run of the agent."""
     budget = options.budget
     limits = []
     if (rounds := options.max_iterations) is not None:

@@ -13,7 +13,6 @@ from runs.models import Agent
 
 @require_http_methods(["GET", "POST"])
 def sub_agent(request: HtmxRequest, pk: int, sub_pk: int) -> HttpResponse:
-    """Edit the overrides of an agent for a sub-agent."""
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
     mine = Agent.objects.filter(used_by__agent=agent)
     others = (Agent.objects.usable_by(request.user) | mine).exclude(pk=pk).distinct()

@@ -30,6 +30,7 @@ from runs.whole_number import parse_whole_number
 
 PANE_TABS = ("chat", "prompt", "side")
 MAX_TURNS = 20
+UNFOLDED_TURNS = 2
 """Turns shown in a test chat."""
 
 
@@ -56,6 +57,15 @@ class DraftChat(NamedTuple):
     """Key of the live stream of the runs that have not ended."""
     rival: int | None
     """Number of the version to compare the draft with; None without one."""
+
+    @property
+    def latest_turns(self) -> list[DraftTurn]:
+        """The turns that are shown; the earlier ones are folded."""
+        return self.turns[-UNFOLDED_TURNS:]
+
+    @property
+    def earlier_turns(self) -> list[DraftTurn]:
+        return self.turns[:-UNFOLDED_TURNS]
 
 
 class DraftComparison(NamedTuple):
@@ -143,7 +153,6 @@ def render_test_pane(request: HtmxRequest, context: dict[str, Any]) -> HttpRespo
 def build_test_pane_context(
     agent: Agent, asked: Mapping[str, str], *, user: User
 ) -> dict[str, Any]:
-    """Return the context of the pane that the query asks for."""
     way = asked.get("try", "")
     way = way if way in PANE_TABS else "chat"
     context: dict[str, Any] = {"trying": way}

@@ -14,7 +14,6 @@ from tools.models import Tool
 
 @require_http_methods(["GET", "POST"])
 def agent_tool(request: HtmxRequest, pk: int, tool_pk: int) -> HttpResponse:
-    """Edit the overrides of an agent for a tool."""
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
     mine = Tool.objects.filter(used_by__agent=agent)
     tools = (Tool.objects.usable_by(request.user) | mine).distinct()

@@ -167,7 +167,6 @@ def list_option_facts(options: ExecutorOptions) -> dict[str, str]:
 
 
 def format_option(value: Any) -> str:
-    """Format the value of a limit or option."""
     if isinstance(value, dict):
         rows = (
             f"{key}: {format_fact(one)}"

@@ -41,10 +41,10 @@ def agent_versions(request: HtmxRequest, pk: int) -> HttpResponse:
         .annotate(run_count=Count("runs"))
         .order_by("-number")  # where rows are counted, the table's own order is lost
     )
-    old = find_version(versions, request.GET.get("from", "")) or next(
+    old = find_compared_version(versions, request.GET.get("from", "")) or next(
         iter(versions), None
     )
-    new = find_version(versions, request.GET.get("to", ""))
+    new = find_compared_version(versions, request.GET.get("to", ""))
     context: dict[str, Any] = {
         "agent": agent,
         "versions": versions,
@@ -99,13 +99,14 @@ def draft_differs_from(agent: Agent, version: AgentVersion, draft: AgentState) -
         return True
 
 
-def find_version(versions: Sequence[AgentVersion], number: str) -> AgentVersion | None:
+def find_compared_version(
+    versions: Sequence[AgentVersion], number: str
+) -> AgentVersion | None:
     """Return the version with this number; None for the draft or invalid input."""
     return next((one for one in versions if str(one.number) == number), None)
 
 
 def load_agent_state(agent: Agent, version: AgentVersion | None) -> AgentState:
-    """Return the state of the version, or of the draft."""
     spec = load_spec(version.spec) if version else freeze_agent(agent)
     return AgentState(
         spec,

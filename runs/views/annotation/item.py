@@ -150,7 +150,6 @@ def open_next(
 def build_item_context(
     request: HtmxRequest, item: QueuedRun, mine: Annotation, form: AnnotationForm
 ) -> dict[str, Any]:
-    """Return the run, the form, and what surrounds them."""
     run, queue = item.run, item.queue
     steps = AgentStep.objects.filter(run=run).only(*OF_STEPS).order_by("index")
     shown, count = list(steps[:MAX_SHOWN_STEPS]), steps.count()
@@ -198,7 +197,6 @@ def render_answer_of(run: Run) -> str:
 
 
 def load_scores(run: Run) -> list[Score]:
-    """Return what evaluators said of a run."""
     rows = Score.objects.filter(cell__run=run, source=Score.Source.EVALUATOR)
     return list(rows.exclude(value=None).select_related("revision__evaluator"))
 

@@ -86,7 +86,6 @@ def get_visible_queue(request: HtmxRequest, pk: int) -> AnnotationQueue:
 
 
 def select_differing(queue: AnnotationQueue) -> QuerySet[QueuedRun]:
-    """Return the runs to which people gave different marks."""
     done = Q(annotations__state=Annotation.State.DONE)
     return queue.items.annotate(
         least=Min("annotations__mark", filter=done),
@@ -95,7 +94,6 @@ def select_differing(queue: AnnotationQueue) -> QuerySet[QueuedRun]:
 
 
 def filter_items(queue: AnnotationQueue, show: str) -> QuerySet[QueuedRun]:
-    """Return the runs of the queue that a filter leaves."""
     match show:
         case "open":
             rows = queue.items.filter(done_count__lt=queue.people_per_run)
@@ -122,7 +120,6 @@ def list_queue_filters(queue: AnnotationQueue) -> list[QueueFilter]:
 
 
 def count_scores_by_person(queue: AnnotationQueue) -> list[dict[str, Any]]:
-    """Return how many runs each person has scored and skipped."""
     rows = Annotation.objects.filter(item__queue=queue).exclude(state="claimed")
     return list(
         rows.order_by()

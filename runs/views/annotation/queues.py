@@ -39,7 +39,6 @@ def queue_list(request: HtmxRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def queue_create(request: HtmxRequest) -> HttpResponse:
-    """Create an empty queue."""
     queue = AnnotationQueue(owner=request.user)
     form = AnnotationQueueForm(request.POST or None, instance=queue)
     if form.is_valid():

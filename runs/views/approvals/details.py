@@ -117,7 +117,6 @@ class DecisionDetail:
     def with_typed_answer(
         self, typed: Mapping[str, str], errors: Sequence[FieldError]
     ) -> "DecisionDetail":
-        """Return the decision with a refused form and its errors."""
         return replace(
             self,
             text=typed.get("edited", self.text),
@@ -131,14 +130,11 @@ class DecisionDetail:
 
 @dataclass(frozen=True)
 class DecisionRow:
-    """A decision in a list."""
-
     decision: Decision
     may_answer: bool = False
 
     @property
     def words(self) -> str:
-        """The arguments in a line."""
         return summarize_input(self.decision.shown.get("tool_input"))
 
     @property
@@ -149,8 +145,6 @@ class DecisionRow:
 
 @dataclass(frozen=True)
 class EarlierDecision:
-    """A decision made before."""
-
     decision: Decision
     words: str
 
@@ -170,7 +164,6 @@ def query_open_decisions(user: User, **only: Any) -> QuerySet[Decision]:
 
 
 def select_decision_relations(rows: QuerySet[Decision]) -> QuerySet[Decision]:
-    """Join the rows that the pages show."""
     return rows.select_related(*STEP_RELATIONS, *DECISION_RELATIONS)
 
 
@@ -191,7 +184,6 @@ def list_run_allowances(run: Run) -> list[Allowance]:
 
 
 def build_decision_detail(decision: Decision, user: User) -> DecisionDetail:
-    """Return a decision with its context."""
     step, arguments = decision.step, decision.shown.get("tool_input")
     can = Decision.objects.answerable_by(user).filter(pk=decision.pk)
     edited = decision.edited_input

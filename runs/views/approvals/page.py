@@ -58,7 +58,6 @@ def approval_list(request: HtmxRequest) -> HttpResponse:
 
 @require_GET
 def approval_head(request: HtmxRequest) -> HttpResponse:
-    """Show the tabs with their counts."""
     context = {"counts": count_open_decisions(request), "tab": get_inbox_tab(request)}
     return render(request, "approvals/_head.html", context)
 
@@ -274,7 +273,6 @@ def render_inbox(
 
 
 def get_inbox_tab(request: HtmxRequest) -> str:
-    """Return which decisions are listed."""
     tab = request.GET.get("tab", "")
     return tab if tab in INBOX_TABS else "open"
 
@@ -390,7 +388,6 @@ def describe_left_out(
 
 
 def describe_bulk_result(word: str, done: int) -> str:
-    """Say how many calls were approved or rejected."""
     if word == "approve":
         text = ngettext(
             "%(count)d call approved. The run continues.",

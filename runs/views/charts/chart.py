@@ -6,8 +6,6 @@ TOP, BASE = 8.5, 112.5
 
 
 class AxisLabel(NamedTuple):
-    """A word at an axis."""
-
     at: str
     word: str
     anchor: str = "middle"

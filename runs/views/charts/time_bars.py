@@ -49,7 +49,6 @@ class TimeBars(NamedTuple):
 
 
 def lay_out_time_bars(contents: Sequence[BarContent], ticks: list[str]) -> TimeBars:
-    """Return the bars side by side."""
     step = 100 / len(contents)
     every = -(-len(contents) // MAX_LABELS)
     return TimeBars(

@@ -79,7 +79,6 @@ def chat_branch(request: HtmxRequest, slug: str, pk: int, run_pk: int) -> HttpRe
 
 @require_POST
 def chat_stop(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
-    """Cancel the unfinished runs of a conversation."""
     conversation = get_own_conversation(request.user, slug, pk)
     for run in get_conversation_turns(conversation).filter(ended_at=None):
         cancel_run(run, by=request.user)

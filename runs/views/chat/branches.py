@@ -91,5 +91,4 @@ def build_branch_nav(
 
 
 def dump_inputs(inputs: object) -> str:
-    """Return inputs as a key."""
     return json.dumps(inputs, sort_keys=True)

@@ -43,7 +43,7 @@ def render_new_conversation(
 ) -> HttpResponse:
     """Show the form of a new conversation; to HTMX only the list beside it."""
     context = build_list_context(request, agent=agent, conversation=None)
-    context |= build_agent_context(agent)
+    context |= build_chat_agent_context(agent)
     context |= {"form": form, "view": CONVERSATION_VIEW}
     return render_page_or_part(request, "chat/new.html", "chat/_list.html", context)
 
@@ -56,7 +56,7 @@ def render_conversation(
     context = build_list_context(request, agent=agent, conversation=conversation)
     if not wants_part(request):
         context |= build_turns_context(request, conversation)
-        context |= build_agent_context(agent)
+        context |= build_chat_agent_context(agent)
         context |= {
             "conversation": conversation,
             "form": form,
@@ -68,7 +68,7 @@ def render_conversation(
     )
 
 
-def build_agent_context(agent: Agent) -> dict[str, Any]:
+def build_chat_agent_context(agent: Agent) -> dict[str, Any]:
     """Return what the chat says of an agent, as published."""
     version = get_latest_version(agent)
     return {
@@ -90,12 +90,11 @@ def build_next_turn_form(conversation: Conversation) -> RunForm:
 def build_turns_context(
     request: HtmxRequest, conversation: Conversation
 ) -> dict[str, Any]:
-    """Return the part of the conversation that its page shows."""
     said = get_conversation_turns(conversation)
     before = parse_whole_number(request.GET.get("before", ""))
     at = parse_whole_number(request.GET.get("at", ""))
     if before is None and at is not None:
-        before = get_window_end(said, at=at)
+        before = get_turn_window_end(said, at=at)
     runs = load_newest_runs(said, before=before)
     has_earlier = len(runs) > TURNS_PER_PAGE
     runs = runs[-TURNS_PER_PAGE:]
@@ -110,7 +109,7 @@ def build_turns_context(
     }
 
 
-def get_window_end(said: QuerySet[Run], *, at: int) -> int | None:
+def get_turn_window_end(said: QuerySet[Run], *, at: int) -> int | None:
     """Return before which run a window with run `at` ends; None if it is a late one."""
     is_late = said.filter(pk__gt=at).count() < TURNS_PER_PAGE
     return None if is_late else at + 1

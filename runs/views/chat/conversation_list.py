@@ -38,8 +38,6 @@ AGE_GROUPS = [
 
 
 class ConversationRow(NamedTuple):
-    """A conversation in a list."""
-
     conversation: Conversation
     status: str
     last: str
@@ -101,7 +99,6 @@ def build_list_context(
 
 
 def query_chat_agents(user: User) -> QuerySet[Agent]:
-    """Return the agents with which the user may begin a conversation."""
     return Agent.objects.usable_by(user).filter(archived_at=None)
 
 
@@ -204,7 +201,6 @@ def find_message_excerpt(run: Run, text: str) -> str:
 
 
 def group_found(rows: list[ConversationRow]) -> Iterable[ConversationGroup]:
-    """Yield the found conversations under their number."""
     if rows:
         heading = ngettext(
             "%(count)s conversation", "%(count)s conversations", len(rows)

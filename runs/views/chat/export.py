@@ -43,7 +43,6 @@ class ExportedTurn(NamedTuple):
 
 @require_GET
 def chat_export_markdown(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
-    """Download the conversation as Markdown."""
     conversation = get_own_conversation(request.user, slug, pk)
     turns = list(iter_exported_turns(conversation))
     facts = _("Conversation with %(agent)s, exported %(time)s UTC")
@@ -54,7 +53,7 @@ def chat_export_markdown(request: HtmxRequest, slug: str, pk: int) -> HttpRespon
     parts = [f"# {mask_title(conversation, turns)}", facts % values]
     for turn in turns:
         parts += [f"**{_('You')}**", turn.question]
-        parts += [f"**{conversation.agent.name}**", format_answer(turn)]
+        parts += [f"**{conversation.agent.name}**", format_exported_answer(turn)]
     text = "\n\n".join(parts) + "\n"
     body = text.encode("utf-8", "replace")
     return build_download(body, f"conversation-{pk}.md", "text/markdown")
@@ -62,7 +61,6 @@ def chat_export_markdown(request: HtmxRequest, slug: str, pk: int) -> HttpRespon
 
 @require_GET
 def chat_export_json(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
-    """Download the conversation as JSON."""
     conversation = get_own_conversation(request.user, slug, pk)
     turns = list(iter_exported_turns(conversation))
     shape = {
@@ -100,7 +98,7 @@ def mask_title(conversation: Conversation, turns: list[ExportedTurn]) -> str:
     return SecretMask(turns[0].run).text(title) if turns else title
 
 
-def format_answer(turn: ExportedTurn) -> str:
+def format_exported_answer(turn: ExportedTurn) -> str:
     """Return the answer as Markdown, or how the run ended without one."""
     if isinstance(turn.answer, str):
         return turn.answer
@@ -112,7 +110,6 @@ def format_answer(turn: ExportedTurn) -> str:
 
 
 def build_turn_json(turn: ExportedTurn) -> dict[str, Any]:
-    """Return the JSON of a turn."""
     run = turn.run
     return {
         "run": run.pk,

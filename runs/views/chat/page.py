@@ -14,7 +14,7 @@ from runs.services.runs.conversation_runs import get_conversation_turns
 from runs.ui.list_search import MAX_SEARCH_CHARS, search_rows
 from runs.views.chat.access import get_own_conversation, get_usable_agent
 from runs.views.chat.conversation import (
-    build_agent_context,
+    build_chat_agent_context,
     build_next_turn_form,
     render_conversation,
     render_new_conversation,
@@ -43,7 +43,7 @@ def chat(request: HtmxRequest) -> HttpResponse:
     if context["agent_count"] == 1:
         agent = agents.get()
         page = "chat/new.html"
-        context |= build_agent_context(agent) | {"form": RunForm(agent)}
+        context |= build_chat_agent_context(agent) | {"form": RunForm(agent)}
     return render_page_or_part(request, page, "chat/_list.html", context)
 
 
@@ -63,14 +63,12 @@ def build_agent_choice(agents: QuerySet[Agent], text: str) -> dict[str, Any]:
 
 @require_GET
 def chat_agent(request: HtmxRequest, slug: str) -> HttpResponse:
-    """Show the form of a new conversation with an agent."""
     agent = get_usable_agent(request.user, slug)
     return render_new_conversation(request, agent, RunForm(agent))
 
 
 @require_GET
 def chat_conversation(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
-    """Show one conversation."""
     conversation = get_own_conversation(request.user, slug, pk)
     return render_conversation(
         request, conversation, build_next_turn_form(conversation)

@@ -65,7 +65,6 @@ class RunTurn:
 
     @property
     def usage(self) -> str:
-        """Tokens and cost."""
         facts = []
         if self.tokens:
             facts.append(
@@ -152,7 +151,6 @@ STEP_SHAPES = {
 
 
 def build_run_turn(run: Run) -> RunTurn:
-    """Return one run as a turn."""
     return build_run_turns([run])[0]
 
 
@@ -202,7 +200,6 @@ def build_turn_step(step: AgentStep) -> TurnStep:
 
 
 def describe_work_done(run: Run) -> str:
-    """Count the rounds and tool calls of a run."""
     rounds, calls = run.rounds, run.next_index
     parts = [
         ngettext("%(count)d round", "%(count)d rounds", rounds) % {"count": rounds}

@@ -109,7 +109,6 @@ def find_longest_increasing(found: list[tuple[int, int]]) -> list[tuple[int, int
 
 
 def score_tokens(one: RowToken, other: RowToken) -> int:
-    """Return the score of two rows side by side."""
     if one == other:
         return EXACT_SCORE
     return SIMILAR_SCORE if one.name == other.name else 0

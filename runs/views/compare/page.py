@@ -52,8 +52,6 @@ class RunFigure(NamedTuple):
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """One of the two runs."""
-
     side: str
     run: Run
     words: str
@@ -61,8 +59,6 @@ class ComparedRun:
 
 
 class SettingDifference(NamedTuple):
-    """A setting that differs."""
-
     label: str
     a: str
     b: str
@@ -71,8 +67,6 @@ class SettingDifference(NamedTuple):
 
 @dataclass(frozen=True)
 class AnswerComparison:
-    """Both answers."""
-
     words: str
     is_same: bool = False
     a: SafeString | str = ""
@@ -145,13 +139,11 @@ def build_comparison_url(one: Run, other: Run, **more: object) -> str:
 def build_comparison_window_url(
     one: Run, other: Run, start: int, shows_all: bool
 ) -> str:
-    """Return the URL of the window that starts at `start`."""
     show = {"show": "all"} if shows_all else {}
     return build_comparison_url(one, other, **show, **{"from": max(start, 0)})
 
 
 def render_comparison_candidates(request: HtmxRequest, run: Run | None) -> HttpResponse:
-    """Show runs to compare `run` with."""
     visible = Run.objects.visible_to(request.user)
     found = annotate_current_tool(rank_candidates(visible, run)).order_by(
         "-near", "-pk"
@@ -181,7 +173,6 @@ def list_related_run_ids(run: Run, runs: QuerySet[Run]) -> list[int]:
 
 
 def build_compared_runs(one: Run, other: Run) -> tuple[ComparedRun, ComparedRun]:
-    """Return both runs with their figures."""
     return (
         ComparedRun("A", one, describe_fork(one), build_run_figures(one, None)),
         ComparedRun("B", other, describe_fork(other), build_run_figures(other, one)),
@@ -281,7 +272,6 @@ def compare_specs(
 
 
 def get_final_spec(run: Run) -> AgentSpec:
-    """Return the spec with the limits that resumes gave."""
     resumes = Resume.objects.filter(run=run)
     return get_spec_at_call(run, resumes, number=run.next_number)
 
@@ -295,7 +285,6 @@ def format_model_name(spec: AgentSpec) -> str:
 
 
 def format_model_parameters(spec: AgentSpec) -> str:
-    """Return the parameters in one line."""
     pairs = sorted(spec.model.parameters.items())
     return ", ".join(f"{key} {value}" for key, value in pairs) or _("none")
 
@@ -312,7 +301,6 @@ def format_tool_names(spec: AgentSpec) -> str:
 
 
 def format_executor_limits(spec: AgentSpec) -> str:
-    """Return the limits in one line."""
     options, budget = spec.executor, spec.executor.budget
     limits = []
     if (rounds := options.max_iterations) is not None:
@@ -329,7 +317,6 @@ def format_executor_limits(spec: AgentSpec) -> str:
 
 
 def get_prompt_text(spec: AgentSpec) -> str:
-    """Return the whole template as one text."""
     return "\n\n".join(templates_of_prompt(get_prompt_of_spec(spec)))
 
 

@@ -40,7 +40,6 @@ class RowDigest(NamedTuple):
 
     @property
     def is_call(self) -> bool:
-        """Whether it is a model call."""
         return not self.token.name
 
 
@@ -168,7 +167,6 @@ def load_row_digests(run: Run) -> list[RowDigest]:
 
 
 def count_pairs(couples: Iterable[RowPair]) -> ComparisonTotals:
-    """Count equal and different rows."""
     same = differ = only_a = only_b = 0
     for couple in couples:
         if couple.is_same:
@@ -212,7 +210,6 @@ def build_comparison_lines(
 
 
 def build_folded_line(fold: FoldedPairs) -> ComparisonLine:
-    """Return the line that stands for equal rows."""
     mine = format_step_numbers([one.a.number for one in fold.couples if one.a])
     theirs = format_step_numbers([one.b.number for one in fold.couples if one.b])
     if mine == theirs:
@@ -236,7 +233,6 @@ def format_step_numbers(places: list[int]) -> str:
 
 
 def load_row_texts(couples: Iterable[RowPair]) -> RowTexts:
-    """Load the rows of these pairs."""
     marks = [mark for couple in couples for mark in couple if mark is not None]
     calls = [mark.pk for mark in marks if mark.is_call]
     steps = AgentStep.objects.defer("value", "log")
@@ -253,7 +249,6 @@ def load_row_texts(couples: Iterable[RowPair]) -> RowTexts:
 def build_comparison_line(
     couple: RowPair, texts: RowTexts, effort: DiffBudget
 ) -> ComparisonLine:
-    """Return one line with both sides."""
     a, b = couple
     lines: list[DiffLine] = []
     if a is not None and b is not None and not couple.is_same:
@@ -293,12 +288,10 @@ def get_row_contents(mark: RowDigest, texts: RowTexts) -> tuple[str, str]:
 
 
 def format_arguments_line(step: AgentStep) -> str:
-    """Return a call's arguments in one line."""
     return " ".join(indent_json(step.tool_input).split())
 
 
 def build_compared_side(mark: RowDigest, texts: RowTexts) -> ComparedSide:
-    """Return a row as the page shows it."""
     if mark.is_call:
         call = texts.calls[mark.pk]
         words = summarize_reply(call.reply, purpose=call.purpose)

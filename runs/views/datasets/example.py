@@ -36,8 +36,6 @@ from runs.views.datasets.rows import build_example_rows
 
 
 class EditedCell(NamedTuple):
-    """A cell that is being edited."""
-
     number: int
     field: str
     style: str
@@ -47,7 +45,6 @@ class EditedCell(NamedTuple):
 
 @require_http_methods(["GET", "POST"])
 def dataset_example_create(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Add an example."""
     dataset = get_editable_dataset(request, pk)
     form = ExampleForm(dataset.input_names, ExampleContent(), request.POST or None)
     if form.is_valid():
@@ -66,7 +63,6 @@ def dataset_example_create(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def dataset_example(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
-    """Edit all fields of an example."""
     dataset = get_editable_dataset(request, pk)
     example = get_example(dataset, number)
     content = ExampleContent.of(example)
@@ -140,13 +136,11 @@ def get_cell_field(dataset: Dataset, name: str) -> str:
 
 
 def get_cell_style(field: str) -> str:
-    """Return the class of a cell, as the table has it."""
     styles = {"answer": "c-exp", "calls": "c-calls", "tags": "tags"}
     return styles.get(field, "c-in")
 
 
 def get_row_url(dataset: Dataset, number: int) -> str:
-    """Return the address of the row in the page of the dataset."""
     return f"{reverse('dataset-detail', args=[dataset.pk])}#dataset-row-{number}"
 
 
@@ -159,7 +153,8 @@ def render_row(
     """Return the row as it is now, with the bar of unsaved changes beside it."""
     if not wants_part(request):
         return redirect(get_row_url(dataset, number))
-    [row] = build_example_rows(dataset, [get_example(dataset, number)])
+    example = get_example(dataset, number)
+    [row] = build_example_rows(dataset, [example], user=request.user)
     context = {
         "dataset": dataset,
         "row": row,

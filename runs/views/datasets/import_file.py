@@ -22,8 +22,8 @@ from runs.services.datasets.uploads import (
 from runs.services.errors import DatasetFileRefused, DatasetFull
 from runs.views.datasets.import_preview import DUPLICATE_RULES, build_import_preview
 from runs.views.datasets.page import (
+    build_dataset_context,
     build_examples_context,
-    build_page_context,
     get_editable_dataset,
 )
 
@@ -55,7 +55,7 @@ def render_refused_file(
 ) -> HttpResponse:
     """Show the page of the dataset with what is wrong with the file."""
     context = build_examples_context(request, dataset)
-    context |= build_page_context(request, dataset)
+    context |= build_dataset_context(request, dataset)
     context |= {"file_problem": problem, "view": 2}
     return render(request, "datasets/detail.html", context)
 
@@ -87,7 +87,6 @@ def dataset_import(request: HtmxRequest, pk: int) -> HttpResponse:
 def render_preview(
     request: HtmxRequest, dataset: Dataset, upload: DatasetUpload
 ) -> HttpResponse:
-    """Return the pane with the preview."""
     if not wants_part(request):
         return redirect(get_import_url(dataset))
     preview = build_import_preview(dataset, upload)
@@ -112,7 +111,6 @@ def parse_mapping(
 
 
 def describe_import(counts: ImportCounts) -> str:
-    """Say what was imported."""
     parts = [
         ngettext("%(count)s example added.", "%(count)s examples added.", counts.added)
         % {"count": counts.added}

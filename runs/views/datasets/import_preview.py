@@ -10,7 +10,7 @@ from runs.services.datasets.import_rows import (
     ImportPlan,
     PlannedRow,
     is_duplicate,
-    plan_import,
+    plan_dataset_import,
 )
 from runs.services.datasets.mapping import ImportMapping, list_field_options
 from runs.services.datasets.uploads import load_file_table, load_import_mapping
@@ -30,7 +30,7 @@ DUPLICATE_RULES = [
 ]
 
 
-class ColumnChoice(NamedTuple):
+class ImportColumn(NamedTuple):
     """A column of the file and what it becomes."""
 
     name: str
@@ -44,7 +44,7 @@ class ImportPreview(NamedTuple):
 
     format_label: str
     row_count: int
-    columns: list[ColumnChoice]
+    columns: list[ImportColumn]
     rows: list[PlannedRow]
     input_names: list[str]
     new_count: int
@@ -59,15 +59,14 @@ class ImportPreview(NamedTuple):
 
 
 def build_import_preview(dataset: Dataset, upload: DatasetUpload) -> ImportPreview:
-    """Return what importing the file would do now."""
     table, mapping = load_file_table(upload), load_import_mapping(upload)
-    plan = plan_import(dataset, table, mapping)
+    plan = plan_dataset_import(dataset, table, mapping)
     first = table.rows[0]
     return ImportPreview(
         format_label=FORMAT_LABELS[upload.file_format],
         row_count=len(table.rows),
         columns=[
-            ColumnChoice(
+            ImportColumn(
                 name, sample, list_field_options(name, dataset.input_names), field
             )
             for name, sample, field in zip(

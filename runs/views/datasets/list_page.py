@@ -16,7 +16,6 @@ from runs.views.lists.actions import build_definition_choices
 
 @require_GET
 def dataset_list(request: HtmxRequest) -> HttpResponse:
-    """Show the datasets visible to the user."""
     away = request.GET.get("archived") == "1"
     newest = DatasetVersion.objects.filter(dataset=OuterRef("pk")).order_by("-number")
     datasets = (
@@ -40,7 +39,6 @@ def dataset_list(request: HtmxRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def dataset_create(request: HtmxRequest) -> HttpResponse:
-    """Create an empty dataset."""
     form = DatasetForm(request.POST or None, instance=Dataset(owner=request.user))
     if form.is_valid():
         dataset = form.save()
@@ -55,7 +53,6 @@ def dataset_create(request: HtmxRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def dataset_edit(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Edit the name, the variables and the sharing."""
     dataset = get_object_or_404(Dataset.objects.editable_by(request.user), pk=pk)
     form = DatasetForm(request.POST or None, instance=dataset)
     if form.is_valid():

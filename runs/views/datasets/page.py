@@ -1,7 +1,6 @@
 """The page of a dataset: its examples, versions and unsaved changes."""
 
 from typing import Any
-from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.db.models import QuerySet
@@ -20,14 +19,14 @@ from runs.services.datasets.working_copy import (
     select_examples,
 )
 from runs.services.errors import VersionRefused
-from runs.ui.list_search import get_search_text
+from runs.ui.list_search import encode_query, get_search_text
 from runs.views.datasets.import_preview import build_import_preview
 from runs.views.datasets.rows import build_example_window
 from runs.whole_number import parse_whole_number
 
 MAX_LISTED_VERSIONS = 50
-OTHER_COLUMNS = 5
-"""Besides the inputs: number, expected answer and calls, tags, source."""
+OTHER_COLUMNS = 6
+"""Besides the inputs: number, expected answer and calls, tags, source, results."""
 
 
 @require_GET
@@ -41,7 +40,7 @@ def dataset_detail(request: HtmxRequest, pk: int) -> HttpResponse:
         request,
         "datasets/detail.html",
         "datasets/_examples.html",
-        context | build_page_context(request, dataset),
+        context | build_dataset_context(request, dataset),
     )
 
 
@@ -71,7 +70,6 @@ def dataset_save(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def dataset_discard(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Drop the unsaved changes."""
     dataset = get_editable_dataset(request, pk)
     count = discard_changes(dataset)
     messages.success(
@@ -98,8 +96,7 @@ def may_edit_dataset(request: HtmxRequest, dataset: Dataset) -> bool:
     return dataset.archived_at is None and rows.filter(pk=dataset.pk).exists()
 
 
-def build_page_context(request: HtmxRequest, dataset: Dataset) -> dict[str, Any]:
-    """Return what stands around the examples."""
+def build_dataset_context(request: HtmxRequest, dataset: Dataset) -> dict[str, Any]:
     upload = find_dataset_upload(dataset, by=request.user)
     versions = dataset.versions.select_related("by")[:MAX_LISTED_VERSIONS]
     return {
@@ -141,6 +138,7 @@ def build_examples_context(request: HtmxRequest, dataset: Dataset) -> dict[str, 
         "window": build_example_window(
             dataset,
             filter_examples(examples, query, only_changed=only_changed),
+            user=request.user,
             tag=tag,
             start=start,
         ),
@@ -164,9 +162,3 @@ def filter_examples(
     for word in query.lower().split():
         examples = examples.filter(search_text__contains=word)
     return examples.exclude(change="") if only_changed else examples
-
-
-def encode_query(values: dict[str, str]) -> str:
-    """Return the values that are set, as the part of a URL that others follow."""
-    found = {name: value for name, value in values.items() if value}
-    return f"{urlencode(found)}&" if found else ""

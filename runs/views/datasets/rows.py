@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import QuerySet
 
 from runs.models import Dataset, Example
@@ -13,6 +14,7 @@ from runs.services.datasets.content import (
     get_cell_text,
 )
 from runs.services.datasets.working_copy import load_saved_examples
+from runs.views.datasets.latest_results import LatestResult, load_latest_results
 
 WINDOW = 100
 """Examples that a page shows at first, and that are loaded at a time."""
@@ -34,16 +36,13 @@ class ExampleCell(NamedTuple):
 
 
 class ExampleRow(NamedTuple):
-    """One example of the table."""
-
     example: Example
     cells: list[ExampleCell]
     are_tags_edited: bool = False
+    results: Sequence[LatestResult] = ()
 
 
 class TagCount(NamedTuple):
-    """A tag and how many examples have it."""
-
     name: str
     examples: int
 
@@ -64,16 +63,17 @@ def build_example_window(
     dataset: Dataset,
     examples: QuerySet[Example],
     *,
+    user: User | AnonymousUser,
     tag: str = "",
     start: int = 0,
 ) -> ExampleWindow:
-    """Return the examples from `start` that have the tag."""
     keys = list(examples.values_list("pk", "tags"))
     counts = Counter(name for _, tags in keys for name in tags)
     found = [pk for pk, tags in keys if not tag or tag in tags]
     shown = found[start : start + WINDOW]
     by_pk = Example.objects.select_related("source_run").in_bulk(shown)
-    rows = build_example_rows(dataset, [by_pk[pk] for pk in shown if pk in by_pk])
+    ordered = [by_pk[pk] for pk in shown if pk in by_pk]
+    rows = build_example_rows(dataset, ordered, user=user)
     end = start + WINDOW
     return ExampleWindow(
         rows,
@@ -84,13 +84,16 @@ def build_example_window(
 
 
 def build_example_rows(
-    dataset: Dataset, examples: Sequence[Example]
+    dataset: Dataset, examples: Sequence[Example], *, user: User | AnonymousUser
 ) -> list[ExampleRow]:
     """Return the rows; cells that differ from the newest version are marked."""
     edited = [one.number for one in examples if one.change == Example.Change.EDITED]
     saved = load_saved_examples(dataset, edited) if edited else {}
+    results = load_latest_results(dataset, examples, user)
     return [
-        build_example_row(one, dataset.input_names, saved.get(one.number))
+        build_example_row(one, dataset.input_names, saved.get(one.number))._replace(
+            results=results.get(one.pk, ())
+        )
         for one in examples
     ]
 
@@ -107,12 +110,13 @@ def build_example_row(
         ("calls", "c-calls"),
     ]
     cells = [
-        build_cell(content, before, field=field, style=style) for field, style in fields
+        build_example_cell(content, before, field=field, style=style)
+        for field, style in fields
     ]
     return ExampleRow(example, cells, before.tags != content.tags)
 
 
-def build_cell(
+def build_example_cell(
     content: ExampleContent, before: ExampleContent, *, field: str, style: str
 ) -> ExampleCell:
     """Return one cell, cut to what the table shows."""

@@ -30,7 +30,6 @@ MAX_LISTED_REVISIONS = 20
 
 @require_GET
 def evaluator_list(request: HtmxRequest) -> HttpResponse:
-    """Show the evaluators visible to the user."""
     away = request.GET.get("archived") == "1"
     evaluators = (
         Evaluator.objects.visible_to(request.user)
@@ -53,7 +52,6 @@ def evaluator_list(request: HtmxRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 def evaluator_create(request: HtmxRequest) -> HttpResponse:
-    """Create an evaluator of the kind in the query."""
     kind = request.GET.get("kind", DEFAULT_KIND)
     if kind not in {one.name for one in list_evaluator_kinds()}:
         raise Http404
@@ -110,7 +108,6 @@ def evaluator_try(request: HtmxRequest, kind: str) -> HttpResponse:
 
 
 def render_evaluator(request: HtmxRequest, context: dict[str, Any]) -> HttpResponse:
-    """Show the form with the pane that tries it."""
     form: EvaluatorForm = context["form"]
     evaluator: Evaluator | None = context["evaluator"]
     context |= {
@@ -128,14 +125,12 @@ def list_revisions(evaluator: Evaluator) -> list[EvaluatorRevision]:
 
 
 def save_form(form: EvaluatorForm, *, by: User) -> Evaluator:
-    """Store a valid form."""
     evaluator = save_evaluator(form.apply(), by=by)
     form.save_sharing()
     return evaluator
 
 
 def list_config_errors(form: EvaluatorForm) -> list[str]:
-    """Return a sentence for each error of the settings."""
     return [
         f"{bound.label}: {error}"
         for bound in form.config_fields()
@@ -146,7 +141,6 @@ def list_config_errors(form: EvaluatorForm) -> list[str]:
 def score_trial(
     form: EvaluatorForm, trial: EvaluatorTrialForm, user: User
 ) -> ScoreResult:
-    """Return the score of the run of a valid trial."""
     run: Run = trial.cleaned_data["run"]
     example = EvaluationExample(
         inputs=run.inputs,

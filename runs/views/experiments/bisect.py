@@ -104,7 +104,7 @@ def build_bisection_context(
         "agent": agent,
         "here": request.get_full_path(),
         "is_open": experiment.is_running or unfinished > 0,
-        "counts": {"unfinished": unfinished},
+        "progress": {"unfinished": unfinished},
         "conclusion": describe_bisection(report),
         "next_version": describe_next_version(report) if experiment.is_running else "",
         "lines": list_version_lines(report),
@@ -114,7 +114,7 @@ def build_bisection_context(
         "resume_form": ResumeExperimentForm(initial={"budget": experiment.budget}),
         "selected": selected,
         "is_cell_asked": True,
-        "show": "",
+        "kept": "",
         "start": 0,
     }
 

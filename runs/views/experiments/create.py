@@ -9,19 +9,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
-from runs.forms.experiments.experiment import (
-    DRAFT,
-    FORMER,
-    PROMPT_AND_PARAMETERS,
-    ExperimentForm,
-    ExperimentSubjectForm,
-)
-from runs.forms.json_object import dump_json_object
+from runs.forms.experiments.experiment import ExperimentForm, ExperimentSubjectForm
 from runs.htmx import HtmxRequest
 from runs.models import Agent, Dataset, Evaluator, Experiment
 from runs.services.errors import FieldsRefused, RunsError
-from runs.services.experiments.changes import CandidateChanges
 from runs.services.experiments.create import (
+    MAX_CANDIDATES,
     CandidateChoice,
     create_experiment,
     name_experiment,
@@ -43,16 +36,19 @@ def experiment_create(request: HtmxRequest) -> HttpResponse:
         return render(request, "experiments/subject.html", {"form": subject})
     dataset, agent = subject.cleaned_data["dataset"], subject.cleaned_data["agent"]
     former = find_former(request, dataset, agent)
+    choices = rebuild_choices(former) if former else []
     form = ExperimentForm(
         request.user,
         agent,
         request.POST or None,
-        initial=list_former_values(former, agent) if former else None,
-        former=find_former_changes(former, agent) if former else None,
+        initial=list_former_values(former) if former else None,
+        former=choices,
     )
-    if form.is_valid():
+    if {"add", "remove"} & request.POST.keys():
+        form = change_candidate_rows(form, request, choices)
+    elif form.is_valid():
         try:
-            experiment = start_experiment(request, dataset, form)
+            experiment = create_experiment_from_form(request, dataset, form)
         except FieldsRefused as refused:
             form.add_candidate_errors(refused.errors)
         except RunsError as refused:
@@ -66,11 +62,8 @@ def experiment_create(request: HtmxRequest) -> HttpResponse:
         "dataset": dataset,
         "agent": agent,
         "example_count": version.example_count if version else 0,
-        "changed_open": any(
-            form[name].value() or form[name].errors
-            for name in ("model", *PROMPT_AND_PARAMETERS)
-            if name in form.fields
-        ),
+        "changed_open": "add" in request.POST or any(r.is_filled for r in form.rows),
+        "may_add": len(form.rows) < MAX_CANDIDATES,
         "has_evaluators": Evaluator.objects.usable_by(request.user).exists(),
     }
     return render(request, "experiments/form.html", context)
@@ -87,22 +80,11 @@ def find_former(
     return found.filter(candidates__agent=agent).first()
 
 
-def list_former_values(former: Experiment, agent: Agent) -> dict[str, Any]:
-    """Return what the form begins with, to run `former` again; drafts as they are."""
-    choices = rebuild_choices(former, agent)
-    changed = next((one for one in choices if one.changes), CandidateChoice(agent))
-    changes, parameters = changed.changes, dict(changed.changes.parameters)
+def list_former_values(former: Experiment) -> dict[str, Any]:
+    """Return what the form begins with, to run `former` again."""
     usual_name = name_experiment(former.dataset, former.dataset_version)
     return {
         "name": "" if former.name == usual_name else former.name,
-        "candidates": [name_choice(one) for one in choices if not one.changes],
-        "base": name_choice(changed) if changes else "",
-        "model": changes.model,
-        "instructions": changes.instructions,
-        "prompt": FORMER if changes.prompt_text else "",
-        "temperature": parameters.pop("temperature", None),
-        "max_tokens": parameters.pop("max_tokens", None),
-        "more": dump_json_object(parameters or None),
         "evaluators": list(former.evaluators.values_list("evaluator", flat=True)),
         "tool_mode": former.tool_mode,
         "repetitions": former.repetitions,
@@ -111,23 +93,31 @@ def list_former_values(former: Experiment, agent: Agent) -> dict[str, Any]:
     }
 
 
-def find_former_changes(former: Experiment, agent: Agent) -> CandidateChanges | None:
-    """Return the changes that the form begins with."""
-    choices = rebuild_choices(former, agent)
-    return next((one.changes for one in choices if one.changes), None)
-
-
-def rebuild_choices(former: Experiment, agent: Agent) -> list[CandidateChoice]:
+def rebuild_choices(former: Experiment) -> list[CandidateChoice]:
     candidates = former.candidates.select_related("agent", "version__spec")
-    return [rebuild_choice(one) for one in candidates if one.agent_id == agent.pk]
+    return [rebuild_choice(one) for one in candidates]
 
 
-def name_choice(choice: CandidateChoice) -> str:
-    """Return the value of the form for a version or the draft."""
-    return str(choice.version.number) if choice.version else DRAFT
+def change_candidate_rows(
+    form: ExperimentForm, request: HtmxRequest, former: list[CandidateChoice]
+) -> ExperimentForm:
+    """Return the form with one more or one less candidate with changes, unchecked."""
+    rows = [row.read_values() for row in form.rows]
+    removed = parse_whole_number(request.POST.get("remove", ""))
+    if removed is not None and removed < len(rows):
+        del rows[removed]
+    if "add" in request.POST:
+        rows.append({})
+    return ExperimentForm(
+        request.user,
+        form.agent,
+        initial=form.read_values(),
+        former=former,
+        rows=rows[:MAX_CANDIDATES],
+    )
 
 
-def start_experiment(
+def create_experiment_from_form(
     request: HtmxRequest, dataset: Dataset, form: ExperimentForm
 ) -> Experiment:
     """Create the experiment of a valid form; raise `RunsError`."""
@@ -142,7 +132,6 @@ def start_experiment(
 
 
 def describe_start(experiment: Experiment) -> str:
-    """Say how many runs there will be."""
     return ngettext(
         "Experiment created. A worker starts its %(count)s run.",
         "Experiment created. Workers start its %(count)s runs.",

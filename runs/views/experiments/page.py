@@ -3,17 +3,24 @@
 from typing import Any, NamedTuple
 
 from django.contrib import messages
-from django.db.models import Count, Q
+from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from runs.forms.experiments.resume import ResumeExperimentForm
 from runs.htmx import HtmxRequest, render_page_or_part
-from runs.models import Dataset, Experiment, ExperimentCandidate, ExperimentRun
+from runs.models import Agent, Dataset, Experiment, ExperimentCandidate, ExperimentRun
+from runs.services.agents.publish import get_latest_version, matches_version
+from runs.services.annotation.agreement import compare_with_ratings
 from runs.services.experiments.bisect import BisectionReport, load_bisections
-from runs.services.experiments.control import resume_experiment, stop_experiment
+from runs.services.experiments.control import (
+    resume_experiment,
+    score_again,
+    stop_experiment,
+)
 from runs.services.experiments.figures import (
     CandidateFigures,
     ComparisonFigures,
@@ -21,24 +28,31 @@ from runs.services.experiments.figures import (
     ExperimentFigures,
     load_stored_figures,
 )
-from runs.store.specs import load_spec
+from runs.services.spec.freeze import freeze_agent
+from runs.store.specs import compute_spec_digest, dump_spec, load_spec
 from runs.ui.evaluation.bisection import describe_bisection
 from runs.ui.evaluation.verdict import (
     LETTERS,
     describe_comparison,
     describe_one_candidate,
+    describe_runs_left_out,
     describe_visible_difference,
 )
-from runs.ui.list_search import get_search_text, search_rows
+from runs.ui.list_search import encode_query, get_search_text, search_rows
 from runs.views.compare.page import SettingDifference, compare_specs
 from runs.views.experiments.bisect import render_bisection
+from runs.views.experiments.progress import load_progress
 from runs.views.experiments.table import (
+    COMPARING_SORTS,
     FILTERS,
+    SORTS,
     build_experiment_table,
+    find_selected_place,
     find_worse_cell,
     load_selected_cell,
 )
 from runs.whole_number import parse_whole_number
+from tools.text.translatable import join_sentences
 from tools.ui.diff import DiffBudget
 
 MAX_EXPERIMENTS = 200
@@ -57,6 +71,10 @@ class CandidateLine(NamedTuple):
     failures: list[tuple[str, int]]
     settings: list[SettingDifference]
     """What differs from the baseline."""
+    over: int
+    """Runs that have ended."""
+    total: int
+    progress: float
 
 
 class EvaluatorLine(NamedTuple):
@@ -132,6 +150,17 @@ def experiment_resume(request: HtmxRequest, pk: int) -> HttpResponse:
     return redirect("experiment-detail", pk=pk)
 
 
+@require_POST
+def experiment_score_again(request: HtmxRequest, pk: int, cell_pk: int) -> HttpResponse:
+    """Let workers score a run again, and go back to the cell."""
+    experiment = get_visible_experiment(request, pk)
+    cell = get_object_or_404(experiment.cells, pk=cell_pk)
+    if score_again(cell):
+        messages.success(request, _("The run is scored again in a moment."))
+    page = reverse("experiment-detail", args=[pk])
+    return redirect(f"{page}?cell={cell.pk}")
+
+
 def get_visible_experiment(request: HtmxRequest, pk: int) -> Experiment:
     rows = Experiment.objects.visible_to(request.user)
     return get_object_or_404(
@@ -142,14 +171,19 @@ def get_visible_experiment(request: HtmxRequest, pk: int) -> Experiment:
 def build_experiment_context(
     request: HtmxRequest, experiment: Experiment
 ) -> dict[str, Any]:
-    """Return what the page shows for the query."""
     candidates = list(experiment.candidates.select_related("agent", "version", "spec"))
     figures = load_stored_figures(experiment)
-    counts = count_cells(experiment)
+    progress = load_progress(experiment)
     key = request.GET.get("show", "")
     key = key if key in FILTERS else ""
+    sorts = list_sorts(candidates)
+    asked_sort = request.GET.get("sort", "")
+    asked_sort = asked_sort if asked_sort in sorts else ""
+    sort = asked_sort or (key if key in sorts else "number")
     start = parse_whole_number(request.GET.get("from", "")) or 0
-    table = build_experiment_table(experiment, candidates, key=key, start=start)
+    table = build_experiment_table(
+        experiment, candidates, key=key, sort=sort, start=start
+    )
     asked = parse_whole_number(request.GET.get("cell", ""))
     selected = load_selected_cell(
         experiment, asked or find_worse_cell(table), request.user
@@ -157,20 +191,33 @@ def build_experiment_context(
     return {
         "experiment": experiment,
         "here": request.get_full_path(),
-        "is_open": experiment.is_running or counts["unfinished"] > 0,
-        "counts": counts,
-        "lines": build_candidate_lines(candidates, figures, table.failures),
+        "is_open": experiment.is_running or progress.unfinished > 0,
+        "progress": progress,
+        "figures": figures,
+        "lines": build_candidate_lines(experiment, candidates, figures, table.failures),
+        "agreement": compare_with_ratings(experiment),
         "evaluator_lines": build_evaluator_lines(experiment, candidates, figures),
         "tag_lines": build_tag_lines(figures),
-        "sentences": build_sentences(experiment, candidates, figures, counts["over"]),
+        "sentences": build_sentences(experiment, candidates, figures, progress.over),
         "note": describe_visible_difference(figures.comparisons[0])
         if figures.comparisons
         else "",
         "cost": sum(one.cost for one in figures.candidates),
+        "seconds": (experiment.ended_at - experiment.created_at).total_seconds()
+        if experiment.ended_at
+        else None,
+        "agent_to_publish": find_agent_to_publish(request, candidates)
+        if experiment.status == Experiment.Status.DONE
+        else None,
         "table": table,
         "show": key,
+        "sorts": sorts,
+        "sort": sort,
+        "kept": encode_query({"show": key, "sort": asked_sort}),
+        "sort_kept": encode_query({"sort": asked_sort}),
         "start": start,
         "selected": selected,
+        "place": find_selected_place(table, selected.cell) if selected else None,
         "is_cell_asked": bool(asked and selected),
         "resume_form": ResumeExperimentForm(initial={"budget": experiment.budget}),
         "may_bisect": True,
@@ -180,17 +227,37 @@ def build_experiment_context(
     }
 
 
-def count_cells(experiment: Experiment) -> dict[str, int]:
-    """Return how many runs are over and how many are unfinished."""
-    over = Q(state__in=(ExperimentRun.State.DONE, ExperimentRun.State.REFUSED))
-    started = Q(state=ExperimentRun.State.STARTED)
-    counts: dict[str, int] = experiment.cells.aggregate(
-        over=Count("pk", filter=over), unfinished=Count("pk", filter=started)
-    )
-    return counts
+def list_sorts(candidates: list[ExperimentCandidate]) -> dict[str, Any]:
+    """Return the orders of the table; those by difference need two candidates."""
+    is_alone = len(candidates) == 1
+    return {
+        name: label
+        for name, label in SORTS.items()
+        if not (is_alone and name in COMPARING_SORTS)
+    }
+
+
+def find_agent_to_publish(
+    request: HtmxRequest, candidates: list[ExperimentCandidate]
+) -> Agent | None:
+    """Return an agent whose draft, as it still is, was compared with a baseline."""
+    for candidate in candidates[1:]:
+        if candidate.version_id is not None or candidate.changes:
+            continue
+        editable = Agent.objects.editable_by(request.user)
+        agent = editable.filter(pk=candidate.agent_id).first()
+        if agent is None:
+            continue
+        draft, newest = freeze_agent(agent), get_latest_version(agent)
+        if compute_spec_digest(dump_spec(draft)) != candidate.spec.digest:
+            continue
+        if newest is None or not matches_version(newest, agent, draft):
+            return agent
+    return None
 
 
 def build_candidate_lines(
+    experiment: Experiment,
     candidates: list[ExperimentCandidate],
     figures: ExperimentFigures,
     failures: dict[int, list[tuple[str, int]]],
@@ -199,6 +266,8 @@ def build_candidate_lines(
     found = {one.candidate: one for one in figures.candidates}
     against = {one.candidate: one for one in figures.comparisons}
     lines = []
+    total = experiment.total // max(len(candidates), 1)
+    over = count_ended_cells(experiment)
     effort, specs = DiffBudget(), [load_spec(one.spec) for one in candidates]
     for candidate, spec in zip(candidates, specs, strict=True):
         one = found.get(candidate.pk)
@@ -214,9 +283,19 @@ def build_candidate_lines(
                 None if rate is None else round(100 * rate, 1),
                 failures.get(candidate.pk, []),
                 compare_specs(specs[0], spec, effort),
+                over.get(candidate.pk, 0),
+                total,
+                round(100 * over.get(candidate.pk, 0) / max(total, 1), 1),
             )
         )
     return lines
+
+
+def count_ended_cells(experiment: Experiment) -> dict[int, int]:
+    """Return how many runs of each candidate have ended."""
+    ended = (ExperimentRun.State.DONE, ExperimentRun.State.REFUSED)
+    rows = experiment.cells.filter(state__in=ended).order_by()
+    return dict(rows.values_list("candidate").annotate(Count("pk")))
 
 
 def build_evaluator_lines(
@@ -224,7 +303,6 @@ def build_evaluator_lines(
     candidates: list[ExperimentCandidate],
     figures: ExperimentFigures,
 ) -> list[EvaluatorLine]:
-    """Return a line for each evaluator."""
     found = {
         (one.candidate, each.revision): each
         for one in figures.candidates
@@ -264,11 +342,17 @@ def build_sentences(
         describe_comparison(one, letter=letters[one.candidate], is_early=is_early)
         for one in figures.comparisons
     ]
-    return compared or [describe_one_candidate(figures.candidates[0])]
+    [first, *others] = compared or [describe_one_candidate(figures.candidates[0])]
+    left_out = describe_runs_left_out(
+        [
+            (letters[one.candidate], one.failed + one.not_scored)
+            for one in figures.candidates
+        ]
+    )
+    return [join_sentences([first, left_out]), *others]
 
 
 def describe_result(experiment: Experiment, search: BisectionReport | None) -> str:
-    """Return the first sentence for the list."""
     if search is not None:
         return describe_bisection(search)
     figures = load_stored_figures(experiment)

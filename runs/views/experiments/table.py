@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
+from django.db.models import Count, QuerySet
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -24,12 +25,17 @@ from runs.models import (
     Run,
     Score,
 )
-from runs.services.datasets.from_run import format_answer
+from runs.services.datasets.from_run import format_run_answer
 from runs.services.experiments.figures import compute_points, is_preference_only
+from runs.services.tool_modes.changed_tools import find_changed_tools
 from runs.ui.error_labels import get_error_label
-from runs.ui.evaluation.evaluator_labels import get_score_label
+from runs.ui.evaluation.evaluator_labels import (
+    get_evaluator_kind_label,
+    get_score_label,
+)
 from runs.ui.evaluation.verdict import LETTERS
 from runs.ui.reveal_invisible import reveal_text
+from runs.views.run.rows import ANSWERED_BY_TAGS
 
 WINDOW = 50
 EQUAL = 1e-9
@@ -40,9 +46,24 @@ FILTERS = {
     "failed": gettext_lazy("Failed"),
     "unscored": gettext_lazy("Not scored"),
     "tools": gettext_lazy("Tools differ"),
+    "running": gettext_lazy("Running"),
+    "waiting": gettext_lazy("Waiting"),
 }
+SORTS = {
+    "number": gettext_lazy("Number"),
+    "worse": gettext_lazy("Largest drop"),
+    "better": gettext_lazy("Largest rise"),
+    "cost": gettext_lazy("Highest cost"),
+    "time": gettext_lazy("Longest time"),
+}
+COMPARING_SORTS = ("worse", "better")
 WORDS = re.compile(r"\s+|\w+|[^\w\s]")
 MAX_DIFF_CHARS = 20_000
+MAX_SHOWN_STEPS = 20
+STEP_COLUMNS = (
+    *("index", "tool", "tool_input", "observation", "status", "elapsed", "run_id"),
+    "answered_by",
+)
 
 
 class CellColumns(NamedTuple):
@@ -87,8 +108,6 @@ class ExperimentCell(NamedTuple):
 
 
 class ExperimentRow(NamedTuple):
-    """One example."""
-
     example: Example
     cells: list[ExperimentCell]
 
@@ -111,6 +130,7 @@ class ExperimentTable(NamedTuple):
     last: int
     previous_from: int | None
     next_from: int | None
+    has_tags: bool
     failures: dict[int, list[tuple[str, int]]]
     """By candidate: why runs gave no answer, and how many."""
 
@@ -119,7 +139,6 @@ CellsByExample = dict[int, dict[int, list[CellColumns]]]
 
 
 def load_cells(experiment: Experiment) -> CellsByExample:
-    """Return the runs by example and candidate."""
     rows = experiment.cells.order_by("place").values_list(
         *("pk", "example", "candidate", "state", "run_status", "run__error_code"),
         *("passed", "score", "cost", "seconds"),
@@ -137,16 +156,18 @@ def build_experiment_table(
     candidates: Sequence[ExperimentCandidate],
     *,
     key: str,
+    sort: str,
     start: int,
 ) -> ExperimentTable:
-    """Return the examples from `start` that match a filter."""
+    """Return the examples from `start` that match a filter, in the order of `sort`."""
     cells = load_cells(experiment)
     order = [one.pk for one in candidates]
-    changes = {pk: compute_change(row, order) for pk, row in cells.items()}
+    changes = {pk: compute_changes(row, order) for pk, row in cells.items()}
     matching = {name: match_filter(cells, changes, name) for name in FILTERS}
     matching["tools"] = find_other_tools(experiment, cells, order)
     numbers = dict(Example.objects.filter(pk__in=cells).values_list("pk", "number"))
-    found = sort_examples(matching[key], changes, numbers, key)
+    by_number = sorted(matching[key], key=lambda pk: numbers[pk])
+    found = sort_examples(by_number, cells, changes, sort)
     shown = found[start : start + WINDOW]
     examples = Example.objects.in_bulk(shown)
     rows = [ExperimentRow(examples[pk], build_cells(cells[pk], order)) for pk in shown]
@@ -163,6 +184,7 @@ def build_experiment_table(
         last=end,
         previous_from=max(start - WINDOW, 0) if start else None,
         next_from=end if end < len(found) else None,
+        has_tags=any(row.example.tags for row in rows),
         failures=count_failures(cells),
     )
 
@@ -173,30 +195,39 @@ def average_points(cells: Iterable[CellColumns]) -> float | None:
     return fmean(points) if points else None
 
 
-def compute_change(row: dict[int, list[CellColumns]], order: Sequence[int]) -> float:
-    """Return the largest fall against the baseline, else the largest rise."""
+class Changes(NamedTuple):
+    """The smallest and the largest difference of a candidate to the baseline."""
+
+    smallest: float = 0.0
+    largest: float = 0.0
+
+
+def compute_changes(row: dict[int, list[CellColumns]], order: Sequence[int]) -> Changes:
     baseline = average_points(row.get(order[0], []))
     if baseline is None:
-        return 0.0
+        return Changes()
     found = (average_points(row.get(pk, [])) for pk in order[1:])
     changes = [points - baseline for points in found if points is not None]
-    return min(changes) if min(changes, default=0) < 0 else max(changes, default=0.0)
+    return Changes(min(changes), max(changes)) if changes else Changes()
 
 
 def match_filter(
-    cells: CellsByExample, changes: dict[int, float], key: str
+    cells: CellsByExample, changes: dict[int, Changes], key: str
 ) -> list[int]:
-    """Return the examples that a filter shows."""
     every = {pk: list(chain.from_iterable(cells[pk].values())) for pk in cells}
     match key:
         case "worse":
-            return [pk for pk in every if changes[pk] < -EQUAL]
+            return [pk for pk in every if changes[pk].smallest < -EQUAL]
         case "better":
-            return [pk for pk in every if changes[pk] > EQUAL]
+            return [pk for pk in every if changes[pk].largest > EQUAL]
         case "failed":
             return [pk for pk, some in every.items() if any(map(has_no_answer, some))]
         case "unscored":
             return [pk for pk, some in every.items() if any(map(is_unscored, some))]
+        case "running":
+            return [pk for pk in every if any(c.state == "started" for c in every[pk])]
+        case "waiting":
+            return [pk for pk in every if any(c.state == "waiting" for c in every[pk])]
     return list(every)
 
 
@@ -235,7 +266,7 @@ def count_failures(cells: CellsByExample) -> dict[int, list[tuple[str, int]]]:
         chain.from_iterable(r.values() for r in cells.values())
     ):
         if has_no_answer(cell):
-            found[cell.candidate][describe_failure(cell)] += 1
+            found[cell.candidate][describe_cell_failure(cell)] += 1
     return {pk: counter.most_common() for pk, counter in found.items()}
 
 
@@ -248,14 +279,53 @@ def is_unscored(cell: CellColumns) -> bool:
 
 
 def sort_examples(
-    found: list[int], changes: dict[int, float], numbers: dict[int, int], key: str
+    found: list[int], cells: CellsByExample, changes: dict[int, Changes], sort: str
 ) -> list[int]:
-    """Return the largest changes first, where changes are shown; else by number."""
-    if key == "worse":
-        return sorted(found, key=lambda pk: changes[pk])
-    if key == "better":
-        return sorted(found, key=lambda pk: -changes[pk])
-    return sorted(found, key=lambda pk: numbers[pk])
+    """Return examples, which are ordered by number, in another order."""
+
+    def sum_cost(pk: int) -> Decimal:
+        return sum(
+            (cell.cost for row in cells[pk].values() for cell in row), Decimal(0)
+        )
+
+    def find_longest(pk: int) -> float:
+        runs = chain.from_iterable(cells[pk].values())
+        return max((cell.seconds or 0.0 for cell in runs), default=0.0)
+
+    match sort:
+        case "worse":
+            return sorted(found, key=lambda pk: changes[pk].smallest)
+        case "better":
+            return sorted(found, key=lambda pk: -changes[pk].largest)
+        case "cost":
+            return sorted(found, key=lambda pk: -sum_cost(pk))
+        case "time":
+            return sorted(found, key=lambda pk: -find_longest(pk))
+    return found
+
+
+class SelectedPlace(NamedTuple):
+    """The cell that is selected in the table, and those above and below it."""
+
+    delta: str
+    previous: int | None
+    next: int | None
+
+
+def find_selected_place(
+    table: ExperimentTable, selected: ExperimentRun
+) -> SelectedPlace | None:
+    """Return None if the window of the table does not have the example."""
+    column = selected.candidate.position
+    for place, row in enumerate(table.rows):
+        if row.example.pk == selected.example_id:
+            below = table.rows[place + 1 : place + 2]
+            return SelectedPlace(
+                row.cells[column].delta,
+                table.rows[place - 1].cells[column].pk if place else None,
+                below[0].cells[column].pk if below else None,
+            )
+    return None
 
 
 def find_worse_cell(table: ExperimentTable) -> int | None:
@@ -267,13 +337,13 @@ def find_worse_cell(table: ExperimentTable) -> int | None:
 def build_cells(
     row: dict[int, list[CellColumns]], order: Sequence[int]
 ) -> list[ExperimentCell]:
-    """Return a cell for each candidate."""
     baseline = average_points(row.get(order[0], []))
-    return [build_cell(row.get(pk, []), baseline) for pk in order]
+    return [build_experiment_cell(row.get(pk, []), baseline) for pk in order]
 
 
-def build_cell(cells: Sequence[CellColumns], baseline: float | None) -> ExperimentCell:
-    """Return the repetitions of one example by one candidate as one cell."""
+def build_experiment_cell(
+    cells: Sequence[CellColumns], baseline: float | None
+) -> ExperimentCell:
     over = [cell for cell in cells if cell.is_over]
     points = average_points(cells)
     mark, word = describe_cell(cells, points)
@@ -298,7 +368,6 @@ def build_cell(cells: Sequence[CellColumns], baseline: float | None) -> Experime
 def describe_cell(
     cells: Sequence[CellColumns], points: float | None
 ) -> tuple[str, str]:
-    """Return the mark of a cell and its words."""
     if points is not None:
         decided = [c.passed for c in cells if c.passed is not None]
         if not decided:
@@ -306,7 +375,7 @@ def describe_cell(
         return ("p", _("passed")) if all(decided) else ("f", _("not passed"))
     failed = next((cell for cell in cells if has_no_answer(cell)), None)
     if failed is not None:
-        return "x", describe_failure(failed)
+        return "x", describe_cell_failure(failed)
     if any(cell.is_over for cell in cells):
         return "n", _("not scored")
     if any(cell.state == "started" for cell in cells):
@@ -314,8 +383,7 @@ def describe_cell(
     return "q", _("waiting")
 
 
-def describe_failure(cell: CellColumns) -> str:
-    """Return why a run gave no answer, in few words."""
+def describe_cell_failure(cell: CellColumns) -> str:
     if cell.state == "refused":
         return _("not started")
     if cell.error_code:
@@ -327,7 +395,7 @@ class ScoreRow(NamedTuple):
     """What an evaluator says of the selected run, and of the baseline's."""
 
     name: str
-    kind: str
+    kind_label: str
     label: str
     score: Score
     baseline: float | None
@@ -343,15 +411,26 @@ class SelectedCell(NamedTuple):
     """The answer with what differs from the expected one marked; empty without one."""
     scores: list[ScoreRow]
     baseline_run: int | None
+    is_unscored: bool
+    """Whether an evaluator could not score the run, and may be asked again."""
+    passed_scores: int
+    decided_scores: int
+    """Those that pass or fail."""
     repetitions: list[ExperimentRun]
     is_run_visible: bool
+    changed_tools: list[str]
+    """Whose replayed results are of an earlier definition."""
+    steps: list[AgentStep]
+    """The first ones."""
+    step_count: int
+    answers: list[tuple[str, int]]
+    """How calls were answered that were not made, and how many."""
 
 
 def load_selected_cell(
     experiment: Experiment, pk: int | None, user: User
 ) -> SelectedCell | None:
-    """Return one cell with its answer and scores."""
-    rows = experiment.cells.select_related("example", "candidate", "run")
+    rows = experiment.cells.select_related("example", "candidate", "run__spec")
     cell = rows.filter(pk=pk or 0).first()
     if cell is None:
         return None
@@ -360,8 +439,10 @@ def load_selected_cell(
         example=cell.example, candidate__position=0, repetition=cell.repetition
     ).first()
     is_baseline = baseline is None or baseline.pk == cell.pk
-    answer = format_answer(cell.run) if cell.run and cell.run.is_over else ""
+    steps = AgentStep.objects.filter(run=cell.run_id or 0).order_by("index")
+    answer = format_run_answer(cell.run) if cell.run and cell.run.is_over else ""
     expected = cell.example.expected_answer
+    scores = list_score_rows(cell, None if is_baseline else baseline)
     return SelectedCell(
         cell=cell,
         letter=LETTERS[cell.candidate.position],
@@ -369,12 +450,30 @@ def load_selected_cell(
         difference=mark_differences(expected, answer)
         if expected and answer
         else SafeString(""),
-        scores=list_score_rows(cell, None if is_baseline else baseline),
+        scores=scores,
+        is_unscored=cell.run is not None
+        and cell.run.answer is not None
+        and any(one.score.problem for one in scores),
+        passed_scores=sum(one.score.passed is True for one in scores),
+        decided_scores=sum(one.score.passed is not None for one in scores),
         baseline_run=None if is_baseline or baseline is None else baseline.run_id,
         repetitions=list(siblings.order_by("repetition")),
         is_run_visible=cell.run_id is not None
         and Run.objects.visible_to(user).filter(pk=cell.run_id).exists(),
+        changed_tools=find_changed_tools(cell.run)
+        if cell.run and cell.run.is_over
+        else [],
+        steps=list(steps.only(*STEP_COLUMNS)[:MAX_SHOWN_STEPS]),
+        step_count=steps.count(),
+        answers=count_answers(steps),
     )
+
+
+def count_answers(steps: QuerySet[AgentStep]) -> list[tuple[str, int]]:
+    """Return how calls were answered that were not made, and how many."""
+    rows = steps.exclude(answered_by="").order_by("answered_by")
+    counts = rows.values_list("answered_by").annotate(Count("pk"))
+    return [(str(ANSWERED_BY_TAGS[one]), count) for one, count in counts]
 
 
 def list_score_rows(
@@ -388,7 +487,7 @@ def list_score_rows(
     return [
         ScoreRow(
             score.revision.evaluator.name,
-            score.revision.kind,
+            get_evaluator_kind_label(score.revision.kind).title,
             get_score_label(score.revision, score.label),
             score,
             others.get(score.revision_id),

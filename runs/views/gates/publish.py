@@ -34,6 +34,7 @@ from runs.ui.evaluation.gate_labels import (
 )
 from runs.views.agents.kind_suggestion import warn_of_unlisted_model
 from runs.views.agents.versions import list_changes_since, load_agent_state
+from runs.views.experiments.progress import load_progress
 from runs.whole_number import parse_whole_number
 
 MAX_NOTE_CHARS = 200
@@ -136,7 +137,6 @@ def describe_gate_start(experiment: Experiment) -> str:
 
 
 def load_draft_gate(agent: Agent) -> GateState:
-    """Return what the gate says of the draft as it is now."""
     draft = load_agent_state(agent, None)
     return load_gate_state(agent, compute_spec_digest(dump_spec(draft.spec)))
 
@@ -168,6 +168,9 @@ def build_publish_context(request: HtmxRequest, agent: Agent) -> dict[str, Any]:
         "token": get_draft_token(agent),
         "state": state,
         "is_running": is_running,
+        "gate_progress": load_progress(state.experiment)
+        if state.experiment and state.status == "running"
+        else None,
         "gate_words": describe_gate(state.result) if state.result else "",
         "gate_lines": list_gate_lines(state.result) if state.result else [],
         "may_open": state.experiment is not None

@@ -47,8 +47,6 @@ STACK = (
 
 
 class RunChart(NamedTuple):
-    """Runs by hour or day."""
-
     plot: TimeBars
     failed: int
     limit_reached: int
@@ -65,14 +63,13 @@ class WorstFailure(NamedTuple):
 
 
 def build_run_chart(period: HomePeriod, by_mark: Sequence[RunSums]) -> RunChart:
-    """Return the bars of all hours or days."""
     top = round_up_axis(max(sums.total for sums in by_mark), unit=1)
     contents = [
         BarContent(
             period.to_bar_query(place),
             when := period.describe_mark(place),
-            describe_bar(when, sums),
-            stack_parts(compute_heights(sums, top)),
+            describe_activity_bar(when, sums),
+            stack_parts(compute_status_heights(sums, top)),
         )
         for place, sums in enumerate(by_mark)
     ]
@@ -85,7 +82,7 @@ def build_run_chart(period: HomePeriod, by_mark: Sequence[RunSums]) -> RunChart:
     )
 
 
-def compute_heights(sums: RunSums, top: float) -> Iterator[tuple[str, float]]:
+def compute_status_heights(sums: RunSums, top: float) -> Iterator[tuple[str, float]]:
     """Yield class and height of the pieces of a bar, from below."""
     counts = {
         "failed": sums.failed,
@@ -98,7 +95,7 @@ def compute_heights(sums: RunSums, top: float) -> Iterator[tuple[str, float]]:
             yield css_class, max(MIN_HEIGHT, 100 * counts[name] / top)
 
 
-def describe_bar(when: str, sums: RunSums) -> str:
+def describe_activity_bar(when: str, sums: RunSums) -> str:
     """Say how many runs there were, and how many of them failed."""
     runs = ngettext("%(count)s run", "%(count)s runs", sums.total)
     facts = [runs % {"count": number(sums.total)}]
@@ -169,7 +166,7 @@ def rank_models(
     return [
         RankedBar(
             model or _("Unknown model"),
-            period.to_list_query(model=model, tests=""),
+            period.to_list_query(model=model, tests="with"),
             f"{max(1, 100 * amount / most[0][1]):.1f}",
             money(float(amount)) if by_cost else number(int(amount), "short"),
             f"{format_number(round(100 * amount / whole))}%",
@@ -199,7 +196,7 @@ def rank_failing_tools(period: HomePeriod, user: User) -> list[RankedBar]:
     return [
         RankedBar(
             name,
-            period.to_list_query(tool=name, tests=""),
+            period.to_list_query(tool=name, tests="with"),
             f"{max(1, 100 * failed / worst[0][2]):.1f}",
             number(failed),
             percent_of(failed, calls),
@@ -209,8 +206,6 @@ def rank_failing_tools(period: HomePeriod, user: User) -> list[RankedBar]:
 
 
 class AgentFigures(NamedTuple):
-    """An agent's runs in the period."""
-
     agent: Agent
     query: str
     runs: int
@@ -226,25 +221,13 @@ def rank_agents(
     totals: dict[int, AgentModelSums] = {}
     for row in sums:
         before = totals.get(row.agent_number)
-        totals[row.agent_number] = row if before is None else _add(before, row)
+        totals[row.agent_number] = row if before is None else before.plus(row)
     active = [pk for pk, one in totals.items() if one.runs]
     found = Agent.objects.visible_to(user).filter(is_playground=False).in_bulk(active)
     busiest = sorted(found, key=lambda pk: (-totals[pk].runs, found[pk].name))
     return [
         _describe_agent(period, found[pk], totals[pk]) for pk in busiest[:MAX_AGENTS]
     ]
-
-
-def _add(one: AgentModelSums, other: AgentModelSums) -> AgentModelSums:
-    return AgentModelSums(
-        one.agent_number,
-        "",
-        runs=one.runs + other.runs,
-        succeeded=one.succeeded + other.succeeded,
-        ended=one.ended + other.ended,
-        tokens=one.tokens + other.tokens,
-        cost=one.cost + other.cost,
-    )
 
 
 def _describe_agent(

@@ -113,7 +113,6 @@ def list_first_steps(user: User) -> list[OnboardingStep]:
 
 
 def _list_demo_steps(user: User, done: StepsDone) -> list[OnboardingStep]:
-    """Return the steps whose demo agent exists."""
     demos = dict(
         Agent.objects.usable_by(user)
         .filter(slug__in=[one.slug for one in (CAUTIOUS, HASTY, UNLUCKY)])

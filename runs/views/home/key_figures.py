@@ -81,7 +81,7 @@ def _build_cost_per_run(period: HomePeriod, figures: PeriodFigures) -> KeyFigure
     figure = KeyFigure(
         _("Cost per run"),
         "–" if now is None else money(now),
-        period.to_list_query(sort="cost", tests=""),
+        period.to_list_query(sort="cost", tests="with"),
         "" if before is None else period.describe_before(money(before)),
         draw_line([compute_cost_per_run(sums) for sums in figures.by_mark]),
     )
@@ -151,7 +151,7 @@ def _build_cost(period: HomePeriod, figures: PeriodFigures) -> KeyFigure:
     figure = KeyFigure(
         _("Cost"),
         money(cost),
-        period.to_list_query(sort="cost", tests=""),
+        period.to_list_query(sort="cost", tests="with"),
         period.describe_before(money(before)) if before else "",
         draw_line([float(sums.cost) for sums in figures.by_mark]),
     )
@@ -163,7 +163,7 @@ def _build_tokens(period: HomePeriod, figures: PeriodFigures) -> KeyFigure:
     figure = KeyFigure(
         _("Tokens"),
         number(tokens, "short"),
-        period.to_list_query(sort="tokens", tests=""),
+        period.to_list_query(sort="tokens", tests="with"),
         period.describe_before(number(before, "short")) if before else "",
         draw_line([sums.tokens for sums in figures.by_mark]),
     )

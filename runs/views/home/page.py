@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -57,7 +58,8 @@ def home(request: HtmxRequest) -> HttpResponse:
     if not mine and not run_count:
         welcome = build_welcome_context(request.user, request.GET.get("try", ""))
         return render(request, "home/start.html", context | welcome)
-    period = replace(read_period(request.GET), counts_tests=counts_tests)
+    period = read_period(request.GET)
+    period = replace(period, counts_tests=counts_tests, mine=mine)
     steps = list_first_steps(request.user)
     done = sum(step.is_done for step in steps)
     context |= {
@@ -125,10 +127,18 @@ def _build_runs_context(
     counted = select_counted_runs(runs, counts_tests=counts_tests)
     return {
         "recent": list_recent_runs(counted),
+        "all_runs_query": build_all_runs_query(mine=mine, counts_tests=counts_tests),
         "state": get_list_state(runs),
         "mine": mine,
         "counts_tests": counts_tests,
     }
+
+
+def build_all_runs_query(*, mine: bool, counts_tests: bool) -> str:
+    """Return the query of the list that has the same runs."""
+    chosen = {"mine": "1"} if mine else {}
+    chosen |= {"tests": "with"} if counts_tests else {}
+    return f"?{urlencode(chosen)}" if chosen else ""
 
 
 def build_figures_context(
@@ -157,14 +167,12 @@ def build_figures_context(
 
 
 def load_rule_scores(user: User, *, mine: bool) -> DayChart:
-    """Return the scores of all rules by day."""
     rules = ScoringRule.objects.visible_to(user)
     rules = rules.filter(owner=user) if mine else rules
     return build_day_chart(load_scores_by_day(ScoredRun.objects.filter(rule__in=rules)))
 
 
 def load_figures(runs: QuerySet[Run], period: HomePeriod, owner: int) -> PeriodFigures:
-    """Return the sums of the period, and of its hours or days."""
     figures = load_ended_figures(period, owner)
     by_mark = list(figures.by_mark)
     for started in list_pending_starts(runs, period.begin):
@@ -175,7 +183,6 @@ def load_figures(runs: QuerySet[Run], period: HomePeriod, owner: int) -> PeriodF
 
 
 def load_ended_figures(period: HomePeriod, owner: int) -> PeriodFigures:
-    """Return the sums of runs that have ended."""
     counted = sum_runs_by_time(period.slots(owner), period.unit)
     by_mark = [counted.get(mark, RunSums()) for mark in period.marks]
     before = sum_runs(period.previous_slots(owner))

@@ -39,6 +39,8 @@ class HomePeriod:
     """Where the last one ends; None if that is still to come."""
     counts_tests: bool = True
     """Whether test runs and runs of experiments count as runs."""
+    mine: bool = False
+    """Whether an administrator sees only their own runs."""
 
     @property
     def begin(self) -> datetime:
@@ -104,12 +106,15 @@ class HomePeriod:
         return self._build_query(begin=_format_minute(mark), end=end, **filters)
 
     def _build_query(self, **filters: str) -> str:
-        counted = {"tests": "" if self.counts_tests else "without"} | filters
-        set_ones = {name: value for name, value in counted.items() if value}
+        chosen = {
+            "mine": "1" if self.mine else "",
+            "tests": "with" if self.counts_tests else "",
+            **filters,
+        }
+        set_ones = {name: value for name, value in chosen.items() if value}
         return f"?{urlencode(set_ones, safe=',:')}"
 
     def describe_before(self, value: str) -> str:
-        """Say what a figure was in the time before."""
         match self.name:
             case "24h":
                 text = _("%(value)s the day before")

@@ -10,9 +10,9 @@ from runs.forms.hook import HookForm
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Agent, Hook
 from runs.services.hooks.manage import rotate_hook_secret
-from runs.services.spec.freeze import freeze_agent, variables_of_spec
-from runs.store.specs import load_spec
-from runs.views.hooks.page import get_visible_hook, store_new_hook_secret
+from runs.services.spec.freeze import variables_of_agent
+from runs.views.hooks.page import get_visible_hook
+from runs.views.webhooks import store_new_secret
 from runs.whole_number import parse_whole_number
 from tools.secrets import unseal
 
@@ -27,10 +27,10 @@ def hook_create(request: HtmxRequest) -> HttpResponse:
         return render(request, "hooks/agent.html", {"agents": agents})
     agent = get_object_or_404(usable, pk=chosen)
     hook = Hook(owner=request.user, agent=agent, name=agent.name)
-    form = HookForm(list_variables(agent), request.POST or None, instance=hook)
+    form = HookForm(list_hook_variables(agent), request.POST or None, instance=hook)
     if form.is_valid():
         made = form.save()
-        store_new_hook_secret(request, made, unseal(made.sealed_secret))
+        store_new_secret(request, made, unseal(made.sealed_secret))
         messages.success(
             request, _("Incoming webhook %(name)s created.") % {"name": made}
         )
@@ -43,7 +43,9 @@ def hook_create(request: HtmxRequest) -> HttpResponse:
 def hook_edit(request: HtmxRequest, pk: int) -> HttpResponse:
     """Edit an incoming webhook; its agent cannot be changed."""
     hook = get_visible_hook(request, pk)
-    form = HookForm(list_variables(hook.agent), request.POST or None, instance=hook)
+    form = HookForm(
+        list_hook_variables(hook.agent), request.POST or None, instance=hook
+    )
     if form.is_valid():
         form.save()
         if secret := form.cleaned_data["secret"]:
@@ -64,15 +66,14 @@ def hook_preview(request: HtmxRequest, pk: int) -> HttpResponse:
         hooks__in=Hook.objects.visible_to(request.user)
     )
     agent = get_object_or_404(rows.distinct(), pk=pk)
-    form = HookForm(list_variables(agent), request.POST, instance=Hook())
+    form = HookForm(list_hook_variables(agent), request.POST, instance=Hook())
     context = {"agent": agent, **form.preview()}
     return render_page_or_part(
         request, "hooks/preview.html", "hooks/_preview.html", context
     )
 
 
-def list_variables(agent: Agent) -> tuple[str, ...]:
+def list_hook_variables(agent: Agent) -> tuple[str, ...]:
     """Return the inputs of what would run: the version, or the draft."""
     version = agent.versions.select_related("spec").first()
-    spec = load_spec(version.spec) if version is not None else freeze_agent(agent)
-    return variables_of_spec(spec)
+    return variables_of_agent(agent, version)

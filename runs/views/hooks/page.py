@@ -20,10 +20,8 @@ from runs.services.hooks.manage import (
     set_hook_enabled,
 )
 from runs.ui.list_search import get_search_text, search_rows
-from tools.secrets import SecretUnreadable, seal, unseal
+from runs.views.webhooks import pop_new_secret, store_new_secret
 
-NEW_SECRET_KEY = "hook-secret"  # noqa: S105  # a session key
-"""Session key of a new secret, encrypted, until its page has shown it."""
 MAX_REQUESTS = 50
 """Requests on the page of an incoming webhook."""
 
@@ -37,7 +35,6 @@ class MappedInput(NamedTuple):
 
 @require_GET
 def hook_list(request: HtmxRequest) -> HttpResponse:
-    """Show the incoming webhooks visible to the user."""
     newest = HookRequest.objects.filter(hook=OuterRef("pk")).order_by("-pk")
     rows = (
         Hook.objects.visible_to(request.user)
@@ -61,7 +58,6 @@ def hook_list(request: HtmxRequest) -> HttpResponse:
 @require_GET
 @never_cache
 def hook_detail(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Show one incoming webhook and the latest requests."""
     hook = get_visible_hook(request, pk)
     context: dict[str, Any] = {
         "hook": hook,
@@ -71,7 +67,7 @@ def hook_detail(request: HtmxRequest, pk: int) -> HttpResponse:
         "requests": hook.requests.order_by("-pk")[:MAX_REQUESTS],
     }
     if not wants_part(request):
-        context["secret"] = pop_new_hook_secret(request, hook)
+        context["secret"] = pop_new_secret(request, hook)
     return render_page_or_part(
         request, "hooks/detail.html", "hooks/_requests.html", context
     )
@@ -79,7 +75,6 @@ def hook_detail(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def hook_switch(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Pause or resume an incoming webhook."""
     hook = get_visible_hook(request, pk)
     set_hook_enabled(hook, is_on=request.POST.get("on") == "1")
     return redirect("hook-detail", pk=pk)
@@ -89,7 +84,7 @@ def hook_switch(request: HtmxRequest, pk: int) -> HttpResponse:
 def hook_rotate(request: HtmxRequest, pk: int) -> HttpResponse:
     """Create a new secret; the next page shows it."""
     hook = get_visible_hook(request, pk)
-    store_new_hook_secret(request, hook, rotate_hook_secret(hook))
+    store_new_secret(request, hook, rotate_hook_secret(hook))
     return redirect("hook-detail", pk=pk)
 
 
@@ -111,20 +106,3 @@ def get_visible_hook(request: HtmxRequest, pk: int) -> Hook:
     """Return a hook that the user may see, and so edit; otherwise raise 404."""
     rows = Hook.objects.visible_to(request.user).select_related("owner", "agent")
     return get_object_or_404(rows, pk=pk)
-
-
-def store_new_hook_secret(request: HtmxRequest, hook: Hook, secret: str) -> None:
-    """Store a new secret in the session for the page that shows it."""
-    request.session[NEW_SECRET_KEY] = [hook.pk, seal(secret)]
-
-
-def pop_new_hook_secret(request: HtmxRequest, hook: Hook) -> str:
-    """Return the new secret of `hook` once; empty if there is none."""
-    pk, sealed = request.session.get(NEW_SECRET_KEY, [None, ""])
-    if pk != hook.pk:
-        return ""
-    del request.session[NEW_SECRET_KEY]
-    try:
-        return unseal(sealed)
-    except SecretUnreadable:
-        return ""

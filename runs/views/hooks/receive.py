@@ -41,7 +41,7 @@ def hook_receive(request: HttpRequest, key: str) -> JsonResponse:
         headers = {name.lower(): value for name, value in request.headers.items()}
         # Errors are in English, whatever the sender's language.
         with translation.override("en"), act_as(hook.owner, way=Way.API):
-            return build_response(
+            return build_hook_response(
                 receive_hook_request(hook, headers=headers, body=body)
             )
     except DatabaseError:
@@ -54,7 +54,7 @@ def has_accepted_size(request: HttpRequest) -> bool:
     return not length.isdecimal() or int(length) <= MAX_BODY_BYTES
 
 
-def build_response(received: ReceivedRequest) -> JsonResponse:
+def build_hook_response(received: ReceivedRequest) -> JsonResponse:
     if received.challenge:
         return JsonResponse({"challenge": received.challenge})
     if received.status != 200:

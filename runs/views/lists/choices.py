@@ -103,7 +103,6 @@ def name_rows(rows: list[Any]) -> str:
 
 
 def get_list_url(request: HtmxRequest, noun: str) -> str:
-    """Return the URL of the list as it was."""
     here = request.POST.get("here", "")
     is_ours = here.startswith("/") and url_has_allowed_host_and_scheme(here, None)
     return here if is_ours else reverse(f"{noun}-list")

@@ -111,7 +111,6 @@ def prompt_detail(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def prompt_preview(request: HtmxRequest) -> HttpResponse:
-    """Preview the first request with the unsaved prompt."""
     form = PromptForm(request.POST, instance=PromptTemplate(owner=request.user))
     form.is_valid()
     context = {"form": form, "preview": build_prompt_preview(form)}
@@ -121,7 +120,6 @@ def prompt_preview(request: HtmxRequest) -> HttpResponse:
 
 
 def get_selected_kind(query: QueryDict) -> AgentKind:
-    """Return the kind selected to start from."""
     return AGENT_KINDS.get(query.get("kind", ""), AGENT_KINDS["tool-calling"])
 
 
@@ -160,7 +158,6 @@ def build_kind_preview(kind: str, prompt: PromptSpec) -> RequestPreview:
 
 
 def make_sample_tools() -> tuple[ToolSpec, ...]:
-    """Return what the preview offers to the model."""
     return (
         ToolSpec(
             name="weather",

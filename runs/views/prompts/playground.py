@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from runs.engine.prompts import escape_braces
 from runs.engine.types import AgentSpec, Message, ModelSettings, PromptSpec
 from runs.forms.playground import (
     MAX_COLUMNS,
@@ -99,7 +100,6 @@ def playground_variables(request: HtmxRequest) -> HttpResponse:
 
 @require_GET
 def run_playground(request: HttpRequest, pk: int, number: int) -> HttpResponse:
-    """Open the model call of a step in the playground."""
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
     place = find_row_record(run, number)
     if place is None or place.call is None:
@@ -110,7 +110,6 @@ def run_playground(request: HttpRequest, pk: int, number: int) -> HttpResponse:
 def render_playground(
     request: HtmxRequest, start: PlaygroundState, form: PlaygroundForm | None = None
 ) -> HttpResponse:
-    """Show the page."""
     if form is None:
         form = PlaygroundForm(
             user=request.user, columns=start.columns, values=start.values
@@ -132,7 +131,6 @@ def render_playground(
 
 
 def list_variable_fields(form: PlaygroundForm) -> list[tuple[str, str]]:
-    """Return each variable with the name of its field."""
     return [
         (name, field.name)
         for name, field in zip(form.names, form.variables(), strict=True)
@@ -175,7 +173,6 @@ def load_playground_state(request: HtmxRequest) -> PlaygroundState:
 
 
 def load_state_from_runs(key: str, user: User) -> PlaygroundState:
-    """Return the columns of these runs with their results."""
     tried = Run.objects.visible_to(user).filter(agent__is_playground=True)
     runs = load_runs_by_key(key, select_page_relations(tried), most=MAX_COLUMNS)
     values: dict[str, str] = {}
@@ -186,19 +183,16 @@ def load_state_from_runs(key: str, user: User) -> PlaygroundState:
 
 
 def build_column(spec: AgentSpec) -> PlaygroundColumn:
-    """Return the column of a run."""
     prompt = spec.prompt or PromptSpec()
     typed = [TypedMessage(one.role, one.template) for one in prompt.messages or ()]
     return PlaygroundColumn(typed, format_model_key(spec.model), spec.model.parameters)
 
 
 def format_model_key(model: ModelSettings) -> str:
-    """Return the key of a model in the field of a column."""
     return f"{model.provider_id}:{model.model}"
 
 
 def load_state_from_call(pk: int | None, user: User) -> PlaygroundState:
-    """Return the messages of a model call of a visible run."""
     mine = Run.objects.visible_to(user)
     call = get_object_or_404(
         ModelCall.objects.select_related("run__spec"), pk=pk, run__in=mine
@@ -256,13 +250,7 @@ def flatten_message(message: Message) -> str:
     return "\n".join(filter(None, [text, *calls]))
 
 
-def escape_braces(text: str) -> str:
-    """Double the braces so that they are not parsed as variables."""
-    return text.replace("{", "{{").replace("}", "}}")
-
-
 def load_state_from_prompt(pk: int | None, user: User) -> PlaygroundState:
-    """Return a visible prompt of the library."""
     row = get_object_or_404(PromptTemplate.objects.visible_to(user), pk=pk)
     prompt = build_prompt_spec(row)
     typed = [TypedMessage(one.role, one.template) for one in prompt.messages or ()]

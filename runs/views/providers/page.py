@@ -26,17 +26,13 @@ from runs.services.providers.client import (
 )
 from runs.services.providers.discover import discover_local_servers
 from runs.services.providers.outages import list_open_outages
-from runs.ui.kind_labels import (
-    get_provider_kind_title,
-    list_provider_kind_choices,
-)
+from runs.ui.kind_labels import get_provider_kind_title, list_provider_kind_choices
 from runs.ui.list_search import get_search_text, search_rows
 from runs.views.lists.actions import build_definition_choices
 
 
 @require_GET
 def provider_list(request: HtmxRequest) -> HttpResponse:
-    """Show the providers visible to the user."""
     away = request.GET.get("archived") == "1"
     providers = (
         Provider.objects.visible_to(request.user)

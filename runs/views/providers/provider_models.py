@@ -30,7 +30,6 @@ def provider_model(request: HtmxRequest, pk: int, model_pk: int) -> HttpResponse
 def edit_provider_model(
     request: HtmxRequest, provider: Provider, model: ProviderModel
 ) -> HttpResponse:
-    """Show the form, or save it."""
     form = ProviderModelForm(provider, request.POST or None, instance=model)
     if form.is_valid():
         saved = form.save()

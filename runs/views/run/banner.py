@@ -63,7 +63,6 @@ class RunBanner:
 
     @property
     def is_shown(self) -> bool:
-        """Whether there is anything to say."""
         return bool(self.is_failed or self.is_limit_reached or self.error)
 
 
@@ -77,7 +76,7 @@ def build_banner(state: RunState, *, error: str = "") -> RunBanner:
     if run.status == Run.Status.FAILED:
         banner.is_failed = True
         banner.number = get_next_row_number(run)
-        banner.title = describe_failure(run)
+        banner.title = describe_run_failure(run)
         banner.wants_fork = run.error_code in UNRETRYABLE_CODES
         banner.advice = str(
             ADVICE.get(
@@ -91,7 +90,7 @@ def build_banner(state: RunState, *, error: str = "") -> RunBanner:
     return banner
 
 
-def describe_failure(run: Run) -> str:
+def describe_run_failure(run: Run) -> str:
     """Return where a run failed; not every failure has a step of its own."""
     number = get_next_row_number(run)
     if has_failed_call(run):

@@ -53,7 +53,6 @@ def run_outline(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def run_brief(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Render the state of a sub-agent run."""
     return render(request, "runs/_brief.html", {"child": get_child_run(request, pk)})
 
 

@@ -109,7 +109,6 @@ def select_page_relations(runs: "QuerySet[Run]") -> "QuerySet[Run]":
 
 
 def page_context(run: Run, asked: Mapping[str, str]) -> dict[str, Any]:
-    """Return the context of the whole page."""
     timeline, choice = (
         load_timeline(run),
         open_failed_step(run, parse_run_page_params(asked)),
@@ -145,7 +144,6 @@ def shows_steps_pane(state: RunState, asked: Mapping[str, str]) -> bool:
 
 
 def pane_context(run: Run, asked: Mapping[str, str]) -> dict[str, Any]:
-    """Return the context of the right pane."""
     state, choice = (
         load_run_state(run, Timeline(run.started_at)),
         open_failed_step(run, parse_run_page_params(asked)),
@@ -168,7 +166,6 @@ def list_context(run: Run, asked: Mapping[str, str]) -> dict[str, Any]:
 
 
 def steps_context(state: RunState, choice: RunPageParams) -> dict[str, Any]:
-    """Return what the left pane shows."""
     run, timeline = state.run, state.timeline
     counts = count_rows(run)
     return {
@@ -216,7 +213,6 @@ def detail_context(
 
 
 def answer_context(state: RunState) -> dict[str, Any]:
-    """Return the pane of the answer."""
     run = state.run
     title = _("Answer") if run.is_over else _("Whole run")
     return {
@@ -230,7 +226,6 @@ def answer_context(state: RunState) -> dict[str, Any]:
 
 
 def follow_context(state: RunState) -> dict[str, Any]:
-    """Return the pane that follows the newest step."""
     run = state.run
     context: dict[str, Any] = {
         **run_state_context(state),
@@ -255,7 +250,6 @@ def follow_context(state: RunState) -> dict[str, Any]:
 def step_context(
     run: Run, place: RowRecord, tab: str, *, is_whole: bool = False
 ) -> dict[str, Any]:
-    """Return the pane of a selected row."""
     tabs = place.tabs
     names = [one.name for one in tabs]
     tab = tab if tab in names else names[0]
@@ -278,7 +272,6 @@ def step_context(
 def tab_context(
     run: Run, place: RowRecord, tab: str, *, is_whole: bool
 ) -> dict[str, Any]:
-    """Return what one tab shows."""
     match tab:
         case "prompt":
             return {"prompt": prompt_tab_context(run, place, is_whole=is_whole)}
@@ -313,7 +306,6 @@ def raw_tab_context(run: Run, place: RowRecord, tab: str) -> dict[str, Any]:
 
 
 def pending_row(state: RunState) -> PendingCallRow:
-    """Return the row of the current model call."""
     timeline = state.timeline
     last = timeline.last or timeline.began
     bar, length = None, None

@@ -1,14 +1,17 @@
-"""Rating, tags and comments of a run."""
+"""Rating, scores, tags and comments of a run."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
 from runs.htmx import HtmxRequest, wants_part
 from runs.models import Run, RunComment
+from runs.services.evaluation.run_scores import RunScoreEntry, load_run_scores
 from runs.services.runs.feedback import (
     MAX_COMMENT_CHARACTERS,
     MAX_TAG_CHARACTERS,
@@ -19,21 +22,28 @@ from runs.services.runs.feedback import (
     rate_run,
     remove_tag,
 )
+from runs.ui.evaluation.evaluator_labels import get_score_label, get_score_source_label
 
 
 @require_GET
 def run_feedback(request: HtmxRequest, pk: int) -> HttpResponse:
     """Render what people think of the run; without htmx, its page."""
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
-    return respond(request, run)
+    return respond_with_feedback(request, run)
 
 
 @require_POST
 def run_rate(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Rate the run as good or bad; the same rating again removes it."""
+    """Rate the run as good or bad; the same rating again removes it.
+
+    With `here`, such as the page of an experiment, return to that address.
+    """
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
     rate_run(run, Run.RATINGS.get(request.POST.get("rating", "")))
-    return respond(request, run)
+    here = request.POST.get("here", "")
+    if here.startswith("/") and url_has_allowed_host_and_scheme(here, None):
+        return redirect(here)
+    return respond_with_feedback(request, run)
 
 
 @require_POST
@@ -42,12 +52,12 @@ def run_tag(request: HtmxRequest, pk: int) -> HttpResponse:
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
     if "remove" in request.POST:
         remove_tag(run, request.POST["remove"])
-        return respond(request, run)
+        return respond_with_feedback(request, run)
     try:
         add_tag(run, request.POST.get("add", ""))
     except FeedbackRefused as refused:
-        return respond(request, run, tag_error=str(refused))
-    return respond(request, run)
+        return respond_with_feedback(request, run, tag_error=str(refused))
+    return respond_with_feedback(request, run)
 
 
 @require_POST
@@ -58,25 +68,28 @@ def run_comment(request: HtmxRequest, pk: int) -> HttpResponse:
     try:
         add_comment(run, text, by=request.user)
     except FeedbackRefused as refused:
-        return respond(request, run, comment_error=str(refused), typed=text)
-    return respond(request, run)
+        return respond_with_feedback(
+            request, run, comment_error=str(refused), typed=text
+        )
+    return respond_with_feedback(request, run)
 
 
 @require_POST
 def run_comment_delete(request: HtmxRequest, pk: int, comment_pk: int) -> HttpResponse:
-    """Delete a comment."""
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
     comment = get_object_or_404(RunComment, pk=comment_pk, run=run)
     try:
         delete_comment(comment, by=request.user)
     except FeedbackRefused as refused:
-        return respond(request, run, comment_error=str(refused))
-    return respond(request, run)
+        return respond_with_feedback(request, run, comment_error=str(refused))
+    return respond_with_feedback(request, run)
 
 
-def respond(request: HtmxRequest, run: Run, **entered: str) -> HttpResponse:
+def respond_with_feedback(
+    request: HtmxRequest, run: Run, **entered: str
+) -> HttpResponse:
     """Render the part; without htmx return to the run, or show what was refused."""
-    context = feedback_context(run)
+    context = feedback_context(run, request.user)
     context["feedback"] |= entered
     if wants_part(request):
         return render(request, "runs/_feedback.html", context)
@@ -85,12 +98,31 @@ def respond(request: HtmxRequest, run: Run, **entered: str) -> HttpResponse:
     return redirect(f"{reverse('run-detail', args=[run.pk])}?step=0#run-feedback")
 
 
-def feedback_context(run: Run) -> dict[str, Any]:
-    """Return what `runs/_feedback.html` shows."""
+def feedback_context(run: Run, viewer: User) -> dict[str, Any]:
     feedback = {
         "tags": [tag.name for tag in run.tags.all()],
         "comments": list(run.comments.select_related("author")),
+        "scores": list_score_lines(run, viewer),
         "max_tag": MAX_TAG_CHARACTERS,
         "max_comment": MAX_COMMENT_CHARACTERS,
     }
     return {"run": run, "feedback": feedback}
+
+
+class ScoreLine(NamedTuple):
+    """A score with its texts."""
+
+    entry: RunScoreEntry
+    source: str
+    label: str
+
+
+def list_score_lines(run: Run, viewer: User) -> list[ScoreLine]:
+    return [
+        ScoreLine(
+            one,
+            get_score_source_label(one.source),
+            get_score_label(one.revision, one.label) if one.revision else one.label,
+        )
+        for one in load_run_scores(run, viewer=viewer)
+    ]

@@ -25,8 +25,6 @@ EDIT_LABELS = {
 
 @dataclass(frozen=True)
 class ForkNode:
-    """One run of the tree."""
-
     run: Run
     depth: int
     is_here: bool
@@ -55,7 +53,6 @@ class ForkTree:
 
     @property
     def forks(self) -> int:
-        """How many forks the whole tree has."""
         return len(self.nodes) - 1
 
 

@@ -61,7 +61,7 @@ def run_detail(request: HtmxRequest, pk: int) -> HttpResponse:
         context, part = make(run, request.GET), "runs/_detail.html"
         context["continuing"] = build_continue_form(run, request.user)
         if context["pane"].is_answer:
-            context |= feedback_context(run)
+            context |= feedback_context(run, request.user)
         context |= build_decisions_context(run, request)
         context["family"] = build_fork_tree(run, request.user)
     answer = render_page_or_part(request, "runs/detail.html", part, context)
@@ -94,13 +94,11 @@ def run_next_error(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def run_actions(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Render the buttons of the run."""
     return render(request, "runs/_actions.html", {"run": get_visible_run(request, pk)})
 
 
 @require_GET
 def run_banner(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Render what needs attention now."""
     run = get_visible_run(request, pk)
     context = {**banner_context(run), **build_decisions_context(run, request)}
     return render(request, "runs/_banner.html", context)
@@ -108,7 +106,6 @@ def run_banner(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def run_stop(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Cancel the run."""
     run = get_visible_run(request, pk)
     cancel_run(run, by=request.user)
     if wants_part(request):
@@ -185,7 +182,6 @@ def run_answer(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_GET
 def run_raw(request: HtmxRequest, pk: int, number: int, what: str) -> HttpResponse:
-    """Download one text of a step."""
     run = get_visible_run(request, pk)
     place = find_row_record(run, number)
     if place is None:
@@ -218,7 +214,6 @@ def run_live(request: HttpRequest, pk: int) -> HttpResponse:
 
 
 def get_visible_run(request: HtmxRequest, pk: int) -> Run:
-    """Return the run if it is visible to the user."""
     return get_object_or_404(
         select_page_relations(Run.objects.visible_to(request.user)), pk=pk
     )
@@ -233,13 +228,11 @@ def build_decisions_context(run: Run, request: HtmxRequest) -> dict[str, Any]:
 
 
 def banner_context(run: Run) -> dict[str, Any]:
-    """Return the context of the banner."""
     state = load_run_state(run, load_timeline(run))
     return {**run_state_context(state), "banner": build_banner(state)}
 
 
 def build_text_download(text: str, name: str, kind: str) -> HttpResponse:
-    """Return `text` as a download."""
     response = HttpResponse(text.encode("utf-8", "replace"), content_type=kind)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response

@@ -23,7 +23,7 @@ LISTED_PARAMETER = "in"
 """Holds the filters of the list in which the run was opened; may be empty."""
 
 
-class FilterChip(NamedTuple):
+class StepFilterChip(NamedTuple):
     """A filter: its label, the number of matching rows, and its URL."""
 
     name: str
@@ -48,7 +48,6 @@ class RunPageParams:
 
     @property
     def is_filtered(self) -> bool:
-        """Whether rows are filtered out."""
         return bool(self.show or self.search)
 
     @property
@@ -71,10 +70,9 @@ class RunPageParams:
             kept[LISTED_PARAMETER] = self.listed
         return urlencode(kept)
 
-    def chips(self, counts: "RowCounts") -> list[FilterChip]:
-        """Return the filters with their counts."""
+    def chips(self, counts: "RowCounts") -> list[StepFilterChip]:
         return [
-            FilterChip(
+            StepFilterChip(
                 name or "all",
                 str(ROW_FILTER_LABELS[name]),
                 counts.count_for(name),
@@ -86,14 +84,11 @@ class RunPageParams:
 
 
 class RowCounts(NamedTuple):
-    """How many rows of each kind a run has."""
-
     model: int
     tools: int
     errors: int
 
     def count_for(self, show: str) -> int:
-        """Return how many rows match a filter."""
         return {
             "model": self.model,
             "tools": self.tools,

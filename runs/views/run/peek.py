@@ -41,7 +41,6 @@ class PeekedStep(NamedTuple):
 
 @require_GET
 def run_peek(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Render a run for the pane beside the list."""
     visible = annotate_current_tool(Run.objects.visible_to(request.user))
     run = get_object_or_404(visible.prefetch_related("tags"), pk=pk)
     note, tone = describe_activity(run, read_time_for_runs([run]))

@@ -15,11 +15,7 @@ from runs.store.specs import load_spec
 from runs.ui.format import number
 from runs.ui.role_labels import get_role_label
 from runs.ui.summaries import truncate_line
-from runs.views.run.step_detail import (
-    RowRecord,
-    indent_json,
-    rebuild_row_prompt,
-)
+from runs.views.run.step_detail import RowRecord, indent_json, rebuild_row_prompt
 
 CHARACTERS_PER_TOKEN = 4
 MAX_OLD_MESSAGES = 24
@@ -200,7 +196,6 @@ def describe_left_out_rounds(call: ModelCall, options: ExecutorOptions) -> str:
 
 
 def describe_omission(options: ExecutorOptions) -> str:
-    """Return why rounds are omitted from requests."""
     trim, size = options.trim_intermediate_steps, options.context_tokens
     reasons = []
     if trim > 0:

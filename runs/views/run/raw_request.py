@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext as _
 from pydantic_core import to_json
 
-from runs.engine.types import ModelRequest
+from runs.engine.types import ModelRequest, Reply
 from runs.llm.base import Endpoint, WireRequest
+from runs.llm.chat_completions import build_chat_message
 from runs.llm.demo.client import Demo
 from runs.llm.errors import ModelCallError
 from runs.models import Provider, Run
@@ -110,13 +111,13 @@ def truncate_request(request: ModelRequest, most: int) -> ModelRequest:
 
 def build_raw_response(place: RowRecord) -> tuple[str, str]:
     """Return the provider's assembled message, indented, and a note about it."""
-    assert place.call is not None
-    reply = place.call.reply
-    if reply.get("native") and not place.call.is_edited:
-        return indent_json(reply["native"]), _(
-            "The message of the provider, with unknown fields."
-        )
-    return indent_json(reply), _("The reply as stored.")
+    call = place.call
+    assert call is not None
+    if call.is_edited or call.run.is_imported:
+        return indent_json(call.reply), _("The reply as stored.")
+    native = call.reply.get("native")
+    message = native or build_chat_message(Reply.model_validate(call.reply))
+    return indent_json(message), _("The message of the provider, with unknown fields.")
 
 
 def indent_request_body(body: dict[str, Any]) -> str:

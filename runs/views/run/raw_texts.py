@@ -10,8 +10,6 @@ from runs.whole_number import parse_whole_number
 
 
 class RawText(NamedTuple):
-    """A text and its file extension."""
-
     text: str
     kind: str = "txt"
 

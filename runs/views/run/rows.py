@@ -131,7 +131,6 @@ class TimelineRow:
 
     @property
     def drawing(self) -> SafeString:
-        """The bars as SVG."""
         return render_bars(self.bars)
 
     @property
@@ -156,7 +155,6 @@ def get_step_row_number(step: AgentStep) -> int:
 
 
 def get_next_row_number(run: Run) -> int:
-    """Return the number that the next row will have."""
     return run.next_number + run.next_index + 1
 
 
@@ -245,7 +243,6 @@ def list_reuse_tags(row: ModelCall | AgentStep) -> list[RowTag]:
 
 
 def format_attempt_count(failed: list[ModelAttempt]) -> str:
-    """Return how many attempts failed."""
     text = ngettext(
         "%(count)s failed attempt", "%(count)s failed attempts", len(failed)
     )
@@ -329,7 +326,6 @@ def build_failed_row(run: Run, timeline: Timeline) -> TimelineRow | None:
 def build_cut_off_row(
     run: Run, attempts: list[ModelAttempt], timeline: Timeline
 ) -> TimelineRow:
-    """Return the row of a model call that was interrupted."""
     *failed, last = attempts
     start = timeline.at(last.started_at)
     bar = TimelineBar("cut", format_percent(start), format_percent(last.elapsed))
@@ -407,7 +403,6 @@ def build_step_row(
 
 
 def get_current_progress(step: AgentStep) -> str:
-    """Return what a running call has last reported."""
     is_running = step.status == AgentStep.Status.STARTED
     return summarize_result(step.progress) if is_running else ""
 

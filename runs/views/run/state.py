@@ -18,6 +18,7 @@ from runs.models import AgentStep, Decision, ModelAttempt, Resume, Run, Worker
 from runs.services.providers.run_wait import RunWait, get_run_wait
 from runs.services.runs.limit_wait import get_limit_wait
 from runs.services.runs.limits import apply_resume_limits
+from runs.services.tool_modes.changed_tools import find_changed_tools
 from runs.store.database_clock import db_time_from_now, read_time_for_runs
 from runs.ui.format import duration, money, number
 from runs.ui.limit_wait import describe_limit_wait
@@ -74,7 +75,6 @@ class Meter:
 
     @property
     def tone(self) -> str:
-        """How near the limit is."""
         if self.left is None or self.left >= NEAR_LIMIT_PERCENT:
             return ""
         return "bad" if self.left <= USED_UP_PERCENT else "need"
@@ -126,12 +126,13 @@ class RunState:
     place: int | None = None
     """In the queue, from 1."""
     has_worker: bool = True
+    changed_tools: list[str] = field(default_factory=list)
+    """Of an ended replay: tools that have changed since the recording."""
     is_writing: bool = False
     """Whether the text of the model call is being streamed, as the live hub knows."""
 
     @property
     def is_asking(self) -> bool:
-        """Whether the model is being asked."""
         return self.run.status == Run.Status.RUNNING and not self.open_tools
 
     @property
@@ -146,7 +147,6 @@ class RunState:
 
     @cached_property
     def failed(self) -> list[ModelAttempt]:
-        """Failed attempts of the current model call."""
         if self.run.is_over or self.open_tools:
             return []
         run = self.run
@@ -173,7 +173,6 @@ class RunState:
 
     @property
     def call_progress_text(self) -> str:
-        """What the current model call is doing."""
         if self.is_writing:
             return _("The model is writing")
         if text := self.limit_wait_text:
@@ -210,12 +209,10 @@ class RunState:
 
     @property
     def round(self) -> int:
-        """The round that a running run is in."""
         return self.run.rounds if self.open_tools else self.run.rounds + 1
 
     @property
     def activity(self) -> str:
-        """What a running run does in that round."""
         if not self.open_tools:
             return self.call_progress_text
         if self.is_lost:
@@ -226,7 +223,6 @@ class RunState:
 
     @property
     def limit_reached_text(self) -> str:
-        """Which limit ended the run."""
         return describe_limit_reached(self.run, self.limits)
 
     @property
@@ -265,7 +261,6 @@ class RunState:
 
     @property
     def scale(self) -> TimeScale:
-        """The width of the time axis."""
         return TimeScale.fitting(self.seconds)
 
     @property
@@ -351,14 +346,12 @@ class RunState:
 
     @property
     def replayed_run(self) -> int | None:
-        """The run whose calls are replayed."""
         mode = self.run.spec.body.get("tool_mode") or {}
         recording: int | None = mode.get("recording")
         return recording
 
     @property
     def agent_url(self) -> str:
-        """The URL of the agent's page."""
         for name in ("agent-detail", "agent-edit"):
             for key in (self.run.agent.pk, self.run.agent.slug):
                 try:
@@ -432,6 +425,7 @@ def load_run_states(runs: Sequence[tuple[Run, Timeline]]) -> list[RunState]:
             open_tools=doing.get(run.pk, []),
             place=places.get(run.pk),
             has_worker=alive,
+            changed_tools=find_changed_tools(run) if run.is_over else [],
         )
         for run, timeline in runs
     ]
@@ -480,7 +474,6 @@ def is_lease_expired(status: str, lease: datetime | None, now: datetime) -> bool
 
 
 def has_live_worker() -> bool:
-    """Whether a worker is running."""
     since = db_time_from_now(-max(settings.LEASE_SECONDS, 10))
     return Worker.objects.filter(stopped_at=None, last_heartbeat__gt=since).exists()
 
@@ -492,7 +485,6 @@ def _format_wait(seconds: float) -> str:
 
 
 def describe_running_tools(tools: list[str]) -> str:
-    """Return which tools are running."""
     text = ngettext("%(tools)s is running", "%(tools)s are running", len(tools))
     return text % {"tools": format_name_list(tools)}
 
@@ -526,5 +518,4 @@ def get_percent_left(used: float, limit: float | None) -> int | None:
 
 
 def run_state_context(state: RunState) -> dict[str, Any]:
-    """Return the context of the header's parts."""
     return {"state": state, "run": state.run}

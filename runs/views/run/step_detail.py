@@ -12,18 +12,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from runs.engine.types import TRUNCATED
-from runs.models import (
-    AgentStep,
-    Decision,
-    ModelAttempt,
-    ModelCall,
-    Run,
-    StepMedia,
-)
-from runs.services.runs.rebuild_prompt import (
-    RebuiltPrompt,
-    rebuild_next_prompt,
-)
+from runs.models import AgentStep, Decision, ModelAttempt, ModelCall, Run, StepMedia
+from runs.services.runs.rebuild_prompt import RebuiltPrompt, rebuild_next_prompt
 from runs.services.telemetry.sent_prompt import load_sent_prompt
 from runs.store.history import is_discarded_reply
 from runs.store.partial_texts import load_partial_texts
@@ -31,11 +21,7 @@ from runs.ui.format import duration, format_number
 from runs.ui.format import number as format_count
 from runs.ui.markdown import render_json, render_json_or_text, render_markdown
 from runs.ui.status_badge import status as status_tag
-from runs.views.run.rows import (
-    CUT_OFF_CODES,
-    get_current_progress,
-    get_next_row_number,
-)
+from runs.views.run.rows import CUT_OFF_CODES, get_current_progress, get_next_row_number
 from runs.views.run.state import load_open_tools
 from tools.models import Tool
 
@@ -83,22 +69,16 @@ ACTION_STATUSES = {
 
 
 class Fact(NamedTuple):
-    """A label and its value."""
-
     label: str
     text: str
 
 
 class Tab(NamedTuple):
-    """One view of a step."""
-
     name: str
     word: str
 
 
 class RequestedCall(NamedTuple):
-    """A call that a reply requested."""
-
     tool: str
     number: int
     input: SafeString
@@ -160,7 +140,6 @@ class RowRecord:
 
     @property
     def title(self) -> str:
-        """The title of the pane."""
         values = {"number": self.number}
         if self.step is not None:
             return _("Step %(number)s · %(tool)s") % {**values, "tool": self.step.tool}
@@ -179,14 +158,12 @@ class RowRecord:
 
     @property
     def icon(self) -> str:
-        """The icon beside it."""
         if self.call is None and not self.is_asking:
             return "stop" if self.is_cut_off else "alert"
         return "tool" if self.step is not None else "model"
 
     @property
     def tabs(self) -> list[Tab]:
-        """The available views."""
         tabs = []
         if self.call is not None:
             tabs = [
@@ -213,7 +190,7 @@ def find_row_record(run: Run, number: int) -> RowRecord | None:
         calls.annotate(row=F("number") + F("at_index") + 1).filter(row=number).first()
     )
     if call is not None:
-        return RowRecord(number, call, attempts=list_attempts(run, call.number))
+        return RowRecord(number, call, attempts=list_model_attempts(run, call.number))
     steps = AgentStep.objects.filter(run=run).select_related("model_call")
     step = (
         steps.annotate(row=F("index") + F("model_call__number") + 2)
@@ -224,7 +201,7 @@ def find_row_record(run: Run, number: int) -> RowRecord | None:
         return RowRecord(number, step.model_call, step)
     if number != get_next_row_number(run):
         return None
-    attempts = list_attempts(run, run.next_number)
+    attempts = list_model_attempts(run, run.next_number)
     is_asking = run.status == Run.Status.RUNNING and not load_open_tools([run.pk])
     is_asking = is_asking or (not run.is_over and bool(attempts))
     if not is_asking and not attempts:
@@ -245,13 +222,11 @@ def find_newest_record(run: Run) -> RowRecord | None:
     return RowRecord(call.number + call.at_index + 1, call)
 
 
-def list_attempts(run: Run, number: int) -> list[ModelAttempt]:
-    """Return the failed attempts of one model call."""
+def list_model_attempts(run: Run, number: int) -> list[ModelAttempt]:
     return list(ModelAttempt.objects.filter(run=run, number=number))
 
 
 def build_readable_tab(run: Run, place: RowRecord) -> ReadableTab:
-    """Return what the Readable tab shows."""
     if place.step is not None:
         return build_readable_step(run, place.step, place.number)
     call = place.call
@@ -297,7 +272,6 @@ def build_readable_step(run: Run, step: AgentStep, number: int) -> ReadableTab:
 
 
 def find_called_run(step: AgentStep) -> Run | None:
-    """Return the run of the agent that the step called."""
     if step.tool_ref_id is not None:
         return None
     runs = Run.objects.select_related("agent", "version")
@@ -306,11 +280,11 @@ def find_called_run(step: AgentStep) -> Run | None:
 
 def list_call_facts(call: ModelCall) -> list[Fact]:
     """Return model, time and tokens of a call."""
-    model = call.model or call.settings.get("model", "")
-    provider = call.settings.get("provider", "")
+    settings = call.sent_settings
+    model = call.model or settings.get("model", "")
+    provider = settings.get("provider", "")
     parameters = ", ".join(
-        f"{key} {value}"
-        for key, value in (call.settings.get("parameters") or {}).items()
+        f"{key} {value}" for key, value in (settings.get("parameters") or {}).items()
     )
     if provider:
         values = {"model": model, "provider": provider}
@@ -398,7 +372,6 @@ def list_step_facts(step: AgentStep) -> list[Fact]:
 
 
 def get_step_status_label(step: AgentStep) -> str:
-    """Return the label of a step's status."""
     return str(ACTION_STATUSES[step.status][1])
 
 
@@ -423,7 +396,6 @@ def build_step_text(run: Run, step: AgentStep, number: int) -> StepText:
 
 
 def list_step_media(run: Run, step: AgentStep, number: int) -> Iterator[ShownMedia]:
-    """Yield the images and sounds of a step."""
     for one in StepMedia.objects.filter(step=step).defer("content"):
         label = _("Image %(number)s") if one.is_image else _("Audio %(number)s")
         url = reverse("run-media", args=[run.pk, number, one.position])
@@ -431,7 +403,6 @@ def list_step_media(run: Run, step: AgentStep, number: int) -> Iterator[ShownMed
 
 
 def tool_tab_context(run: Run, place: RowRecord) -> dict[str, Any]:
-    """Return what the Tool tab shows."""
     step = place.step
     assert step is not None
     text = build_step_text(run, step, place.number)
@@ -481,12 +452,10 @@ def render_arguments(value: Any) -> SafeString:
 
 
 def indent_json(value: Any) -> str:
-    """Return indented JSON."""
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def format_text_size(text: str) -> str:
-    """Write the size of a text."""
     return format_byte_size(len(text.encode("utf-8", "replace")))
 
 
@@ -498,6 +467,5 @@ def format_byte_size(size: int) -> str:
 
 
 def format_more_characters(count: int) -> str:
-    """Return how many characters are not shown."""
     text = ngettext("%(count)s more character.", "%(count)s more characters.", count)
     return text % {"count": format_count(count)}

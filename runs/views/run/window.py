@@ -61,7 +61,6 @@ class MatchingRows:
 
     @property
     def exists(self) -> bool:
-        """Whether any row matches."""
         return self.calls.exists() or self.steps.exists()
 
 
@@ -75,7 +74,7 @@ def load_row_window(run: Run, timeline: Timeline, choice: RunPageParams) -> RowW
     if choice.after is not None or starts_at_first_row(run, choice):
         return _load_rows_after(run, timeline, found, choice.after or 0, choice)
     window = _load_rows_before(
-        run, timeline, found, get_window_end(run, choice), choice
+        run, timeline, found, get_row_window_end(run, choice), choice
     )
     if not window.rows and choice.step:  # all matching rows come later
         return _load_rows_after(run, timeline, found, 0, choice)
@@ -83,12 +82,11 @@ def load_row_window(run: Run, timeline: Timeline, choice: RunPageParams) -> RowW
 
 
 def starts_at_first_row(run: Run, choice: RunPageParams) -> bool:
-    """Whether the first rows are shown first."""
     is_done = run.status in (Run.Status.SUCCEEDED, Run.Status.LIMIT_REACHED)
     return is_done and choice.before is None and not choice.step
 
 
-def get_window_end(run: Run, choice: RunPageParams) -> int:
+def get_row_window_end(run: Run, choice: RunPageParams) -> int:
     """Return the number before which the window ends."""
     end = get_next_row_number(run) + 1
     if choice.before is not None:
@@ -208,7 +206,6 @@ def iter_step_texts(step: AgentStep) -> Iterator[str]:
 
 
 def query_matching_rows(run: Run, choice: RunPageParams) -> MatchingRows:
-    """Return the rows that match filter and search."""
     calls, steps = query_model_calls([run.pk]), query_agent_steps([run.pk])
     if choice.show in ("tools", "errors"):
         calls = calls.none()
@@ -233,7 +230,6 @@ def query_matching_rows(run: Run, choice: RunPageParams) -> MatchingRows:
 
 
 def count_matching_rows(run: Run, timeline: Timeline, choice: RunPageParams) -> int:
-    """Return how many rows match filter and search."""
     found = query_matching_rows(run, choice)
     last = build_last_row(run, timeline, choice)
     return found.calls.count() + found.steps.count() + int(last is not None)
@@ -266,7 +262,6 @@ def excerpt_around(column: str, words: str) -> Func:
 
 
 def count_rows(run: Run) -> RowCounts:
-    """Return how many rows match each filter."""
     wrong = AgentStep.objects.filter(run=run, status__in=ERROR_STATUSES).count()
     unanswered = int(has_failed_call(run))
     return RowCounts(

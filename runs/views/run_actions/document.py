@@ -132,7 +132,6 @@ def build_run_document(
 
 
 def iter_document_facts(run: Run, *, names_agent: bool) -> Iterator[tuple[str, str]]:
-    """Yield the labels and values in the header of the document."""
     if names_agent:
         text = (
             _("%(agent)s, version %(number)s") if run.version else _("%(agent)s, draft")
@@ -242,7 +241,6 @@ def iter_call_figures(call: ModelCall) -> Iterator[str]:
 def build_document_step_row(
     step: AgentStep, mask: SecretMask, budget: PageBudget
 ) -> DocumentRow:
-    """Return a tool call with its arguments and its result."""
     asked = mask.json(step.tool_input)
     message = mask_and_truncate(step.observation, mask, budget)
     sections = [
@@ -287,7 +285,6 @@ def mask_and_truncate(text: str, mask: SecretMask, budget: PageBudget) -> str:
 
 
 def needs_status_label(step: AgentStep) -> bool:
-    """Whether the status is shown beside the icon."""
     return step.status not in (AgentStep.Status.SUCCEEDED, AgentStep.Status.FAILED)
 
 
@@ -299,7 +296,6 @@ def get_document_tags(row: ModelCall | AgentStep) -> tuple[str, ...]:
 
 
 def render_document_arguments(value: Any, budget: PageBudget) -> SafeString:
-    """Return arguments as HTML."""
     is_text = isinstance(value, str)
     return render_code(
         value if is_text else json.dumps(value, ensure_ascii=False), budget

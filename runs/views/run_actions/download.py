@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET
 from pydantic_core import to_json
 
 from runs.htmx import HtmxRequest
-from runs.models import AgentStep, ModelAttempt, ModelCall, Run
+from runs.models import AgentStep, ModelAttempt, Run
 from runs.serializers import call_json, format_timestamp, run_json, step_json
 from runs.services.errors import CannotExportScenario
 from runs.services.evaluation.export_scenario import export_scenario
@@ -102,7 +102,6 @@ def run_export_scenario(request: HtmxRequest, pk: int) -> HttpResponse:
 
 
 def get_exported_run(request: HtmxRequest, pk: int) -> Run:
-    """Return the run if it is visible to the user."""
     runs = Run.objects.visible_to(request.user).select_related(
         "agent__owner", "owner", "version"
     )
@@ -121,18 +120,17 @@ def build_fork_json(run: Run) -> dict[str, Any] | None:
 
 
 def iter_call_exports(run: Run, mask: SecretMask) -> Iterator[dict[str, Any]]:
-    """Yield the model calls in order."""
-    for call in ModelCall.objects.filter(run=run).order_by("number").iterator(BATCH):
+    calls = run.calls.select_related("spec").order_by("number")
+    for call in calls.iterator(BATCH):
         yield {
             **mask.json(call_json(call)),
-            "settings": mask.json(call.settings),
+            "settings": mask.json(call.sent_settings),
             "reused": call.is_copied,
             "edited": call.is_edited,
         }
 
 
 def iter_step_exports(run: Run, mask: SecretMask) -> Iterator[dict[str, Any]]:
-    """Yield the steps in order."""
     rows = AgentStep.objects.filter(run=run).order_by("index")
     for step in rows.defer("value").iterator(BATCH):
         shape = step_json(step)
@@ -149,7 +147,6 @@ def iter_step_exports(run: Run, mask: SecretMask) -> Iterator[dict[str, Any]]:
 
 
 def iter_attempt_exports(run: Run, mask: SecretMask) -> Iterator[dict[str, Any]]:
-    """Yield the failed attempts of model calls."""
     for one in ModelAttempt.objects.filter(run=run):
         yield {
             "model_call": one.number,
@@ -163,7 +160,6 @@ def iter_attempt_exports(run: Run, mask: SecretMask) -> Iterator[dict[str, Any]]
 
 
 def build_download(body: bytes, name: str, kind: str) -> HttpResponse:
-    """Return `body` as a download."""
     response = HttpResponse(body, content_type=f"{kind}; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     response["Cache-Control"] = "no-store"

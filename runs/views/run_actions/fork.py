@@ -104,7 +104,6 @@ def propose_fork_limits(point: ForkPoint, spec: AgentSpec) -> dict[str, int]:
 
 
 def count_reused_rounds(point: ForkPoint) -> int:
-    """Return how many rounds a fork at `point` starts with."""
     if point.call is None:
         return point.run.rounds
     return point.call.round if point.step is not None else point.call.round - 1
@@ -127,7 +126,6 @@ def get_last_call_row(run: Run) -> int:
 
 
 def build_fork_context(point: ForkPoint, form: ForkForm) -> dict[str, Any]:
-    """Return the context of the step."""
     run, step, call = point.run, point.step, point.call
     words, rows = "", form.tools.rows()
     if step is not None:

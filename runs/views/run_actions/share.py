@@ -9,11 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import (
-    require_GET,
-    require_http_methods,
-    require_POST,
-)
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from runs.forms.runs.share_link import ShareLinkForm
 from runs.htmx import HtmxRequest
@@ -83,7 +79,6 @@ def pop_new_share_url(request: HtmxRequest, run: Run) -> str:
 
 @require_POST
 def run_share_revoke(request: HtmxRequest, pk: int, share_pk: int) -> HttpResponse:
-    """Revoke a link."""
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
     link = get_object_or_404(RunShare, pk=share_pk, run=run)
     revoke_share(link, by=request.user)

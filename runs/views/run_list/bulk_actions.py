@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
@@ -29,6 +28,7 @@ from runs.services.runs.resume import resume_run
 from runs.services.runs.start import start_run
 from runs.services.tool_modes.select_mode import get_tool_mode
 from runs.ui.format import number
+from runs.views.lists.choices import get_list_url
 from runs.views.run.banner import RaisableLimit, list_limits_to_raise
 from runs.views.run_list.filters import read_filters
 from runs.views.run_list.pagination import build_run_queries
@@ -47,7 +47,7 @@ def run_choices(request: HtmxRequest) -> HttpResponse:
     The runs that match the filters are listed on a page first; those of that page are
     then changed, whatever matches by then.
     """
-    back = redirect(get_list_url(request))
+    back = redirect(get_list_url(request, "run"))
     chosen = find_chosen_runs(request)
     if len(chosen) > MAX_SELECTED_RUNS:
         messages.error(
@@ -80,7 +80,9 @@ def find_chosen_runs(request: HtmxRequest) -> set[int]:
     if not wants_all(request):
         chosen = {parse_whole_number(text) for text in request.POST.getlist("run")}
         return {one for one in chosen if one is not None}
-    filters, _problems = read_filters(QueryDict(urlsplit(get_list_url(request)).query))
+    filters, _problems = read_filters(
+        QueryDict(urlsplit(get_list_url(request, "run")).query)
+    )
     queries = build_run_queries(
         Run.objects.visible_to(request.user), filters, user=request.user
     )
@@ -98,13 +100,12 @@ def confirm_action(request: HtmxRequest, do: str, runs: list[Run]) -> HttpRespon
         "runs": runs,
         "do": do,
         "tag": request.POST.get("tag", ""),
-        "here": get_list_url(request),
+        "here": get_list_url(request, "run"),
     }
     return render(request, "runs/confirm.html", context)
 
 
 def format_question(do: str, count: int) -> str:
-    """Ask whether to do something with so many runs."""
     match do:
         case "stop":
             text = ngettext("Stop %(count)s run?", "Stop %(count)s runs?", count)
@@ -119,15 +120,7 @@ def format_question(do: str, count: int) -> str:
     return text % {"count": number(count)}
 
 
-def get_list_url(request: HtmxRequest) -> str:
-    """Return the URL of the list as it was."""
-    here = request.POST.get("here", "")
-    is_ours = here.startswith("/") and url_has_allowed_host_and_scheme(here, None)
-    return here if is_ours else reverse("run-list")
-
-
 def cancel_selected_runs(request: HtmxRequest, runs: list[Run]) -> None:
-    """Cancel each run."""
     done = sum(cancel_run(run, by=request.user) for run in runs)
     left = len(runs) - done
     if done:
@@ -151,7 +144,7 @@ def resume_selected_runs(request: HtmxRequest, runs: list[Run]) -> HttpResponse 
         context = {
             "rows": [(run, raised[run.pk]) for run in resumable],
             "left": len(runs) - len(resumable),
-            "here": get_list_url(request),
+            "here": get_list_url(request, "run"),
         }
         return render(request, "runs/resume_selected.html", context)
     done, refusals = 0, Counter[str]()
@@ -252,8 +245,7 @@ def toggle_tag(request: HtmxRequest, runs: list[Run]) -> None:
     messages.success(request, text % {"tag": name, "count": len(runs)})
 
 
-def offer_datasets(request: HtmxRequest, runs: list[Run]) -> HttpResponse:
-    """Show the datasets that the runs can be added to."""
+def show_dataset_choice(request: HtmxRequest, runs: list[Run]) -> HttpResponse:
     context = {"form": RunsReceiverForm(request.user), "runs": runs}
     return render(request, "datasets/add_runs.html", context)
 
@@ -285,7 +277,6 @@ def toggle_keep_forever(request: HtmxRequest, runs: list[Run]) -> None:
 def redirect_to_comparison(
     request: HtmxRequest, runs: list[Run]
 ) -> HttpResponse | None:
-    """Redirect to the page that compares two runs."""
     if len(runs) != 2:
         messages.error(request, _("Select two runs to compare."))
         return None
@@ -304,7 +295,7 @@ def delete_selected_runs(request: HtmxRequest, runs: list[Run]) -> HttpResponse 
         context = {
             "runs": over,
             "left": len(runs) - len(over),
-            "here": get_list_url(request),
+            "here": get_list_url(request, "run"),
         }
         return render(request, "runs/delete.html", context)
     done = delete_runs(runs, by=request.user)
@@ -328,7 +319,7 @@ ACTIONS: dict[str, Callable[[HtmxRequest, list[Run]], HttpResponse | None]] = {
     "again": rerun_selected_runs,
     "tag": toggle_tag,
     "keep": toggle_keep_forever,
-    "dataset": offer_datasets,
+    "dataset": show_dataset_choice,
     "queue": offer_queues,
     "compare": redirect_to_comparison,
     "delete": delete_selected_runs,

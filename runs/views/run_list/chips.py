@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy
 from runs.models import Schedule
 from runs.views.run_list.facets import (
     FACET_LABELS,
+    SINGLE_FACETS,
     get_chosen_values,
     label_options,
     list_known_options,
@@ -31,14 +32,10 @@ MORE_LABELS = {
     "end": gettext_lazy("Until"),
     "cost": gettext_lazy("Minimum cost"),
     "seconds": gettext_lazy("Minimum time"),
-    "tests": gettext_lazy("Test runs"),
-    "rating": gettext_lazy("Rating"),
 }
 
 
 class FilterChip(NamedTuple):
-    """One filter in use."""
-
     label: str
     value: str
     url: str
@@ -51,7 +48,9 @@ def build_filter_chips(filters: RunFilters, user: User) -> list[FilterChip]:
     chips = [
         FilterChip(
             str(label),
-            describe_choice(name, filters, user),
+            describe_value(name, filters, user)
+            if name in SINGLE_FACETS
+            else describe_choice(name, filters, user),
             filters.without(name).build_query(),
         )
         for name, label in FACET_LABELS.items()
@@ -90,7 +89,6 @@ CHOICE_LABELS = {"since": SINCE_LABELS, "tests": TEST_LABELS, "rating": RATING_L
 
 
 def describe_value(name: str, filters: RunFilters, user: User) -> str:
-    """Write the value of a filter that has one."""
     value = getattr(filters, name)
     match name:
         case "version":

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from runs.htmx import HtmxRequest
 from runs.models import Preferences
-from runs.views.run_list.bulk_actions import get_list_url
+from runs.views.lists.choices import get_list_url
 
 COLUMN_LABELS = {
     "number": gettext_lazy("Run"),
@@ -30,8 +30,6 @@ DEFAULT_COLUMNS = ("answer", "agent", "rating", "created", "seconds", "cost")
 
 
 class ColumnChoice(NamedTuple):
-    """One column, and whether it is shown."""
-
     name: str
     label: str
     is_on: bool
@@ -50,7 +48,6 @@ def parse_columns(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def list_column_choices(columns: Sequence[str]) -> list[ColumnChoice]:
-    """Return each column, and whether it is one of these."""
     return [
         ColumnChoice(name, str(label), name in columns)
         for name, label in COLUMN_LABELS.items()
@@ -65,4 +62,4 @@ def run_columns(request: HtmxRequest) -> HttpResponse:
     Preferences.objects.update_or_create(
         user=request.user, defaults={"run_columns": saved}
     )
-    return redirect(get_list_url(request))
+    return redirect(get_list_url(request, "run"))

@@ -124,7 +124,6 @@ class EchoWriter:
     """A file that returns what is written to it."""
 
     def write(self, line: str) -> str:
-        """Return the line."""
         return line
 
 

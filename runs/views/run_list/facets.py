@@ -21,7 +21,7 @@ from runs.ui.error_labels import ERROR_LABELS
 from runs.ui.format import format_short_number, number
 from runs.ui.status_badge import get_status_label
 from runs.views.run_list.filter_queries import query_visible_agents
-from runs.views.run_list.filters import RunFilters
+from runs.views.run_list.filters import RATING_LABELS, TEST_LABELS, RunFilters
 from runs.views.run_list.pagination import build_run_queries
 
 MAX_OPTIONS = 100
@@ -36,7 +36,9 @@ SOURCE_LABELS = {
 }
 FACET_LABELS = {
     "status": gettext_lazy("Status"),
+    "tests": gettext_lazy("Test runs"),
     "agent": gettext_lazy("Agent"),
+    "rating": gettext_lazy("Rating"),
     "error": gettext_lazy("Error"),
     "model": gettext_lazy("Model"),
     "tool": gettext_lazy("Tool called"),
@@ -44,7 +46,9 @@ FACET_LABELS = {
     "source": gettext_lazy("Source"),
     "user": gettext_lazy("Started by"),
 }
-OPEN_FACETS = ("status", "agent")
+SINGLE_FACETS = ("tests", "rating")
+"""Those of which one choice is always selected."""
+OPEN_FACETS = ("status", "tests", "agent")
 GROUP_FIELDS = {
     "status": "status",
     "agent": "agent",
@@ -59,8 +63,6 @@ GROUP_COLUMN_OF = {"error": "error_code", "model": "spec", "user": "owner"}
 
 
 class FacetOption(NamedTuple):
-    """One choice."""
-
     value: str
     label: str
     is_on: bool
@@ -69,13 +71,15 @@ class FacetOption(NamedTuple):
 
 
 class Facet(NamedTuple):
-    """One filter with its choices."""
-
     name: str
     label: str
     options: list[FacetOption]
     is_open: bool
     is_counted: bool = False
+
+    @property
+    def is_single(self) -> bool:
+        return self.name in SINGLE_FACETS
 
 
 class FacetCounts(NamedTuple):
@@ -83,6 +87,8 @@ class FacetCounts(NamedTuple):
 
     by_value: Mapping[Any, int]
     is_whole: bool
+    whole: frozenset[str] = frozenset()
+    """Values of which all runs were counted, if that is not true of each."""
 
 
 def build_facets(
@@ -107,35 +113,40 @@ def build_facet(
     labels = list_known_options(name, user)
     missing = {*chosen, *found} - labels.keys()
     labels |= label_options(name, missing, user)
-    if name != "status":
+    if name != "status" and name not in SINGLE_FACETS:
         ordered = sorted(labels, key=lambda one: (-found.get(one, 0), labels[one]))
         kept = ordered[:MAX_OPTIONS]
         labels = {one: labels[one] for one in [*kept, *chosen] if one in labels}
     options = [
-        FacetOption(value, label, value in chosen, format_count(value, found, counts))
+        FacetOption(
+            value, label, value in chosen, format_facet_count(value, found, counts)
+        )
         for value, label in labels.items()
     ]
-    is_open = name in OPEN_FACETS or bool(chosen)
+    is_open = name in OPEN_FACETS or any(chosen)
     label = str(FACET_LABELS[name])
     return Facet(name, label, options, is_open, is_counted=counts is not None)
 
 
 def get_chosen_values(name: str, filters: RunFilters) -> Iterable[object]:
-    """Return the values of a filter that are selected."""
     if name == "status":
         return filters.statuses
+    if name == "tests":
+        return [filters.test_choice]
+    if name == "rating":
+        return [filters.rating]
     values: Iterable[object] = getattr(filters, name)
     return values
 
 
-def format_count(
+def format_facet_count(
     value: str, found: Mapping[str, int], counts: FacetCounts | None
 ) -> str:
     """Write how many runs there are: 1,195, at least 200+, or 10 k+."""
     if counts is None:
         return ""
     count = found.get(value, 0)
-    if counts.is_whole:
+    if counts.is_whole or value in counts.whole:
         return number(count)
     if count >= MAX_SAMPLED_RUNS:
         return f"{format_short_number(count)}+"
@@ -147,6 +158,10 @@ def list_known_options(name: str, user: User) -> dict[str, str]:
     match name:
         case "status":
             return {one: get_status_label(one) for one in Run.Status.values}
+        case "tests":
+            return {one: str(label) for one, label in TEST_LABELS.items()}
+        case "rating":
+            return {one: str(label) for one, label in RATING_LABELS.items()}
         case "agent":
             agents = query_visible_agents(user).values_list("pk", "name")
             return {str(pk): label for pk, label in agents[:MAX_OPTIONS]}
@@ -186,6 +201,10 @@ def count_facets(
     for name in FACET_LABELS:
         if name == "user" and not user.is_superuser:
             continue
+        if name == "tests":
+            if (tests := count_tests(sample, filters, user)) is not None:
+                found[name] = tests
+            continue
         others = get_other_filters(name, filters)
         if others is None and name in GROUP_FIELDS:
             counts = count_in_groups(groups, GROUP_FIELDS[name])
@@ -200,6 +219,30 @@ def count_facets(
     return found
 
 
+def count_tests(
+    sample: RunSample, filters: RunFilters, user: User
+) -> FacetCounts | None:
+    """Count real runs, test runs and both; None if that takes too long."""
+    visible, samples = Run.objects.visible_to(user), []
+    for choice in ("without", "only"):
+        asked = replace(filters, tests=choice)
+        queries = build_run_queries(visible, asked, user=user)
+        one = (
+            sample
+            if choice == filters.test_choice
+            else sample_runs(queries, gather=asked.is_far_back)
+        )
+        if one is None:
+            return None
+        samples.append(one)
+    real, tests = samples
+    counts = {"without": len(real.ids), "only": len(tests.ids)}
+    counts["with"] = sum(counts.values())
+    known = {"without": real.is_whole, "only": tests.is_whole}
+    whole = frozenset(choice for choice, is_whole in known.items() if is_whole)
+    return FacetCounts(counts, all(known.values()), whole)
+
+
 def get_other_filters(name: str, filters: RunFilters) -> RunFilters | None:
     """Return the filters without one facet; None if it changes nothing."""
     if name == "agent":  # a list of one agent has its sub-agent runs
@@ -209,7 +252,6 @@ def get_other_filters(name: str, filters: RunFilters) -> RunFilters | None:
 
 
 def count_in_groups(groups: Iterable[SampledGroup], field: str) -> Counter[Any]:
-    """Count sampled runs by one of their columns."""
     found = Counter[Any]()
     for one in groups:
         found[getattr(one, field)] += one.runs
@@ -225,6 +267,11 @@ def count_in_table(name: str, sample: RunSample) -> FacetCounts:
         case "tool":
             called = RunTool.objects.all()
             counts = count_sample(sample, called, key="run_id", column="tool")
+        case "rating":
+            rated = count_sample(sample, Run.objects.all(), key="id", column="rating")
+            counts = {word: rated.get(n, 0) for word, n in Run.RATINGS.items()}
+            counts |= {"any": sum(counts.values()), "": len(sample.ids)}
+            return FacetCounts(counts, sample.is_whole)
         case _:
             column = GROUP_COLUMN_OF.get(name, name)
             counts = count_sample(sample, Run.objects.all(), key="id", column=column)

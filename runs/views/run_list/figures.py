@@ -15,17 +15,15 @@ from runs.services.search.run_sample import (
     summarize_sample,
 )
 from runs.ui.format import dollars, duration, format_short_number, number, percent_of
-from runs.views.run_list.facets import build_facets, count_facets
+from runs.views.run_list.facets import build_facets, count_facets, format_facet_count
 from runs.views.run_list.filters import RunFilters
-from runs.views.run_list.histogram import build_histogram
+from runs.views.run_list.histogram import build_run_histogram
 from runs.views.run_list.pagination import build_run_queries
 
 UNKNOWN = "–"
 
 
 class Tile(NamedTuple):
-    """One figure."""
-
     label: str
     value: str
     note: str = ""
@@ -45,9 +43,13 @@ def build_figures(filters: RunFilters, user: User) -> dict[str, Any]:
         }
     groups = group_sample(sample)
     counts = count_facets(sample, groups, filters, user)
+    tests = counts.get("tests")
     return {
+        "test_count": format_facet_count("only", tests.by_value, tests)
+        if tests
+        else "",
         "tiles": build_tiles(summarize_sample(sample, groups)),
-        "histogram": build_histogram(sample, filters),
+        "histogram": build_run_histogram(sample, filters),
         "facets": build_facets(filters, user, counts),
     }
 
@@ -62,7 +64,6 @@ def build_empty_tiles(note: str = "") -> list[Tile]:
 
 
 def build_tiles(figures: RunFigures) -> list[Tile]:
-    """Return the figures with what they are of."""
     failed = ngettext("%(count)s failed", "%(count)s failed", figures.failed)
     ended = ngettext("%(count)s ended", "%(count)s ended", figures.ended)
     per_run = figures.cost / figures.total if figures.total else None

@@ -40,8 +40,8 @@ def apply_run_filters(
         runs = runs.filter(source__in=filters.source)
     if filters.error:  # the status has an index
         runs = runs.filter(status="failed", error_code__in=filters.error)
-    if filters.tests:
-        runs = runs.filter(is_test=filters.tests == "only")
+    if filters.tests and filters.test_choice != "with":
+        runs = runs.filter(is_test=filters.test_choice == "only")
     return _filter_by_search_row(
         _filter_by_time(
             _filter_by_related(_filter_by_schedule(runs, filters), filters),
@@ -102,9 +102,12 @@ def _filter_by_search_row(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[
 def build_search_conditions(filters: RunFilters) -> list[Q]:
     """Return the conditions of the search, each for a query of its own.
 
-    Ended runs are found by their search row, others by title, tool or number.
+    Ended runs are found by their search row, others by title, tool or number. The
+    number finds runs that other runs started, and test runs, too.
     """
     shown = Q() if filters.includes_children else Q(parent_step=None)
+    if not filters.tests and filters.test_choice == "without":
+        shown &= Q(is_test=False)
     if not filters.q:
         return [shown]
     by_search_row = shown & Q(
@@ -134,5 +137,4 @@ def get_first_searched_run(filters: RunFilters) -> int | None:
 
 
 def query_visible_agents(user: User) -> QuerySet[Agent]:
-    """Return the agents whose runs are visible to the user."""
     return Agent.objects.visible_to(user).order_by("name")

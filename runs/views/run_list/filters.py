@@ -36,10 +36,11 @@ SINCE_PERIODS = {
     "30d": timedelta(days=30),
 }
 TEST_LABELS = {
-    "": gettext_lazy("With test runs"),
     "without": gettext_lazy("Without test runs"),
+    "with": gettext_lazy("With test runs"),
     "only": gettext_lazy("Test runs only"),
 }
+"""The list leaves test runs and those of experiments out, unless it is asked."""
 RATING_LABELS = {
     "": gettext_lazy("Rated or not"),
     "bad": gettext_lazy("Bad"),
@@ -61,8 +62,6 @@ MAX_VALUES = 50
 
 
 class FilterProblem(NamedTuple):
-    """An invalid filter, and why."""
-
     name: str
     message: str
 
@@ -99,12 +98,13 @@ class RunFilters:
     seconds: str = ""
     """Minimum in seconds."""
     tests: str = ""
+    """A name of `TEST_LABELS`; by default only lists of what needs attention have them.
+    """
     rating: str = ""
     """What a person thinks of the answer."""
     sort: str = ""
 
     def without(self, name: str) -> "RunFilters":
-        """Return the filters without one of them."""
         values = {one.name: one.default for one in fields(self) if one.name == name}
         return replace(self, **values)  # type: ignore[arg-type]  # by name
 
@@ -131,7 +131,6 @@ class RunFilters:
 
     @property
     def names(self) -> set[str]:
-        """Return the parameters that are set."""
         return {name for name, _value in self.to_query_params()}
 
     @property
@@ -153,8 +152,22 @@ class RunFilters:
         return self.children or bool(self.agent) or self.status == ("needs",)
 
     @property
+    def test_choice(self) -> str:
+        """The name of `TEST_LABELS` that applies."""
+        return self.tests or ("with" if self.status == ("needs",) else "without")
+
+    @property
+    def with_tests_url(self) -> str:
+        """The same list with test runs."""
+        return self.build_query(tests="with")
+
+    @property
+    def without_search_url(self) -> str:
+        """The same list without the text that is searched for."""
+        return self.build_query(q="")
+
+    @property
     def is_filtered(self) -> bool:
-        """Whether anything is filtered."""
         return bool(self.names - {"sort"})
 
     @property
@@ -177,7 +190,7 @@ class RunFilters:
 
 MORE_NAMES = {
     *("version", "children", "schedule", "begin", "end"),
-    *("cost", "seconds", "tests", "rating"),
+    *("cost", "seconds"),
 }
 TEXT_LISTS = ("model", "tool", "tag")
 
@@ -253,6 +266,8 @@ def read_filters(query: QueryDict) -> tuple[RunFilters, list[FilterProblem]]:
         rating=among("rating", RATING_LABELS),
         sort=among("sort", SORT_LABELS),
     )
+    if found.tests == replace(found, tests="").test_choice:
+        found = replace(found, tests="")
     return found, problems
 
 
@@ -262,7 +277,6 @@ def unique_values(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def is_error_code(text: str) -> bool:
-    """Whether a text can be the error code of a run."""
     return 0 < len(text) <= 40 and text.isascii() and text.isidentifier()
 
 

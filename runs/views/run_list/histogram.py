@@ -58,7 +58,7 @@ class RunHistogram(NamedTuple):
     words: str
 
 
-def build_histogram(sample: RunSample, filters: RunFilters) -> RunHistogram | None:
+def build_run_histogram(sample: RunSample, filters: RunFilters) -> RunHistogram | None:
     """Return when the sampled runs started; None without any."""
     if not sample.ids:
         return None
@@ -128,7 +128,6 @@ def build_bar(
     highest: int,
     filters: RunFilters,
 ) -> HistogramBar:
-    """Return the bar between two marks."""
     total, failed = counts
     wide = 100 / (len(marks) - 1)
     height = max(100 * total / highest, SHORTEST_BAR) if total else 0.0
@@ -141,14 +140,14 @@ def build_bar(
         height=f"{height:.1f}%",
         failed_y=f"{100 - red:.1f}%",
         failed_height=f"{red:.1f}%",
-        words=describe_bar(marks[place], total, failed),
+        words=describe_histogram_bar(marks[place], total, failed),
         begin=begin,
         end=end,
         url=replace(filters, since="", begin=begin, end=end).build_query(),
     )
 
 
-def describe_bar(mark: datetime, total: int, failed: int) -> str:
+def describe_histogram_bar(mark: datetime, total: int, failed: int) -> str:
     """Say how many runs started then, and how many of them failed."""
     text = (
         ngettext(
@@ -174,7 +173,6 @@ def format_bounds(begin: datetime, end: datetime) -> tuple[str, str]:
 
 
 def describe_mark(mark: datetime) -> str:
-    """Name the beginning of a bar."""
     day = format_day(mark.date())
     is_midnight = mark.hour == mark.minute == 0
     return day if is_midnight else f"{day} {format_clock(mark)}"

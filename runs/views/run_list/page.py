@@ -1,11 +1,12 @@
 """The list of runs: filters in the URL, keyset pagination, live rows."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.urls import reverse_lazy
 from django.utils.translation import gettext as _
@@ -32,10 +33,8 @@ from runs.views.run_list.filter_queries import (
     query_visible_agents,
 )
 from runs.views.run_list.filters import (
-    RATING_LABELS,
     SINCE_LABELS,
     SORT_LABELS,
-    TEST_LABELS,
     RunFilters,
     read_filters,
 )
@@ -140,6 +139,7 @@ def build_list(
     columns = get_run_columns(request.user, sort=filters.sort)
     return {
         "rows": build_run_rows(runs),
+        "left_out": 0 if runs else count_left_out_tests(filters, request.user),
         "is_live": not (filters.sort or page.before or page.after)
         or is_first_page(request, filters),
         "has_unfinished": not filters.sort and any(not run.is_over for run in runs),
@@ -156,14 +156,20 @@ def build_list(
     }
 
 
+def count_left_out_tests(filters: RunFilters, user: User) -> int:
+    """Return how many test runs an empty list would show, were it asked for them."""
+    if filters.test_choice != "without":
+        return 0
+    visible, asked = Run.objects.visible_to(user), replace(filters, tests="only")
+    return count_found_runs(build_run_queries(visible, asked, user=user))
+
+
 def build_listed_query(filters: RunFilters) -> str:
     """Return the query with which a run knows the list that it is opened in."""
     return f"?{urlencode({LISTED_PARAMETER: filters.build_query().removeprefix('?')})}"
 
 
 class ColumnHead(NamedTuple):
-    """The head of a column."""
-
     name: str
     label: str
     url: str
@@ -209,7 +215,6 @@ def build_short_url(request: HttpRequest, filters: RunFilters) -> str:
 
 @require_GET
 def run_groups(request: HtmxRequest) -> HttpResponse:
-    """Render the tabs with their counts."""
     filters, _problems = read_filters(request.GET)
     context = {"filters": filters, "groups": build_list_tabs(filters, request.user)}
     return render(request, "runs/_groups.html", context)
@@ -233,7 +238,9 @@ def build_list_head(filters: RunFilters, user: User) -> dict[str, Any]:
     now = filters.build_query().removeprefix("?")
     return {
         "groups": build_list_tabs(filters, user),
-        "saved": next((one for one in saved if one.query == now), None),
+        "saved": next(
+            (one for one in saved if normalize_query(one) == f"?{now}"), None
+        ),
         "query": now,
         "exports": [
             (kind, f"{filters.build_query()}&as={kind}".replace("?&", "?"))
@@ -265,9 +272,14 @@ def build_list_tabs(filters: RunFilters, user: User) -> list[ListTab]:
         for label, one, group in usual
     ]
     return tabs + [
-        ListTab(one.name, f"{RUN_LIST_URL}?{one.query}", f"?{one.query}" == now)
+        ListTab(one.name, f"{RUN_LIST_URL}?{one.query}", normalize_query(one) == now)
         for one in SavedFilter.objects.filter(owner=user)
     ]
+
+
+def normalize_query(saved: SavedFilter) -> str:
+    """Return the query of a saved filter as the list writes it today."""
+    return read_filters(QueryDict(saved.query))[0].build_query()
 
 
 def format_group_count(filters: RunFilters, user: User) -> str:
@@ -287,8 +299,6 @@ def build_filter_panel(filters: RunFilters, user: User) -> dict[str, Any]:
         "versions": versions.values_list("number", flat=True)[:MAX_OPTIONS],
         "schedules": list_schedule_options(user),
         "since_choices": SINCE_LABELS.items(),
-        "test_choices": TEST_LABELS.items(),
-        "rating_choices": RATING_LABELS.items(),
     }
 
 

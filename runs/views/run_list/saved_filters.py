@@ -46,7 +46,6 @@ def saved_filter_create(request: HtmxRequest) -> HttpResponse:
 
 @require_POST
 def saved_filter_delete(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Delete one of one's own saved filters."""
     found = get_object_or_404(SavedFilter, pk=pk, owner=request.user)
     found.delete()
     add_message_with_undo(

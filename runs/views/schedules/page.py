@@ -58,15 +58,12 @@ class FixLink(NamedTuple):
 
 
 class ScheduleRow(NamedTuple):
-    """One schedule in a list."""
-
     schedule: Schedule
     words: str
 
 
 @require_GET
 def schedule_list(request: HtmxRequest) -> HttpResponse:
-    """Show the schedules visible to the user."""
     query = get_search_text(request)
     visible = search_rows(
         Schedule.objects.visible_to(request.user),
@@ -127,7 +124,6 @@ def schedule_pause(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def schedule_resume(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Resume a paused schedule."""
     schedule = get_visible_schedule(request, pk)
     try:
         resume_schedule(schedule)
@@ -250,5 +246,4 @@ def format_local_time(local: datetime) -> str:
 
 
 def list_agent_schedules(agent: Agent, *, user: User) -> list[ScheduleRow]:
-    """Return the schedules of an agent that are visible to `user`."""
     return build_schedule_rows(Schedule.objects.visible_to(user).filter(agent=agent))

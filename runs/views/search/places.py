@@ -53,8 +53,6 @@ class SearchResult(NamedTuple):
 
 
 class ResultGroup(NamedTuple):
-    """Results of one kind."""
-
     name: str
     label: str
     results: list[SearchResult]

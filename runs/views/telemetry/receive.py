@@ -25,7 +25,7 @@ from runs.services.telemetry.importing.protobuf import (
     encode_trace_response,
 )
 from runs.services.telemetry.importing.spans import TraceRefused
-from runs.services.telemetry.importing.store import ImportResult, import_spans
+from runs.services.telemetry.importing.store import TraceImportResult, import_spans
 from tools.audit.actor import Way, act_as
 
 logger = logging.getLogger(__name__)
@@ -74,8 +74,7 @@ def receive_traces(request: HttpRequest) -> HttpResponse:
             return build_error(500, "Internal server error.", format or "json")
 
 
-def import_request(request: HttpRequest, format: Format | None) -> ImportResult:
-    """Authenticate the request, read it, and store its spans."""
+def import_request(request: HttpRequest, format: Format | None) -> TraceImportResult:
     token = authenticate_sender(request)
     bind_contextvars(user=token.user_id)
     if not settings.TRACE_IMPORT_DAILY_SPANS:
@@ -87,7 +86,7 @@ def import_request(request: HttpRequest, format: Format | None) -> ImportResult:
             "application/json.",
         )
     spans = parse_spans(
-        read_body(request),
+        read_trace_body(request),
         format=format,
         encoding=request.headers.get("Content-Encoding", ""),
     )
@@ -112,7 +111,7 @@ def authenticate_sender(request: HttpRequest) -> ApiToken:
     return token
 
 
-def read_body(request: HttpRequest) -> bytes:
+def read_trace_body(request: HttpRequest) -> bytes:
     """Return the body; one that is too large is not read into memory."""
     length = request.headers.get("Content-Length", "")
     if length.isdecimal() and int(length) > MAX_BODY_BYTES:
@@ -123,7 +122,7 @@ def read_body(request: HttpRequest) -> bytes:
     return body
 
 
-def build_answer(result: ImportResult, format: Format) -> HttpResponse:
+def build_answer(result: TraceImportResult, format: Format) -> HttpResponse:
     """Return `ExportTraceServiceResponse`."""
     if format == "protobuf":
         content = encode_trace_response(result.rejected, result.message)
@@ -134,7 +133,7 @@ def build_answer(result: ImportResult, format: Format) -> HttpResponse:
         }
         said = {"partialSuccess": partial} if result.rejected else {}
         content = json.dumps(said).encode()
-    return build_response(200, content, format)
+    return build_trace_response(200, content, format)
 
 
 def build_refusal(refused: TraceRefused, format: Format) -> HttpResponse:
@@ -150,12 +149,12 @@ def build_error(status: int, message: str, format: Format) -> HttpResponse:
     """Return `google.rpc.Status`."""
     code = STATUS_CODES.get(status, INTERNAL)
     if format == "protobuf":
-        return build_response(status, encode_status(code, message), format)
+        return build_trace_response(status, encode_status(code, message), format)
     content = json.dumps({"code": code, "message": message}).encode()
-    return build_response(status, content, format)
+    return build_trace_response(status, content, format)
 
 
-def build_response(status: int, content: bytes, format: Format) -> HttpResponse:
+def build_trace_response(status: int, content: bytes, format: Format) -> HttpResponse:
     return HttpResponse(
         content,
         status=status,

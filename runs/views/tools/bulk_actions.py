@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST
 from runs.htmx import HtmxRequest
 from runs.services.tools.delete_unused import delete_unused_tools, find_deletable_tools
 from runs.whole_number import parse_whole_number
-from tools.definition.change_tools import change_tools
+from tools.definition.save import change_tools
 from tools.models import Tool
 from tools.ownership import Visibility
 
@@ -26,7 +26,7 @@ MAX_SELECTED_TOOLS = 200
 """Tools at once; a page of the list has fewer."""
 
 
-class ToolChange(NamedTuple):
+class BulkToolChange(NamedTuple):
     """What an action changes, and the note of the revisions."""
 
     note: str
@@ -34,16 +34,18 @@ class ToolChange(NamedTuple):
 
 
 CHANGES = {
-    "enable": ToolChange("Enabled", {"enabled": True}),
-    "disable": ToolChange("Disabled", {"enabled": False}),
-    "share": ToolChange("Shared", {"visibility": Visibility.EVERYONE}),
-    "unshare": ToolChange("Made private", {"visibility": Visibility.PRIVATE}),
-    "ask_always": ToolChange("Approval: always", {"approval": Tool.Approval.ALWAYS}),
-    "ask_effects": ToolChange(
+    "enable": BulkToolChange("Enabled", {"enabled": True}),
+    "disable": BulkToolChange("Disabled", {"enabled": False}),
+    "share": BulkToolChange("Shared", {"visibility": Visibility.EVERYONE}),
+    "unshare": BulkToolChange("Made private", {"visibility": Visibility.PRIVATE}),
+    "ask_always": BulkToolChange(
+        "Approval: always", {"approval": Tool.Approval.ALWAYS}
+    ),
+    "ask_effects": BulkToolChange(
         "Approval: side effects", {"approval": Tool.Approval.SIDE_EFFECTS}
     ),
-    "ask_never": ToolChange("Approval: never", {"approval": Tool.Approval.NEVER}),
-    "unarchive": ToolChange("Restored", {"archived_at": None}),
+    "ask_never": BulkToolChange("Approval: never", {"approval": Tool.Approval.NEVER}),
+    "unarchive": BulkToolChange("Restored", {"archived_at": None}),
 }
 
 
@@ -77,7 +79,6 @@ def tool_choices(request: HtmxRequest) -> HttpResponse:
 
 
 def get_tool_list_url(request: HtmxRequest) -> str:
-    """Return the URL of the list as it was."""
     here = request.POST.get("here", "")
     is_ours = here.startswith("/") and url_has_allowed_host_and_scheme(here, None)
     return here if is_ours else reverse("tool-list")
@@ -85,7 +86,7 @@ def get_tool_list_url(request: HtmxRequest) -> str:
 
 def change_selected_tools(request: HtmxRequest, tools: QuerySet[Tool], do: str) -> None:
     """Change each tool, and say how many."""
-    archived = ToolChange("Archived", {"archived_at": timezone.now()})
+    archived = BulkToolChange("Archived", {"archived_at": timezone.now()})
     change = CHANGES.get(do, archived)
     done = change_tools(tools, by=request.user, note=change.note, **change.values)
     count = len(done)

@@ -39,8 +39,6 @@ SMALLEST_UNIT = 0.0001
 
 
 class Breakdown(NamedTuple):
-    """One way to split usage."""
-
     column: UsageColumn
     label: str | Promise
     filter_name: str
@@ -90,8 +88,6 @@ class UsageLine(NamedTuple):
 
 
 class LegendLine(NamedTuple):
-    """One color of the chart."""
-
     css_class: str
     name: str
     query: str
@@ -114,10 +110,12 @@ def build_usage_table(
     sums = sum_usage(period.slots(owner), breakdown.column)
     before = sum_usage(period.previous_slots(owner), breakdown.column)
     used = {key: one for key, one in sums.items() if any(one)}
-    ranked = sorted(used, key=lambda key: (-measure(used[key], by_cost), str(key)))
+    ranked = sorted(
+        used, key=lambda key: (-measure_usage(used[key], by_cost), str(key))
+    )
     names = name_keys(by, ranked[:MAX_ROWS], user)
-    whole = measure(add_usage(used.values()), by_cost)
-    most = measure(used[ranked[0]], by_cost) if ranked else 0
+    whole = measure_usage(add_usage(used.values()), by_cost)
+    most = measure_usage(used[ranked[0]], by_cost) if ranked else 0
     rows = [
         build_usage_row(
             *(key, names[key], used[key], before.get(key, UsageSums())),
@@ -142,7 +140,7 @@ def build_usage_row(
     whole: float,
     most: float,
 ) -> UsageRow:
-    value, earlier = measure(sums, by_cost), measure(before, by_cost)
+    value, earlier = measure_usage(sums, by_cost), measure_usage(before, by_cost)
     change = round(100 * (value - earlier) / earlier) if earlier else 0
     return UsageRow(
         key,
@@ -167,7 +165,7 @@ def build_usage_chart(
         by_mark[at][key] = sums
     shown = [row.key for row in table.rows[:STACKED]]
     stacks = [stack_usage(by_mark[at.astimezone(UTC)], shown) for at in period.marks]
-    heights = [[measure(sums, by_cost) for sums in stack] for stack in stacks]
+    heights = [[measure_usage(sums, by_cost) for sums in stack] for stack in stacks]
     unit = SMALLEST_UNIT if by_cost else 1
     top = round_up_axis(max(sum(stack) for stack in heights), unit=unit)
     contents = [
@@ -175,7 +173,7 @@ def build_usage_chart(
             period.to_bar_query(place),
             when := period.describe_mark(place),
             describe_usage(when, add_usage(stacks[place])),
-            stack_parts(compute_heights(stack, top)),
+            stack_parts(compute_share_heights(stack, top)),
         )
         for place, stack in enumerate(heights)
     ]
@@ -195,7 +193,9 @@ def stack_usage(
     return [*parts, add_usage(others)]
 
 
-def compute_heights(values: Sequence[float], top: float) -> Iterator[tuple[str, float]]:
+def compute_share_heights(
+    values: Sequence[float], top: float
+) -> Iterator[tuple[str, float]]:
     """Yield class and height of the pieces of a bar, the largest at the bottom."""
     for place, value in enumerate(values):
         if value > 0:
@@ -212,14 +212,16 @@ def build_legend(
             f"u{place + 1}",
             row.name,
             row.query,
-            format_measure(measure(row.sums, by_cost), by_cost),
+            format_measure(measure_usage(row.sums, by_cost), by_cost),
             row.share,
         )
         for place, row in enumerate(table.rows[:STACKED])
     ]
-    others = measure(add_usage(stack[-1] for stack in stacks), by_cost)
+    others = measure_usage(add_usage(stack[-1] for stack in stacks), by_cost)
     if others:
-        whole = measure(add_usage(sums for stack in stacks for sums in stack), by_cost)
+        whole = measure_usage(
+            add_usage(sums for stack in stacks for sums in stack), by_cost
+        )
         share = format_share(others, whole)
         value = format_measure(others, by_cost)
         lines.append(LegendLine(OTHERS, _("Others"), "", value, share))
@@ -245,7 +247,7 @@ def add_usage(many: Iterable[UsageSums]) -> UsageSums:
     return reduce(add, many, UsageSums())
 
 
-def measure(sums: UsageSums, by_cost: bool) -> float:
+def measure_usage(sums: UsageSums, by_cost: bool) -> float:
     """Return what bars and ranks show: dollars, or tokens where nothing has a price."""
     return float(sums.cost) if by_cost else sums.tokens
 
@@ -259,7 +261,6 @@ def format_share(value: float, whole: float) -> str:
 
 
 def describe_usage(when: str, sums: UsageSums) -> str:
-    """Say what was used in an hour or on a day."""
     return _("%(when)s: %(cost)s, %(tokens)s tokens") % {
         "when": when,
         "cost": money(float(sums.cost)),

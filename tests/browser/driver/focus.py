@@ -1,4 +1,4 @@
-"""What bars hide when the focus moves through a page (WCAG 2.4.11)."""
+"""How the focus moves through a page: stops of the Tab key, and bars that hide it."""
 
 from playwright.sync_api import Page
 
@@ -10,6 +10,26 @@ def hidden_focus(page: Page) -> list[str]:
     what is alike in a part of the page, the first two and the last two are looked at.
     """
     return list(page.evaluate(HIDDEN))
+
+
+def tab_stops(page: Page) -> list[str]:
+    """Press Tab from the top of the page to its end; return what had the focus."""
+    stops: list[str] = []
+    while stop := press_tab(page):
+        stops.append(stop)
+        assert len(stops) < 500
+    return stops
+
+
+def press_tab(page: Page) -> str:
+    """Press Tab; return the tag that has the focus now, or nothing after the last."""
+    page.keyboard.press("Tab")
+    return str(
+        page.evaluate(
+            "document.activeElement === document.body ? ''"
+            " : document.activeElement.cloneNode().outerHTML.slice(0, 120)"
+        )
+    )
 
 
 HIDDEN = """() => {

@@ -40,7 +40,7 @@ from tests.browser.seed.edges import edges  # noqa: E402
 from tests.browser.seed.evaluation import evaluation  # noqa: E402
 from tests.browser.seed.runs import WORKED, states  # noqa: E402
 from tests.browser.seed.schedules import schedules  # noqa: E402
-from tests.browser.seed.week import QUESTIONS, week  # noqa: E402
+from tests.browser.seed.week import QUESTIONS, week, week_before  # noqa: E402
 from tests.make import (  # noqa: E402
     make_agent,
     make_call,
@@ -84,6 +84,7 @@ def main() -> None:
     for agent in published:
         make_version(agent, by=admin)
     make_version(agents[0], by=admin)
+    week_before(admin, mara, agents[:3])
     week(admin, mara, agents[:3])
     today(admin, mara, agents[:3])
     states(admin, published)
@@ -424,9 +425,10 @@ def made_call(
     """Make a model call of 2 s that began `second` s after `since`."""
     cost = Decimal("0.0021")
     run.cost += cost
+    asked = {"id": f"c{run.next_number}", "name": tool, "arguments": "{}"}
     return make_call(
         run,
-        reply={"text": text, "tool_calls": [{"name": tool}] if tool else []},
+        reply={"text": text, "tool_calls": [asked] if tool else []},
         started_at=since + timedelta(seconds=second),
         first_token=0.6,
         elapsed=2.0,

@@ -117,6 +117,17 @@ def week(admin: User, mara: User, agents: list[Agent]) -> None:
         )
 
 
+def week_before(admin: User, mara: User, agents: list[Agent]) -> None:
+    """Make fewer finished runs of the days before, so that figures have changed."""
+    state, now = random.getstate(), timezone.now()
+    for number in reversed(range(84)):
+        begin = now - timedelta(days=8, hours=number * 1.6)
+        ends = random.choice([*ENDS[2:], "failed"])
+        owner = random.choice([admin, mara])
+        finished(owner, random.choice(agents), ends, begin, pk=600 - 4 * number)
+    random.setstate(state)
+
+
 def finished(
     owner: User, agent: Agent, status: str, begin: datetime, **fields: Any
 ) -> Run:

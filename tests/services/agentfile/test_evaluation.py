@@ -13,7 +13,9 @@ from runs.services.agentfile.text import AgentFileRefused, parse_json_or_yaml
 from runs.services.agents.publish import publish_agent, publish_draft
 from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples
+from runs.services.evaluators.save import save_evaluator
 from runs.services.gates.run import start_gate_experiment
+from runs.services.gates.state import load_gate_state
 from tests.gates import finish_experiment, make_gate
 from tests.make import make_agent, make_prompt, make_user
 
@@ -95,6 +97,63 @@ def test_an_agent_that_was_edited_in_the_file_is_not_published(agent):
     assert "refunds has changed since its gate was met" in done.missing[0]
     assert "was not published, because its gate is not met" in done.missing[1]
     assert not Agent.objects.get().versions.exists()
+
+
+def edit_example(file):
+    file["datasets"][0]["examples"][0]["expected_answer"] = "no"
+
+
+def edit_evaluator(file):
+    file["evaluators"][0]["config"] = {"ignore_case": False}
+
+
+def edit_rules(file):
+    file["agents"][0]["gate"]["rules"]["min_pass_rate"] = 0.1
+
+
+@pytest.mark.parametrize("edit", [edit_example, edit_evaluator])
+def test_a_result_of_other_examples_or_evaluators_does_not_count(agent, edit):
+    publish_with_gate(agent)
+
+    done = import_agentfile(change(export_agentfile(), edit), empty_site())
+
+    assert done.published == []
+    assert "the rules, examples or evaluators of the gate of refunds" in done.missing[0]
+    assert not Agent.objects.get().versions.exists()
+
+
+def test_a_result_of_other_rules_does_not_count(agent):
+    publish_with_gate(agent)
+
+    done = import_agentfile(change(export_agentfile(), edit_rules), empty_site())
+
+    assert done.published == []
+    assert "refunds has changed since its gate was met" in done.missing[0]
+
+
+def test_a_gate_that_was_changed_after_publishing_is_not_met_elsewhere(agent):
+    publish_with_gate(agent)
+    Gate.objects.update(rules=agent.gate.rules | {"max_p95_seconds": 0.001})
+
+    done = import_agentfile(export_agentfile(["refunds"]), empty_site())
+
+    assert done.published == []
+    assert "of the gate of refunds have changed" in done.missing[0]
+
+
+def test_an_imported_result_ends_with_a_change_of_an_evaluator(agent):
+    publish_with_gate(agent)
+    text = export_agentfile()
+    import_agentfile(text, empty_site())
+    there = Agent.objects.get()
+    digest = Gate.objects.get().imported_digest
+    assert load_gate_state(there, digest).status == "met"
+
+    evaluator = Evaluator.objects.get()
+    evaluator.config = {"ignore_case": False}
+    save_evaluator(evaluator, by=there.owner)
+
+    assert load_gate_state(there, digest).status == "missing"
 
 
 def test_what_was_published_for_a_reason_is_not_published_elsewhere(agent):

@@ -7,8 +7,7 @@ from runs.services.conversations.messages import can_continue_answer, continue_a
 from runs.services.errors import NotAllowed
 from runs.services.runs.rebuild_prompt import rebuild_prompt
 from runs.services.runs.resume import resume_run
-from runs.services.runs.select_turns import select_turns
-from runs.services.runs.start import start_run
+from runs.services.runs.start import select_turns, start_run
 from runs.services.spec.freeze import freeze_agent
 from runs.store.history import load_earlier_turns
 from tests.fakes.model_server import model_server

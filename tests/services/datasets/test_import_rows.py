@@ -8,7 +8,7 @@ from runs.services.datasets.edit import add_examples
 from runs.services.datasets.import_rows import (
     ImportCounts,
     import_upload,
-    plan_import,
+    plan_dataset_import,
 )
 from runs.services.datasets.mapping import ImportMapping, guess_mapping
 from runs.services.datasets.uploads import (
@@ -101,7 +101,9 @@ def test_rows_without_an_input_are_named_and_skipped():
     dataset = make_dataset(input_names=["input", "city"])
     upload = uploaded(dataset, "input,city\na,Oslo\nb,\n,Rome\nc,Bonn\n")
 
-    plan = plan_import(dataset, load_file_table(upload), load_import_mapping(upload))
+    plan = plan_dataset_import(
+        dataset, load_file_table(upload), load_import_mapping(upload)
+    )
 
     assert [row.content.inputs["input"] for row in plan.new] == ["a", "c"]
     assert plan.missing == {"city": [3], "input": [4]}
@@ -113,7 +115,9 @@ def test_rows_with_calls_or_tags_that_cannot_be_read_are_named_and_skipped():
         dataset, 'input,calls,tags\na,"get {",x\nb,get,' + "y" * 41 + "\n"
     )
 
-    plan = plan_import(dataset, load_file_table(upload), load_import_mapping(upload))
+    plan = plan_dataset_import(
+        dataset, load_file_table(upload), load_import_mapping(upload)
+    )
 
     assert [row.line for row in plan.invalid] == [2, 3]
     assert plan.rows == []

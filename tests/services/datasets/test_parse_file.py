@@ -111,6 +111,13 @@ def test_reads_a_json_list():
         pytest.param('{"q": 1}\n[1]\n', "Line 2: it is not a JSON object", id="list"),
         pytest.param('{"q": NaN}\n', "Line 1: a value cannot be stored", id="NaN"),
         pytest.param("[1]", "items that are not JSON objects", id="numbers"),
+        pytest.param(
+            '{"q": 1}\n{"q": 2, "q": 3}\n', "Line 2: “q” occurs twice", id="twice"
+        ),
+        pytest.param('{"q": 1, " q": 2}', "Line 1: “q” occurs twice", id="space"),
+        pytest.param(
+            '[{"q": 1}, {"q": 2, "q": 3}]', "“q” occurs twice", id="in a list"
+        ),
     ],
 )
 def test_says_what_is_wrong_with_a_json_file(text, message):
@@ -210,6 +217,12 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
             "tests: !!python/object/apply:os.system [ls]", "the type", id="python"
         ),
         pytest.param(f"{BOMB}tests: []", "more than 200,000 values", id="aliases"),
+        pytest.param("tests: [{vars: {a: 1, a: 2}}]", "'a' occurs twice", id="twice"),
+        pytest.param(
+            "tests: [{description: x, vars: {description: y}}]",
+            "Test 1: “description” occurs twice",
+            id="variable and column",
+        ),
     ],
 )
 def test_says_what_is_wrong_with_a_yaml_file(text, message):

@@ -6,8 +6,11 @@ import pytest
 
 from runs.evaluation.types import EvaluationExample
 from runs.models import ProviderModel
-from runs.services.evaluation.load_record import load_evaluation_record
-from runs.services.evaluation.score_run import score_run
+from runs.services.evaluation.score_run import (
+    load_evaluation_record,
+    load_evaluation_records,
+    score_run,
+)
 from tests.fakes.model_server import model_server
 from tests.make import make_call, make_provider, make_run, make_step, make_user
 
@@ -44,6 +47,21 @@ def test_the_record_has_what_the_run_has_done(django_assert_num_queries):
     first, second = record.steps
     assert (first.tool, first.observation, first.failed) == ("calculator", "4", False)
     assert (second.failed, second.answered_by) == (True, "held_back")
+
+
+def test_records_of_many_runs_are_read_at_once(django_assert_num_queries):
+    runs = [make_scored_run(), make_scored_run(), make_scored_run()]
+    for run, elapsed in zip(runs[:2], (1.5, 4.0), strict=True):
+        first = make_call(run, elapsed=elapsed, first_token=elapsed / 2)
+        make_call(run, number=2, elapsed=1.0)
+        make_step(run, call=first, elapsed=elapsed, observation=f"{elapsed}")
+
+    with django_assert_num_queries(2):
+        records = load_evaluation_records(runs)
+
+    assert records == {run.pk: load_evaluation_record(run) for run in runs}
+    found = [(records[run.pk].first_token, len(records[run.pk].steps)) for run in runs]
+    assert found == [(0.75, 1), (2.0, 1), (None, 0)]
 
 
 def test_a_run_is_scored_by_what_it_answered():

@@ -21,6 +21,8 @@ from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples
 from runs.services.datasets.save_version import save_dataset_version
 from runs.services.errors import InputsRefused
+from runs.services.experiments import advance
+from runs.services.experiments import score_cells as score_cells_module
 from runs.services.experiments.advance import (
     advance_experiment,
     score_ended_cells,
@@ -33,13 +35,14 @@ from runs.services.experiments.claim import (
 )
 from runs.services.experiments.control import resume_experiment, stop_experiment
 from runs.services.experiments.create import (
+    MAX_CONCURRENCY,
     CandidateChoice,
     ExperimentPlan,
     ExperimentRefused,
     create_experiment,
 )
 from runs.services.experiments.figures import load_stored_figures
-from runs.services.experiments.score_cells import score_cell
+from runs.services.experiments.score_cells import score_cells
 from runs.store.specs import load_spec
 from tests.experiments import (
     HOLDER,
@@ -50,7 +53,7 @@ from tests.experiments import (
     make_revision,
     turn,
 )
-from tests.make import make_agent, make_dataset, make_user
+from tests.make import make_agent, make_dataset, make_run, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -109,6 +112,56 @@ def test_no_more_runs_are_unfinished_than_the_concurrency_allows():
     assert Run.objects.count() == 4
 
 
+def test_a_turn_scores_as_many_runs_as_it_may_start():
+    assert advance.SCORED_PER_TURN >= MAX_CONCURRENCY
+
+
+def test_runs_that_wait_to_be_scored_leave_room_for_others(monkeypatch):
+    monkeypatch.setattr(advance, "SCORED_PER_TURN", 1)
+    experiment = make_experiment(5, concurrency=2)
+    turn(experiment)
+    end_runs(experiment)
+
+    turn(experiment)
+
+    assert experiment.cells.filter(state="done").count() == 1
+    assert Run.objects.filter(status="queued").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "commits"),
+    [("exact", {}, 2), ("code", {"code": "def score(example, run): return 1"}, 12)],
+)
+@pytest.mark.django_db(transaction=True)  # the sandbox gives the connection back
+def test_only_scores_that_are_computed_share_a_commit(kind, config, commits):
+    experiment = make_experiment(12, concurrency=12)
+    revision = make_revision(experiment.owner, name="b", kind=kind, config=config)
+    experiment.evaluators.add(revision)
+    turn(experiment)
+    end_runs(experiment)
+
+    with CaptureQueriesContext(connection) as queries:
+        turn(experiment)
+
+    stored = [
+        one for one in queries if one["sql"].startswith('INSERT INTO "runs_score"')
+    ]
+    assert len(stored) == commits
+    assert Score.objects.filter(problem="").count() == 24
+
+
+def test_a_batch_that_takes_long_is_stored_before_its_end(monkeypatch):
+    monkeypatch.setattr(score_cells_module, "MAX_BATCH_SECONDS", 0)
+    experiment = make_experiment(3)
+    turn(experiment)
+    end_runs(experiment)
+    cells = list(experiment.cells.select_related("run", "example").order_by("pk"))
+    revisions = list(experiment.evaluators.all())
+
+    assert score_cells(cells, revisions) == 1
+    assert list(Score.objects.values_list("cell", flat=True)) == [cells[0].pk]
+
+
 def test_two_workers_start_and_score_each_cell_once():
     experiment = make_experiment(3)
     claimed = claim_experiment()
@@ -118,8 +171,9 @@ def test_two_workers_start_and_score_each_cell_once():
     cells = list(experiment.cells.select_related("run", "example"))
     revisions = list(experiment.evaluators.all())
 
-    assert [score_cell(cell, revisions) for cell in cells] == [True] * 3
-    assert [score_cell(cell, revisions) for cell in cells] == [False] * 3
+    assert score_cells(cells[:1], revisions) == 1
+    assert score_cells(cells, revisions) == 2
+    assert score_cells(cells, revisions) == 0
     assert Score.objects.count() == 3
     assert score_ended_cells(experiment) == 0
 
@@ -211,6 +265,22 @@ def test_a_failed_run_is_not_scored_and_never_zero():
     [figures] = load_stored_figures(experiment).candidates
     assert (figures.failed, figures.not_scored, figures.decided) == (1, 0, 0)
     assert figures.rate is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "sends_reads"), [("replay_by_tool", False), ("replay_reads", True)]
+)
+def test_a_replay_by_tool_makes_calls_that_read_if_allowed(mode, sends_reads):
+    experiment = make_experiment(1, tool_mode=mode)
+    source = make_run(experiment.owner, status="succeeded")
+    Example.objects.update(source_run=source)
+
+    turn(experiment)
+
+    run = Run.objects.exclude(pk=source.pk).get()
+    found = load_spec(run.spec).tool_mode
+    assert (found.kind, found.recording) == ("replay_by_tool", source.pk)
+    assert found.sends_reads is sends_reads
 
 
 def test_a_strict_replay_needs_a_recording():

@@ -96,7 +96,11 @@ def test_preferences_are_counted_as_better_and_worse():
 
     [compared] = load_stored_figures(experiment).comparisons
     table = build_experiment_table(
-        experiment, list(experiment.candidates.all()), key="better", start=0
+        experiment,
+        list(experiment.candidates.all()),
+        key="better",
+        sort="better",
+        start=0,
     )
     assert (compared.better, compared.worse, compared.same) == (2, 1, 1)
     assert table.total == 2

@@ -17,6 +17,7 @@ from runs.services.experiments.create import (
     create_experiment,
 )
 from runs.services.experiments.repeat import list_newest_revisions
+from runs.services.gates.digest import compute_gate_digest
 from runs.services.gates.edit import GatePlan, remove_gate, save_gate
 from runs.services.gates.run import start_gate_experiment
 from runs.services.gates.state import load_gate_state
@@ -229,6 +230,7 @@ def import_result(agent) -> None:
         rules=(RuleResult(kind="scored", is_met=True),),
         dataset=agent.gate.dataset.slug,
         dataset_version=agent.gate.dataset.version,
+        requirements=compute_gate_digest(agent.gate),
     )
     Gate.objects.filter(agent=agent).update(
         imported_digest=compute_spec_digest(dump_spec(freeze_agent(agent))),

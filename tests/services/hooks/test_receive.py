@@ -15,11 +15,11 @@ from django.utils import timezone
 from runs.models import Hook, HookRequest, Run
 from runs.services.hooks import manage
 from runs.services.hooks.manage import (
-    get_hook_secrets,
     prune_hook_requests,
     rotate_hook_secret,
 )
 from runs.services.runs.delete import delete_runs
+from runs.services.webhooks.sign import get_current_secrets
 from tests.make import make_agent, make_hook, make_user
 from tests.threads import at_once
 
@@ -30,7 +30,7 @@ def send(hook: Hook, body: Any, *, id: str = "msg_1", secret: str = "", **header
     """Send a body signed as Standard Webhooks say, and return the response."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     at = int(time.time())
-    key = base64.b64decode((secret or get_hook_secrets(hook)[0])[6:])
+    key = base64.b64decode((secret or get_current_secrets(hook)[0])[6:])
     digest = hmac.new(key, f"{id}.{at}.".encode() + raw, hashlib.sha256).digest()
     signed = {
         "webhook-id": id,
@@ -200,7 +200,7 @@ def test_an_unknown_address_is_not_found():
 
 def test_after_a_rotation_both_secrets_work_for_a_day():
     hook = make_hook()
-    old = get_hook_secrets(hook)[0]
+    old = get_current_secrets(hook)[0]
     rotate_hook_secret(hook)
     hook.refresh_from_db()
 

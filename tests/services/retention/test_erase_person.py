@@ -21,7 +21,7 @@ from runs.models import (
 from runs.redis_streams import TEXT_DELTAS, connect_redis
 from runs.services.accounts.tokens import create_token
 from runs.services.agents.edit_sessions import edit_session
-from runs.services.health.check_daily_stats import daily_stats_match_the_runs
+from runs.services.health.related_rows import daily_stats_match_the_runs
 from runs.services.retention.erase_person import (
     CannotErase,
     erase_person,

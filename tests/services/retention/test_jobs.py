@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from runs.models import DeletionJob, RetentionRule, Run
 from runs.services.retention import jobs
-from runs.services.retention.batches import Batch
+from runs.services.retention.batches import RetentionBatch
 from runs.services.retention.jobs import (
     JobLost,
     claim_job,
@@ -161,7 +161,7 @@ def test_pauses_are_several_times_as_long_as_batches():
     waits = []
     create_prune_job()
     claimed = claim_job()
-    jobs_stage = Batch({}, is_last=True, wait=3)
+    jobs_stage = RetentionBatch({}, is_last=True, wait=3)
 
     assert commit_batch(claimed, lambda after: jobs_stage).wait == 3
     run_job(claimed, pause=lambda seconds: bool(waits.append(seconds)))

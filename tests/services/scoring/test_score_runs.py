@@ -13,7 +13,7 @@ from runs.evaluation.errors import NotScored
 from runs.models import Delivery, Example, Run, RunScore, ScoredRun, ScoringRule
 from runs.services.annotation.agreement import load_queue_agreement
 from runs.services.evaluation import score_run
-from runs.services.evaluation.load_record import load_evaluation_record
+from runs.services.evaluation.score_run import load_evaluation_record
 from runs.services.scoring import score_runs
 from runs.services.scoring.score_runs import (
     advance_scoring_rule,

@@ -11,7 +11,7 @@ from django.db.models import Sum
 from django.utils import timezone
 
 from runs.models import DailyRunDurations, DailyRunStats, Run
-from runs.services.health.check_daily_stats import daily_stats_match_the_runs
+from runs.services.health.related_rows import daily_stats_match_the_runs
 from runs.services.runs.delete import delete_runs
 from runs.services.runs.resume import resume_run
 from runs.services.search.index_runs import index_runs

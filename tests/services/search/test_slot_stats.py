@@ -10,7 +10,13 @@ from django.db import connection
 from django.db.models import Sum
 from django.utils import timezone
 
-from runs.models import Run, RunDurationSlot, RunStatsSlot
+from runs.models import (
+    Run,
+    RunDurationSlot,
+    RunStatsDay,
+    RunStatsSlot,
+    RunSumsSlot,
+)
 from runs.models.run_slots import EVERYONE
 from runs.services.runs.delete import delete_runs
 from runs.services.runs.resume import resume_run
@@ -32,7 +38,19 @@ def stored():
     }
     rows = RunDurationSlot.objects.exclude(runs=0)
     columns = ("owner_number", "slot", "bucket", "is_test", "runs")
-    return stats, set(rows.values_list(*columns))
+    return stats, set(rows.values_list(*columns)), *stored_sums()
+
+
+def stored_sums():
+    """Return the rows by slot alone, and by day."""
+    columns = ("owner_number", "is_child", "is_test", *STATUSES, "tokens", "cost")
+    return tuple(
+        {row for row in model.objects.values_list(*keys, *columns) if any(row[-6:])}
+        for model, keys in (
+            (RunSumsSlot, ("slot",)),
+            (RunStatsDay, ("day", "agent_number", "model")),
+        )
+    )
 
 
 def start_at(run, at):
@@ -107,6 +125,9 @@ def test_the_counts_equal_a_recount_after_resumes_and_deletions(seed):
     RunDurationSlot.objects.all().delete()
     import_module("runs.migrations.0040_run_slots").fill_slots(connection)
     import_module("runs.migrations.0071_test_slots").split_slots(connection)
+    for model in (RunSumsSlot, RunStatsDay):
+        model.objects.all().delete()
+    import_module("runs.migrations.0074_run_sums").fill_sums(connection)
     assert kept == stored()
     everyone = RunStatsSlot.objects.filter(owner_number=EVERYONE)
     for status in STATUSES:
@@ -121,6 +142,8 @@ def test_an_erased_person_is_counted_for_everyone_only():
 
     numbers = RunStatsSlot.objects.values_list("owner_number", flat=True)
     assert list(numbers) == [EVERYONE]
+    assert [one.owner_number for one in RunSumsSlot.objects.all()] == [EVERYONE]
+    assert [one.owner_number for one in RunStatsDay.objects.all()] == [EVERYONE]
     assert RunDurationSlot.objects.count() == 1
 
 

@@ -21,7 +21,7 @@ from runs.models import (
     RunSearchRow,
 )
 from runs.services.errors import CannotFork, NotAllowed, NotResumable
-from runs.services.evaluation.load_record import load_evaluation_record
+from runs.services.evaluation.score_run import load_evaluation_record
 from runs.services.forks.point import load_fork_point
 from runs.services.health.invariants import check_invariants
 from runs.services.runs.delete_rows import delete_run_rows
@@ -31,7 +31,7 @@ from runs.services.search.index_runs import index_runs
 from runs.services.telemetry.importing import run as building
 from runs.services.telemetry.importing import store
 from runs.services.telemetry.importing.protobuf import parse_protobuf_spans
-from runs.services.telemetry.importing.store import ImportResult, import_spans
+from runs.services.telemetry.importing.store import TraceImportResult, import_spans
 from runs.services.telemetry.otlp import Span
 from runs.services.telemetry.sent_prompt import load_sent_prompt
 from tests.make import make_user
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.django_db
 INSTRUCTIONS = '[{"type": "text", "content": "Be brief."}]'
 
 
-def receive(*spans: Span, by: User | None = None) -> ImportResult:
+def receive(*spans: Span, by: User | None = None) -> TraceImportResult:
     found = parse_protobuf_spans(as_protobuf(list(spans)))
     return import_spans(found, by=by or make_user("ann"))
 
@@ -100,7 +100,7 @@ def test_a_repeated_delivery_stores_nothing_and_changes_nothing():
     before, seq = describe_run(), Run.objects.get().seq
 
     again = [chat_span(2, more={"gen_ai.usage.input_tokens": 7}), *weather_trace()]
-    assert receive(*again) == ImportResult()
+    assert receive(*again) == TraceImportResult()
 
     assert describe_run() == before
     assert Run.objects.get().seq == seq
@@ -132,7 +132,7 @@ def test_spans_that_arrive_after_the_indexing_are_counted_once():
 def test_spans_that_are_their_own_ancestors_are_rejected(in_two_requests):
     loop = [agent_span(1, parent=2), chat_span(2, parent=3), tool_span(3, parent=1)]
     if in_two_requests:
-        assert receive(*loop[:2]) == ImportResult()
+        assert receive(*loop[:2]) == TraceImportResult()
         assert receive(loop[2]).rejected == 1
         assert ImportedSpan.objects.count() == 2
     else:
@@ -159,7 +159,7 @@ def test_a_trace_has_a_limited_number_of_spans(monkeypatch):
 
 
 def test_other_spans_are_left_out_without_a_word():
-    assert receive(span(1, 0, "GET /", {"http.method": "GET"})) == ImportResult()
+    assert receive(span(1, 0, "GET /", {"http.method": "GET"})) == TraceImportResult()
     assert not ImportedTrace.objects.exists()
 
 
@@ -305,7 +305,7 @@ def test_hostile_attributes_do_no_harm():
     }
     arguments = {"gen_ai.tool.call.arguments": r'{"a": "\u0000", "b": NaN}'}
     tool = tool_span(2, more=arguments)
-    assert receive(span(1, 0, "chat\0", odd), tool) == ImportResult()
+    assert receive(span(1, 0, "chat\0", odd), tool) == TraceImportResult()
 
     call = ModelCall.objects.get()
     assert (call.input_tokens, call.output_tokens) == (0, 2_000_000_000)

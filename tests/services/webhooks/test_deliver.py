@@ -25,7 +25,7 @@ from runs.services.webhooks.deliver import (
     send_delivery,
 )
 from runs.services.webhooks.post import PostResult
-from runs.services.webhooks.sign import get_signing_secrets, rotate_webhook_secret
+from runs.services.webhooks.sign import get_current_secrets, rotate_webhook_secret
 from tests.fakes.listener import http, listener
 from tests.make import make_delivery, make_run, make_user, make_webhook
 from tests.threads import at_once
@@ -74,7 +74,7 @@ def test_what_arrives_is_signed_and_says_where_to_look(settings):
     head, _, body = server.heard[0].partition(b"\r\n\r\n")
     lines = head.decode().split("\r\n")[1:]
     headers = dict(line.split(": ", 1) for line in lines)
-    key = base64.b64decode(get_signing_secrets(webhook)[0].removeprefix("whsec_"))
+    key = base64.b64decode(get_current_secrets(webhook)[0].removeprefix("whsec_"))
     message = b".".join(
         [
             headers["webhook-id"].encode(),
@@ -346,7 +346,7 @@ def test_an_address_no_key_opens_is_given_up_with_a_sentence():
 def test_an_answer_that_echoes_the_secret_is_kept_without_it():
     with listener() as server:
         webhook = webhook_at(server)
-        secret = get_signing_secrets(webhook)[0]
+        secret = get_current_secrets(webhook)[0]
         server._answer = http("500 Oh", body=f"bad key {secret}".encode())
         delivery = sent(make_delivery(webhook))
 

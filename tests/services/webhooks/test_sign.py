@@ -12,7 +12,7 @@ from runs.models import Webhook
 from runs.services.webhooks.sign import (
     build_signature_headers,
     generate_webhook_secret,
-    get_signing_secrets,
+    get_current_secrets,
     rotate_webhook_secret,
 )
 from tests.make import make_webhook
@@ -44,13 +44,13 @@ def test_a_secret_is_long_and_new_each_time():
 @pytest.mark.django_db
 def test_after_a_rotation_both_secrets_sign_for_a_day():
     webhook = make_webhook()
-    old = get_signing_secrets(webhook)[0]
+    old = get_current_secrets(webhook)[0]
     new = rotate_webhook_secret(webhook)
     webhook.refresh_from_db()
 
-    assert get_signing_secrets(webhook) == [new, old]
+    assert get_current_secrets(webhook) == [new, old]
     sent = build_signature_headers(
-        get_signing_secrets(webhook), id="m", timestamp=1, body=b"{}"
+        get_current_secrets(webhook), id="m", timestamp=1, body=b"{}"
     )
     assert sent["webhook-signature"].split() == [
         own(key, b"m.1.{}") for key in (new, old)
@@ -70,7 +70,7 @@ def test_after_a_day_only_the_new_secret_signs():
     new = rotate_webhook_secret(webhook)
     Webhook.objects.update(old_secret_until=timezone.now() - timedelta(seconds=1))
 
-    assert get_signing_secrets(Webhook.objects.get()) == [new]
+    assert get_current_secrets(Webhook.objects.get()) == [new]
 
 
 @pytest.mark.django_db

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.schema.argument_types import describe_type
+from tools.schema.argument_types import describe_argument_type
 from tools.schema.rows import TYPE_CHOICES
 
 
@@ -25,9 +25,12 @@ from tools.schema.rows import TYPE_CHOICES
     ],
 )
 def test_a_type_is_said_in_words(part, words):
-    assert describe_type(part) == words
+    assert describe_argument_type(part) == words
 
 
 @pytest.mark.parametrize("name", [name for name in TYPE_CHOICES if ":" not in name])
 def test_a_form_calls_a_type_as_tables_do(name):
-    assert describe_type({"type": name} if name else {}) == TYPE_CHOICES[name].lower()
+    assert (
+        describe_argument_type({"type": name} if name else {})
+        == TYPE_CHOICES[name].lower()
+    )

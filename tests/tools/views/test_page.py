@@ -13,7 +13,7 @@ from tests.tools.rows import make_tool, make_user
 from tools.definition.save import save_tool
 from tools.models import AuditEntry, Credential, Tool, ToolTrial
 from tools.secrets import seal
-from tools.services.record_trial import KEPT_TRIALS
+from tools.services.try_tool import KEPT_TRIALS
 
 pytestmark = pytest.mark.django_db
 

@@ -233,3 +233,21 @@ def test_a_test_is_compared_with_the_version_before_by_one_click(client, ann):
     draft, version = Run.objects.order_by("pk")[1:]
     assert (draft.version, version.version.number) == (None, 1)
     assert draft.inputs == version.inputs == {"input": "Hi", "language": "French"}
+
+
+def test_earlier_messages_of_a_test_chat_are_folded(client, ann):
+    agent = make_agent(ann)
+    address = f"/agents/{agent.pk}/test/"
+    for text in ("first", "second", "third", "fourth"):
+        latest = Conversation.objects.first()
+        chosen = str(latest.pk) if latest else "new"
+        client.post(address, {"input": text, "conversation_id": chosen})
+
+    page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
+
+    log = page[page.index('role="log"') :]
+    fold = log[log.index("<details") : log.index("third")]
+    assert "2 earlier messages" in fold
+    assert fold.index("first") < fold.index("second")
+    assert fold.index("second") < fold.rindex("</details>")
+    assert "fourth" in log

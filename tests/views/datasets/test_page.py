@@ -193,6 +193,51 @@ def test_a_file_that_cannot_be_read_is_refused_in_place(client, dataset):
     assert not DatasetUpload.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("text", "name", "said"),
+    [
+        pytest.param(
+            "input\n" + "x\n" * 100_000, "a.csv", "more than 10,000 rows", id="rows"
+        ),
+        pytest.param(
+            '{"input": "x"}\n' * 100_000, "a.jsonl", "more than 10,000", id="JSON rows"
+        ),
+        pytest.param(
+            "input\n" + "x" * 10_000_000, "a.csv", "at most 100,000 are", id="10 MB"
+        ),
+        pytest.param('{"q": "1", "q": "2"}', "a.json", "“q” occurs twice", id="twice"),
+    ],
+)
+def test_a_file_out_of_bounds_is_refused_in_place_and_nothing_is_stored(
+    client, dataset, text, name, said
+):
+    before = list(dataset.examples.values_list("pk", "change"))
+
+    answer = upload(client, dataset, text, name)
+
+    assert answer.status_code == 200
+    assert said in answer.content.decode()
+    assert not DatasetUpload.objects.exists()
+    assert list(dataset.examples.values_list("pk", "change")) == before
+
+
+@pytest.mark.parametrize(
+    ("size", "status", "said"),
+    [(200_000, 200, "at most 100,000"), (10_000_000, 400, "Nothing was changed.")],
+)
+def test_a_cell_that_is_too_long_is_refused_and_nothing_is_stored(
+    client, dataset, size, status, said
+):
+    url = f"/datasets/{dataset.pk}/examples/1/cell/"
+    before = list(dataset.examples.values_list("pk", "expected_answer"))
+
+    answer = client.post(url, {"field": "answer", "text": "x" * size}, headers=HTMX)
+
+    assert answer.status_code == status
+    assert said in answer.content.decode()
+    assert list(dataset.examples.values_list("pk", "expected_answer")) == before
+
+
 def test_an_import_can_be_canceled(client, dataset):
     upload(client, dataset, "input\nccc\n")
 

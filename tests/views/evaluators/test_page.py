@@ -58,6 +58,19 @@ def test_settings_that_are_not_valid_are_refused_at_their_field(client, ann):
     assert not Evaluator.objects.exists()
 
 
+def test_a_rubric_with_a_variable_is_refused_at_its_field(client, ann):
+    page = client.get("/evaluators/new/?kind=judge")
+    form = page.context["form"]
+    fields = {form.add_prefix(name): form[name].value() for name in form.fields}
+    fields = {name: value for name, value in fields.items() if value}
+    fields |= {"name": "Judge", "config-rubric": "Is {answer} right?"}
+
+    answer = client.post("/evaluators/new/?kind=judge", fields).content.decode()
+
+    assert "nothing replaces {answer}" in answer
+    assert not Evaluator.objects.exists()
+
+
 def test_a_change_of_the_settings_is_a_revision_and_a_name_is_not(client, ann):
     found = make_evaluator(ann)
     url = f"/evaluators/{found.pk}/"

@@ -7,14 +7,33 @@ from html import unescape
 import pytest
 from django.utils import timezone
 
-from runs.models import Agent, Example, Experiment, Run
+from runs.forms.experiments.experiment import MAX_OFFERED_VERSIONS
+from runs.models import Agent, Dataset, Evaluator, Example, Experiment, Run
 from runs.services.datasets.content import ExampleContent
-from runs.services.datasets.edit import edit_example
+from runs.services.datasets.edit import add_examples, edit_example
 from runs.services.datasets.save_version import save_dataset_version
+from runs.services.experiments.changes import CandidateChanges, use_library_prompt
+from runs.services.experiments.control import note_deleted_evaluators
+from runs.services.experiments.create import (
+    CandidateChoice,
+    ExperimentPlan,
+    create_experiment,
+)
+from runs.services.runs.start import freeze_newest_version
 from runs.store.specs import load_spec
-from tests.experiments import end_runs, make_examples, make_revision, turn
+from tests.experiments import end_run, end_runs, make_examples, make_revision, turn
 from tests.html import strip_tags
-from tests.make import make_agent, make_prompt, make_step, make_user, make_version
+from tests.make import (
+    make_agent,
+    make_dataset,
+    make_prompt,
+    make_run,
+    make_step,
+    make_tool,
+    make_user,
+    make_version,
+)
+from tools.models import Tool
 
 pytestmark = pytest.mark.django_db
 
@@ -39,12 +58,18 @@ def start(client, ann, count: int = 3, **form) -> Experiment:
     return Experiment.objects.get()
 
 
+def row(place: int = 0, **fields) -> dict[str, object]:
+    """Return the fields of a candidate with changes."""
+    named = {f"changed-{place}-{name}": value for name, value in fields.items()}
+    return {"rows": place + 1, **named}
+
+
 def page_of(client, experiment: Experiment, query: str = "") -> str:
     return client.get(f"/experiments/{experiment.pk}/{query}").content.decode()
 
 
 def test_the_form_offers_versions_and_the_draft(client, ann):
-    experiment = start(client, ann, model="model-b")
+    experiment = start(client, ann, **row(model="model-b"))
 
     labels = [one.label for one in experiment.candidates.all()]
     assert labels == ["Version 1", "Draft", "Draft, model-b"]
@@ -71,14 +96,16 @@ def test_nothing_runs_in_the_web_process(client, ann):
 
 
 def test_running_again_begins_with_what_the_experiment_had(client, ann):
-    experiment = start(client, ann, name="Refunds", repetitions=3, model="model-b")
+    experiment = start(
+        client, ann, name="Refunds", repetitions=3, **row(model="model-b")
+    )
     link = re.search(r'href="(/experiments/new/[^"]+)"', page_of(client, experiment))
 
     form = client.get(html.unescape(link[1])).context["form"]
 
     assert form["name"].value() == "Refunds"
     assert form["candidates"].value() == ["1", "draft"]
-    assert form["model"].value() == "model-b"
+    assert form.rows[0]["model"].value() == "model-b"
     assert form["evaluators"].value() == [experiment.evaluators.get().evaluator_id]
     assert form["repetitions"].value() == 3
     assert form["concurrency"].value() == 50
@@ -311,6 +338,99 @@ def test_the_tools_of_runs_that_have_not_ended_are_not_compared(client, ann):
     assert "Tools differ" not in page_of(client, experiment)
 
 
+def test_a_replay_whose_tool_has_changed_says_so_beside_the_answer(client, ann):
+    agent = make_agent(ann, tools=(make_tool(ann, name="find"),))
+    recorded = make_run(
+        ann, agent=agent, spec=freeze_newest_version(agent).row, status="succeeded"
+    )
+    make_step(recorded, tool="find")
+    dataset = make_dataset(ann)
+    one = ExampleContent(inputs={"input": "Go."}, expected_answer="yes")
+    add_examples(dataset, [one], by=ann, runs=[recorded])
+    save_dataset_version(dataset, seen=0, by=ann)
+    Tool.objects.update(args_schema={"type": "object", "properties": {}})
+    experiment = create_experiment(
+        Dataset.objects.get(),
+        [CandidateChoice(agent)],
+        [make_revision(ann)],
+        by=ann,
+        plan=ExperimentPlan(tool_mode="replay_by_tool"),
+    )
+    experiment = turn(experiment)
+    cell = experiment.cells.get()
+    make_step(cell.run, tool="find", answered_by="recording")
+    end_runs(experiment)
+    turn(experiment)
+
+    said = "Tools changed since the recording: find."
+    assert said in strip_tags(page_of(client, experiment, f"?cell={cell.pk}"))
+    run_page = strip_tags(client.get(f"/runs/{cell.run_id}/").content.decode())
+    assert "changed since the recording: find" in run_page
+
+
+def test_an_experiment_that_lost_an_evaluator_says_so(client, ann):
+    experiment = start(client, ann)
+    note_deleted_evaluators(Evaluator.objects.all())
+    turn(experiment)
+    end_runs(experiment)
+    Evaluator.objects.all().delete()
+    cell = turn(experiment).cells.first()
+
+    page = page_of(client, experiment, f"?cell={cell.pk}")
+
+    assert "All its evaluators were deleted" in page
+    assert "No scores. The evaluators were deleted." in page
+
+
+def test_each_candidate_has_a_progress_while_it_runs(client, ann):
+    experiment = start(client, ann, 3)
+    turn(experiment)
+    first = experiment.cells.filter(candidate__position=0).first()
+    end_run(first, "yes")
+    turn(experiment)
+
+    page = strip_tags(page_of(client, experiment))
+
+    assert "A Version 1 1 of 3" in page
+    assert "B Draft 0 of 3" in page
+    assert "Too early to compare B with A." in page
+    end_runs(experiment)
+    turn(experiment)
+    assert "of 3 100%" not in strip_tags(page_of(client, experiment))
+
+
+def test_tags_steps_and_how_calls_were_answered_are_shown(client, ann):
+    experiment = start(client, ann, 1)
+    turn(experiment)
+    cell = experiment.cells.get(candidate__position=1)
+    make_step(cell.run, tool="find", answered_by="held_back")
+    make_step(cell.run, tool="find")
+    end_runs(experiment)
+    experiment = turn(experiment)
+
+    page = page_of(client, experiment, f"?cell={cell.pk}")
+
+    assert '<span class="tag clip">t</span>' in page
+    assert "2 tool calls held back 1" in strip_tags(page)
+
+
+def test_ones_own_score_is_compared_with_that_of_evaluators(client, ann):
+    experiment = make_worse(client, ann)
+    cells = list(experiment.cells.filter(candidate__position=1)[:2])
+    for cell, rating in zip(cells, ("bad", "good"), strict=True):
+        here = f"/experiments/{experiment.pk}/?cell={cell.pk}"
+        answer = client.post(
+            f"/runs/{cell.run_id}/rate/", {"rating": rating, "here": here}
+        )
+        assert answer.url == here
+
+    page = page_of(client, experiment, f"?cell={cells[1].pk}")
+
+    assert "agree with people in 50% of 2 rated runs" in strip_tags(page)
+    away = {"rating": "good", "here": "https://elsewhere.example/"}
+    assert "elsewhere" not in client.post(f"/runs/{cell.run_id}/rate/", away).url
+
+
 def test_failed_runs_are_counted_by_error(client, ann):
     experiment = start(client, ann)
     turn(experiment)
@@ -413,6 +533,85 @@ def test_the_labels_of_a_comparison_are_translated_and_those_of_people_are_not(
     assert [tag and tag[1] for tag in tags] == ["变差", "worse"]
 
 
+def read_form(form) -> dict[str, object]:
+    """Return what a browser would send."""
+    found = {form.add_prefix(name): form[name].value() for name in form.fields}
+    for each in getattr(form, "rows", ()):
+        found |= read_form(each)
+    found["rows"] = len(getattr(form, "rows", ()))
+    return {name: value for name, value in found.items() if value}
+
+
+def open_again(client, experiment: Experiment):
+    """Return the URL and the form that *Run again* leads to."""
+    link = re.search(r'href="(/experiments/new/[^"]+)"', page_of(client, experiment))
+    url = html.unescape(link[1])
+    return url, client.get(url).context["form"]
+
+
+def list_candidates(experiment: Experiment) -> list[tuple[object, ...]]:
+    rows = experiment.candidates.order_by("position")
+    return list(rows.values_list("label", "agent", "version", "changes", "spec"))
+
+
+def test_the_form_adds_several_candidates_with_changes(client, ann):
+    experiment = start(
+        client,
+        ann,
+        candidates=["1"],
+        **{**row(model="model-b"), **row(1), **row(2, base="1", temperature="0.5")},
+    )
+
+    labels = [one.label for one in experiment.candidates.all()]
+    assert labels == ["Version 1", "Version 1, model-b", "Version 1, temperature 0.5"]
+
+
+def test_rows_for_changes_are_added_and_removed_without_a_check(client, ann):
+    agent, dataset = make_agent(ann), make_examples(ann, 1)
+    url = f"/experiments/new/?dataset={dataset.pk}&agent={agent.pk}"
+    sent = {**row(model="model-b"), "repetitions": "many", "name": "Refunds"}
+
+    more = client.post(url, {**sent, "add": "1"}).context["form"]
+    less = client.post(url, {**read_form(more), "remove": "0"}).context["form"]
+
+    assert [one["model"].value() for one in more.rows] == ["model-b", None]
+    assert (more["name"].value(), more["repetitions"].value()) == ("Refunds", "many")
+    assert not more.errors
+    assert [one["model"].value() or "" for one in less.rows] == [""]
+    assert not Experiment.objects.exists()
+
+
+def test_running_again_keeps_all_candidates_and_their_order(client, ann):
+    prompt = make_prompt(ann, name="Polite")
+    agent, other = make_agent(ann), make_agent(ann, name="Other")
+    old, new = make_version(agent), make_version(agent)
+    for _ in range(MAX_OFFERED_VERSIONS):
+        make_version(agent, spec=new.spec)
+    polite = use_library_prompt(CandidateChanges(model="model-b"), prompt)
+    experiment = create_experiment(
+        make_examples(ann, 1),
+        [
+            CandidateChoice(agent, old, CandidateChanges(parameters={"top_p": 0.5})),
+            CandidateChoice(agent, old),
+            CandidateChoice(agent, new),
+            CandidateChoice(agent, new),
+            CandidateChoice(other),
+            CandidateChoice(agent, None, polite),
+        ],
+        [make_revision(ann)],
+        by=ann,
+        plan=ExperimentPlan(repetitions=2),
+    )
+    prompt.delete()
+
+    url, form = open_again(client, experiment)
+    client.post(url, read_form(form))
+
+    again = Experiment.objects.exclude(pk=experiment.pk).get()
+    assert list_candidates(again) == list_candidates(experiment)
+    assert again.repetitions == 2
+
+
 CHANGES = {
     "base": "1",
     "instructions": "Answer in one word.",
@@ -422,7 +621,7 @@ CHANGES = {
 
 
 def test_the_form_adds_a_candidate_with_another_prompt_and_parameters(client, ann):
-    experiment = start(client, ann, **CHANGES)
+    experiment = start(client, ann, **row(**CHANGES))
 
     changed = experiment.candidates.select_related("spec").last()
     spec = load_spec(changed.spec)
@@ -433,7 +632,7 @@ def test_the_form_adds_a_candidate_with_another_prompt_and_parameters(client, an
 
 
 def test_the_page_shows_how_the_settings_of_a_candidate_differ(client, ann):
-    experiment = start(client, ann, base="draft", instructions="One word.")
+    experiment = start(client, ann, **row(base="draft", instructions="One word."))
 
     page = client.get(f"/experiments/{experiment.pk}/")
 
@@ -446,27 +645,27 @@ def test_the_page_shows_how_the_settings_of_a_candidate_differ(client, ann):
 
 
 def test_running_again_begins_with_the_changes(client, ann):
-    experiment = start(client, ann, **CHANGES)
+    experiment = start(client, ann, **row(**CHANGES))
     link = re.search(r'href="(/experiments/new/[^"]+)"', page_of(client, experiment))
 
     form = client.get(html.unescape(link[1])).context["form"]
 
+    [changed] = form.rows
     for name in ("base", "instructions", "more"):
-        assert form[name].value() == CHANGES[name].replace("'", '"')
-    assert form["temperature"].value() == 0.2
+        assert changed[name].value() == CHANGES[name]
+    assert changed["temperature"].value() == 0.2
     assert form["candidates"].value() == ["1", "draft"]
 
 
 def test_running_again_keeps_the_text_of_a_prompt_of_the_library(client, ann):
     prompt = make_prompt(ann, name="Polite")
-    experiment = start(client, ann, prompt="polite")
+    experiment = start(client, ann, **row(prompt="polite"))
     prompt.delete()
     link = re.search(r'href="(/experiments/new/[^"]+)"', page_of(client, experiment))
     url = html.unescape(link[1])
     form = client.get(url).context["form"]
 
-    fields = {name: form[name].value() for name in form.fields}
-    client.post(url, {name: value for name, value in fields.items() if value})
+    client.post(url, read_form(form))
 
     first, again = (one.candidates.last() for one in Experiment.objects.order_by("pk"))
     assert first.label == again.label == 'Draft, prompt "polite"'
@@ -495,14 +694,16 @@ def test_a_wrong_change_is_refused_at_its_field(client, ann, change, field, word
         "tool_mode": "hold_back",
         "repetitions": 1,
         "concurrency": 1,
-        **change,
+        **row(**change),
     }
 
     answer = client.post(
         f"/experiments/new/?dataset={dataset.pk}&agent={agent.pk}", fields
     )
 
-    assert words in str(answer.context["form"].errors[field])
+    [changed] = answer.context["form"].rows
+    assert words in str(changed.errors[field])
+    assert f'<a href="#id_changed-0-{field}">' in answer.content.decode()
     assert '<details class="fold" open id="experiment-changed">' in (
         answer.content.decode()
     )
@@ -516,5 +717,6 @@ def test_only_editors_of_the_agent_are_offered_prompts_and_parameters(client, an
 
     page = client.get(f"/experiments/new/?dataset={dataset.pk}&agent={agent.pk}")
 
-    assert "model" in page.context["form"].fields
-    assert not {"instructions", "more"} & page.context["form"].fields.keys()
+    [changed] = page.context["form"].rows
+    assert "model" in changed.fields
+    assert not {"instructions", "more"} & changed.fields.keys()

@@ -32,6 +32,7 @@ def test_publishing_runs_a_gate_that_is_missing(client, agent):
 
     page = text_of(response)
     assert "The experiment of the gate was started: 6 runs." in page
+    assert "0 of 6 runs. You can leave this page." in " ".join(page.split())
     assert 'value="Warmer"' in response.content.decode()
     assert POLLS in response.content.decode()
     assert Experiment.objects.get().is_running

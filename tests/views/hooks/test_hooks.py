@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from runs.forms.hook import HookForm
 from runs.models import Hook, HookRequest
-from runs.services.hooks.manage import get_hook_secrets, rotate_hook_secret
+from runs.services.hooks.manage import rotate_hook_secret
+from runs.services.webhooks.sign import get_current_secrets
 from tests.make import make_agent, make_hook, make_prompt, make_run, make_user
 from tools.models import AuditEntry
 
@@ -64,7 +65,7 @@ def test_a_new_hook_shows_address_and_secret_once(client, ann):
         agent,
         {"input": "Triage {/issue/title}"},
     )
-    secret = get_hook_secrets(hook)[0]
+    secret = get_current_secrets(hook)[0]
     page = page_of(client, f"/hooks/{hook.pk}/")
     assert secret in page
     assert f"/in/{hook.key}/" in page
@@ -142,8 +143,8 @@ def test_a_hook_is_edited_and_its_secret_replaced(client, ann):
 
     edited = Hook.objects.get()
     assert (edited.name, edited.key) == ("Issues", hook.key)
-    assert get_hook_secrets(edited)[0] == "the secret of slack"
-    assert len(get_hook_secrets(edited)) == 2
+    assert get_current_secrets(edited)[0] == "the secret of slack"
+    assert len(get_current_secrets(edited)) == 2
 
 
 def test_saving_keeps_a_secret_that_was_rotated_meanwhile(ann):
@@ -156,16 +157,16 @@ def test_saving_keeps_a_secret_that_was_rotated_meanwhile(ann):
 
     edited = Hook.objects.get()
     assert (edited.name, edited.inputs) == ("Issues", {"input": GOOD["input"]})
-    assert get_hook_secrets(edited)[0] == secret
+    assert get_current_secrets(edited)[0] == secret
 
 
 def test_a_hook_is_paused_rotated_and_deleted_and_all_is_audited(client, ann):
     hook = make_hook(ann)
     client.post(f"/hooks/{hook.pk}/switch/", {"on": "0"})
     assert not Hook.objects.get().is_on
-    before = get_hook_secrets(hook)[0]
+    before = get_current_secrets(hook)[0]
     client.post(f"/hooks/{hook.pk}/rotate/")
-    secret = get_hook_secrets(Hook.objects.get())[0]
+    secret = get_current_secrets(Hook.objects.get())[0]
     assert secret != before
     assert secret in page_of(client, f"/hooks/{hook.pk}/")
     assert "Its address stops working" in page_of(client, f"/hooks/{hook.pk}/delete/")

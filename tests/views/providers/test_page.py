@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.utils.html import escape
 
-from runs.forms.provider import is_same_server
+from runs.forms.provider import may_reuse_secret
 from runs.llm.base import ModelCard
 from runs.llm.presets import PRESETS
 from runs.llm.registry import PROVIDER_KINDS
@@ -401,7 +401,7 @@ def test_a_variable_is_not_sent_to_a_newly_typed_host(client, monkeypatch):
     ],
 )
 def test_the_host_decides_whether_stored_secrets_are_sent(stored, typed, same):
-    assert is_same_server(stored, typed) is same
+    assert may_reuse_secret(stored, typed) is same
 
 
 def test_a_test_with_wrong_values_names_the_field(client, ann):

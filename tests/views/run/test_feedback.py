@@ -2,8 +2,16 @@
 
 import pytest
 
-from runs.models import Run, RunComment, RunTag
-from tests.make import make_run, make_user
+from runs.models import Conversation, Run, RunComment, RunTag
+from runs.services.experiments.create import (
+    CandidateChoice,
+    ExperimentPlan,
+    create_experiment,
+)
+from tests.annotation import make_queue, score_next
+from tests.experiments import end_runs, make_examples, make_revision, turn
+from tests.html import strip_tags
+from tests.make import make_agent, make_run, make_user
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -23,6 +31,65 @@ def test_a_rating_is_given_changed_and_taken_back(client, run):
         assert pressed == (ratings[-1] is not None)
 
     assert ratings == [1, -1, None]
+
+
+def test_the_rating_in_a_chat_is_a_score_of_its_user(client, ann):
+    conversation = Conversation.objects.create(
+        owner=ann, agent=make_agent(ann), title="Trip"
+    )
+    run = make_run(
+        ann, agent=conversation.agent, conversation=conversation, status="succeeded"
+    )
+
+    page = client.post(f"/runs/{run.pk}/rate/", {"rating": "bad"}, headers=HTMX)
+
+    said = strip_tags(page.content.decode())
+    assert "ann user of the chat Not passed 0.00" in said
+    answer = client.get(f"/api/v1/runs/{run.pk}/scores").json()
+    [score] = answer["scores"]
+    assert (score["source"], score["name"]) == ("chat_user", "ann")
+    assert (score["value"], score["passed"]) == (0.0, False)
+
+
+def test_the_rating_of_another_run_is_a_score_of_a_person(client, run):
+    page = client.post(f"/runs/{run.pk}/rate/", {"rating": "good"}, headers=HTMX)
+
+    assert "ann person Passed 1.00" in strip_tags(page.content.decode())
+
+
+def test_scores_of_evaluators_are_shown_with_their_reasons(client, ann):
+    experiment = create_experiment(
+        make_examples(ann, 1),
+        [CandidateChoice(make_agent(ann))],
+        [make_revision(ann)],
+        by=ann,
+        plan=ExperimentPlan(),
+    )
+    turn(experiment)
+    end_runs(experiment, "no")
+    turn(experiment)
+    run = Run.objects.get()
+
+    page = client.get(f"/runs/{run.pk}/feedback/", headers=HTMX).content.decode()
+
+    assert "Contains evaluator Not passed 0.00 Not found" in strip_tags(page)
+    [score] = client.get(f"/api/v1/runs/{run.pk}/scores").json()["scores"]
+    assert (score["source"], score["passed"]) == ("evaluator", False)
+
+
+def test_marks_of_others_appear_after_ones_own(client, ann):
+    queue = make_queue(ann, runs=1, people_per_run=2)
+    score_next(queue, make_user("bob"), 4, comment="Fine")
+    url = f"/api/v1/runs/{Run.objects.get().pk}/scores"
+    assert client.get(url).json() == {"scores": []}
+
+    score_next(queue, ann, 1)
+
+    found = client.get(url).json()["scores"]
+    assert [(one["name"], one["value"], one["passed"]) for one in found] == [
+        ("bob", 0.75, True),
+        ("ann", 0.0, False),
+    ]
 
 
 def test_a_bad_answer_can_be_added_to_a_dataset(client, run):

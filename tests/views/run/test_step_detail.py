@@ -57,7 +57,8 @@ def current_row(text):
 
 def two_steps(run):
     """Give `run` a call with one step, and a last call."""
-    make_call(run, reply={"tool_calls": [{"name": "calculator"}]})
+    asked = {"id": "c1", "name": "calculator", "arguments": "{}"}
+    make_call(run, reply={"tool_calls": [asked]})
     make_step(run)
     return make_call(run, reply={"text": "It is 4."})
 
@@ -325,6 +326,18 @@ def test_the_raw_response_keeps_unknown_fields(client, ann):
     make_call(run, reply={"text": "Hi", "native": {"content": "Hi", "x_new": 7}})
 
     assert "x_new" in page(client, run, "?step=1&tab=response")
+
+
+def test_the_raw_response_is_the_message_when_it_says_no_more_than_the_reply(
+    client, ann
+):
+    run = make_run(ann, status="running")
+    asked = {"id": "c1", "name": "calculator", "arguments": "{}"}
+    make_call(run, reply={"text": "Hi", "tool_calls": [asked]})
+    text = page(client, run, "?step=1&tab=response").replace("&quot;", '"')
+
+    assert '"role": "assistant"' in text
+    assert '"type": "function"' in text
 
 
 def test_a_long_observation_is_cut_and_whole_as_a_file(client, ann):

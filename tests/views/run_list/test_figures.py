@@ -130,3 +130,18 @@ def test_takes_the_same_few_queries_however_many_runs(
 
     with django_assert_max_num_queries(25):
         figures(client)
+
+
+def test_ratings_are_counted_among_the_runs_that_match_the_other_filters(client, ann):
+    for status, rating in (("failed", -1), ("failed", 1), ("failed", None)):
+        make_run(ann, status=status, rating=rating)
+    make_run(ann, status="succeeded", rating=1)
+    index_runs()
+
+    page = figures(client, "?status=failed&rating=good")
+
+    counts = [
+        count_beside(page, label) for label in ("Rated or not", "Bad", "Good", "Rated")
+    ]
+    assert counts == ["3", "1", "1", "2"]
+    assert re.search(r'name="rating" value="good" checked', page)

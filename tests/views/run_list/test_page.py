@@ -122,6 +122,10 @@ def test_says_so_where_no_run_fits(client, ann):
     make_run(ann)
 
     assert "No matching runs" in text(client, "?q=zebra")
+    page = client.get("/runs/?q=zebra&status=failed").content.decode()
+    assert 'href="?status=failed">Remove the search text' in page
+    page = client.get("/runs/?status=failed").content.decode()
+    assert "Remove the search text" not in page
 
 
 def test_pages_by_id_in_both_directions(client, ann):
@@ -290,13 +294,17 @@ TWO_WORDS = ("Cheap", "Dear")
         pytest.param("?tag=keep", ["Dear"], id="tag"),
         pytest.param("?tests=only", ["Cheap"], id="tests only"),
         pytest.param("?tests=without", ["Dear"], id="without tests"),
-        pytest.param("?model=model-a", ["Cheap", "Dear"], id="model"),
+        pytest.param("?tests=with", ["Cheap", "Dear"], id="with tests"),
+        pytest.param("", ["Dear"], id="no filter"),
+        pytest.param("?model=model-a&tests=with", ["Cheap", "Dear"], id="model"),
         pytest.param("?model=model-x", [], id="another model"),
-        pytest.param("?since=1h", ["Cheap"], id="since"),
+        pytest.param("?since=1h&tests=with", ["Cheap"], id="since"),
         pytest.param("?begin=2020-01-01&end=2020-12-31", ["Dear"], id="days"),
         pytest.param("?q=outcome+of", ["Dear"], id="output"),
         pytest.param("?q=OUTCOME&cost=0.1", ["Dear"], id="output and cost"),
-        pytest.param("?q=100%25", ["Cheap"], id="a sign of the search language"),
+        pytest.param(
+            "?q=100%25&tests=with", ["Cheap"], id="a sign of the search language"
+        ),
     ],
 )
 def test_finds_by_what_a_run_did(client, ann, query, found):

@@ -81,7 +81,7 @@ def test_shows_a_few_of_each_kind_and_leads_to_all_runs(client, ann):
     page = client.get("/search/", {"q": "trip & "}).text
 
     assert page.count('id="search-runs-') == MAX_RESULTS
-    assert 'href="/runs/?q=trip%20%26"' in page
+    assert 'href="/runs/?q=trip%20%26&amp;tests=with"' in page
 
 
 def test_says_how_many_results_there_are(client, ann):

@@ -44,3 +44,18 @@ def test_pages_link_to_their_shortcuts_and_jump_keys(client, ann):
 
     assert 'href="/shortcuts/?page=run-list"' in page
     assert 'data-jump="r"' in page
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        ("run-list", ["Next and previous run", "Select all runs up to this one"]),
+        ("dataset-detail", ["Add an example"]),
+        ("queue-item", ["Undo the last annotation"]),
+        ("agent-edit", ["Move through the list of tools"]),
+    ],
+)
+def test_pages_with_keys_of_their_own_list_them(page, words):
+    own, *_ = list_shortcuts(page)
+
+    assert {str(one.words) for one in own.shortcuts} >= set(words)

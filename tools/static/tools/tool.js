@@ -64,6 +64,12 @@
           ? ngettext("%(count)s word, long", "%(count)s words, long", size)
           : ngettext("%(count)s word, good", "%(count)s words, good", size);
     words.textContent = interpolate(text, { count: size }, true);
+    // The good range is in the middle of the bar; a mark shows the length.
+    const [good, now] = words.parentElement.querySelectorAll(".lenbar rect");
+    const share = (number) => `${Math.min(98, (100 * number) / (many + few))}%`;
+    good.setAttribute("x", share(few));
+    good.setAttribute("width", share(many - few));
+    now.setAttribute("x", share(size));
   }
   if (words && description) {
     description.addEventListener("input", countWords);

@@ -7,11 +7,12 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from runs.engine.prompts import escape_braces
 from runs.services.importers.conversion import (
     Conversion,
     ConvertedAgent,
+    ConvertedModel,
     ConvertedTool,
-    ModelChoice,
     SkippedPart,
 )
 from runs.services.importers.document import ForeignDocument
@@ -27,17 +28,8 @@ from runs.services.importers.skipped import (
     skip_setting,
     skip_tool,
 )
-from runs.services.importers.templates import (
-    build_messages,
-    build_variable_name,
-    escape_braces,
-)
-from runs.services.importers.values import (
-    as_dict,
-    as_list,
-    as_text,
-    pick_parameters,
-)
+from runs.services.importers.templates import build_messages, build_variable_name
+from runs.services.importers.values import as_dict, as_list, as_text, pick_parameters
 
 MARKS = ("@openai/agents", "from agents import", "openai-agents")
 
@@ -55,7 +47,7 @@ def convert_agent_builder(document: ForeignDocument) -> Conversion:
     agents: dict[str, ConvertedAgent] = {}
     for name, call in calls.items():
         if call.function in ("Agent", "new Agent"):
-            agent = convert_agent(name, call, calls, skipped)
+            agent = convert_sdk_agent(name, call, calls, skipped)
             agents[agent.key] = agent
     if not agents:
         raise ForeignFileRefused(
@@ -72,10 +64,9 @@ def convert_agent_builder(document: ForeignDocument) -> Conversion:
     return Conversion(agents=tuple(agents.values()), skipped=tuple(skipped))
 
 
-def convert_agent(
+def convert_sdk_agent(
     variable: str, call: Call, calls: dict[str, Call], skipped: list[SkippedPart]
 ) -> ConvertedAgent:
-    """Convert one agent and the tools that its list names."""
     given = call.arguments
     name = as_text(given.get("name")) or variable
     settings = given.get("model_settings", given.get("modelSettings"))
@@ -110,10 +101,10 @@ def convert_agent(
         messages=build_messages(
             convert_instructions(name, given.get("instructions"), skipped)
         ),
-        model=ModelChoice(
+        model=ConvertedModel(
             "openai", as_text(model), parameters=pick_parameters(options)
         ),
-        tools=convert_tools(name, given.get("tools"), calls, skipped),
+        tools=convert_sdk_tools(name, given.get("tools"), calls, skipped),
     )
 
 
@@ -146,7 +137,7 @@ def convert_instructions(name: str, value: Any, skipped: list[SkippedPart]) -> s
     return "".join(parts)
 
 
-def convert_tools(
+def convert_sdk_tools(
     name: str, value: Any, calls: dict[str, Call], skipped: list[SkippedPart]
 ) -> tuple[ConvertedTool, ...]:
     """Return the tools that exist here, and list those that do not."""

@@ -5,12 +5,13 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from runs.engine.prompts import escape_braces
 from runs.engine.spec_validation import MAX_ROUNDS
 from runs.services.importers.conversion import (
     Conversion,
     ConvertedAgent,
+    ConvertedModel,
     ConvertedTool,
-    ModelChoice,
     SkippedPart,
 )
 from runs.services.importers.document import ForeignDocument
@@ -25,7 +26,7 @@ from runs.services.importers.skipped import (
     skip_setting,
     skip_tool,
 )
-from runs.services.importers.templates import build_messages, escape_braces
+from runs.services.importers.templates import build_messages
 from runs.services.importers.values import (
     as_dict,
     as_list,
@@ -45,7 +46,6 @@ def recognize_autogen(document: ForeignDocument) -> bool:
 
 
 def find_roots(document: ForeignDocument) -> list[Component]:
-    """Return the components in which agents are looked for."""
     fields = document.fields
     found = [fields, fields.get("component"), fields.get("config")]
     gallery = as_dict(fields.get("components")) or as_dict(
@@ -62,7 +62,7 @@ def is_component(value: dict[str, Any]) -> bool:
     )
 
 
-def get_class(component: Component) -> str:
+def get_component_class(component: Component) -> str:
     """Return the name of the class of a component, such as `AssistantAgent`."""
     return as_text(component.get("provider")).rpartition(".")[2]
 
@@ -73,7 +73,7 @@ def convert_autogen(document: ForeignDocument) -> Conversion:
     agents: dict[str, ConvertedAgent] = {}
     for root in find_roots(document):
         for component in iter_agents(root, skipped, depth=5):
-            agent = convert_agent(component, skipped)
+            agent = convert_autogen_agent(component, skipped)
             if agent is not None:
                 agents.setdefault(agent.key, agent)
     if not agents:
@@ -108,11 +108,12 @@ def list_team_settings(
     component: Component, config: dict[str, Any], skipped: list[SkippedPart]
 ) -> None:
     """List how a team decides who speaks, and when it ends."""
-    label = as_text(component.get("label")) or get_class(component)
+    label = as_text(component.get("label")) or get_component_class(component)
     if len(as_list(config.get("participants"))) > 1:
         skipped.append(
             skip_setting(
-                f"{label} ({get_class(component)})", reason=explain_separate_agents()
+                f"{label} ({get_component_class(component)})",
+                reason=explain_separate_agents(),
             )
         )
     for condition in iter_conditions(config.get("termination_condition"), depth=5):
@@ -125,19 +126,19 @@ def iter_conditions(value: Any, depth: int) -> Iterator[str]:
     component = as_dict(value)
     inner = list(iter_dicts(get_path(component, "config", "conditions")))
     if not inner and component:
-        yield get_class(component)
+        yield get_component_class(component)
     if depth:
         for one in inner:
             yield from iter_conditions(one, depth - 1)
 
 
-def convert_agent(
+def convert_autogen_agent(
     component: Component, skipped: list[SkippedPart]
 ) -> ConvertedAgent | None:
     """Convert an assistant; other agents are listed."""
     config = as_dict(component.get("config"))
     name = as_text(config.get("name")) or as_text(component.get("label"))
-    kind = get_class(component)
+    kind = get_component_class(component)
     if kind == "UserProxyAgent":
         reason = _("People answer in the chat, and approve calls of tools.")
         skipped.append(skip_agent(name, kind, reason=reason))
@@ -155,8 +156,8 @@ def convert_agent(
         name=name.replace("_", " ").strip().capitalize(),
         description=as_text(config.get("description")),
         messages=build_messages(escape_braces(as_text(config.get("system_message")))),
-        model=convert_model(as_dict(config.get("model_client")), skipped),
-        tools=convert_tools(name, config, skipped),
+        model=convert_autogen_model(as_dict(config.get("model_client")), skipped),
+        tools=convert_autogen_tools(name, config, skipped),
         executor=pick_rounds(config),
     )
 
@@ -167,20 +168,22 @@ def pick_rounds(config: Component) -> dict[str, Any]:
     return {} if found.get("max_iterations") == 1 else found
 
 
-def convert_model(client: Component, skipped: list[SkippedPart]) -> ModelChoice:
+def convert_autogen_model(
+    client: Component, skipped: list[SkippedPart]
+) -> ConvertedModel:
     """Return the model of a client; a key in the file is left out, and listed."""
     config = as_dict(client.get("config"))
     if as_text(config.get("api_key")).strip("*"):
         skipped.append(skip_key("api_key"))
-    return ModelChoice(
-        provider=get_class(client),
+    return ConvertedModel(
+        provider=get_component_class(client),
         model=as_text(config.get("model")),
         base_url=as_text(config.get("base_url")),
         parameters=pick_parameters(config),
     )
 
 
-def convert_tools(
+def convert_autogen_tools(
     name: str, config: dict[str, Any], skipped: list[SkippedPart]
 ) -> tuple[ConvertedTool, ...]:
     """Return the tools of an assistant, and list those that cannot be imported."""
@@ -190,19 +193,19 @@ def convert_tools(
     for bench in iter_dicts(benches if isinstance(benches, list) else [benches]):
         inner = as_dict(bench.get("config"))
         tools += iter_dicts(inner.get("tools"))
-        if "Mcp" in get_class(bench):
+        if "Mcp" in get_component_class(bench):
             server = as_dict(inner.get("server_params"))
             address = as_text(server.get("url")) or as_text(server.get("command"))
             skipped.append(
-                skip_tool(get_class(bench), name, reason=explain_mcp(address))
+                skip_tool(get_component_class(bench), name, reason=explain_mcp(address))
             )
     for tool in tools:
         given = as_dict(tool.get("config"))
         label = as_text(given.get("name")) or as_text(tool.get("label"))
-        if get_class(tool) == "FunctionTool":
+        if get_component_class(tool) == "FunctionTool":
             one = find_known_tool(label) or convert_function_tool(label, given, skipped)
         else:
-            skipped.append(skip_tool(label, get_class(tool)))
+            skipped.append(skip_tool(label, get_component_class(tool)))
             one = None
         if one is not None:
             found.append(one)

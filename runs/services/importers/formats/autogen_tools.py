@@ -29,8 +29,8 @@ def convert_function_tool(
 ) -> ConvertedTool | None:
     """Return a Python tool with the code of the function, or list it."""
     source = as_text(given.get("source_code"))
-    tree = parse_code(source)
-    function = find_function(tree)
+    tree = parse_function_code(source)
+    function = find_only_function(tree)
     modules = find_modules(tree) | find_global_imports(given)
     reason = ""
     if function is None or function.args.vararg or function.args.kwarg:
@@ -56,7 +56,7 @@ def convert_function_tool(
     )
 
 
-def parse_code(source: str) -> ast.Module:
+def parse_function_code(source: str) -> ast.Module:
     """Return the parsed code, or none if it is not Python; nothing of it is run."""
     nothing = ast.Module([], [])
     if len(source) > MAX_CODE:
@@ -67,8 +67,9 @@ def parse_code(source: str) -> ast.Module:
         return nothing
 
 
-def find_function(tree: ast.Module) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """Return the only function of the code."""
+def find_only_function(
+    tree: ast.Module,
+) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
     found = [
         one
         for one in tree.body

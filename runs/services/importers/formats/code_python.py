@@ -30,13 +30,13 @@ def parse_python_calls(text: str) -> dict[str, Call]:
         if isinstance(target, ast.Name | ast.Attribute) and isinstance(
             statement.value, ast.Call
         ):
-            value = read_value(statement.value, functions)
+            value = read_expression(statement.value, functions)
             if isinstance(value, Call):
                 found.setdefault(ast.unparse(target), value)
     return found
 
 
-def read_value(
+def read_expression(
     node: ast.expr, functions: dict[str, ast.FunctionDef], depth: int = 20
 ) -> Any:
     """Return the value of a literal, a name or a call; None for anything else."""
@@ -47,10 +47,10 @@ def read_value(
     if isinstance(node, ast.JoinedStr):
         return Template(tuple(map(read_template_part, node.values)))
     if isinstance(node, ast.List | ast.Tuple):
-        return [read_value(one, functions, depth - 1) for one in node.elts]
+        return [read_expression(one, functions, depth - 1) for one in node.elts]
     if isinstance(node, ast.Dict):
         return {
-            str(key.value): read_value(value, functions, depth - 1)
+            str(key.value): read_expression(value, functions, depth - 1)
             for key, value in zip(node.keys, node.values, strict=True)
             if isinstance(key, ast.Constant)
         }
@@ -58,16 +58,16 @@ def read_value(
         return Call(
             ast.unparse(node.func),
             {
-                one.arg: read_value(one.value, functions, depth - 1)
+                one.arg: read_expression(one.value, functions, depth - 1)
                 for one in node.keywords
                 if one.arg
             },
-            tuple(read_value(one, functions, depth - 1) for one in node.args),
+            tuple(read_expression(one, functions, depth - 1) for one in node.args),
         )
     if isinstance(node, ast.Name) and node.id in functions:
         returned = find_returned_text(functions[node.id])
         if returned is not None:
-            return read_value(returned, {}, depth - 1)
+            return read_expression(returned, {}, depth - 1)
     return Name(ast.unparse(node)[:200])
 
 
@@ -79,7 +79,6 @@ def read_template_part(node: ast.expr) -> str | Name:
 
 
 def find_returned_text(function: ast.FunctionDef) -> ast.expr | None:
-    """Return the text that a function of instructions returns."""
     returned = [one.value for one in ast.walk(function) if isinstance(one, ast.Return)]
     texts = [
         one

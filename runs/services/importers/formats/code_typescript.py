@@ -127,7 +127,7 @@ class Reader:
     def _read_text(self, quote: str) -> str:
         end = self._find_end(quote)
         raw, self.place = self.text[self.place + 1 : end], end + 1
-        return unescape(raw)
+        return unescape_literal(raw)
 
     def _find_end(self, quote: str) -> int:
         """Return the place of the quote that ends the text here."""
@@ -146,12 +146,12 @@ class Reader:
         while self.place < len(self.text):
             letter = self.text[self.place]
             if letter == "`":
-                parts.append(unescape(self.text[start : self.place]))
+                parts.append(unescape_literal(self.text[start : self.place]))
                 self.place += 1
                 is_plain = len(parts) == 1 and isinstance(parts[0], str)
                 return str(parts[0]) if is_plain else Template(tuple(parts))
             if self.text.startswith("${", self.place):
-                parts.append(unescape(self.text[start : self.place]))
+                parts.append(unescape_literal(self.text[start : self.place]))
                 end = self.text.find("}", self.place)
                 if end < 0:
                     raise NotUnderstood
@@ -226,7 +226,7 @@ class Reader:
         return Call(path, first, tuple(items))
 
 
-def unescape(raw: str) -> str:
+def unescape_literal(raw: str) -> str:
     """Return the text of a literal without its backslashes."""
 
     def replace(match: re.Match[str]) -> str:

@@ -8,29 +8,20 @@ from runs.engine.spec_validation import MAX_ROUNDS
 from runs.services.importers.conversion import (
     Conversion,
     ConvertedAgent,
+    ConvertedModel,
     ConvertedTool,
-    ModelChoice,
     SkippedPart,
 )
 from runs.services.importers.document import ForeignDocument
 from runs.services.importers.known_tools import find_known_tool
-from runs.services.importers.skipped import (
-    skip_setting,
-    skip_tool,
-    skip_variables,
-)
+from runs.services.importers.skipped import skip_setting, skip_tool, skip_variables
 from runs.services.importers.templates import (
     PLAIN_NAME,
     build_messages,
     convert_template,
     join_paragraphs,
 )
-from runs.services.importers.values import (
-    as_dict,
-    as_list,
-    as_text,
-    pick_iterations,
-)
+from runs.services.importers.values import as_dict, as_list, as_text, pick_iterations
 
 PROMPT_FIELDS = {"role", "goal", "backstory"}
 OTHER_FIELDS = {"llm", "tools", "max_iter", "verbose", "name", "memory"}
@@ -53,7 +44,7 @@ def get_agents(document: ForeignDocument) -> dict[str, Any]:
 def convert_crewai(document: ForeignDocument) -> Conversion:
     skipped: list[SkippedPart] = []
     agents = tuple(
-        convert_agent(key, as_dict(agent), skipped)
+        convert_crewai_agent(key, as_dict(agent), skipped)
         for key, agent in get_agents(document).items()
     )
     if document.fields.get("tasks"):
@@ -65,7 +56,7 @@ def convert_crewai(document: ForeignDocument) -> Conversion:
     return Conversion(agents=agents, skipped=tuple(skipped))
 
 
-def convert_agent(
+def convert_crewai_agent(
     key: str, agent: dict[str, Any], skipped: list[SkippedPart]
 ) -> ConvertedAgent:
     """Convert one agent: its role, backstory and goal are its instructions."""
@@ -90,23 +81,23 @@ def convert_agent(
         name=key.replace("_", " ").strip().capitalize(),
         description=role,
         messages=build_messages(template.text),
-        model=convert_model(as_text(agent.get("llm"))),
-        tools=convert_tools(key, agent, skipped),
+        model=convert_crewai_model(as_text(agent.get("llm"))),
+        tools=convert_crewai_tools(key, agent, skipped),
         executor=pick_iterations(agent.get("max_iter"), MAX_ROUNDS),
     )
 
 
-def convert_model(text: str) -> ModelChoice:
+def convert_crewai_model(text: str) -> ConvertedModel:
     """Return the model of `provider/model`; a word alone is the name of a function."""
     provider, slash, model = text.partition("/")
     return (
-        ModelChoice(provider=provider, model=model)
+        ConvertedModel(provider=provider, model=model)
         if slash
-        else ModelChoice(model=text)
+        else ConvertedModel(model=text)
     )
 
 
-def convert_tools(
+def convert_crewai_tools(
     key: str, agent: dict[str, Any], skipped: list[SkippedPart]
 ) -> tuple[ConvertedTool, ...]:
     """Return the tools that exist here, and list those that do not."""

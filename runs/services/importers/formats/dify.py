@@ -7,15 +7,12 @@ from django.utils.translation import gettext as _
 
 from runs.engine.spec_validation import MAX_ROUNDS
 from runs.engine.types import PromptMessage
-from runs.models.agents import (
-    MAX_SUGGESTED_QUESTION_LENGTH,
-    MAX_SUGGESTED_QUESTIONS,
-)
+from runs.models.agents import MAX_SUGGESTED_QUESTION_LENGTH, MAX_SUGGESTED_QUESTIONS
 from runs.services.importers.conversion import (
     Conversion,
     ConvertedAgent,
+    ConvertedModel,
     ConvertedTool,
-    ModelChoice,
     SkippedPart,
 )
 from runs.services.importers.document import ForeignDocument
@@ -95,8 +92,8 @@ def convert_dify(document: ForeignDocument) -> Conversion:
         raise ForeignFileRefused(
             _("This Dify file has no `model_config`. Export the app again.")
         )
-    tools, skipped = convert_tools(config)
-    messages, unfilled = convert_prompt(config)
+    tools, skipped = convert_dify_tools(config)
+    messages, unfilled = convert_dify_prompt(config)
     questions = [as_text(one) for one in as_list(config.get("suggested_questions"))]
     kept = tuple(question for question in questions if is_question(question))[
         :MAX_SUGGESTED_QUESTIONS
@@ -107,7 +104,7 @@ def convert_dify(document: ForeignDocument) -> Conversion:
         name=as_text(app.get("name")),
         description=as_text(app.get("description")),
         messages=messages,
-        model=ModelChoice(
+        model=ConvertedModel(
             provider=as_text(model.get("provider")),
             model=as_text(model.get("name")),
             parameters=pick_parameters(model.get("completion_params")),
@@ -134,10 +131,9 @@ def is_question(text: str) -> bool:
     return len(text.strip()) > 0 and len(text) <= MAX_SUGGESTED_QUESTION_LENGTH
 
 
-def convert_tools(
+def convert_dify_tools(
     config: dict[str, Any],
 ) -> tuple[tuple[ConvertedTool, ...], list[SkippedPart]]:
-    """Return the tools that exist here, and those that do not."""
     found: list[ConvertedTool] = []
     skipped: list[SkippedPart] = []
     mode = as_dict(config.get("agent_mode"))
@@ -163,7 +159,7 @@ def explain_provider(kind: str, name: str) -> str:
     return explain_openapi() if kind == "api" else ""
 
 
-def convert_prompt(
+def convert_dify_prompt(
     config: dict[str, Any],
 ) -> tuple[tuple[PromptMessage, ...], list[SkippedPart]]:
     """Return the messages, and what Dify fills in but nothing here does."""

@@ -10,8 +10,8 @@ from runs.engine.spec_validation import MAX_ROUNDS
 from runs.services.importers.conversion import (
     Conversion,
     ConvertedAgent,
+    ConvertedModel,
     ConvertedTool,
-    ModelChoice,
     SkippedPart,
 )
 from runs.services.importers.document import ForeignDocument
@@ -115,9 +115,9 @@ def convert_flowise(document: ForeignDocument) -> Conversion:
             )
         )
     file.used.update(agents)
-    converted = tuple(convert_agent(file, key) for key in agents)
+    converted = tuple(convert_flowise_agent(file, key) for key in agents)
     file.skipped += [
-        skip_node(name_node(node), get_name(node))
+        skip_node(name_flowise_node(node), get_name(node))
         for key, node in file.nodes.items()
         if key not in file.used and get_name(node) not in IGNORED
     ]
@@ -139,15 +139,14 @@ def get_name(node: dict[str, Any]) -> str:
     return as_text(node.get("name")).lower()
 
 
-def name_node(node: dict[str, Any]) -> str:
+def name_flowise_node(node: dict[str, Any]) -> str:
     given = as_dict(node.get("inputs"))
     names = ("agentName", "workerName", "supervisorName")
     own = [as_text(given.get(name)) for name in names if given.get(name)]
     return next(iter(own), as_text(node.get("label")) or as_text(node.get("name")))
 
 
-def convert_agent(file: FlowiseFile, key: str) -> ConvertedAgent:
-    """Convert one agent node with what its inputs refer to."""
+def convert_flowise_agent(file: FlowiseFile, key: str) -> ConvertedAgent:
     node = file.nodes[key]
     given = as_dict(node.get("inputs"))
     is_supervisor = get_name(node) == "supervisor"
@@ -157,7 +156,7 @@ def convert_agent(file: FlowiseFile, key: str) -> ConvertedAgent:
     values = read_prompt_values(given)
     if is_supervisor:
         values["team_members"] = ", ".join(
-            name_node(file.nodes[one]) for one in workers
+            name_flowise_node(file.nodes[one]) for one in workers
         )
     texts = [as_text(given.get(name)) for name in SYSTEM_FIELDS]
     system = fill_values(join_paragraphs(texts), values)
@@ -167,12 +166,12 @@ def convert_agent(file: FlowiseFile, key: str) -> ConvertedAgent:
     list_prompt_nodes(file, given)
     return ConvertedAgent(
         key=key,
-        name=name_node(node),
+        name=name_flowise_node(node),
         messages=build_messages(
-            convert_text(file, key, system, is_team=is_team),
-            convert_text(file, key, prompt, is_team=True),
+            convert_flowise_text(file, key, system, is_team=is_team),
+            convert_flowise_text(file, key, prompt, is_team=True),
         ),
-        model=read_model(as_text(model.get("name")), as_dict(model.get("inputs"))),
+        model=read_model_node(as_text(model.get("name")), as_dict(model.get("inputs"))),
         tools=convert_tool_nodes(file, given.get("tools")),
         agents=workers,
         executor=pick_iterations(
@@ -224,10 +223,10 @@ def find_model(file: FlowiseFile, given: dict[str, Any]) -> dict[str, Any]:
     return file.nodes[keys[0]] if keys else {}
 
 
-def read_model(name: str, given: dict[str, Any]) -> ModelChoice:
+def read_model_node(name: str, given: dict[str, Any]) -> ConvertedModel:
     """Return the model of a model node, or of the settings in an agent node."""
     model = as_text(given.get("customModelName")) or as_text(given.get("modelName"))
-    return ModelChoice(
+    return ConvertedModel(
         provider=name,
         model=model or as_text(given.get("model")),
         base_url=as_text(given.get("basepath") or given.get("baseUrl")),
@@ -247,10 +246,10 @@ def list_prompt_nodes(file: FlowiseFile, given: dict[str, Any]) -> None:
         for one in file.find_referenced(given.get(name)):
             file.used.add(one)
             node = file.nodes[one]
-            file.skipped.append(skip_node(name_node(node), get_name(node)))
+            file.skipped.append(skip_node(name_flowise_node(node), get_name(node)))
 
 
-def convert_text(
+def convert_flowise_text(
     file: FlowiseFile, key: str, text: str, *, is_team: bool = False
 ) -> str:
     """Return a template; variables that a flow fills in are listed.
@@ -259,7 +258,9 @@ def convert_text(
     """
     pattern = PLAIN_NAME if is_team else DOUBLE_BRACES
     template = convert_template(strip_html(text), pattern, name_variable)
-    file.skipped += skip_variables(name_node(file.nodes[key]), template.expressions)
+    file.skipped += skip_variables(
+        name_flowise_node(file.nodes[key]), template.expressions
+    )
     return template.text
 
 
@@ -275,15 +276,15 @@ def convert_tool_nodes(file: FlowiseFile, value: Any) -> tuple[ConvertedTool, ..
     for key in file.find_referenced(value):
         node = file.nodes[key]
         file.used.add(key)
-        known = convert_tool(
-            file, name_node(node), get_name(node), as_dict(node.get("inputs"))
+        known = convert_flowise_tool(
+            file, name_flowise_node(node), get_name(node), as_dict(node.get("inputs"))
         )
         if known:
             found.append(known)
     return tuple(found)
 
 
-def convert_tool(
+def convert_flowise_tool(
     file: FlowiseFile, label: str, kind: str, given: dict[str, Any]
 ) -> ConvertedTool | None:
     if known := find_known_tool(kind):
@@ -305,7 +306,6 @@ def convert_tool(
 
 
 def find_mcp_address(given: dict[str, Any]) -> str:
-    """Return the URL or command of an MCP server."""
     config = as_dict(parse_nested_json(given.get("mcpServerConfig")))
     return as_text(config.get("url")) or as_text(config.get("command"))
 
@@ -330,7 +330,7 @@ def convert_agentflow_node(
     for one in iter_dicts(given.get("agentTools")):
         kind = as_text(one.get("agentSelectedTool"))
         config = as_dict(one.get("agentSelectedToolConfig"))
-        if known := convert_tool(file, kind, kind.lower(), config):
+        if known := convert_flowise_tool(file, kind, kind.lower(), config):
             found.append(known)
     for one in iter_dicts(given.get("agentKnowledgeDocumentStores")):
         file.skipped.append(
@@ -340,14 +340,16 @@ def convert_agentflow_node(
         file.skipped.append(
             skip_knowledge(one.get("knowledgeName") or one.get("vectorStore"))
         )
-    user = convert_text(file, key, join_paragraphs(asked))
+    user = convert_flowise_text(file, key, join_paragraphs(asked))
     if user and "{input}" not in user:
         user = f"{user}\n\n{{input}}"
     return ConvertedAgent(
         key=key,
-        name=name_node(node),
-        messages=build_messages(convert_text(file, key, join_paragraphs(system)), user),
-        model=read_model(
+        name=name_flowise_node(node),
+        messages=build_messages(
+            convert_flowise_text(file, key, join_paragraphs(system)), user
+        ),
+        model=read_model_node(
             as_text(given.get("agentModel")), as_dict(given.get("agentModelConfig"))
         ),
         tools=tuple(found),

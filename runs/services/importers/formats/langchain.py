@@ -7,11 +7,7 @@ from django.utils.translation import gettext as _
 
 from runs.engine.prompts import ENGINE_VARIABLES
 from runs.engine.types import PromptMessage
-from runs.services.importers.conversion import (
-    Conversion,
-    ConvertedPrompt,
-    SkippedPart,
-)
+from runs.services.importers.conversion import Conversion, ConvertedPrompt, SkippedPart
 from runs.services.importers.document import ForeignDocument
 from runs.services.importers.errors import ForeignFileRefused
 from runs.services.importers.skipped import skip_setting
@@ -96,7 +92,7 @@ def convert_serialized(
     fields: dict[str, Any], skipped: list[SkippedPart]
 ) -> tuple[tuple[PromptMessage, ...], str]:
     """Return the messages of a serialized prompt, and its name in the hub."""
-    kind = get_class(fields)
+    kind = get_serialized_class(fields)
     given = as_dict(fields.get("kwargs"))
     if kind == "RunnableSequence":  # a prompt that was saved with its model
         skipped.append(skip_setting("model", reason=_("Only the prompt is imported.")))
@@ -126,7 +122,7 @@ def convert_part(
     part: dict[str, Any], skipped: list[SkippedPart]
 ) -> PromptMessage | None:
     """Return a message of a chat prompt; a place for other messages is no message."""
-    kind, given = get_class(part), as_dict(part.get("kwargs"))
+    kind, given = get_serialized_class(part), as_dict(part.get("kwargs"))
     if kind == "MessagesPlaceholder":
         name = as_text(given.get("variable_name"))
         if name not in HISTORY:
@@ -139,7 +135,9 @@ def convert_part(
     prompt = given.get("prompt")
     if isinstance(prompt, list):  # texts and images
         texts = [
-            one for one in iter_dicts(prompt) if get_class(one) == "PromptTemplate"
+            one
+            for one in iter_dicts(prompt)
+            if get_serialized_class(one) == "PromptTemplate"
         ]
         if len(texts) < len(prompt):
             skipped.append(
@@ -152,7 +150,7 @@ def convert_part(
     return convert_message(ROLES[kind], inner, skipped)
 
 
-def get_class(value: dict[str, Any]) -> str:
+def get_serialized_class(value: dict[str, Any]) -> str:
     """Return the last part of a serialized object's id, its class."""
     return as_text(next(iter(as_list(value.get("id"))[-1:]), ""))
 
@@ -163,7 +161,6 @@ NO_VARIABLES = re.compile(r"(?!)()")
 def convert_message(
     role: str, given: dict[str, Any], skipped: list[SkippedPart]
 ) -> PromptMessage:
-    """Return a message with the variables of its template."""
     syntax = as_text(given.get("template_format", "f-string"))
     if syntax and syntax not in SYNTAXES:
         raise ForeignFileRefused(

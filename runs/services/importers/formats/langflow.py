@@ -6,12 +6,13 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from runs.engine.prompts import escape_braces
 from runs.engine.spec_validation import MAX_ROUNDS
 from runs.services.importers.conversion import (
     Conversion,
     ConvertedAgent,
+    ConvertedModel,
     ConvertedTool,
-    ModelChoice,
     SkippedPart,
 )
 from runs.services.importers.document import ForeignDocument
@@ -29,7 +30,6 @@ from runs.services.importers.templates import (
     build_messages,
     build_variable_name,
     convert_template,
-    escape_braces,
 )
 from runs.services.importers.values import (
     as_dict,
@@ -59,7 +59,6 @@ class LangflowFile:
         ]
 
     def get_value(self, key: str, name: str) -> Any:
-        """Return the value of a component's field."""
         return get_path(self.nodes[key], "node", "template", name, "value")
 
 
@@ -77,7 +76,7 @@ def recognize_langflow(document: ForeignDocument) -> bool:
 
 def convert_langflow(document: ForeignDocument) -> Conversion:
     """Convert each agent component; raise `ForeignFileRefused` if there is none."""
-    file = read_graph(get_flow(document))
+    file = read_langflow_graph(get_flow(document))
     agents = [key for key, node in file.nodes.items() if node.get("type") == "Agent"]
     if not agents:
         raise ForeignFileRefused(
@@ -89,17 +88,18 @@ def convert_langflow(document: ForeignDocument) -> Conversion:
     file.used.update(agents)
     title = as_text(document.fields.get("name"))
     converted = tuple(
-        convert_agent(file, key, title if len(agents) == 1 else "") for key in agents
+        convert_langflow_agent(file, key, title if len(agents) == 1 else "")
+        for key in agents
     )
     file.skipped += [
-        skip_node(name_node(node), as_text(node.get("type")))
+        skip_node(name_langflow_node(node), as_text(node.get("type")))
         for key, node in file.nodes.items()
         if key not in file.used and as_text(node.get("type")).lower() not in IGNORED
     ]
     return Conversion(agents=converted, skipped=tuple(file.skipped))
 
 
-def read_graph(flow: dict[str, Any]) -> LangflowFile:
+def read_langflow_graph(flow: dict[str, Any]) -> LangflowFile:
     nodes = {
         as_text(one.get("id")): as_dict(one.get("data"))
         for one in iter_dicts(flow.get("nodes"))
@@ -111,19 +111,19 @@ def read_graph(flow: dict[str, Any]) -> LangflowFile:
     return LangflowFile(nodes, sources)
 
 
-def name_node(node: dict[str, Any]) -> str:
+def name_langflow_node(node: dict[str, Any]) -> str:
     return as_text(get_path(node, "node", "display_name")) or as_text(node.get("type"))
 
 
-def convert_agent(file: LangflowFile, key: str, title: str) -> ConvertedAgent:
+def convert_langflow_agent(file: LangflowFile, key: str, title: str) -> ConvertedAgent:
     """Convert one agent component; `title` names it unless it has its own name."""
     node = file.nodes[key]
-    name = name_node(node)
+    name = name_langflow_node(node)
     system = convert_field(file, key, "system_prompt")
     user = convert_field(file, key, "input_value")
     if user and "{input}" not in user and not file.find_sources(key, "input_value"):
         user = ""  # an example of a question
-    tools, agents = convert_tools(file, key)
+    tools, agents = convert_langflow_tools(file, key)
     if file.get_value(key, "add_current_date_tool") is True:
         tools = (*tools, ConvertedTool("clock", "function", {"function": CLOCK}))
     return ConvertedAgent(
@@ -131,7 +131,7 @@ def convert_agent(file: LangflowFile, key: str, title: str) -> ConvertedAgent:
         name=title if title and name == "Agent" else name,
         description=as_text(file.get_value(key, "agent_description")) if agents else "",
         messages=build_messages(system, user),
-        model=convert_model(file, key),
+        model=convert_langflow_model(file, key),
         tools=tools,
         agents=agents,
         executor=pick_iterations(file.get_value(key, "max_iterations"), MAX_ROUNDS),
@@ -155,12 +155,12 @@ def convert_field(file: LangflowFile, key: str, name: str) -> str:
         reason = _(
             "The output is the input of an agent. Pass it to the agent in each run."
         )
-        file.skipped.append(skip_node(name_node(source), kind, reason=reason))
+        file.skipped.append(skip_node(name_langflow_node(source), kind, reason=reason))
         return "{input}" if name == "input_value" else ""
-    return convert_prompt(file, sources[0])
+    return convert_langflow_prompt(file, sources[0])
 
 
-def convert_prompt(file: LangflowFile, key: str) -> str:
+def convert_langflow_prompt(file: LangflowFile, key: str) -> str:
     """Return the template of a prompt component, and list its variables."""
     is_double = file.get_value(key, "use_double_brackets") is True
     pattern = DOUBLE_BRACES if is_double else SINGLE_BRACES
@@ -173,11 +173,13 @@ def convert_prompt(file: LangflowFile, key: str) -> str:
 
     text = as_text(file.get_value(key, "template"))
     template = convert_template(text, pattern, name_variable)
-    file.skipped += skip_variables(name_node(file.nodes[key]), template.expressions)
+    file.skipped += skip_variables(
+        name_langflow_node(file.nodes[key]), template.expressions
+    )
     return template.text
 
 
-def convert_model(file: LangflowFile, key: str) -> ModelChoice:
+def convert_langflow_model(file: LangflowFile, key: str) -> ConvertedModel:
     """Return the model: a name and a provider, or a selection in newer versions."""
     chosen = next(iter_dicts(file.get_value(key, "model")), {})
     provider = as_text(chosen.get("provider")) or as_text(
@@ -186,13 +188,13 @@ def convert_model(file: LangflowFile, key: str) -> ModelChoice:
     for name in ("model", "agent_llm"):
         for source in file.find_sources(key, name):
             file.used.add(source)
-            return ModelChoice(
+            return ConvertedModel(
                 provider=as_text(file.nodes[source].get("type")),
                 model=as_text(file.get_value(source, "model_name")),
                 base_url=as_text(file.get_value(source, "openai_api_base")),
                 parameters=pick_field_parameters(file, source),
             )
-    return ModelChoice(
+    return ConvertedModel(
         provider=provider,
         model=as_text(chosen.get("name")) or as_text(file.get_value(key, "model_name")),
         parameters=pick_field_parameters(file, key),
@@ -206,7 +208,7 @@ def pick_field_parameters(file: LangflowFile, key: str) -> dict[str, Any]:
     )
 
 
-def convert_tools(
+def convert_langflow_tools(
     file: LangflowFile, key: str
 ) -> tuple[tuple[ConvertedTool, ...], tuple[str, ...]]:
     """Return the tools that exist here, and the agents that are called as tools."""
@@ -219,12 +221,12 @@ def convert_tools(
             agents.append(source)
             continue
         file.used.add(source)
-        if known := find_known_tool(kind, name_node(node)):
+        if known := find_known_tool(kind, name_langflow_node(node)):
             found.append(known)
             continue
         reason = ""
         if "MCP" in kind:
             server = file.get_value(source, "mcp_server")
             reason = explain_mcp(as_text(as_dict(server).get("name")))
-        file.skipped.append(skip_tool(name_node(node), kind, reason=reason))
+        file.skipped.append(skip_tool(name_langflow_node(node), kind, reason=reason))
     return tuple(found), tuple(agents)

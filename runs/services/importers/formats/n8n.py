@@ -8,12 +8,13 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from runs.engine.parsing.json_schema import find_schema_problem
+from runs.engine.prompts import escape_braces
 from runs.engine.spec_validation import MAX_ROUNDS
 from runs.services.importers.conversion import (
     Conversion,
     ConvertedAgent,
+    ConvertedModel,
     ConvertedTool,
-    ModelChoice,
     SkippedPart,
 )
 from runs.services.importers.document import ForeignDocument
@@ -35,7 +36,6 @@ from runs.services.importers.templates import (
     build_messages,
     build_variable_name,
     convert_template,
-    escape_braces,
 )
 from runs.services.importers.values import (
     as_dict,
@@ -89,7 +89,7 @@ def recognize_n8n(document: ForeignDocument) -> bool:
 
 def convert_n8n(document: ForeignDocument) -> Conversion:
     """Convert each agent node; raise `ForeignFileRefused` if there is none."""
-    file = read_graph(document.fields)
+    file = read_n8n_graph(document.fields)
     agents = [node for node in file.nodes.values() if get_type(node) in AGENTS]
     if not agents:
         raise ForeignFileRefused(
@@ -99,7 +99,7 @@ def convert_n8n(document: ForeignDocument) -> Conversion:
             )
         )
     converted = [
-        convert_agent(file, node, document.fields)
+        convert_n8n_agent(file, node, document.fields)
         for node in agents
         if node.get("disabled") is not True
     ]
@@ -118,7 +118,7 @@ def convert_n8n(document: ForeignDocument) -> Conversion:
     return Conversion(agents=tuple(converted), skipped=tuple(file.skipped))
 
 
-def read_graph(fields: dict[str, Any]) -> N8nFile:
+def read_n8n_graph(fields: dict[str, Any]) -> N8nFile:
     """Return nodes and connections; references to missing nodes are left out."""
     nodes = {as_text(node.get("name")): node for node in iter_dicts(fields["nodes"])}
     sources: dict[tuple[str, str], list[str]] = defaultdict(list)
@@ -135,17 +135,16 @@ def get_type(node: dict[str, Any]) -> str:
     return as_text(node.get("type")).rpartition(".")[2].lower()
 
 
-def convert_agent(
+def convert_n8n_agent(
     file: N8nFile, node: dict[str, Any], fields: dict[str, Any]
 ) -> ConvertedAgent:
-    """Convert one agent node and what is connected to it."""
     name = as_text(node.get("name"))
     given = as_dict(node.get("parameters"))
     options = as_dict(given.get("options"))
     file.used.add(name)
     system = as_text(options.get("systemMessage") or options.get("prefix"))
     variables = VariableNames()
-    tools, agents = convert_tools(file, name)
+    tools, agents = convert_n8n_tools(file, name)
     executor = pick_iterations(options.get("maxIterations"), MAX_ROUNDS)
     if schema := find_output_schema(file, name):
         executor["output_schema"] = schema
@@ -154,10 +153,12 @@ def convert_agent(
         name=name_agent(name, fields),
         description=as_text(given.get("toolDescription")),
         messages=build_messages(
-            convert_text(file, name, system, variables=variables),
-            convert_text(file, name, as_text(given.get("text")), variables=variables),
+            convert_n8n_text(file, name, system, variables=variables),
+            convert_n8n_text(
+                file, name, as_text(given.get("text")), variables=variables
+            ),
         ),
-        model=convert_model(file, name),
+        model=convert_n8n_model(file, name),
         tools=tools,
         agents=agents,
         executor=executor,
@@ -173,7 +174,7 @@ def name_agent(name: str, fields: dict[str, Any]) -> str:
     return name
 
 
-def convert_text(
+def convert_n8n_text(
     file: N8nFile, owner: str, text: str, *, variables: VariableNames
 ) -> str:
     """Return a template; expressions become variables, which are listed.
@@ -203,7 +204,7 @@ def name_expression(expression: str) -> str:
     return build_variable_name(short.removeprefix("$json").removeprefix("json"))
 
 
-def convert_model(file: N8nFile, name: str) -> ModelChoice:
+def convert_n8n_model(file: N8nFile, name: str) -> ConvertedModel:
     """Return the model of an agent; a second one is a fallback, which is listed."""
     models = file.find_sources(name, "ai_languageModel")
     file.skipped += [
@@ -215,7 +216,7 @@ def convert_model(file: N8nFile, name: str) -> ModelChoice:
         for one in models[1:]
     ]
     if not models:
-        return ModelChoice()
+        return ConvertedModel()
     given = as_dict(models[0].get("parameters"))
     options = as_dict(given.get("options"))
     chosen = given.get("model") or given.get("modelName") or given.get("modelId")
@@ -230,7 +231,7 @@ def convert_model(file: N8nFile, name: str) -> ModelChoice:
             )
         )
         model = ""
-    return ModelChoice(
+    return ConvertedModel(
         provider=get_type(models[0]),
         model=model,
         base_url=as_text(options.get("baseURL")),
@@ -238,23 +239,22 @@ def convert_model(file: N8nFile, name: str) -> ModelChoice:
     )
 
 
-def convert_tools(
+def convert_n8n_tools(
     file: N8nFile, name: str
 ) -> tuple[tuple[ConvertedTool, ...], tuple[str, ...]]:
-    """Return the tools and the agents that an agent uses."""
     tools: list[ConvertedTool] = []
     agents: list[str] = []
     for node in file.find_sources(name, "ai_tool"):
         if get_type(node) == "agenttool":
             agents.append(as_text(node.get("name")))
             continue
-        found = convert_tool(node, file.skipped)
+        found = convert_n8n_tool(node, file.skipped)
         if found is not None:
             tools.append(found)
     return tuple(tools), tuple(agents)
 
 
-def convert_tool(
+def convert_n8n_tool(
     node: dict[str, Any], skipped: list[SkippedPart]
 ) -> ConvertedTool | None:
     """Return a tool that exists here, or list it."""

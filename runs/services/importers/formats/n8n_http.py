@@ -89,7 +89,7 @@ def build_config(
     for target, source in (("query", "Query"), ("headers", "Headers")):
         pairs = find_pairs(given, source)
         values = {
-            as_text(one.get("name")): read_value(one, arguments, convert)
+            as_text(one.get("name")): read_pair_value(one, arguments, convert)
             for one in pairs
         }
         if values:
@@ -121,7 +121,7 @@ def find_pairs(given: dict[str, Any], what: str) -> list[dict[str, Any]]:
     return [one for one in [*iter_dicts(older), *iter_dicts(newer)] if one.get("name")]
 
 
-def read_value(
+def read_pair_value(
     one: dict[str, Any], arguments: dict[str, dict[str, Any]], convert: Any
 ) -> str:
     """Return the value of a pair; one that the model gives has the name of the pair."""
@@ -150,7 +150,7 @@ def build_body(
             _("The model writes the body. Create an HTTP tool instead.")
         )
     values = {
-        as_text(one["name"]): read_value(one, arguments, convert) for one in pairs
+        as_text(one["name"]): read_pair_value(one, arguments, convert) for one in pairs
     }
     is_form = given.get("contentType") == "form-urlencoded"
     return {"form" if is_form else "json": values}

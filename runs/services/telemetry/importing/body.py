@@ -3,10 +3,7 @@
 import zlib
 from typing import Literal
 
-from runs.services.telemetry.importing.otlp_json import (
-    JsonUnreadable,
-    parse_json_spans,
-)
+from runs.services.telemetry.importing.otlp_json import JsonUnreadable, parse_json_spans
 from runs.services.telemetry.importing.protobuf import (
     ProtobufUnreadable,
     parse_protobuf_spans,

@@ -8,7 +8,7 @@ from runs.engine.types import Message, Reply, Usage
 from runs.services.telemetry.importing.messages import (
     SeenMessage,
     dump_text,
-    load_json,
+    load_attribute_json,
     read_messages,
     read_reply_messages,
 )
@@ -139,7 +139,7 @@ def read_tool_call(span: ReceivedSpan) -> SeenToolCall:
     return SeenToolCall(
         name=name[:MAX_NAME_CHARS] or "tool",
         call_id=_text(found, "gen_ai.tool.call.id", "tool_call.id", "tool.id"),
-        arguments=load_json(arguments),
+        arguments=load_attribute_json(arguments),
         result=dump_text(result),
     )
 

@@ -42,7 +42,7 @@ class SeenMessage:
 
 def read_messages(found: Found) -> list[SeenMessage]:
     """Return the messages of a request, system instructions first."""
-    instructions = load_json(found.get("gen_ai.system_instructions"))
+    instructions = load_attribute_json(found.get("gen_ai.system_instructions"))
     messages = _read_list(found.get("gen_ai.input.messages"))
     if messages:
         system = _join_texts(instructions)
@@ -55,7 +55,6 @@ def read_messages(found: Found) -> list[SeenMessage]:
 
 
 def read_reply_messages(found: Found) -> list[SeenMessage]:
-    """Return the messages of a reply."""
     if messages := _read_list(found.get("gen_ai.output.messages")):
         return messages
     for prefix in ("llm.output_messages", "gen_ai.completion"):
@@ -66,7 +65,7 @@ def read_reply_messages(found: Found) -> list[SeenMessage]:
     return [SeenMessage("assistant", value)] if is_text and value else []
 
 
-def load_json(value: Any) -> Any:
+def load_attribute_json(value: Any) -> Any:
     """Return the value of a JSON object or list in a text; anything else unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in {"{", "["}:
         with suppress(ValueError, RecursionError):
@@ -85,7 +84,7 @@ def dump_text(value: Any) -> str:
 
 def _read_list(value: Any) -> list[SeenMessage]:
     """Return messages of the GenAI conventions: roles, and parts with types."""
-    messages = load_json(value)
+    messages = load_attribute_json(value)
     if not isinstance(messages, list):
         return []
     return [
@@ -151,7 +150,11 @@ def _read_flat_message(one: Found) -> SeenMessage:
         message = one
     parts = [part.get("message_content") for part in _in_order(message.get("contents"))]
     content = message.get("content")
-    text = content if isinstance(content, str) else _join_texts(load_json(content))
+    text = (
+        content
+        if isinstance(content, str)
+        else _join_texts(load_attribute_json(content))
+    )
     calls = []
     for call in _in_order(message.get("tool_calls")):
         inner = call.get("tool_call", call)

@@ -7,10 +7,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from runs.services.telemetry.importing.attributes import (
-    MAX_DEPTH,
-    build_span,
-)
+from runs.services.telemetry.importing.attributes import MAX_DEPTH, build_span
 from runs.services.telemetry.importing.spans import ReceivedSpan
 from runs.services.telemetry.otlp import STATUS_ERROR
 

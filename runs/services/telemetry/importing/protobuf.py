@@ -7,10 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from runs.services.telemetry.importing.attributes import (
-    MAX_DEPTH,
-    build_span,
-)
+from runs.services.telemetry.importing.attributes import MAX_DEPTH, build_span
 from runs.services.telemetry.importing.spans import ReceivedSpan
 from runs.services.telemetry.otlp import (
     FIXED64,
@@ -137,7 +134,6 @@ def _read_value(raw: bytes, *, depth: int) -> Any:
 
 
 def _messages(raw: bytes, number: int) -> Iterator[bytes]:
-    """Yield the messages of one field."""
     for found, value in _fields(raw):
         if found == number and isinstance(value, bytes):
             yield value

@@ -29,7 +29,7 @@ UNNAMED = "Imported"
 
 
 @dataclass
-class PlannedStep:
+class ToolCallSpan:
     """A tool call below the reply that requested it."""
 
     span: ReceivedSpan
@@ -44,7 +44,7 @@ class PlannedCall:
     seen: SeenModelCall | None
     failed: list[ReceivedSpan] = field(default_factory=list)
     """Attempts before it."""
-    steps: list[PlannedStep] = field(default_factory=list)
+    steps: list[ToolCallSpan] = field(default_factory=list)
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:
@@ -153,7 +153,7 @@ class PlannedRun:
             call = PlannedCall(span, None, failed=self.failed)
             self.failed = []
             self.calls.append(call)
-        call.steps.append(PlannedStep(span, seen))
+        call.steps.append(ToolCallSpan(span, seen))
 
     def _find_call(self, call_id: str) -> PlannedCall | None:
         """Return the call that requested a step: by its id, else the one before it."""

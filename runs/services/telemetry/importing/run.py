@@ -34,7 +34,7 @@ from runs.services.telemetry.importing.conventions import SeenModelCall, read_mo
 from runs.services.telemetry.importing.rows import (
     PlannedCall,
     PlannedRun,
-    PlannedStep,
+    ToolCallSpan,
     get_error_code,
     get_seconds,
     sum_cost,
@@ -99,7 +99,7 @@ def get_imported_agent(owner: User, name: str) -> Agent:
     )
 
 
-def build_sent_request(seen: SeenModelCall) -> ModelRequest:
+def build_traced_request(seen: SeenModelCall) -> ModelRequest:
     """Return what a model was sent, as far as the trace tells it."""
     settings = ModelSettings(model=seen.model, provider=seen.provider)
     return ModelRequest(messages=seen.messages, settings=settings)
@@ -112,7 +112,7 @@ def load_sent_requests(call: ModelCall) -> list[ModelRequest]:
     )
     bodies = rows.order_by("-number").values_list("body", flat=True)[:2]
     spans = [ReceivedSpan.model_validate(body) for body in bodies]
-    return [build_sent_request(read_model_call(one)) for one in reversed(spans)]
+    return [build_traced_request(read_model_call(one)) for one in reversed(spans)]
 
 
 def _forget_rows(run: Run) -> None:
@@ -200,7 +200,7 @@ def _build_call(
     reply = seen.reply if seen is not None else Reply()
     reply = reply.model_copy(update={"tool_calls": planned.tool_calls})
     request = (
-        build_sent_request(seen) if seen is not None else ModelRequest(messages=())
+        build_traced_request(seen) if seen is not None else ModelRequest(messages=())
     )
     usage = reply.usage
     return ModelCall(
@@ -225,7 +225,7 @@ def _build_call(
 
 
 def _build_step(
-    run: Run, call: ModelCall, planned: PlannedStep, *, index: int
+    run: Run, call: ModelCall, planned: ToolCallSpan, *, index: int
 ) -> AgentStep:
     span, seen = planned.span, planned.seen
     failed, succeeded = AgentStep.Status.FAILED, AgentStep.Status.SUCCEEDED

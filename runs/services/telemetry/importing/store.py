@@ -28,14 +28,14 @@ MAX_TRACES = 200
 BATCH_SIZE = 200
 
 
-class ImportResult(NamedTuple):
+class TraceImportResult(NamedTuple):
     """What was not stored, and why; zero and empty if all was."""
 
     rejected: int = 0
     message: str = ""
 
 
-def import_spans(spans: Iterable[ReceivedSpan], *, by: User) -> ImportResult:
+def import_spans(spans: Iterable[ReceivedSpan], *, by: User) -> TraceImportResult:
     """Store the spans of a request; raise `TraceRefused` if none of them can be.
 
     Spans that are not valid are rejected, and the others stored. Spans that belong to
@@ -154,7 +154,9 @@ def _check_daily_limit(by: User, count: int) -> None:
     )
 
 
-def _describe(flaws: list[SpanFlaw]) -> ImportResult:
+def _describe(flaws: list[SpanFlaw]) -> TraceImportResult:
     kinds = sorted(set(flaws))
     said = [f"{flaws.count(kind)}: {kind.describe(MAX_SPANS)}" for kind in kinds]
-    return ImportResult(len(flaws), "Rejected spans. " + " ".join(said) if said else "")
+    return TraceImportResult(
+        len(flaws), "Rejected spans. " + " ".join(said) if said else ""
+    )

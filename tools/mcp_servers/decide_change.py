@@ -1,9 +1,10 @@
-"""Accepting what an MCP server now says of one of its tools."""
+"""Accepting or rejecting what an MCP server now says of one of its tools."""
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from tools.audit.write import write_entry
 from tools.definition.save import save_tool
 from tools.errors import ToolFailed
 from tools.mcp_offer import Offer
@@ -55,3 +56,19 @@ def accept_mcp_change(tool: Tool, digest: str, *, by: User) -> Tool:
         pin.accepted, pin.offered, pin.noticed_at = pin.offered, None, None
         pin.save()
     return tool
+
+
+def reject_mcp_change(tool: Tool, digest: str, *, by: User) -> None:
+    """Leave the tool off and put away the definition with this `digest`.
+
+    It is not told again until the server says something else, or somebody switches
+    the tool on.
+    """
+    with transaction.atomic():
+        tool = Tool.objects.select_for_update().get(pk=tool.pk)
+        pin = McpPin.objects.filter(tool=tool).exclude(noticed_at=None).first()
+        if pin is None or pin.offered is None or pin.digest != digest:
+            raise StaleMcpChange
+        pin.noticed_at = None
+        pin.save()
+        write_entry("kept off", "tool", tool, by=by, note="Its MCP server changed it")
