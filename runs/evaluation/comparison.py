@@ -18,7 +18,7 @@ CLEAR_LEVEL = 0.02
 """How rarely two equal candidates may look clearly different."""
 
 RESAMPLES = 2_000
-MOST_RESAMPLED = 1_000
+MOST_RESAMPLED = 300
 """With more examples the mean is as good as normally distributed."""
 
 EQUAL = 1e-9
@@ -61,20 +61,25 @@ class PairedComparison(NamedTuple):
 
 
 def compare_paired(
-    baseline: Sequence[float], candidate: Sequence[float], *, seed: int
+    baseline: Sequence[float],
+    candidate: Sequence[float],
+    *,
+    seed: int,
+    level: float = CLEAR_LEVEL,
 ) -> PairedComparison:
     """Compare two equally long lists of scores, one pair per example.
 
     The same seed gives the same result. Leave out examples that one of them has no
-    score for, and give the mean of repetitions.
+    score for, and give the mean of repetitions. `level` is how rarely two equal
+    candidates may look clearly different: of n comparisons, give each an nth of it.
     """
     changes = [b - a for a, b in zip(baseline, candidate, strict=True)]
     better = sum(change > EQUAL for change in changes)
     worse = sum(change < -EQUAL for change in changes)
     same = len(changes) - better - worse
     interval = bootstrap_interval(changes, seed=seed)
-    p_value = sign_test(better, worse)
-    kind = _conclude(better, worse, len(changes), interval, p_value)
+    is_clear = sign_test(better, worse) <= level
+    kind = _conclude(better, worse, len(changes), interval, is_clear=is_clear)
     points = smallest_visible_points(len(changes))
     return PairedComparison(
         better=better,
@@ -87,13 +92,12 @@ def compare_paired(
 
 
 def _conclude(
-    better: int, worse: int, count: int, interval: Interval, p_value: float
+    better: int, worse: int, count: int, interval: Interval, *, is_clear: bool
 ) -> ConclusionKind:
     if count == 0:
         return "nothing_to_compare"
     if better == worse == 0:
         return "no_difference"
-    is_clear = p_value <= CLEAR_LEVEL
     if interval.low > 0:
         return "clearly_better" if is_clear and better > worse else "probably_better"
     if interval.high < 0:

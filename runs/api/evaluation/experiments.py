@@ -31,7 +31,7 @@ from runs.services.experiments.create import (
     ExperimentPlan,
     create_experiment,
 )
-from runs.services.experiments.figures import ComparisonFigures
+from runs.services.experiments.figures import ComparisonFigures, TagFigures
 from runs.services.experiments.repeat import list_newest_revisions
 from runs.services.experiments.report import CandidateReport, build_experiment_report
 from runs.services.spec.inline_prompt import list_library_prompts
@@ -105,6 +105,8 @@ class ExperimentShape(Shape):
     candidates: list[CandidateReport]
     comparisons: list[ComparisonFigures]
     """Each candidate against the first one."""
+    tags: list[TagFigures]
+    """Of most examples; their numbers are in the order of the candidates."""
     created_at: str | None
     ended_at: str | None
 
@@ -164,6 +166,7 @@ def experiment_json(row: Experiment) -> Json:
         "total": row.total,
         "candidates": [one.model_dump(mode="json") for one in report.candidates],
         "comparisons": [one.model_dump(mode="json") for one in report.comparisons],
+        "tags": [one.model_dump(mode="json") for one in report.tags],
         "created_at": format_timestamp(row.created_at),
         "ended_at": format_timestamp(row.ended_at),
     }

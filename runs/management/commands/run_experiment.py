@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from runs.evaluation.gate import GateResult, RuleResult
 from runs.models import Experiment
 from runs.services.errors import RunsError
 from runs.services.experiments.advance import BUDGET_USED
@@ -19,11 +20,12 @@ from runs.services.experiments.report import (
     build_experiment_report,
     build_junit,
 )
+from runs.services.gates.state import judge_experiment
 from runs.services.health.queue import find_live_workers
 
 POLL_SECONDS = 0.5
 BELOW = 1
-"""Exit code if the candidate is below --fail-under."""
+"""Exit code if the candidate is below --fail-under or does not pass its gate."""
 NO_RESULT = 2
 """Exit code if there is no result: a wrong argument, a stopped experiment."""
 INTERRUPTED = 130
@@ -34,7 +36,8 @@ class Command(BaseCommand):
 
     help = (
         "Run an experiment again and wait for its result. Exit 1 if its last candidate "
-        "is below --fail-under, 2 if there is no result. Workers execute the runs."
+        "is below --fail-under or does not pass the gate of its agent, 2 if there is "
+        "no result. Workers execute the runs."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -96,20 +99,30 @@ class Command(BaseCommand):
         report = build_experiment_report(experiment)
         rate = compute_strict_rate(report.candidates[-1])
         is_ended = experiment.status == Experiment.Status.DONE
-        passed = is_ended and (least is None or (rate is not None and rate >= least))
+        gate = judge_experiment(experiment) if is_ended else None
+        is_enough = least is None or (rate is not None and rate >= least)
+        passed = is_ended and is_enough and (gate is None or gate.is_met)
         if options["json"]:
             shape = {**report.model_dump(mode="json"), "passed": passed}
             shape["fail_under"] = least
+            shape["gate"] = None if gate is None else list_rule_shapes(gate)
             self.stdout.write(json.dumps(shape, indent=2, ensure_ascii=False))
         else:
-            for line in list_report_lines(report):
+            for line in [*list_report_lines(report), *list_rule_lines(gate)]:
                 self.stdout.write(line)
         if not is_ended:
             raise CommandError(describe_stop(experiment), returncode=NO_RESULT)
-        if not passed:
+        if not is_enough:
             raise CommandError(
                 f"{report.candidates[-1].label} is below --fail-under: "
                 f"{format_pass_rate(rate)} instead of at least {least:.1%}.",
+                returncode=BELOW,
+            )
+        if gate is not None and not gate.is_met:
+            kinds = ", ".join(rule.kind.replace("_", " ") for rule in gate.unmet)
+            raise CommandError(
+                f"{report.candidates[-1].label} does not pass the gate of its agent: "
+                f"{kinds}.",
                 returncode=BELOW,
             )
 
@@ -191,6 +204,32 @@ def list_report_lines(report: ExperimentReport) -> list[str]:
         for one in report.comparisons
     ]
     return lines
+
+
+def list_rule_shapes(gate: GateResult) -> list[dict[str, Any]]:
+    return [rule.model_dump(mode="json") for rule in gate.rules]
+
+
+def list_rule_lines(gate: GateResult | None) -> list[str]:
+    """Return a line for each rule of the gate; none without a gate."""
+    return [
+        f"Gate, {describe_rule_figures(rule)}: {'met' if rule.is_met else 'not met'}"
+        for rule in (gate.rules if gate else ())
+    ]
+
+
+def describe_rule_figures(rule: RuleResult) -> str:
+    """Return the name of a rule with what it requires and what was found."""
+    name = f"{rule.kind} {rule.tag}".replace("_", " ").strip()
+    if rule.kind == "regression":
+        return f"{name} ({rule.better} better, {rule.worse} worse)"
+    found = "none" if rule.candidate is None else f"{rule.candidate:g}"
+    if rule.kind == "cost":
+        return (
+            f"{name} (${found} per run, published ${rule.baseline or 0:g}, at most "
+            f"{rule.required:g}% more)"
+        )
+    return f"{name} ({found}, required {rule.required:g})"
 
 
 def format_pass_rate(rate: float | None) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from statistics import fmean
 from typing import Any, NamedTuple
@@ -10,7 +10,11 @@ from typing import Any, NamedTuple
 from django.db.models import Avg, Count, Q
 
 from runs.engine.types import FrozenModel
-from runs.evaluation.comparison import PairedComparison, compare_paired
+from runs.evaluation.comparison import (
+    CLEAR_LEVEL,
+    PairedComparison,
+    compare_paired,
+)
 from runs.evaluation.statistics import (
     pass_at_k,
     pass_hat_k,
@@ -92,6 +96,21 @@ class ComparisonFigures(FrozenModel):
     """The tag of which most examples got worse."""
 
 
+class TagComparison(FrozenModel):
+    """A candidate against the baseline, over the examples with a tag."""
+
+    candidate: int
+    kind: str
+    """A `ConclusionKind`; the more tags there are, the more a clear one needs."""
+    better: int
+    worse: int
+    same: int
+    difference: float
+    low: float
+    high: float
+    """The 95% interval of the difference."""
+
+
 class TagFigures(FrozenModel):
     """The runs of the examples with a tag, by candidate in their order."""
 
@@ -99,6 +118,8 @@ class TagFigures(FrozenModel):
     examples: int
     passed: tuple[int, ...]
     decided: tuple[int, ...]
+    comparisons: tuple[TagComparison, ...] = ()
+    """Each candidate against the first one."""
 
 
 class ExperimentFigures(FrozenModel):
@@ -183,6 +204,7 @@ def build_tag_figures(
         for tag in tags:
             tagged[tag].add(key)
     most = sorted(tagged, key=lambda tag: (-len(tagged[tag]), tag))[:MAX_TAGS]
+    points = average_candidates(candidates, cells)
     decided = [cell for cell in cells if cell.is_over and cell.passed is not None]
     for tag in sorted(most):
         counts = {one.pk: [0, 0] for one in candidates}
@@ -195,7 +217,37 @@ def build_tag_figures(
             examples=len(tagged[tag]),
             passed=tuple(passed for passed, _ in counts.values()),
             decided=tuple(count for _, count in counts.values()),
+            comparisons=tuple(
+                build_tag_comparison(
+                    one.pk,
+                    *pair_points(points[candidates[0].pk], points[one.pk], tagged[tag]),
+                    seed=experiment.seed,
+                    level=CLEAR_LEVEL / len(most),
+                )
+                for one in candidates[1:]
+            ),
         )
+
+
+def build_tag_comparison(
+    candidate: int,
+    before: Sequence[float],
+    after: Sequence[float],
+    *,
+    seed: int,
+    level: float,
+) -> TagComparison:
+    compared = compare_paired(before, after, seed=seed, level=level)
+    return TagComparison(
+        candidate=candidate,
+        kind=compared.conclusion.kind,
+        better=compared.better,
+        worse=compared.worse,
+        same=compared.same,
+        difference=compared.difference,
+        low=compared.interval.low,
+        high=compared.interval.high,
+    )
 
 
 def average_repetitions(
@@ -324,22 +376,36 @@ def build_comparisons(
     cells: Sequence[CellFigures],
 ) -> Iterable[ComparisonFigures]:
     """Yield each candidate against the first one."""
-    points = {
-        one.pk: average_by_example(cell for cell in cells if cell.candidate == one.pk)
-        for one in candidates
-    }
+    points = average_candidates(candidates, cells)
     baseline = points[candidates[0].pk]
     for one in candidates[1:]:
-        shared = sorted(baseline.keys() & points[one.pk].keys())
-        before = [baseline[key] for key in shared]
-        after = [points[one.pk][key] for key in shared]
+        theirs = points[one.pk]
+        before, after = pair_points(baseline, theirs, theirs)
         compared = compare_paired(before, after, seed=experiment.seed)
         worse = [
             key
-            for key, a, b in zip(shared, before, after, strict=True)
-            if b < a - EQUAL
+            for key in baseline.keys() & theirs.keys()
+            if theirs[key] < baseline[key] - EQUAL
         ]
         yield build_comparison(one, compared, find_worst_tag(experiment, worse))
+
+
+def average_candidates(
+    candidates: Iterable[ExperimentCandidate], cells: Sequence[CellFigures]
+) -> dict[int, dict[int, float]]:
+    """Return by candidate what each example has scored."""
+    return {
+        one.pk: average_by_example(cell for cell in cells if cell.candidate == one.pk)
+        for one in candidates
+    }
+
+
+def pair_points(
+    baseline: Mapping[int, float], other: Mapping[int, float], examples: Iterable[int]
+) -> tuple[list[float], list[float]]:
+    """Return the points of both for those of the examples that both have scored."""
+    shared = sorted(baseline.keys() & other.keys() & set(examples))
+    return [baseline[key] for key in shared], [other[key] for key in shared]
 
 
 def build_comparison(

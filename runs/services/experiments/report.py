@@ -10,6 +10,7 @@ from runs.services.experiments.changes import CandidateChanges
 from runs.services.experiments.figures import (
     CandidateFigures,
     ComparisonFigures,
+    TagFigures,
     load_stored_figures,
 )
 
@@ -44,6 +45,8 @@ class ExperimentReport(FrozenModel):
     total: int
     candidates: tuple[CandidateReport, ...]
     comparisons: tuple[ComparisonFigures, ...]
+    tags: tuple[TagFigures, ...]
+    """Of most examples; their numbers are in the order of the candidates."""
 
 
 def build_experiment_report(experiment: Experiment) -> ExperimentReport:
@@ -65,6 +68,7 @@ def build_experiment_report(experiment: Experiment) -> ExperimentReport:
             build_candidate_report(one, found.get(one.pk)) for one in rows
         ),
         comparisons=figures.comparisons,
+        tags=figures.tags,
     )
 
 

@@ -121,6 +121,22 @@ def is_gate_baseline(
     return version is None or candidate.spec_id == version.spec_id
 
 
+def judge_experiment(experiment: Experiment) -> GateResult | None:
+    """Return what the gate of the last candidate's agent says of an ended experiment.
+
+    None without a gate, or if it requires other examples, evaluators or settings.
+    """
+    last = experiment.candidates.select_related("agent", "spec").last()
+    gate = get_gate(last.agent) if last is not None else None
+    if last is None or gate is None:
+        return None
+    rows = list_draft_experiments(gate, last.spec.digest)
+    found = rows.filter(pk=experiment.pk, status=Experiment.Status.DONE).first()
+    if found is None or not fits_gate(gate, found):
+        return None
+    return build_gate_result(gate, found, last.spec.digest)
+
+
 def build_gate_result(gate: Gate, experiment: Experiment, digest: str) -> GateResult:
     """Judge this draft in an ended experiment by the rules as they are now."""
     rules = GateRules.model_validate(gate.rules)

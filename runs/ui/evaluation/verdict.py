@@ -1,12 +1,16 @@
 """Sentences about the result of an experiment."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from runs.services.experiments.figures import CandidateFigures, ComparisonFigures
+from runs.services.experiments.figures import (
+    CandidateFigures,
+    ComparisonFigures,
+    ExperimentFigures,
+)
 
 LETTERS = ascii_uppercase
 """Names of candidates; more than an experiment or a bisection has."""
@@ -64,6 +68,39 @@ def describe_comparison(
                 "of %(examples)d examples improved, %(worse)d regressed."
             )
     return text % values
+
+
+def describe_clear_tags(
+    figures: ExperimentFigures, letters: Mapping[int, str]
+) -> list[str]:
+    """Say on which tags a candidate is clearly better or worse than the baseline.
+
+    A tag that all compared examples have says no more than the comparison itself.
+    """
+    examples = {one.candidate: one.examples for one in figures.comparisons}
+    words = {
+        "clearly_worse": _(
+            "%(letter)s is clearly worse on %(tag)s: %(better)d improved, %(worse)d "
+            "regressed."
+        ),
+        "clearly_better": _(
+            "%(letter)s is clearly better on %(tag)s: %(better)d improved, %(worse)d "
+            "regressed."
+        ),
+    }
+    return [
+        words[one.kind]
+        % {
+            "letter": letters[one.candidate],
+            "tag": each.tag,
+            "better": one.better,
+            "worse": one.worse,
+        }
+        for kind in words  # what got worse comes first
+        for each in figures.tags
+        for one in each.comparisons
+        if one.kind == kind and each.examples < examples[one.candidate]
+    ]
 
 
 def describe_runs_left_out(runs: Sequence[tuple[str, int]]) -> str:

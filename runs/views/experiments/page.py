@@ -26,6 +26,7 @@ from runs.services.experiments.figures import (
     ComparisonFigures,
     EvaluatorFigures,
     ExperimentFigures,
+    TagComparison,
     load_stored_figures,
 )
 from runs.services.spec.freeze import freeze_agent
@@ -33,6 +34,7 @@ from runs.store.specs import compute_spec_digest, dump_spec, load_spec
 from runs.ui.evaluation.bisection import describe_bisection
 from runs.ui.evaluation.verdict import (
     LETTERS,
+    describe_clear_tags,
     describe_comparison,
     describe_one_candidate,
     describe_runs_left_out,
@@ -89,6 +91,8 @@ class TagLine(NamedTuple):
 
     tag: str
     runs: list[tuple[int, int]]
+    against: list[tuple[str, TagComparison]]
+    """Candidates that differ from the baseline, by letter."""
 
 
 @require_GET
@@ -174,6 +178,7 @@ def build_experiment_context(
     candidates = list(experiment.candidates.select_related("agent", "version", "spec"))
     figures = load_stored_figures(experiment)
     progress = load_progress(experiment)
+    letters = {one.pk: LETTERS[one.position] for one in candidates}
     key = request.GET.get("show", "")
     key = key if key in FILTERS else ""
     sorts = list_sorts(candidates)
@@ -197,7 +202,8 @@ def build_experiment_context(
         "lines": build_candidate_lines(experiment, candidates, figures, table.failures),
         "agreement": compare_with_ratings(experiment),
         "evaluator_lines": build_evaluator_lines(experiment, candidates, figures),
-        "tag_lines": build_tag_lines(figures),
+        "tag_lines": build_tag_lines(figures, letters),
+        "tag_sentences": describe_clear_tags(figures, letters),
         "sentences": build_sentences(experiment, candidates, figures, progress.over),
         "note": describe_visible_difference(figures.comparisons[0])
         if figures.comparisons
@@ -318,10 +324,20 @@ def build_evaluator_lines(
     ]
 
 
-def build_tag_lines(figures: ExperimentFigures) -> list[TagLine]:
+def build_tag_lines(
+    figures: ExperimentFigures, letters: dict[int, str]
+) -> list[TagLine]:
     """Return a line for each tag; none while nothing has passed or failed."""
     return [
-        TagLine(one.tag, list(zip(one.passed, one.decided, strict=True)))
+        TagLine(
+            one.tag,
+            list(zip(one.passed, one.decided, strict=True)),
+            [
+                (letters[each.candidate], each)
+                for each in one.comparisons
+                if each.better or each.worse
+            ],
+        )
         for one in figures.tags
         if any(one.decided)
     ]

@@ -248,13 +248,14 @@ def watch_real_runs(page: Page, url: str, picture: Picture) -> None:
         page.get_by_role("button", name="Send").click()
         page.get_by_role("button", name="Bad answer").wait_for(timeout=WAIT)
     page.goto(rule)
-    scored = page.locator("#rule-runs tbody tr")
+    totals = page.locator("#rule-totals")
     for _ in range(WAIT // 1000):
-        if scored.count() == 2:
+        if "50.0%" in totals.inner_text():
             break
         page.wait_for_timeout(1000)
         page.reload()
-    expect(page.locator("#rule-totals")).to_contain_text("50.0%")
+    expect(totals).to_contain_text("50.0%")
+    expect(page.locator("#rule-runs tbody tr")).to_have_count(2)
     picture("rule", 576)
 
 

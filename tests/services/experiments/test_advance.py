@@ -320,6 +320,47 @@ def test_a_candidate_that_gets_worse_is_told_with_its_tag():
     )
 
 
+def test_a_tag_has_a_comparison_with_an_interval():
+    experiment = make_experiment(20, candidates=2, concurrency=50)
+    Example.objects.filter(number__gt=10).update(tags=["refund", "t"])
+    turn(experiment)
+    end_runs(experiment)
+    second = experiment.candidates.get(position=1)
+    fell = Run.objects.filter(
+        experiment_run__candidate=second, experiment_run__example__number__gt=11
+    )
+    fell.update(output="no")
+
+    experiment = turn(experiment)
+
+    refund, whole = load_stored_figures(experiment).tags
+    [compared] = refund.comparisons
+    assert (refund.tag, compared.candidate) == ("refund", second.pk)
+    assert (compared.kind, compared.better, compared.worse, compared.same) == (
+        "clearly_worse",
+        0,
+        9,
+        1,
+    )
+    assert compared.difference == pytest.approx(-0.9)
+    assert compared.low <= -0.9 <= compared.high < 0
+    assert whole.comparisons[0].difference == pytest.approx(-0.45)
+
+
+def test_many_tags_need_more_to_be_clear():
+    experiment = make_experiment(7, candidates=2, concurrency=50)
+    Example.objects.update(tags=["t", *(f"t{n}" for n in range(9))])
+    turn(experiment)
+    end_runs(experiment)
+    second = experiment.candidates.get(position=1)
+    Run.objects.filter(experiment_run__candidate=second).update(output="no")
+
+    figures = load_stored_figures(turn(experiment))
+
+    assert figures.comparisons[0].kind == "clearly_worse"
+    assert {tag.comparisons[0].kind for tag in figures.tags} == {"probably_worse"}
+
+
 def test_examples_without_a_variable_of_the_agent_are_named():
     owner = make_user()
     dataset = make_dataset(owner)

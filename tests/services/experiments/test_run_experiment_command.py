@@ -15,6 +15,7 @@ from runs.services.experiments.create import (
     create_experiment,
 )
 from runs.services.experiments.repeat import find_experiment
+from runs.services.gates.edit import GatePlan, save_gate
 from tests.experiments import end_runs, make_examples, make_revision, turn
 from tests.make import make_agent, make_user, make_version, make_worker
 
@@ -108,6 +109,41 @@ def test_too_few_passes_are_exit_code_1(former, monkeypatch):
     assert code == 1
     assert "Draft is below --fail-under: 75.0% instead of at least 76.0%." in errors
     assert run("Refunds", "--fail-under", "0.75")[2] == 0
+
+
+def test_the_gate_of_the_agent_decides_too(former, monkeypatch):
+    agent = former.candidates.get().agent
+    revision = former.evaluators.get()
+    plan = GatePlan(former.dataset, [revision.evaluator])
+    save_gate(agent, plan, by=agent.owner)
+
+    said, _, code = run("Refunds", "--candidate", "draft")
+    assert code == 0
+    assert "Gate, pass rate (1, required 0.9): met" in said
+    assert "Gate, regression (0 better, 0 worse): met" in said
+
+    answer_wrongly(monkeypatch, 1)
+    said, errors, code = run("Refunds", "--candidate", "draft", "--json")
+    assert code == 1
+    assert "Draft does not pass the gate of its agent: pass rate" in errors
+    report = json.loads(said)
+    assert report["passed"] is False
+    assert {one["kind"]: one["is_met"] for one in report["gate"]} == {
+        "scored": True,
+        "pass_rate": False,
+        "regression": True,
+    }
+
+
+def test_a_gate_with_other_evaluators_says_nothing(former):
+    agent = former.candidates.get().agent
+    other = make_revision(agent.owner, name="Other").evaluator
+    plan = GatePlan(former.dataset, [other])
+    save_gate(agent, plan, by=agent.owner)
+
+    said, _, code = run("Refunds", "--candidate", "draft", "--json")
+
+    assert (json.loads(said)["gate"], code) == (None, 0)
 
 
 def test_runs_that_are_not_scored_do_not_pass(former, monkeypatch):

@@ -184,8 +184,27 @@ def test_a_clear_difference_is_said_in_a_sentence_with_its_tag(client, ann):
 
     assert "B is clearly worse than A: 0 improved, 8 regressed." in page
     assert "tagged t" in page
+    assert "clearly worse on" not in page  # all examples have the tag
+    assert "B: −100 points (−100 to −100), 0 better, 8 worse" in page
     listed = client.get("/experiments/").content.decode()
     assert "B is clearly worse than A" in listed
+
+
+def test_a_clear_difference_on_a_tag_is_said(client, ann):
+    experiment = start(client, ann, 20)
+    turn(experiment)
+    Example.objects.filter(number__gt=10).update(tags=["refund", "t"])
+    end_runs(experiment)
+    worse = Run.objects.filter(
+        experiment_run__candidate__position=1, experiment_run__example__number__gt=10
+    )
+    worse.update(output="no")
+    experiment = turn(experiment)
+
+    page = strip_tags(page_of(client, experiment))
+
+    assert "B is clearly worse on refund: 0 improved, 10 regressed." in page
+    assert "clearly worse on t:" not in page
 
 
 def test_examples_are_filtered_by_what_got_worse(client, ann):
