@@ -45,6 +45,7 @@ from runs.views.datasets import import_file as dataset_imports
 from runs.views.datasets import list_page as dataset_list
 from runs.views.datasets import page as datasets
 from runs.views.evaluators import page as evaluators
+from runs.views.evaluators.judge_requests import run_judge
 from runs.views.experiments import bisect as experiment_bisect
 from runs.views.experiments import create as experiment_create
 from runs.views.experiments import export as experiment_export
@@ -196,6 +197,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="run-comment-delete",
     ),
     path("runs/<int:pk>/dataset/", dataset_run.run_dataset, name="run-dataset"),
+    path("runs/<int:pk>/judge/<int:revision_pk>/", run_judge, name="run-judge"),
     path("runs/<int:pk>/again/", run_again.run_again, name="run-again"),
     path("runs/<int:pk>/continue/", run_page.run_continue, name="run-continue"),
     path("runs/<int:pk>/resume/", run_resume.run_resume, name="run-resume"),

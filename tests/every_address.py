@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from django.contrib.auth.models import Group, User
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import F, Model
 from django.http import HttpResponse
 from django.test import Client
 from django.urls import get_resolver
@@ -26,6 +26,7 @@ from runs.models import (
     Experiment,
     ExperimentRun,
     Hook,
+    JudgeRequest,
     PromptTemplate,
     Provider,
     ProviderModel,
@@ -160,6 +161,9 @@ BY_NAME: dict[str, Callable[[], Keys]] = {
     "run-answer": lambda: {"pk": Run.objects.get(status="succeeded").pk},
     "run-brief": lambda: {"pk": Run.objects.get(parent_step__isnull=False).pk},
     "run-continue": lambda: {"pk": Run.objects.get(status="succeeded").pk},
+    "run-judge": lambda: JudgeRequest.objects.values(
+        pk=F("run"), revision_pk=F("revision")
+    )[0],
     "run-media": lambda: {"number": 2},  # the step after the first model call
     "run-outline": lambda: {"pk": Run.objects.get(parent_step__isnull=False).pk},
     "run-shared": lambda: {"token": SHARE_TOKEN},

@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from runs.engine.types import Reply
 from runs.evaluation.gate import GateRules
+from runs.evaluation.types import JudgeMessage, JudgeReply
 from runs.models import (
     Agent,
     AgentRetention,
@@ -27,6 +28,7 @@ from runs.models import (
     EvaluatorRevision,
     HookRequest,
     InputReplay,
+    JudgeRequest,
     LoginLink,
     ProviderModel,
     ProviderOutage,
@@ -383,6 +385,17 @@ def make_experiment(owner: User, agent: Agent, texts: Texts) -> None:
     experiment.cells.update(run=run, state="started")
     score_ended_cells(experiment)
     update_figures(experiment, is_changed=True)
+    JudgeRequest.objects.create(
+        run=run,
+        revision=experiment.evaluators.all()[0],
+        provider=texts.name,
+        model=texts.name,
+        messages=[JudgeMessage(role="user", text=texts.body).model_dump()],
+        replies=[
+            JudgeReply(text=texts.body, cost=0.1, seconds=2.5).model_dump(),
+            JudgeReply(problem=texts.body).model_dump(),
+        ],
+    )
     make_gate(owner, agent, dataset, run)
 
 

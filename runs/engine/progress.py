@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from runs.engine.effects import CallModel
 from runs.engine.types import (
     AgentSpec,
     AgentStep,
     ExecutorOptions,
+    ModelRequest,
     Prices,
     ResumePoint,
     RunError,
@@ -139,9 +139,9 @@ def compute_usage_cost(usage: Usage, prices: Prices) -> float:
     ) / 1_000_000
 
 
-def estimate_usage(asked: CallModel, reply_text: str) -> Usage:
+def estimate_usage(request: ModelRequest, reply_text: str) -> Usage:
     """Estimate the usage of a call if the provider reports none."""
-    sent = sum(message.size for message in asked.request.messages)
+    sent = sum(message.size for message in request.messages)
     said = len(reply_text.encode("utf-8", "replace"))
     return Usage(input_tokens=sent // 4 + 1, output_tokens=said // 4 + 1)
 

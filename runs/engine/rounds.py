@@ -164,7 +164,7 @@ class RunRounds:
         self.progress.add_time(outcome.elapsed)
         usage = reply.usage
         if usage is None and self.progress.options.budget is not None:
-            usage = estimate_usage(asked, reply.text)
+            usage = estimate_usage(asked.request, reply.text)
         if usage is not None:
             self.progress.add_usage(usage)
         return self._tidy_reply(reply)

@@ -74,6 +74,34 @@ class EvaluationRecord(FrozenModel):
         return tuple(step for step in self.steps if not step.tool.startswith("_"))
 
 
+class JudgeMessage(FrozenModel):
+    """A message to the model of a judge."""
+
+    role: str
+    text: str
+
+
+class JudgeReply(FrozenModel):
+    """What the model replied to one vote."""
+
+    text: str = ""
+    problem: str = ""
+    """Why there is no reply; empty if there is one."""
+    cost: float = 0.0
+    seconds: float = 0.0
+    """With the wait for its turn."""
+
+
+class JudgeExchange(FrozenModel):
+    """What a judge asked a model, and the replies: one for each vote."""
+
+    provider: str
+    """Slug."""
+    model: str
+    messages: tuple[JudgeMessage, ...]
+    replies: tuple[JudgeReply, ...] = ()
+
+
 def _keep_translatable(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
     return value if isinstance(value, TranslatableText) else handler(value)
 
@@ -93,6 +121,8 @@ class ScoreResult(FrozenModel):
     """Why the run was not scored; empty if it was."""
     cost: Decimal = Decimal(0)
     """Of the model calls of a judge."""
+    exchanges: tuple[JudgeExchange, ...] = ()
+    """What a judge asked, and the replies."""
 
     @model_validator(mode="after")
     def _check_content(self) -> Self:

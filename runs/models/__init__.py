@@ -18,6 +18,7 @@ from runs.models.evaluation import (
     Evaluator,
     EvaluatorRevision,
     Example,
+    JudgeRequest,
 )
 from runs.models.experiments import (
     Bisection,
@@ -91,6 +92,7 @@ __all__ = [
     "ImportedSpan",
     "ImportedTrace",
     "InputReplay",
+    "JudgeRequest",
     "LoginLink",
     "MetricCounter",
     "ModelAttempt",

@@ -213,3 +213,31 @@ class EvaluatorRevision(models.Model):
 
     def __str__(self) -> str:
         return f"revision {self.number}"
+
+
+class JudgeRequest(models.Model):
+    """What a judge asked a model about a run, and what the model replied.
+
+    Of the latest scoring of the run by that revision; it is deleted with the run.
+    """
+
+    run = models.ForeignKey(
+        Run, on_delete=models.CASCADE, related_name="judge_requests"
+    )
+    revision = models.ForeignKey(
+        EvaluatorRevision, on_delete=models.CASCADE, related_name="+"
+    )
+    provider = models.CharField(max_length=200)
+    """Slug."""
+    model = models.CharField(max_length=200)
+    messages = models.JSONField()
+    """A list of `runs.evaluation.types.JudgeMessage`."""
+    replies = models.JSONField()
+    """A list of `runs.evaluation.types.JudgeReply`, one for each vote."""
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"{self.revision_id}: run {self.run_id}"

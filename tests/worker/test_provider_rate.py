@@ -8,12 +8,12 @@ import redis
 
 from runs.models import Run
 from runs.services.health.invariants import check_invariants
+from runs.services.providers import token_bucket
+from runs.services.providers.rate import buckets
+from runs.services.providers.token_bucket import BucketUse, SharedBuckets
 from runs.services.runs.limit_wait import get_limit_wait
 from runs.ui.limit_wait import describe_limit_wait
-from runs.worker import token_bucket
-from runs.worker.provider_rate import buckets
 from runs.worker.sweep import sweep
-from runs.worker.token_bucket import BucketUse, SharedBuckets
 from tests.fakes.model_server import model_server
 from tests.make import make_provider, make_user
 from tests.worker.run_parts import agent_on, executed, go_on

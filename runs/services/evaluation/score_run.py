@@ -25,7 +25,11 @@ from runs.evaluation.types import (
     ScoreResult,
 )
 from runs.models import AgentStep, ModelCall, Run
-from runs.services.evaluation.ask_judge import ask_judge
+from runs.services.evaluation.ask_judge import (
+    RATE_WAIT_SECONDS,
+    Judging,
+    ScoringInterrupted,
+)
 from runs.services.runs.mask_secrets import SECRET_PATTERNS, load_known_secrets
 from runs.store.commits import release_connection
 from runs.store.sanitizer import HIDDEN, Sanitizer
@@ -49,10 +53,6 @@ class CallTimes(NamedTuple):
     first_token: float | None
 
 
-class ScoringInterrupted(Exception):
-    """Another worker scores the run now: whoever scores it here has to stop."""
-
-
 def do_nothing() -> None:
     """Let the evaluator go on."""
 
@@ -67,13 +67,15 @@ def score_run(
     record: EvaluationRecord | None = None,
     baseline: Run | None = None,
     before_effect: Callable[[], object] = do_nothing,
+    wait_seconds: float = RATE_WAIT_SECONDS,
 ) -> ScoreResult:
     """Return the score of an ended run; outside of any transaction.
 
     `by` is the owner of the evaluator, who may use the judge's provider. Nothing that
     an evaluator does raises: the result then says why the run is not scored. Only an
     unavailable database raises, so that the caller tries again. `before_effect`
-    is called before each vote or other effect, and may raise `ScoringInterrupted`.
+    is called before each vote or other effect and while a judge waits for its turn at
+    a provider, `wait_seconds` at most; it may raise `ScoringInterrupted`.
     """
     if record is None:
         record = load_evaluation_record(run)
@@ -81,10 +83,12 @@ def score_run(
 
     interruptions: list[Exception] = []
 
+    judging = Judging(by=by, wait_seconds=wait_seconds, renew_lease=before_effect)
+
     def perform(effect: EvaluatorEffect) -> EvaluatorOutcome:
         try:
             before_effect()
-            return perform_effect(effect, run=run, by=by)
+            return perform_effect(effect, run=run, judging=judging)
         except (OperationalError, InterfaceError, ScoringInterrupted) as error:
             interruptions.append(error)
             raise
@@ -94,19 +98,20 @@ def score_run(
     )
     if interruptions:
         raise interruptions[0]
-    return result.model_copy(
-        update={
-            name: change_text(getattr(result, name), clean_text)
-            for name in ("label", "explanation", "problem")
-        }
-    )
+    texts = {
+        name: change_text(getattr(result, name), clean_text)
+        for name in ("label", "explanation", "problem")
+    }
+    return result.model_copy(update={**texts, "exchanges": judging.list_exchanges()})
 
 
-def perform_effect(effect: EvaluatorEffect, *, run: Run, by: User) -> EvaluatorOutcome:
+def perform_effect(
+    effect: EvaluatorEffect, *, run: Run, judging: Judging
+) -> EvaluatorOutcome:
     """Do what an evaluator asks for; raise `NotScored` if that is not possible."""
     match effect:
         case AskModel():
-            return ask_judge(effect, by=by)
+            return judging.ask(effect)
         case RunCode():
             release_connection()
             return run_evaluator_code(effect)

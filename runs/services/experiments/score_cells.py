@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import partial
+from itertools import repeat
 from statistics import fmean
 
 from django.db import transaction
@@ -18,6 +19,7 @@ from runs.evaluation.types import (
     ScoreResult,
 )
 from runs.models import EvaluatorRevision, Example, ExperimentRun, Run, Score
+from runs.services.evaluation.judge_requests import Scored, store_judge_requests
 from runs.services.evaluation.score_run import load_evaluation_records, score_run
 from tools.text.translatable import translatable
 
@@ -44,6 +46,7 @@ def score_cells(
         if time.monotonic() - began > MAX_BATCH_SECONDS:
             break
     scores: list[Score] = []
+    judged: list[Scored] = []
     count = 0
     with transaction.atomic():
         for cell, results in found:
@@ -53,7 +56,10 @@ def score_cells(
             if mine.update(**summarize_cell(cell.run, results)):
                 count += 1
                 scores += map(partial(build_score, cell), revisions, results)
+                if cell.run is not None:
+                    judged += zip(repeat(cell.run), revisions, results)
         Score.objects.bulk_create(scores)
+        store_judge_requests(judged)
     return count
 
 

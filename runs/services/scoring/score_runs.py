@@ -18,7 +18,9 @@ from django.db.models.functions import Now
 
 from runs.evaluation.types import EvaluationExample, ScoreResult
 from runs.models import EvaluatorRevision, Run, RunScore, ScoredRun, ScoringRule
-from runs.services.evaluation.score_run import ScoringInterrupted, score_run
+from runs.services.evaluation.ask_judge import ScoringInterrupted
+from runs.services.evaluation.judge_requests import store_judge_requests
+from runs.services.evaluation.score_run import score_run
 from runs.services.scoring.send_on import send_failing_run
 from runs.store.database_clock import read_database_time
 from tools.text.translatable import translatable
@@ -201,6 +203,10 @@ def store_run_scores(
             return False
         RunScore.objects.bulk_create(
             build_run_score(scored, revision, result)
+            for revision, result in zip(revisions, results, strict=True)
+        )
+        store_judge_requests(
+            (scored.run, revision, result)
             for revision, result in zip(revisions, results, strict=True)
         )
         if passed is False:

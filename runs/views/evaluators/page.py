@@ -26,6 +26,8 @@ from runs.views.lists.actions import build_definition_choices
 
 DEFAULT_KIND = "exact"
 MAX_LISTED_REVISIONS = 20
+TRIAL_WAIT_SECONDS = 5.0
+"""How long a judge may wait for its turn at the provider."""
 
 
 @require_GET
@@ -152,5 +154,10 @@ def score_trial(
     )
     evaluator = form.apply()
     return score_run(
-        run, example, kind=evaluator.kind, config=evaluator.config, by=user
+        run,
+        example,
+        kind=evaluator.kind,
+        config=evaluator.config,
+        by=user,
+        wait_seconds=TRIAL_WAIT_SECONDS,
     )

@@ -26,6 +26,7 @@ from runs.models import (
     Score,
 )
 from runs.services.datasets.from_run import format_run_answer
+from runs.services.evaluation.judge_requests import list_judges_with_requests
 from runs.services.experiments.figures import compute_points, is_preference_only
 from runs.services.tool_modes.changed_tools import find_changed_tools
 from runs.ui.error_labels import get_error_label
@@ -418,6 +419,8 @@ class SelectedCell(NamedTuple):
     """Those that pass or fail."""
     repetitions: list[ExperimentRun]
     is_run_visible: bool
+    judges: set[int]
+    """Revisions of judges whose requests the user may read."""
     changed_tools: list[str]
     """Whose replayed results are of an earlier definition."""
     steps: list[AgentStep]
@@ -443,6 +446,10 @@ def load_selected_cell(
     answer = format_run_answer(cell.run) if cell.run and cell.run.is_over else ""
     expected = cell.example.expected_answer
     scores = list_score_rows(cell, None if is_baseline else baseline)
+    is_run_visible = (
+        cell.run_id is not None
+        and Run.objects.visible_to(user).filter(pk=cell.run_id).exists()
+    )
     return SelectedCell(
         cell=cell,
         letter=LETTERS[cell.candidate.position],
@@ -458,8 +465,10 @@ def load_selected_cell(
         decided_scores=sum(one.score.passed is not None for one in scores),
         baseline_run=None if is_baseline or baseline is None else baseline.run_id,
         repetitions=list(siblings.order_by("repetition")),
-        is_run_visible=cell.run_id is not None
-        and Run.objects.visible_to(user).filter(pk=cell.run_id).exists(),
+        is_run_visible=is_run_visible,
+        judges=list_judges_with_requests(cell.run, by=user)
+        if cell.run and is_run_visible
+        else set(),
         changed_tools=find_changed_tools(cell.run)
         if cell.run and cell.run.is_over
         else [],

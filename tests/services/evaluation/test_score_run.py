@@ -1,16 +1,21 @@
 """Scoring stored runs: the record, the sandbox, the judge and secrets."""
 
+import math
+import re
+import time
 from decimal import Decimal
 
 import pytest
 
 from runs.evaluation.types import EvaluationExample
-from runs.models import ProviderModel
+from runs.models import Provider, ProviderModel
 from runs.services.evaluation.score_run import (
     load_evaluation_record,
     load_evaluation_records,
     score_run,
 )
+from runs.services.providers import rate
+from runs.services.providers.token_bucket import SharedBuckets
 from tests.fakes.model_server import model_server
 from tests.make import make_call, make_provider, make_run, make_step, make_user
 
@@ -25,9 +30,14 @@ def make_scored_run(owner=None, **fields):
     )
 
 
-def score(run, kind, example=EXAMPLE, *, by=None, baseline=None, **config):
+def score(run, kind, example=EXAMPLE, *, by=None, options=None, **config):
     return score_run(
-        run, example, kind=kind, config=config, by=by or run.owner, baseline=baseline
+        run,
+        example,
+        kind=kind,
+        config=config,
+        by=by or run.owner,
+        **(options or {}),
     )
 
 
@@ -134,13 +144,92 @@ def test_a_judge_that_writes_prose_or_fails_gives_no_score():
     assert refused.problem.startswith("The judge failed")
 
 
+def test_what_the_judge_was_asked_is_kept_with_each_reply():
+    script = ['{"explanation": "ok", "score": 1}', "Prose.", {"fault": "401"}]
+    with model_server(script=script) as server:
+        run = make_scored_run()
+        result = score(run, "judge", **judged(run.owner, server, votes=3))
+        (asked, *_) = [one.body["messages"] for one in server.requests]
+
+    [exchange] = result.exchanges
+    assert (exchange.provider, exchange.model) == ("judge", "strict")
+    assert [one.model_dump() for one in exchange.messages] == [
+        {"role": one["role"], "text": one["content"]} for one in asked
+    ]
+    first, second, third = exchange.replies
+    assert (first.text, second.text) == (script[0], "Prose.")
+    assert first.cost > 0
+    assert first.seconds > 0
+    assert third.text == ""
+    assert third.problem.startswith("The judge failed")
+
+
+def test_a_comparison_keeps_both_orders():
+    ann = make_user()
+    script = ['{"winner": "A"}', '{"winner": "B"}'] * 2
+    with model_server(script=script) as server:
+        config = judged(ann, server, form="pairwise", votes=2)
+        runs = make_scored_run(ann), make_scored_run(ann, output="Four.")
+        result = score(runs[0], "judge", options={"baseline": runs[1]}, **config)
+
+    replies = [[one.text for one in each.replies] for each in result.exchanges]
+    assert replies == [[script[0]] * 2, [script[1]] * 2]
+
+
+@pytest.fixture
+def _fresh_rates(monkeypatch):
+    """Buckets of this process, full."""
+    buckets = SharedBuckets(lambda: 1)
+    buckets.away_until = math.inf
+    monkeypatch.setattr(rate, "buckets", buckets)
+
+
+@pytest.mark.usefixtures("_fresh_rates")
+def test_the_judge_takes_its_turn_at_the_provider(monkeypatch):
+    slept, renewed = [], []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    with model_server(script=['{"explanation": "ok", "score": 1}'] * 3) as server:
+        run = make_scored_run()
+        config = judged(run.owner, server, votes=3)
+        Provider.objects.update(requests_per_minute=1)
+        options = {"before_effect": lambda: renewed.append(1)}
+        result = score(run, "judge", options=options, **config)
+
+    assert result.value == 1
+    assert sum(slept) == pytest.approx(60 + 120, abs=5)
+    assert max(slept) <= 20  # the lease is renewed meanwhile
+    assert len(renewed) >= 3 + 9
+
+
+@pytest.mark.usefixtures("_fresh_rates")
+def test_a_judge_that_would_wait_too_long_gives_its_turn_back(monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    with model_server(script=['{"explanation": "ok", "score": 1}'] * 2) as server:
+        run = make_scored_run()
+        config = judged(run.owner, server)
+        Provider.objects.update(requests_per_minute=1)
+        assert score(run, "judge", **config).value == 1
+        problems = [
+            score(run, "judge", options={"wait_seconds": 10}, **config).problem
+            for _ in range(3)
+        ]
+        assert len(server.requests) == 1
+
+    assert all("limit per minute is used up" in one for one in problems)
+    waits = [float(re.search(r"next (\d+) s", one)[1]) for one in problems]
+    assert max(waits) <= 60
+
+
 def test_two_runs_are_compared_in_both_orders():
     ann = make_user()
     script = ['{"winner": "A", "explanation": "x"}', '{"winner": "B"}']
     with model_server(script=script) as server:
         config = judged(ann, server, form="pairwise")
         result = score(
-            make_scored_run(ann), "judge", baseline=make_scored_run(ann), **config
+            make_scored_run(ann),
+            "judge",
+            options={"baseline": make_scored_run(ann)},
+            **config,
         )
 
     assert (result.value, result.label) == (1, "better")
