@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from itertools import combinations
+from itertools import chain, combinations
 from statistics import fmean
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
+from django.db.models import Q, QuerySet
 
 from runs.evaluation.statistics import Agreement, compute_agreement
 from runs.models import (
@@ -101,14 +102,94 @@ def compare_evaluators(marks: Marks, *, passing_mark: int) -> list[EvaluatorAgre
     return sorted(found, key=lambda one: (-one.agreement.runs, one.evaluator.name))
 
 
-def compare_with_ratings(experiment: Experiment) -> Agreement | None:
-    """Return how often evaluators pass runs that people rate as good; null if none."""
-    rows = experiment.cells.filter(run__rating__isnull=False, passed__isnull=False)
-    found = list(rows.values_list("passed", "run__rating"))
-    return compute_agreement(
-        [bool(passed) for passed, _rating in found],
-        [rating == Run.RATINGS["good"] for _passed, rating in found],
+class ExperimentAgreement(NamedTuple):
+    """How far what an experiment says agrees with people."""
+
+    all: Agreement | None
+    """Of passing all evaluators."""
+    revisions: dict[int, Agreement]
+    """Of each evaluator's revision."""
+
+
+def load_experiment_agreement(experiment: Experiment) -> ExperimentAgreement:
+    """Compare with ratings and annotations of the experiment's runs."""
+    runs = Run.objects.filter(experiment_run__experiment=experiment)
+    good = load_people_verdicts(runs)
+    if not good:
+        return ExperimentAgreement(None, {})
+    cells = experiment.cells.filter(run__in=list(good), passed__isnull=False)
+    scores = Score.objects.filter(
+        cell__experiment=experiment, cell__run__in=list(good), passed__isnull=False
     )
+    return ExperimentAgreement(
+        compare_verdicts(cells.values_list("run", "passed"), good),
+        compare_revisions(scores.values_list("revision", "cell__run", "passed"), good),
+    )
+
+
+def load_evaluator_agreement(evaluator: Evaluator, *, by: User) -> dict[int, Agreement]:
+    """Compare each revision, by its number, with people on runs that `by` may see."""
+    visible = Run.objects.visible_to(by)
+    scores = Score.objects.filter(
+        revision__evaluator=evaluator, passed__isnull=False
+    ).order_by()
+    live = RunScore.objects.filter(
+        revision__evaluator=evaluator, passed__isnull=False
+    ).order_by()
+    scored = Q(pk__in=scores.values("cell__run"))
+    scored |= Q(pk__in=live.values("scored__run"))
+    good = load_people_verdicts(visible.filter(scored))
+    return compare_revisions(
+        chain(
+            scores.filter(cell__run__in=good).values_list(
+                "revision__number", "cell__run", "passed"
+            ),
+            live.filter(scored__run__in=good).values_list(
+                "revision__number", "scored__run", "passed"
+            ),
+        ),
+        good,
+    )
+
+
+def load_people_verdicts(runs: QuerySet[Run]) -> dict[int, bool]:
+    """Return by run whether most people find it good; a tie counts for nothing.
+
+    A rating is one voice, and so is each mark in an annotation queue.
+    """
+    voices: dict[int, list[bool]] = defaultdict(list)
+    rated = runs.filter(rating__isnull=False).order_by()
+    for run, rating in rated.values_list("pk", "rating"):
+        voices[run].append(rating == Run.RATINGS["good"])
+    marks = Annotation.objects.filter(
+        item__run__in=runs.order_by().values("pk"), state=Annotation.State.DONE
+    ).order_by()
+    fields = ("item__run", "mark", "item__queue__passing_mark")
+    for run, mark, passing in marks.values_list(*fields):
+        voices[run].append((mark or 0) >= passing)
+    means = {run: fmean(each) for run, each in voices.items()}
+    return {run: mean > 0.5 for run, mean in means.items() if mean != 0.5}
+
+
+def compare_verdicts(
+    passed: Iterable[tuple[int, bool | None]], good: Mapping[int, bool]
+) -> Agreement | None:
+    """Return how often runs pass that people find good, and fail if not."""
+    pairs = list(passed)
+    return compute_agreement(
+        [bool(passes) for _, passes in pairs], [good[run] for run, _ in pairs]
+    )
+
+
+def compare_revisions(
+    scores: Iterable[tuple[int, int, bool | None]], good: Mapping[int, bool]
+) -> dict[int, Agreement]:
+    """Return the agreement by revision, for scores of (revision, run, passed)."""
+    found: dict[int, list[tuple[int, bool | None]]] = defaultdict(list)
+    for revision, run, passed in scores:
+        found[revision].append((run, passed))
+    compared = {key: compare_verdicts(each, good) for key, each in found.items()}
+    return {key: one for key, one in compared.items() if one is not None}
 
 
 def load_verdicts(runs: Iterable[int]) -> dict[int, dict[int, bool]]:

@@ -1,6 +1,6 @@
 """The list of evaluators, the form, and trying one on a past run."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -10,11 +10,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from runs.evaluation.registry import EVALUATOR_KINDS
+from runs.evaluation.statistics import Agreement
 from runs.evaluation.types import EvaluationExample, ExpectedCall, ScoreResult
 from runs.forms.evaluators.evaluator import EvaluatorForm
 from runs.forms.evaluators.trial import EvaluatorTrialForm
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Evaluator, EvaluatorRevision, Run
+from runs.services.annotation.agreement import load_evaluator_agreement
 from runs.services.evaluation.score_run import score_run
 from runs.services.evaluators.save import save_evaluator
 from runs.ui.evaluation.evaluator_labels import (
@@ -28,6 +30,13 @@ DEFAULT_KIND = "exact"
 MAX_LISTED_REVISIONS = 20
 TRIAL_WAIT_SECONDS = 5.0
 """How long a judge may wait for its turn at the provider."""
+
+
+class RevisionLine(NamedTuple):
+    """A revision, and how far it agrees with people."""
+
+    revision: EvaluatorRevision
+    agreement: Agreement | None
 
 
 @require_GET
@@ -116,14 +125,16 @@ def render_evaluator(request: HtmxRequest, context: dict[str, Any]) -> HttpRespo
         "kind": get_evaluator_kind_label(form.instance.kind),
         "trial": EvaluatorTrialForm(request.user),
         "may_edit": context.get("may_edit", True),
-        "revisions": list_revisions(evaluator) if evaluator else [],
+        "revisions": list_revisions(evaluator, request.user) if evaluator else [],
     }
     return render(request, "evaluators/form.html", context)
 
 
-def list_revisions(evaluator: Evaluator) -> list[EvaluatorRevision]:
-    rows = evaluator.revisions.select_related("by")
-    return list(rows[:MAX_LISTED_REVISIONS])
+def list_revisions(evaluator: Evaluator, user: User) -> list[RevisionLine]:
+    """Return the newest revisions."""
+    agreements = load_evaluator_agreement(evaluator, by=user)
+    rows = evaluator.revisions.select_related("by")[:MAX_LISTED_REVISIONS]
+    return [RevisionLine(row, agreements.get(row.number)) for row in rows]
 
 
 def save_form(form: EvaluatorForm, *, by: User) -> Evaluator:

@@ -95,7 +95,10 @@ def build_bisection_context(
     figures = load_stored_figures(experiment)
     unfinished = experiment.cells.filter(state=ExperimentRun.State.STARTED).count()
     selected = load_selected_cell(
-        experiment, parse_whole_number(request.GET.get("cell", "")), request.user
+        experiment,
+        parse_whole_number(request.GET.get("cell", "")),
+        request.user,
+        agreements={},
     )
     is_editable = Agent.objects.editable_by(request.user).filter(pk=agent.pk).exists()
     return {

@@ -14,7 +14,7 @@ from runs.forms.experiments.resume import ResumeExperimentForm
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Agent, Dataset, Experiment, ExperimentCandidate, ExperimentRun
 from runs.services.agents.publish import get_latest_version, matches_version
-from runs.services.annotation.agreement import compare_with_ratings
+from runs.services.annotation.agreement import load_experiment_agreement
 from runs.services.experiments.bisect import BisectionReport, load_bisections
 from runs.services.experiments.control import (
     resume_experiment,
@@ -190,8 +190,12 @@ def build_experiment_context(
         experiment, candidates, key=key, sort=sort, start=start
     )
     asked = parse_whole_number(request.GET.get("cell", ""))
+    agreement = load_experiment_agreement(experiment)
     selected = load_selected_cell(
-        experiment, asked or find_worse_cell(table), request.user
+        experiment,
+        asked or find_worse_cell(table),
+        request.user,
+        agreements=agreement.revisions,
     )
     return {
         "experiment": experiment,
@@ -200,7 +204,7 @@ def build_experiment_context(
         "progress": progress,
         "figures": figures,
         "lines": build_candidate_lines(experiment, candidates, figures, table.failures),
-        "agreement": compare_with_ratings(experiment),
+        "agreement": agreement,
         "evaluator_lines": build_evaluator_lines(experiment, candidates, figures),
         "tag_lines": build_tag_lines(figures, letters),
         "tag_sentences": describe_clear_tags(figures, letters),

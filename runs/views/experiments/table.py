@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
 from itertools import chain
@@ -16,6 +16,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.evaluation.statistics import Agreement
 from runs.models import (
     AgentStep,
     Example,
@@ -400,6 +401,8 @@ class ScoreRow(NamedTuple):
     label: str
     score: Score
     baseline: float | None
+    agreement: Agreement | None
+    """With people, on all their runs of the experiment."""
 
 
 class SelectedCell(NamedTuple):
@@ -431,7 +434,11 @@ class SelectedCell(NamedTuple):
 
 
 def load_selected_cell(
-    experiment: Experiment, pk: int | None, user: User
+    experiment: Experiment,
+    pk: int | None,
+    user: User,
+    *,
+    agreements: Mapping[int, Agreement],
 ) -> SelectedCell | None:
     rows = experiment.cells.select_related("example", "candidate", "run__spec")
     cell = rows.filter(pk=pk or 0).first()
@@ -445,7 +452,7 @@ def load_selected_cell(
     steps = AgentStep.objects.filter(run=cell.run_id or 0).order_by("index")
     answer = format_run_answer(cell.run) if cell.run and cell.run.is_over else ""
     expected = cell.example.expected_answer
-    scores = list_score_rows(cell, None if is_baseline else baseline)
+    scores = list_score_rows(cell, None if is_baseline else baseline, agreements)
     is_run_visible = (
         cell.run_id is not None
         and Run.objects.visible_to(user).filter(pk=cell.run_id).exists()
@@ -486,7 +493,9 @@ def count_answers(steps: QuerySet[AgentStep]) -> list[tuple[str, int]]:
 
 
 def list_score_rows(
-    cell: ExperimentRun, baseline: ExperimentRun | None
+    cell: ExperimentRun,
+    baseline: ExperimentRun | None,
+    agreements: Mapping[int, Agreement],
 ) -> list[ScoreRow]:
     """Return the scores, each with that of the baseline's run."""
     others: dict[Any, float | None] = (
@@ -500,6 +509,7 @@ def list_score_rows(
             get_score_label(score.revision, score.label),
             score,
             others.get(score.revision_id),
+            agreements.get(score.revision_id),
         )
         for score in scores.order_by("revision__evaluator__name")
     ]

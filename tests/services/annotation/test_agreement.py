@@ -2,8 +2,21 @@
 
 import pytest
 
-from runs.models import ExperimentRun, Score
-from runs.services.annotation.agreement import load_queue_agreement
+from runs.models import (
+    Evaluator,
+    Experiment,
+    ExperimentRun,
+    Run,
+    RunScore,
+    Score,
+    ScoredRun,
+    ScoringRule,
+)
+from runs.services.annotation.agreement import (
+    load_evaluator_agreement,
+    load_experiment_agreement,
+    load_queue_agreement,
+)
 from runs.services.annotation.queued_runs import add_runs_to_queue
 from runs.services.experiments.create import (
     CandidateChoice,
@@ -12,7 +25,7 @@ from runs.services.experiments.create import (
 )
 from tests.annotation import make_queue, score_next
 from tests.experiments import end_runs, make_examples, make_revision, turn
-from tests.make import make_agent, make_user
+from tests.make import make_agent, make_run, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -80,3 +93,56 @@ def test_runs_that_an_evaluator_could_not_score_are_left_out():
     assert (found.agreement.runs, found.percent) == (1, 100)
     assert found.agreement.kappa is None  # one and the same answer: nothing to compare
     assert ExperimentRun.objects.count() == 2
+
+
+def rate(queue, *ratings):
+    for item, rating in zip(queue.items.order_by("pk"), ratings, strict=False):
+        Run.objects.filter(pk=item.run_id).update(rating=rating)
+
+
+def test_an_experiment_is_compared_with_ratings_and_marks():
+    queue = make_scored_queue(["yes", "yes", "no", "no"])
+    rate(queue, 1, None, None, 1)  # a user of the chat
+    for mark in (1, 5, 1):  # the first: a tie with the rating, so it is left out
+        score_next(queue, make_user("ann"), mark)
+    experiment = Experiment.objects.get()
+
+    found = load_experiment_agreement(experiment)
+
+    [(revision, agreement)] = found.revisions.items()
+    assert revision == experiment.evaluators.get().pk
+    assert agreement == found.all
+    assert (agreement.runs, round(agreement.same, 2)) == (3, 0.67)
+
+
+def test_an_experiment_that_no_person_has_read_has_no_agreement():
+    make_scored_queue(["yes", "no"])
+
+    found = load_experiment_agreement(Experiment.objects.get())
+
+    assert (found.all, found.revisions) == (None, {})
+
+
+def test_each_revision_of_an_evaluator_is_compared_on_the_runs_one_may_see():
+    queue = make_scored_queue(["yes", "no", "yes"])
+    rate(queue, 1, -1, -1)
+    evaluator = Evaluator.objects.get()
+
+    mine = load_evaluator_agreement(evaluator, by=evaluator.owner)
+
+    assert list(mine) == [1]
+    assert (mine[1].runs, round(mine[1].same, 2)) == (3, 0.67)
+    assert load_evaluator_agreement(evaluator, by=make_user("eve")) == {}
+
+
+def test_runs_that_a_rule_has_scored_count_for_an_evaluator():
+    owner = make_user()
+    revision = make_revision(owner)
+    rule = ScoringRule.objects.create(owner=owner, agent=make_agent(owner), name="r")
+    run = make_run(owner, status="succeeded", rating=1)
+    scored = ScoredRun.objects.create(rule=rule, run=run)
+    RunScore.objects.create(scored=scored, revision=revision, passed=True, value=1)
+
+    found = load_evaluator_agreement(revision.evaluator, by=owner)
+
+    assert (found[1].runs, found[1].same) == (1, 1.0)

@@ -446,6 +446,10 @@ def test_ones_own_score_is_compared_with_that_of_evaluators(client, ann):
     page = page_of(client, experiment, f"?cell={cells[1].pk}")
 
     assert "agree with people in 50% of 2 rated runs" in strip_tags(page)
+    assert "Agrees with people on 50% of 2 runs" in strip_tags(page)
+    evaluator = experiment.evaluators.get().evaluator_id
+    page = client.get(f"/evaluators/{evaluator}/").content.decode()
+    assert "Agrees with people on 50% of 2 runs" in strip_tags(page)
     away = {"rating": "good", "here": "https://elsewhere.example/"}
     assert "elsewhere" not in client.post(f"/runs/{cell.run_id}/rate/", away).url
 
