@@ -5,6 +5,12 @@ from django.utils.translation import gettext_lazy
 
 from runs.models import Experiment
 
+TOOL_CALLS_NOTE = gettext_lazy(
+    "A replay answers calls from the source run of the example. Not held back: a tool "
+    "that is declared read-only and writes nevertheless, and what Python modules of "
+    "tools send outside of calls."
+)
+
 
 class ToolModeField(forms.ChoiceField):
     """A tool mode, with what it cannot hold back."""
@@ -13,9 +19,5 @@ class ToolModeField(forms.ChoiceField):
         super().__init__(
             choices=Experiment.ToolMode,
             label=gettext_lazy("Tool calls"),
-            help_text=gettext_lazy(
-                "A replay answers calls from the source run of the example. Not held "
-                "back: a tool that is declared read-only and writes nevertheless, and "
-                "what Python modules of tools send outside of calls."
-            ),
+            help_text=TOOL_CALLS_NOTE,
         )

@@ -7,11 +7,13 @@ from typing import Any, Literal, NamedTuple
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from runs.engine.types import ToolMode
+from runs.engine.types import AgentSpec, ToolMode
 from runs.models import Agent, AgentStep, InputReplay, ReplayedInput, Run
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.errors import InputsRefused
 from runs.services.runs.start import freeze_newest_version, start_run
+from runs.services.tool_modes.changed_tools import compare_tools
+from runs.store.specs import load_spec
 
 MAX_REPLAYED = 50
 ANSWERED = ("succeeded", "limit_reached", "failed")
@@ -93,6 +95,16 @@ def start_input_replay(agent: Agent, *, by: User, count: int) -> InputReplay | N
             transaction.set_rollback(True)
             return None
     return replay
+
+
+def find_changed_tools(agent: Agent, draft: AgentSpec, *, by: User) -> list[str]:
+    """Return the tools of the draft whose recordings are of another definition."""
+    run = find_real_runs(agent, by=by).select_related("version__spec").first()
+    if run is None:
+        return []
+    recorded = load_spec(run.version.spec)
+    shared = {one.name for one in recorded.tools} & {one.name for one in draft.tools}
+    return compare_tools(recorded, draft, shared)
 
 
 def find_real_runs(agent: Agent, *, by: User) -> Any:

@@ -1,7 +1,9 @@
 """Tools whose replayed results come from another definition than that of the run."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from runs.engine.types import AgentSpec
 from runs.models import AgentStep, Run
 from runs.services.tool_modes.select_mode import get_tool_mode
 from runs.store.specs import load_spec
@@ -21,10 +23,17 @@ def find_changed_tools(run: Run) -> list[str]:
     recorded = Run.objects.select_related("spec").filter(pk=mode.recording).first()
     if recorded is None:
         return []
-    before = {one.name: _describe_calls(one) for one in load_spec(recorded.spec).tools}
-    now = {one.name: _describe_calls(one) for one in load_spec(run.spec).tools}
     steps = run.steps.filter(answered_by__in=REPLAYED).order_by()
     names = set(steps.values_list("tool", flat=True))
+    return compare_tools(load_spec(recorded.spec), load_spec(run.spec), names)
+
+
+def compare_tools(
+    recorded: AgentSpec, spec: AgentSpec, names: Iterable[str]
+) -> list[str]:
+    """Return those of the tools whose calls are answered differently by now."""
+    before = {one.name: _describe_calls(one) for one in recorded.tools}
+    now = {one.name: _describe_calls(one) for one in spec.tools}
     return sorted(name for name in names if before.get(name) != now.get(name))
 
 

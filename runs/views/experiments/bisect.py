@@ -10,6 +10,7 @@ from django.views.decorators.http import require_http_methods
 
 from runs.forms.experiments.bisect import BisectForm
 from runs.forms.experiments.resume import ResumeExperimentForm
+from runs.forms.experiments.tool_mode import TOOL_CALLS_NOTE
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Agent, AgentVersion, Experiment, ExperimentRun
 from runs.services.errors import RunsError
@@ -24,6 +25,7 @@ from runs.services.experiments.bisect import (
     start_bisection,
 )
 from runs.services.experiments.figures import load_stored_figures
+from runs.services.tool_modes.changed_tools import find_changed_tools
 from runs.ui.evaluation.bisection import describe_bisection, describe_next_version
 from runs.views.experiments.table import load_selected_cell
 from runs.whole_number import parse_whole_number
@@ -73,6 +75,8 @@ def experiment_bisect(request: HtmxRequest, pk: int) -> HttpResponse:
         "evaluators": [one.evaluator.name for one in revisions],
         "count": count,
         "most": count_most_versions(count),
+        "tool_calls_note": TOOL_CALLS_NOTE,
+        "changed_tools": find_changed_tools(cell.run) if cell.run else [],
     }
     return render(request, "experiments/bisect.html", context)
 

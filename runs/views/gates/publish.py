@@ -18,6 +18,7 @@ from runs.services.errors import GateNotMet, RunsError
 from runs.services.gates.replay import (
     MAX_REPLAYED,
     ReplayReport,
+    find_changed_tools,
     load_input_replay,
     start_input_replay,
 )
@@ -177,6 +178,7 @@ def build_publish_context(request: HtmxRequest, agent: Agent) -> dict[str, Any]:
         and visible.filter(pk=state.experiment.pk).exists(),
         "replay": replay,
         "max_replayed": MAX_REPLAYED,
+        "replay_changed_tools": find_changed_tools(agent, draft.spec, by=request.user),
         **build_replay_context(replay, request.GET.get("show", "")),
         "differences": list_changes_since(agent, newest, draft),
         "effects": count_effects(request, agent),

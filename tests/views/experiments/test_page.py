@@ -8,7 +8,16 @@ import pytest
 from django.utils import timezone
 
 from runs.forms.experiments.experiment import MAX_OFFERED_VERSIONS
-from runs.models import Agent, Dataset, Evaluator, Example, Experiment, Run
+from runs.models import (
+    Agent,
+    Dataset,
+    Evaluator,
+    Example,
+    Experiment,
+    ExperimentRun,
+    Run,
+    Score,
+)
 from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples, edit_example
 from runs.services.datasets.save_version import save_dataset_version
@@ -385,6 +394,12 @@ def test_a_replay_whose_tool_has_changed_says_so_beside_the_answer(client, ann):
     assert said in strip_tags(page_of(client, experiment, f"?cell={cell.pk}"))
     run_page = strip_tags(client.get(f"/runs/{cell.run_id}/").content.decode())
     assert "changed since the recording: find" in run_page
+    make_version(agent)
+    ExperimentRun.objects.update(passed=False)
+    Score.objects.update(passed=False, value=0)
+    bisect = client.get(f"/experiments/{experiment.pk}/bisect/?cell={cell.pk}")
+    assert said in strip_tags(bisect.content.decode())
+    assert "Not held back: a tool that is declared" in bisect.content.decode()
 
 
 def test_an_experiment_that_lost_an_evaluator_says_so(client, ann):

@@ -8,7 +8,8 @@ from runs.services.agents.save import save_agent
 from tests.experiments import make_examples, make_revision
 from tests.gates import finish_experiment, make_gate
 from tests.html import text_of
-from tests.make import make_agent, make_run
+from tests.make import make_agent, make_run, make_tool
+from tools.models import Tool
 
 pytestmark = pytest.mark.django_db
 
@@ -156,6 +157,23 @@ def test_a_wrong_field_is_named_and_nothing_is_saved(
 
     assert words in text_of(response)
     assert not Gate.objects.exists()
+
+
+def test_the_replay_says_which_tools_have_changed_and_what_is_not_held_back(
+    client, ann
+):
+    found, kept = make_tool(ann, name="find"), make_tool(ann, name="keep")
+    agent = make_agent(ann, tools=(found, kept))
+    version = publish_agent(agent, by=ann)
+    page = " ".join(text_of(client.get(f"/agents/{agent.pk}/publish/")).split())
+    assert "Tools changed since the recording" not in page
+    assert "Not held back: the model server, and what Python modules" in page
+
+    make_run(agent=agent, version=version, status="succeeded")
+    Tool.objects.filter(pk=found.pk).update(config={"function": "tests.no:else"})
+    page = " ".join(text_of(client.get(f"/agents/{agent.pk}/publish/")).split())
+
+    assert "Tools changed since the recording: find." in page
 
 
 def test_real_inputs_are_replayed_and_compared(client, ann, agent):
