@@ -5,6 +5,7 @@ An agent with tools of every kind writes to it, if its calls are made.
 
 import json
 import sqlite3
+import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -41,6 +42,34 @@ def read_entry(text: str) -> str:
 def _send(path: str) -> str:
     with urllib.request.urlopen(address + path, timeout=10) as response:
         return response.read().decode()
+
+
+_connected: list[int] | None = None
+
+
+def _note_connection(event: str, values: tuple[Any, ...]) -> None:
+    if event != "socket.connect" or _connected is None:
+        return
+    address = values[1]
+    if isinstance(address, tuple):  # not a Unix socket
+        _connected.append(address[1])
+
+
+sys.addaudithook(_note_connection)
+
+
+@contextmanager
+def watch_connections() -> Iterator[list[int]]:
+    """Collect the port of each connection that Python code of this process opens.
+
+    PostgreSQL's client library is not Python code, so its connections are not seen.
+    """
+    global _connected
+    _connected = found = []
+    try:
+        yield found
+    finally:
+        _connected = None
 
 
 @dataclass

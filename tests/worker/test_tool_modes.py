@@ -2,6 +2,7 @@
 
 import os
 from threading import Thread
+from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
@@ -21,7 +22,13 @@ from tests.fakes.model_server import model_server
 from tests.make import make_user, make_webhook
 from tests.worker.family import children_of, finished, sound
 from tests.worker.functions import mails
-from tests.worker.ledger import break_tools, make_writer, open_ledger, write_script
+from tests.worker.ledger import (
+    break_tools,
+    make_writer,
+    open_ledger,
+    watch_connections,
+    write_script,
+)
 from tests.worker.run_parts import agent_on, ask_before, call, executed, go_on, started
 from tools.models import Tool
 
@@ -74,7 +81,9 @@ def ledger(tmp_path, settings):
 def recorded(ledger):
     """A real run that called tools of every kind; then they would fail."""
     with model_server(script=write_script) as model:
-        run = finished(started(make_writer(ledger, model)))
+        with watch_connections() as connected:
+            run = finished(started(make_writer(ledger, model)))
+        assert urlsplit(ledger.server.url).port in connected
         assert (run.status, run.output) == ("succeeded", "Written after 8 calls.")
         assert set(run.steps.values_list("status", flat=True)) == {"succeeded"}
         reached = ledger.take_entries()
@@ -84,6 +93,19 @@ def recorded(ledger):
         yield run
 
 
+@pytest.fixture
+def connected(recorded, settings):
+    """Collect the ports that are connected to, besides those of model and Redis."""
+    model = urlsplit(recorded.agent.provider.base_url).port
+    redis = urlsplit(settings.REDIS_URL).port
+    others = set[int]()
+    with watch_connections() as found:
+        yield others
+    assert model in found
+    assert set(found) - {model, redis} == others
+
+
+@pytest.mark.usefixtures("connected")
 def test_strict_replays_give_the_same_steps_and_send_nothing(recorded, ledger):
     for _ in range(REPLAYS):
         run = finished(replay(recorded))
@@ -99,6 +121,7 @@ def test_strict_replays_give_the_same_steps_and_send_nothing(recorded, ledger):
     assert ledger.take_entries() == []
 
 
+@pytest.mark.usefixtures("connected")
 def test_replays_by_tool_send_nothing(recorded, ledger):
     for _ in range(OTHERS):
         run = finished(replay(recorded, "replay_by_tool", sends_reads=True))
@@ -107,7 +130,8 @@ def test_replays_by_tool_send_nothing(recorded, ledger):
     assert ledger.take_entries() == []
 
 
-def test_a_run_that_holds_calls_back_only_reads(recorded, ledger):
+def test_a_run_that_holds_calls_back_only_reads(recorded, ledger, connected):
+    connected.add(urlsplit(ledger.server.url).port)
     for _ in range(OTHERS):
         run = finished(start_in_mode(recorded.agent, ToolMode(kind="hold_back")))
 
