@@ -3,12 +3,13 @@
 import pytest
 from django.contrib.auth.models import User
 
-from runs.models import Dataset, Experiment, ExperimentCandidate, Run
+from runs.models import Dataset, Example, Experiment, ExperimentCandidate, Run
+from runs.services.gates.edit import GatePlan, save_gate
 from runs.store.specs import load_spec
 from tests.api.make_client import Api, fields_of
 from tests.experiments import end_runs, make_examples, make_revision, turn
 from tests.gates import make_gate
-from tests.make import make_agent, make_prompt, make_user, make_version
+from tests.make import make_agent, make_prompt, make_run, make_user, make_version
 
 pytestmark = pytest.mark.django_db
 
@@ -52,6 +53,23 @@ def test_a_dataset_is_filled_and_saved(api):
     assert api.get(path).json()["unsaved_changes"] == 2
     versions = api.get(f"{path}/versions").json()["data"]
     assert [(one["number"], one["added"]) for one in versions] == [(1, 2)]
+
+
+def test_an_example_keeps_the_run_that_it_comes_from(ann, api):
+    dataset = make_dataset_by_api(api)
+    path = f"datasets/{dataset['id']}/examples"
+    mine, theirs = make_run(ann), make_run()
+    example = {"inputs": {"input": "x"}}
+
+    refused = api.post(
+        path, {"examples": [example, {**example, "source_run": theirs.pk}]}
+    )
+    added = api.post(path, {"examples": [{**example, "source_run": mine.pk}, example]})
+
+    assert fields_of(refused) == ["examples.1.source_run"]
+    assert f"Run {theirs.pk} was not found" in refused.json()["detail"]
+    assert [one["source_run"] for one in added.json()["data"]] == [mine.pk, None]
+    assert Example.objects.filter(source_run=mine).count() == 1
 
 
 def test_a_version_saved_meanwhile_is_a_conflict(api):
@@ -115,6 +133,18 @@ def test_an_experiment_is_started_read_and_scored(ann, api):
     assert (read["status"], read["budget"]) == ("done", 1.5)
     assert [one["pass_rate"] for one in read["candidates"]] == [1.0, 1.0]
     assert read["comparisons"][0]["kind"] == "no_difference"
+    [tag] = read["tags"]
+    assert (tag["tag"], tag["passed"], tag["decided"]) == ("t", [2, 2], [2, 2])
+    assert tag["comparisons"][0]["kind"] == "no_difference"
+    assert read["gate"] is None
+    plan = GatePlan(experiment.dataset, [experiment.evaluators.get().evaluator])
+    save_gate(agent, plan, by=ann)
+    read = api.get(f"experiments/{experiment.pk}").json()
+    assert [(one["kind"], one["is_met"]) for one in read["gate"]] == [
+        ("scored", True),
+        ("pass_rate", True),
+        ("regression", True),
+    ]
     assert sorted((one["example"], one["candidate"]) for one in runs) == [
         *((1, 0), (1, 1), (2, 0), (2, 1)),
     ]

@@ -1,5 +1,6 @@
 """Datasets and their examples in the API: read, create, edit, save versions."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -14,7 +15,7 @@ from runs.api.problems import ApiProblem, field_problem, not_found
 from runs.api.queries import MAX_PAGE, Id, Page, PageQuery, paginate_by_id
 from runs.api.route import Route
 from runs.api.shapes import Shape
-from runs.models import Dataset, DatasetVersion, Example
+from runs.models import Dataset, DatasetVersion, Example, Run
 from runs.serializers import Json, format_timestamp
 from runs.services.datasets.content import (
     DEFAULT_INPUT,
@@ -31,7 +32,12 @@ from runs.services.datasets.content import (
 from runs.services.datasets.edit import add_examples, edit_example, remove_example
 from runs.services.datasets.save_version import save_dataset_version
 from runs.services.datasets.working_copy import count_unsaved_changes, select_examples
-from runs.services.errors import DatasetFull, ExampleRefused, VersionRefused
+from runs.services.errors import (
+    DatasetFull,
+    ExampleRefused,
+    FieldError,
+    VersionRefused,
+)
 
 MAX_ADDED = 1_000
 """Examples of one request."""
@@ -83,10 +89,17 @@ class ExampleBody(StrictBody):
         )
 
 
+class NewExampleBody(ExampleBody):
+    """Inputs, and what is expected; perhaps with the run that it comes from."""
+
+    source_run: Id | None = None
+    """A run that you may see; replays answer tool calls from it."""
+
+
 class ExamplesBody(StrictBody):
     """New examples, all or none."""
 
-    examples: Annotated[list[ExampleBody], Field(min_length=1, max_length=MAX_ADDED)]
+    examples: Annotated[list[NewExampleBody], Field(min_length=1, max_length=MAX_ADDED)]
 
 
 class SaveVersionBody(StrictBody):
@@ -240,8 +253,10 @@ def add_examples_to_dataset(
 ) -> HttpResponse:
     """Add examples; they belong to the next version that is saved."""
     dataset = get_dataset_to_edit(user, pk)
+    runs = find_source_runs(user, body.examples)
+    contents = [one.content for one in body.examples]
     try:
-        rows = add_examples(dataset, [one.content for one in body.examples], by=user)
+        rows = add_examples(dataset, contents, by=user, runs=runs)
     except ExampleRefused as refused:
         raise ApiProblem(422, refused.errors) from None
     except DatasetFull as refused:
@@ -250,6 +265,22 @@ def add_examples_to_dataset(
     place = urlencode({"cursor": rows[0].pk - 1, "limit": min(len(rows), MAX_PAGE)})
     location = f"{reverse('api-dataset-examples', args=[pk])}?{place}"
     return json_response(shape, 201, Location=location)
+
+
+def find_source_runs(
+    user: User, examples: Sequence[NewExampleBody]
+) -> list[Run | None]:
+    """Return the source run of each example; a problem names those not found."""
+    asked = [one.source_run for one in examples]
+    found = Run.objects.visible_to(user).in_bulk([pk for pk in asked if pk])
+    missing = [
+        FieldError(f"examples.{n}.source_run", f"Run {pk} was not found.")
+        for n, pk in enumerate(asked)
+        if pk is not None and pk not in found
+    ]
+    if missing:
+        raise ApiProblem(422, missing)
+    return [None if pk is None else found[pk] for pk in asked]
 
 
 def change_example(

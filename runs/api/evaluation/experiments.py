@@ -18,6 +18,7 @@ from runs.api.route import Route
 from runs.api.runs import get_agent_for_user
 from runs.api.shapes import Shape
 from runs.engine.parsing.clean import clean_json, clean_text
+from runs.evaluation.gate import RuleResult
 from runs.models import Dataset, Evaluator, Experiment, ExperimentRun, Score
 from runs.serializers import Json, format_timestamp
 from runs.services.errors import InputsRefused, NotAllowed, RunsError, SpecRefused
@@ -34,6 +35,7 @@ from runs.services.experiments.create import (
 from runs.services.experiments.figures import ComparisonFigures, TagFigures
 from runs.services.experiments.repeat import list_newest_revisions
 from runs.services.experiments.report import CandidateReport, build_experiment_report
+from runs.services.gates.state import judge_experiment
 from runs.services.spec.inline_prompt import list_library_prompts
 
 Mode = Literal["hold_back", "replay_by_tool", "replay_reads", "replay_strict", "live"]
@@ -107,6 +109,9 @@ class ExperimentShape(Shape):
     """Each candidate against the first one."""
     tags: list[TagFigures]
     """Of most examples; their numbers are in the order of the candidates."""
+    gate: list[RuleResult] | None
+    """Each rule of the gate of the last candidate's agent. Null without a gate, if it
+    requires other examples, evaluators or settings, and before the end."""
     created_at: str | None
     ended_at: str | None
 
@@ -150,6 +155,7 @@ class CellShape(Shape):
 
 def experiment_json(row: Experiment) -> Json:
     report = build_experiment_report(row)
+    gate = judge_experiment(row)
     return {
         "id": row.pk,
         "name": row.name,
@@ -167,6 +173,7 @@ def experiment_json(row: Experiment) -> Json:
         "candidates": [one.model_dump(mode="json") for one in report.candidates],
         "comparisons": [one.model_dump(mode="json") for one in report.comparisons],
         "tags": [one.model_dump(mode="json") for one in report.tags],
+        "gate": [one.model_dump(mode="json") for one in gate.rules] if gate else None,
         "created_at": format_timestamp(row.created_at),
         "ended_at": format_timestamp(row.ended_at),
     }
