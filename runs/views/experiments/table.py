@@ -28,6 +28,7 @@ from runs.models import (
 )
 from runs.services.datasets.from_run import format_run_answer
 from runs.services.evaluation.judge_requests import list_judges_with_requests
+from runs.services.evaluation.run_scores import RunScoreEntry, load_annotations
 from runs.services.experiments.figures import compute_points, is_preference_only
 from runs.services.tool_modes.changed_tools import find_changed_tools
 from runs.ui.error_labels import get_error_label
@@ -414,6 +415,8 @@ class SelectedCell(NamedTuple):
     difference: SafeString
     """The answer with what differs from the expected one marked; empty without one."""
     scores: list[ScoreRow]
+    people: list[RunScoreEntry]
+    """Marks of people, through annotation queues."""
     baseline_run: int | None
     is_unscored: bool
     """Whether an evaluator could not score the run, and may be asked again."""
@@ -465,6 +468,9 @@ def load_selected_cell(
         if expected and answer
         else SafeString(""),
         scores=scores,
+        people=load_annotations(cell.run, viewer=user)
+        if cell.run and is_run_visible
+        else [],
         is_unscored=cell.run is not None
         and cell.run.answer is not None
         and any(one.score.problem for one in scores),

@@ -30,6 +30,7 @@ from runs.services.experiments.create import (
 )
 from runs.services.runs.start import freeze_newest_version
 from runs.store.specs import load_spec
+from tests.annotation import make_queue, score_next
 from tests.experiments import end_run, end_runs, make_examples, make_revision, turn
 from tests.html import strip_tags
 from tests.make import (
@@ -758,3 +759,23 @@ def test_only_editors_of_the_agent_are_offered_prompts_and_parameters(client, an
     [changed] = page.context["form"].rows
     assert "model" in changed.fields
     assert not {"instructions", "more"} & changed.fields.keys()
+
+
+def test_people_score_the_runs_of_an_experiment_in_a_queue(client, ann):
+    experiment = make_worse(client, ann)
+    queue = make_queue(ann, runs=0)
+    offered = client.get(f"/queues/add/?experiment={experiment.pk}").content.decode()
+    runs = re.findall(r'name="run"\s+value="(\d+)"', offered)
+    assert len(runs) == 16
+    assert f"/queues/add/?experiment={experiment.pk}" in page_of(client, experiment)
+
+    client.post("/queues/add/", {"run": runs, "queue": queue.pk})
+    score_next(queue, ann, 5)
+
+    cell = ExperimentRun.objects.get(run__queued__annotations__by=ann)
+    page = strip_tags(page_of(client, experiment, f"?cell={cell.pk}"))
+    assert "ann person" in " ".join(page.split())
+    assert "Agrees with people on 100% of 1 run" in " ".join(page.split())
+    client.force_login(make_user("eve"))
+    offered = client.get(f"/queues/add/?experiment={experiment.pk}").content.decode()
+    assert 'name="run"' not in offered
