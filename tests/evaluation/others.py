@@ -12,8 +12,21 @@ from typing import Any
 
 from agentevals.trajectory.match import create_trajectory_match_evaluator
 from inspect_ai.model import ModelOutput
-from inspect_ai.scorer import Target, answer, exact, f1, includes, match, pattern
+from inspect_ai.scorer import (
+    Target,
+    answer,
+    choice,
+    exact,
+    f1,
+    includes,
+    match,
+    pattern,
+)
 from inspect_ai.solver import TaskState
+from inspect_ai.solver._multiple_choice import (
+    parse_answers,
+    set_choices_based_on_generated_response,
+)
 from nltk.metrics.agreement import AnnotationTask
 from rouge_score.rouge_scorer import RougeScorer
 
@@ -49,6 +62,15 @@ def inspect_f1(said: str, target: str) -> float:
 
 def inspect_exact(said: str, target: str) -> float:
     return ask(exact(), said, target)
+
+
+def inspect_choice(said: str, target: str, choices: list[str]) -> float:
+    """Score as after the solver `multiple_choice`, which reads the marked letter."""
+    output = ModelOutput.from_content("model", said)
+    state = TaskState("model", 1, 1, "", [], choices=choices, output=output)
+    answers = parse_answers(state, multiple_correct=False)
+    set_choices_based_on_generated_response(state, answers)
+    return float(asyncio.run(choice()(state, Target(target))).value == "C")
 
 
 def rouge(said: str, target: str) -> float:

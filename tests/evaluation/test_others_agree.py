@@ -55,6 +55,8 @@ def build_text_cases(draw):
     for place, location in ends.items():
         ours = score("exact", said, target, place=place, ignore_punctuation=True)
         yield ["inspect_match", said, target, {"location": location}], ours.value
+    ours = score("exact", said, target, ignore_case=True, ignore_punctuation=True)
+    yield ["inspect_exact", said, target], ours.value
     for ignore in (True, False):
         options = {"ignore_case": ignore, "ignore_space": False}
         ours = score("contains", said, texts=[target], **options)
@@ -76,6 +78,14 @@ def build_answer_cases(draw):
     text = f"Hm: A or B.\nANSWER: {draw.choice('ABCD')}\n\nAnswer: {said}"
     ours = score("one-of", text, letter, label="answer:", choices=list("ABCD"))
     yield ["inspect_answer", text, letter, "letter"], ours.value
+    letter, said = draw.choice("ABC"), draw.choice("ABCabcE")
+    ends = (f"ANSWER: {said}", f"ANSWER: {said}.", f"Answer: {said}\n", said)
+    text = f"Either A or B.\n{draw.choice(ends)}"
+    options = {"ignore_case": True, "ignore_punctuation": True}
+    ours = score(
+        "one-of", text, letter, label="answer:", choices=list("ABC"), **options
+    )
+    yield ["inspect_choice", text, letter, ["Oslo", "Rome", "Paris"]], ours.value
     target = write_text(draw, PLAIN, 2)
     line = draw.choice((target, write_text(draw, PLAIN, 2)))
     text = f"Because.\nANSWER: {line}"
@@ -160,6 +170,8 @@ def compared():
         "inspect_includes",
         "inspect_pattern",
         "inspect_answer",
+        "inspect_choice",
+        "inspect_exact",
         "inspect_f1",
         "rouge",
         "trajectory",
