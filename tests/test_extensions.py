@@ -17,11 +17,17 @@ from runs.evaluation.registry import EVALUATOR_KINDS, score_record
 from runs.evaluation.types import EvaluationExample, EvaluationRecord
 from runs.extensions import ExtensionBroken, load_extensions
 from runs.llm.registry import PROVIDER_KINDS
-from runs.models import Agent, Provider, Run
+from runs.models import Agent, Evaluator, Provider, Run, Score
 from runs.services.agentfile.load import import_agentfile
+from runs.services.experiments.create import (
+    CandidateChoice,
+    ExperimentPlan,
+    create_experiment,
+)
 from runs.services.runs.start import start_run
 from runs.worker.execute_run import execute_run
 from tests.engine.make import drive, make_spec
+from tests.experiments import end_runs, make_examples, turn
 from tests.make import make_agent, make_user
 from tests.worker import functions
 
@@ -208,3 +214,38 @@ def test_a_module_that_cannot_be_imported_is_named(tmp_path, monkeypatch):
 
     with pytest.raises(ExtensionBroken, match="'broken_extension'.*ZeroDivisionError"):
         load_extensions(["broken_extension"])
+
+
+def test_an_outside_evaluator_has_a_form_and_scores_an_experiment(example, client):
+    ann = make_user("ann")
+    client.force_login(ann)
+    page = client.get("/evaluators/new/?kind=length").content.decode()
+    assert 'name="config-most"' in page
+
+    form = {"name": "Brief", "config-most": "many", "visibility": "private"}
+    refused = client.post("/evaluators/new/?kind=length", form).content.decode()
+    assert "Brief" in refused
+    assert not Evaluator.objects.exists()
+    client.post("/evaluators/new/?kind=length", {**form, "config-most": "1"})
+    evaluator = Evaluator.objects.get()
+    assert evaluator.config == {"most": 1}
+    assert "length" in client.get("/evaluators/").content.decode()
+
+    experiment = create_experiment(
+        make_examples(ann, 1),
+        [CandidateChoice(make_agent(ann))],
+        [evaluator.revisions.get()],
+        by=ann,
+        plan=ExperimentPlan(),
+    )
+    turn(experiment)
+    end_runs(experiment, "two words")
+    turn(experiment)
+    score = Score.objects.get()
+    assert (score.passed, score.explanation) == (False, "2 words.")
+    assert (
+        "2 words."
+        in client.get(
+            f"/experiments/{experiment.pk}/?cell={score.cell_id}"
+        ).content.decode()
+    )
