@@ -9,13 +9,14 @@ import pytest
 from django.http import QueryDict
 from django.utils import timezone
 
-from runs.models import Run
+from runs.models import Agent, Run
 from runs.models.run_slots import EVERYONE
 from runs.services.search.index_runs import index_runs
 from runs.time_zone import ZONE_COOKIE
 from runs.views.home.key_figures import draw_line
 from runs.views.home.page import MIN_RUNS
 from runs.views.home.period import HomePeriod, read_period
+from tests.html import strip_tags
 from tests.make import (
     make_agent,
     make_run,
@@ -23,6 +24,7 @@ from tests.make import (
     make_step,
     make_tool,
     make_user,
+    make_version,
 )
 from tests.scoring import end_run, make_rule, score_all
 from tools.models import ToolUsage
@@ -279,3 +281,29 @@ def test_shows_scores_of_rules_by_day_if_there_are_some(client, ann):
 
     assert 'id="home-scores"' not in before
     assert "1 passed, 1 failing" in client.get("/").text
+
+
+def test_agents_whose_newest_version_scores_lower_come_first(client, ann):
+    fell, rose = make_agent(ann, name="Fell"), make_agent(ann, name="Rose")
+    end_runs(ann, agent=fell)
+    outputs = {fell: ("yes", "no"), rose: ("no", "yes")}
+    for agent, texts in outputs.items():
+        make_rule(agent)
+        for text in texts:
+            version = make_version(agent)
+            end_run(agent, text, version=version, spec=version.spec)
+    assert score_all()
+    given = make_agent(ann, name="Given away")
+    make_rule(given)
+    version = make_version(given)
+    end_run(given, version=version, spec=version.spec)
+    assert score_all()
+    Agent.objects.filter(pk=given.pk).update(owner=make_user("eve"))
+
+    page = " ".join(strip_tags(client.get("/").text).split())
+
+    assert "Fell 2 0% 0% – 79% 1: 100.0% −100" in page
+    assert "Rose 2 100.0% 21% – 100% 1: 0% +100" in page
+    assert page.index("Fell 2") < page.index("Rose 2")
+    scores = page[page.index("Scores of rules") : page.index("Recent runs")]
+    assert "Given away" not in scores

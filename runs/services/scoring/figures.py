@@ -1,14 +1,15 @@
 """Figures of a scoring rule: by day, and by version of the agent."""
 
+from collections import defaultdict
 from datetime import date, datetime, time, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import Avg, Count, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, TruncDate
 from django.utils import timezone
 
 from runs.evaluation.statistics import Interval, wilson_interval
-from runs.models import ScoredRun, ScoringRule
+from runs.models import Agent, ScoredRun, ScoringRule
 
 SHOWN_DAYS = 30
 
@@ -113,17 +114,54 @@ def load_scores_by_version(rule: ScoringRule) -> list[VersionScores]:
         .annotate(runs=Count("pk"), ok=PASSED, decided=DECIDED, mean=Avg("value"))
         .order_by("-run__version__number")
     )
-    return [
-        VersionScores(
-            row["run__version__number"],
-            row["runs"],
-            row["ok"],
-            row["decided"],
-            row["mean"],
-            wilson_interval(row["ok"], row["decided"]),
-        )
-        for row in rows
-    ]
+    return [build_version_scores(row) for row in rows]
+
+
+def build_version_scores(row: dict[str, Any]) -> VersionScores:
+    return VersionScores(
+        row["run__version__number"],
+        row["runs"],
+        row["ok"],
+        row["decided"],
+        row["mean"],
+        wilson_interval(row["ok"], row["decided"]),
+    )
+
+
+class AgentScores(NamedTuple):
+    """The newest scored versions of an agent, the newest first; two at most."""
+
+    agent: Agent
+    versions: list[VersionScores]
+
+    @property
+    def change(self) -> float | None:
+        """Of the pass rate since the version before; null without one."""
+        rates = [one.passed / one.decided for one in self.versions if one.decided]
+        return rates[0] - rates[1] if len(rates) == 2 else None
+
+
+def load_scores_by_agent(
+    rules: QuerySet[ScoringRule], *, most: int
+) -> list[AgentScores]:
+    """Return agents whose published versions have scores, those that fell first."""
+    done = ScoredRun.objects.filter(
+        rule__in=rules, state=ScoredRun.State.DONE, run__version__isnull=False
+    )
+    rows = (
+        filter_shown_days(done)
+        .order_by()
+        .values("rule__agent", "run__version__number")
+        .annotate(runs=Count("pk"), ok=PASSED, decided=DECIDED, mean=Avg("value"))
+        .order_by("-run__version__number")
+    )
+    found: dict[int, list[VersionScores]] = defaultdict(list)
+    for row in rows:
+        if len(found[row["rule__agent"]]) < 2:
+            found[row["rule__agent"]].append(build_version_scores(row))
+    agents = Agent.objects.in_bulk(list(found))
+    scores = [AgentScores(agents[pk], versions) for pk, versions in found.items()]
+    return sorted(scores, key=lambda one: (one.change or 0.0, one.agent.name))[:most]
 
 
 def load_rule_totals(rule: ScoringRule) -> RuleTotals:

@@ -58,6 +58,8 @@ from tools.text.translatable import join_sentences
 from tools.ui.diff import DiffBudget
 
 MAX_EXPERIMENTS = 200
+POLLED_OFTEN = 4_000
+"""Runs of an experiment whose page is updated every 2 seconds; a larger one, 10."""
 
 
 class CandidateLine(NamedTuple):
@@ -201,6 +203,7 @@ def build_experiment_context(
         "experiment": experiment,
         "here": request.get_full_path(),
         "is_open": experiment.is_running or progress.unfinished > 0,
+        "poll_seconds": 2 if experiment.total <= POLLED_OFTEN else 10,
         "progress": progress,
         "figures": figures,
         "lines": build_candidate_lines(experiment, candidates, figures, table.failures),

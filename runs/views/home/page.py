@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
-from runs.models import Run, ScoredRun, ScoringRule
-from runs.services.scoring.figures import load_scores_by_day
+from runs.models import Agent, Run, ScoredRun, ScoringRule
+from runs.services.scoring.figures import load_scores_by_agent, load_scores_by_day
 from runs.services.search.slot_figures import (
     RunSums,
     add_run_sums,
@@ -24,7 +24,7 @@ from runs.services.search.slot_figures import (
     sum_runs_by_time,
 )
 from runs.time_zone import is_viewer_zone_known
-from runs.ui.evaluation.day_bars import DayChart, build_day_chart
+from runs.ui.evaluation.day_bars import build_day_chart
 from runs.ui.list_state import get_list_state, knows_list_state
 from runs.views.home.activity import list_recent_runs
 from runs.views.home.attention import list_attention
@@ -43,6 +43,7 @@ from runs.views.home.first_steps import (
 from runs.views.home.key_figures import PeriodFigures, build_key_figures
 from runs.views.home.period import RANGE_LABELS, HomePeriod, read_period
 
+MAX_SCORED_AGENTS = 6
 MIN_RUNS = 10
 """Runs from which on figures and charts say something."""
 
@@ -162,14 +163,23 @@ def build_figures_context(
         "by_cost": by_cost,
         "tools": rank_failing_tools(period, user),
         "agents": rank_agents(period, sums, user),
-        "scores": load_rule_scores(user, mine=mine),
+        **build_scores_context(user, mine=mine),
     }
 
 
-def load_rule_scores(user: User, *, mine: bool) -> DayChart:
+def build_scores_context(user: User, *, mine: bool) -> dict[str, Any]:
+    """Return the scores of rules by day, and by version of each agent."""
     rules = ScoringRule.objects.visible_to(user)
     rules = rules.filter(owner=user) if mine else rules
-    return build_day_chart(load_scores_by_day(ScoredRun.objects.filter(rule__in=rules)))
+    by_day = load_scores_by_day(ScoredRun.objects.filter(rule__in=rules))
+    chart = build_day_chart(by_day)
+    theirs = rules.filter(agent__in=Agent.objects.visible_to(user))
+    return {
+        "scores": chart,
+        "agent_scores": load_scores_by_agent(theirs, most=MAX_SCORED_AGENTS)
+        if chart.most
+        else [],
+    }
 
 
 def load_figures(runs: QuerySet[Run], period: HomePeriod, owner: int) -> PeriodFigures:
