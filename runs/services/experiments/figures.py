@@ -27,6 +27,8 @@ from runs.services.experiments.score_cells import is_comparing
 EQUAL = 1e-9
 MIN_TAG_EXAMPLES = 3
 """Examples of a tag that is named as the worst."""
+MIN_INTERVAL_EXAMPLES = 5
+"""Of a tag whose interval is shown: resampling fewer gives one that is too narrow."""
 MAX_TAGS = 20
 """Tags with figures; those of most examples."""
 
@@ -109,6 +111,11 @@ class TagComparison(FrozenModel):
     low: float
     high: float
     """The 95% interval of the difference."""
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there are enough examples to draw from."""
+        return self.better + self.worse + self.same >= MIN_INTERVAL_EXAMPLES
 
 
 class TagFigures(FrozenModel):

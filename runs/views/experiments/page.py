@@ -92,9 +92,10 @@ class TagLine(NamedTuple):
     """A tag, and for each candidate how many of its runs passed, and of how many."""
 
     tag: str
+    examples: int
     runs: list[tuple[int, int]]
-    against: list[tuple[str, TagComparison]]
-    """Candidates that differ from the baseline, by letter."""
+    against: tuple[TagComparison, ...]
+    """Each other candidate against the baseline."""
 
 
 @require_GET
@@ -209,7 +210,7 @@ def build_experiment_context(
         "lines": build_candidate_lines(experiment, candidates, figures, table.failures),
         "agreement": agreement,
         "evaluator_lines": build_evaluator_lines(experiment, candidates, figures),
-        "tag_lines": build_tag_lines(figures, letters),
+        "tag_lines": build_tag_lines(figures),
         "tag_sentences": describe_clear_tags(figures, letters),
         "sentences": build_sentences(experiment, candidates, figures, progress.over),
         "note": describe_visible_difference(figures.comparisons[0])
@@ -331,19 +332,14 @@ def build_evaluator_lines(
     ]
 
 
-def build_tag_lines(
-    figures: ExperimentFigures, letters: dict[int, str]
-) -> list[TagLine]:
+def build_tag_lines(figures: ExperimentFigures) -> list[TagLine]:
     """Return a line for each tag; none while nothing has passed or failed."""
     return [
         TagLine(
             one.tag,
+            one.examples,
             list(zip(one.passed, one.decided, strict=True)),
-            [
-                (letters[each.candidate], each)
-                for each in one.comparisons
-                if each.better or each.worse
-            ],
+            one.comparisons,
         )
         for one in figures.tags
         if any(one.decided)

@@ -195,7 +195,7 @@ def test_a_clear_difference_is_said_in_a_sentence_with_its_tag(client, ann):
     assert "B is clearly worse than A: 0 improved, 8 regressed." in page
     assert "tagged t" in page
     assert "clearly worse on" not in page  # all examples have the tag
-    assert "B: −100 points (−100 to −100), 0 better, 8 worse" in page
+    assert "−100 −100 to −100 0 better, 8 worse" in page
     listed = client.get("/experiments/").content.decode()
     assert "B is clearly worse than A" in listed
 
@@ -528,7 +528,7 @@ def test_repetitions_and_tags_have_figures(client, ann):
 
     page = strip_tags(page_of(client, experiment))
     assert "pass@2 pass^2" in page
-    assert "By tag t 100.0% 100.0%" in page
+    assert "t 3 100.0% 100.0% the same" in page
 
 
 def test_a_chinese_viewer_reads_why_an_experiment_stopped_in_chinese(client, ann):
