@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from django.contrib.auth.models import User
@@ -61,6 +62,18 @@ class ReplayReport(NamedTuple):
     @property
     def counts(self) -> Counter[str]:
         return Counter(one.change for one in self.runs)
+
+    @property
+    def cost(self) -> Decimal:
+        return sum((one.run.cost for one in self.runs), Decimal(0))
+
+    @property
+    def seconds(self) -> float | None:
+        """From the start to the end of the last run; null while one is running."""
+        if self.is_running or not self.runs:
+            return None
+        ends = [one.run.ended_at for one in self.runs if one.run.ended_at]
+        return (max(ends) - self.replay.created_at).total_seconds() if ends else None
 
 
 def start_input_replay(agent: Agent, *, by: User, count: int) -> InputReplay | None:

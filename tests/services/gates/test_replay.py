@@ -1,5 +1,8 @@
 """Replaying real inputs: what the draft would do differently, with nothing sent."""
 
+from datetime import timedelta
+from decimal import Decimal
+
 import pytest
 from django.utils import timezone
 
@@ -127,3 +130,20 @@ def test_another_draft_has_no_replay(agent):
     replay_with(agent)
 
     assert load_input_replay(agent, "0" * 64, by=agent.owner) is None
+
+
+def test_a_replay_has_its_time_and_cost(agent):
+    for _ in range(2):
+        make_real_run(agent)
+    replay = start_input_replay(agent, by=agent.owner, count=2)
+    running = load_input_replay(agent, replay.digest, by=agent.owner)
+    assert running.seconds is None
+
+    ended = replay.created_at + timedelta(seconds=5)
+    for one in replay.inputs.all():
+        Run.objects.filter(pk=one.run_id).update(
+            status="succeeded", cost="0.25", **fit("succeeded", ended)
+        )
+
+    report = load_input_replay(agent, replay.digest, by=agent.owner)
+    assert (report.seconds, report.cost) == (5.0, Decimal("0.5"))
