@@ -87,7 +87,11 @@ from runs.views.search import page as search
 from runs.views.telemetry.receive import receive_traces
 from runs.views.tools.bulk_actions import tool_choices
 from runs.views.usage import page as usage
-from runs.views.user_tokens import user_token_revoke, user_tokens
+from runs.views.user_tokens import (
+    user_token_renew,
+    user_token_revoke,
+    user_tokens,
+)
 
 definition_urls: list[URLPattern | URLResolver] = [
     path(f"{noun}s/<int:pk>/{verb}/", view, {"noun": noun}, name=f"{noun}-{verb}")
@@ -143,6 +147,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     ),
     path("approve/<str:token>/", notifications.approval_link, name="approve-by-link"),
     path("account/tokens/", people.token_list, name="token-list"),
+    path("account/tokens/<int:pk>/renew/", people.token_renew, name="token-renew"),
     path("account/tokens/<int:pk>/revoke/", people.token_revoke, name="token-revoke"),
     path("preferences/language/", people.set_language, name="set-language"),
     path(
@@ -317,6 +322,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("users/<int:pk>/owned/", user_ownership, name="user-ownership"),
     path("users/<int:pk>/erase/", user_erase, name="user-erase"),
     path("users/<int:pk>/tokens/", user_tokens, name="user-tokens"),
+    path(
+        "users/<int:pk>/tokens/<int:token_pk>/renew/",
+        user_token_renew,
+        name="user-token-renew",
+    ),
     path(
         "users/<int:pk>/tokens/<int:token_pk>/revoke/",
         user_token_revoke,

@@ -142,7 +142,9 @@ BY_NAME: dict[str, Callable[[], Keys]] = {
         lambda: {"pk": first_pk(ServiceAccount)},
     ),
     "api-person-token": lambda: find_bot_token("number"),
-    "user-token-revoke": lambda: find_bot_token("token_pk"),
+    **dict.fromkeys(
+        ("user-token-renew", "user-token-revoke"), lambda: find_bot_token("token_pk")
+    ),
     "api-run-comment": lambda: {"number": first_pk(RunComment)},
     **dict.fromkeys(
         ("api-run-fork", "api-run-rerun"),

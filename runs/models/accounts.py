@@ -1,5 +1,7 @@
 """Preferences, API tokens and login links of a user."""
 
+from datetime import timedelta
+
 from django.conf import settings
 from django.db import models
 from django.utils import timezone
@@ -7,6 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 USUAL_SCOPES = "read run approve"
 """Those that a token has unless others are chosen."""
+SOON = timedelta(days=30)
+"""Before it expires, a token can be renewed."""
 
 
 class Preferences(models.Model):
@@ -72,6 +76,13 @@ class ApiToken(models.Model):
     @property
     def is_expired(self) -> bool:
         return self.expires_at is not None and self.expires_at <= timezone.now()
+
+    @property
+    def expires_soon(self) -> bool:
+        """Whether it is still valid, but for less than 30 days."""
+        if self.expires_at is None or self.is_expired:
+            return False
+        return self.expires_at - timezone.now() < SOON
 
     def allows(self, scope: str) -> bool:
         return scope in self.scopes.split()

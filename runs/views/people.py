@@ -21,7 +21,11 @@ from runs.htmx import HtmxRequest
 from runs.language import remember_language
 from runs.models import ApiToken, Preferences
 from runs.services.accounts.login_link import is_valid_login_link, use_login_link
-from runs.services.accounts.tokens import list_own_tokens, revoke_token
+from runs.services.accounts.tokens import (
+    list_own_tokens,
+    renew_token,
+    revoke_token,
+)
 from runs.ui.context_processors import THEMES, page_frame
 from tools.audit.write import write_entry
 from tools.secrets import SecretUnreadable, seal, unseal
@@ -169,6 +173,28 @@ def token_revoke(request: HtmxRequest, pk: int) -> HttpResponse:
     revoke_token(token)
     messages.success(request, _("Token %(token)s revoked.") % {"token": token})
     return redirect_to_tokens(request)
+
+
+@require_POST
+def token_renew(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Let a token that expires be valid for longer; its holder need not change."""
+    token = get_object_or_404(ApiToken.objects.filter(user=request.user), pk=pk)
+    report_renewal(request, token)
+    return redirect_to_tokens(request)
+
+
+def report_renewal(request: HtmxRequest, token: ApiToken) -> None:
+    """Renew a token and say until when it is valid."""
+    if renew_token(token):
+        messages.success(
+            request, _("Token %(token)s is valid for 90 days.") % {"token": token}
+        )
+    else:
+        messages.error(
+            request,
+            _("Token %(token)s cannot be renewed. Create another one.")
+            % {"token": token},
+        )
 
 
 @require_POST

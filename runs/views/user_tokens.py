@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs.forms.accounts import TokenForm
 from runs.htmx import HtmxRequest
 from runs.services.accounts.tokens import list_own_tokens, revoke_token
-from runs.views.people import NEW_TOKEN_KEY, pop_new_token
+from runs.views.people import NEW_TOKEN_KEY, pop_new_token, report_renewal
 from tools.accounts.service_account import is_service_account
 from tools.admin.grantable import may_change_account
 from tools.secrets import seal
@@ -54,6 +54,16 @@ def user_tokens(request: HtmxRequest, pk: int) -> HttpResponse:
 def get_new_token_key(pk: int) -> str:
     """Return the session key of an account's new token, until it has been shown."""
     return f"{NEW_TOKEN_KEY}-{pk}"
+
+
+@require_POST
+def user_token_renew(request: HtmxRequest, pk: int, token_pk: int) -> HttpResponse:
+    """Renew a token of a service account; people renew their own."""
+    user = get_changeable_account(request, pk)
+    if not is_service_account(user):
+        raise PermissionDenied
+    report_renewal(request, get_object_or_404(list_own_tokens(user), pk=token_pk))
+    return redirect("user-tokens", pk)
 
 
 @require_POST

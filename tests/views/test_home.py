@@ -8,9 +8,15 @@ from django.utils import timezone
 
 from runs.models import Agent, Run
 from runs.services.bootstrap import bootstrap
+from runs.services.experiments.create import (
+    CandidateChoice,
+    ExperimentPlan,
+    create_experiment,
+)
 from runs.services.runs.resume import resume_run
 from runs.views.home.activity import MAX_ACTIVE_ROWS, MAX_ROWS
 from runs.views.home.first_steps import list_first_steps
+from tests.experiments import make_examples, make_revision
 from tests.make import (
     make_agent,
     make_decision,
@@ -177,11 +183,20 @@ def test_the_first_steps_can_be_folded_and_reopened(client, ann):
 
 
 def test_done_steps_fold_to_one_line(client, ann):
-    make_run(ann, agent=make_agent(ann))
+    agent = make_agent(ann)
+    make_run(ann, agent=agent)
+    assert "3 of 4 done" in text(client)
+    create_experiment(
+        make_examples(ann, 1),
+        [CandidateChoice(agent)],
+        [make_revision(ann)],
+        by=ann,
+        plan=ExperimentPlan(),
+    )
 
     page = text(client)
 
-    assert "First steps: 3 of 3 done" in page
+    assert "First steps: 4 of 4 done" in page
     assert 'first-steps" id="home-steps">' in page
 
 

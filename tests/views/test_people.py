@@ -10,6 +10,7 @@ from runs.models import ApiToken
 from runs.services.accounts.login_link import create_login_link, is_valid_login_link
 from runs.services.accounts.tokens import create_token, find_valid_token
 from tests.make import make_user
+from tools.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
 
@@ -218,11 +219,56 @@ def test_a_revoked_token_opens_nothing(client):
     assert "zebra" not in client.get("/account/tokens/").content.decode()
 
 
+def test_a_token_that_expires_soon_is_renewed(client):
+    ann = make_user("ann")
+    client.force_login(ann)
+    soon = create_token(ann, "helpdesk", lifetime=timedelta(days=6))
+    create_token(ann, "later", lifetime=timedelta(days=80))
+    create_token(ann, "never")
+    page = client.get("/account/tokens/").text
+    assert page.count("Renew for 90 days") == 1
+
+    token = ApiToken.objects.get(name="helpdesk")
+    page = client.post(f"/account/tokens/{token.pk}/renew/", follow=True).text
+
+    assert "Token helpdesk is valid for 90 days." in page
+    assert "Renew for 90 days" not in page
+    token.refresh_from_db()
+    left = token.expires_at - timezone.now()
+    assert timedelta(days=89) < left <= timedelta(days=90)
+    assert find_valid_token(soon) is not None
+    assert AuditEntry.objects.get(action="renewed").thing == "helpdesk"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({"lifetime": timedelta(seconds=-1)}, id="expired"),
+        pytest.param({"lifetime": None}, id="does not expire"),
+        pytest.param(
+            {"lifetime": timedelta(days=1), "oauth_code": "code"}, id="of a program"
+        ),
+    ],
+)
+def test_other_tokens_are_not_renewed(client, fields):
+    ann = make_user("ann")
+    client.force_login(ann)
+    create_token(ann, "mine", **fields)
+    token = ApiToken.objects.get()
+
+    page = client.post(f"/account/tokens/{token.pk}/renew/", follow=True).text
+
+    assert "cannot be renewed" in page
+    assert "Renew for 90 days" not in page
+    assert ApiToken.objects.get().expires_at == token.expires_at
+
+
 def test_another_persons_token_is_out_of_reach(client):
     client.force_login(make_user())
     token = create_token(make_user("bob"), "bobs")
 
     pk = ApiToken.objects.get().pk
     assert client.post(f"/account/tokens/{pk}/revoke/").status_code == 404
+    assert client.post(f"/account/tokens/{pk}/renew/").status_code == 404
     assert "bobs" not in client.get("/account/tokens/").content.decode()
     assert find_valid_token(token) is not None

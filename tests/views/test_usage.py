@@ -9,10 +9,17 @@ from decimal import Decimal
 import pytest
 from django.utils import timezone
 
-from runs.models import Run
+from runs.models import ProviderModel, Run
 from runs.services.search.index_runs import index_runs
 from tests.html import strip_tags
-from tests.make import make_agent, make_run, make_spec, make_step, make_user
+from tests.make import (
+    make_agent,
+    make_provider,
+    make_run,
+    make_spec,
+    make_step,
+    make_user,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -138,6 +145,25 @@ def test_without_prices_tokens_are_ranked_and_drawn(client, ann):
 
     assert "Tokens by day" in page
     assert rows_of(page, "agent")[0][1:] == ["", "1,500", "1"]
+
+
+def test_models_without_a_price_are_named_with_a_link(client, ann):
+    mine = make_provider(ann)
+    agent = make_agent(ann, provider=mine)
+    for name, cost in (("a", 1), ("b", 0), ("free", 0)):
+        spec = make_spec(model={"model": name})
+        end_runs(ann, 1, agent=agent, spec=spec, cost=cost, input_tokens=600)
+    unpriced = ProviderModel.objects.create(provider=mine, name="b")
+    ProviderModel.objects.create(provider=mine, name="free", input_price=0)
+
+    page = client.get("/usage/").text
+    note = page.split('id="usage-unpriced"')[1].split("</p>")[0]
+
+    said = " ".join(strip_tags(f"<p{note}").split())
+    assert "1 model has no price: b. 33% of the tokens" in said
+    assert f'href="/providers/{mine.pk}/models/{unpriced.pk}/"' in note
+    ProviderModel.objects.filter(pk=unpriced.pk).update(input_price=1)
+    assert "usage-unpriced" not in client.get("/usage/").text
 
 
 def test_a_bar_leads_to_the_runs_of_its_day(client, ann):

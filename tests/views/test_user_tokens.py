@@ -1,10 +1,12 @@
 """The API tokens of other accounts, and service accounts on the pages."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from runs.models import ApiToken, LoginLink
 from runs.services.accounts.login_link import is_valid_login_link
@@ -139,6 +141,9 @@ def test_a_token_of_a_service_account_is_shown_once_and_revoked(client, root):
     api.headers["Authorization"] = f"Bearer {secret}"
     assert api.get("me").json()["username"] == "bot"
     assert "last used" in client.get(url).text
+    client.post(f"{url}{ApiToken.objects.get().pk}/renew/")
+    left = ApiToken.objects.get().expires_at - timezone.now()
+    assert left > timedelta(days=89)
     client.post(f"{url}{ApiToken.objects.get().pk}/revoke/")
     assert api.get("me").status_code == 401
 

@@ -19,6 +19,7 @@ ACTION_LABELS = {
     "kept off": gettext_lazy("rejected a change of"),
     "rotated": gettext_lazy("rotated"),
     "revoked": gettext_lazy("revoked"),
+    "renewed": gettext_lazy("renewed"),
     "allowed": gettext_lazy("granted"),
     "approved": gettext_lazy("approved"),
     "rejected": gettext_lazy("rejected"),

@@ -22,6 +22,7 @@ TOKEN_PREFIX = "as_"  # noqa: S105  # how a token begins
 MAX_TOKENS = 100
 """Valid tokens of one user."""
 LAST_USED_INTERVAL = timedelta(minutes=1)
+RENEWED_FOR = timedelta(days=90)
 
 
 def create_token(
@@ -92,6 +93,22 @@ def get_valid_tokens(user: User) -> QuerySet[ApiToken]:
 def list_own_tokens(user: User) -> QuerySet[ApiToken]:
     """Return the tokens that the user has not revoked, newest first."""
     return ApiToken.objects.filter(user=user, revoked_at=None).order_by("-pk")
+
+
+def renew_token(token: ApiToken) -> bool:
+    """Let a valid token that expires be valid for 90 days from now; False if it is not.
+
+    Tokens that programs got by signing people in are renewed by signing in again.
+    """
+    rows = get_valid_tokens(token.user).filter(
+        pk=token.pk, expires_at__isnull=False, oauth_code=None
+    )
+    until = timezone.now() + RENEWED_FOR
+    with transaction.atomic():
+        renewed = bool(rows.filter(expires_at__lt=until).update(expires_at=until))
+        if renewed:
+            write_entry("renewed", "API token", token)
+    return renewed
 
 
 def revoke_all_tokens(user: User) -> None:

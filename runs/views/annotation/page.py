@@ -49,12 +49,15 @@ def queue_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     items = filter_items(queue, show)
     total = items.count()
     is_editable = AnnotationQueue.objects.editable_by(request.user).filter(pk=pk)
+    filters = list_queue_filters(queue)
     context = {
         "queue": queue,
+        "is_done": not any(one.runs for one in filters if one.key == "open"),
+        "differing": next((one.runs for one in filters if one.key == "differ"), 0),
         "progress": load_queue_progress(queue, by=request.user),
         "agreement": load_queue_agreement(queue),
         "people": count_scores_by_person(queue),
-        "filters": list_queue_filters(queue),
+        "filters": filters,
         "show": show,
         "rows": build_queued_rows(request, items[start : start + ROWS_PER_PAGE]),
         "total": total,

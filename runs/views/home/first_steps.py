@@ -13,7 +13,15 @@ from django.views.decorators.http import require_POST
 
 from runs.htmx import HtmxRequest
 from runs.llm.registry import PROVIDER_KINDS
-from runs.models import Agent, Decision, Preferences, Provider, Resume, Run
+from runs.models import (
+    Agent,
+    Decision,
+    Experiment,
+    Preferences,
+    Provider,
+    Resume,
+    Run,
+)
 from runs.services.bootstrap import CAUTIOUS, DEMO_SLUGS, HASTY, UNLUCKY
 
 OFFLINE_KINDS = [name for name, kind in PROVIDER_KINDS.items() if not kind.needs_server]
@@ -60,6 +68,7 @@ class StepsDone(NamedTuple):
     fork: bool
     provider: bool
     agent: bool
+    experiment: bool
 
 
 def find_done_steps(user: User) -> StepsDone:
@@ -74,6 +83,7 @@ def find_done_steps(user: User) -> StepsDone:
         "fork": runs.filter(forked_from__isnull=False),
         "provider": providers,
         "agent": own_agents.exclude(is_playground=True),
+        "experiment": Experiment.objects.filter(owner=user),
     }
     rows = User.objects.filter(pk=user.pk).order_by()
     columns = {f"has_{name}": Exists(found) for name, found in done.items()}
@@ -108,6 +118,13 @@ def list_first_steps(user: User) -> list[OnboardingStep]:
             done.agent,
             reverse("agent-create"),
             _("New agent"),
+        ),
+        OnboardingStep(
+            _("Test it on a dataset"),
+            _("Examples with what you expect, run by two versions side by side."),
+            done.experiment,
+            reverse("dataset-list"),
+            _("Datasets"),
         ),
     ]
 

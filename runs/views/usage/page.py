@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
-from runs.services.search.slot_figures import get_slots_owner
+from runs.services.search.slot_figures import get_slots_owner, sum_usage
 from runs.time_zone import is_viewer_zone_known
 from runs.views.home.key_figures import build_usage_figures
 from runs.views.home.page import load_ended_figures
@@ -21,6 +21,7 @@ from runs.views.usage.breakdown import (
     list_usage,
     name_keys,
 )
+from runs.views.usage.unpriced import find_unpriced_models
 from tools.text.csv_cell import format_csv_cell
 
 DEFAULT_RANGE = "30d"
@@ -103,6 +104,7 @@ def build_usage_context(
     }
     return {
         "sums": figures.sums,
+        "unpriced": find_unpriced_models(sum_usage(period.slots(owner), "model"), user),
         "figures": build_usage_figures(period, figures),
         "by_cost": by_cost,
         "tables": tables.values(),

@@ -1,6 +1,7 @@
 """Annotation queues: settings, adding runs, the page, and scoring."""
 
 import pytest
+from django.contrib.auth.models import User
 
 from runs.models import Annotation, AnnotationQueue, Example
 from tests.annotation import make_ended_run, make_queue, score_next
@@ -227,3 +228,20 @@ def test_only_the_owner_removes_runs(client, ann):
     client.post(f"/queues/{queue.pk}/runs/{item.pk}/remove/")
 
     assert not queue.items.exists()
+
+
+def test_a_queue_that_is_done_leads_to_runs_with_different_scores(client, ann):
+    queue = make_queue(ann, runs=2, people_per_run=2)
+    for person, marks in (("ann", (5, 4)), ("ben", (1, 4))):
+        by = User.objects.filter(username=person).first() or make_user(person)
+        for mark in marks:
+            page = page_of(client, f"/queues/{queue.pk}/")
+            assert 'id="queue-done"' not in page
+            score_next(queue, by, mark)
+
+    page = page_of(client, f"/queues/{queue.pk}/")
+
+    note = page.split('id="queue-done"')[1].split("</div>")[0]
+    assert "All 2 runs are scored." in note
+    assert 'href="?show=differ"' in note
+    assert "Review the run with different scores" in " ".join(note.split())

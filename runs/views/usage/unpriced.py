@@ -1,0 +1,57 @@
+"""Models without a price: their tokens are not part of any cost."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from django.contrib.auth.models import User
+from django.urls import reverse
+
+from runs.llm.registry import PROVIDER_KINDS
+from runs.models import Provider, ProviderModel
+from runs.services.search.slot_figures import UsageSums
+
+OFFLINE_KINDS = [name for name, kind in PROVIDER_KINDS.items() if not kind.needs_server]
+MAX_NAMED = 3
+
+
+class UnpricedModels(NamedTuple):
+    """Models that cost an unknown amount."""
+
+    names: list[str]
+    """The first ones."""
+    models: int
+    share: float
+    """Of all tokens, from 0 to 1."""
+    url: str
+    """Where the viewer can set a price; empty if that is up to others."""
+
+
+def find_unpriced_models(
+    used: Mapping[int | str, UsageSums], user: User
+) -> UnpricedModels | None:
+    """Return the models that used tokens, cost nothing and have no price.
+
+    A model with a price of 0 is free; the demo costs nothing.
+    """
+    free = {str(name) for name, sums in used.items() if sums.tokens and not sums.cost}
+    known = ProviderModel.objects.filter(name__in=free)
+    free -= set(known.filter(input_price__isnull=False).values_list("name", flat=True))
+    free -= set(
+        known.filter(provider__kind__in=OFFLINE_KINDS).values_list("name", flat=True)
+    )
+    if not free:
+        return None
+    names = sorted(free, key=lambda name: (-used[name].tokens, name))
+    editable = Provider.objects.editable_by(user)
+    row = known.filter(name__in=free, provider__in=editable).first()
+    tokens = sum(used[name].tokens for name in names)
+    return UnpricedModels(
+        names[:MAX_NAMED],
+        len(names),
+        tokens / sum(sums.tokens for sums in used.values()),
+        reverse("provider-model", args=[row.provider_id, row.pk])
+        if row
+        else reverse("provider-list")
+        if editable.exists()
+        else "",
+    )
