@@ -74,6 +74,14 @@ class EvaluationRecord(FrozenModel):
         return tuple(step for step in self.steps if not step.tool.startswith("_"))
 
 
+def _keep_translatable(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+    return value if isinstance(value, TranslatableText) else handler(value)
+
+
+ScoreText = Annotated[str, WrapValidator(_keep_translatable)]
+"""A text in English; pages translate a `TranslatableText`."""
+
+
 class JudgeMessage(FrozenModel):
     """A message to the model of a judge."""
 
@@ -85,7 +93,7 @@ class JudgeReply(FrozenModel):
     """What the model replied to one vote."""
 
     text: str = ""
-    problem: str = ""
+    problem: ScoreText = ""
     """Why there is no reply; empty if there is one."""
     cost: float = 0.0
     seconds: float = 0.0
@@ -100,14 +108,6 @@ class JudgeExchange(FrozenModel):
     model: str
     messages: tuple[JudgeMessage, ...]
     replies: tuple[JudgeReply, ...] = ()
-
-
-def _keep_translatable(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    return value if isinstance(value, TranslatableText) else handler(value)
-
-
-ScoreText = Annotated[str, WrapValidator(_keep_translatable)]
-"""A text in English; pages translate a `TranslatableText`."""
 
 
 class ScoreResult(FrozenModel):

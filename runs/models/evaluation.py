@@ -218,11 +218,15 @@ class EvaluatorRevision(models.Model):
 class JudgeRequest(models.Model):
     """What a judge asked a model about a run, and what the model replied.
 
-    Of the latest scoring of the run by that revision; it is deleted with the run.
+    Of the latest scoring of the run by that revision; it is deleted with the run, and
+    with the run that it was compared with.
     """
 
     run = models.ForeignKey(
         Run, on_delete=models.CASCADE, related_name="judge_requests"
+    )
+    baseline_run = models.ForeignKey(
+        Run, null=True, on_delete=models.CASCADE, related_name="+"
     )
     revision = models.ForeignKey(
         EvaluatorRevision, on_delete=models.CASCADE, related_name="+"

@@ -378,3 +378,16 @@ class VersionRefused(RunsError):
 
 class GateNotMet(RunsError):
     """The draft has not passed what its agent requires; a reason overrides it."""
+
+
+class ScoringInterrupted(Exception):
+    """Whoever scores a run here has to stop: another worker scores it, or it ends."""
+
+
+class ScoringPostponed(ScoringInterrupted):
+    """The run is scored later: no request to the judge's provider is allowed yet."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"{seconds:.0f} s")
+        self.seconds = seconds
+        """Until it is worth trying again."""

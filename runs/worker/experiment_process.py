@@ -10,6 +10,8 @@ from typing import Protocol
 from django.db import DatabaseError, InterfaceError, connection
 
 from runs.models import Experiment
+from runs.services.errors import ScoringInterrupted
+from runs.services.evaluation.score_run import do_nothing
 from runs.services.experiments.advance import Cells, ForEach, advance_experiment
 from runs.services.experiments.claim import (
     claim_experiments,
@@ -57,10 +59,14 @@ def advance_until_idle(stop: StopRequest) -> None:
                 batches,
             )
 
+        def check() -> None:
+            if stop.is_set():
+                raise ScoringInterrupted
+
         pause, worked_at = 0.0, time.monotonic()
         try:
             while not stop.wait(pause):
-                pause = do_turns(holder, for_each=in_threads)
+                pause = do_turns(holder, for_each=in_threads, before_effect=check)
                 if pause < IDLE_SECONDS:
                     worked_at = time.monotonic()
                 elif time.monotonic() - worked_at > LAST_IDLE_SECONDS:
@@ -70,12 +76,19 @@ def advance_until_idle(stop: StopRequest) -> None:
             connection.close()
 
 
-def do_turns(holder: uuid.UUID, *, for_each: ForEach) -> float:
+def do_turns(
+    holder: uuid.UUID,
+    *,
+    for_each: ForEach,
+    before_effect: Callable[[], object] = do_nothing,
+) -> float:
     """Do one turn of each experiment; return the seconds until the next ones."""
     try:
         if is_site_paused():
             return IDLE_SECONDS
-        pauses = [do_turn(each, for_each) for each in claim_experiments(holder)]
+        pauses = [
+            do_turn(each, for_each, before_effect) for each in claim_experiments(holder)
+        ]
         return min(pauses, default=IDLE_SECONDS)
     except (DatabaseError, InterfaceError) as error:
         logger.warning("no experiment, database not available: %s", error)
@@ -84,13 +97,19 @@ def do_turns(holder: uuid.UUID, *, for_each: ForEach) -> float:
         connection.close()
 
 
-def do_turn(experiment: Experiment, for_each: ForEach) -> float:
+def do_turn(
+    experiment: Experiment, for_each: ForEach, before_effect: Callable[[], object]
+) -> float:
     """Do one turn; return the seconds until the next one."""
     try:
-        did = advance_experiment(experiment, for_each=for_each)
+        did = advance_experiment(
+            experiment, for_each=for_each, before_effect=before_effect
+        )
         renew_lease(experiment, leases=1)  # another process has it soon if this dies
     except (DatabaseError, InterfaceError):
         raise
+    except ScoringInterrupted:
+        return BUSY_SECONDS
     except Exception:  # the others go on
         logger.exception("experiment %s could not be advanced", experiment.pk)
         return IDLE_SECONDS

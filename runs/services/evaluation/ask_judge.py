@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from decimal import Decimal
+from typing import NamedTuple
 
 from django.contrib.auth.models import User
 
@@ -16,6 +17,7 @@ from runs.llm.base import LLM
 from runs.llm.errors import ModelCallError
 from runs.llm.retry import compute_retry_delay
 from runs.models import Provider
+from runs.services.errors import ScoringPostponed
 from runs.services.providers.client import get_provider_secrets, open_provider_llm
 from runs.services.providers.rate import ProviderShare
 from runs.services.spec.freeze import get_model_prices
@@ -28,63 +30,75 @@ from tools.text.translatable import translatable
 
 JUDGE_SECONDS = 120.0
 """What one vote may take, with all its attempts."""
-RATE_WAIT_SECONDS = 900.0
-"""How long a vote waits for its turn, if its provider allows so much per minute."""
-LEASE_SECONDS = 20.0
-"""After so much of such a wait, the lease of the work is renewed."""
-MAX_KEPT_CHARS = 100_000
-"""Of a reply that is kept with the score."""
+FIRST_WAIT_SECONDS = 10.0
+"""How long the first vote on a run waits for its turn, before the run is postponed."""
+NEXT_WAIT_SECONDS = 300.0
+"""How long further votes wait: the run has already cost something."""
+RENEWED_EVERY = 5.0
+"""Seconds of such a wait between two renewals of the lease."""
+MAX_STORED_CHARS = 100_000
+"""Of a message and of a reply."""
 
 
-class ScoringInterrupted(Exception):
-    """Another worker scores the run now: whoever scores it here has to stop."""
+class SentRequest(NamedTuple):
+    """What was sent where."""
+
+    provider: str
+    """Slug."""
+    model: str
+    messages: tuple[JudgeMessage, ...]
 
 
-class Judging:
+class JudgeSession:
     """The requests of one evaluator to models while it scores one run."""
 
     def __init__(
-        self, *, by: User, wait_seconds: float, renew_lease: Callable[[], object]
+        self,
+        *,
+        by: User,
+        renew_lease: Callable[[], object],
+        trial_seconds: float | None = None,
     ) -> None:
         self.by = by
         """Who may use the provider: the owner of the evaluator."""
-        self.wait_seconds = wait_seconds
         self.renew_lease = renew_lease
-        self.exchanges: dict[AskedOnce, list[JudgeReply]] = {}
+        self.trial_seconds = trial_seconds
+        """How long a person waits for a turn at the provider; null in a worker."""
+        self.replies: dict[SentRequest, list[JudgeReply]] = {}
 
     def ask(self, asked: AskModel) -> ModelAnswered:
-        """Return the model's reply; raise `NotScored` with the reason there is none."""
+        """Return the model's reply; raise `NotScored` with the reason there is none.
+
+        Raises `ScoringPostponed` if the provider's limits allow no request for a while.
+        """
         began = time.monotonic()
         try:
             answered = self._ask(asked)
         except NotScored as problem:
-            self._keep(asked, JudgeReply(problem=str(problem)))
+            self._add(asked, JudgeReply(problem=problem.args[0]))
             raise
-        text = clean_text(answered.text)[:MAX_KEPT_CHARS]
         reply = JudgeReply(
-            text=text,
+            text=clean_text(answered.text)[:MAX_STORED_CHARS],
             cost=float(answered.cost),
             seconds=round(time.monotonic() - began, 3),
         )
-        self._keep(asked, reply)
+        self._add(asked, reply)
         return answered
 
     def list_exchanges(self) -> tuple[JudgeExchange, ...]:
         """Return what was asked; a request that was repeated has several replies."""
         return tuple(
-            JudgeExchange(
-                provider=slug, model=model, messages=sent, replies=tuple(replies)
-            )
-            for (slug, model, sent), replies in self.exchanges.items()
+            JudgeExchange(**sent._asdict(), replies=tuple(replies))
+            for sent, replies in self.replies.items()
         )
 
-    def _keep(self, asked: AskModel, reply: JudgeReply) -> None:
-        sent = tuple(
-            JudgeMessage(role=one.role, text=clean_text(one.text))
+    def _add(self, asked: AskModel, reply: JudgeReply) -> None:
+        messages = tuple(
+            JudgeMessage(role=one.role, text=clean_text(one.text)[:MAX_STORED_CHARS])
             for one in asked.messages
         )
-        once = (asked.judge.provider, asked.judge.model, sent)
-        self.exchanges.setdefault(once, []).append(reply)
+        sent = SentRequest(asked.judge.provider, asked.judge.model, messages)
+        self.replies.setdefault(sent, []).append(reply)
 
     def _ask(self, asked: AskModel) -> ModelAnswered:
         slug = asked.judge.provider
@@ -139,8 +153,25 @@ class Judging:
         """Sleep until the provider's limits per minute allow the request."""
         share.expect(request)
         seconds = share.reserve().seconds
-        if seconds > self.wait_seconds:
+        try:
+            self._check_wait(seconds)
+            while seconds > 0:
+                release_connection()
+                time.sleep(min(seconds, RENEWED_EVERY))
+                seconds -= RENEWED_EVERY
+                self.renew_lease()
+        except BaseException:
             share.give_back()
+            raise
+
+    def _check_wait(self, seconds: float) -> None:
+        """Raise if that is too long: later, a run without votes costs nothing more."""
+        if self.trial_seconds is None and not self.replies:
+            if seconds > FIRST_WAIT_SECONDS:
+                raise ScoringPostponed(seconds)
+            return
+        most = NEXT_WAIT_SECONDS if self.trial_seconds is None else self.trial_seconds
+        if seconds > most:
             raise NotScored(
                 translatable(
                     "The provider's limit per minute is used up for the next "
@@ -148,15 +179,6 @@ class Judging:
                     seconds=f"{seconds:.0f}",
                 )
             )
-        while seconds > 0:
-            release_connection()
-            time.sleep(min(seconds, LEASE_SECONDS))
-            seconds -= LEASE_SECONDS
-            self.renew_lease()
-
-
-AskedOnce = tuple[str, str, tuple[JudgeMessage, ...]]
-"""Provider, model and messages of a request."""
 
 
 def _complete(llm: LLM, request: ModelRequest, share: ProviderShare) -> Reply:

@@ -1,33 +1,74 @@
-"""Keep what judges asked models, and the replies, beside the runs that they scored."""
+"""Store what judges asked models, and the replies, beside the runs that they scored."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 
-from runs.evaluation.types import ScoreResult
+from runs.evaluation.registry import EVALUATOR_KINDS
+from runs.evaluation.types import JudgeExchange, JudgeReply
 from runs.models import Evaluator, EvaluatorRevision, JudgeRequest, Run
+from tools.text.translatable import encode_stored_text
 
-Scored = tuple[Run, EvaluatorRevision, ScoreResult]
 MAX_NAME_CHARS = 200
 
 
-def store_judge_requests(scored: Iterable[Scored]) -> None:
-    """Replace what is kept of these runs and judges, in the caller's transaction."""
-    asked = [one for one in scored if one[2].exchanges]
-    for run, revision, _ in asked:
-        JudgeRequest.objects.filter(run=run, revision=revision).delete()
+class JudgedRun(NamedTuple):
+    """What a judge asked about a run; nothing, if it needed no model to refuse it."""
+
+    run: int
+    revision: EvaluatorRevision
+    exchanges: Sequence[JudgeExchange]
+    baseline: int | None = None
+    """The run that it was compared with."""
+
+
+def is_judge(revision: EvaluatorRevision) -> bool:
+    """Whether the evaluator asks a model."""
+    kind = EVALUATOR_KINDS.get(revision.kind)
+    return kind is not None and kind.needs == "model"
+
+
+def lock_judged_runs(judged: Iterable[JudgedRun]) -> list[JudgedRun]:
+    """Lock the runs, in the order that all writers use; leave out deleted ones."""
+    asked = list(judged)
+    if not asked:
+        return []
+    keys = {one.run for one in asked} | {one.baseline for one in asked} - {None}
+    rows = Run.objects.select_for_update(of=("self",), no_key=True).filter(pk__in=keys)
+    found = set(rows.order_by("pk").values_list("pk", flat=True))
+    return [
+        one
+        for one in asked
+        if one.run in found and (one.baseline is None or one.baseline in found)
+    ]
+
+
+def store_judge_requests(judged: Sequence[JudgedRun]) -> None:
+    """Replace the requests about locked runs, in the caller's transaction."""
+    for one in judged:
+        JudgeRequest.objects.filter(run=one.run, revision=one.revision).delete()
     JudgeRequest.objects.bulk_create(
         JudgeRequest(
-            run=run,
-            revision=revision,
+            run_id=one.run,
+            baseline_run_id=one.baseline,
+            revision=one.revision,
             provider=each.provider[:MAX_NAME_CHARS],
             model=each.model[:MAX_NAME_CHARS],
-            messages=[one.model_dump(mode="json") for one in each.messages],
-            replies=[one.model_dump(mode="json") for one in each.replies],
+            messages=[message.model_dump(mode="json") for message in each.messages],
+            replies=[build_reply_row(reply) for reply in each.replies],
         )
-        for run, revision, result in asked
-        for each in result.exchanges
+        for one in judged
+        for each in one.exchanges
     )
+
+
+def build_reply_row(reply: JudgeReply) -> dict[str, Any]:
+    """Return a reply as it is stored: its problem can be translated later."""
+    return {
+        **reply.model_dump(mode="json"),
+        "problem": encode_stored_text(reply.problem),
+    }
 
 
 def list_judges_with_requests(run: Run, *, by: User) -> set[int]:

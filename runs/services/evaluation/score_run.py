@@ -25,11 +25,8 @@ from runs.evaluation.types import (
     ScoreResult,
 )
 from runs.models import AgentStep, ModelCall, Run
-from runs.services.evaluation.ask_judge import (
-    RATE_WAIT_SECONDS,
-    Judging,
-    ScoringInterrupted,
-)
+from runs.services.errors import ScoringInterrupted
+from runs.services.evaluation.ask_judge import JudgeSession
 from runs.services.runs.mask_secrets import SECRET_PATTERNS, load_known_secrets
 from runs.store.commits import release_connection
 from runs.store.sanitizer import HIDDEN, Sanitizer
@@ -67,7 +64,7 @@ def score_run(
     record: EvaluationRecord | None = None,
     baseline: Run | None = None,
     before_effect: Callable[[], object] = do_nothing,
-    wait_seconds: float = RATE_WAIT_SECONDS,
+    trial_seconds: float | None = None,
 ) -> ScoreResult:
     """Return the score of an ended run; outside of any transaction.
 
@@ -75,7 +72,8 @@ def score_run(
     an evaluator does raises: the result then says why the run is not scored. Only an
     unavailable database raises, so that the caller tries again. `before_effect`
     is called before each vote or other effect and while a judge waits for its turn at
-    a provider, `wait_seconds` at most; it may raise `ScoringInterrupted`.
+    a provider; it may raise `ScoringInterrupted`. Raises `ScoringPostponed` if that
+    turn is far away; with `trial_seconds` the run is then not scored.
     """
     if record is None:
         record = load_evaluation_record(run)
@@ -83,12 +81,14 @@ def score_run(
 
     interruptions: list[Exception] = []
 
-    judging = Judging(by=by, wait_seconds=wait_seconds, renew_lease=before_effect)
+    session = JudgeSession(
+        by=by, renew_lease=before_effect, trial_seconds=trial_seconds
+    )
 
     def perform(effect: EvaluatorEffect) -> EvaluatorOutcome:
         try:
             before_effect()
-            return perform_effect(effect, run=run, judging=judging)
+            return perform_effect(effect, run=run, session=session)
         except (OperationalError, InterfaceError, ScoringInterrupted) as error:
             interruptions.append(error)
             raise
@@ -102,16 +102,16 @@ def score_run(
         name: change_text(getattr(result, name), clean_text)
         for name in ("label", "explanation", "problem")
     }
-    return result.model_copy(update={**texts, "exchanges": judging.list_exchanges()})
+    return result.model_copy(update={**texts, "exchanges": session.list_exchanges()})
 
 
 def perform_effect(
-    effect: EvaluatorEffect, *, run: Run, judging: Judging
+    effect: EvaluatorEffect, *, run: Run, session: JudgeSession
 ) -> EvaluatorOutcome:
     """Do what an evaluator asks for; raise `NotScored` if that is not possible."""
     match effect:
         case AskModel():
-            return judging.ask(effect)
+            return session.ask(effect)
         case RunCode():
             release_connection()
             return run_evaluator_code(effect)

@@ -28,11 +28,14 @@ from runs.services.errors import (
     NotAllowed,
     RecordingNotFound,
     RunsError,
+    ScoringInterrupted,
 )
+from runs.services.evaluation.score_run import do_nothing
 from runs.services.experiments.bisect import extend_bisection
 from runs.services.experiments.claim import renew_lease
 from runs.services.experiments.figures import compute_figures
 from runs.services.experiments.score_cells import (
+    ScoringTurn,
     is_comparing,
     needs_only_records,
     score_cells,
@@ -56,6 +59,10 @@ SCORED_AT_ONCE = 10
 """By one commit, if evaluators only compute; a judge's score has its own."""
 FIGURES_SECONDS = 3.0
 """Between two computations while it runs."""
+MAX_POSTPONED_SECONDS = 10.0
+"""Of the scoring of an experiment whose judges' provider allows no request yet."""
+postponed_until: dict[int, float] = {}
+"""Until when (monotonic) scoring waits, by experiment of this process."""
 BUDGET_USED = "budget"
 """The problem of an experiment that has used up its budget; pages say it."""
 EVALUATORS_DELETED = translatable(
@@ -78,9 +85,15 @@ class TurnResult(NamedTuple):
 
 
 def advance_experiment(
-    experiment: Experiment, *, for_each: ForEach = map
+    experiment: Experiment,
+    *,
+    for_each: ForEach = map,
+    before_effect: Callable[[], object] = do_nothing,
 ) -> TurnResult:
-    scored = score_ended_cells(experiment, for_each=for_each)
+    """Do one turn; `before_effect` may raise `ScoringInterrupted` in its threads."""
+    scored = score_ended_cells(
+        experiment, for_each=for_each, before_effect=before_effect
+    )
     started = 0
     if experiment.is_running and not experiment.evaluators.exists():
         stop_with_problem(experiment, EVALUATORS_DELETED)
@@ -290,8 +303,19 @@ def refuse_cell(cell: ExperimentRun, problem: str) -> None:
     )
 
 
-def score_ended_cells(experiment: Experiment, *, for_each: ForEach = map) -> int:
-    """Score runs that have ended; return how many."""
+def score_ended_cells(
+    experiment: Experiment,
+    *,
+    for_each: ForEach = map,
+    before_effect: Callable[[], object] = do_nothing,
+) -> int:
+    """Score runs that have ended; return how many.
+
+    If the provider of a judge allows no request for a while, the others wait as long.
+    """
+    if time.monotonic() < postponed_until.get(experiment.pk, 0.0):
+        return 0
+    postponed_until.pop(experiment.pk, None)
     started = experiment.cells.filter(state=State.STARTED)
     ended = started.filter(Q(run=None) | Q(run__status__in=FINISHED_STATUSES))
     revisions = list(experiment.evaluators.select_related("evaluator__owner"))
@@ -302,13 +326,37 @@ def score_ended_cells(experiment: Experiment, *, for_each: ForEach = map) -> int
     cells = list(rows[:SCORED_PER_TURN])
     at_once = SCORED_AT_ONCE if all(map(needs_only_records, revisions)) else 1
     batches = [cells[n : n + at_once] for n in range(0, len(cells), at_once)]
-    count, renewed = 0, time.monotonic()
-    for scored in for_each(lambda batch: score_cells(batch, revisions), batches):
+    lease = LeaseRenewal(experiment)
+
+    def check() -> None:
+        before_effect()
+        lease.renew_if_due()
+
+    turn = ScoringTurn(check)
+    count = 0
+    for scored in for_each(lambda batch: score_cells(batch, revisions, turn), batches):
         count += scored
-        if time.monotonic() - renewed > RENEWAL_SECONDS:
-            renewed = time.monotonic()
-            renew_lease(experiment)
+        lease.renew_if_due()
+    if turn.postponed:
+        pause = min(turn.postponed, MAX_POSTPONED_SECONDS)
+        postponed_until[experiment.pk] = time.monotonic() + pause
     return count
+
+
+class LeaseRenewal:
+    """Renews the lease of a claimed experiment now and then, from any thread."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+        self.renewed_at = time.monotonic()
+
+    def renew_if_due(self) -> None:
+        """Raise `ScoringInterrupted` if another process has the experiment."""
+        if time.monotonic() - self.renewed_at <= RENEWAL_SECONDS:
+            return
+        self.renewed_at = time.monotonic()
+        if not renew_lease(self.experiment):
+            raise ScoringInterrupted
 
 
 def find_unfinished_baselines(experiment: Experiment) -> QuerySet[ExperimentRun]:

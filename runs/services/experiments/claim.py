@@ -48,10 +48,13 @@ def build_free_condition() -> Q:
     return Q(lease_until=None) | Q(lease_until__lt=Now())
 
 
-def renew_lease(experiment: Experiment, *, leases: int = LEASES) -> None:
-    """Keep other processes away for so many leases of a run."""
+def renew_lease(experiment: Experiment, *, leases: int = LEASES) -> bool:
+    """Keep other processes away for so many leases; False if one has it already."""
     until = db_time_from_now(leases * settings.LEASE_SECONDS)
-    Experiment.objects.filter(pk=experiment.pk).update(lease_until=until)
+    mine = Experiment.objects.filter(
+        pk=experiment.pk, lease_holder=experiment.lease_holder
+    )
+    return bool(mine.update(lease_until=until))
 
 
 def release_experiments(holder: UUID) -> None:

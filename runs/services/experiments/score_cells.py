@@ -1,10 +1,10 @@
 """Score runs of an experiment by all its evaluators."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from itertools import repeat
 from statistics import fmean
 
 from django.db import transaction
@@ -19,7 +19,13 @@ from runs.evaluation.types import (
     ScoreResult,
 )
 from runs.models import EvaluatorRevision, Example, ExperimentRun, Run, Score
-from runs.services.evaluation.judge_requests import Scored, store_judge_requests
+from runs.services.errors import ScoringInterrupted, ScoringPostponed
+from runs.services.evaluation.judge_requests import (
+    JudgedRun,
+    is_judge,
+    lock_judged_runs,
+    store_judge_requests,
+)
 from runs.services.evaluation.score_run import load_evaluation_records, score_run
 from tools.text.translatable import translatable
 
@@ -27,12 +33,25 @@ RUN_DELETED = translatable("The run was deleted before it was scored.")
 MAX_LABEL_CHARS = 200
 MAX_BATCH_SECONDS = 1.0
 """Of computing, before the scores of a batch are stored."""
+MIN_POSTPONED_SECONDS = 1.0
 BASELINE_SCORE = ScoreResult(value=0.5, label="baseline")
 """Of the baseline by an evaluator that compares with it: no model is asked."""
 
 
+@dataclass
+class ScoringTurn:
+    """What the threads of one turn share."""
+
+    before_effect: Callable[[], object]
+    """Called before each vote and while it waits; may raise `ScoringInterrupted`."""
+    postponed: float = 0.0
+    """Seconds until the judges' provider allows a request; then the turn is over."""
+
+
 def score_cells(
-    cells: Sequence[ExperimentRun], revisions: Sequence[EvaluatorRevision]
+    cells: Sequence[ExperimentRun],
+    revisions: Sequence[EvaluatorRevision],
+    turn: ScoringTurn,
 ) -> int:
     """Store the scores of ended runs; return how many another worker did not store.
 
@@ -42,13 +61,36 @@ def score_cells(
     records = load_evaluation_records([cell.run for cell in cells if cell.run])
     found, began = [], time.monotonic()
     for cell in cells:
-        found.append((cell, evaluate_cell(cell, revisions, records)))
+        if turn.postponed:
+            break
+        try:
+            found.append((cell, evaluate_cell(cell, revisions, records, turn)))
+        except ScoringPostponed as postponed:
+            turn.postponed = max(postponed.seconds, MIN_POSTPONED_SECONDS)
+        except ScoringInterrupted:
+            break
         if time.monotonic() - began > MAX_BATCH_SECONDS:
             break
+    return store_cell_scores(found, revisions)
+
+
+def store_cell_scores(
+    found: Sequence[tuple[ExperimentRun, list[ScoreResult]]],
+    revisions: Sequence[EvaluatorRevision],
+) -> int:
+    """Store the results of runs; return of how many this worker was the first."""
+    judged = [
+        JudgedRun(
+            cell.run_id, revision, result.exchanges, find_baseline_run(cell, revision)
+        )
+        for cell, results in found
+        for revision, result in zip(revisions, results, strict=True)
+        if cell.run_id is not None and is_judge(revision)
+    ]
     scores: list[Score] = []
-    judged: list[Scored] = []
     count = 0
     with transaction.atomic():
+        judged = lock_judged_runs(judged)
         for cell, results in found:
             mine = ExperimentRun.objects.filter(
                 pk=cell.pk, state=ExperimentRun.State.STARTED
@@ -56,17 +98,26 @@ def score_cells(
             if mine.update(**summarize_cell(cell.run, results)):
                 count += 1
                 scores += map(partial(build_score, cell), revisions, results)
-                if cell.run is not None:
-                    judged += zip(repeat(cell.run), revisions, results)
+            else:
+                judged = [one for one in judged if one.run != cell.run_id]
         Score.objects.bulk_create(scores)
         store_judge_requests(judged)
     return count
+
+
+def find_baseline_run(cell: ExperimentRun, revision: EvaluatorRevision) -> int | None:
+    """Return the run that a pairwise judge has compared with; null for others."""
+    if not is_comparing(revision):
+        return None
+    baseline = find_baseline(cell)
+    return baseline.run_id if baseline else None
 
 
 def evaluate_cell(
     cell: ExperimentRun,
     revisions: Sequence[EvaluatorRevision],
     records: Mapping[int, EvaluationRecord],
+    turn: ScoringTurn,
 ) -> list[ScoreResult]:
     """Return what each evaluator says of a run."""
     run, example = cell.run, build_evaluation_example(cell.example)
@@ -86,6 +137,7 @@ def evaluate_cell(
             by=one.evaluator.owner,
             record=records[run.pk],
             baseline=baseline.run if baseline and one.pk in comparing else None,
+            before_effect=turn.before_effect,
         )
         for one in revisions
     ]

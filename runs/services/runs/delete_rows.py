@@ -63,6 +63,7 @@ OWN_ROWS: Sequence[tuple[type[Model], str]] = (
     (RunTag, "run"),
     (RunComment, "run"),
     (JudgeRequest, "run"),
+    (JudgeRequest, "baseline_run"),
     (Annotation, "item__run"),
     (QueuedRun, "run"),
     (RunScore, "scored__run"),

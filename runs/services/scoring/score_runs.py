@@ -18,17 +18,24 @@ from django.db.models.functions import Now
 
 from runs.evaluation.types import EvaluationExample, ScoreResult
 from runs.models import EvaluatorRevision, Run, RunScore, ScoredRun, ScoringRule
-from runs.services.evaluation.ask_judge import ScoringInterrupted
-from runs.services.evaluation.judge_requests import store_judge_requests
+from runs.services.errors import ScoringInterrupted, ScoringPostponed
+from runs.services.evaluation.judge_requests import (
+    JudgedRun,
+    is_judge,
+    lock_judged_runs,
+    store_judge_requests,
+)
 from runs.services.evaluation.score_run import score_run
 from runs.services.scoring.send_on import send_failing_run
-from runs.store.database_clock import read_database_time
+from runs.store.database_clock import db_time_from_now, read_database_time
 from tools.text.translatable import translatable
 
 logger = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=300)
 """More than one vote of a judge may take; it is renewed before each of them."""
+MAX_POSTPONED_SECONDS = 30.0
+"""Of a rule whose judges' provider allows no request yet."""
 SCORED_PER_TURN = 20
 MAX_LABEL_CHARS = 200
 SCORING_FAILED = translatable(
@@ -80,14 +87,18 @@ def renew_rule_lease(rule: ScoringRule) -> datetime:
 
 def advance_scoring_rule(rule: ScoringRule) -> int:
     """Score some runs of a claimed rule, and let others claim it; return how many."""
+    pause = 0.0
     try:
         return score_waiting_runs(rule)
+    except ScoringPostponed as postponed:
+        pause = min(postponed.seconds, MAX_POSTPONED_SECONDS)
+        return 0
     except ScoringInterrupted:
         logger.warning("rule %s: another worker has it now", rule.pk)
         return 0
     finally:  # the end of its turn is its place among the rules that wait
         mine = ScoringRule.objects.filter(pk=rule.pk, lease_until=rule.lease_until)
-        mine.update(lease_until=Now())
+        mine.update(lease_until=db_time_from_now(pause))
 
 
 def score_waiting_runs(rule: ScoringRule) -> int:
@@ -191,7 +202,13 @@ def store_run_scores(
     values = [one.value for one in results if one.value is not None]
     passed = all(decided) if decided else None
     scored.cost = sum((one.cost for one in results), Decimal(0))
+    judged = [
+        JudgedRun(scored.run_id, revision, result.exchanges)
+        for revision, result in zip(revisions, results, strict=True)
+        if is_judge(revision)
+    ]
     with transaction.atomic():
+        judged = lock_judged_runs(judged)
         mine = ScoredRun.objects.filter(pk=scored.pk, state=State.WAITING)
         if not mine.update(
             state=State.DONE,
@@ -205,10 +222,7 @@ def store_run_scores(
             build_run_score(scored, revision, result)
             for revision, result in zip(revisions, results, strict=True)
         )
-        store_judge_requests(
-            (scored.run, revision, result)
-            for revision, result in zip(revisions, results, strict=True)
-        )
+        store_judge_requests(judged)
         if passed is False:
             send_failing_run(rule, scored.run, list_failures(revisions, results))
     return True

@@ -170,5 +170,5 @@ def score_trial(
         kind=evaluator.kind,
         config=evaluator.config,
         by=user,
-        wait_seconds=TRIAL_WAIT_SECONDS,
+        trial_seconds=TRIAL_WAIT_SECONDS,
     )

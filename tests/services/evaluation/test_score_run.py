@@ -1,7 +1,6 @@
 """Scoring stored runs: the record, the sandbox, the judge and secrets."""
 
 import math
-import re
 import time
 from decimal import Decimal
 
@@ -9,6 +8,7 @@ import pytest
 
 from runs.evaluation.types import EvaluationExample
 from runs.models import Provider, ProviderModel
+from runs.services.errors import ScoringInterrupted, ScoringPostponed
 from runs.services.evaluation.score_run import (
     load_evaluation_record,
     load_evaluation_records,
@@ -185,7 +185,7 @@ def _fresh_rates(monkeypatch):
 
 
 @pytest.mark.usefixtures("_fresh_rates")
-def test_the_judge_takes_its_turn_at_the_provider(monkeypatch):
+def test_further_votes_wait_for_their_turn_at_the_provider(monkeypatch):
     slept, renewed = [], []
     monkeypatch.setattr(time, "sleep", slept.append)
     with model_server(script=['{"explanation": "ok", "score": 1}'] * 3) as server:
@@ -197,27 +197,63 @@ def test_the_judge_takes_its_turn_at_the_provider(monkeypatch):
 
     assert result.value == 1
     assert sum(slept) == pytest.approx(60 + 120, abs=5)
-    assert max(slept) <= 20  # the lease is renewed meanwhile
-    assert len(renewed) >= 3 + 9
+    assert max(slept) <= 5  # the lease is renewed meanwhile
+    assert len(renewed) >= 3 + 36
 
 
 @pytest.mark.usefixtures("_fresh_rates")
-def test_a_judge_that_would_wait_too_long_gives_its_turn_back(monkeypatch):
+def test_a_run_whose_first_vote_would_wait_long_is_postponed(monkeypatch):
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
     with model_server(script=['{"explanation": "ok", "score": 1}'] * 2) as server:
         run = make_scored_run()
         config = judged(run.owner, server)
         Provider.objects.update(requests_per_minute=1)
         assert score(run, "judge", **config).value == 1
-        problems = [
-            score(run, "judge", options={"wait_seconds": 10}, **config).problem
-            for _ in range(3)
-        ]
+        waits = []
+        for _ in range(3):
+            with pytest.raises(ScoringPostponed) as postponed:
+                score(run, "judge", **config)
+            waits.append(postponed.value.seconds)
         assert len(server.requests) == 1
 
-    assert all("limit per minute is used up" in one for one in problems)
-    waits = [float(re.search(r"next (\d+) s", one)[1]) for one in problems]
-    assert max(waits) <= 60
+    assert max(waits) <= 60  # each turn was given back
+
+
+@pytest.mark.usefixtures("_fresh_rates")
+def test_a_trial_says_that_the_limit_is_used_up(monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    with model_server(script=['{"explanation": "ok", "score": 1}'] * 2) as server:
+        run = make_scored_run()
+        config = judged(run.owner, server)
+        Provider.objects.update(requests_per_minute=1)
+        assert score(run, "judge", **config).value == 1
+        result = score(run, "judge", options={"trial_seconds": 5}, **config)
+
+    assert "limit per minute is used up" in result.problem
+    assert len(result.exchanges[0].replies) == 1
+
+
+@pytest.mark.usefixtures("_fresh_rates")
+def test_a_turn_is_given_back_if_scoring_is_interrupted(monkeypatch):
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    calls = []
+
+    def lose_the_lease():
+        calls.append(1)
+        if len(calls) > 2:
+            raise ScoringInterrupted
+
+    with model_server(script=['{"explanation": "ok", "score": 1}'] * 2) as server:
+        run = make_scored_run()
+        config = judged(run.owner, server, votes=2)
+        provider = Provider.objects.get(slug="judge")
+        Provider.objects.update(requests_per_minute=1)
+        provider.refresh_from_db()
+        with pytest.raises(ScoringInterrupted):
+            score(run, "judge", options={"before_effect": lose_the_lease}, **config)
+
+    # Of two turns that were taken, one was used: the next one is a minute away.
+    assert rate.ProviderShare(provider).reserve().seconds <= 60
 
 
 def test_two_runs_are_compared_in_both_orders():

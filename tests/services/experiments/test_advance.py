@@ -42,7 +42,7 @@ from runs.services.experiments.create import (
     create_experiment,
 )
 from runs.services.experiments.figures import load_stored_figures
-from runs.services.experiments.score_cells import score_cells
+from runs.services.experiments.score_cells import ScoringTurn, score_cells
 from runs.store.specs import load_spec
 from tests.experiments import (
     HOLDER,
@@ -158,7 +158,7 @@ def test_a_batch_that_takes_long_is_stored_before_its_end(monkeypatch):
     cells = list(experiment.cells.select_related("run", "example").order_by("pk"))
     revisions = list(experiment.evaluators.all())
 
-    assert score_cells(cells, revisions) == 1
+    assert score_cells(cells, revisions, ScoringTurn(list)) == 1
     assert list(Score.objects.values_list("cell", flat=True)) == [cells[0].pk]
 
 
@@ -171,9 +171,9 @@ def test_two_workers_start_and_score_each_cell_once():
     cells = list(experiment.cells.select_related("run", "example"))
     revisions = list(experiment.evaluators.all())
 
-    assert score_cells(cells[:1], revisions) == 1
-    assert score_cells(cells, revisions) == 2
-    assert score_cells(cells, revisions) == 0
+    assert score_cells(cells[:1], revisions, ScoringTurn(list)) == 1
+    assert score_cells(cells, revisions, ScoringTurn(list)) == 2
+    assert score_cells(cells, revisions, ScoringTurn(list)) == 0
     assert Score.objects.count() == 3
     assert score_ended_cells(experiment) == 0
 

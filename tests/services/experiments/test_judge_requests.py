@@ -1,16 +1,26 @@
-"""What judges asked and were told is kept beside the run, and goes with it."""
+"""What judges asked, and the replies, are stored beside the run and go with it."""
+
+import math
+import time
+from uuid import uuid4
 
 import pytest
 
-from runs.models import JudgeRequest, Run, Score
+from runs.models import Experiment, JudgeRequest, Provider, Run, Score
+from runs.services.errors import ScoringInterrupted
+from runs.services.evaluation import ask_judge
+from runs.services.experiments import advance
+from runs.services.experiments.advance import postponed_until
 from runs.services.experiments.control import score_again
 from runs.services.experiments.create import (
     CandidateChoice,
     ExperimentPlan,
     create_experiment,
 )
+from runs.services.providers import rate
+from runs.services.providers.token_bucket import SharedBuckets
 from runs.services.runs.delete_rows import delete_run_rows
-from tests.experiments import end_runs, make_examples, make_revision, turn
+from tests.experiments import end_run, end_runs, make_examples, make_revision, turn
 from tests.fakes.model_server import model_server
 from tests.make import make_agent, make_provider, make_user
 
@@ -78,3 +88,110 @@ def test_a_run_without_requests_of_a_judge_has_no_page(client):
     assert client.get(f"/runs/{cell.run_id}/judge/{contains.pk}/").status_code == 404
     page = client.get(f"/experiments/{experiment.pk}/?cell={cell.pk}").content.decode()
     assert "Request and reply" not in page
+
+
+def judge_experiment(ann, server, *, count=1, candidates=1, **config):
+    provider = make_provider(ann, base_url=server.base_url)
+    settings = {"provider": provider.slug, "model": "m", "rubric": "Polite?", **config}
+    return create_experiment(
+        make_examples(ann, count),
+        [CandidateChoice(make_agent(ann)) for _ in range(candidates)],
+        [make_revision(ann, name="Tone", kind="judge", config=settings)],
+        by=ann,
+        plan=ExperimentPlan(concurrency=20),
+    )
+
+
+def test_the_answer_of_the_baseline_goes_with_its_run():
+    ann = make_user("ann")
+    with model_server(script=['{"winner": "A"}', '{"winner": "B"}']) as server:
+        experiment = judge_experiment(ann, server, candidates=2, form="pairwise")
+        turn(experiment)
+        first, second = experiment.cells.order_by("candidate__position")
+        end_run(first, "The baseline.")
+        end_run(second, "The other.")
+        turn(experiment)
+
+    [*requests] = JudgeRequest.objects.all()
+    assert len(requests) == 2
+    assert {(one.run_id, one.baseline_run_id) for one in requests} == {
+        (second.run_id, first.run_id)
+    }
+    delete_run_rows([first.run_id])
+    assert not JudgeRequest.objects.exists()
+    assert Run.objects.filter(pk=second.run_id).exists()
+
+
+def test_a_provider_that_allows_no_request_postpones_scores_instead_of_losing_them(
+    monkeypatch,
+):
+    buckets = SharedBuckets(lambda: 1)
+    buckets.away_until = math.inf
+    monkeypatch.setattr(rate, "buckets", buckets)
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    ann = make_user("ann")
+    with model_server(script=[GOOD] * 3) as server:
+        experiment = judge_experiment(ann, server, count=3)
+        Provider.objects.update(requests_per_minute=1)
+        turn(experiment)
+        end_runs(experiment, "How may I help?")
+
+        experiment = turn(experiment)
+        assert Score.objects.count() == 1
+        assert experiment.cells.filter(state="started").count() == 2
+        assert experiment.is_running
+        experiment = turn(experiment)  # not before the pause is over
+        assert len(server.requests) == 1
+
+        Provider.objects.update(requests_per_minute=None)
+        postponed_until.clear()
+        experiment = turn(experiment)
+
+    assert experiment.status == "done"
+    assert [one.value for one in Score.objects.all()] == [1, 1, 1]
+
+
+def after_each_reply(monkeypatch, act):
+    """Do something when the model has replied, before the vote counts."""
+    complete = ask_judge._complete
+
+    def complete_and_act(*given):
+        reply = complete(*given)
+        act()
+        return reply
+
+    monkeypatch.setattr(ask_judge, "_complete", complete_and_act)
+
+
+def test_a_lost_lease_stops_the_judge_before_its_next_vote(monkeypatch):
+    monkeypatch.setattr(advance, "RENEWAL_SECONDS", 0.0)
+    ann = make_user("ann")
+    with model_server(script=[GOOD] * 4) as server:
+        experiment = judge_experiment(ann, server, count=2, votes=2)
+        turn(experiment)
+        end_runs(experiment, "How may I help?")
+        after_each_reply(
+            monkeypatch, lambda: Experiment.objects.update(lease_holder=uuid4())
+        )
+        with pytest.raises(ScoringInterrupted):
+            turn(experiment)
+        assert len(server.requests) == 1
+
+    assert not Score.objects.exists()
+    assert experiment.cells.filter(state="started").count() == 2
+
+
+def test_a_run_that_is_deleted_while_it_is_judged_has_a_score_but_no_request(
+    monkeypatch,
+):
+    ann = make_user("ann")
+    with model_server(script=[GOOD]) as server:
+        experiment = judge_experiment(ann, server)
+        turn(experiment)
+        end_runs(experiment, "How may I help?")
+        run = experiment.cells.get().run_id
+        after_each_reply(monkeypatch, lambda: delete_run_rows([run]))
+        turn(experiment)
+
+    assert Score.objects.get().value == 1
+    assert not JudgeRequest.objects.exists()
