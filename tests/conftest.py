@@ -68,7 +68,7 @@ def connections_given_back(request: pytest.FixtureRequest) -> Iterator[None]:
     if pool is None or pool.closed:
         return
     kept = request.config.stash.get(KEPT, 0)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while (more := taken(pool) - kept - 1) > 0 and time.monotonic() < deadline:
         time.sleep(0.02)
     if more > 0:

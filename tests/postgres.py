@@ -96,7 +96,7 @@ def postgresql(initdb: Path, *, fsync: bool = False) -> Iterator[Postgres]:
 
 def wait_for(port: int) -> None:
     """Wait until the server takes connections."""
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while True:
         try:
             psycopg.connect(host="127.0.0.1", port=port, user="postgres").close()

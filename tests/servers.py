@@ -46,7 +46,7 @@ def start_redis(path: Path) -> "subprocess.Popen[bytes]":
         stdout=subprocess.DEVNULL,
     )
     with redis.Redis(unix_socket_path=str(path)) as client:
-        for _ in range(100):
+        for _ in range(1200):
             try:
                 client.ping()
             except redis.ConnectionError:
@@ -54,7 +54,7 @@ def start_redis(path: Path) -> "subprocess.Popen[bytes]":
             else:
                 return server
     server.kill()
-    raise RuntimeError("The private Redis did not answer within 5 seconds.")
+    raise RuntimeError("The private Redis did not answer within 60 seconds.")
 
 
 def redis_program() -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 def wait_until(
     true: Callable[[], object],
     *,
-    seconds: float = 30,
+    seconds: float = 120,
     message: Callable[[], str] = str,
 ) -> None:
     """Look again and again until `true`.

@@ -16,6 +16,7 @@ from agentsite.env import QUEUES
 from agentsite.worker.broker import slots
 from tests.faults.site import run_python
 from tests.servers import start_redis
+from tests.timing import wait_until
 
 PATIENCE = 3
 """Seconds; a hung broker may cost a web request no more."""
@@ -110,13 +111,18 @@ def test_a_worker_leaves_the_queues_of_its_helper_alone(broker, monkeypatch):
             callbacks=[lambda _, message: found.append(message.delivery_info)],
             no_ack=True,
         ):
-            for _ in range(2 * len(QUEUES)):
+
+            def drain() -> int:
                 with suppress(TimeoutError):
                     connection.drain_events(timeout=0.5)
+                return len(found)
+
+            wait_until(lambda: drain() >= len(QUEUES) - 1)
+            for _ in range(2 * len(QUEUES)):
+                drain()
             before = [each["routing_key"] for each in found]
             delegated.clear()
-            with suppress(TimeoutError):
-                connection.drain_events(timeout=2)
+            wait_until(lambda: drain() > len(before))
     after = [each["routing_key"] for each in found[len(before) :]]
 
     assert sorted(before) == ["deliveries", "live", "schedules"]

@@ -17,7 +17,7 @@ from tools.net.client_disconnect import watch_disconnect
 
 POURED = 9
 """Pieces of a long answer."""
-both = threading.Barrier(2, timeout=10)
+both = threading.Barrier(2, timeout=30)
 
 
 @login_not_required
@@ -63,7 +63,7 @@ def pour(request: HttpRequest) -> StreamingHttpResponse:
 
 @login_not_required
 def wait_for_client(request: HttpRequest) -> HttpResponse:
-    made.append(watch_disconnect(request).wait(10))
+    made.append(watch_disconnect(request).wait(30))
     return HttpResponse()
 
 

@@ -258,7 +258,7 @@ def model_server(
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
-    ready.wait(10)
+    assert ready.wait(30)
     try:
         yield server
     finally:

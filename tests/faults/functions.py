@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from tools.registry import tool
+from tools.registry import ToolContext, tool
 
 LEDGER = "AGENTSITE_TEST_LEDGER"
 
@@ -17,27 +17,38 @@ def write(line: str) -> None:
         ledger.write(f"{line}\n")
 
 
-@tool(effect="read")
-def look(what: str, seconds: float = 0.0) -> str:
+def work(seconds: float, until: str) -> None:
+    """Take some seconds, or until there is a file of that name beside the ledger."""
+    time.sleep(seconds)
+    while until and not Path(os.environ[LEDGER]).with_name(until).exists():
+        time.sleep(0.02)
+
+
+@tool(effect="read", timeout=600)
+def look(what: str, seconds: float = 0.0, until: str = "") -> str:
     """Read something, slowly if asked to."""
     write(f"look {what}")
-    time.sleep(seconds)
+    work(seconds, until)
     return f"seen {what}"
 
 
-@tool(effect="side_effect", timeout=30)
-def pay(whom: str, seconds: float = 0.0) -> str:
+@tool(effect="side_effect", timeout=300)
+def pay(whom: str, seconds: float = 0.0, until: str = "") -> str:
     """Pay somebody, which must never happen twice."""
     write(f"pay {whom}")
-    time.sleep(seconds)
+    work(seconds, until)
     return f"paid {whom}"
 
 
 @tool(effect="read")
-def die(reason: str, seconds: float = 0.0) -> str:
-    """Take the whole worker process along, after a while if asked to."""
+def die(reason: str, context: ToolContext) -> str:
+    """Take the whole worker process along, soon after this call was stored."""
     write(f"die {reason}")
-    time.sleep(seconds)
+    from runs.models import AgentStep  # noqa: PLC0415  (needs Django set up)
+
+    while not AgentStep.objects.filter(run=context.run_id).exists():
+        time.sleep(0.01)
+    time.sleep(0.5)
     os._exit(9)
 
 

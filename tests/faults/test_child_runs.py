@@ -25,7 +25,7 @@ def test_each_call_has_one_child_and_one_answer_after_kill_9(workers):
         workers.wait_for_line("look it", times=2)
         first.kill()
         workers.start(threads=1)  # a parent that waits holds no thread of its worker
-        workers.wait_for(run, seconds=90)
+        workers.wait_for(run)
 
     assert run.output == "All seen."
     assert [step.observation for step in run.steps.all()] == ["Seen.", "Seen."]

@@ -33,12 +33,13 @@ def test_serves_pages_with_a_worker_and_ends_all_of_it(tmp_path):
         try:
             wait_until(lambda: is_answering(address), seconds=180)
             wait_until(
-                lambda: "ready" in (data / "log" / "worker.log").read_text(), seconds=60
+                lambda: "ready" in (data / "log" / "worker.log").read_text(),
+                seconds=180,
             )
         finally:
             process.send_signal(signal.SIGTERM)
-            said, _ = process.communicate(timeout=60)
+            said, _ = process.communicate(timeout=120)
 
     assert process.returncode == 0
     assert b"reloads at every change" in said
-    wait_until(lambda: find_processes(data) == [], seconds=30)
+    wait_until(lambda: find_processes(data) == [])

@@ -86,7 +86,7 @@ def open_site(folder: Any, database: str) -> Iterator[Experimenting]:
     where = {"DATABASE_URL": database} if database else {}
     site = start(
         folder / "data",
-        AGENTSITE_LEASE_SECONDS="2",
+        AGENTSITE_LEASE_SECONDS="8",
         AGENTSITE_SWEEP_SECONDS="0.5",
         **where,
     )
@@ -102,7 +102,7 @@ def test_every_cell_is_scored_exactly_once_after_kill_9_of_everything(found):
     site = found.site
     wait_until(
         lambda: found.count_cells("done") >= SCORED,
-        seconds=60,
+        seconds=180,
         message=lambda: site.said,
     )
     before = site.children()
@@ -111,7 +111,7 @@ def test_every_cell_is_scored_exactly_once_after_kill_9_of_everything(found):
     assert 0 < found.count_cells("done") < CELLS
 
     check_cells_scored_once(found)
-    wait_until(site.answers, seconds=60)
+    wait_until(site.answers, seconds=180)
     after = site.children()
     assert all(after[name] != before[name] for name in before)
 
@@ -119,7 +119,7 @@ def test_every_cell_is_scored_exactly_once_after_kill_9_of_everything(found):
 def test_every_cell_is_scored_exactly_once_after_kill_9_of_the_helper(found):
     wait_until(
         lambda: found.count_cells("done") >= SCORED,
-        seconds=60,
+        seconds=180,
         message=lambda: found.site.said,
     )
     worker = found.site.children()["worker"]
@@ -133,17 +133,17 @@ def test_every_cell_is_scored_exactly_once_after_kill_9_of_the_helper(found):
 def test_a_worker_that_is_stopped_lets_its_helper_return_the_runs(found):
     wait_until(
         lambda: found.count_cells("done") >= SCORED,
-        seconds=60,
+        seconds=180,
         message=lambda: found.site.said,
     )
     worker = found.site.children()["worker"]
     helper = find_helper(worker)
     query = f"SELECT stopped_at FROM runs_worker WHERE pid = {helper}"
-    wait_until(lambda: found.select(query), seconds=60)
+    wait_until(lambda: found.select(query), seconds=180)
 
     os.kill(worker, signal.SIGTERM)  # as a container is stopped: no other process
 
-    wait_until(lambda: not Path(f"/proc/{helper}").exists(), seconds=20)
+    wait_until(lambda: not Path(f"/proc/{helper}").exists(), seconds=60)
     assert found.select(query)[0][0] is not None
     check_cells_scored_once(found)
     assert found.select("SELECT max(recoveries) FROM runs_run") == [(0,)]
@@ -166,7 +166,7 @@ def check_cells_scored_once(found: Experimenting) -> None:
     status = "SELECT status FROM runs_experiment"
     wait_until(
         lambda: found.select(status) == [("done",)],
-        seconds=90,
+        seconds=240,
         message=lambda: found.site.said,
     )
     columns = "SELECT state, passed, cost, run_id FROM runs_experimentrun"

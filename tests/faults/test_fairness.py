@@ -6,7 +6,7 @@ from runs.models import Run, Worker
 from runs.services.runs.start import start_run
 from tests.fakes.model_server import model_server
 from tests.faults import functions  # noqa: F401  (registers the tools)
-from tests.faults.test_busy_worker import look_at_input
+from tests.faults.test_busy_worker import PATIENT, look_at_input
 from tests.faults.workers import Workers
 from tests.worker.run_parts import agent_on, started
 
@@ -26,7 +26,7 @@ def test_the_first_run_of_a_user_passes_thousands_of_another_one(
         bobs = started(agent_on(server))
 
         workers.start(threads=5)
-        workers.wait_for(bobs, seconds=60)
+        workers.wait_for(bobs)
 
     earlier = Run.objects.filter(agent=anns, started_at__lt=bobs.started_at)
     # Her first ten had the same priority; a few more had slots of their own.
@@ -36,10 +36,10 @@ def test_the_first_run_of_a_user_passes_thousands_of_another_one(
 def test_long_runs_of_one_user_leave_slots_for_others(workers: Workers):
     with model_server(script=look_at_input) as server:
         anns = agent_on(server, "look")
-        workers.start(threads=50)
+        workers.start(threads=50, **PATIENT)
         for _ in range(60):
-            started(anns, "60")
-        workers.wait_for_line("look 60", times=40)
+            started(anns, "600")
+        workers.wait_for_line("look 600", times=40)
         bobs = started(agent_on(server, "look"), "0")
         workers.wait_for(bobs)
 

@@ -123,6 +123,7 @@ def test_no_side_effect_happens_twice_without_approval(workers, tmp_path: Path):
         modules = "tests.faults.functions,tests.faults.kill_points"
         first = workers.start(
             threads=len(CASES) + KEPT_SLOTS,  # all at once, also of one user
+            AGENTSITE_LEASE_SECONDS="10",
             AGENTSITE_PRIVATE_HOSTS=hosts,
             AGENTSITE_TOOL_MODULES=modules,
             **{PLAN: str(plan)},
@@ -134,7 +135,7 @@ def test_no_side_effect_happens_twice_without_approval(workers, tmp_path: Path):
                 all(outside.times()[case] for case in hanging)
                 and len(lines_of(plan.with_suffix(".reached"))) == standing
             ),
-            seconds=90,
+            seconds=240,
         )
         done = tmp_path / "done"  # nobody stands still
         done.write_text(json.dumps({"outside": server.url}))
@@ -144,15 +145,16 @@ def test_no_side_effect_happens_twice_without_approval(workers, tmp_path: Path):
         calls_before = calls_of_models(runs)
         workers.start(
             threads=len(CASES) + KEPT_SLOTS,
+            AGENTSITE_LEASE_SECONDS="10",
             AGENTSITE_PRIVATE_HOSTS=hosts,
             AGENTSITE_TOOL_MODULES=modules,
             **{PLAN: str(done)},
         )
-        workers.wait(lambda: settled(runs.values()), seconds=90)
+        workers.wait(lambda: settled(runs.values()), seconds=240)
         done_alone = outside.times()
         says = {case: status_of(run) for case, run in runs.items()}
         answer_all(runs, done_before)
-        workers.wait(lambda: settled(runs.values(), ends=("succeeded",)), seconds=90)
+        workers.wait(lambda: settled(runs.values(), ends=("succeeded",)), seconds=240)
         outside.end.set()
 
     kept = [case for case in CASES if calls_before[case] == 0]

@@ -66,7 +66,7 @@ def test_malformed_messages_do_not_end_a_worker(workers: Workers, depth: int):
         model_server() as other,
         redis.Redis.from_url(settings.REDIS_URL) as client,
     ):
-        worker = workers.start()
+        worker = workers.start(AGENTSITE_LEASE_SECONDS="30")
         run = started(agent_on(server, "look"))
         workers.wait_for_line("look it")
 
@@ -91,7 +91,7 @@ def test_a_queue_of_another_type_is_waited_for(workers: Workers):
         run = started(agent_on(server))
         workers.wait(lambda: "WRONGTYPE" in workers.said)
         client.delete("live")
-        workers.wait_for(run, seconds=60)
+        workers.wait_for(run)
 
     assert worker.poll() is None
 

@@ -39,7 +39,7 @@ def count_runs(status: str) -> int:
 
 def test_all_runs_in_flight_survive_an_outage(workers):
     port = free_port()
-    workers.start(threads=RUNS)
+    workers.start(threads=RUNS, AGENTSITE_LEASE_SECONDS="30")
     agent = make_agent_at(port)
     with model_server(script=answer, port=port) as server:
         runs = [started(agent) for _ in range(RUNS)]
@@ -47,7 +47,7 @@ def test_all_runs_in_flight_survive_an_outage(workers):
     time.sleep(AWAY_SECONDS)
     with model_server(script=answer, port=port):
         for run in runs:
-            workers.wait_for(run, seconds=60)
+            workers.wait_for(run)
 
     assert {run.output for run in runs} == {"Seen."}
     assert workers.ledger.count("look it") == RUNS
@@ -59,13 +59,13 @@ def test_a_worker_killed_during_an_outage_delays_nothing(workers):
     first = workers.start(threads=4)
     agent = make_agent_at(port)
     runs = [started(agent) for _ in range(6)]
-    workers.wait(lambda: count_runs("waiting") >= 2, seconds=60)
+    workers.wait(lambda: count_runs("waiting") >= 2)
     first.kill()
     workers.start(threads=4)
-    workers.wait(lambda: count_runs("waiting") == len(runs), seconds=60)
+    workers.wait(lambda: count_runs("waiting") == len(runs))
     with model_server(script=answer, port=port):
         for run in runs:
-            workers.wait_for(run, seconds=60)
+            workers.wait_for(run)
 
     assert workers.ledger.count("look it") == len(runs)
     assert list(check_invariants()) == []
@@ -76,7 +76,7 @@ def test_waiting_runs_occupy_no_thread_and_one_at_a_time_tests(workers):
     workers.start(threads=2)
     agent = make_agent_at(port)
     runs = [started(agent) for _ in range(8)]
-    workers.wait(lambda: count_runs("waiting") == len(runs), seconds=60)
+    workers.wait(lambda: count_runs("waiting") == len(runs))
     with model_server(script=["Fine."]) as other:
         good = started(agent_on(other))
         workers.wait_for(good)
@@ -85,7 +85,7 @@ def test_waiting_runs_occupy_no_thread_and_one_at_a_time_tests(workers):
 
     assert ModelAttempt.objects.count() - tried <= 3
     assert cancel_run(runs[0])
-    assert Run.objects.get(pk=runs[0].pk).status == "canceled"
+    workers.wait_for(runs[0], "canceled")
 
 
 def test_a_longer_outage_fails_the_run_which_can_be_resumed(workers):
@@ -93,11 +93,11 @@ def test_a_longer_outage_fails_the_run_which_can_be_resumed(workers):
     workers.start()
     agent = make_agent_at(port, outage_minutes=0.1)
     run = started(agent)
-    workers.wait_for(run, "failed", seconds=60)
+    workers.wait_for(run, "failed")
 
     assert run.error_code == "transport"
     assert run.error_message.startswith("The run waited 0.1 minutes for provider ")
     with model_server(script=answer, port=port):
         resume_run(run, by=run.owner)
-        workers.wait_for(run, seconds=60)
+        workers.wait_for(run)
     workers.wait(lambda: not ProviderOutage.objects.exists())

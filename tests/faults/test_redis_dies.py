@@ -77,7 +77,7 @@ def test_a_wakeup_that_was_wiped_is_sent_again(broker, workers):
         run = started(agent_on(server))
         broker.wipe()
         workers.start()
-        workers.wait_for(run, seconds=40)
+        workers.wait_for(run)
 
 
 @pytest.mark.parametrize("state", ["down", "hung"])
@@ -91,4 +91,4 @@ def test_a_run_is_accepted_and_finishes_later(broker, workers, state, record_pro
         record_property("seconds", time.monotonic() - began)
         assert Run.objects.get(pk=run.pk).status == "queued"
         broker.come_back() if state == "down" else broker.wake()
-        workers.wait_for(run, seconds=60)
+        workers.wait_for(run)

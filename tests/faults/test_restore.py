@@ -222,7 +222,8 @@ def running(site: Installation) -> Iterator[Any]:
 
 def pay_once(asked: Recorded) -> object:
     *_, last = asked.body["messages"]
-    paying = {"name": "pay", "arguments": '{"whom": "ann", "seconds": 15}', "id": "c"}
+    arguments = '{"whom": "ann", "until": "released"}'
+    paying = {"name": "pay", "arguments": arguments, "id": "c"}
     return "Paid." if last["role"] == "tool" else {"tool_calls": [paying]}
 
 
@@ -254,9 +255,10 @@ def test_a_restored_copy_does_nothing_until_it_is_confirmed(tmp_path, database):
                 "AGENTSITE_TOOL_MODULES": "tests.faults.functions",
                 "AGENTSITE_PRIVATE_HOSTS": "provider=127.0.0.1;webhook=127.0.0.1",
                 "AGENTSITE_SWEEP_SECONDS": str(SWEEP_SECONDS),
-                "AGENTSITE_LEASE_SECONDS": "3",
+                "AGENTSITE_LEASE_SECONDS": "30",
                 LEDGER: str(ledger),
             }
+        copy.variables["AGENTSITE_LEASE_SECONDS"] = "3"
         backup = str(tmp_path / "backup.zip")
 
         with running(original) as site:
@@ -267,8 +269,9 @@ def test_a_restored_copy_does_nothing_until_it_is_confirmed(tmp_path, database):
             token = original.succeed("create_token", "admin").splitlines()[-1]
             body = {"agent": "payer", "inputs": {"input": "Pay."}}
             runs = [call_api(site, token, "", body)["id"] for _ in range(3)]
-            wait_until(lambda: count_lines(ledger) == 3, seconds=30)
+            wait_until(lambda: count_lines(ledger) == 3)
             original.succeed("backup", backup)
+            (tmp_path / "released").touch()
             for run in runs:
                 assert wait_for_end(site, token, run)["status"] == "succeeded"
             assert "Stop it" in original.refuse("restore", "--replace", backup) or (
@@ -285,7 +288,7 @@ def test_a_restored_copy_does_nothing_until_it_is_confirmed(tmp_path, database):
 
             copy.succeed("confirm_restore", "--webhooks=send", "--schedules=continue")
             assert wait_for_end(site, token, added)["status"] == "succeeded"
-            wait_until(lambda: hook.knocks > done[2], seconds=30)
+            wait_until(lambda: hook.knocks > done[2])
             stopped = [call_api(site, token, f"/{run}") for run in runs]
 
     assert {run["error"]["code"] for run in stopped} == {"restored"}
@@ -295,7 +298,8 @@ def test_a_restored_copy_does_nothing_until_it_is_confirmed(tmp_path, database):
 
 MAKE_EVERYTHING_DUE = """
 from django.db.models.functions import Now
-from runs.models import Delivery, Schedule
+from runs.models import Delivery, Run, Schedule
+Run.objects.filter(status="running").update(lease_until=Now())
 Schedule.objects.update(next_at=Now())
 Delivery.objects.filter(status="waiting").update(available_at=Now(), enqueued_at=None)
 """

@@ -107,7 +107,7 @@ def test_nothing_is_violated_while_everything_breaks():
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=500,
     )
 
     last = done.stdout.strip().splitlines()[-1]

@@ -75,10 +75,10 @@ def test_nothing_is_committed_after_a_stop_that_races_with_the_result(workers):
         for run in [*runs, stopped_all_along]:
             cancel_run(run)
         for run in runs:
-            workers.wait_for(run, "canceled", "succeeded", seconds=60)
-        workers.wait_for(stopped_all_along, "canceled", seconds=60)
+            workers.wait_for(run, "canceled", "succeeded")
+        workers.wait_for(stopped_all_along, "canceled")
         before = rows_of(runs)
-        workers.wait_for(started(agent_on(other)), seconds=60)  # the worker goes on
+        workers.wait_for(started(agent_on(other)))  # the worker goes on
         time.sleep(2)  # time for what would come late
 
     assert rows_of(runs) == before

@@ -62,10 +62,10 @@ def test_what_a_killed_worker_was_sending_is_sent_by_the_next(workers):
 
     with listener(answer=answer) as server:
         delivery = make_delivery(webhook_at(server, None), enqueued_at=None)
-        first = workers.start(**HERE)
+        first = workers.start(**HERE, AGENTSITE_LEASE_SECONDS="8")
         workers.wait(lambda: answers)
         first.kill()
-        workers.start(**HERE)
+        workers.start(**HERE, AGENTSITE_LEASE_SECONDS="8")
         workers.wait(is_delivered)
 
     delivery.refresh_from_db()

@@ -197,7 +197,7 @@ def test_pages_have_their_static_files(client):
 
 def test_pages_and_scripts_speak_chinese(site):
     url, chinese = f"http://localhost:{site.port}", {"Accept-Language": "zh-hans"}
-    with httpx.Client(base_url=url, headers=chinese) as client:
+    with httpx.Client(base_url=url, headers=chinese, timeout=60) as client:
         page = client.get("/sign-in/").text
         catalog = re.search(r'src="(/[^"]*jsi18n[^"]*)"', page)
         assert catalog is not None
@@ -274,7 +274,7 @@ def test_an_upgrade_keeps_runs_sessions_and_keys(wheel, tmp_path):
     with signed_in(first) as client:
         run = run_demo(client)
         first.process.send_signal(signal.SIGINT)
-        assert first.process.wait(40) == 0
+        assert first.process.wait(120) == 0
         assert not any(map(is_alive, pids.values()))
 
         sources = copy_sources(tmp_path / "newer")

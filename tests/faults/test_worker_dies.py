@@ -25,17 +25,18 @@ pytestmark = pytest.mark.faults
 def test_a_run_goes_on_after_kill_9_with_each_step_once(workers):
     script = [
         call("look", what="one"),
-        call("look", what="two", seconds=4.0),
+        call("look", what="two", until="killed"),
         call("look", what="three"),
         "All seen.",
     ]
     with model_server(script=script) as server:
         first = workers.start()
         run = started(agent_on(server, "look"))
-        workers.wait(lambda: run.steps.count() == 2)  # a quick read is stored later
+        workers.wait(lambda: run.steps.count() >= 2)  # a quick read is stored later
         first.kill()
+        (workers.folder / "killed").touch()
         workers.start()
-        workers.wait_for(run, seconds=60)
+        workers.wait_for(run)
 
     assert run.output == "All seen."
     assert [s.index for s in run.steps.all()] == [0, 1, 2]
@@ -45,7 +46,7 @@ def test_a_run_goes_on_after_kill_9_with_each_step_once(workers):
 
 def test_a_side_effect_under_way_is_not_repeated_without_approval(workers):
     with model_server(
-        script=[call("pay", whom="ann", seconds=20.0), "Paid."]
+        script=[call("pay", whom="ann", until="killed"), "Paid."]
     ) as server:
         first = workers.start()
         run = started(agent_on(server, "pay"))
@@ -70,15 +71,15 @@ def test_a_run_that_kills_its_worker_ends_and_its_neighbours_go_on(workers):
         return call("look", what=str(looks), seconds=2.0) if looks < 2 else "Fine."
 
     with (
-        model_server(script=[call("die", reason="x", seconds=0.5)]) as deadly,
+        model_server(script=[call("die", reason="x")]) as deadly,
         model_server(script=twice) as kind,
     ):
         bad = started(agent_on(deadly, "die"))
         neighbours = [started(agent_on(kind, "look")) for _ in range(3)]
         with workers.kept_alive():
-            workers.wait_for(bad, "failed", seconds=120)
+            workers.wait_for(bad, "failed", seconds=300)
             for good in neighbours:
-                workers.wait_for(good, seconds=120)
+                workers.wait_for(good, seconds=300)
 
     assert bad.error_code == "crashed_repeatedly"
     assert workers.ledger.count("die x") == MAX_RECOVERIES
@@ -86,15 +87,19 @@ def test_a_run_that_kills_its_worker_ends_and_its_neighbours_go_on(workers):
 
 
 def test_a_run_whose_workers_were_killed_by_others_gets_a_last_try(workers):
-    with model_server(script=[call("look", what="it", seconds=4.0), "Seen."]) as server:
+    script = [call("look", what="it", until="killed-thrice"), "Seen."]
+    with model_server(script=script) as server:
         run = started(agent_on(server, "look"))
         for kill in range(1, 4):
-            worker = workers.start()
-            workers.wait(lambda n=kill: workers.ledger.count("look it") == n)
+            worker = workers.start(AGENTSITE_LEASE_SECONDS="5")
+            workers.wait(
+                lambda n=kill: workers.ledger.count("look it") == n, seconds=300
+            )
             workers.wait(run.steps.exists)  # a quick read is stored later
             worker.kill()
-        workers.start()
-        workers.wait_for(run, seconds=120)
+        (workers.folder / "killed-thrice").touch()
+        workers.start(AGENTSITE_LEASE_SECONDS="5")
+        workers.wait_for(run, seconds=300)
 
     assert (run.output, run.recoveries) == ("Seen.", 0)
     assert workers.ledger.count("look it") == 4
@@ -116,7 +121,7 @@ def test_a_tool_that_prints_a_gigabyte_harms_neither_worker_nor_neighbours(worke
         good = started(agent_on(kind, "look"))
         workers.wait_for(good)  # in the middle of it: the rest is not listened to
         ear.goes_on.set()
-        workers.wait_for(bad, seconds=60)
+        workers.wait_for(bad)
         workers.wait(lambda: ear.megabytes >= 1024)
 
         assert most_memory_mb(worker.pid) < MOST_MEMORY_MB
@@ -192,13 +197,13 @@ def test_stop_ends_a_hanging_tool(workers, record_property):
 
 
 def test_sigterm_puts_runs_back_and_another_worker_goes_on(workers):
-    script = [call("look", what="one", seconds=2.0), call("look", what="two"), "Seen."]
+    script = [call("look", what="one", seconds=8.0), call("look", what="two"), "Seen."]
     with model_server(script=script) as server:
         first = workers.start()
         run = started(agent_on(server, "look"))
         workers.wait_for_line("look one")
         first.send_signal(signal.SIGTERM)
-        assert first.wait(25) == 0
+        assert first.wait(60) == 0
         assert Run.objects.get(pk=run.pk).status == "queued"
         workers.start()
         workers.wait_for(run)
@@ -208,11 +213,11 @@ def test_sigterm_puts_runs_back_and_another_worker_goes_on(workers):
 
 def test_a_deadlocked_worker_exits_and_another_finishes_its_run(workers):
     with model_server(script=[call("deadlock", once="x"), "Done."]) as server:
-        first = workers.start(AGENTSITE_HANG_SECONDS="4")
+        first = workers.start(AGENTSITE_HANG_SECONDS="15")
         run = started(agent_on(server, "deadlock"))
-        workers.wait(lambda: first.poll() is not None, seconds=60)
+        workers.wait(lambda: first.poll() is not None, seconds=150)
         workers.start()
-        workers.wait_for(run, seconds=60)
+        workers.wait_for(run)
 
     assert first.returncode == 1
     assert "the heartbeat" in workers.said

@@ -109,13 +109,13 @@ class Workers:
             LEDGER: str(self.folder / "ledger"),
         }
 
-    def wait(self, true: Callable[[], object], *, seconds: float = 30.0) -> None:
+    def wait(self, true: Callable[[], object], *, seconds: float = 120.0) -> None:
         """Wait until something holds; fail with what the workers said."""
         wait_until(
             true, seconds=seconds, message=lambda: f"{self.ledger}\n{self.said[-6000:]}"
         )
 
-    def wait_for(self, run: Run, *statuses: str, seconds: float = 30.0) -> Run:
+    def wait_for(self, run: Run, *statuses: str, seconds: float = 120.0) -> Run:
         """Wait until `run` has one of the statuses; return it as it is then."""
         wanted = statuses or ("succeeded",)
 

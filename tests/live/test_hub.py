@@ -472,7 +472,7 @@ def test_failed_attempts_are_reported_as_they_happen_and_stay_at_the_end():
         async with running_hub() as hub:
             viewer = hub.subscribe(PageRenderer(), run.pk, after=0)
             for attempt in (1, 2):
-                await in_thread(commit_attempt, run, attempt)
+                await in_thread(commit_attempt, run, attempt, retry_in=600.0)
                 words = f"Attempt {attempt + 1} of 5 in".encode()
                 message.append(
                     await seen_until(viewer, lambda seen, w=words: w in b"".join(seen))

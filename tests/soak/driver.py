@@ -30,7 +30,7 @@ PATIENCE_SECONDS = 180.0
 def soak(found: Machines, planner: Planner, *, runs: int) -> int:
     """Start the runs, break what the plan says, wait, judge and report."""
     token, user = prepare(found.model_url)
-    wait_until(lambda: is_healthy(found.web_port), seconds=60)
+    wait_until(lambda: is_healthy(found.web_port), seconds=180)
     recovery, person = Recovery(), Person(user, seed=planner.seed)
     faults = max(runs // RUNS_A_FAULT, 1)
     chaos = Chaos(found, seed=planner.seed, faults=faults, on_loss=recovery.note)

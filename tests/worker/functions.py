@@ -18,7 +18,7 @@ counted: list[str] = []
 """The calls of `count_call`, in this process."""
 progress_seen = threading.Event()
 """Ends the calls of `count_pages`."""
-together = threading.Barrier(3, timeout=5)
+together = threading.Barrier(3, timeout=30)
 """Lets three calls pass only side by side."""
 
 
@@ -109,7 +109,7 @@ def count_pages(context: ToolContext) -> str:
     """Report progress, and wait until a page can show it."""
     for number in range(1, 4):
         context.report_progress(f"{number} of 10\n pages ")
-    progress_seen.wait(20)
+    progress_seen.wait(55)
     return context.user.username if context.user else ""
 
 
@@ -117,7 +117,7 @@ def count_pages(context: ToolContext) -> str:
 def status_of_own_step(context: ToolContext) -> str:
     """Wait until the step of this call is stored; return its status."""
     context.report_progress("looking")
-    for _ in range(300):
+    for _ in range(3000):
         if step := AgentStep.objects.filter(run=context.run_id).first():
             return step.status
         time.sleep(0.01)

@@ -246,7 +246,8 @@ def test_gives_a_run_up_that_kills_its_worker_again_and_again():
     assert run.steps.count() == 1
 
 
-def test_a_zombie_writes_nothing():
+def test_a_zombie_writes_nothing(monkeypatch):
+    monkeypatch.setattr("tools.sandbox.abandoned_calls.QUICK_SECONDS", 60.0)
     with model_server(script=[call("steal"), "Late."]) as server:
         run = executed(agent_on(server, "steal"))
 

@@ -65,8 +65,8 @@ def name_programs(started: list[subprocess.Popen]) -> list[str]:
 
 def test_a_worker_starts_two_processes_and_ends_them(started):
     with looking(WorkerState()):
-        wait_until(lambda: len(started) == 2, seconds=20)
-        wait_until(lambda: {child.poll() for child in started} == {None}, seconds=20)
+        wait_until(lambda: len(started) == 2)
+        wait_until(lambda: {child.poll() for child in started} == {None})
 
     assert name_programs(started) == ["experiments", "bulk"]
     assert [child.poll() for child in started] == [-15, -15]
@@ -75,28 +75,28 @@ def test_a_worker_starts_two_processes_and_ends_them(started):
 def test_a_worker_that_drains_ends_the_processes(started):
     worker = WorkerState()
     with looking(worker):
-        wait_until(lambda: len(started) == 2, seconds=20)
+        wait_until(lambda: len(started) == 2)
         worker.is_stopping.set()
-        wait_until(lambda: {child.poll() for child in started} == {-15}, seconds=20)
+        wait_until(lambda: {child.poll() for child in started} == {-15})
 
 
 def test_the_bulk_queue_is_left_to_the_helper_while_it_lives(started):
     worker = WorkerState()
     with looking(worker):
-        wait_until(lambda: worker.delegated_queues == {"bulk"}, seconds=20)
+        wait_until(lambda: worker.delegated_queues == {"bulk"})
 
         started[1].kill()
-        wait_until(lambda: not worker.delegated_queues, seconds=20)
+        wait_until(lambda: not worker.delegated_queues)
 
     assert started[0].poll() == -15
 
 
 def test_a_helper_that_shows_no_life_is_not_relied_on(started, monkeypatch):
-    monkeypatch.setattr(experiment_loop, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(experiment_loop, "SILENT_SECONDS", 5.0)
     worker = WorkerState()
     with looking(worker):
-        wait_until(lambda: worker.delegated_queues == {"bulk"}, seconds=20)
-        wait_until(lambda: not worker.delegated_queues, seconds=20)
+        wait_until(lambda: worker.delegated_queues == {"bulk"})
+        wait_until(lambda: not worker.delegated_queues)
         assert started[1].poll() is None
 
 
@@ -104,16 +104,16 @@ def test_a_helper_that_is_frozen_is_killed(started, monkeypatch, settings):
     settings.HANG_SECONDS = 0.5
     monkeypatch.setattr(experiment_loop, "SILENT_SECONDS", 0.2)
     with looking(WorkerState()):
-        wait_until(lambda: len(started) == 2, seconds=20)
-        wait_until(lambda: started[1].poll() == -9, seconds=20)
+        wait_until(lambda: len(started) == 2)
+        wait_until(lambda: started[1].poll() == -9)
 
 
 def test_a_helper_that_ends_by_itself_is_started_after_a_pause(started, monkeypatch):
     monkeypatch.setitem(CODE, "bulk", "pass")
     worker = WorkerState()
     with looking(worker):
-        wait_until(lambda: len(started) == 2, seconds=20)
-        wait_until(lambda: started[1].poll() == 0, seconds=20)
+        wait_until(lambda: len(started) == 2)
+        wait_until(lambda: started[1].poll() == 0)
         time.sleep(0.5)  # many turns of the loop, but less than the pause
         assert len(started) == 2
         assert not worker.delegated_queues
@@ -129,17 +129,17 @@ def test_a_program_that_cannot_be_started_is_tried_again(started, monkeypatch):
     monkeypatch.setattr(experiment_loop, "start_process", start)
     monkeypatch.setattr(experiment_loop, "RESTART_SECONDS", 0.2)
     with looking(WorkerState()):
-        wait_until(lambda: len(tried) == 2, seconds=20)
+        wait_until(lambda: len(tried) >= 2)
 
 
 def test_the_helper_ends_with_the_experiments(started, monkeypatch):
-    monkeypatch.setitem(CODE, "experiments", "import time; time.sleep(1)")
+    monkeypatch.setitem(CODE, "experiments", "import time; time.sleep(5)")
     worker = WorkerState()
     with looking(worker):
-        wait_until(lambda: len(started) == 2, seconds=20)
+        wait_until(lambda: len(started) == 2)
         claim_experiment()  # so that this worker does not advance it again
-        wait_until(lambda: not worker.delegated_queues, seconds=20)
-        wait_until(lambda: started[1].poll() == -15, seconds=20)
+        wait_until(lambda: not worker.delegated_queues)
+        wait_until(lambda: started[1].poll() == -15)
         assert len(started) == 2
 
 
@@ -154,7 +154,7 @@ def test_who_executes_only_bulk_runs_has_no_helper(started, state, programs):
     worker = WorkerState()
     vars(worker).update(state)
     with looking(worker):
-        wait_until(lambda: len(started) == len(programs), seconds=20)
+        wait_until(lambda: len(started) == len(programs))
         time.sleep(0.5)  # many turns of the loop, in which no other one is started
 
     assert name_programs(started) == programs
@@ -179,5 +179,5 @@ def test_a_process_that_failed_is_started_again_after_a_pause(started, monkeypat
     monkeypatch.setitem(CODE, "experiments", FAIL)
     monkeypatch.setattr(experiment_loop, "RESTART_SECONDS", 1.0)
     with looking(WorkerState()):
-        wait_until(lambda: name_programs(started).count("experiments") == 2, seconds=20)
+        wait_until(lambda: name_programs(started).count("experiments") >= 2)
         assert started[0].poll() == 3

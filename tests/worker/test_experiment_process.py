@@ -73,7 +73,7 @@ def test_several_runs_are_judged_at_the_same_time():
         end_runs(experiment)
         release_experiments(HOLDER)
         with advancing(stop):
-            wait_until(lambda: has_ended(experiment), seconds=30)
+            wait_until(lambda: has_ended(experiment))
 
     assert list(experiment.cells.values_list("state", "score")) == [("done", 1.0)] * 2
     first, second = asked
@@ -83,7 +83,7 @@ def test_several_runs_are_judged_at_the_same_time():
 def test_the_process_ends_without_work(monkeypatch):
     monkeypatch.setattr(experiment_process, "LAST_IDLE_SECONDS", 0.1)
     with advancing(threading.Event()) as thread:
-        thread.join(20)
+        thread.join(60)
         assert not thread.is_alive()
 
 
@@ -99,7 +99,7 @@ def test_an_experiment_that_cannot_be_advanced_does_not_stop_others(monkeypatch)
 
     monkeypatch.setattr(experiment_process, "advance_experiment", fail_once)
     with advancing(threading.Event()):
-        wait_until(lambda: fine.cells.filter(state="started").exists(), seconds=20)
+        wait_until(lambda: fine.cells.filter(state="started").exists())
 
     assert not broken.cells.filter(state="started").exists()
     assert has_free_experiments()  # the process has released both

@@ -103,11 +103,15 @@ async def slow_drip(exchange):
     await FAULTS["hang"](exchange)
 
 
-def agent_at(server, **fields):
-    """Make an agent whose provider gives up after a second of silence."""
+SILENT = ("hang", "stalls", "slow-drip")
+"""Faults that only the patience of the provider ends."""
+
+
+def agent_at(server, *, timeout=30.0, **fields):
+    """Make an agent whose provider gives up after so many seconds of silence."""
     owner = make_user()
     provider = make_provider(
-        owner, base_url=server.base_url, timeout=1.0, outage_minutes=0
+        owner, base_url=server.base_url, timeout=timeout, outage_minutes=0
     )
     return agent_on(server, "add", owner=owner, provider=provider, **fields)
 
@@ -116,6 +120,8 @@ def run_with(fault, *then, **fields):
     """Return a run that met `fault`, and a good run by the same thread after it."""
     script = [{"fault": fault, "content": "Hello, here I am."}, *then, "Fine."]
     faults = {"slow-drip": slow_drip}
+    if fault in SILENT:
+        fields.setdefault("timeout", 3.0)
     with model_server(script=script, faults=faults) as server:
         agent = agent_at(server, **fields)
         run = executed(agent)
@@ -152,7 +158,7 @@ def test_the_last_attempt_keeps_what_the_model_had_written(quick):
 
 
 def test_the_limit_of_time_keeps_what_the_model_had_written():
-    run = run_with("stalls", executor={"max_execution_time": 0.6})
+    run = run_with("stalls", timeout=30.0, executor={"max_execution_time": 3.0})
     attempt = run.attempts.get()
 
     assert (run.status, run.stop_reason) == ("limit_reached", "time")
@@ -185,9 +191,10 @@ def test_a_long_wait_is_spent_without_a_worker(fault, monkeypatch):
     monkeypatch.setattr("runs.worker.call_model.MAX_SLEEP_SECONDS", 5.0)
     with model_server(script=[{"fault": fault}, "Fine.", "Done."]) as server:
         agent = agent_at(server)
+        began = timezone.now()
         run = executed(agent)
         assert (run.status, run.lease_until) == ("waiting", None)
-        wait = (run.available_at - timezone.now()).total_seconds()
+        wait = (run.available_at - began).total_seconds()
         assert executed(agent).output == "Fine."
         Run.objects.filter(pk=run.pk).update(available_at=LONG_AGO)
         sweep(free=0)
@@ -240,7 +247,7 @@ def test_the_run_lives_with_it(fault):
 
 @pytest.mark.parametrize("fault", STOPPED)
 def test_a_reply_that_never_ends_is_ended_by_the_limit_of_time(fault):
-    run = run_with(fault, executor={"max_execution_time": 1.0})
+    run = run_with(fault, executor={"max_execution_time": 3.0})
 
     assert (run.status, run.stop_reason) == ("limit_reached", "time")
 
