@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from runs.ui.format import duration, tick
 from runs.ui.time_scale import TICK_INTERVALS
@@ -14,6 +14,7 @@ from tests.browser.driver.chromium import listen, signed_in
 from tests.browser.seed.runs import BIG, BUSY, DONE, FAILED, LIVE, RUNNING
 from tests.browser.shots import PAGES
 from tests.browser.site import Site
+from tests.timing import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -194,6 +195,43 @@ def test_a_held_key_passes_many_steps_and_opens_the_last(browser, lived_in):
         expect(page.locator("#run-step-12 a")).to_have_attribute("aria-current", "true")
         page.go_back()
         expect(page.locator("#run-detail h2").first).not_to_contain_text("Step 12")
+
+
+def test_a_step_opens_though_the_stream_replaced_its_pane(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{LIVE}/") as page:
+        last, held = numbers(page)[-1], hold_steps(page)
+        page.locator(f"#run-step-{last} > .step").click()
+        wait_until(lambda: held or page.wait_for_timeout(20))
+        page.locator("#run-detail").evaluate("e => { e.isOld = true; }")
+        push(lived_in, LIVE, "rounds")
+        page.wait_for_function("() => !document.querySelector('#run-detail').isOld")
+        held[0].continue_()
+
+        expect(page.locator("#run-detail")).to_have_attribute("data-step", str(last))
+        page.wait_for_url(re.compile(f"step={last}$"))
+
+
+def test_the_step_chosen_last_opens_though_another_was_still_loading(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{DONE}/?step=1") as page:
+        held = hold_steps(page)
+        for count in (1, 2):
+            page.keyboard.press("j")
+            wait_until(
+                lambda count=count: len(held) == count or page.wait_for_timeout(20)
+            )
+        held[0].continue_()
+        page.wait_for_timeout(1_000)  # its answer comes first
+        held[1].continue_()
+
+        expect(page.locator("#run-detail h2").first).to_contain_text("Step 3")
+        page.wait_for_url(re.compile("step=3$"))
+
+
+def hold_steps(page: Page) -> list[Route]:
+    """Return a list that fills with requests for steps, which a test lets go on."""
+    held: list[Route] = []
+    page.route(re.compile(r"\?step=\d+$"), lambda route: held.append(route))
+    return held
 
 
 def test_a_phone_shows_the_beginning_of_the_step_that_is_touched(browser, lived_in):
