@@ -26,6 +26,12 @@ A_MOMENT_AGO = """() => {
     document.body.append(time);
 }"""
 
+COUNT_STREAMS = """() => {
+    window.streams = 0;
+    const count = () => { window.streams += 1; };
+    document.addEventListener("htmx:sse:after:connection", count);
+}"""
+
 AXIS_LABELS = """(words) => {
     const labels = [...document.querySelectorAll(".steps-head .axis span")];
     labels.forEach((label, place) => { label.textContent = words[place]; });
@@ -276,6 +282,22 @@ def test_clocks_round_as_the_server_does(browser, lived_in):
         )
 
         expect(page.locator("#long")).to_have_text(duration(7000))
+
+
+@pytest.mark.parametrize("path", [f"/runs/{LIVE}/", "/agents/"])
+def test_a_stream_that_begins_late_is_opened_once(browser, lived_in, path):
+    with opened(browser, lived_in, "/") as page:
+        asked: list[Route] = []
+        page.route("**/live/**", lambda route: asked.append(route))
+        page.goto(f"{lived_in.url}{path}")
+        page.evaluate(COUNT_STREAMS)
+        wait_until(lambda: asked or page.wait_for_timeout(20))
+        page.wait_for_timeout(3_000)  # a page without a stream connects after 2 s
+        asked[0].continue_()
+        page.wait_for_function("() => window.streams > 0")
+        page.wait_for_timeout(1_000)
+
+        assert len(asked) == 1
 
 
 def test_a_page_whose_session_ended_says_so(browser, lived_in):
