@@ -32,6 +32,14 @@ COUNT_STREAMS = """() => {
     document.addEventListener("htmx:sse:after:connection", count);
 }"""
 
+HEAR = """(button) => {
+    button.said = [];  // the words that it shows, also those of a moment
+    const hear = () => button.said.push(button.textContent);
+    const changes = { childList: true, subtree: true, characterData: true };
+    new MutationObserver(hear).observe(button, changes);
+}"""
+SAID = "(button) => button.said.join()"
+
 AXIS_LABELS = """(words) => {
     const labels = [...document.querySelectorAll(".steps-head .axis span")];
     labels.forEach((label, place) => { label.textContent = words[place]; });
@@ -422,8 +430,13 @@ def test_a_copy_button_gives_the_exact_text(browser, lived_in):
             page.goto(f"{lived_in.url}/runs/{DONE}/?step=5&tab={tab}")
             for details in page.locator("#run-detail details").all():
                 details.evaluate("it => { it.open = true; }")
+            button.evaluate(HEAR)
             button.click()
-            expect(button).to_contain_text("Copied")
+            wait_until(
+                lambda button=button: (
+                    "Copied" in button.evaluate(SAID) or page.wait_for_timeout(50)
+                )
+            )
             copied = page.evaluate("() => navigator.clipboard.readText()")
             address = button.get_attribute("data-copy-url")
             assert copied == page.request.get(f"{lived_in.url}{address}").text()
