@@ -314,7 +314,7 @@ END_SEQ = 2**63
 ENDED_HTML = (
     '<div id="run-live" hidden></div>'
     '<div id="part-live" hidden hx-sse:connect="/live/me/" '
-    'hx-trigger="load, every 2s"></div>'
+    'hx-trigger="load, every 2s" hx-sync="this:drop"></div>'
 )
 """In the place of the stream: the one that every other page has."""
 

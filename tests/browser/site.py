@@ -13,7 +13,7 @@ from typing import NamedTuple
 import psycopg
 
 from tests.empty_database import copy_empty_sqlite, create_empty_postgresql
-from tests.servers import free_port, is_answering, start_redis
+from tests.servers import free_port, is_answering, is_healthy, start_redis
 from tests.timing import wait_until
 
 ROOT = Path(__file__).parent.parent.parent
@@ -68,11 +68,13 @@ def running_site(*, seed: str = "", worker: bool = False) -> Iterator[Site]:
         started = list(start(site, Path(folder), log, worker=worker))
         try:
             wait_until(lambda: is_answering(f"{site.url}/sign-in/"), seconds=180)
+            if worker:  # its first heartbeat may come later than the first page
+                wait_until(lambda: is_healthy(port), seconds=180)
             yield site
         finally:
             for process in reversed(started):
                 process.terminate()
-                process.wait(30)
+                process.wait(120)
             sys.stderr.write("".join(errors_in(log)))
 
 

@@ -41,7 +41,8 @@ def test_runs_are_selected_queued_and_scored_with_the_keyboard(browser, lived_in
     expect(page.locator(".prevdone")).to_contain_text("Just done")
     expect(page).not_to_have_url(first)
 
-    page.keyboard.press("z")
+    with page.expect_navigation():
+        page.keyboard.press("z")
     expect(page).to_have_url(first)
     expect(page.locator("#id_comment")).to_have_value("1 wrong")
     page.keyboard.press("e")

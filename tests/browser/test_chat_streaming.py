@@ -10,6 +10,7 @@ from tests.browser.driver.axe import violations
 from tests.browser.driver.chromium import listen, overflow
 from tests.browser.site import Site, running_site
 from tests.browser.test_run_page import OVER, begun, person
+from tests.timing import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -103,6 +104,7 @@ def test_the_chat_is_used_by_keys(browser, site):
         page.keyboard.press("Escape")
         resume = page.get_by_role("button", name="Continue")
         expect(resume).to_be_visible(timeout=LONG)
+        page.wait_for_load_state()
         expect(page.locator(".ask")).to_have_count(1)
         page.fill("#chat-form [name=input]", "")
         page.keyboard.press("ArrowUp")
@@ -115,7 +117,9 @@ def test_the_chat_is_used_by_keys(browser, site):
         expect(page.locator(".rename h1")).to_contain_text("by train")
         resume.click()
         expect(page.locator(".ask").nth(1)).to_contain_text("Continue your answer")
+        page.wait_for_load_state()
         page.get_by_role("button", name="Stop").click()
+        page.wait_for_load_state()
         page.locator("#message-list").click()
         page.keyboard.press("/")
         page.keyboard.type("TRAIN")
@@ -125,6 +129,21 @@ def test_the_chat_is_used_by_keys(browser, site):
         page.wait_for_url(f"{site.url}/chat/slow/")
         assert violations(page) == []
         assert received == []
+
+
+def test_the_list_of_chats_marks_an_answer_that_is_not_finished(browser, site):
+    with person(browser, site) as context:
+        page, beside = context.new_page(), context.new_page()
+        page.goto(f"{site.url}/chat/slow/")
+        page.fill("[name=input]", "Plan a day out in Oslo")
+        page.press("[name=input]", "Enter")
+        page.wait_for_url(re.compile(r"/chat/slow/\d+/"))
+        beside.goto(f"{site.url}/chat/slow/")
+        number = page.url.rstrip("/").rpartition("/")[2]
+        unfinished = beside.locator(f"#chat-list-{number} .status")
+        expect(unfinished).to_have_count(1)
+        page.get_by_role("button", name="Stop").click()
+        expect(unfinished).to_have_count(0, timeout=LONG)
 
 
 def test_an_answer_takes_the_place_of_its_draft_without_a_jump(browser, site):
@@ -202,8 +221,13 @@ def test_code_can_be_copied_and_words_in_tables_stay_whole(browser, site):
         assert colors[0] != colors[1]
         frame.hover()
         frame.get_by_role("button", name="Copy code").click()
-        copied = page.evaluate("navigator.clipboard.readText()")
-        assert copied.strip() == "def walk(city):\n    return city"
+        copied = "navigator.clipboard.readText()"
+        wait_until(
+            lambda: (
+                page.evaluate(copied).strip() == "def walk(city):\n    return city"
+                or page.wait_for_timeout(50)
+            )
+        )
         cell = page.locator(".prose td").first
         assert cell.evaluate(LINES) == 1
         assert overflow(page) == 0

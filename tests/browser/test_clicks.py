@@ -29,6 +29,7 @@ class Person:
 
     def click(self, selector: str) -> None:
         self.page.locator(selector).first.click()
+        self.page.wait_for_load_state()  # of a page that it leads to, with its scripts
         self.clicks += 1
 
     def choose(self, selector: str, label: str) -> None:

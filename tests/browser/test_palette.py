@@ -19,6 +19,7 @@ def test_everything_is_a_few_keys_away(browser, lived_in):
     expect(field).to_be_focused()
     expect(page.get_by_role("option", selected=True)).to_contain_text("Home")
     page.keyboard.type("travel-pla")
+    page.get_by_role("option", name="all runs for “travel-pla”").wait_for()
     expect(page.locator("#palette [role=status]")).to_have_text("1 result")
     page.keyboard.press("ArrowDown")
     assert field.get_attribute("aria-activedescendant") == "search-all-runs"

@@ -25,7 +25,8 @@ def test_runs_are_filtered_selected_and_read_without_leaving_the_list(
     page.locator(".fopt:has-text('Failed') input").check()
     expect(page).to_have_url(f"{lived_in.url}/runs/?status=failed")
     expect(rows).to_have_count(int(count.text_content() or ""))
-    page.locator(".fopt:has-text('Canceled') input").check()
+    with page.expect_response(re.compile(r"/runs/figures/\?.*canceled")):
+        page.locator(".fopt:has-text('Canceled') input").check()
     expect(page).to_have_url(f"{lived_in.url}/runs/?status=failed,canceled")
     expect(page.locator("#run-figures")).not_to_contain_text("100.0%")
 

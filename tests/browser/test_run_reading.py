@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from runs.ui.format import duration, tick
 from runs.ui.time_scale import TICK_INTERVALS
@@ -14,6 +14,7 @@ from tests.browser.driver.chromium import listen, signed_in
 from tests.browser.seed.runs import BIG, BUSY, DONE, FAILED, LIVE, RUNNING
 from tests.browser.shots import PAGES
 from tests.browser.site import Site
+from tests.timing import wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -24,6 +25,20 @@ A_MOMENT_AGO = """() => {
     time.dateTime = new Date(Date.now() - 2000).toISOString();
     document.body.append(time);
 }"""
+
+COUNT_STREAMS = """() => {
+    window.streams = 0;
+    const count = () => { window.streams += 1; };
+    document.addEventListener("htmx:sse:after:connection", count);
+}"""
+
+HEAR = """(button) => {
+    button.said = [];  // the words that it shows, also those of a moment
+    const hear = () => button.said.push(button.textContent);
+    const changes = { childList: true, subtree: true, characterData: true };
+    new MutationObserver(hear).observe(button, changes);
+}"""
+SAID = "(button) => button.said.join()"
 
 AXIS_LABELS = """(words) => {
     const labels = [...document.querySelectorAll(".steps-head .axis span")];
@@ -196,6 +211,43 @@ def test_a_held_key_passes_many_steps_and_opens_the_last(browser, lived_in):
         expect(page.locator("#run-detail h2").first).not_to_contain_text("Step 12")
 
 
+def test_a_step_opens_though_the_stream_replaced_its_pane(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{LIVE}/") as page:
+        last, held = numbers(page)[-1], hold_steps(page)
+        page.locator(f"#run-step-{last} > .step").click()
+        wait_until(lambda: held or page.wait_for_timeout(20))
+        page.locator("#run-detail").evaluate("e => { e.isOld = true; }")
+        push(lived_in, LIVE, "rounds")
+        page.wait_for_function("() => !document.querySelector('#run-detail').isOld")
+        held[0].continue_()
+
+        expect(page.locator("#run-detail")).to_have_attribute("data-step", str(last))
+        page.wait_for_url(re.compile(f"step={last}$"))
+
+
+def test_the_step_chosen_last_opens_though_another_was_still_loading(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{DONE}/?step=1") as page:
+        held = hold_steps(page)
+        for count in (1, 2):
+            page.keyboard.press("j")
+            wait_until(
+                lambda count=count: len(held) == count or page.wait_for_timeout(20)
+            )
+        held[0].continue_()
+        page.wait_for_timeout(1_000)  # its answer comes first
+        held[1].continue_()
+
+        expect(page.locator("#run-detail h2").first).to_contain_text("Step 3")
+        page.wait_for_url(re.compile("step=3$"))
+
+
+def hold_steps(page: Page) -> list[Route]:
+    """Return a list that fills with requests for steps, which a test lets go on."""
+    held: list[Route] = []
+    page.route(re.compile(r"\?step=\d+$"), lambda route: held.append(route))
+    return held
+
+
 def test_a_phone_shows_the_beginning_of_the_step_that_is_touched(browser, lived_in):
     size = {"width": 390, "height": 844}
     path = f"/runs/{BIG}/?view=steps"
@@ -238,6 +290,22 @@ def test_clocks_round_as_the_server_does(browser, lived_in):
         )
 
         expect(page.locator("#long")).to_have_text(duration(7000))
+
+
+@pytest.mark.parametrize("path", [f"/runs/{LIVE}/", "/agents/"])
+def test_a_stream_that_begins_late_is_opened_once(browser, lived_in, path):
+    with opened(browser, lived_in, "/") as page:
+        asked: list[Route] = []
+        page.route("**/live/**", lambda route: asked.append(route))
+        page.goto(f"{lived_in.url}{path}")
+        page.evaluate(COUNT_STREAMS)
+        wait_until(lambda: asked or page.wait_for_timeout(20))
+        page.wait_for_timeout(3_000)  # a page without a stream connects after 2 s
+        asked[0].continue_()
+        page.wait_for_function("() => window.streams > 0")
+        page.wait_for_timeout(1_000)
+
+        assert len(asked) == 1
 
 
 def test_a_page_whose_session_ended_says_so(browser, lived_in):
@@ -362,8 +430,13 @@ def test_a_copy_button_gives_the_exact_text(browser, lived_in):
             page.goto(f"{lived_in.url}/runs/{DONE}/?step=5&tab={tab}")
             for details in page.locator("#run-detail details").all():
                 details.evaluate("it => { it.open = true; }")
+            button.evaluate(HEAR)
             button.click()
-            expect(button).to_contain_text("Copied")
+            wait_until(
+                lambda button=button: (
+                    "Copied" in button.evaluate(SAID) or page.wait_for_timeout(50)
+                )
+            )
             copied = page.evaluate("() => navigator.clipboard.readText()")
             address = button.get_attribute("data-copy-url")
             assert copied == page.request.get(f"{lived_in.url}{address}").text()

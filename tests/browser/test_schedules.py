@@ -17,6 +17,7 @@ def test_a_schedule_is_made_its_times_are_seen_and_it_runs_now(browser, first_st
     received = listen(page)
     page.goto(f"{first_start.url}/schedules/new/")
     page.get_by_role("link", name=re.compile("^Travel planner")).click()
+    page.wait_for_load_state()
 
     times = page.locator("#schedule-times")
     expect(times).to_contain_text("Asia/Shanghai")
@@ -34,7 +35,8 @@ def test_a_schedule_is_made_its_times_are_seen_and_it_runs_now(browser, first_st
     page.click("button:has-text('Run now')")
     page.wait_for_url(re.compile(r"/runs/\d+/$"))
     expect(page.locator("#run-facts")).to_contain_text("by the schedule Morning plan")
-    page.click("#run-facts a:has-text('Morning plan')")
+    link = page.locator("#run-facts a:has-text('Morning plan')")
+    page.goto(first_start.url + (link.get_attribute("href") or ""))
     expect(page.locator("#schedule-runs tbody tr")).to_have_count(1)
     page.context.close()
     assert received == []

@@ -10,6 +10,7 @@ from tests.browser.driver.axe import violations
 from tests.browser.driver.chromium import listen, overflow, signed_in
 from tests.browser.driver.editor import open_editor
 from tests.browser.shots import SIZES
+from tests.timing import wait_until
 
 pytestmark = pytest.mark.browser
 FORMS = ("form", "json")
@@ -107,7 +108,7 @@ def test_a_url_typed_before_the_script_has_loaded_declares_arguments(browser, li
     page.route(re.compile(r"/tools/tool(\.\w+)?\.js"), hold)
     page.goto(f"{lived_in.url}/tools/new/http/", wait_until="commit")
     page.fill("[name=url]", "http://127.0.0.1:9/orders/{order_id}")
-    assert held
+    wait_until(lambda: held or page.wait_for_timeout(50))
 
     held[0].continue_()
 
@@ -287,7 +288,16 @@ def test_stop_ends_a_running_try(browser, lived_in, size):
     expect(stop).to_be_hidden()
     expect(page.locator("[data-call]")).to_be_focused()
     rows = page.locator("#tool-trials li")
-    expect(rows.locator("[data-status=canceled]")).to_be_visible()
+    canceled = rows.locator("[data-status=canceled]")
+    refresh = page.locator("[data-refresh]")
+    wait_until(  # the page itself refreshes the list once, after a second
+        lambda: (
+            canceled.count()
+            or page.wait_for_timeout(1_500)
+            or refresh.dispatch_event("tool:arguments")
+        )
+    )
+    expect(canceled).to_be_visible()
     expect(rows).to_have_count(1)
     expect(page.locator("[data-canceled]")).to_have_text("Canceled")
     assert violations(page) == []

@@ -197,6 +197,22 @@
       250,
     );
   }
+  // Only the step selected last is shown, also if the stream replaced the pane meanwhile:
+  // htmx drops an answer whose target is gone.
+  let selection = null;
+  const selects = (ctx) =>
+    ctx.target?.id === "run-detail" && ctx.sourceElement.id !== "run-detail";
+  document.addEventListener("htmx:before:request", (event) => {
+    const ctx = event.detail.ctx;
+    if (!selects(ctx)) return;
+    selection?.abort();
+    selection = ctx.request;
+  });
+  document.addEventListener("htmx:after:request", (event) => {
+    const ctx = event.detail.ctx;
+    if (selects(ctx) && !ctx.target.isConnected)
+      ctx.target = find("#run-detail") ?? ctx.target;
+  });
   // Drop answers that were requested at another address.
   document.addEventListener("htmx:before:swap", (event) => {
     const ctx = event.detail.ctx,

@@ -1,5 +1,6 @@
 """The steps of docs/tutorial-evaluation.md, for its test and for its pictures."""
 
+import re
 from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
@@ -9,7 +10,7 @@ from tests.faults.site import Site
 
 QUESTION = "Plan a day out in Oslo that fits the weather"
 COMMENT = "No plan and no weather. The answer only describes itself."
-WAIT = 90_000
+WAIT = 240_000
 """Milliseconds that workers of a busy machine get for an experiment."""
 
 Picture = Callable[[str, int], None]
@@ -40,6 +41,7 @@ def publish(page: Page, number: int, note: str) -> None:
 
 def edit(page: Page) -> None:
     page.get_by_role("link", name="Edit", exact=True).click()
+    page.wait_for_url(re.compile(r"/edit/$"))  # with its scripts
 
 
 def permit_weather(page: Page | Locator, policy: str) -> None:
@@ -102,6 +104,7 @@ def create_evaluator(page: Page, url: str) -> None:
     open_part(page, url, "Evaluators")
     page.get_by_role("link", name="New evaluator").first.click()
     page.get_by_role("link", name="Contains").click()
+    page.wait_for_load_state()
     page.get_by_label("Name", exact=True).fill("Right plan")
     trial = page.locator("#evaluator-trial")
     trial.get_by_label("Run", exact=True).fill("1")
@@ -225,6 +228,7 @@ def watch_real_runs(page: Page, url: str, picture: Picture) -> None:
     open_part(page, url, "Evaluators")
     page.get_by_role("link", name="New evaluator").click()
     page.get_by_role("link", name="Contains").click()
+    page.wait_for_load_state()
     page.get_by_label("Name", exact=True).fill("No excuse")
     page.locator("#evaluator-settings").get_by_label("Texts").first.fill(
         "I follow a script"

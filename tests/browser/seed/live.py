@@ -1,4 +1,4 @@
-"""A site with one agent that answers slowly: `python -m tests.browser.seed.live`."""
+"""A site with agents of several paces: `python -m tests.browser.seed.live`."""
 
 import os
 
@@ -19,8 +19,10 @@ def seed() -> None:
     call_command("bootstrap")
     agent = Agent.objects.get(slug="travel-planner")
     ann = make_user("ann", password="secret", is_superuser=True)
-    paces = ((25, "brisk", agent.model), (2, "slow", agent.model), (25, "broken", "x"))
-    for words, slug, model in paces:
+    paces = {"brisk": 25, "steady": 6, "slow": 2, "broken": 25}
+    demo = agent.model
+    for slug, words in paces.items():
+        model = "x" if slug == "broken" else demo
         agent.parameters, agent.model = {"words_per_second": words}, model
         agent.slug = agent.name = slug
         tools = list(agent.uses.all())
