@@ -40,7 +40,7 @@ from runs.ui.reveal_invisible import reveal_text
 from runs.ui.role_labels import get_role_label
 from runs.ui.status_badge import get_status_label, glyph, icon, status
 from runs.ui.time_scale import format_percent
-from tools.text.translatable import translate_text
+from tools.text.translatable import decode_stored_text, translate_text
 from tools.ui.diff import DiffLine
 
 register = template.Library()
@@ -236,7 +236,7 @@ def person(user: Any) -> str:
 @register.filter
 def translated(text: str) -> str:
     """Write a stored sentence in the viewer's language; other texts as they are."""
-    return translate_text(text, _)
+    return translate_text(decode_stored_text(text), _)
 
 
 @register.filter(name="visible")

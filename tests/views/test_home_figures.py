@@ -9,7 +9,7 @@ import pytest
 from django.http import QueryDict
 from django.utils import timezone
 
-from runs.models import Agent, Run
+from runs.models import Run
 from runs.models.run_slots import EVERYONE
 from runs.services.search.index_runs import index_runs
 from runs.time_zone import ZONE_COOKIE
@@ -283,27 +283,38 @@ def test_shows_scores_of_rules_by_day_if_there_are_some(client, ann):
     assert "1 passed, 1 failing" in client.get("/").text
 
 
-def test_agents_whose_newest_version_scores_lower_come_first(client, ann):
-    fell, rose = make_agent(ann, name="Fell"), make_agent(ann, name="Rose")
+def test_rules_by_which_the_newest_version_is_worse_come_first(client, ann):
+    fell, rose = make_agent(ann, name="Planner"), make_agent(ann, name="Helper")
     end_runs(ann, agent=fell)
     outputs = {fell: ("yes", "no"), rose: ("no", "yes")}
     for agent, texts in outputs.items():
-        make_rule(agent)
+        make_rule(agent, name=f"Watch {agent.name}")
         for text in texts:
             version = make_version(agent)
             end_run(agent, text, version=version, spec=version.spec)
     assert score_all()
-    given = make_agent(ann, name="Given away")
-    make_rule(given)
-    version = make_version(given)
-    end_run(given, version=version, spec=version.spec)
-    assert score_all()
-    Agent.objects.filter(pk=given.pk).update(owner=make_user("eve"))
 
     page = " ".join(strip_tags(client.get("/").text).split())
 
-    assert "Fell 2 0% 0% – 79% 1: 100.0% −100" in page
-    assert "Rose 2 100.0% 21% – 100% 1: 0% +100" in page
-    assert page.index("Fell 2") < page.index("Rose 2")
-    scores = page[page.index("Scores of rules") : page.index("Recent runs")]
-    assert "Given away" not in scores
+    assert "Watch Planner Planner 2 0% 0% – 79% 1: 100.0% −100" in page
+    assert "Watch Helper Helper 2 100.0% 21% – 100% 1: 0% +100" in page
+    assert page.index("Watch Planner") < page.index("Watch Helper")
+
+
+def test_a_rule_that_only_the_newest_version_has_says_nothing_of_a_change(client, ann):
+    agent = make_agent(ann)
+    end_runs(ann, agent=agent)
+    make_rule(agent, name="Old rule")
+    for text in ("yes", "yes"):
+        version = make_version(agent)
+        end_run(agent, text, version=version, spec=version.spec)
+    assert score_all()
+    make_rule(agent, name="Strict rule")
+    end_run(agent, "no", version=version, spec=version.spec)
+    assert score_all()
+
+    page = " ".join(strip_tags(client.get("/").text).split())
+
+    assert re.search(r"Old rule \S+ \S+ 2 50.0% [^:]+ 1: 100.0% −50", page)
+    strict = page[page.index("Strict rule") : page.index("Recent runs")]
+    assert "1:" not in strict

@@ -111,7 +111,7 @@ class ExperimentShape(Shape):
     """Of most examples; their numbers are in the order of the candidates."""
     gate: list[RuleResult] | None
     """Each rule of the gate of the last candidate's agent. Null without a gate, if it
-    requires other examples, evaluators or settings, and before the end."""
+    requires other examples, evaluators or settings, before the end, and in lists."""
     created_at: str | None
     ended_at: str | None
 
@@ -153,9 +153,14 @@ class CellShape(Shape):
     scores: list[ScoreShape]
 
 
-def experiment_json(row: Experiment) -> Json:
+def listed_experiment_json(row: Experiment) -> Json:
+    """Return an experiment of a list: without its gate, which takes more queries."""
+    return experiment_json(row, has_gate=False)
+
+
+def experiment_json(row: Experiment, *, has_gate: bool = True) -> Json:
     report = build_experiment_report(row)
-    gate = judge_experiment(row)
+    gate = judge_experiment(row) if has_gate else None
     return {
         "id": row.pk,
         "name": row.name,
@@ -225,7 +230,7 @@ def list_experiments(
 ) -> HttpResponse:
     """The user's experiments, the newest first."""
     rows = Experiment.objects.visible_to(user).select_related("owner", "dataset")
-    return json_response(paginate_by_id(rows, query, experiment_json))
+    return json_response(paginate_by_id(rows, query, listed_experiment_json))
 
 
 def start_experiment(

@@ -20,12 +20,16 @@ from runs.services.experiments.report import (
     build_experiment_report,
     build_junit,
 )
-from runs.services.gates.state import judge_experiment
+from runs.services.gates.state import find_draft_gate, judge_experiment
 from runs.services.health.queue import find_live_workers
 
 POLL_SECONDS = 0.5
 BELOW = 1
 """Exit code if the candidate is below --fail-under or does not pass its gate."""
+OTHER_GATE = (
+    "The gate of the agent is not judged: it requires other examples, evaluators or "
+    "settings, or they have changed meanwhile."
+)
 NO_RESULT = 2
 """Exit code if there is no result: a wrong argument, a stopped experiment."""
 INTERRUPTED = 130
@@ -96,35 +100,33 @@ class Command(BaseCommand):
         experiment = self.wait_for_end(experiment, options["timeout"])
         if options["junit"]:
             write_text(Path(options["junit"]), build_junit(experiment))
+        gate = self.judge_gate(experiment)
         report = build_experiment_report(experiment)
-        rate = compute_strict_rate(report.candidates[-1])
+        problem = find_failure(report, gate, least)
         is_ended = experiment.status == Experiment.Status.DONE
-        gate = judge_experiment(experiment) if is_ended else None
-        is_enough = least is None or (rate is not None and rate >= least)
-        passed = is_ended and is_enough and (gate is None or gate.is_met)
         if options["json"]:
-            shape = {**report.model_dump(mode="json"), "passed": passed}
-            shape["fail_under"] = least
-            shape["gate"] = None if gate is None else list_rule_shapes(gate)
+            shape = {
+                **report.model_dump(mode="json"),
+                "passed": is_ended and not problem,
+                "fail_under": least,
+                "gate": None if gate is None else list_rule_shapes(gate),
+            }
             self.stdout.write(json.dumps(shape, indent=2, ensure_ascii=False))
         else:
             for line in [*list_report_lines(report), *list_rule_lines(gate)]:
                 self.stdout.write(line)
         if not is_ended:
             raise CommandError(describe_stop(experiment), returncode=NO_RESULT)
-        if not is_enough:
-            raise CommandError(
-                f"{report.candidates[-1].label} is below --fail-under: "
-                f"{format_pass_rate(rate)} instead of at least {least:.1%}.",
-                returncode=BELOW,
-            )
-        if gate is not None and not gate.is_met:
-            kinds = ", ".join(rule.kind.replace("_", " ") for rule in gate.unmet)
-            raise CommandError(
-                f"{report.candidates[-1].label} does not pass the gate of its agent: "
-                f"{kinds}.",
-                returncode=BELOW,
-            )
+        if problem:
+            raise CommandError(problem, returncode=BELOW)
+
+    def judge_gate(self, experiment: Experiment) -> GateResult | None:
+        """Return what the gate of the agent says; say so if it cannot."""
+        gate = judge_experiment(experiment)
+        is_ended = experiment.status == Experiment.Status.DONE
+        if is_ended and gate is None and find_draft_gate(experiment) is not None:
+            self.stderr.write(OTHER_GATE)
+        return gate
 
     def wait_for_end(self, experiment: Experiment, timeout: float | None) -> Experiment:
         """Return the experiment when it has ended; stop it at Ctrl-C and timeout."""
@@ -172,6 +174,23 @@ def write_text(path: Path, text: str) -> None:
         raise CommandError(
             f"{path} cannot be written: {error.strerror}.", returncode=NO_RESULT
         ) from None
+
+
+def find_failure(
+    report: ExperimentReport, gate: GateResult | None, least: float | None
+) -> str:
+    """Return why the last candidate fails; empty if it does not."""
+    last = report.candidates[-1]
+    rate = compute_strict_rate(last)
+    if least is not None and (rate is None or rate < least):
+        return (
+            f"{last.label} is below --fail-under: {format_pass_rate(rate)} instead of "
+            f"at least {least:.1%}."
+        )
+    if gate is not None and not gate.is_met:
+        kinds = ", ".join(rule.kind.replace("_", " ") for rule in gate.unmet)
+        return f"{last.label} does not pass the gate of its agent: {kinds}."
+    return ""
 
 
 def compute_strict_rate(candidate: CandidateReport) -> float | None:

@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from itertools import chain, combinations
+from itertools import combinations
 from statistics import fmean
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
+from django.db.models import Avg, QuerySet
 
 from runs.evaluation.statistics import Agreement, compute_agreement
 from runs.models import (
@@ -19,7 +19,10 @@ from runs.models import (
     RunScore,
     Score,
 )
+from runs.services.evaluation.run_scores import filter_shown_annotations
 
+MAX_COMPARED_SCORES = 2_000
+"""Of an evaluator in experiments, and as many in rules."""
 Marks = Mapping[int, Mapping[int, int]]
 """By run, then by person."""
 
@@ -94,9 +97,7 @@ def compare_evaluators(marks: Marks, *, passing_mark: int) -> list[EvaluatorAgre
     evaluators = Evaluator.objects.in_bulk(list(verdicts))
     found = []
     for key, passed in verdicts.items():
-        agreement = compute_agreement(
-            list(passed.values()), [good[run] for run in passed]
-        )
+        agreement = compare_verdicts(passed, good)
         if agreement is not None:
             found.append(EvaluatorAgreement(evaluators[key], agreement))
     return sorted(found, key=lambda one: (-one.agreement.runs, one.evaluator.name))
@@ -111,10 +112,12 @@ class ExperimentAgreement(NamedTuple):
     """Of each evaluator's revision."""
 
 
-def load_experiment_agreement(experiment: Experiment) -> ExperimentAgreement:
-    """Compare with ratings and annotations of the experiment's runs."""
+def load_experiment_agreement(
+    experiment: Experiment, *, viewer: User
+) -> ExperimentAgreement:
+    """Compare with what people say of the experiment's runs, as `viewer` may know."""
     runs = Run.objects.filter(experiment_run__experiment=experiment)
-    good = load_people_verdicts(runs)
+    good = load_people_verdicts(runs, viewer=viewer)
     if not good:
         return ExperimentAgreement(None, {})
     cells = experiment.cells.filter(run__in=list(good), passed__isnull=False)
@@ -122,72 +125,75 @@ def load_experiment_agreement(experiment: Experiment) -> ExperimentAgreement:
         cell__experiment=experiment, cell__run__in=list(good), passed__isnull=False
     )
     return ExperimentAgreement(
-        compare_verdicts(cells.values_list("run", "passed"), good),
+        compare_verdicts(dict(cells.values_list("run", "passed")), good),
         compare_revisions(scores.values_list("revision", "cell__run", "passed"), good),
     )
 
 
-def load_evaluator_agreement(evaluator: Evaluator, *, by: User) -> dict[int, Agreement]:
-    """Compare each revision, by its number, with people on runs that `by` may see."""
-    visible = Run.objects.visible_to(by)
-    scores = Score.objects.filter(
-        revision__evaluator=evaluator, passed__isnull=False
-    ).order_by()
-    live = RunScore.objects.filter(
-        revision__evaluator=evaluator, passed__isnull=False
-    ).order_by()
-    scored = Q(pk__in=scores.values("cell__run"))
-    scored |= Q(pk__in=live.values("scored__run"))
-    good = load_people_verdicts(visible.filter(scored))
-    return compare_revisions(
-        chain(
-            scores.filter(cell__run__in=good).values_list(
-                "revision__number", "cell__run", "passed"
-            ),
-            live.filter(scored__run__in=good).values_list(
-                "revision__number", "scored__run", "passed"
-            ),
-        ),
-        good,
-    )
+def load_evaluator_agreement(
+    evaluator: Evaluator, *, viewer: User
+) -> dict[int, Agreement]:
+    """Compare each revision, by its number, with people on its latest scores.
+
+    Only runs that `viewer` may see count.
+    """
+    scores = Score.objects.filter(revision__evaluator=evaluator, passed__isnull=False)
+    live = RunScore.objects.filter(revision__evaluator=evaluator, passed__isnull=False)
+    found = [
+        *scores.order_by("-pk").values_list("revision__number", "cell__run", "passed")[
+            :MAX_COMPARED_SCORES
+        ],
+        *live.order_by("-pk").values_list("revision__number", "scored__run", "passed")[
+            :MAX_COMPARED_SCORES
+        ],
+    ]
+    runs = Run.objects.visible_to(viewer).filter(pk__in={run for _, run, _ in found})
+    good = load_people_verdicts(runs, viewer=viewer)
+    return compare_revisions((one for one in found if one[1] in good), good)
 
 
-def load_people_verdicts(runs: QuerySet[Run]) -> dict[int, bool]:
+def load_people_verdicts(runs: QuerySet[Run], *, viewer: User) -> dict[int, bool]:
     """Return by run whether most people find it good; a tie counts for nothing.
 
-    A rating is one voice, and so is each mark in an annotation queue.
+    A rating is one judgment, and so is the mean mark of an annotation queue. Marks of
+    a queue that still asks the viewer about the run are left out.
     """
-    voices: dict[int, list[bool]] = defaultdict(list)
+    judgments: dict[int, list[bool]] = defaultdict(list)
     rated = runs.filter(rating__isnull=False).order_by()
     for run, rating in rated.values_list("pk", "rating"):
-        voices[run].append(rating == Run.RATINGS["good"])
-    marks = Annotation.objects.filter(
-        item__run__in=runs.order_by().values("pk"), state=Annotation.State.DONE
-    ).order_by()
-    fields = ("item__run", "mark", "item__queue__passing_mark")
-    for run, mark, passing in marks.values_list(*fields):
-        voices[run].append((mark or 0) >= passing)
-    means = {run: fmean(each) for run, each in voices.items()}
+        judgments[run].append(rating == Run.RATINGS["good"])
+    shown = filter_shown_annotations(viewer)
+    marks = shown.filter(item__run__in=runs.order_by().values("pk")).order_by()
+    rows = marks.values_list("item__run", "item__queue__passing_mark").annotate(
+        Avg("mark")
+    )
+    for run, passing, mean in rows.values_list(
+        "item__run", "item__queue__passing_mark", "mark__avg"
+    ):
+        judgments[run].append(mean >= passing)
+    means = {run: fmean(each) for run, each in judgments.items()}
     return {run: mean > 0.5 for run, mean in means.items() if mean != 0.5}
 
 
 def compare_verdicts(
-    passed: Iterable[tuple[int, bool | None]], good: Mapping[int, bool]
+    passed: Mapping[int, bool | None], good: Mapping[int, bool]
 ) -> Agreement | None:
     """Return how often runs pass that people find good, and fail if not."""
-    pairs = list(passed)
     return compute_agreement(
-        [bool(passes) for _, passes in pairs], [good[run] for run, _ in pairs]
+        [bool(passes) for passes in passed.values()], [good[run] for run in passed]
     )
 
 
 def compare_revisions(
     scores: Iterable[tuple[int, int, bool | None]], good: Mapping[int, bool]
 ) -> dict[int, Agreement]:
-    """Return the agreement by revision, for scores of (revision, run, passed)."""
-    found: dict[int, list[tuple[int, bool | None]]] = defaultdict(list)
+    """Return the agreement by revision, for scores of (revision, run, passed).
+
+    Of several scores of a run by one revision, the first counts.
+    """
+    found: dict[int, dict[int, bool | None]] = defaultdict(dict)
     for revision, run, passed in scores:
-        found[revision].append((run, passed))
+        found[revision].setdefault(run, passed)
     compared = {key: compare_verdicts(each, good) for key, each in found.items()}
     return {key: one for key, one in compared.items() if one is not None}
 

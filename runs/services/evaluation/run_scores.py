@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 
 from runs.models import Annotation, EvaluatorRevision, Run, RunScore, Score
 
@@ -67,10 +67,7 @@ def load_annotations(run: Run, *, viewer: User) -> list[RunScoreEntry]:
 
     Those of a queue that still asks the viewer for a mark are left out.
     """
-    done = Annotation.objects.filter(item__run=run, state=Annotation.State.DONE)
-    mine = Annotation.objects.filter(by=viewer, state=Annotation.State.DONE)
-    is_over = Q(item__done_count__gte=F("item__queue__people_per_run"))
-    rows = done.filter(is_over | Q(item__in=mine.values("item")))
+    rows = filter_shown_annotations(viewer).filter(item__run=run)
     return [
         RunScoreEntry(
             "person",
@@ -83,6 +80,14 @@ def load_annotations(run: Run, *, viewer: User) -> list[RunScoreEntry]:
         )
         for one in rows.select_related("by", "item__queue")
     ]
+
+
+def filter_shown_annotations(viewer: User) -> QuerySet[Annotation]:
+    """Return the marks, without those of runs that the viewer may still mark."""
+    done = Annotation.objects.filter(state=Annotation.State.DONE)
+    mine = done.filter(by=viewer)
+    is_over = Q(item__done_count__gte=F("item__queue__people_per_run"))
+    return done.filter(is_over | Q(item__in=mine.values("item")))
 
 
 def compute_mark_value(mark: int, marks: int) -> float:

@@ -420,6 +420,8 @@ def update_figures(experiment: Experiment, *, is_changed: bool) -> None:
     has_unfinished = experiment.cells.filter(state=State.STARTED).exists()
     if at > recent and experiment.is_running and has_unfinished:
         return
-    figures = compute_figures(experiment, at=now.isoformat())
+    figures = compute_figures(
+        experiment, at=now.isoformat(), is_final=not has_unfinished
+    )
     experiment.figures = figures.model_dump(mode="json")
     experiment.save(update_fields=["figures"])

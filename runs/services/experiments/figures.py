@@ -113,9 +113,14 @@ class TagComparison(FrozenModel):
     """The 95% interval of the difference."""
 
     @property
+    def examples(self) -> int:
+        """Those that both have scored."""
+        return self.better + self.worse + self.same
+
+    @property
     def has_interval(self) -> bool:
         """Whether there are enough examples to draw from."""
-        return self.better + self.worse + self.same >= MIN_INTERVAL_EXAMPLES
+        return self.examples >= MIN_INTERVAL_EXAMPLES
 
 
 class TagFigures(FrozenModel):
@@ -126,7 +131,7 @@ class TagFigures(FrozenModel):
     passed: tuple[int, ...]
     decided: tuple[int, ...]
     comparisons: tuple[TagComparison, ...] = ()
-    """Each candidate against the first one."""
+    """Each candidate against the first one; empty while runs are unfinished."""
 
 
 class ExperimentFigures(FrozenModel):
@@ -171,7 +176,10 @@ def compute_points(
     return score if passed is None or is_preference else float(passed)
 
 
-def compute_figures(experiment: Experiment, *, at: str) -> ExperimentFigures:
+def compute_figures(
+    experiment: Experiment, *, at: str, is_final: bool = True
+) -> ExperimentFigures:
+    """Return all figures; tags are compared at the end, which takes longest."""
     cells = load_cell_figures(experiment)
     candidates = list(experiment.candidates.all())
     by_evaluator = load_evaluator_figures(experiment)
@@ -188,7 +196,7 @@ def compute_figures(experiment: Experiment, *, at: str) -> ExperimentFigures:
             for one in candidates
         ),
         comparisons=tuple(build_comparisons(experiment, candidates, cells)),
-        tags=tuple(build_tag_figures(experiment, candidates, cells)),
+        tags=tuple(build_tag_figures(experiment, candidates, cells, is_final=is_final)),
         calls_made=count_calls_made(experiment),
     )
 
@@ -203,6 +211,8 @@ def build_tag_figures(
     experiment: Experiment,
     candidates: Sequence[ExperimentCandidate],
     cells: Sequence[CellFigures],
+    *,
+    is_final: bool,
 ) -> Iterable[TagFigures]:
     """Yield the tags of most examples, in alphabetical order."""
     tagged: dict[str, set[int]] = defaultdict(set)
@@ -231,7 +241,7 @@ def build_tag_figures(
                     seed=experiment.seed,
                     level=CLEAR_LEVEL / len(most),
                 )
-                for one in candidates[1:]
+                for one in (candidates[1:] if is_final else ())
             ),
         )
 

@@ -7,9 +7,17 @@ from typing import Any, Literal, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
 from runs.engine.types import AgentSpec, ToolMode
-from runs.models import Agent, AgentStep, InputReplay, ReplayedInput, Run
+from runs.models import (
+    Agent,
+    AgentStep,
+    AgentVersion,
+    InputReplay,
+    ReplayedInput,
+    Run,
+)
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.errors import InputsRefused
 from runs.services.runs.start import freeze_newest_version, start_run
@@ -112,17 +120,24 @@ def start_input_replay(agent: Agent, *, by: User, count: int) -> InputReplay | N
 
 def find_changed_tools(agent: Agent, draft: AgentSpec, *, by: User) -> list[str]:
     """Return the tools of the draft whose recordings are of another definition."""
-    run = find_real_runs(agent, by=by).select_related("version__spec").first()
-    if run is None:
+    version = find_version_with_runs(agent, list_answered_runs(agent, by=by))
+    if version is None:
         return []
-    recorded = load_spec(run.version.spec)
+    recorded = load_spec(version.spec)
     shared = {one.name for one in recorded.tools} & {one.name for one in draft.tools}
     return compare_tools(recorded, draft, shared)
 
 
-def find_real_runs(agent: Agent, *, by: User) -> Any:
+def find_real_runs(agent: Agent, *, by: User) -> QuerySet[Run]:
     """Return the real runs of the newest version that used it, newest first."""
-    rows = Run.objects.visible_to(by).filter(
+    rows = list_answered_runs(agent, by=by)
+    version = find_version_with_runs(agent, rows)
+    return rows.filter(version=version).order_by("-pk") if version else rows.none()
+
+
+def list_answered_runs(agent: Agent, *, by: User) -> QuerySet[Run]:
+    """Return the real runs of published versions that have ended, in no order."""
+    rows: QuerySet[Run] = Run.objects.visible_to(by).filter(
         agent=agent,
         is_test=False,
         parent_step=None,
@@ -130,8 +145,14 @@ def find_real_runs(agent: Agent, *, by: User) -> Any:
         version__isnull=False,
         status__in=ANSWERED,
     )
-    newest = rows.order_by("-version__number").values_list("version", flat=True).first()
-    return rows.filter(version=newest).order_by("-pk")
+    return rows.order_by()
+
+
+def find_version_with_runs(agent: Agent, rows: QuerySet[Run]) -> AgentVersion | None:
+    """Return the newest version with such runs: few versions are looked at, no runs."""
+    used = Exists(rows.filter(version=OuterRef("pk")))
+    versions = agent.versions.filter(used).select_related("spec")
+    return versions.order_by("-number").first()
 
 
 def load_input_replay(agent: Agent, digest: str, *, by: User) -> ReplayReport | None:

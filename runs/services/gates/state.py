@@ -121,13 +121,19 @@ def is_gate_baseline(
     return version is None or candidate.spec_id == version.spec_id
 
 
+def find_draft_gate(experiment: Experiment) -> Gate | None:
+    """Return the gate of the agent whose draft is the last candidate."""
+    last = experiment.candidates.select_related("agent").last()
+    return get_gate(last.agent) if last and last.version_id is None else None
+
+
 def judge_experiment(experiment: Experiment) -> GateResult | None:
     """Return what the gate of the last candidate's agent says of an ended experiment.
 
     None without a gate, or if it requires other examples, evaluators or settings.
     """
     last = experiment.candidates.select_related("agent", "spec").last()
-    gate = get_gate(last.agent) if last is not None else None
+    gate = find_draft_gate(experiment)
     if last is None or gate is None:
         return None
     rows = list_draft_experiments(gate, last.spec.digest)

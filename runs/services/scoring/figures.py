@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce, TruncDate
 from django.utils import timezone
 
 from runs.evaluation.statistics import Interval, wilson_interval
-from runs.models import Agent, ScoredRun, ScoringRule
+from runs.models import ScoredRun, ScoringRule
 
 SHOWN_DAYS = 30
 
@@ -128,10 +128,10 @@ def build_version_scores(row: dict[str, Any]) -> VersionScores:
     )
 
 
-class AgentScores(NamedTuple):
-    """The newest scored versions of an agent, the newest first; two at most."""
+class RuleScores(NamedTuple):
+    """The newest scored versions of a rule's agent, the newest first; two at most."""
 
-    agent: Agent
+    rule: ScoringRule
     versions: list[VersionScores]
 
     @property
@@ -141,27 +141,25 @@ class AgentScores(NamedTuple):
         return rates[0] - rates[1] if len(rates) == 2 else None
 
 
-def load_scores_by_agent(
-    rules: QuerySet[ScoringRule], *, most: int
-) -> list[AgentScores]:
-    """Return agents whose published versions have scores, those that fell first."""
+def load_scores_by_rule(rules: QuerySet[ScoringRule], *, most: int) -> list[RuleScores]:
+    """Return rules with scores of published versions, those that fell first."""
     done = ScoredRun.objects.filter(
         rule__in=rules, state=ScoredRun.State.DONE, run__version__isnull=False
     )
     rows = (
         filter_shown_days(done)
         .order_by()
-        .values("rule__agent", "run__version__number")
+        .values("rule", "run__version__number")
         .annotate(runs=Count("pk"), ok=PASSED, decided=DECIDED, mean=Avg("value"))
         .order_by("-run__version__number")
     )
     found: dict[int, list[VersionScores]] = defaultdict(list)
     for row in rows:
-        if len(found[row["rule__agent"]]) < 2:
-            found[row["rule__agent"]].append(build_version_scores(row))
-    agents = Agent.objects.in_bulk(list(found))
-    scores = [AgentScores(agents[pk], versions) for pk, versions in found.items()]
-    return sorted(scores, key=lambda one: (one.change or 0.0, one.agent.name))[:most]
+        if len(found[row["rule"]]) < 2:
+            found[row["rule"]].append(build_version_scores(row))
+    named = ScoringRule.objects.select_related("agent").in_bulk(list(found))
+    scores = [RuleScores(named[pk], versions) for pk, versions in found.items()]
+    return sorted(scores, key=lambda one: (one.change or 0.0, one.rule.name))[:most]
 
 
 def load_rule_totals(rule: ScoringRule) -> RuleTotals:

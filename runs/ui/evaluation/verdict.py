@@ -99,7 +99,7 @@ def describe_clear_tags(
         for kind in words  # what got worse comes first
         for each in figures.tags
         for one in each.comparisons
-        if one.kind == kind and each.examples < examples[one.candidate]
+        if one.kind == kind and one.examples < examples[one.candidate]
     ]
 
 

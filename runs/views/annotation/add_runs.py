@@ -13,7 +13,6 @@ from runs.models import Experiment, Run
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.annotation.queued_runs import QueuedRuns, add_runs_to_queue
 from runs.views.run_list.selected_runs import (
-    MAX_GIVEN_RUNS,
     UNFINISHED,
     load_given_runs,
     report_count,
@@ -30,8 +29,14 @@ KNOWN = ngettext_lazy(
 
 @require_http_methods(["GET", "POST"])
 def queue_add(request: HtmxRequest) -> HttpResponse:
-    """Offer the queues for the runs in the query; POST adds them."""
-    runs = load_given_runs(request) or load_experiment_runs(request)
+    """Offer the queues for the runs in the query, or an experiment; POST adds them."""
+    given = request.POST if request.method == "POST" else request.GET
+    experiment = find_experiment(request, given.get("experiment", ""))
+    runs = (
+        load_experiment_runs(request, experiment)
+        if experiment
+        else load_given_runs(request)
+    )
     form = QueueRunsForm(request.user, request.POST or None)
     if request.method == "POST" and not runs:
         messages.error(request, _("Select runs in the list first."))
@@ -39,31 +44,22 @@ def queue_add(request: HtmxRequest) -> HttpResponse:
         queue = form.cleaned_data["queue"]
         report_added(request, add_runs_to_queue(queue, runs, by=request.user))
         return redirect("queue-detail", pk=queue.pk)
-    return render(request, "queues/add.html", {"form": form, "runs": runs})
+    context = {"form": form, "runs": runs, "experiment": experiment}
+    return render(request, "queues/add.html", context)
 
 
-def load_experiment_runs(request: HtmxRequest) -> list[Run]:
-    """Return the ended runs of the experiment in the query that the user sees.
+def find_experiment(request: HtmxRequest, number: str) -> Experiment | None:
+    """Return the experiment with that number, if the user sees it."""
+    rows = Experiment.objects.visible_to(request.user)
+    return rows.filter(pk=parse_whole_number(number) or 0).first()
 
-    The first examples come first; the note says if there are more runs than fit.
-    """
-    number = parse_whole_number(request.GET.get("experiment", "")) or 0
-    seen = Experiment.objects.visible_to(request.user).filter(pk=number)
+
+def load_experiment_runs(request: HtmxRequest, experiment: Experiment) -> list[Run]:
+    """Return all ended runs of the experiment that the user sees."""
     runs = Run.objects.visible_to(request.user).filter(
-        experiment_run__experiment__in=seen, status__in=FINISHED_STATUSES
+        experiment_run__experiment=experiment, status__in=FINISHED_STATUSES
     )
-    found = list(
-        runs.select_related("agent").order_by("experiment_run__place")[
-            : MAX_GIVEN_RUNS + 1
-        ]
-    )
-    if len(found) > MAX_GIVEN_RUNS:
-        messages.info(
-            request,
-            _("Only the first %(count)d runs of the experiment are listed.")
-            % {"count": MAX_GIVEN_RUNS},
-        )
-    return found[:MAX_GIVEN_RUNS]
+    return list(runs.only("status").order_by("pk"))
 
 
 def report_added(request: HtmxRequest, result: QueuedRuns) -> None:

@@ -132,7 +132,7 @@ def render_evaluator(request: HtmxRequest, context: dict[str, Any]) -> HttpRespo
 
 def list_revisions(evaluator: Evaluator, user: User) -> list[RevisionLine]:
     """Return the newest revisions."""
-    agreements = load_evaluator_agreement(evaluator, by=user)
+    agreements = load_evaluator_agreement(evaluator, viewer=user)
     rows = evaluator.revisions.select_related("by")[:MAX_LISTED_REVISIONS]
     return [RevisionLine(row, agreements.get(row.number)) for row in rows]
 

@@ -75,7 +75,9 @@ def experiment_bisect(request: HtmxRequest, pk: int) -> HttpResponse:
         "evaluators": [one.evaluator.name for one in revisions],
         "count": count,
         "most": count_most_versions(count),
-        "tool_calls_note": TOOL_CALLS_NOTE,
+        "tool_calls_note": TOOL_CALLS_NOTE
+        if experiment.tool_mode != Experiment.ToolMode.LIVE
+        else "",
         "changed_tools": find_changed_tools(cell.run) if cell.run else [],
     }
     return render(request, "experiments/bisect.html", context)

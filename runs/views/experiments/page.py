@@ -193,7 +193,7 @@ def build_experiment_context(
         experiment, candidates, key=key, sort=sort, start=start
     )
     asked = parse_whole_number(request.GET.get("cell", ""))
-    agreement = load_experiment_agreement(experiment)
+    agreement = load_experiment_agreement(experiment, viewer=request.user)
     selected = load_selected_cell(
         experiment,
         asked or find_worse_cell(table),

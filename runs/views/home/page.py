@@ -12,8 +12,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
-from runs.models import Agent, Run, ScoredRun, ScoringRule
-from runs.services.scoring.figures import load_scores_by_agent, load_scores_by_day
+from runs.models import Run, ScoredRun, ScoringRule
+from runs.services.scoring.figures import load_scores_by_day, load_scores_by_rule
 from runs.services.search.slot_figures import (
     RunSums,
     add_run_sums,
@@ -43,7 +43,7 @@ from runs.views.home.first_steps import (
 from runs.views.home.key_figures import PeriodFigures, build_key_figures
 from runs.views.home.period import RANGE_LABELS, HomePeriod, read_period
 
-MAX_SCORED_AGENTS = 6
+MAX_SCORED_RULES = 6
 MIN_RUNS = 10
 """Runs from which on figures and charts say something."""
 
@@ -168,15 +168,14 @@ def build_figures_context(
 
 
 def build_scores_context(user: User, *, mine: bool) -> dict[str, Any]:
-    """Return the scores of rules by day, and by version of each agent."""
+    """Return the scores of rules by day, and by version of their agents."""
     rules = ScoringRule.objects.visible_to(user)
     rules = rules.filter(owner=user) if mine else rules
     by_day = load_scores_by_day(ScoredRun.objects.filter(rule__in=rules))
     chart = build_day_chart(by_day)
-    theirs = rules.filter(agent__in=Agent.objects.visible_to(user))
     return {
         "scores": chart,
-        "agent_scores": load_scores_by_agent(theirs, most=MAX_SCORED_AGENTS)
+        "rule_scores": load_scores_by_rule(rules, most=MAX_SCORED_RULES)
         if chart.most
         else [],
     }

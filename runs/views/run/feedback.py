@@ -11,6 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runs.htmx import HtmxRequest, wants_part
 from runs.models import Run, RunComment
+from runs.services.evaluation.judge_requests import list_judges_with_requests
 from runs.services.evaluation.run_scores import RunScoreEntry, load_run_scores
 from runs.services.runs.feedback import (
     MAX_COMMENT_CHARACTERS,
@@ -115,14 +116,18 @@ class ScoreLine(NamedTuple):
     entry: RunScoreEntry
     source: str
     label: str
+    judge: int | None
+    """The revision of a judge whose requests the viewer may read."""
 
 
 def list_score_lines(run: Run, viewer: User) -> list[ScoreLine]:
+    judges = list_judges_with_requests(run, by=viewer)
     return [
         ScoreLine(
             one,
             get_score_source_label(one.source),
             get_score_label(one.revision, one.label) if one.revision else one.label,
+            one.revision.pk if one.revision and one.revision.pk in judges else None,
         )
         for one in load_run_scores(run, viewer=viewer)
     ]

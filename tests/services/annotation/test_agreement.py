@@ -3,6 +3,7 @@
 import pytest
 
 from runs.models import (
+    AnnotationQueue,
     Evaluator,
     Experiment,
     ExperimentRun,
@@ -102,12 +103,13 @@ def rate(queue, *ratings):
 
 def test_an_experiment_is_compared_with_ratings_and_marks():
     queue = make_scored_queue(["yes", "yes", "no", "no"])
+    AnnotationQueue.objects.update(people_per_run=1)
     rate(queue, 1, None, None, 1)  # a user of the chat
     for mark in (1, 5, 1):  # the first: a tie with the rating, so it is left out
         score_next(queue, make_user("ann"), mark)
     experiment = Experiment.objects.get()
 
-    found = load_experiment_agreement(experiment)
+    found = load_experiment_agreement(experiment, viewer=make_user())
 
     [(revision, agreement)] = found.revisions.items()
     assert revision == experiment.evaluators.get().pk
@@ -115,10 +117,39 @@ def test_an_experiment_is_compared_with_ratings_and_marks():
     assert (agreement.runs, round(agreement.same, 2)) == (3, 0.67)
 
 
+def test_both_pages_say_the_same_of_the_marks_of_a_queue():
+    queue = make_scored_queue(["yes"])
+    AnnotationQueue.objects.update(people_per_run=3)
+    for mark in (5, 5, 1):  # most say good; the mean does not reach 4
+        score_next(queue, make_user(), mark)
+
+    [found] = load_queue_agreement(queue).evaluators
+    of_experiment = load_experiment_agreement(
+        Experiment.objects.get(), viewer=make_user()
+    )
+
+    assert found.agreement == of_experiment.all
+    assert found.agreement.same == 0
+
+
+def test_marks_that_the_viewer_may_not_know_yet_do_not_count():
+    queue = make_scored_queue(["yes", "no"])  # two people score each run
+    ann = make_user("ann")
+    for mark in (5, 1):
+        score_next(queue, ann, mark)
+    experiment = Experiment.objects.get()
+
+    def count(viewer):
+        found = load_experiment_agreement(experiment, viewer=viewer).all
+        return found.runs if found else 0
+
+    assert (count(ann), count(make_user("ben"))) == (2, 0)
+
+
 def test_an_experiment_that_no_person_has_read_has_no_agreement():
     make_scored_queue(["yes", "no"])
 
-    found = load_experiment_agreement(Experiment.objects.get())
+    found = load_experiment_agreement(Experiment.objects.get(), viewer=make_user())
 
     assert (found.all, found.revisions) == (None, {})
 
@@ -128,11 +159,11 @@ def test_each_revision_of_an_evaluator_is_compared_on_the_runs_one_may_see():
     rate(queue, 1, -1, -1)
     evaluator = Evaluator.objects.get()
 
-    mine = load_evaluator_agreement(evaluator, by=evaluator.owner)
+    mine = load_evaluator_agreement(evaluator, viewer=evaluator.owner)
 
     assert list(mine) == [1]
     assert (mine[1].runs, round(mine[1].same, 2)) == (3, 0.67)
-    assert load_evaluator_agreement(evaluator, by=make_user("eve")) == {}
+    assert load_evaluator_agreement(evaluator, viewer=make_user("eve")) == {}
 
 
 def test_runs_that_a_rule_has_scored_count_for_an_evaluator():
@@ -143,6 +174,6 @@ def test_runs_that_a_rule_has_scored_count_for_an_evaluator():
     scored = ScoredRun.objects.create(rule=rule, run=run)
     RunScore.objects.create(scored=scored, revision=revision, passed=True, value=1)
 
-    found = load_evaluator_agreement(revision.evaluator, by=owner)
+    found = load_evaluator_agreement(revision.evaluator, viewer=owner)
 
     assert (found[1].runs, found[1].same) == (1, 1.0)

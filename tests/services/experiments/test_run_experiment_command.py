@@ -141,9 +141,11 @@ def test_a_gate_with_other_evaluators_says_nothing(former):
     plan = GatePlan(former.dataset, [other])
     save_gate(agent, plan, by=agent.owner)
 
-    said, _, code = run("Refunds", "--candidate", "draft", "--json")
+    said, errors, code = run("Refunds", "--candidate", "draft", "--json")
 
     assert (json.loads(said)["gate"], code) == (None, 0)
+    assert "The gate of the agent is not judged" in errors
+    assert "gate" not in run("Refunds", "--candidate", "1")[1]
 
 
 def test_runs_that_are_not_scored_do_not_pass(former, monkeypatch):

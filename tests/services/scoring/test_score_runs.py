@@ -12,6 +12,7 @@ from django.utils import timezone
 from runs.evaluation.errors import NotScored
 from runs.models import Delivery, Example, Run, RunScore, ScoredRun, ScoringRule
 from runs.services.annotation.agreement import load_queue_agreement
+from runs.services.errors import ScoringPostponed
 from runs.services.evaluation import score_run
 from runs.services.evaluation.score_run import load_evaluation_record
 from runs.services.scoring import score_runs
@@ -112,6 +113,41 @@ def test_a_judge_stops_at_the_vote_before_which_the_lease_was_lost(monkeypatch):
 
     assert len(asked) == 1
     assert ScoredRun.objects.get().state == "waiting"
+
+
+def test_what_a_judge_asked_is_linked_from_the_page_of_the_run(client):
+    agent = make_agent()
+    config = {"provider": "away", "model": "m", "rubric": "Polite?"}
+    judge = make_revision(agent.owner, kind="judge", config=config)
+    make_rule(agent, evaluators=[judge.evaluator])
+    run = end_run(agent)
+    score_all()
+    client.force_login(agent.owner)
+
+    address = f"/runs/{run.pk}/judge/{judge.pk}/"
+    assert f'href="{address}"' in client.get(f"/runs/{run.pk}/?step=0").text
+    assert "provider &#x27;away&#x27; was not found" in client.get(address).text
+    client.post("/preferences/language/", {"language": "zh-hans"})
+    assert "was not found" not in client.get(address).text
+
+
+def test_a_rule_whose_judge_has_to_wait_is_tried_again_later(monkeypatch):
+    def wait(effect, **_):
+        raise ScoringPostponed(20)
+
+    monkeypatch.setattr(score_run, "perform_effect", wait)
+    agent = make_agent()
+    config = {"provider": "p", "model": "m", "rubric": "r"}
+    judge = make_revision(agent.owner, kind="judge", config=config).evaluator
+    make_rule(agent, evaluators=[judge])
+    end_run(agent)
+
+    assert advance_scoring_rule(claim_scoring_rule()) == 0
+
+    assert ScoredRun.objects.get().state == "waiting"
+    assert claim_scoring_rule() is None  # not before the pause is over
+    left = ScoringRule.objects.get().lease_until - timezone.now()
+    assert timedelta(seconds=15) < left <= timedelta(seconds=20)
 
 
 def test_rules_with_a_backlog_take_turns(monkeypatch):

@@ -764,12 +764,14 @@ def test_only_editors_of_the_agent_are_offered_prompts_and_parameters(client, an
 def test_people_score_the_runs_of_an_experiment_in_a_queue(client, ann):
     experiment = make_worse(client, ann)
     queue = make_queue(ann, runs=0)
-    offered = client.get(f"/queues/add/?experiment={experiment.pk}").content.decode()
-    runs = re.findall(r'name="run"\s+value="(\d+)"', offered)
-    assert len(runs) == 16
-    assert f"/queues/add/?experiment={experiment.pk}" in page_of(client, experiment)
+    address = f"/queues/add/?experiment={experiment.pk}"
+    assert address in page_of(client, experiment)
+    offered = client.get(address).content.decode()
+    assert "All 16 ended runs of experiment" in offered
 
-    client.post("/queues/add/", {"run": runs, "queue": queue.pk})
+    given = {"experiment": experiment.pk, "queue": queue.pk}
+    client.post("/queues/add/", given)
+    assert queue.items.count() == 16
     score_next(queue, ann, 5)
 
     cell = ExperimentRun.objects.get(run__queued__annotations__by=ann)
@@ -777,5 +779,6 @@ def test_people_score_the_runs_of_an_experiment_in_a_queue(client, ann):
     assert "ann person" in " ".join(page.split())
     assert "Agrees with people on 100% of 1 run" in " ".join(page.split())
     client.force_login(make_user("eve"))
-    offered = client.get(f"/queues/add/?experiment={experiment.pk}").content.decode()
-    assert 'name="run"' not in offered
+    assert "ended runs of experiment" not in client.get(address).content.decode()
+    client.post("/queues/add/", given)
+    assert queue.items.count() == 16
