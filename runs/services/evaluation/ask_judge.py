@@ -57,11 +57,14 @@ class JudgeSession:
         *,
         by: User,
         renew_lease: Callable[[], object],
+        may_postpone: bool,
         trial_seconds: float | None = None,
     ) -> None:
         self.by = by
         """Who may use the provider: the owner of the evaluator."""
         self.renew_lease = renew_lease
+        self.may_postpone = may_postpone
+        """Whether no judge has been asked about the run yet."""
         self.trial_seconds = trial_seconds
         """How long a person waits for a turn at the provider; null in a worker."""
         self.replies: dict[SentRequest, list[JudgeReply]] = {}
@@ -165,11 +168,10 @@ class JudgeSession:
             raise
 
     def _check_wait(self, seconds: float) -> None:
-        """Raise if that is too long: later, a run without votes costs nothing more."""
-        if self.trial_seconds is None and not self.replies:
-            if seconds > FIRST_WAIT_SECONDS:
-                raise ScoringPostponed(seconds)
-            return
+        """Raise if that is too long."""
+        is_first = self.may_postpone and not self.replies
+        if self.trial_seconds is None and is_first and seconds > FIRST_WAIT_SECONDS:
+            raise ScoringPostponed(seconds)
         most = NEXT_WAIT_SECONDS if self.trial_seconds is None else self.trial_seconds
         if seconds > most:
             raise NotScored(

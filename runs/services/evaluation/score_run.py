@@ -64,6 +64,7 @@ def score_run(
     record: EvaluationRecord | None = None,
     baseline: Run | None = None,
     before_effect: Callable[[], object] = do_nothing,
+    may_postpone: bool = True,
     trial_seconds: float | None = None,
 ) -> ScoreResult:
     """Return the score of an ended run; outside of any transaction.
@@ -73,7 +74,8 @@ def score_run(
     unavailable database raises, so that the caller tries again. `before_effect`
     is called before each vote or other effect and while a judge waits for its turn at
     a provider; it may raise `ScoringInterrupted`. Raises `ScoringPostponed` if that
-    turn is far away; with `trial_seconds` the run is then not scored.
+    turn is far away, as long as no judge has been asked about the run, which would be
+    paid again. With `trial_seconds` the run is then not scored.
     """
     if record is None:
         record = load_evaluation_record(run)
@@ -82,7 +84,10 @@ def score_run(
     interruptions: list[Exception] = []
 
     session = JudgeSession(
-        by=by, renew_lease=before_effect, trial_seconds=trial_seconds
+        by=by,
+        renew_lease=before_effect,
+        may_postpone=may_postpone,
+        trial_seconds=trial_seconds,
     )
 
     def perform(effect: EvaluatorEffect) -> EvaluatorOutcome:

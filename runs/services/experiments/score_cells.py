@@ -126,10 +126,12 @@ def evaluate_cell(
         return [ScoreResult.not_scored(reason) for _ in revisions]
     comparing = {one.pk for one in revisions if is_comparing(one)}
     baseline = find_baseline(cell) if comparing else None
-    return [
-        BASELINE_SCORE
-        if one.pk in comparing and baseline == cell
-        else score_run(
+    results: list[ScoreResult] = []
+    for one in revisions:
+        if one.pk in comparing and baseline == cell:
+            results.append(BASELINE_SCORE)
+            continue
+        result = score_run(
             run,
             example,
             kind=one.kind,
@@ -138,9 +140,10 @@ def evaluate_cell(
             record=records[run.pk],
             baseline=baseline.run if baseline and one.pk in comparing else None,
             before_effect=turn.before_effect,
+            may_postpone=not any(each.exchanges for each in results),
         )
-        for one in revisions
-    ]
+        results.append(result)
+    return results
 
 
 def needs_only_records(revision: EvaluatorRevision) -> bool:

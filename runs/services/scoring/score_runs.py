@@ -165,7 +165,10 @@ def score_selected_run(
             return False
         for revision in revisions:
             renew_rule_lease(rule)
-            results.append(score_by_revision(rule, scored.run, revision))
+            is_new = not any(each.exchanges for each in results)
+            results.append(
+                score_by_revision(rule, scored.run, revision, may_postpone=is_new)
+            )
         return store_run_scores(rule, scored, revisions, results)
     except ScoringInterrupted:
         raise
@@ -178,7 +181,7 @@ def score_selected_run(
 
 
 def score_by_revision(
-    rule: ScoringRule, run: Run, revision: EvaluatorRevision
+    rule: ScoringRule, run: Run, revision: EvaluatorRevision, *, may_postpone: bool
 ) -> ScoreResult:
     """Return what an evaluator says; each of its votes renews the lease."""
     return score_run(
@@ -188,6 +191,7 @@ def score_by_revision(
         config=revision.config,
         by=revision.evaluator.owner,
         before_effect=partial(renew_rule_lease, rule),
+        may_postpone=may_postpone,
     )
 
 

@@ -151,6 +151,37 @@ def test_a_provider_that_allows_no_request_postpones_scores_instead_of_losing_th
     assert [one.value for one in Score.objects.all()] == [1, 1, 1]
 
 
+def test_a_run_that_one_judge_was_asked_about_is_not_postponed_by_another(monkeypatch):
+    buckets = SharedBuckets(lambda: 1)
+    buckets.away_until = math.inf
+    monkeypatch.setattr(rate, "buckets", buckets)
+    slept = []
+    monkeypatch.setattr(time, "sleep", slept.append)
+    ann = make_user("ann")
+    with model_server(script=[GOOD] * 2) as server:
+        provider = make_provider(ann, base_url=server.base_url, requests_per_minute=1)
+        config = {"provider": provider.slug, "model": "m", "rubric": "Polite?"}
+        judges = [
+            make_revision(ann, name=name, kind="judge", config=config)
+            for name in ("Tone", "Facts")
+        ]
+        experiment = create_experiment(
+            make_examples(ann, 1),
+            [CandidateChoice(make_agent(ann))],
+            judges,
+            by=ann,
+            plan=ExperimentPlan(),
+        )
+        turn(experiment)
+        end_runs(experiment, "How may I help?")
+
+        experiment = turn(experiment)
+
+    assert experiment.status == "done"
+    assert [one.value for one in Score.objects.all()] == [1, 1]
+    assert sum(slept) == pytest.approx(60, abs=5)
+
+
 def after_each_reply(monkeypatch, act):
     """Do something when the model has replied, before the vote counts."""
     complete = ask_judge._complete
