@@ -110,8 +110,9 @@ class ExperimentShape(Shape):
     tags: list[TagFigures]
     """Of most examples; their numbers are in the order of the candidates."""
     gate: list[RuleResult] | None
-    """Each rule of the gate of the last candidate's agent. Null without a gate, if it
-    requires other examples, evaluators or settings, before the end, and in lists."""
+    """Each rule of the gate of the last candidate's agent, if that is a draft. Null
+    without a gate, if it requires other examples, evaluators or settings, before the
+    end, and in lists."""
     created_at: str | None
     ended_at: str | None
 

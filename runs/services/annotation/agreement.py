@@ -164,13 +164,10 @@ def load_people_verdicts(runs: QuerySet[Run], *, viewer: User) -> dict[int, bool
         judgments[run].append(rating == Run.RATINGS["good"])
     shown = filter_shown_annotations(viewer)
     marks = shown.filter(item__run__in=runs.order_by().values("pk")).order_by()
-    rows = marks.values_list("item__run", "item__queue__passing_mark").annotate(
-        Avg("mark")
-    )
-    for run, passing, mean in rows.values_list(
-        "item__run", "item__queue__passing_mark", "mark__avg"
-    ):
-        judgments[run].append(mean >= passing)
+    fields = ("item", "item__run", "item__queue__passing_mark")
+    for row in marks.values(*fields).annotate(mean=Avg("mark")):
+        is_good = row["mean"] >= row["item__queue__passing_mark"]
+        judgments[row["item__run"]].append(is_good)
     means = {run: fmean(each) for run, each in judgments.items()}
     return {run: mean > 0.5 for run, mean in means.items() if mean != 0.5}
 

@@ -1,9 +1,11 @@
 """Ask a model to judge: with the rights of the evaluator's owner, in its turn."""
 
+import threading
 import time
+from bisect import insort
 from collections.abc import Callable
 from decimal import Decimal
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from django.contrib.auth.models import User
 
@@ -31,7 +33,9 @@ from tools.text.translatable import translatable
 JUDGE_SECONDS = 120.0
 """What one vote may take, with all its attempts."""
 FIRST_WAIT_SECONDS = 10.0
-"""How long the first vote on a run waits for its turn, before the run is postponed."""
+"""How long the first vote on a run waits for its turn; else the run is postponed."""
+MAX_HELD_TURNS = 16
+"""Reserved by a process at one provider, for runs that were postponed."""
 NEXT_WAIT_SECONDS = 300.0
 """How long further votes wait: the run has already cost something."""
 RENEWED_EVERY = 5.0
@@ -47,6 +51,42 @@ class SentRequest(NamedTuple):
     """Slug."""
     model: str
     messages: tuple[JudgeMessage, ...]
+
+
+class HeldTurns:
+    """Turns at providers that postponed runs have reserved.
+
+    Any run may use one when it comes. So judges stay in line with the runs that use
+    the same provider, without a thread for each; a process that ends loses a few.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.due = dict[int, list[float]]()
+        """By provider: when they come (monotonic), in order."""
+
+    def take(self, provider: int) -> float | None:
+        """Return the seconds until a turn that comes soon; null without one.
+
+        Raises `ScoringPostponed` if enough turns are held already.
+        """
+        with self.lock:
+            due, now = self.due.get(provider, []), time.monotonic()
+            if due and due[0] - now <= FIRST_WAIT_SECONDS:
+                return max(due.pop(0) - now, 0.0)
+            if len(due) >= MAX_HELD_TURNS:
+                raise ScoringPostponed(due[0] - now)
+            return None
+
+    def hold(self, provider: int, seconds: float) -> NoReturn:
+        """Store a reserved turn that comes in so many seconds, and postpone the run."""
+        with self.lock:
+            due, now = self.due.setdefault(provider, []), time.monotonic()
+            insort(due, now + seconds)
+            raise ScoringPostponed(due[0] - now)
+
+
+held_turns = HeldTurns()
 
 
 class JudgeSession:
@@ -154,8 +194,10 @@ class JudgeSession:
 
     def _wait_for_turn(self, share: ProviderShare, request: ModelRequest) -> None:
         """Sleep until the provider's limits per minute allow the request."""
+        if not share.rates:
+            return
         share.expect(request)
-        seconds = share.reserve().seconds
+        seconds = self._reserve(share)
         try:
             self._check_wait(seconds)
             while seconds > 0:
@@ -167,11 +209,21 @@ class JudgeSession:
             share.give_back()
             raise
 
-    def _check_wait(self, seconds: float) -> None:
-        """Raise if that is too long."""
+    def _reserve(self, share: ProviderShare) -> float:
+        """Return the seconds until a turn; raise `ScoringPostponed` for a long wait."""
         is_first = self.may_postpone and not self.replies
-        if self.trial_seconds is None and is_first and seconds > FIRST_WAIT_SECONDS:
-            raise ScoringPostponed(seconds)
+        if self.trial_seconds is not None or not is_first:
+            return share.reserve().seconds
+        provider = share.provider.pk
+        seconds = held_turns.take(provider)
+        if seconds is None:
+            seconds = share.reserve().seconds
+        if seconds > FIRST_WAIT_SECONDS:
+            held_turns.hold(provider, seconds)
+        return seconds
+
+    def _check_wait(self, seconds: float) -> None:
+        """Raise `NotScored` if that is too long."""
         most = NEXT_WAIT_SECONDS if self.trial_seconds is None else self.trial_seconds
         if seconds > most:
             raise NotScored(

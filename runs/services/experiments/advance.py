@@ -349,13 +349,15 @@ class LeaseRenewal:
     def __init__(self, experiment: Experiment) -> None:
         self.experiment = experiment
         self.renewed_at = time.monotonic()
+        self.is_lost = False
 
     def renew_if_due(self) -> None:
         """Raise `ScoringInterrupted` if another process has the experiment."""
-        if time.monotonic() - self.renewed_at <= RENEWAL_SECONDS:
-            return
-        self.renewed_at = time.monotonic()
-        if not renew_lease(self.experiment):
+        is_due = time.monotonic() - self.renewed_at > RENEWAL_SECONDS
+        if is_due and not self.is_lost:
+            self.renewed_at = time.monotonic()
+            self.is_lost = not renew_lease(self.experiment)
+        if self.is_lost:
             raise ScoringInterrupted
 
 

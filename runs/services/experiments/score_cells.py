@@ -80,9 +80,7 @@ def store_cell_scores(
 ) -> int:
     """Store the results of runs; return of how many this worker was the first."""
     judged = [
-        JudgedRun(
-            cell.run_id, revision, result.exchanges, find_baseline_run(cell, revision)
-        )
+        build_judged_run(cell, cell.run_id, revision, result)
         for cell, results in found
         for revision, result in zip(revisions, results, strict=True)
         if cell.run_id is not None and is_judge(revision)
@@ -105,12 +103,16 @@ def store_cell_scores(
     return count
 
 
-def find_baseline_run(cell: ExperimentRun, revision: EvaluatorRevision) -> int | None:
-    """Return the run that a pairwise judge has compared with; null for others."""
+def build_judged_run(
+    cell: ExperimentRun, run: int, revision: EvaluatorRevision, result: ScoreResult
+) -> JudgedRun:
+    """Return what is stored of a judge; nothing of a baseline deleted meanwhile."""
     if not is_comparing(revision):
-        return None
+        return JudgedRun(run, revision, result.exchanges)
     baseline = find_baseline(cell)
-    return baseline.run_id if baseline else None
+    if baseline is None or baseline.run_id is None:
+        return JudgedRun(run, revision, ())
+    return JudgedRun(run, revision, result.exchanges, baseline.run_id)
 
 
 def evaluate_cell(

@@ -158,7 +158,9 @@ def load_scores_by_rule(rules: QuerySet[ScoringRule], *, most: int) -> list[Rule
         if len(found[row["rule"]]) < 2:
             found[row["rule"]].append(build_version_scores(row))
     named = ScoringRule.objects.select_related("agent").in_bulk(list(found))
-    scores = [RuleScores(named[pk], versions) for pk, versions in found.items()]
+    scores = [
+        RuleScores(named[pk], versions) for pk, versions in found.items() if pk in named
+    ]
     return sorted(scores, key=lambda one: (one.change or 0.0, one.rule.name))[:most]
 
 

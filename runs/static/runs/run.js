@@ -207,6 +207,7 @@
     if (!selects(ctx)) return;
     selection?.abort();
     selection = ctx.request;
+    if (!ctx.sourceElement.closest(".step")) wanted = null;
   });
   document.addEventListener("htmx:after:request", (event) => {
     const ctx = event.detail.ctx;
@@ -507,7 +508,8 @@
   document.addEventListener("session:lost", leave);
   let back = null; // the pane that Back leads to
   document.addEventListener("htmx:before:history:restore", () => {
-    wanted = null;
+    selection?.abort();
+    selection = wanted = null;
     clearTimeout(due);
     back = leftAt.get(location.href) ?? null;
   });

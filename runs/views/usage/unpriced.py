@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
+from django.db.models import Q
 from django.urls import reverse
 
 from runs.llm.registry import PROVIDER_KINDS
@@ -29,16 +30,18 @@ class UnpricedModels(NamedTuple):
 def find_unpriced_models(
     used: Mapping[int | str, UsageSums], user: User
 ) -> UnpricedModels | None:
-    """Return the models that used tokens, cost nothing and have no price.
+    """Return the models of providers here that cost nothing and have no price.
 
-    A model with a price of 0 is free; the demo costs nothing.
+    A model with a price of 0 is free; the demo costs nothing. Models that only imported
+    traces name have no provider.
     """
     free = {str(name) for name, sums in used.items() if sums.tokens and not sums.cost}
-    known = ProviderModel.objects.filter(name__in=free)
-    free -= set(known.filter(input_price__isnull=False).values_list("name", flat=True))
-    free -= set(
-        known.filter(provider__kind__in=OFFLINE_KINDS).values_list("name", flat=True)
+    known = ProviderModel.objects.filter(
+        name__in=free, provider__in=Provider.objects.usable_by(user)
     )
+    has_cost = Q(input_price__isnull=False) | Q(provider__kind__in=OFFLINE_KINDS)
+    free = set(known.exclude(has_cost).values_list("name", flat=True))
+    free -= set(known.filter(has_cost).values_list("name", flat=True))
     if not free:
         return None
     names = sorted(free, key=lambda name: (-used[name].tokens, name))
@@ -49,9 +52,5 @@ def find_unpriced_models(
         names[:MAX_NAMED],
         len(names),
         tokens / sum(sums.tokens for sums in used.values()),
-        reverse("provider-model", args=[row.provider_id, row.pk])
-        if row
-        else reverse("provider-list")
-        if editable.exists()
-        else "",
+        reverse("provider-model", args=[row.provider_id, row.pk]) if row else "",
     )

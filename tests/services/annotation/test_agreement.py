@@ -132,6 +132,21 @@ def test_both_pages_say_the_same_of_the_marks_of_a_queue():
     assert found.agreement.same == 0
 
 
+def test_two_queues_are_two_judgments():
+    queue = make_scored_queue(["yes"])
+    AnnotationQueue.objects.update(people_per_run=1)
+    score_next(queue, make_user(), 5)
+    run = queue.items.get().run
+    for mark in (4, 1):
+        other = make_queue(queue.owner)
+        add_runs_to_queue(other, [run], by=queue.owner)
+        score_next(other, make_user(), mark)
+
+    found = load_experiment_agreement(Experiment.objects.get(), viewer=make_user())
+
+    assert found.all.same == 1  # two of three queues find it good
+
+
 def test_marks_that_the_viewer_may_not_know_yet_do_not_count():
     queue = make_scored_queue(["yes", "no"])  # two people score each run
     ann = make_user("ann")

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from runs.models import Experiment, JudgeRequest, Provider, Run, Score
-from runs.services.errors import ScoringInterrupted
+from runs.services.errors import ScoringInterrupted, ScoringPostponed
 from runs.services.evaluation import ask_judge
 from runs.services.experiments import advance
 from runs.services.experiments.advance import postponed_until
@@ -122,13 +122,19 @@ def test_the_answer_of_the_baseline_goes_with_its_run():
     assert Run.objects.filter(pk=second.run_id).exists()
 
 
-def test_a_provider_that_allows_no_request_postpones_scores_instead_of_losing_them(
-    monkeypatch,
-):
-    buckets = SharedBuckets(lambda: 1)
+@pytest.fixture
+def slept(monkeypatch) -> list[float]:
+    """Sleep in no time, with full buckets and no turns of earlier tests."""
+    buckets, found = SharedBuckets(lambda: 1), []
     buckets.away_until = math.inf
     monkeypatch.setattr(rate, "buckets", buckets)
-    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(ask_judge, "held_turns", ask_judge.HeldTurns())
+    monkeypatch.setattr(time, "sleep", found.append)
+    return found
+
+
+@pytest.mark.usefixtures("slept")
+def test_a_provider_that_allows_no_request_postpones_scores_instead_of_losing_them():
     ann = make_user("ann")
     with model_server(script=[GOOD] * 3) as server:
         experiment = judge_experiment(ann, server, count=3)
@@ -151,12 +157,45 @@ def test_a_provider_that_allows_no_request_postpones_scores_instead_of_losing_th
     assert [one.value for one in Score.objects.all()] == [1, 1, 1]
 
 
-def test_a_run_that_one_judge_was_asked_about_is_not_postponed_by_another(monkeypatch):
-    buckets = SharedBuckets(lambda: 1)
-    buckets.away_until = math.inf
-    monkeypatch.setattr(rate, "buckets", buckets)
-    slept = []
-    monkeypatch.setattr(time, "sleep", slept.append)
+@pytest.mark.usefixtures("slept")
+def test_postponed_runs_keep_their_place_in_line_with_runs():
+    ann = make_user("ann")
+    with model_server(script=[GOOD] * 2) as server:
+        experiment = judge_experiment(ann, server, count=2)
+        Provider.objects.update(requests_per_minute=1)
+        turn(experiment)
+        end_runs(experiment, "How may I help?")
+        turn(experiment)
+        assert Score.objects.count() == 1
+        provider = Provider.objects.get(base_url=server.base_url)
+        share = rate.ProviderShare(provider)
+        waits = [share.reserve().seconds for _ in range(3)]  # of runs that come later
+        assert min(waits) > 110
+
+        [due] = ask_judge.held_turns.due.values()
+        due[:] = [time.monotonic()]  # a minute later
+        postponed_until.clear()
+        experiment = turn(experiment)
+
+    assert experiment.status == "done"
+    assert ask_judge.held_turns.due == {provider.pk: []}
+
+
+def test_a_process_holds_few_turns():
+    turns = ask_judge.HeldTurns()
+    for _ in range(ask_judge.MAX_HELD_TURNS):
+        assert turns.take(1) is None
+        with pytest.raises(ScoringPostponed):
+            turns.hold(1, 60)
+
+    with pytest.raises(ScoringPostponed) as postponed:
+        turns.take(1)
+
+    assert 50 < postponed.value.seconds <= 60
+    assert turns.take(2) is None
+
+
+def test_a_run_that_one_judge_was_asked_about_is_not_postponed_by_another(slept):
     ann = make_user("ann")
     with model_server(script=[GOOD] * 2) as server:
         provider = make_provider(ann, base_url=server.base_url, requests_per_minute=1)
@@ -225,4 +264,19 @@ def test_a_run_that_is_deleted_while_it_is_judged_has_a_score_but_no_request(
         turn(experiment)
 
     assert Score.objects.get().value == 1
+    assert not JudgeRequest.objects.exists()
+
+
+def test_the_answer_of_a_baseline_that_is_deleted_meanwhile_is_not_stored(monkeypatch):
+    ann = make_user("ann")
+    with model_server(script=['{"winner": "A"}', '{"winner": "B"}']) as server:
+        experiment = judge_experiment(ann, server, candidates=2, form="pairwise")
+        turn(experiment)
+        first, second = experiment.cells.order_by("candidate__position")
+        end_run(first, "The secret answer.")
+        end_run(second, "The other.")
+        after_each_reply(monkeypatch, lambda: delete_run_rows([first.run_id]))
+        turn(experiment)
+
+    assert Score.objects.get(cell=second).value is not None
     assert not JudgeRequest.objects.exists()
