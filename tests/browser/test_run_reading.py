@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Error as PlaywrightError
 
 from runs.ui.format import duration, tick
 from runs.ui.time_scale import TICK_INTERVALS
@@ -239,6 +240,28 @@ def test_the_step_chosen_last_opens_though_another_was_still_loading(browser, li
 
         expect(page.locator("#run-detail h2").first).to_contain_text("Step 3")
         page.wait_for_url(re.compile("step=3$"))
+
+
+def test_back_is_not_undone_by_a_step_that_was_still_loading(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{DONE}/?step=1") as page:
+        title = page.locator("#run-detail h2").first
+        page.keyboard.press("j")
+        expect(title).to_contain_text("Step 2")
+        held = hold_steps(page)
+        page.keyboard.press("j")
+        wait_until(lambda: held or page.wait_for_timeout(20))
+        slow = held.pop()
+
+        page.evaluate("history.back()")
+        wait_until(lambda: held or page.wait_for_timeout(20))
+        held[0].continue_()  # the page that Back leads to
+        expect(title).to_contain_text("Step 1")
+        with suppress(PlaywrightError):  # its request has been aborted
+            slow.continue_()
+        page.wait_for_timeout(1_000)
+
+        expect(title).to_contain_text("Step 1")
+        assert page.url.endswith("step=1")
 
 
 def hold_steps(page: Page) -> list[Route]:
