@@ -158,7 +158,7 @@ class PageRenderer:
     def find_stale_runs(
         self, run_ids: list[int], memories: dict[int, RendererState]
     ) -> list[int]:
-        """Return runs with a new sign of life or another place in the queue."""
+        """Return runs with a renewed lease or another place in the queue."""
         rows = Run.objects.filter(pk__in=run_ids, status__in=["queued", "running"])
         lives = {
             pk: (lease, status)

@@ -35,7 +35,7 @@ RESTART_SECONDS = 15.0
 END_SECONDS = 15.0
 """For the processes to end their work when the worker ends, which takes at most 20."""
 SILENT_SECONDS = 15.0
-"""Without a sign of life of the helper, before the worker reads its queue again."""
+"""After the last heartbeat of the helper, before the worker reads its queue again."""
 BULK = frozenset[str]({Run.Queue.BULK})
 
 

@@ -59,10 +59,10 @@ def accept_mcp_change(tool: Tool, digest: str, *, by: User) -> Tool:
 
 
 def reject_mcp_change(tool: Tool, digest: str, *, by: User) -> None:
-    """Leave the tool off and put away the definition with this `digest`.
+    """Leave the tool disabled and reject the definition with this `digest`.
 
-    It is not told again until the server says something else, or somebody switches
-    the tool on.
+    It is not reported again until the server offers another one, or somebody enables
+    the tool.
     """
     with transaction.atomic():
         tool = Tool.objects.select_for_update().get(pk=tool.pk)
