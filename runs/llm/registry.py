@@ -69,6 +69,11 @@ PROVIDER_KINDS: dict[str, ProviderKind] = {
 }
 
 
+def list_offline_kinds() -> list[str]:
+    """Return the kinds of provider without a server: the demo, and those like it."""
+    return [name for name, kind in PROVIDER_KINDS.items() if not kind.needs_server]
+
+
 def open_llm(endpoint: Endpoint, policy: NetPolicy) -> LLM:
     """Return a connection to `endpoint`; nothing is sent until it is used.
 

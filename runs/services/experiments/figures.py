@@ -29,6 +29,8 @@ MIN_TAG_EXAMPLES = 3
 """Examples of a tag that is named as the worst."""
 MIN_INTERVAL_EXAMPLES = 5
 """Of a tag whose interval is shown: resampling fewer gives one that is too narrow."""
+Points = Mapping[int, Mapping[int, float]]
+"""What the examples have scored: by candidate, then by example."""
 MAX_TAGS = 20
 """Tags with figures; those of most examples."""
 
@@ -183,6 +185,7 @@ def compute_figures(
     cells = load_cell_figures(experiment)
     candidates = list(experiment.candidates.all())
     by_evaluator = load_evaluator_figures(experiment)
+    points = average_candidates(candidates, cells)
     return ExperimentFigures(
         at=at,
         candidates=tuple(
@@ -195,8 +198,12 @@ def compute_figures(
             )
             for one in candidates
         ),
-        comparisons=tuple(build_comparisons(experiment, candidates, cells)),
-        tags=tuple(build_tag_figures(experiment, candidates, cells, is_final=is_final)),
+        comparisons=tuple(build_comparisons(experiment, candidates, points)),
+        tags=tuple(
+            build_tag_figures(
+                experiment, candidates, cells, points if is_final else None
+            )
+        ),
         calls_made=count_calls_made(experiment),
     )
 
@@ -211,17 +218,15 @@ def build_tag_figures(
     experiment: Experiment,
     candidates: Sequence[ExperimentCandidate],
     cells: Sequence[CellFigures],
-    *,
-    is_final: bool,
+    points: Points | None,
 ) -> Iterable[TagFigures]:
-    """Yield the tags of most examples, in alphabetical order."""
+    """Yield the tags of most examples, in alphabetical order; compared by `points`."""
     tagged: dict[str, set[int]] = defaultdict(set)
     examples = experiment.dataset.examples.in_version(experiment.dataset_version)
     for key, tags in examples.values_list("pk", "tags"):
         for tag in tags:
             tagged[tag].add(key)
     most = sorted(tagged, key=lambda tag: (-len(tagged[tag]), tag))[:MAX_TAGS]
-    points = average_candidates(candidates, cells)
     decided = [cell for cell in cells if cell.is_over and cell.passed is not None]
     for tag in sorted(most):
         counts = {one.pk: [0, 0] for one in candidates}
@@ -241,8 +246,10 @@ def build_tag_figures(
                     seed=experiment.seed,
                     level=CLEAR_LEVEL / len(most),
                 )
-                for one in (candidates[1:] if is_final else ())
-            ),
+                for one in candidates[1:]
+            )
+            if points
+            else (),
         )
 
 
@@ -390,10 +397,9 @@ def average_by_example(cells: Iterable[CellFigures]) -> dict[int, float]:
 def build_comparisons(
     experiment: Experiment,
     candidates: Sequence[ExperimentCandidate],
-    cells: Sequence[CellFigures],
+    points: Points,
 ) -> Iterable[ComparisonFigures]:
     """Yield each candidate against the first one."""
-    points = average_candidates(candidates, cells)
     baseline = points[candidates[0].pk]
     for one in candidates[1:]:
         theirs = points[one.pk]
@@ -409,7 +415,7 @@ def build_comparisons(
 
 def average_candidates(
     candidates: Iterable[ExperimentCandidate], cells: Sequence[CellFigures]
-) -> dict[int, dict[int, float]]:
+) -> Points:
     """Return by candidate what each example has scored."""
     return {
         one.pk: average_by_example(cell for cell in cells if cell.candidate == one.pk)

@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 from django.contrib import messages
-from django.db.models import Count
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -12,7 +11,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runs.forms.experiments.resume import ResumeExperimentForm
 from runs.htmx import HtmxRequest, render_page_or_part
-from runs.models import Agent, Dataset, Experiment, ExperimentCandidate, ExperimentRun
+from runs.models import Agent, Dataset, Experiment, ExperimentCandidate
 from runs.services.agents.publish import get_latest_version, matches_version
 from runs.services.annotation.agreement import load_experiment_agreement
 from runs.services.experiments.bisect import BisectionReport, load_bisections
@@ -207,7 +206,9 @@ def build_experiment_context(
         "poll_seconds": 2 if experiment.total <= POLLED_OFTEN else 10,
         "progress": progress,
         "figures": figures,
-        "lines": build_candidate_lines(experiment, candidates, figures, table.failures),
+        "lines": build_candidate_lines(
+            experiment, candidates, figures, table.failures, progress.ended
+        ),
         "agreement": agreement,
         "evaluator_lines": build_evaluator_lines(experiment, candidates, figures),
         "tag_lines": build_tag_lines(figures),
@@ -275,13 +276,13 @@ def build_candidate_lines(
     candidates: list[ExperimentCandidate],
     figures: ExperimentFigures,
     failures: dict[int, list[tuple[str, int]]],
+    over: dict[int, int],
 ) -> list[CandidateLine]:
     """Return a line for each candidate, with figures if there are some."""
     found = {one.candidate: one for one in figures.candidates}
     against = {one.candidate: one for one in figures.comparisons}
     lines = []
     total = experiment.total // max(len(candidates), 1)
-    over = count_ended_cells(experiment)
     effort, specs = DiffBudget(), [load_spec(one.spec) for one in candidates]
     for candidate, spec in zip(candidates, specs, strict=True):
         one = found.get(candidate.pk)
@@ -303,13 +304,6 @@ def build_candidate_lines(
             )
         )
     return lines
-
-
-def count_ended_cells(experiment: Experiment) -> dict[int, int]:
-    """Return how many runs of each candidate have ended."""
-    ended = (ExperimentRun.State.DONE, ExperimentRun.State.REFUSED)
-    rows = experiment.cells.filter(state__in=ended).order_by()
-    return dict(rows.values_list("candidate").annotate(Count("pk")))
 
 
 def build_evaluator_lines(

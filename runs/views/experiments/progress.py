@@ -15,7 +15,8 @@ State = ExperimentRun.State
 class ExperimentProgress(NamedTuple):
     """Numbers of runs, and the estimated seconds to the end."""
 
-    over: int
+    ended: dict[int, int]
+    """Runs of each candidate that have ended."""
     unfinished: int
     """Started and not scored yet."""
     running: int
@@ -25,18 +26,23 @@ class ExperimentProgress(NamedTuple):
     seconds_left: float | None
     """None if no run has been scored yet, or nothing is left."""
 
+    @property
+    def over(self) -> int:
+        return sum(self.ended.values())
+
 
 def load_progress(experiment: Experiment) -> ExperimentProgress:
-    over = experiment.cells.filter(state__in=(State.DONE, State.REFUSED)).count()
+    over = experiment.cells.filter(state__in=(State.DONE, State.REFUSED)).order_by()
+    ended = dict(over.values_list("candidate").annotate(Count("pk")))
     is_limited = Q(run__status=Run.Status.WAITING) & ~Q(run__waiting_for="")
     started: dict[str, int] = experiment.cells.filter(state=State.STARTED).aggregate(
         unfinished=Count("pk"),
         running=Count("pk", filter=Q(run__status=Run.Status.RUNNING)),
         limited=Count("pk", filter=is_limited),
     )
-    left = experiment.total - over if experiment.is_running else 0
+    left = experiment.total - sum(ended.values()) if experiment.is_running else 0
     return ExperimentProgress(
-        over, **started, seconds_left=estimate_seconds(experiment, runs=left)
+        ended, **started, seconds_left=estimate_seconds(experiment, runs=left)
     )
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from runs.htmx import HtmxRequest
-from runs.llm.registry import PROVIDER_KINDS
+from runs.llm.registry import list_offline_kinds
 from runs.models import (
     Agent,
     Decision,
@@ -23,9 +23,6 @@ from runs.models import (
     Run,
 )
 from runs.services.bootstrap import CAUTIOUS, DEMO_SLUGS, HASTY, UNLUCKY
-
-OFFLINE_KINDS = [name for name, kind in PROVIDER_KINDS.items() if not kind.needs_server]
-"""Kinds of provider without a server: the demo."""
 
 SAMPLE_QUESTIONS = {
     "beijing": gettext_lazy("Plan a day out in Beijing based on the weather"),
@@ -75,7 +72,7 @@ def find_done_steps(user: User) -> StepsDone:
     """Ask for all steps in one query."""
     runs = Run.objects.filter(owner=user)
     own_agents = Agent.objects.editable_by(user).exclude(slug__in=DEMO_SLUGS)
-    providers = Provider.objects.usable_by(user).exclude(kind__in=OFFLINE_KINDS)
+    providers = Provider.objects.usable_by(user).exclude(kind__in=list_offline_kinds())
     done = {
         "run": runs,
         "answer": Decision.objects.filter(by=user),
@@ -170,7 +167,7 @@ def _list_demo_steps(user: User, done: StepsDone) -> list[OnboardingStep]:
 def build_welcome_context(user: User, chosen: str) -> dict[str, Any]:
     """Return an agent to try and the first steps, for a user without runs."""
     agents = Agent.objects.usable_by(user).select_related("provider")
-    demo = agents.filter(provider__kind__in=OFFLINE_KINDS).order_by("pk").first()
+    demo = agents.filter(provider__kind__in=list_offline_kinds()).order_by("pk").first()
     chosen = chosen if chosen in SAMPLE_QUESTIONS else "beijing"
     agent = demo or agents.order_by("pk").first()
     return {

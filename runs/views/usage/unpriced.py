@@ -7,11 +7,10 @@ from django.contrib.auth.models import User
 from django.db.models import Q
 from django.urls import reverse
 
-from runs.llm.registry import PROVIDER_KINDS
+from runs.llm.registry import list_offline_kinds
 from runs.models import Provider, ProviderModel
 from runs.services.search.slot_figures import UsageSums
 
-OFFLINE_KINDS = [name for name, kind in PROVIDER_KINDS.items() if not kind.needs_server]
 MAX_NAMED = 3
 
 
@@ -39,7 +38,8 @@ def find_unpriced_models(
     known = ProviderModel.objects.filter(
         name__in=free, provider__in=Provider.objects.usable_by(user)
     )
-    has_cost = Q(input_price__isnull=False) | Q(provider__kind__in=OFFLINE_KINDS)
+    is_offline = Q(provider__kind__in=list_offline_kinds())
+    has_cost = Q(input_price__isnull=False) | is_offline
     free = set(known.exclude(has_cost).values_list("name", flat=True))
     free -= set(known.filter(has_cost).values_list("name", flat=True))
     if not free:

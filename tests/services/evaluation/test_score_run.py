@@ -1,6 +1,5 @@
 """Scoring stored runs: the record, the sandbox, the judge and secrets."""
 
-import math
 import time
 from decimal import Decimal
 
@@ -9,16 +8,15 @@ import pytest
 from runs.evaluation.types import EvaluationExample
 from runs.models import Provider, ProviderModel
 from runs.services.errors import ScoringInterrupted, ScoringPostponed
-from runs.services.evaluation import ask_judge
 from runs.services.evaluation.score_run import (
     load_evaluation_record,
     load_evaluation_records,
     score_run,
 )
 from runs.services.providers import rate
-from runs.services.providers.token_bucket import SharedBuckets
 from tests.fakes.model_server import model_server
 from tests.make import make_call, make_provider, make_run, make_step, make_user
+from tests.rates import use_fresh_rates
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -180,10 +178,7 @@ def test_a_comparison_keeps_both_orders():
 @pytest.fixture
 def _fresh_rates(monkeypatch):
     """Buckets of this process, full."""
-    buckets = SharedBuckets(lambda: 1)
-    buckets.away_until = math.inf
-    monkeypatch.setattr(rate, "buckets", buckets)
-    monkeypatch.setattr(ask_judge, "held_turns", ask_judge.HeldTurns())
+    use_fresh_rates(monkeypatch)
 
 
 @pytest.mark.usefixtures("_fresh_rates")

@@ -1,6 +1,5 @@
 """What judges asked, and the replies, are stored beside the run and go with it."""
 
-import math
 import time
 from uuid import uuid4
 
@@ -18,11 +17,11 @@ from runs.services.experiments.create import (
     create_experiment,
 )
 from runs.services.providers import rate
-from runs.services.providers.token_bucket import SharedBuckets
 from runs.services.runs.delete_rows import delete_run_rows
 from tests.experiments import end_run, end_runs, make_examples, make_revision, turn
 from tests.fakes.model_server import model_server
 from tests.make import make_agent, make_provider, make_user
+from tests.rates import use_fresh_rates
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -125,10 +124,8 @@ def test_the_answer_of_the_baseline_goes_with_its_run():
 @pytest.fixture
 def slept(monkeypatch) -> list[float]:
     """Sleep in no time, with full buckets and no turns of earlier tests."""
-    buckets, found = SharedBuckets(lambda: 1), []
-    buckets.away_until = math.inf
-    monkeypatch.setattr(rate, "buckets", buckets)
-    monkeypatch.setattr(ask_judge, "held_turns", ask_judge.HeldTurns())
+    use_fresh_rates(monkeypatch)
+    found: list[float] = []
     monkeypatch.setattr(time, "sleep", found.append)
     return found
 
