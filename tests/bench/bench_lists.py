@@ -100,23 +100,29 @@ def measure(sites: dict[str, Site], runs: int) -> int:
     sys.stdout.write(f"{f'ms, {runs:,} runs':36}{'must':>6}{'goal':>6}{head}\n")
     slow = 0
     for title, path in pages(runs).items():
-        must, goal = find_targets(title)
+        targets = find_targets(title)
         took = [
             1000 * read(site, path, times=TIMES).median
             for who, site in sites.items()
             if who == "administrator" or not path.endswith(ADMINISTRATOR_ONLY)
         ]
-        missed = max(took) > must
+        missed = targets is not None and max(took) > targets[0]
         slow += missed
+        wanted = "".join(f"{one:6}" for one in targets or ("", ""))
         figures = "".join(f"{one:15.0f}" for one in took)
         note = "  MISSED" if missed else ""
-        sys.stdout.write(f"{title:36}{must:6}{goal:6}{figures:>30}{note}\n")
+        sys.stdout.write(f"{title:36}{wanted}{figures:>30}{note}\n")
         sys.stdout.flush()
     return slow
 
 
-def find_targets(title: str) -> tuple[int, int]:
-    """Return what the median must reach, and the goal."""
+def find_targets(title: str) -> tuple[int, int] | None:
+    """Return what the median must reach, and the goal.
+
+    None for figures: the page requests them after it has shown the list.
+    """
+    if title.startswith("figures"):
+        return None
     if title.startswith("home"):
         return HOME_MS
     return TOOLS_MS if title.startswith(("tools", "agents", "agent page")) else LIST_MS
