@@ -97,7 +97,7 @@ def main() -> int:
 def measure(sites: dict[str, Site], runs: int) -> int:
     """Print the median of each page as each person sees it; return how many miss."""
     head = "".join(f"{who:>15}" for who in sites)
-    sys.stdout.write(f"{f'ms, {runs:,} runs':36}{'must':>6}{'goal':>6}{head}\n")
+    sys.stdout.write(f"{f'ms, {runs:,} runs':40}{'must':>6}{'goal':>6}{head}\n")
     slow = 0
     for title, path in pages(runs).items():
         targets = find_targets(title)
@@ -111,7 +111,7 @@ def measure(sites: dict[str, Site], runs: int) -> int:
         wanted = "".join(f"{one:6}" for one in targets or ("", ""))
         figures = "".join(f"{one:15.0f}" for one in took)
         note = "  MISSED" if missed else ""
-        sys.stdout.write(f"{title:36}{wanted}{figures:>30}{note}\n")
+        sys.stdout.write(f"{title:40}{wanted}{figures:>30}{note}\n")
         sys.stdout.flush()
     return slow
 
@@ -168,6 +168,9 @@ def pages(runs: int) -> dict[str, str]:
         "sorted by cost": "/runs/?sort=cost",
         "sorted by time, an agent": "/runs/?sort=seconds&agent=3",
         "sorted by tokens, failed": "/runs/?sort=tokens&status=failed",
+        "sorted by time, canceled, a tool (none)": (
+            "/runs/?sort=seconds&status=canceled&tool=search"
+        ),
         "a rare word": f"/runs/?q=question+{middle}+about",
         "a usual word": "/runs/?q=answer",
         "a word nobody said": "/runs/?q=zebracrossing",

@@ -1,15 +1,18 @@
 """Keyset pagination of the list of runs."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
+from django.db import OperationalError
+from django.db.models import F, Q, QuerySet
+from django.db.models.expressions import CombinedExpression
 from django.http import QueryDict
 
 from runs.models import Run
-from runs.services.search.run_sample import sort_by_number
+from runs.services.search.run_sample import limit_query_time, sort_by_number
 from runs.views.run_list.filter_queries import (
     apply_run_filters,
     build_search_conditions,
@@ -20,6 +23,8 @@ from runs.whole_number import parse_whole_number
 PAGE_SIZE = 50
 COUNT_LIMIT = 1_000
 """Matching runs that are counted at most."""
+INDEX_READ_MS = 80
+"""Time to find a page of a sorted list by an index."""
 
 
 class PageCursor(NamedTuple):
@@ -130,15 +135,11 @@ def fetch_runs_after(
     gather: bool = False,
 ) -> list[PageCursor]:
     """Return the rows after a cursor, `most` and one more."""
-    column = f"search_row__{sort}" if sort else ""
     if place is not None:
-        runs = runs.filter(_is_beyond_cursor(place, column, "lt"))
-    ordered = (
-        runs.order_by(f"-{column}", "-pk")
-        if sort
-        else sort_by_number(runs, gather=gather)
-    )
-    return _read_cursors(ordered[: most + 1], sort)
+        runs = runs.filter(_is_beyond_cursor(place, sort, "lt"))
+    if not sort:
+        return _read_numbers(sort_by_number(runs, gather=gather), most + 1)
+    return _read_sorted(runs, sort, most + 1, largest_first=True)
 
 
 def fetch_runs_before(
@@ -150,27 +151,43 @@ def fetch_runs_before(
     gather: bool = False,
 ) -> list[PageCursor]:
     """Return the rows before a cursor, `most` and one more, the nearest first."""
-    column = f"search_row__{sort}" if sort else ""
-    found = runs.filter(_is_beyond_cursor(place, column, "gt"))
-    ordered = (
-        found.order_by(column, "pk")
-        if sort
-        else sort_by_number(found, gather=gather, newest_first=False)
-    )
-    return _read_cursors(ordered[: most + 1], sort)
+    found = runs.filter(_is_beyond_cursor(place, sort, "gt"))
+    if not sort:
+        ordered = sort_by_number(found, gather=gather, newest_first=False)
+        return _read_numbers(ordered, most + 1)
+    return _read_sorted(found, sort, most + 1, largest_first=False)
 
 
-def _read_cursors(runs: QuerySet[Run], sort: str) -> list[PageCursor]:
-    if sort:
-        rows = runs.values_list(f"search_row__{sort}", "pk")
-        return [PageCursor(*row) for row in rows]
-    return [PageCursor(None, pk) for pk in runs.values_list("pk", flat=True)]
+def _read_numbers(runs: QuerySet[Run], most: int) -> list[PageCursor]:
+    return [PageCursor(None, pk) for pk in runs.values_list("pk", flat=True)[:most]]
 
 
-def _is_beyond_cursor(place: PageCursor, column: str, way: str) -> Q:
+def _read_sorted(
+    runs: QuerySet[Run], sort: str, most: int, *, largest_first: bool
+) -> list[PageCursor]:
+    """Return the first rows in the order of a column of the search row.
+
+    An index has them in that order, so a list is read until there are enough. If that
+    takes long, few runs match: then all of them are read and sorted.
+    """
+    column = f"search_row__{sort}"
+    by_index, gathered = F(column), F(column) + 0  # an index has no sums
+    number = "-pk" if largest_first else "pk"
+
+    def read(value: F | CombinedExpression) -> list[PageCursor]:
+        rows = runs.order_by(value.desc() if largest_first else value.asc(), number)
+        return [PageCursor(*row) for row in rows.values_list(column, "pk")[:most]]
+
+    with suppress(OperationalError), limit_query_time(INDEX_READ_MS):
+        return read(by_index)
+    return read(gathered)
+
+
+def _is_beyond_cursor(place: PageCursor, sort: str, way: str) -> Q:
     pk = Q(**{f"pk__{way}": place.pk})
-    if not column:
+    if not sort:
         return pk
+    column = f"search_row__{sort}"
     # the first half lets the index end the search, the rest is for equal values
     value = place.value
     return Q(**{f"{column}__{way}e": value}) & (Q(**{f"{column}__{way}": value}) | pk)

@@ -2,14 +2,18 @@
 
 import html
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from runs.models import ProviderOutage, Run, RunTag
 from runs.services.runs.resume import resume_run
 from runs.services.search.index_runs import index_runs
+from runs.views.run_list import pagination
 from runs.views.run_list.pagination import PAGE_SIZE
 from tests.html import join_lines
 from tests.make import (
@@ -334,8 +338,13 @@ def test_shows_two_tags_beside_a_title_and_how_many_more_there_are(client, ann):
     assert '<span class="tag" title="new, old">+2' in row
 
 
+@pytest.mark.parametrize("is_quick", [True, False], ids=["by index", "gathered"])
 @pytest.mark.parametrize("column", ["seconds", "rounds", "tokens", "cost"])
-def test_sorts_by_a_column_and_pages_through_all(client, ann, column):
+def test_sorts_by_a_column_and_pages_through_all(
+    client, ann, column, is_quick, monkeypatch
+):
+    if not is_quick:
+        monkeypatch.setattr(pagination, "limit_query_time", end_query)
     values = {
         "seconds": lambda n: {"seconds": n % 7},
         "rounds": lambda n: {"rounds": n % 7},
@@ -361,6 +370,13 @@ def test_sorts_by_a_column_and_pages_through_all(client, ann, column):
         (n % 7 for n in range(PAGE_SIZE + 20)), reverse=True
     )
     assert titles(text(client, newer)) == titles(first)
+
+
+@contextmanager
+def end_query(_milliseconds: int) -> Iterator[None]:
+    """End a query as the database does when its time is over."""
+    yield
+    raise OperationalError("canceling statement due to statement timeout")
 
 
 @pytest.mark.parametrize(
