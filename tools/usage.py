@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 from django.db.models import (
-    F,
     FloatField,
     OuterRef,
     Prefetch,
@@ -19,6 +18,9 @@ from django.utils import timezone
 from tools.models import ToolUsage
 
 USAGE_WINDOW = timedelta(days=30)
+FAILURE_RATE = Cast(Sum("failures"), FloatField()) / NullIf(
+    Cast(Sum("calls"), FloatField()), Value(0.0)
+)
 
 
 def with_usage(tools: QuerySet[Any]) -> QuerySet[Any]:
@@ -31,19 +33,26 @@ def with_usage(tools: QuerySet[Any]) -> QuerySet[Any]:
 
 def with_usage_totals(tools: QuerySet[Any]) -> QuerySet[Any]:
     """Add `calls_30`, `failures_30` and `failure_rate`: 0 to 1, None without calls."""
-    recent = ToolUsage.objects.filter(
-        tool=OuterRef("pk"), hour__gte=timezone.now() - USAGE_WINDOW
-    ).order_by()
 
-    def total(column: str) -> Any:
-        sums = recent.values("tool").annotate(n=Sum(column)).values("n")
-        return Coalesce(Subquery(sums), Value(0))
+    def total(value: Any) -> Subquery:
+        return Subquery(
+            _group_recent_usage().filter(tool=OuterRef("pk")).values(n=value)
+        )
 
-    counted: QuerySet[Any] = tools.annotate(
-        calls_30=total("calls"), failures_30=total("failures")
-    )
-    rated: QuerySet[Any] = counted.annotate(
-        failure_rate=Cast(F("failures_30"), FloatField())
-        / NullIf(Cast(F("calls_30"), FloatField()), Value(0.0))
+    rated: QuerySet[Any] = tools.annotate(
+        calls_30=Coalesce(total(Sum("calls")), Value(0)),
+        failures_30=Coalesce(total(Sum("failures")), Value(0)),
+        failure_rate=total(FAILURE_RATE),
     )
     return rated
+
+
+def filter_by_failure_rate(tools: QuerySet[Any], least: float) -> QuerySet[Any]:
+    """Return the tools of whose calls at least this share failed: 0 to 1."""
+    failing = _group_recent_usage().annotate(rate=FAILURE_RATE).filter(rate__gte=least)
+    return tools.filter(pk__in=failing.values("tool"))
+
+
+def _group_recent_usage() -> QuerySet[Any]:
+    recent = ToolUsage.objects.filter(hour__gte=timezone.now() - USAGE_WINDOW)
+    return recent.order_by().values("tool")

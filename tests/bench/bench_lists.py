@@ -64,6 +64,12 @@ INSERT INTO runs_runtool (run_id, tool)
 SELECT id, CASE WHEN id %% 5000 = 0 THEN 'refund' WHEN id %% 3 = 0 THEN 'weather'
   ELSE 'search' END FROM runs_run
 """
+TOOL_USAGE = """
+INSERT INTO tools_toolusage (tool_id, hour, calls, failures, ms)
+SELECT id, date_trunc('hour', now()) - n * interval '1 hour', 10 + n %% 7,
+  CASE WHEN id %% 9 = 0 THEN 3 ELSE 0 END, 1000
+FROM tools_tool, generate_series(0, 719) n
+"""
 
 
 def main() -> int:
@@ -132,7 +138,7 @@ def fill(url: str, runs: int, *, tests: int) -> None:
     """Write the rows of all tables, and let the planner look at them."""
     with psycopg.connect(url, autocommit=True) as database:
         database.execute("SET session_replication_role = replica")  # checks no keys
-        for statement in (RUNS, SEARCH_ROWS, TOOLS, DAILY_STATS):
+        for statement in (RUNS, SEARCH_ROWS, TOOLS, DAILY_STATS, TOOL_USAGE):
             text = statement.format(
                 people=PEOPLE, agents=AGENTS, runs=runs, tests=tests
             )
@@ -190,6 +196,9 @@ def pages(runs: int) -> dict[str, str]:
         "home, with test runs": "/?tests=1",
         "home, recent runs": "/home/runs/",
         f"tools, {USED_TOOLS}": "/tools/",
+        f"tools, {USED_TOOLS}, by calls": "/tools/?sort=calls",
+        f"tools, {USED_TOOLS}, by failures": "/tools/?sort=failed",
+        f"tools, {USED_TOOLS}, failing": "/tools/?usage=failing",
         f"agents, {AGENTS}": "/agents/",
         f"agent page, {USED_TOOLS} tools": "/agents/1/",
         "agent page, edit": "/agents/1/edit/",

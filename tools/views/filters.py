@@ -15,7 +15,7 @@ from tools.models import Credential, Tool
 from tools.ownership import Visibility
 from tools.typed_generics import StrOrPromise
 from tools.ui.labels import KIND_LABELS
-from tools.usage import USAGE_WINDOW
+from tools.usage import USAGE_WINDOW, filter_by_failure_rate
 
 MAX_SEARCH_CHARS = 200
 NO_CREDENTIAL = "none"
@@ -124,7 +124,7 @@ def filter_by_usage(tools: QuerySet[Any], usage: str) -> QuerySet[Any]:
         case "unused":
             return tools.filter(Q(last_used_at=None) | ~recent)
         case "failing":
-            return tools.filter(failure_rate__gte=FAILURE_RATE_WARNING)
+            return filter_by_failure_rate(tools, FAILURE_RATE_WARNING)
         case "agentless":
             return tools.filter(used_by=None)
     return tools

@@ -140,12 +140,15 @@ def test_the_list_can_be_filtered(query, names):
 
 
 @pytest.mark.parametrize(
-    ("sort", "first"), [("name", "busy"), ("calls", "busy"), ("last", "idle")]
+    ("sort", "first"),
+    [("name", "busy"), ("calls", "busy"), ("last", "idle"), ("failed", "flaky")],
 )
 def test_the_list_can_be_sorted(sort, first):
     busy = make_tool(name="busy")
     make_tool(name="idle", last_used_at=timezone.now())
     ToolUsage.objects.create(tool=busy, hour=timezone.now(), calls=3, failures=0)
+    flaky = make_tool(name="flaky")
+    ToolUsage.objects.create(tool=flaky, hour=timezone.now(), calls=2, failures=1)
 
     _, page = shown_to(make_user(), f"/tools/?sort={sort}")
 
