@@ -83,6 +83,7 @@ from runs.views.run_list import saved_filters
 from runs.views.schedules import form as schedule_form
 from runs.views.schedules import page as schedules
 from runs.views.scoring import rules
+from runs.views.scoring.scored_runs import scored_run_list
 from runs.views.search import page as search
 from runs.views.telemetry.receive import receive_traces
 from runs.views.tools.bulk_actions import tool_choices
@@ -460,6 +461,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("evaluators/<int:pk>/", evaluators.evaluator_detail, name="evaluator-detail"),
     path("rules/", rules.rule_list, name="rule-list"),
     path("rules/new/", rules.rule_create, name="rule-create"),
+    path("rules/runs/", scored_run_list, name="scored-run-list"),
     path("rules/<int:pk>/", rules.rule_detail, name="rule-detail"),
     path("rules/<int:pk>/edit/", rules.rule_edit, name="rule-edit"),
     path("rules/<int:pk>/switch/", rules.rule_switch, name="rule-switch"),

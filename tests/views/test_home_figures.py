@@ -279,8 +279,15 @@ def test_shows_scores_of_rules_by_day_if_there_are_some(client, ann):
         end_run(agent, output)
     score_all()
 
+    page = client.get("/").text
     assert 'id="home-scores"' not in before
-    assert "1 passed, 1 failing" in client.get("/").text
+    assert "1 passed, 1 failing" in page
+    day = timezone.localdate()
+    assert f'href="/rules/runs/?day={day}#rule-runs"' in page
+    ann.is_superuser = True
+    ann.save()
+    mine = client.get("/?mine=1").text
+    assert f'href="/rules/runs/?day={day}&amp;mine=1#rule-runs"' in mine
 
 
 def test_rules_by_which_the_newest_version_is_worse_come_first(client, ann):

@@ -8,10 +8,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from runs.forms.scoring.rule import ScoringRuleForm
 from runs.htmx import HtmxRequest
-from runs.models import Agent, Run, ScoredRun, ScoringRule
+from runs.models import Agent, ScoringRule
 from runs.services.scoring.figures import (
     count_scored_runs,
-    filter_shown_days,
     load_rule_totals,
     load_scores_by_day,
     load_scores_by_version,
@@ -22,9 +21,8 @@ from runs.services.scoring.manage_rule import (
 )
 from runs.ui.evaluation.day_bars import build_day_chart
 from runs.ui.list_search import get_search_text, search_rows
+from runs.views.scoring.scored_runs import build_scored_runs_context
 from runs.whole_number import parse_whole_number
-
-MAX_LISTED_RUNS = 50
 
 
 @require_GET
@@ -82,24 +80,13 @@ def rule_edit(request: HtmxRequest, pk: int) -> HttpResponse:
 def rule_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     """Show the scores by day and version, and the latest runs."""
     rule = get_rule(request, pk)
-    show = "failed" if request.GET.get("show") == "failed" else ""
-    rows = filter_shown_days(rule.scored.exclude(state=ScoredRun.State.WAITING))
-    if show:
-        rows = rows.filter(passed=False)
-    rows = rows.select_related("run__version", "run__agent").prefetch_related(
-        "scores__revision__evaluator"
-    )
-    visible = Run.objects.visible_to(request.user)
     context = {
         "rule": rule,
         "evaluators": rule.evaluators.order_by("name"),
         "totals": load_rule_totals(rule),
         "chart": build_day_chart(load_scores_by_day(rule.scored.all())),
         "versions": load_scores_by_version(rule),
-        "show": show,
-        "rows": rows.filter(run__in=visible).order_by("-scored_at", "-pk")[
-            :MAX_LISTED_RUNS
-        ],
+        **build_scored_runs_context(request, rule.scored.all()),
     }
     return render(request, "rules/detail.html", context)
 

@@ -1,5 +1,6 @@
 """Scoring rules: the form, the page, pausing and deleting."""
 
+import re
 from datetime import timedelta
 from html import unescape
 
@@ -84,6 +85,66 @@ def test_the_page_shows_scores_by_day_and_version_and_what_failed(client, ann):
     assert f'href="/runs/{passing.pk}/"' in page
     assert f'href="/runs/{passing.pk}/"' not in failed
     assert f'href="/runs/{failing.pk}/"' in failed
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Auckland", "America/Los_Angeles"])
+def test_each_bar_links_to_the_runs_of_its_day(client, ann, zone):
+    client.cookies["timezone"] = zone
+    rule = make_rule(make_agent(ann))
+    other = make_rule(make_agent(ann))
+    early, late = end_run(rule.agent, "no"), end_run(rule.agent, "yes")
+    elsewhere = end_run(other.agent, "no")
+    score_all()
+    moved = timezone.now() - timedelta(days=2)
+    ScoredRun.objects.filter(run=early).update(scored_at=moved)
+
+    page = unescape(client.get(f"/rules/{rule.pk}/").content.decode())
+    [first, second] = re.findall(r'href="([^"]*day=[^"]*)#rule-runs"', page)
+
+    assert get_listed_runs(client, first) == {early.pk}
+    assert get_listed_runs(client, second) == {late.pk}
+    day = second.split("?")[1]
+    assert get_listed_runs(client, f"/rules/runs/?{day}") == {late.pk, elsewhere.pk}
+
+
+def get_listed_runs(client, url):
+    page = client.get(url).content.decode().split('id="rule-runs"')[1]
+    return {int(pk) for pk in re.findall(r'href="/runs/(\d+)/"', page)}
+
+
+def test_runs_of_a_day_can_be_narrowed_to_failing_ones(client, ann):
+    rule = make_rule(make_agent(ann))
+    passing, failing = end_run(rule.agent, "yes"), end_run(rule.agent, "no")
+    score_all()
+    day = timezone.localdate()
+
+    assert get_listed_runs(client, f"/rules/runs/?day={day}") == {
+        passing.pk,
+        failing.pk,
+    }
+    narrowed = f"/rules/runs/?day={day}&show=failed"
+    assert get_listed_runs(client, narrowed) == {failing.pk}
+    assert get_listed_runs(client, "/rules/runs/?day=2001-01-01") == set()
+
+
+@pytest.mark.parametrize("day", ["soon", "2026-13-45"])
+def test_a_day_that_is_no_date_is_named(client, ann, day):
+    rule = make_rule(make_agent(ann))
+    run = end_run(rule.agent, "yes")
+    score_all()
+
+    page = client.get(f"/rules/{rule.pk}/?day={day}").content.decode()
+
+    assert f"{day} is not a date. Enter a date like 2026-11-21." in page
+    assert get_listed_runs(client, f"/rules/{rule.pk}/?day={day}") == {run.pk}
+
+
+def test_the_scored_runs_of_others_stay_theirs(client, ann):
+    rule = make_rule(make_agent(make_user("ben"), visibility="everyone"))
+    end_run(rule.agent, "no")
+    score_all()
+
+    assert get_listed_runs(client, "/rules/runs/") == set()
 
 
 def test_a_chinese_viewer_reads_why_a_run_failed_in_chinese(client, ann):
