@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.browser.driver.chromium import signed_in
 
@@ -216,6 +216,29 @@ def test_on_a_phone_a_call_is_approved_without_scrolling(browser, lived_in):
     bar = page.locator(".tabbar").bounding_box()
 
     assert button["y"] + button["height"] <= bar["y"]
+    context.close()
+
+
+def test_the_figures_of_home_are_updated_every_minute(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.clock.install()
+    page.goto(f"{lived_in.url}/?range=30d")
+    figure = page.locator("#home-figures b").first
+    expect(figure).not_to_have_text("4,321")
+
+    def answer(route: Route) -> None:
+        body = route.fetch().text()
+        begin = body.index("<b>", body.index('id="home-figures"'))
+        end = body.index("</b>", begin)
+        route.fulfill(body=f"{body[:begin]}<b>4,321{body[end:]}")
+
+    page.route("**/?range=30d", answer)
+    page.clock.run_for(61_000)
+
+    expect(figure).to_have_text("4,321")
+    expect(page.locator("#home-period")).to_have_count(1)
+    expect(page.locator(".board > #home-runs")).to_be_visible()
     context.close()
 
 

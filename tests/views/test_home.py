@@ -25,6 +25,7 @@ from tests.make import (
     make_schedule,
     make_step,
     make_user,
+    make_webhook,
     make_worker,
 )
 
@@ -242,6 +243,20 @@ def test_a_schedule_whose_last_run_failed_needs_attention(client, ann):
     assert "The last run of Morning report failed" in page
     assert "Key refused." in page
     assert "Switched off" not in page
+
+
+def test_a_webhook_whose_deliveries_fail_needs_attention(client, ann):
+    make_run(ann)
+    since = timezone.now()
+    make_webhook(ann, name="Pager", failing_since=since)
+    make_webhook(ann, name="Paused pager", failing_since=since, is_on=False)
+    make_webhook(make_user("ben"), name="Other pager", failing_since=since)
+
+    page = text(client)
+
+    assert "Deliveries of Pager fail" in page
+    assert "Paused pager" not in page
+    assert "Other pager" not in page
 
 
 def test_parts_are_sent_again_only_with_something_new(client, ann):

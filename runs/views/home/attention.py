@@ -8,7 +8,7 @@ from django.db.models import Count
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from runs.models import Decision, Provider, ProviderOutage, Schedule
+from runs.models import Decision, Provider, ProviderOutage, Schedule, Webhook
 from runs.ui.error_labels import get_error_label
 from runs.views.approvals.details import DecisionRow, query_open_decisions
 
@@ -44,11 +44,12 @@ class Attention(NamedTuple):
 
 
 def list_attention(user: User, *, mine: bool = False) -> Attention:
-    """Return open decisions, then failing schedules, then unavailable providers."""
+    """Return open decisions, then what fails: schedules, providers, webhooks."""
     items = [
         *_list_decisions(user, mine=mine),
         *_list_schedules(user, mine=mine),
         *_list_outages(user, mine=mine),
+        *_list_webhooks(user, mine=mine),
     ]
     parts = [f"{item.key}.{item.number}.{item.at}" for item in items]
     return Attention(items, sum(item.number for item in items), "-".join(parts))
@@ -147,4 +148,22 @@ def _list_outages(user: User, *, mine: bool) -> list[AttentionItem]:
             button=_("Open"),
         )
         for outage in rows.select_related("provider").order_by("started_at")[:MAX_ITEMS]
+    ]
+
+
+def _list_webhooks(user: User, *, mine: bool) -> list[AttentionItem]:
+    """Return webhooks of which no delivery has succeeded for some time."""
+    rows = Webhook.objects.visible_to(user)
+    rows = rows.filter(owner=user) if mine else rows
+    failing = rows.filter(is_on=True, failing_since__isnull=False)
+    return [
+        AttentionItem(
+            f"webhook-{one.pk}",
+            "failed",
+            _("Deliveries of %(webhook)s fail") % {"webhook": one.name},
+            at=one.failing_since,
+            url=reverse("webhook-detail", args=[one.pk]),
+            button=_("Open"),
+        )
+        for one in failing.order_by("failing_since")[:MAX_ITEMS]
     ]
