@@ -36,6 +36,14 @@ def test_runs_are_filtered_selected_and_read_without_leaving_the_list(
     page.keyboard.press("Space")
     number = rows.nth(2).locator("td.sel input").get_attribute("value")
     expect(page.locator("#run-peek .bar b")).to_have_text(number or "")
+    page.click("#run-peek button:has-text('Bad')")
+    expect(page.locator("#run-peek [value=bad]")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    expect(rows.nth(2).locator(".c-rating")).to_contain_text("Bad")
+    expect(rows.locator("td.sel input:checked")).to_have_count(3)
+    page.click("#run-peek button:has-text('Bad')")
+    expect(rows.nth(2).locator(".c-rating")).not_to_contain_text("Bad")
     page.keyboard.press("Escape")
     expect(page.locator("#run-peek")).to_be_hidden()
 

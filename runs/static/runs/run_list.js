@@ -99,6 +99,17 @@
     counted = Date.now();
     htmx.trigger("#run-figures-loader", "refresh");
   });
+  function reload(url) {
+    htmx.ajax("GET", url, {
+      target: "#run-list",
+      swap: "outerMorph",
+      headers: { "X-List-State": "" },
+    });
+  }
+  document.addEventListener("htmx:after:swap", (event) => {
+    if (event.detail.ctx.sourceElement?.id !== "run-peek-rating") return;
+    reload(location.pathname + location.search);
+  });
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("[data-to-top]");
     if (!link || event.ctrlKey || event.metaKey) return;
@@ -106,11 +117,7 @@
     const box = find("#run-choices > .scroll");
     box.scrollTop = 0;
     if (isScrolled()) list().scrollIntoView({ block: "start" });
-    htmx.ajax("GET", link.getAttribute("href"), {
-      target: "#run-list",
-      swap: "outerMorph",
-      headers: { "X-List-State": "" },
-    });
+    reload(link.getAttribute("href"));
   });
 
   // A time is selected by dragging over the bars; a click follows the bar's link.

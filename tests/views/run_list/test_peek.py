@@ -41,6 +41,22 @@ def test_says_why_there_is_no_answer_and_follows_an_unfinished_run(client, ann):
     assert 'hx-trigger="every 2s"' in peek(client, queued)
 
 
+def test_an_ended_run_is_rated_where_it_is_read(client, ann):
+    run = make_run(ann, status="succeeded", output="Dry")
+    here = f"/runs/{run.pk}/peek/"
+    fields = {"rating": "bad", "here": here}
+
+    answer = client.post(
+        f"/runs/{run.pk}/rate/", fields, headers={"HX-Request": "true"}
+    )
+    page = peek(client, run)
+
+    assert answer["Location"] == here
+    assert 'value="bad" aria-pressed="true"' in page
+    assert f'href="/runs/{run.pk}/dataset/"' in page
+    assert 'name="rating"' not in peek(client, make_run(ann))
+
+
 def test_writes_several_inputs_with_their_names(client, ann):
     run = make_run(ann, inputs={"city": "Oslo", "days": 3})
 
