@@ -16,6 +16,11 @@ from runs.services.search.run_sample import (
 )
 from runs.ui.format import dollars, duration, format_short_number, number, percent_of
 from runs.views.run_list.facets import build_facets, count_facets, format_facet_count
+from runs.views.run_list.figure_changes import (
+    FigureChange,
+    FigureChanges,
+    compare_with_period_before,
+)
 from runs.views.run_list.filters import RunFilters
 from runs.views.run_list.histogram import build_run_histogram
 from runs.views.run_list.pagination import build_run_queries
@@ -28,6 +33,8 @@ class Tile(NamedTuple):
     value: str
     note: str = ""
     is_bad: bool = False
+    change: FigureChange | None = None
+    """Shown instead of the note."""
 
 
 def build_figures(filters: RunFilters, user: User) -> dict[str, Any]:
@@ -42,13 +49,15 @@ def build_figures(filters: RunFilters, user: User) -> dict[str, Any]:
             "facets": build_facets(filters, user),
         }
     groups = group_sample(sample)
+    figures = summarize_sample(sample, groups)
     counts = count_facets(sample, groups, filters, user)
     tests = counts.get("tests")
+    changes = compare_with_period_before(figures, filters, user)
     return {
         "test_count": format_facet_count("only", tests.by_value, tests)
         if tests
         else "",
-        "tiles": build_tiles(summarize_sample(sample, groups)),
+        "tiles": build_tiles(figures, changes),
         "histogram": build_run_histogram(sample, filters),
         "facets": build_facets(filters, user, counts),
     }
@@ -63,28 +72,36 @@ def build_empty_tiles(note: str = "") -> list[Tile]:
     ]
 
 
-def build_tiles(figures: RunFigures) -> list[Tile]:
+def build_tiles(figures: RunFigures, changes: FigureChanges) -> list[Tile]:
     failed = ngettext("%(count)s failed", "%(count)s failed", figures.failed)
     ended = ngettext("%(count)s ended", "%(count)s ended", figures.ended)
     per_run = figures.cost / figures.total if figures.total else None
     return [
-        Tile(_("Runs"), format_total(figures), describe_count(figures)),
+        Tile(
+            _("Runs"),
+            format_total(figures),
+            describe_count(figures),
+            change=changes.total,
+        ),
         Tile(
             _("Error rate"),
             percent_of(figures.failed, figures.ended) or UNKNOWN,
             failed % {"count": number(figures.failed)} if figures.failed else "",
             is_bad=figures.failed > 0,
+            change=changes.error_rate,
         ),
         Tile(
             _("Median time"),
             duration(figures.median) or UNKNOWN,
             ended % {"count": number(figures.ended)} if figures.ended else "",
+            change=changes.median,
         ),
-        Tile(_("p95 time"), duration(figures.p95) or UNKNOWN),
+        Tile(_("p95 time"), duration(figures.p95) or UNKNOWN, change=changes.p95),
         Tile(
             _("Cost"),
             dollars(figures.cost) or "$0",
             _("%(cost)s per run") % {"cost": dollars(per_run)} if figures.cost else "",
+            change=changes.cost,
         ),
     ]
 

@@ -1,11 +1,15 @@
 """The figures above the list, and the counts beside its filters."""
 
 import re
+from datetime import timedelta
 
 import pytest
 from django.db import OperationalError, connection
+from django.utils import timezone
+from django.utils.html import strip_tags
 
-from runs.models import RunTag
+from runs.models import Run, RunTag
+from runs.services.search import run_sample
 from runs.services.search.index_runs import index_runs
 from tests.html import join_lines
 from tests.make import make_agent, make_run, make_step, make_user
@@ -37,6 +41,66 @@ def test_adds_up_the_runs_that_match(client, ann):
     assert tiles[1] == ("50.0%", "1 failed")
     assert tiles[4] == ("$0.7500", "$0.2500 per run")
     assert re.search(r"<b>1</b>", figures(client, "?status=failed"))
+
+
+def end_run(ann, *, hours_ago, seconds=1.0, **fields):
+    start = timezone.now() - timedelta(hours=hours_ago)
+    fields.setdefault("status", "succeeded")
+    run = make_run(ann, ended_at=start + timedelta(seconds=seconds), **fields)
+    Run.objects.filter(pk=run.pk).update(created_at=start, started_at=start)
+
+
+def read_changes(client, query):
+    """Return what stands below each figure, without spaces."""
+    strip = figures(client, query).split('id="run-figures"')[1].split("<figure")[0]
+    notes = re.findall(r"<small.*?</small>", strip, re.DOTALL)
+    return [re.sub(r"\s", "", strip_tags(note)) for note in notes]
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_period_is_compared_with_the_one_before(client, ann, is_named):
+    end_run(ann, hours_ago=1, seconds=8, cost="0.5")
+    end_run(ann, hours_ago=1, seconds=2, status="failed", cost="0.25")
+    end_run(ann, hours_ago=2, seconds=2)
+    for hours_ago in (30, 40):
+        end_run(ann, hours_ago=hours_ago, seconds=3, cost="0.5")
+    end_run(ann, hours_ago=60, status="failed")
+    index_runs()
+    now = timezone.now().replace(tzinfo=None)
+    begin, end = (now - timedelta(days=1)).isoformat()[:16], now.isoformat()[:16]
+
+    changes = read_changes(
+        client, "?since=1d" if is_named else f"?begin={begin}&end={end}"
+    )
+
+    assert changes == [
+        "▲up50%",
+        "▲up33.3points",
+        "▼down1.0s",
+        "▲up5.0s",
+        "▼down25%",
+    ]
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?begin=2001-01-01", "?begin=0002-01-01&end=9998-01-01", "?since=1h"]
+)
+def test_nothing_is_compared_without_a_period_or_runs_before(client, ann, query):
+    end_run(ann, hours_ago=0.5)
+    end_run(ann, hours_ago=30)
+    index_runs()
+
+    assert not any("▲" in one or "▼" in one for one in read_changes(client, query))
+
+
+def test_a_sample_is_not_compared(client, ann, monkeypatch):
+    monkeypatch.setattr(run_sample, "MAX_SAMPLED_RUNS", 1)
+    end_run(ann, hours_ago=1)
+    for hours_ago in (30, 40):
+        end_run(ann, hours_ago=hours_ago)
+    index_runs()
+
+    assert not any("▼" in one for one in read_changes(client, "?since=1d"))
 
 
 def test_a_count_is_of_the_list_that_its_choice_leads_to(client, ann):
