@@ -74,6 +74,7 @@ PAGES = {
     "user-erase": "/users/2/erase/",
     "tools": "/tools/",
     "tool": "/tools/city_forecast/",
+    "tool-python": "/tools/double/",
     "tool-import": "/tool-files/import/",
     "agents": "/agents/",
     "agent": "/agents/1/",
