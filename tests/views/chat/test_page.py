@@ -226,6 +226,40 @@ def test_people_who_only_chat_see_no_workers(client, ann, is_staff, has_agent, i
     assert ("/account/tokens/" not in page.split("<main")[0]) is is_calm
 
 
+def test_people_who_only_chat_stay_in_the_chat(client, ann):
+    make_agent(make_user(), slug="planner", visibility="everyone")
+    top = text(client, "/chat/").split("<main")[0]
+    assert '<a class="brand" href="/chat/">' in top
+    assert 'href="/">' in top.split('class="who"')[1]
+
+    make_agent(ann)
+    assert '<a class="brand" href="/">' in text(client, "/chat/")
+
+
+def hide(page, name):
+    """Return a page without the elements of a class."""
+    return re.sub(rf'<(\w+)[^>]*class="[^"]*\b{name}\b[^"]*"[^>]*>.*?</\1>', "", page)
+
+
+def test_people_who_only_chat_see_no_rounds_runs_or_datasets(client, ann):
+    make_agent(make_user(), slug="planner", visibility="everyone")
+    run = say(client, "Is it raining?")
+    path = f"/chat/planner/{run.conversation_id}/"
+    queued = hide(text(client, path), "full-only")
+    finish(run)
+    Run.objects.update(rounds=2, input_tokens=300)
+    over = hide(text(client, path), "full-only")
+    make_agent(ann)
+    full = hide(text(client, path), "calm-only")
+
+    assert "Waiting to start" in queued
+    assert "No worker is running" not in queued
+    assert "Answered in" in over
+    internals = ["2 rounds", "300 tokens", f"Open run {run.pk}", "Add to dataset"]
+    assert [words for words in internals if words in over] == []
+    assert [words for words in internals if words in full] == internals
+
+
 def test_the_first_words_begin_a_conversation_with_their_title(client, agent):
     run = say(client, "Is it raining?\nIn Oslo?")
 
