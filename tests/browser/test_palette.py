@@ -60,3 +60,13 @@ def test_people_who_only_chat_have_the_shortcuts_but_no_palette(browser, lived_i
     expect(page.locator("#palette")).to_have_count(0)
     context.close()
     assert received == []
+
+
+def test_a_tablet_shows_the_palette_as_an_icon(browser, lived_in):
+    context = browser.new_context(viewport={"width": 820, "height": 1180})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+
+    page.get_by_role("button", name="Search or jump to").click()
+
+    expect(page.get_by_role("combobox")).to_be_focused()
+    context.close()

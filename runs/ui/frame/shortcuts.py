@@ -141,8 +141,10 @@ _FORM = ShortcutGroup(_("Form"), (Shortcut(("Ctrl S",), _("Save")),))
 _EXPERIMENT_FORM = ShortcutGroup(
     _("Form"), (Shortcut(("Ctrl S",), _("Start the experiment")),)
 )
-_ADMIN_MODELS = ("auth_user", "auth_group")
-_ADMIN_MODELS += ("tools_credential", "tools_mcpserver", "tools_tool")
+_ADMIN_MODELS = (
+    *("auth_user", "auth_group", "tools_tool"),
+    *("tools_credential", "tools_mcpserver"),
+)
 _FORM_PAGES = (
     *("agent-tool", "sub-agent", "provider-create", "provider-detail"),
     *("provider-model", "provider-model-create", "schedule-create", "schedule-edit"),
