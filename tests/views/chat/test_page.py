@@ -14,6 +14,7 @@ from runs.models import Agent, Conversation, Run
 from runs.services.agents.publish import publish_agent
 from runs.services.runs.conversation_runs import get_conversation_turns
 from runs.services.search.index_runs import index_runs
+from runs.views.chat import conversation_list
 from runs.views.chat.turns import build_run_turn
 from tests.html import join_lines
 from tests.make import (
@@ -209,6 +210,30 @@ def test_conversations_are_grouped_by_age(client, agent):
 
     headings = re.findall(r'when-head">(.*?)<', text(client, "/chat/"))
     assert headings == ["Last 24 hours", "Last 7 days", "Last 30 days", "Older"]
+
+
+def test_earlier_conversations_are_on_pages_of_their_own(client, agent, monkeypatch):
+    monkeypatch.setattr(conversation_list, "MAX_CONVERSATIONS", 2)
+    runs = [say(client, f"Question {n}") for n in range(5)]
+    for run in runs:
+        finish(run)
+    branch(client, runs[1], input="Edited")  # the newest of all
+    newest = text(client, "/chat/")
+    url = re.findall(r'href="(/chat/\?earlier=\d+)"', newest)[0]
+    second = text(client, url)
+    part = client.get(url, headers={"HX-Request": "true"}).text
+    last = text(client, re.findall(r'href="(/chat/\?earlier=\d+)"', second)[-1])
+
+    assert listed(newest) == ["Question 1", "Question 4"]
+    assert listed(second) == listed(part) == ["Question 3", "Question 2"]
+    assert listed(last) == ["Question 0"]
+    assert f'hx-get="{url}"' in part
+    assert 'href="/chat/">' in part
+    assert "Newest conversations" in part
+    assert "Earlier conversations" not in last
+    beside = f"/chat/planner/{runs[2].conversation_id}/?{url.split('?')[1]}"
+    assert f'href="{beside}"' in second
+    assert listed(text(client, beside)) == ["Question 3", "Question 2"]
 
 
 @pytest.mark.parametrize(
