@@ -13,6 +13,21 @@ def test_the_templates_keep_the_rules():
     assert faults(TEMPLATES) == []
 
 
+LOADS_GUARD = ("parts/_unsaved.html", "runs/unsaved.js", "{% submit_row %}")
+
+
+def test_guarded_forms_load_the_script_that_guards_them():
+    texts = {path: path.read_text() for path in TEMPLATES.rglob("*.html")}
+    guarded = {path: text for path, text in texts.items() if "data-guard" in text}
+
+    assert guarded
+    assert not [
+        str(path)
+        for path, text in guarded.items()
+        if not any(name in text for name in LOADS_GUARD)
+    ]
+
+
 def plant(root: Path, name: str, text: str) -> list[str]:
     (root / name).parent.mkdir(parents=True, exist_ok=True)
     (root / name).write_text(text)

@@ -134,12 +134,16 @@ class PageFrame:
 
     @cached_property
     def only_chats(self) -> bool:
-        """Whether the user just chats: owns no agent, approves and manages nothing."""
-        if self.user.is_staff or self.user.is_superuser:
-            return False
-        own = Agent.objects.filter(owner=self.user, is_playground=False)
-        approved = Tool.objects.filter(approvers__in=self.user.groups.all())
-        return not own.exists() and not approved.exists()
+        return only_chats(self.user)
+
+
+def only_chats(user: User) -> bool:
+    """Whether the user just chats: owns no agent, approves and manages nothing."""
+    if user.is_staff or user.is_superuser:
+        return False
+    own = Agent.objects.filter(owner=user, is_playground=False)
+    approved = Tool.objects.filter(approvers__in=user.groups.all())
+    return not own.exists() and not approved.exists()
 
 
 def page_frame(request: HttpRequest) -> dict[str, object]:

@@ -53,6 +53,8 @@ def leave_and_stay(page) -> None:
         pytest.param("webhooks/new/", "[name=url]", id="webhook"),
         pytest.param("schedules/new/?agent=1", "[name=name]", id="schedule"),
         pytest.param("agents/1/tools/1/", "[name=description]", id="agent-tool"),
+        pytest.param("agents/1/gate/", "[name=must_pass_tag]", id="gate"),
+        pytest.param("account/notifications/", "[name=email]", id="notifications"),
         pytest.param("admin/tools/tool/1/change/", "[name=description]", id="tool"),
     ],
 )

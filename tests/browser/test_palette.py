@@ -43,3 +43,30 @@ def test_everything_is_a_few_keys_away(browser, lived_in):
     page.wait_for_url("**/schedules/new/")
     context.close()
     assert received == []
+
+
+def test_people_who_only_chat_have_the_shortcuts_but_no_palette(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "nia", "secret")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/chat/?new=1")
+
+    page.keyboard.press("Control+k")
+    page.keyboard.press("?")
+
+    dialog = page.locator("#search-shortcuts")
+    expect(dialog).to_contain_text("Send the message")
+    expect(dialog).not_to_contain_text("Ctrl K")
+    expect(page.locator("#palette")).to_have_count(0)
+    context.close()
+    assert received == []
+
+
+def test_a_tablet_shows_the_palette_as_an_icon(browser, lived_in):
+    context = browser.new_context(viewport={"width": 820, "height": 1180})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+
+    page.get_by_role("button", name="Search or jump to").click()
+
+    expect(page.get_by_role("combobox")).to_be_focused()
+    context.close()

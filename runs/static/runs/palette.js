@@ -1,8 +1,8 @@
 // The palette (Ctrl+K): the search page as a dialog. Jumps (g, then a letter) and "?".
 (() => {
   "use strict";
+  // The frame of people who only chat has none, but has "?".
   const opener = document.querySelector("[data-palette]");
-  if (!opener) return;
   const WAIT = 120;
   const make = (name, attributes, ...children) => {
     const element = document.createElement(name);
@@ -158,7 +158,7 @@
     else link.click();
   }
 
-  opener.addEventListener("click", (event) => {
+  opener?.addEventListener("click", (event) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     open();
@@ -167,6 +167,7 @@
   // The shortcuts of this page, as the server lists them.
   async function showShortcuts() {
     const link = document.querySelector("[data-shortcuts]");
+    if (!link) return; // signed out
     const answer = await fetch(link.href, { headers: { "HX-Request": "true" } });
     if (!answer.ok || answer.redirected) return;
     document.getElementById("search-shortcuts")?.remove();
@@ -189,7 +190,8 @@
   document.addEventListener(
     "keydown",
     (event) => {
-      if ((event.ctrlKey || event.metaKey) && !event.altKey && keyOf(event) === "k") {
+      const isCtrl = (event.ctrlKey || event.metaKey) && !event.altKey;
+      if (opener && isCtrl && keyOf(event) === "k") {
         event.preventDefault();
         if (dialog?.open) dialog.close();
         else open();
@@ -220,7 +222,7 @@
   );
   // The bubbling handlers of a page come first: "/" belongs to its own search.
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.defaultPrevented) return;
+    if (event.key !== "/" || event.defaultPrevented || !opener) return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (isTyping(event)) return;
     event.preventDefault();

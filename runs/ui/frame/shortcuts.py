@@ -56,11 +56,19 @@ ALL_PAGES = ShortcutGroup(
     ),
 )
 _EDITOR = ShortcutGroup(_("Editor"), (Shortcut(("Ctrl S",), _("Save")),))
-_AGENT = ShortcutGroup(
+_NEW_AGENT = ShortcutGroup(
     _("Editor"),
     (
         Shortcut(("Ctrl S",), _("Save")),
         Shortcut(("↑", "↓", "←", "→"), _("Move through the list of tools")),
+    ),
+)
+_AGENT = ShortcutGroup(
+    _("Editor"),
+    (
+        *_NEW_AGENT.shortcuts,
+        Shortcut(("Enter",), _("Send the test message")),
+        Shortcut(("Shift Enter",), _("New line")),
     ),
 )
 _CHAT = ShortcutGroup(
@@ -73,6 +81,19 @@ _CHAT = ShortcutGroup(
         Shortcut(("Esc",), _("Stop the answer")),
     ),
 )
+CHAT_PAGES = ("chat", "chat-agent", "chat-conversation", "chat-say")
+CALM_CHAT_SHORTCUTS = [
+    _CHAT,
+    ShortcutGroup(
+        _("All pages"),
+        (
+            Shortcut(("/",), _("Search conversations")),
+            Shortcut(("Esc",), _("Close a menu, dialog or notification")),
+            Shortcut(("?",), _("Show keyboard shortcuts")),
+        ),
+    ),
+]
+"""For people who only chat: their frame has no navigation and no palette."""
 _TOOL = ShortcutGroup(
     _("Tool"),
     (
@@ -100,6 +121,7 @@ _DATASET = ShortcutGroup(
         Shortcut(("Tab",), _("Save and edit the next cell")),
         Shortcut(("Esc",), _("Undo the edit")),
         Shortcut(("a",), _("Add an example")),
+        Shortcut(("Ctrl S",), _("Save the version")),
     ),
 )
 _ANNOTATION = ShortcutGroup(
@@ -116,18 +138,28 @@ _ANNOTATION = ShortcutGroup(
     ),
 )
 _FORM = ShortcutGroup(_("Form"), (Shortcut(("Ctrl S",), _("Save")),))
+_EXPERIMENT_FORM = ShortcutGroup(
+    _("Form"), (Shortcut(("Ctrl S",), _("Start the experiment")),)
+)
+_ADMIN_MODELS = (
+    *("auth_user", "auth_group", "tools_tool"),
+    *("tools_credential", "tools_mcpserver"),
+)
 _FORM_PAGES = (
     *("agent-tool", "sub-agent", "provider-create", "provider-detail"),
     *("provider-model", "provider-model-create", "schedule-create", "schedule-edit"),
     *("webhook-create", "webhook-edit", "hook-create", "hook-edit"),
     *("queue-create", "queue-edit", "dataset-create", "dataset-edit"),
     *("rule-create", "rule-edit", "evaluator-create", "evaluator-detail"),
+    *("dataset-example", "dataset-example-create", "run-dataset"),
+    *("agent-gate", "notification-settings", "retention"),
+    *(f"{model}_{verb}" for model in _ADMIN_MODELS for verb in ("add", "change")),
 )
 PAGE_SHORTCUTS = {
     **dict.fromkeys(_FORM_PAGES, _FORM),
+    **dict.fromkeys(CHAT_PAGES, _CHAT),
     "run-list": _RUN_LIST,
     "dataset-detail": _DATASET,
-    "dataset-example": _DATASET,
     "queue-item": _ANNOTATION,
     "run-detail": ShortcutGroup(
         _("Run"),
@@ -144,6 +176,7 @@ PAGE_SHORTCUTS = {
             Shortcut(("[", "]"), _("Previous and next run in the list")),
         ),
     ),
+    "experiment-create": _EXPERIMENT_FORM,
     "experiment-detail": ShortcutGroup(
         _("Experiment"),
         (
@@ -157,11 +190,8 @@ PAGE_SHORTCUTS = {
             Shortcut(("1", "2"), _("Your score: pass or fail")),
         ),
     ),
-    "chat": _CHAT,
-    "chat-agent": _CHAT,
-    "chat-conversation": _CHAT,
     "agent-edit": _AGENT,
-    "agent-create": _AGENT,
+    "agent-create": _NEW_AGENT,
     "tool-create": _TOOL,
     "tool-detail": _TOOL,
     "prompt-detail": _EDITOR,

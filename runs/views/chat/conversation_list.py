@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -19,6 +20,7 @@ from runs.store.history import extract_question
 from runs.ui.format import number
 from runs.ui.highlight import find_excerpt
 from runs.ui.list_search import get_search_text
+from runs.whole_number import parse_whole_number
 
 MAX_CONVERSATIONS = 50
 """Conversations in the list."""
@@ -61,6 +63,14 @@ class ConversationRow(NamedTuple):
         return f"{page}?at={self.run_pk}#chat-turn-{self.run_pk}"
 
 
+class ConversationPage(NamedTuple):
+    """A part of the list."""
+
+    rows: list[ConversationRow]
+    earlier: int | None = None
+    """The newest run of its last row, if there are earlier conversations."""
+
+
 class ConversationGroup(NamedTuple):
     """Conversations under a heading."""
 
@@ -71,31 +81,41 @@ class ConversationGroup(NamedTuple):
 def build_list_context(
     request: HtmxRequest, *, agent: Agent | None, conversation: Conversation | None
 ) -> dict[str, Any]:
-    """Return what the list beside `conversation` shows, as `?q=` and `?archived=` say.
+    """Return what the list beside `conversation` shows, as the query says.
 
     `agent` is that of the page, if it has one.
     """
     text, is_archive = get_search_text(request), "archived" in request.GET
+    before = None if text else parse_whole_number(request.GET.get("earlier", ""))
     own = query_own_conversations(request.user, archived=is_archive)
     if text:
-        rows = find_conversations(request.user, own, text)
+        part = ConversationPage(find_conversations(request.user, own, text))
     else:
-        rows = build_conversation_rows(own)
+        part = build_conversation_page(own, before=before)
     agents = query_chat_agents(request.user)
     page = get_chat_url(agent, conversation)
     asked = {"q": text} if text else {}
     asked |= {"archived": "1"} if is_archive else {}
+    earlier_url = build_list_url(page, asked, part.earlier) if part.earlier else ""
     return {
-        "groups": list(group_found(rows) if text else group_by_age(rows)),
-        "has_unfinished": any(row.is_unfinished for row in rows),
+        "groups": list(group_found(part.rows) if text else group_by_age(part.rows)),
+        "has_unfinished": any(row.is_unfinished for row in part.rows),
         "search": text,
         "is_archive": is_archive,
-        "list_url": f"{page}?{urlencode(asked)}" if asked else page,
+        "list_url": build_list_url(page, asked, before),
+        "newest_url": build_list_url(page, asked),
+        "earlier_url": earlier_url,
+        "row_query": build_list_url("", asked, before) if before else "",
         "page_url": page,
         "menu_agents": agents.order_by("name")[:MAX_AGENTS],
         "new_url": get_new_url(agent),
         "root_pk": conversation.root_pk if conversation else None,
     }
+
+
+def build_list_url(page: str, asked: dict[str, str], before: int | None = None) -> str:
+    query = asked | ({"earlier": str(before)} if before else {})
+    return f"{page}?{urlencode(query)}" if query else page
 
 
 def query_chat_agents(user: User) -> QuerySet[Agent]:
@@ -142,15 +162,25 @@ def query_own_conversations(
     )
 
 
-def build_conversation_rows(
-    conversations: QuerySet[Conversation],
-) -> list[ConversationRow]:
-    """Return the newest conversations as rows, each with its newest branch."""
-    found: Iterable[Any] = conversations[:MAX_BRANCHES]  # annotated above
+def build_conversation_page(
+    conversations: QuerySet[Conversation], *, before: int | None
+) -> ConversationPage:
+    """Return the newest conversations as rows, each with its newest branch.
+
+    With `before`, those whose newest run is older than that one.
+    """
+    if before is not None:
+        rooted: Any = conversations.annotate(root_key=Coalesce("root", "pk"))
+        newer = rooted.filter(last_pk__gte=before).values("root_key")
+        conversations = rooted.exclude(root_key__in=newer)
+    found: list[Any] = list(conversations[:MAX_BRANCHES])  # annotated above
     rows: dict[int, ConversationRow] = {}
     for one in found:
         rows.setdefault(one.root_pk, ConversationRow(one, one.status, one.last))
-    return list(rows.values())[:MAX_CONVERSATIONS]
+    shown = list(rows.values())[:MAX_CONVERSATIONS]
+    has_earlier = len(rows) > len(shown) or len(found) == MAX_BRANCHES
+    last: Any = shown[-1].conversation if has_earlier else None
+    return ConversationPage(shown, last.last_pk if last else None)
 
 
 def find_conversations(

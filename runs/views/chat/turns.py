@@ -102,6 +102,24 @@ class RunTurn:
             case _:
                 return str(WAITING_LABELS[run.status])
 
+    @property
+    def plain_words(self) -> str:
+        """The same for people who only chat: no workers, rounds or tokens."""
+        run = self.state.run
+        if run.cancel_requested_at and not run.is_over:
+            return self.words
+        match run.status:
+            case Run.Status.QUEUED:
+                return _("Waiting to start")
+            case Run.Status.RUNNING:
+                return self.state.activity
+            case Run.Status.LIMIT_REACHED:
+                return str(Run.Status.LIMIT_REACHED.label)
+            case Run.Status.SUCCEEDED:
+                return _("Answered in %(duration)s") % {"duration": self._duration}
+            case _:
+                return self.words
+
     def _queued(self) -> str:
         if not self.state.has_worker:
             return _("No worker is running. The run waits until one starts")

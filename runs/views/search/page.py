@@ -5,7 +5,8 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest, render_page_or_part
-from runs.ui.frame.shortcuts import list_shortcuts
+from runs.ui.context_processors import only_chats
+from runs.ui.frame.shortcuts import CALM_CHAT_SHORTCUTS, CHAT_PAGES, list_shortcuts
 from runs.ui.list_search import get_search_text
 from runs.views.search.places import find_places
 
@@ -25,11 +26,18 @@ def search(request: HtmxRequest) -> HttpResponse:
 
 @require_GET
 def shortcut_list(request: HtmxRequest) -> HttpResponse:
-    """Show all keyboard shortcuts; as a part, those of `?page=`."""
-    page = request.GET.get("page", "") if request.htmx else ""
+    """Show all keyboard shortcuts; as a part, those of `?page=`.
+
+    People who only chat see those of their chat either way.
+    """
+    page = request.GET.get("page", "")
+    if page in CHAT_PAGES and only_chats(request.user):
+        groups = CALM_CHAT_SHORTCUTS
+    else:
+        groups = list_shortcuts(page if request.htmx else "")
     return render_page_or_part(
         request,
         "search/shortcuts.html",
         "search/_shortcuts.html",
-        {"groups": list_shortcuts(page)},
+        {"groups": groups},
     )

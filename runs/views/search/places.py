@@ -6,15 +6,15 @@ from django.contrib.auth.models import User
 from django.db.models import Case, IntegerField, Model, Q, QuerySet, Value, When
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from runs.models import Agent, Run
-from runs.ui.context_processors import (
-    build_account_menu,
-    build_nav_items,
-    reverse_or_empty,
-)
 from runs.ui.list_search import search_rows
+from runs.views.search.pages import (
+    SearchResult,
+    list_actions,
+    list_lower_pages,
+    list_main_pages,
+)
 from runs.whole_number import parse_whole_number
 from tools.models import Tool
 
@@ -23,33 +23,6 @@ MAX_RESULTS = 6
 """Of each kind."""
 MAX_RUNS_SEARCHED = 2_000
 """The newest; the list of runs searches all of them."""
-
-ACTIONS = [
-    ("agent-list", "play", gettext_lazy("New run")),
-    ("agent-create", "agent", gettext_lazy("New agent")),
-    ("agent-import", "download", gettext_lazy("Import an agent")),
-    ("chat", "chat", gettext_lazy("New conversation")),
-    ("schedule-create", "clock", gettext_lazy("New schedule")),
-    ("prompt-create", "text", gettext_lazy("New prompt")),
-    ("playground", "text", gettext_lazy("Playground")),
-    ("provider-create", "provider", gettext_lazy("Add provider")),
-    ("tool-import", "tool", gettext_lazy("Import tools")),
-    ("webhook-create", "send", gettext_lazy("New webhook")),
-    ("hook-create", "inbox", gettext_lazy("New incoming webhook")),
-    ("shortcut-list", "text", gettext_lazy("Keyboard shortcuts")),
-]
-"""URL name, icon and label of what everyone may do."""
-
-
-class SearchResult(NamedTuple):
-    """A place to go to."""
-
-    label: str
-    url: str
-    icon: str = ""
-    status: str = ""
-    """Of a run; its shape stands in place of the icon."""
-    detail: str = ""
 
 
 class ResultGroup(NamedTuple):
@@ -60,8 +33,9 @@ class ResultGroup(NamedTuple):
 
 def find_places(user: User, text: str) -> list[ResultGroup]:
     """Return what matches, by kind; without a text, pages, actions and newest runs."""
-    pages = [result for result in _list_pages(user) if _matches(result.label, text)]
-    actions = [result for result in _list_actions() if _matches(result.label, text)]
+    places = list_main_pages(user) + (list_lower_pages(user) if text else [])
+    pages = [result for result in places if _matches(result.label, text)]
+    actions = [one for one in list_actions(user) if _matches(one.label, text)]
     groups = [
         ResultGroup("pages", _("Pages"), _put_prefixes_first(pages, text)),
         ResultGroup("actions", _("Actions"), _put_prefixes_first(actions, text)),
@@ -70,27 +44,6 @@ def find_places(user: User, text: str) -> list[ResultGroup]:
         ResultGroup("runs", _("Runs"), find_runs(user, text)),
     ]
     return [group for group in groups if group.results]
-
-
-def _list_pages(user: User) -> list[SearchResult]:
-    audits = user.is_staff and user.has_perm("tools.view_auditentry")
-    items = [
-        *(item for item in build_nav_items("", 0) if _may_open(user, item.url)),
-        *build_account_menu(user, audits=audits),
-    ]
-    return [SearchResult(item.label, item.url, item.icon) for item in items]
-
-
-def _may_open(user: User, url: str) -> bool:
-    return user.is_staff or not url.startswith("/admin/")
-
-
-def _list_actions() -> list[SearchResult]:
-    return [
-        SearchResult(str(label), url, icon)
-        for name, icon, label in ACTIONS
-        if (url := reverse_or_empty(name))
-    ]
 
 
 def _matches(label: str, text: str) -> bool:

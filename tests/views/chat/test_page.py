@@ -14,6 +14,7 @@ from runs.models import Agent, Conversation, Run
 from runs.services.agents.publish import publish_agent
 from runs.services.runs.conversation_runs import get_conversation_turns
 from runs.services.search.index_runs import index_runs
+from runs.views.chat import conversation_list
 from runs.views.chat.turns import build_run_turn
 from tests.html import join_lines
 from tests.make import (
@@ -211,6 +212,30 @@ def test_conversations_are_grouped_by_age(client, agent):
     assert headings == ["Last 24 hours", "Last 7 days", "Last 30 days", "Older"]
 
 
+def test_earlier_conversations_are_on_pages_of_their_own(client, agent, monkeypatch):
+    monkeypatch.setattr(conversation_list, "MAX_CONVERSATIONS", 2)
+    runs = [say(client, f"Question {n}") for n in range(5)]
+    for run in runs:
+        finish(run)
+    branch(client, runs[1], input="Edited")  # the newest of all
+    newest = text(client, "/chat/")
+    url = re.findall(r'href="(/chat/\?earlier=\d+)"', newest)[0]
+    second = text(client, url)
+    part = client.get(url, headers={"HX-Request": "true"}).text
+    last = text(client, re.findall(r'href="(/chat/\?earlier=\d+)"', second)[-1])
+
+    assert listed(newest) == ["Question 1", "Question 4"]
+    assert listed(second) == listed(part) == ["Question 3", "Question 2"]
+    assert listed(last) == ["Question 0"]
+    assert f'hx-get="{url}"' in part
+    assert 'href="/chat/">' in part
+    assert "Newest conversations" in part
+    assert "Earlier conversations" not in last
+    beside = f"/chat/planner/{runs[2].conversation_id}/?{url.split('?')[1]}"
+    assert f'href="{beside}"' in second
+    assert listed(text(client, beside)) == ["Question 3", "Question 2"]
+
+
 @pytest.mark.parametrize(
     ("is_staff", "has_agent", "is_calm"),
     [(False, False, True), (True, False, False), (False, True, False)],
@@ -224,6 +249,40 @@ def test_people_who_only_chat_see_no_workers(client, ann, is_staff, has_agent, i
 
     assert ("No worker" not in page) is is_calm
     assert ("/account/tokens/" not in page.split("<main")[0]) is is_calm
+
+
+def test_people_who_only_chat_stay_in_the_chat(client, ann):
+    make_agent(make_user(), slug="planner", visibility="everyone")
+    top = text(client, "/chat/").split("<main")[0]
+    assert '<a class="brand" href="/chat/">' in top
+    assert 'href="/">' in top.split('class="who"')[1]
+
+    make_agent(ann)
+    assert '<a class="brand" href="/">' in text(client, "/chat/")
+
+
+def hide(page, name):
+    """Return a page without the elements of a class."""
+    return re.sub(rf'<(\w+)[^>]*class="[^"]*\b{name}\b[^"]*"[^>]*>.*?</\1>', "", page)
+
+
+def test_people_who_only_chat_see_no_rounds_runs_or_datasets(client, ann):
+    make_agent(make_user(), slug="planner", visibility="everyone")
+    run = say(client, "Is it raining?")
+    path = f"/chat/planner/{run.conversation_id}/"
+    queued = hide(text(client, path), "full-only")
+    finish(run)
+    Run.objects.update(rounds=2, input_tokens=300)
+    over = hide(text(client, path), "full-only")
+    make_agent(ann)
+    full = hide(text(client, path), "calm-only")
+
+    assert "Waiting to start" in queued
+    assert "No worker is running" not in queued
+    assert "Answered in" in over
+    internals = ["2 rounds", "300 tokens", f"Open run {run.pk}", "Add to dataset"]
+    assert [words for words in internals if words in over] == []
+    assert [words for words in internals if words in full] == internals
 
 
 def test_the_first_words_begin_a_conversation_with_their_title(client, agent):

@@ -3,7 +3,10 @@
 import re
 
 import pytest
+from django.contrib.auth.models import Permission
 
+from runs.ui.context_processors import NAV_PAGES, reverse_or_empty
+from runs.views.search.pages import list_actions, list_lower_pages, list_main_pages
 from runs.views.search.places import MAX_RESULTS
 from tests.make import make_agent, make_run, make_tool, make_user
 
@@ -72,6 +75,64 @@ def test_pages_of_administrators_are_for_them_only(client, ann):
     client.force_login(make_user(is_superuser=True, is_staff=True))
 
     assert found(client, "retention")["pages"] == ["Retention"]
+
+
+def list_urls(user):
+    places = [*list_main_pages(user), *list_lower_pages(user), *list_actions(user)]
+    return [place.url for place in places]
+
+
+@pytest.mark.parametrize("name", [one for *_, names in NAV_PAGES for one in names])
+def test_all_pages_of_the_navigation_can_be_found(name):
+    url = reverse_or_empty(name)
+
+    assert url in list_urls(make_user(is_superuser=True, is_staff=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "pages", "actions"),
+    [
+        ("experiment", ["Experiments"], ["New experiment"]),
+        ("dataset", ["Datasets"], ["New dataset"]),
+        ("evaluator", ["Evaluators"], ["New evaluator"]),
+        ("queue", ["Annotation queues"], ["New queue"]),
+        ("rule", ["Scoring rules"], ["New rule"]),
+        ("API", ["API tokens", "API reference"], ["Import tools from OpenAPI"]),
+        ("MCP", ["MCP servers"], ["Add MCP server"]),
+        ("credential", ["Credentials"], ["New credential"]),
+        ("new tool http", [], ["New tool: HTTP request"]),
+        ("curl", [], ["New tool from cURL or a URL"]),
+        ("openapi", [], ["Import tools from OpenAPI"]),
+    ],
+)
+def test_finds_pages_below_the_navigation(client, text, pages, actions):
+    client.force_login(make_user(is_superuser=True, is_staff=True))
+
+    groups = found(client, text)
+
+    assert groups.get("pages", []) == pages
+    assert groups.get("actions", []) == actions
+
+
+@pytest.mark.parametrize(
+    ("is_staff", "permissions"),
+    [
+        (False, []),
+        (True, []),
+        (True, ["view_mcpserver", "change_credential"]),
+        (True, ["add_tool", "view_tool"]),
+    ],
+)
+def test_offers_only_what_the_user_may_open(client, is_staff, permissions):
+    user = make_user(is_staff=is_staff)
+    user.user_permissions.set(Permission.objects.filter(codename__in=permissions))
+    client.force_login(user)
+    urls = list_urls(user)
+
+    assert ("/admin/tools/mcpserver/" in urls) == ("view_mcpserver" in permissions)
+    assert ("/tools/new/http/" in urls) == ("add_tool" in permissions)
+    answers = {url: client.get(url).status_code for url in urls}
+    assert {url: code for url, code in answers.items() if code >= 400} == {}
 
 
 def test_shows_a_few_of_each_kind_and_leads_to_all_runs(client, ann):

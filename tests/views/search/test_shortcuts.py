@@ -1,14 +1,19 @@
 """The keyboard shortcuts."""
 
 import pytest
+from django.contrib.auth.models import Group
+from django.urls import get_resolver, resolve
 
 from runs.ui.frame.shortcuts import ALL_PAGES, JUMPS, PAGE_SHORTCUTS, list_shortcuts
-from runs.urls import urlpatterns as run_urls
-from tools.urls import urlpatterns as tool_urls
+from tests.access import doors
+from tests.every_address import ask, list_addresses
+from tests.make import make_agent, make_user
+from tests.world import make_world
 
 
 def test_each_page_with_shortcuts_exists():
-    names = {getattr(url, "name", None) for url in (*run_urls, *tool_urls)}
+    patterns = get_resolver().url_patterns
+    names = {door.name.removeprefix("admin:") for door in doors(patterns)}
 
     assert PAGE_SHORTCUTS.keys() | JUMPS.keys() <= names
 
@@ -50,12 +55,47 @@ def test_pages_link_to_their_shortcuts_and_jump_keys(client, ann):
     ("page", "words"),
     [
         ("run-list", ["Next and previous run", "Select all runs up to this one"]),
-        ("dataset-detail", ["Add an example"]),
+        ("dataset-detail", ["Add an example", "Save the version"]),
         ("queue-item", ["Undo the last annotation"]),
-        ("agent-edit", ["Move through the list of tools"]),
+        ("agent-edit", ["Move through the list of tools", "Send the test message"]),
+        ("dataset-example", ["Save"]),
     ],
 )
 def test_pages_with_keys_of_their_own_list_them(page, words):
     own, *_ = list_shortcuts(page)
 
     assert {str(one.words) for one in own.shortcuts} >= set(words)
+
+
+@pytest.mark.django_db
+def test_pages_on_which_ctrl_s_saves_list_it(client):
+    owner = make_user(is_superuser=True)
+    make_world(owner, Group.objects.create(name="crew"))
+    client.force_login(owner)
+    saving = {
+        resolve(one.path.partition("?")[0]).url_name
+        for one in list_addresses()
+        if b"runs/unsaved.js" in ask(client, "GET", one.path).content
+    }
+    listed = {
+        page
+        for page in saving
+        if ("Ctrl S",) in {one.keys for one in list_shortcuts(page)[0].shortcuts}
+    }
+
+    assert saving > {"agent-create", "retention", "tools_tool_change"}
+    assert saving - listed == set()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("headers", [{}, {"HX-Request": "true"}])
+def test_people_who_only_chat_see_the_keys_of_their_chat(client, ann, headers):
+    url = "/shortcuts/?page=chat"
+    calm = client.get(url, headers=headers).text.rpartition("<main")[2]
+    make_agent(ann)
+    full = client.get(url, headers=headers).text
+
+    assert "Send the message" in calm
+    assert "Search conversations" in calm
+    assert "Ctrl K" not in calm
+    assert "Ctrl K" in full
