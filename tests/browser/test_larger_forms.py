@@ -53,7 +53,8 @@ def leave_and_stay(page) -> None:
         pytest.param("webhooks/new/", "[name=url]", id="webhook"),
         pytest.param("schedules/new/?agent=1", "[name=name]", id="schedule"),
         pytest.param("agents/1/tools/1/", "[name=description]", id="agent-tool"),
-        pytest.param("admin/tools/tool/1/change/", "[name=description]", id="tool"),
+        pytest.param("admin/tools/tool/1/change/", "[name=description]", id="admin"),
+        pytest.param("tools/city_forecast/", "[name=description]", id="tool"),
     ],
 )
 def test_leaving_a_form_with_unsaved_changes_asks(browser, lived_in, form, field):

@@ -186,7 +186,8 @@ def test_a_new_tool_is_tried_before_it_is_saved(browser, lived_in):
     expect(page.locator(".savebar")).to_contain_text("Unsaved changes: Description")
     expect(page.locator("#tool-group-model .edited").first).to_be_visible()
     page.once("dialog", lambda dialog: dialog.accept())
-    page.click("text=Discard")
+    with page.expect_event("dialog"):
+        page.click("text=Discard")
     expect(page.locator("[name=description]")).to_have_value("")
     assert (received, overflow(page)) == ([], 0)
     context.close()
