@@ -15,6 +15,7 @@ from runs.services.search.run_sample import (
     summarize_sample,
 )
 from runs.ui.format import dollars, duration, format_short_number, number, percent_of
+from runs.views.run_list.bulk_actions import MAX_SELECTED_RUNS
 from runs.views.run_list.facets import build_facets, count_facets, format_facet_count
 from runs.views.run_list.filters import RunFilters
 from runs.views.run_list.histogram import build_run_histogram
@@ -30,6 +31,19 @@ class Tile(NamedTuple):
     is_bad: bool = False
 
 
+class MatchingRuns(NamedTuple):
+    """How many runs the box selects that stands for all of them."""
+
+    total: int
+    text: str
+    limit: int
+    """How many can be selected at once."""
+
+    @property
+    def is_too_many(self) -> bool:
+        return self.total > self.limit
+
+
 def build_figures(filters: RunFilters, user: User) -> dict[str, Any]:
     """Return the figures of the matching runs; none if counting takes too long."""
     visible = Run.objects.visible_to(user)
@@ -42,13 +56,17 @@ def build_figures(filters: RunFilters, user: User) -> dict[str, Any]:
             "facets": build_facets(filters, user),
         }
     groups = group_sample(sample)
+    figures = summarize_sample(sample, groups)
     counts = count_facets(sample, groups, filters, user)
     tests = counts.get("tests")
     return {
         "test_count": format_facet_count("only", tests.by_value, tests)
         if tests
         else "",
-        "tiles": build_tiles(summarize_sample(sample, groups)),
+        "tiles": build_tiles(figures),
+        "matching": MatchingRuns(
+            figures.total, format_total(figures), MAX_SELECTED_RUNS
+        ),
         "histogram": build_run_histogram(sample, filters),
         "facets": build_facets(filters, user, counts),
     }
