@@ -12,6 +12,13 @@ from tools.net.deadline import Deadline
 MILLION = 1_000_000
 SMALLEST_PRICE = Decimal("0.0001")
 HIGHEST_PRICE = 100_000_000
+CONTEXT_FIELDS = (
+    "context_length",  # OpenRouter
+    "max_model_len",  # vLLM
+    "max_context_length",  # Mistral
+    "context_window",  # Groq
+    "max_input_tokens",  # Anthropic
+)
 
 
 def fetch_model_list(
@@ -46,19 +53,14 @@ def parse_model_list(answer: dict[str, Any]) -> list[ModelCard]:
 
 
 def _parse_card(name: str, message: dict[str, Any]) -> ModelCard:
-    """Return what OpenRouter, vLLM, llama.cpp and Mistral report about a model."""
+    """Return what a server reports about a model, in the words of several servers."""
     takes = message.get("supported_parameters")
     takes = takes if isinstance(takes, list) else None
     can = message.get("capabilities")
     can = can if isinstance(can, dict) else {}
     meta = message.get("meta")
     meta = meta if isinstance(meta, dict) else {}
-    lengths = (
-        message.get("context_length"),
-        message.get("max_model_len"),
-        message.get("max_context_length"),
-        meta.get("n_ctx"),
-    )
+    lengths = (*map(message.get, CONTEXT_FIELDS), meta.get("n_ctx"))
     prices = message.get("pricing")
     prices = prices if isinstance(prices, dict) else {}
     functions = can.get("function_calling")

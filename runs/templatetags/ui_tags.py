@@ -144,10 +144,11 @@ def token_cell(total: int | None, output: int, style: str = "") -> SafeString:
     if not output:
         return SafeString(number(total, style))
     return format_html(
-        '<span class="sum">{}</span><span class="split" title="{}">{} → {}</span>',
-        number(total, style),
+        '<span title="{}"><span class="sum">{}</span><span class="split">{} → {}</span>'
+        "</span>",
         _("%(input)s input tokens, %(output)s output tokens")
         % {"input": number(total - output), "output": number(output)},
+        number(total, style),
         number(total - output, style),
         number(output, style),
     )

@@ -179,6 +179,28 @@ def test_another_provider_brings_its_usual_model(browser, lived_in):
     context.close()
 
 
+def test_the_kind_follows_the_model_until_one_is_selected(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/agents/new/")
+    kind, model = page.locator("[name=kind]:checked"), page.locator("[name=model]")
+    page.select_option("[name=provider]", label="local")
+    expect(page.locator("#agent-models")).to_contain_text("suits qwen3:32b")
+    expect(kind).to_have_value("tool-calling")
+
+    model.fill("gemma3:27b")
+    model.blur()
+
+    expect(kind).to_have_value("react")
+    page.click("#agent-kind summary")
+    page.check("[name=kind][value=json-chat]")
+    model.fill("qwen3:32b")
+    model.blur()
+    expect(page.locator("#agent-models")).to_contain_text("suits qwen3:32b")
+    expect(kind).to_have_value("json-chat")
+    context.close()
+
+
 def test_a_slow_answer_about_a_model_gives_way_to_the_last_one(browser, lived_in):
     context = browser.new_context()
     page = signed_in(context, lived_in.url, "admin", "admin")
@@ -214,7 +236,9 @@ def test_the_models_of_the_provider_are_offered_at_once(browser, lived_in):
     field.click()
     option = page.locator(".combo-popup [role=option]").filter(has_text="qwen3:32b")
     expect(option).to_have_attribute("aria-selected", "true")
-    expect(option).to_contain_text("32,768 context · tool calls")
+    expect(option).to_contain_text(
+        "32,768 context · tool calls · $0.10 in, $0.30 out per 1M"
+    )
     assert violations(page, ["cat.aria"]) == []
     field.fill("QWEN")
     expect(page.locator(".combo-popup [role=option]")).to_have_count(1)

@@ -55,7 +55,8 @@ def leave_and_stay(page) -> None:
         pytest.param("agents/1/tools/1/", "[name=description]", id="agent-tool"),
         pytest.param("agents/1/gate/", "[name=must_pass_tag]", id="gate"),
         pytest.param("account/notifications/", "[name=email]", id="notifications"),
-        pytest.param("admin/tools/tool/1/change/", "[name=description]", id="tool"),
+        pytest.param("admin/tools/tool/1/change/", "[name=description]", id="admin"),
+        pytest.param("tools/city_forecast/", "[name=description]", id="tool"),
     ],
 )
 def test_leaving_a_form_with_unsaved_changes_asks(browser, lived_in, form, field):

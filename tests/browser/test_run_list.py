@@ -58,6 +58,32 @@ def test_runs_are_filtered_selected_and_read_without_leaving_the_list(
     context.close()
 
 
+def test_a_page_or_all_matching_runs_are_selected(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/runs/?status=unfinished")
+    boxes = page.locator("#run-choices tbody td.sel input")
+    count = boxes.count()
+
+    page.click("thead [data-select-page]")
+    expect(page.locator("#run-choices tbody td.sel input:checked")).to_have_count(count)
+    expect(page.locator(".bulk .chosen")).to_be_visible()
+    everything = page.get_by_label(f"All {count} matching runs")
+    everything.check()
+    for _ in range(2):  # an update of the list keeps the number and the choice
+        page.wait_for_event("response", lambda one: one.url == page.url)
+    expect(everything).to_be_checked()
+    page.fill("#chosen-tag", "whole")
+    page.click("button[value=tag]")
+    expect(page.locator("main")).to_contain_text(f"{count} runs")
+    with page.expect_response(re.compile("/runs/figures/")):
+        page.goto(f"{lived_in.url}/runs/?q=nothing-fits-this")
+
+    assert received == []
+    context.close()
+
+
 def test_a_late_update_of_the_list_does_not_undo_a_filter(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

@@ -474,3 +474,50 @@ def test_labels_of_the_time_axis_do_not_overlap(browser, lived_in, width):
         for interval in TICK_INTERVALS:
             words = ["0", *(tick(interval * line) for line in (1, 2, 3))]
             assert page.evaluate(AXIS_LABELS, words), words
+
+
+def steps_width(page: Page) -> float:
+    box = page.locator("#run-steps-pane").bounding_box()
+    assert box is not None
+    return box["width"]
+
+
+def test_the_border_between_the_panes_is_moved_and_stays(browser, lived_in):
+    window = {"viewport": {"width": 1440, "height": 900}}
+    with opened(browser, lived_in, f"/runs/{DONE}/", **window) as page:
+        border, first = page.get_by_role("separator"), steps_width(page)
+        box = border.bounding_box()
+        page.mouse.move(box["x"] + 4, box["y"] + 200)
+        page.mouse.down()
+        page.mouse.move(box["x"] - 200, box["y"] + 200, steps=4)
+        page.mouse.up()
+        dragged = steps_width(page)
+
+        assert first - 220 < dragged < first - 180
+        expect(border).to_be_focused()
+        percent = int(border.get_attribute("aria-valuenow"))
+        page.keyboard.press("ArrowRight")
+        expect(border).to_have_attribute("aria-valuenow", str(percent + 2))
+        assert steps_width(page) > dragged
+        page.keyboard.press("Home")
+        expect(border).to_have_attribute("aria-valuenow", "30")
+        narrow = steps_width(page)
+        page.reload()
+
+        expect(border).to_have_attribute("aria-valuenow", "30")
+        assert steps_width(page) == narrow < dragged
+
+
+def test_brackets_lead_through_the_runs_of_the_filtered_list(browser, lived_in):
+    with opened(browser, lived_in, "/runs/?status=failed") as page:
+        rows = page.locator("#run-choices tbody tr")
+        boxes = rows.locator("td.sel input")
+        first, second = (boxes.nth(place).get_attribute("value") for place in (0, 1))
+        rows.first.locator("a").first.click()
+        page.wait_for_url(f"**/runs/{first}/**")
+
+        page.keyboard.press("]")
+        page.wait_for_url(f"**/runs/{second}/**")
+        page.keyboard.press("[")
+
+        page.wait_for_url(f"**/runs/{first}/**")

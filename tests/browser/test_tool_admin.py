@@ -41,6 +41,47 @@ def test_a_tool_is_made_and_tried_without_a_script(browser, lived_in):
     context.close()
 
 
+def test_typed_values_are_tried_without_a_script(browser, lived_in):
+    """Before a tool is saved, and after it has been changed."""
+    context = browser.new_context(java_script_enabled=False)
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    code, x = page.locator("[name=code]"), page.locator("[name=arg-x]")
+    page.goto(f"{lived_in.url}/tools/new/python/")
+    code.fill("x * 3")
+    page.click("text=Define arguments")
+    page.fill("#schema-0-name", "x")
+    page.select_option("#schema-0-type", "integer")
+    expect(page.locator("[data-call]")).to_be_hidden()
+
+    page.click("button[name=refresh]")
+    x.fill("14")
+    x.press("Enter")
+    expect(page.locator("#tool-preview")).to_contain_text("Nothing was sent.")
+    page.click("[data-call]")
+    expect(page.locator("#tool-result-text")).to_have_text("42")
+    expect(code).to_have_value("x * 3")
+    expect(page.locator("[name=name]")).to_have_value("")
+    page.click("#tool-arguments-json")
+    code.fill("x * 5")
+    page.fill("[name=arguments-json]", '{"x": 20}')
+    page.click("[data-call]")
+    expect(page.locator("#tool-result-text")).to_have_text("100")
+    page.goto(f"{lived_in.url}/tools/?q=new_tool")
+    expect(page.get_by_text("No matching tools")).to_be_visible()
+
+    page.goto(f"{lived_in.url}/tools/double/")
+    saved = code.input_value()
+    code.fill("x * 7")
+    page.click("button[name=refresh]")
+    x.fill("6")
+    page.click("[data-call]")
+    expect(page.locator("#tool-result-text")).to_have_text("42")
+    expect(code).to_have_value("x * 7")
+    page.goto(f"{lived_in.url}/tools/double/")
+    expect(code).to_have_value(saved)
+    context.close()
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_arguments_are_edited_as_one_types(browser, lived_in, size, theme):
@@ -145,7 +186,8 @@ def test_a_new_tool_is_tried_before_it_is_saved(browser, lived_in):
     expect(page.locator(".savebar")).to_contain_text("Unsaved changes: Description")
     expect(page.locator("#tool-group-model .edited").first).to_be_visible()
     page.once("dialog", lambda dialog: dialog.accept())
-    page.click("text=Discard")
+    with page.expect_event("dialog"):
+        page.click("text=Discard")
     expect(page.locator("[name=description]")).to_have_value("")
     assert (received, overflow(page)) == ([], 0)
     context.close()

@@ -168,6 +168,8 @@ CARDS = {
         {"max_context_length": 9, "capabilities": {"function_calling": True}},
         (True, None, 9),
     ),
+    "groq": ({"context_window": 9}, (None, None, 9)),
+    "anthropic": ({"max_input_tokens": 9, "max_tokens": 4}, (None, None, 9)),
     "openai": ({"owned_by": "x", "capabilities": 3, "meta": 7}, (None, None, None)),
 }
 

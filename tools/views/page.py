@@ -107,10 +107,12 @@ def render_tool_form(
     *,
     stored: Any,
     left_out: Sequence[str] | None = None,
+    seen: str | None = None,
 ) -> HttpResponse:
     """Show the two panes; `stored` is the tool as it is saved, without a key if new.
 
     `left_out` are the secrets that a pasted request had; None if nothing was pasted.
+    `seen` is the revision from which the form was typed; None for the stored one.
     """
     tool: Any = form.instance
     notes = {
@@ -121,6 +123,7 @@ def render_tool_form(
     words = len(str(form["description"].value() or "").split())
     context = {
         "tool": stored,
+        "seen": stored.revision if seen is None else seen,
         "form": form,
         "groups": build_form_groups(form, notes=shown),
         "pane": pane,

@@ -42,8 +42,8 @@ def try_saved_tool(request: HttpRequest, slug: str) -> HttpResponse:
     pane = run_trial(request, typed, tool, url=url, values=values)
     if not is_editor and not request.headers.get("HX-Request"):
         return show_tool(request, tool, pane)
-    saved = open_tool_form(tool.kind, user=user, tool=tool)
-    return render_trial(request, pane, saved, stored=tool)
+    form = typed or open_tool_form(tool.kind, user=user, tool=tool)
+    return render_trial(request, pane, form, stored=tool)
 
 
 @require_POST
@@ -57,13 +57,17 @@ def try_new_tool(request: HttpRequest, kind: str) -> HttpResponse:
     data["name"] = data.get("name", "").strip() or UNNAMED  # no call needs one
     typed = open_tool_form(kind, user=user, tool=draft, data=data)
     pane = run_trial(request, typed, blank, url=reverse("tool-create-try", args=[kind]))
+    typed.data = request.POST  # shows the name as it is typed
     return render_trial(request, pane, typed, stored=blank)
 
 
 def render_trial(
     request: HttpRequest, pane: TrialPane, form: ToolForm, *, stored: Any
 ) -> HttpResponse:
-    """Return the pane for htmx, and otherwise the page with it."""
+    """Return the pane for htmx, and otherwise the page as it is typed."""
     if request.headers.get("HX-Request"):
         return render(request, "tools/_try.html", {"pane": pane, "tool": stored})
-    return render_tool_form(request, form, pane, stored=stored)
+    if form.is_bound:
+        pane.join_form()
+    seen = request.POST.get("seen")
+    return render_tool_form(request, form, pane, stored=stored, seen=seen)

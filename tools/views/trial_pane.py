@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from django.contrib.auth.models import User
 from django.forms import BoundField
 from django.http import HttpRequest
+from django.utils.html import format_html
 
 from tools.definition.freeze import freeze_tool
 from tools.definition.save import serialize_definition
@@ -32,6 +33,7 @@ from tools.ui.trial_labels import REQUEST_LABELS, TRIAL_LABELS, TrialLabels
 from tools.views.trial_arguments import TrialArguments, open_typed_arguments
 
 SHOWN_TRIALS = 6
+TOOL_FORM_ID = "tool-form"
 
 
 class FormFlaw(NamedTuple):
@@ -81,6 +83,30 @@ class TrialPane:
     """Why no request can be built."""
     trials: list[tuple[ToolTrial, str]] = field(default_factory=list)
     """Earlier calls, each with its arguments in one line."""
+    joins_form: bool = False
+    """Whether its fields and buttons belong to the form of the tool, to send both."""
+
+    def join_form(self) -> None:
+        """Let one request without a script send the arguments and the typed tool."""
+        self.joins_form = True
+        for one in self.arguments.fields.values():
+            one.widget.attrs["form"] = TOOL_FORM_ID
+
+    @property
+    def submit_attributes(self) -> str:
+        """What makes a button outside of the tool's form send it."""
+        if not self.joins_form:
+            return ""
+        return format_html(
+            'form="{}" formaction="{}" formenctype="multipart/form-data"',
+            TOOL_FORM_ID,
+            self.url,
+        )
+
+    @property
+    def needs_script(self) -> bool:
+        """Whether the arguments of a tool that is not stored yet cannot be sent."""
+        return self.tool.pk is None and not self.joins_form
 
     @property
     def is_json(self) -> bool:

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from runs.engine.parsing.clean import clean_text
 from runs.llm.base import ModelCard
-from runs.llm.list_prices import find_list_price
+from runs.llm.model_catalog import find_known_model
 from runs.models import Provider, ProviderModel
 
 PRICES = ("input_price", "cached_price", "output_price")
@@ -27,7 +27,7 @@ def refresh_models(provider: Provider, cards: Iterable[ModelCard]) -> None:
     message.pop("", None)
     known = {row.name: row for row in provider.models.filter(name__in=message)}
     for name, facts in message.items():
-        facts |= find_price_fields(provider, name, facts, known.get(name))
+        facts |= find_published_fields(provider, name, facts, known.get(name))
     for name, row in known.items():
         for field, value in message[name].items():
             if field not in row.edited:
@@ -46,17 +46,27 @@ def refresh_models(provider: Provider, cards: Iterable[ModelCard]) -> None:
     )
 
 
-def find_price_fields(
+def find_published_fields(
     provider: Provider, name: str, facts: dict[str, Any], row: ProviderModel | None
 ) -> dict[str, Any]:
-    """Return the list price of a model, unless its price is reported or stored."""
-    is_priced = row is not None and any(
-        field in row.edited or getattr(row, field) is not None for field in PRICES
-    )
-    price = find_list_price(provider.base_url, name)
-    if price is None or is_priced or any(field in facts for field in PRICES):
+    """Return what is published about a model and neither reported nor stored."""
+    model = find_known_model(provider.base_url, name)
+    if model is None:
         return {}
-    return {k: v for k, v in price._asdict().items() if v is not None}
+    taken = set(facts)
+    if row is not None:
+        taken |= {
+            field
+            for field in REPORTED_FIELDS
+            if field in row.edited or getattr(row, field) is not None
+        }
+    if taken & set(PRICES):  # prices belong together
+        taken |= set(PRICES)
+    return {
+        field: value
+        for field, value in model._asdict().items()
+        if value is not None and field not in taken
+    }
 
 
 def get_reported_fields(card: ModelCard) -> dict[str, Any]:

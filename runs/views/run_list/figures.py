@@ -15,6 +15,7 @@ from runs.services.search.run_sample import (
     summarize_sample,
 )
 from runs.ui.format import dollars, duration, format_short_number, number, percent_of
+from runs.views.run_list.bulk_actions import MAX_SELECTED_RUNS
 from runs.views.run_list.facets import build_facets, count_facets, format_facet_count
 from runs.views.run_list.figure_changes import (
     FigureChange,
@@ -35,6 +36,19 @@ class Tile(NamedTuple):
     is_bad: bool = False
     change: FigureChange | None = None
     """Shown instead of the note."""
+
+
+class MatchingRuns(NamedTuple):
+    """How many runs the box selects that stands for all of them."""
+
+    total: int
+    text: str
+    limit: int
+    """How many can be selected at once."""
+
+    @property
+    def is_too_many(self) -> bool:
+        return self.total > self.limit
 
 
 def build_figures(filters: RunFilters, user: User) -> dict[str, Any]:
@@ -58,6 +72,9 @@ def build_figures(filters: RunFilters, user: User) -> dict[str, Any]:
         if tests
         else "",
         "tiles": build_tiles(figures, changes),
+        "matching": MatchingRuns(
+            figures.total, format_total(figures), MAX_SELECTED_RUNS
+        ),
         "histogram": build_run_histogram(sample, filters),
         "facets": build_facets(filters, user, counts),
     }

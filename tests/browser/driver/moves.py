@@ -82,6 +82,16 @@ def beat(page: Page, site: Site, *, path: str) -> None:
     page.goto(site.url + path)
 
 
+def peek(page: Page, site: Site) -> None:
+    """Open a run beside the list, which needs a wide window."""
+    page.set_viewport_size({"width": 1440, "height": 900})
+    page.goto(f"{site.url}/runs/?status=succeeded")
+    page.locator(ROW).first.wait_for()
+    page.keyboard.press("j")
+    page.keyboard.press("Space")
+    page.wait_for_selector("#run-peek:visible .bar")
+
+
 def choose_operations(page: Page, site: Site) -> None:
     """Give a document of a service, and choose two of its operations."""
     path, form = "/admin/tools/tool/import/", "#content-main form"
@@ -143,6 +153,12 @@ MOVES: dict[str, Move] = {
         press,
         path="/runs/?status=succeeded",
         buttons=[f"{ROW}:nth-child({n}) input" for n in (1, 2)],
+    ),
+    "runs-peek": peek,
+    "tools-chosen": partial(
+        press,
+        path="/tools/",
+        buttons=[f"#tool-table tbody tr:nth-child({n}) input" for n in (1, 2)],
     ),
     "runs-delete": partial(
         press,

@@ -33,6 +33,7 @@ from tests.make import (
     make_call,
     make_decision,
     make_delivery,
+    make_hook,
     make_run,
     make_step,
     make_tool,
@@ -317,6 +318,7 @@ def webhooks(admin: User, agent: Agent) -> None:
         failing_since=old.ended_at,
     )
     make_webhook(admin, pk=903, name="Reports", agent=agent, is_on=False)
+    make_hook(admin, pk=901, name="Issues of the repository", agent=agent)
     Webhook.objects.update(created_at=now - timedelta(days=9))
     crashed, decision = Run.objects.get(pk=CRASHED), Run.objects.get(pk=DECISION)
     make_delivery(chat, **taken(now - timedelta(days=2), "ok", 84))

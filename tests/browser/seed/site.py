@@ -209,8 +209,10 @@ def definitions(admin: User) -> list[Agent]:
         ProviderModel.objects.create(
             provider=local,
             name=name,
-            functions=True,
+            functions=name != "gemma3:27b",
             context_tokens=32_768,
+            input_price=Decimal("0.1"),
+            output_price=Decimal("0.3"),
             seen_at=local.tested_at,
         )
     ProviderModel.objects.create(provider=demo, name="demo", functions=True)

@@ -65,3 +65,19 @@ def test_a_list_price_replaces_no_price_of_a_person_or_server():
 
     rows = provider.models.order_by("name").values_list("input_price", "output_price")
     assert list(rows) == [(None, None), (None, 7), (1, 3)]
+
+
+def test_published_facts_fill_what_the_server_does_not_report():
+    provider = make_provider(base_url="https://api.openai.com/v1")
+    provider.models.create(name="gpt-4o", functions=None, edited=["functions"])
+    provider.models.create(name="gpt-4.1", context_tokens=32_768)
+    reported = ModelCard("o3", functions=False)
+
+    refresh_models(provider, [ModelCard("gpt-4o"), ModelCard("gpt-4.1"), reported])
+
+    facts = provider.models.values_list("context_tokens", "functions", "images")
+    assert list(facts.order_by("name")) == [
+        (32_768, True, True),
+        (128_000, None, True),
+        (200_000, False, True),
+    ]

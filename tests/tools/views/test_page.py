@@ -184,6 +184,23 @@ def test_a_new_tool_is_called_before_it_has_a_name():
     assert not Tool.objects.exists()
 
 
+@pytest.mark.parametrize("path", ["/tools/twice/try/", "/tools/new/python/try/"])
+def test_a_page_without_a_script_comes_back_as_it_is_typed(path):
+    tool = make_twice()
+    typed = {**PYTHON, "name": "", "code": "x * 5", "arg-x": "4", "seen": "0"}
+
+    response = client_of(admin()).post(path, {**typed, "refresh": "1"})
+
+    page, pane = response.content.decode(), response.context["pane"]
+    tool.refresh_from_db()
+    assert response.context["form"]["code"].value() == "x * 5"
+    assert response.context["form"]["name"].value() == ""
+    assert response.context["seen"] == "0"
+    assert (pane.result, tool.config) == (None, DOUBLE)
+    assert 'name="arg-x" value="4" form="tool-form"' in page
+    assert f'data-call\n      form="tool-form" formaction="{path}"' in page
+
+
 def test_a_new_tool_belongs_to_who_creates_it():
     response = client_of(admin()).post("/tools/new/python/", {**PYTHON, "slug": ""})
 

@@ -1,12 +1,16 @@
 """The right pane of an agent's page: test chat, exact prompt, side by side."""
 
 import re
+from datetime import timedelta
+from decimal import Decimal
 
 import pytest
+from django.utils import timezone
 
 from runs.models import Conversation, Run
 from runs.services.agents.publish import publish_agent
 from runs.services.agents.save import save_agent
+from tests.html import strip_tags
 from tests.make import make_agent, make_provider, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
@@ -101,6 +105,30 @@ def test_the_answer_stands_below_its_folded_steps(client, ann):
     assert "4 apples" in page
     assert f'href="/runs/{run.pk}/"' in page
     assert "/live/turns/" not in page
+
+
+def test_a_test_shows_its_duration_and_cost(client, ann):
+    agent = make_agent(ann)
+    now = timezone.now()
+    make_run(
+        ann,
+        agent=agent,
+        conversation=Conversation.objects.create(owner=ann, agent=agent, is_test=True),
+        is_test=True,
+        status="succeeded",
+        input_tokens=1_200,
+        cost=Decimal("0.0149"),
+        started_at=now - timedelta(seconds=31),
+        ended_at=now,
+    )
+
+    page = client.get(f"/agents/{agent.pk}/edit/").content.decode()
+
+    summary = strip_tags(
+        page.partition('<details class="did"')[2].split("</summary>")[0]
+    )
+    assert "in 31 s" in summary
+    assert "1,200 tokens · $0.0149" in summary
 
 
 def test_the_other_ways_are_parts_of_the_same_address(client, ann):

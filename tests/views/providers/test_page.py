@@ -518,6 +518,24 @@ def test_private_agents_of_others_are_counted_and_not_named(client, ann):
     assert "1 agent of other users" in " ".join(page.split())
 
 
+def test_offers_to_start_with_well_known_services_and_servers(client, ann):
+    page = client.get("/providers/new/").content.decode()
+
+    assert re.findall(r'href="\?[^"]*">([^<]+)</a>', page) == [
+        "OpenAI",
+        "Anthropic",
+        "Google Gemini",
+        "OpenRouter",
+        "Mistral",
+        "DeepSeek",
+        "Groq",
+        "Azure OpenAI",
+        "Ollama",
+        "vLLM",
+        "llama.cpp",
+    ]
+
+
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: preset.title)
 def test_a_preset_fills_in_what_the_form_accepts(client, ann, preset):
     page = client.get("/providers/new/").content.decode()

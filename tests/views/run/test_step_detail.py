@@ -554,6 +554,18 @@ def test_a_million_tokens_fit_their_column(client, ann):
     assert "1,410,000" in text
 
 
+def test_each_row_has_its_input_and_output_tokens(client, ann):
+    run = make_run(ann, status="succeeded")
+    make_call(run, input_tokens=1_200, output_tokens=34)
+
+    text = page(client, run)
+
+    assert (
+        '<span class="n tok"><span title="1,200 input tokens, 34 output tokens">'
+        '<span class="sum">1,234</span><span class="split">1,200 → 34</span></span>'
+    ) in text
+
+
 def test_what_a_person_is_needed_for_can_be_skipped_to(client, ann):
     for status in ("limit_reached", "failed"):
         text = page(client, make_run(ann, status=status))

@@ -11,7 +11,7 @@ from django.utils.html import strip_tags
 from runs.models import Run, RunTag
 from runs.services.search import run_sample
 from runs.services.search.index_runs import index_runs
-from tests.html import join_lines
+from tests.html import join_lines, strip_tags
 from tests.make import make_agent, make_run, make_step, make_user
 
 pytestmark = pytest.mark.django_db
@@ -209,3 +209,34 @@ def test_ratings_are_counted_among_the_runs_that_match_the_other_filters(client,
     ]
     assert counts == ["3", "1", "1", "2"]
     assert re.search(r'name="rating" value="good" checked', page)
+
+
+def all_matching(page):
+    """Return the words of the box for all matching runs, and whether it is off."""
+    label = page.partition('id="run-all-matching"')[2].partition("</label>")[0]
+    return " ".join(strip_tags(label.partition(">")[2]).split()), " disabled" in label
+
+
+def test_the_box_for_all_matching_runs_has_their_number(client, ann):
+    make_run(ann, status="failed")
+    for _ in range(2):
+        make_run(ann, status="succeeded")
+
+    assert all_matching(figures(client)) == ("All 3 matching runs", False)
+    assert all_matching(figures(client, "?status=failed")) == ("1 matching run", False)
+    page = join_lines(client.get("/runs/?figures=1").content.decode())
+    assert all_matching(page) == ("All 3 matching runs", False)
+    page = join_lines(client.get("/runs/").content.decode())
+    assert all_matching(page) == ("All matching runs", False)
+
+
+def test_too_many_matching_runs_cannot_be_selected(client, ann, monkeypatch):
+    module = "runs.views.run_list.figures.MAX_SELECTED_RUNS"
+    monkeypatch.setattr(module, 2)
+    for _ in range(3):
+        make_run(ann, status="succeeded")
+
+    words, is_off = all_matching(figures(client))
+
+    assert is_off
+    assert words == "3 runs match, at most 2 can be selected at once"
