@@ -6,7 +6,6 @@ from datetime import timedelta
 import pytest
 from django.db import OperationalError, connection
 from django.utils import timezone
-from django.utils.html import strip_tags
 
 from runs.models import Run, RunTag
 from runs.services.search import run_sample
