@@ -23,6 +23,7 @@ from runs.services.webhooks.manage import (
 )
 from runs.services.webhooks.sign import rotate_webhook_secret
 from runs.store.database_clock import read_database_time
+from runs.ui.frame.undo import add_switch_message
 from runs.ui.list_search import get_search_text, search_rows
 from tools.secrets import SecretUnreadable, seal, unseal
 
@@ -161,7 +162,9 @@ def webhook_test(request: HtmxRequest, pk: int) -> HttpResponse:
 @require_POST
 def webhook_switch(request: HtmxRequest, pk: int) -> HttpResponse:
     webhook = get_visible_webhook(request, pk)
-    set_webhook_enabled(webhook, is_on=request.POST.get("on") == "1")
+    is_on = request.POST.get("on") == "1"
+    set_webhook_enabled(webhook, is_on=is_on)
+    add_switch_message(request, "webhook", webhook, is_on=is_on)
     return redirect("webhook-detail", pk=pk)
 
 

@@ -31,6 +31,7 @@ from runs.services.datasets.working_copy import (
     load_saved_examples,
 )
 from runs.services.errors import DatasetFull, ExampleRefused
+from runs.ui.frame.undo import add_message_with_undo
 from runs.views.datasets.page import get_editable_dataset
 from runs.views.datasets.rows import build_example_rows
 
@@ -110,11 +111,18 @@ def dataset_cell(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
 def dataset_example_remove(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
     """Remove an example, or with `restore=1` undo its unsaved change."""
     dataset = get_editable_dataset(request, pk)
-    get_example(dataset, number)
+    example = get_example(dataset, number)
     if request.POST.get("restore") == "1":
         restore_example(dataset, number)
-    elif remove_example(dataset, number, by=request.user) is None:
-        messages.success(request, _("Example %(number)d removed.") % {"number": number})
+        return redirect(get_row_url(dataset, number))
+    remove_example(dataset, number, by=request.user)
+    text = _("Example %(number)d removed.") % {"number": number}
+    if example.change:  # its unsaved change is lost
+        messages.success(request, text)
+    else:
+        url = reverse("dataset-example-remove", args=[pk, number])
+        add_message_with_undo(request, text, url, restore="1")
+    if example.change == Example.Change.ADDED:
         return redirect("dataset-detail", pk=pk)
     return redirect(get_row_url(dataset, number))
 
