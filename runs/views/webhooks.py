@@ -63,7 +63,7 @@ def webhook_list(request: HtmxRequest) -> HttpResponse:
     context = {
         "rows": rows,
         "q": query,
-        "actions": ["pause", "resume"],
+        "actions": ["pause", "resume", "delete"],
         "shows_owners": request.user.is_superuser,
     }
     return render(request, "webhooks/list.html", context)

@@ -51,7 +51,7 @@ def hook_list(request: HtmxRequest) -> HttpResponse:
         "rows": search_rows(rows, query, "name", "agent__name", "owner__username"),
         "q": query,
         "shows_owners": request.user.is_superuser,
-        "actions": ["pause", "resume"],
+        "actions": ["pause", "resume", "delete"],
     }
     return render(request, "hooks/list.html", context)
 

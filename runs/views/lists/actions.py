@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
-from django.utils.translation import ngettext
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy, ngettext
 
 from runs.models import (
     AnnotationQueue,
@@ -19,16 +20,26 @@ from runs.models import (
     Hook,
     PromptTemplate,
     Provider,
+    QueuedRun,
     Schedule,
     ScoringRule,
     Webhook,
 )
+from runs.services.accounts.tokens import list_own_tokens, revoke_token
 from runs.services.agents.manage import archive_definition, unarchive_definition
+from runs.services.annotation.queued_runs import remove_queued_run
 from runs.services.experiments.control import stop_experiment
-from runs.services.hooks.manage import set_hook_enabled
-from runs.services.schedules.save import pause_schedule, resume_schedule
-from runs.services.scoring.manage_rule import set_scoring_rule_enabled
-from runs.services.webhooks.manage import set_webhook_enabled
+from runs.services.hooks.manage import delete_hook, set_hook_enabled
+from runs.services.schedules.save import (
+    delete_schedule,
+    pause_schedule,
+    resume_schedule,
+)
+from runs.services.scoring.manage_rule import (
+    delete_scoring_rule,
+    set_scoring_rule_enabled,
+)
+from runs.services.webhooks.manage import delete_webhook, set_webhook_enabled
 
 
 class RowAction(NamedTuple):
@@ -43,6 +54,10 @@ class RowAction(NamedTuple):
     """Says why rows were left alone."""
     reverse: str = ""
     """The action that undoes it."""
+    question: Callable[[int], str] | None = None
+    """Asks for confirmation first."""
+    effect: Promise | str = ""
+    """Says what is lost, on the page that asks."""
 
 
 class RowList(NamedTuple):
@@ -51,6 +66,9 @@ class RowList(NamedTuple):
     visible: Callable[[User], QuerySet[Any]]
     editable: Callable[[User], QuerySet[Any]]
     actions: dict[str, RowAction]
+    page: str = ""
+    """URL name of the list, if it is not that of the noun."""
+    describe_row: Callable[[Any], str] = str
 
 
 ARCHIVE_ACTIONS = {
@@ -119,6 +137,58 @@ STOP_ACTIONS = {
 }
 
 
+def build_delete_action(delete: Callable[[Any], object], effect: Promise) -> RowAction:
+    """Return the action that deletes rows after a confirmation."""
+    return RowAction(
+        lambda row, _by: delete(row),
+        lambda _row: True,
+        lambda n: ngettext("%(count)s deleted.", "%(count)s deleted.", n),
+        lambda n: ngettext(
+            "%(names)s was not deleted.", "%(names)s were not deleted.", n
+        ),
+        question=lambda n: ngettext(
+            "Delete %(count)s selected row?", "Delete %(count)s selected rows?", n
+        ),
+        effect=effect,
+    )
+
+
+REVOKE_ACTIONS = {
+    "revoke": RowAction(
+        lambda token, _by: revoke_token(token),
+        lambda token: token.revoked_at is None,
+        lambda n: ngettext("%(count)s token revoked.", "%(count)s tokens revoked.", n),
+        lambda n: ngettext(
+            "%(names)s was already revoked.", "%(names)s were already revoked.", n
+        ),
+        question=lambda n: ngettext(
+            "Revoke %(count)s token?", "Revoke %(count)s tokens?", n
+        ),
+        effect=gettext_lazy("Programs that use them can no longer sign in."),
+    )
+}
+REMOVE_ACTIONS = {
+    "remove": RowAction(
+        lambda item, _by: remove_queued_run(item),
+        lambda _item: True,
+        lambda n: ngettext(
+            "%(count)s run removed from the queue.",
+            "%(count)s runs removed from the queue.",
+            n,
+        ),
+        lambda n: ngettext(
+            "%(names)s was not removed.", "%(names)s were not removed.", n
+        ),
+        question=lambda n: ngettext(
+            "Remove %(count)s run from the queue?",
+            "Remove %(count)s runs from the queue?",
+            n,
+        ),
+        effect=gettext_lazy("Their scores in this queue are deleted. The runs stay."),
+    )
+}
+
+
 def build_definition_choices(
     model: type[Any], user: User, *, away: bool
 ) -> dict[str, Any]:
@@ -136,13 +206,25 @@ def build_definition_list(model: type[Any]) -> RowList:
 
 
 def build_switch_list(
-    rows: Callable[[User], QuerySet[Any]], switch: Callable[..., None]
+    rows: Callable[[User], QuerySet[Any]],
+    switch: Callable[..., None],
+    delete: RowAction,
 ) -> RowList:
     """Return a list of the user's own rows, each enabled or paused by `switch`."""
     actions = build_pause_actions(
         partial(switch, is_on=False), partial(switch, is_on=True), lambda row: row.is_on
     )
-    return RowList(rows, rows, actions)
+    return RowList(rows, rows, {**actions, "delete": delete})
+
+
+def query_visible_items(user: User) -> QuerySet[QueuedRun]:
+    queues = AnnotationQueue.objects.visible_to(user)
+    return QueuedRun.objects.filter(queue__in=queues)
+
+
+def query_editable_items(user: User) -> QuerySet[QueuedRun]:
+    queues = AnnotationQueue.objects.editable_by(user)
+    return QueuedRun.objects.filter(queue__in=queues).select_related("queue", "run")
 
 
 LISTS = {
@@ -151,17 +233,58 @@ LISTS = {
     "experiment": RowList(
         Experiment.objects.visible_to, Experiment.objects.visible_to, STOP_ACTIONS
     ),
-    "hook": build_switch_list(Hook.objects.visible_to, set_hook_enabled),
+    "hook": build_switch_list(
+        Hook.objects.visible_to,
+        set_hook_enabled,
+        build_delete_action(
+            delete_hook,
+            gettext_lazy(
+                "Their addresses stop working, and the record of their requests is "
+                "deleted. The runs they started are kept."
+            ),
+        ),
+    ),
     "prompt": build_definition_list(PromptTemplate),
     "provider": build_definition_list(Provider),
     "queue": build_definition_list(AnnotationQueue),
-    "rule": build_switch_list(ScoringRule.objects.visible_to, set_scoring_rule_enabled),
+    "queued-run": RowList(
+        query_visible_items,
+        query_editable_items,
+        REMOVE_ACTIONS,
+        "queue-list",
+        lambda item: f"{item.run_id} {item.run.title}",
+    ),
+    "rule": build_switch_list(
+        ScoringRule.objects.visible_to,
+        set_scoring_rule_enabled,
+        build_delete_action(
+            delete_scoring_rule,
+            gettext_lazy("Their scores are deleted. The runs stay."),
+        ),
+    ),
     "schedule": RowList(
         Schedule.objects.visible_to,
         Schedule.objects.visible_to,
-        build_pause_actions(
-            pause_schedule, resume_schedule, lambda row: row.next_at is not None
+        {
+            **build_pause_actions(
+                pause_schedule, resume_schedule, lambda row: row.next_at is not None
+            ),
+            "delete": build_delete_action(
+                delete_schedule,
+                gettext_lazy("They will start no more runs. Their runs are kept."),
+            ),
+        },
+    ),
+    "token": RowList(list_own_tokens, list_own_tokens, REVOKE_ACTIONS),
+    "webhook": build_switch_list(
+        Webhook.objects.visible_to,
+        set_webhook_enabled,
+        build_delete_action(
+            delete_webhook,
+            gettext_lazy(
+                "No more events are sent to them. The record of their deliveries is "
+                "deleted."
+            ),
         ),
     ),
-    "webhook": build_switch_list(Webhook.objects.visible_to, set_webhook_enabled),
 }

@@ -41,7 +41,7 @@ def rule_list(request: HtmxRequest) -> HttpResponse:
     return render(
         request,
         "rules/list.html",
-        {"rules": rules, "q": query, "actions": ["pause", "resume"]},
+        {"rules": rules, "q": query, "actions": ["pause", "resume", "delete"]},
     )
 
 
