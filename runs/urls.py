@@ -574,6 +574,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("webhooks/<int:pk>/switch/", webhooks.webhook_switch, name="webhook-switch"),
     path("webhooks/<int:pk>/rotate/", webhooks.webhook_rotate, name="webhook-rotate"),
     path("webhooks/<int:pk>/delete/", webhooks.webhook_delete, name="webhook-delete"),
+    path("webhooks/<int:pk>/resend/", webhooks.webhook_resend, name="webhook-resend"),
     path(
         "webhooks/<int:pk>/deliveries/<int:delivery_pk>/again/",
         webhooks.delivery_again,

@@ -7,7 +7,7 @@ from django.db.models import OuterRef, Q, Subquery
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
+from django.utils.translation import ngettext, pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -18,6 +18,7 @@ from runs.models.webhooks import SCORE_EVENT, TEST_EVENT
 from runs.services.webhooks.manage import (
     delete_webhook,
     resend_delivery,
+    resend_failed_deliveries,
     send_test_delivery,
     set_webhook_enabled,
 )
@@ -202,6 +203,20 @@ def delivery_again(request: HtmxRequest, pk: int, delivery_pk: int) -> HttpRespo
     return redirect("webhook-detail", pk=pk)
 
 
+@require_POST
+def webhook_resend(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Send the failed deliveries again."""
+    webhook = get_visible_webhook(request, pk)
+    count = resend_failed_deliveries(webhook)
+    text = ngettext(
+        "%(count)s delivery is sent again.",
+        "%(count)s deliveries are sent again.",
+        count,
+    )
+    messages.success(request, text % {"count": count})
+    return redirect("webhook-detail", pk=pk)
+
+
 def get_visible_webhook(request: HtmxRequest, pk: int) -> Webhook:
     rows = Webhook.objects.visible_to(request.user).select_related("owner", "agent")
     return get_object_or_404(rows, pk=pk)
@@ -235,6 +250,7 @@ def build_webhook_context(webhook: Webhook) -> dict[str, Any]:
         "events": describe_webhook_events(webhook),
         "sent": sent,
         "waiting": waiting.count(),
+        "failed": webhook.deliveries.filter(status=Delivery.Status.FAILED).count(),
         "is_busy": webhook.is_on and waiting.filter(soon).exists(),
     }
 
