@@ -90,6 +90,7 @@ def build_list_context(
         "has_unfinished": any(row.is_unfinished for row in rows),
         "search": text,
         "is_archive": is_archive,
+        "actions": ["unarchive" if is_archive else "archive"],
         "list_url": f"{page}?{urlencode(asked)}" if asked else page,
         "page_url": page,
         "menu_agents": agents.order_by("name")[:MAX_AGENTS],

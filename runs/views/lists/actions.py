@@ -9,11 +9,13 @@ from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy, ngettext
 
 from runs.models import (
     AnnotationQueue,
+    Conversation,
     Dataset,
     Evaluator,
     Experiment,
@@ -28,6 +30,7 @@ from runs.models import (
 from runs.services.accounts.tokens import list_own_tokens, revoke_token
 from runs.services.agents.manage import archive_definition, unarchive_definition
 from runs.services.annotation.queued_runs import remove_queued_run
+from runs.services.conversations.messages import update_all_branches
 from runs.services.experiments.control import stop_experiment
 from runs.services.hooks.manage import delete_hook, set_hook_enabled
 from runs.services.schedules.save import (
@@ -71,26 +74,30 @@ class RowList(NamedTuple):
     describe_row: Callable[[Any], str] = str
 
 
-ARCHIVE_ACTIONS = {
-    "archive": RowAction(
-        lambda row, _by: archive_definition(row),
-        lambda row: row.archived_at is None,
-        lambda n: ngettext("%(count)s archived.", "%(count)s archived.", n),
-        lambda n: ngettext(
-            "%(names)s was already archived.", "%(names)s were already archived.", n
+def build_archive_actions(
+    archive: Callable[[Any], object], unarchive: Callable[[Any], object]
+) -> dict[str, RowAction]:
+    """Return the two actions on rows that can be archived."""
+    return {
+        "archive": RowAction(
+            lambda row, _by: archive(row),
+            lambda row: row.archived_at is None,
+            lambda n: ngettext("%(count)s archived.", "%(count)s archived.", n),
+            lambda n: ngettext(
+                "%(names)s was already archived.", "%(names)s were already archived.", n
+            ),
+            "unarchive",
         ),
-        "unarchive",
-    ),
-    "unarchive": RowAction(
-        lambda row, _by: unarchive_definition(row),
-        lambda row: row.archived_at is not None,
-        lambda n: ngettext("%(count)s restored.", "%(count)s restored.", n),
-        lambda n: ngettext(
-            "%(names)s was not archived.", "%(names)s were not archived.", n
+        "unarchive": RowAction(
+            lambda row, _by: unarchive(row),
+            lambda row: row.archived_at is not None,
+            lambda n: ngettext("%(count)s restored.", "%(count)s restored.", n),
+            lambda n: ngettext(
+                "%(names)s was not archived.", "%(names)s were not archived.", n
+            ),
+            "archive",
         ),
-        "archive",
-    ),
-}
+    }
 
 
 def build_pause_actions(
@@ -202,7 +209,15 @@ def build_definition_choices(
 
 def build_definition_list(model: type[Any]) -> RowList:
     """Return a list of definitions, which others may see and only owners change."""
-    return RowList(model.objects.visible_to, model.objects.editable_by, ARCHIVE_ACTIONS)
+    return RowList(
+        model.objects.visible_to,
+        model.objects.editable_by,
+        build_archive_actions(archive_definition, unarchive_definition),
+    )
+
+
+def query_own_conversations(user: User) -> QuerySet[Conversation]:
+    return Conversation.objects.filter(owner=user, is_test=False)
 
 
 def build_switch_list(
@@ -228,6 +243,15 @@ def query_editable_items(user: User) -> QuerySet[QueuedRun]:
 
 
 LISTS = {
+    "conversation": RowList(
+        query_own_conversations,
+        query_own_conversations,
+        build_archive_actions(
+            lambda row: update_all_branches(row, archived_at=timezone.now()),
+            lambda row: update_all_branches(row, archived_at=None),
+        ),
+        "chat",
+    ),
     "dataset": build_definition_list(Dataset),
     "evaluator": build_definition_list(Evaluator),
     "experiment": RowList(

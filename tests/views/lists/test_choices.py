@@ -6,7 +6,15 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from runs.models import ApiToken, Experiment, Hook, Schedule, ScoringRule, Webhook
+from runs.models import (
+    ApiToken,
+    Conversation,
+    Experiment,
+    Hook,
+    Schedule,
+    ScoringRule,
+    Webhook,
+)
 from runs.services.accounts.tokens import create_token
 from runs.services.annotation.queued_runs import add_runs_to_queue
 from tests.annotation import make_queue
@@ -261,3 +269,30 @@ def test_runs_of_a_queue_are_searched(client, ann):
     assert 'href="?q=rain&amp;show=open"' in page
     empty = client.get(reverse("queue-detail", args=[queue.pk]), {"q": "zebra"}).text
     assert "No matching runs" in empty
+
+
+def test_conversations_are_archived_with_their_branches_and_restored(client, ann):
+    agent = make_agent(ann)
+    trip, paper = (
+        Conversation.objects.create(owner=ann, agent=agent, title=title)
+        for title in ("Trip", "Paper")
+    )
+    branch = Conversation.objects.create(
+        owner=ann, agent=agent, title="Trip", root=trip, branch_of=trip
+    )
+    other = Conversation.objects.create(owner=make_user(), agent=agent)
+    for one in (trip, paper, branch):
+        make_run(ann, agent=agent, conversation=one)
+    page = client.get(reverse("chat")).text
+    assert f'name="pick" value="{branch.pk}"' in page
+
+    page = choose(client, "conversation", [branch, paper, other], "archive")
+
+    assert "2 archived." in page
+    kept = Conversation.objects.filter(archived_at=None)
+    assert list(kept) == [other]
+    toast = page.split('class="toast"')[1].split("</form>")[0]
+    fields = re.findall(r'name="([^"]*)" value="([^"]*)"', toast)
+    picked = [value for name, value in fields if name == "pick"]
+    client.post(reverse("conversation-choices"), {"pick": picked, "do": "unarchive"})
+    assert kept.all().count() == 4
