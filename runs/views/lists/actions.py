@@ -53,8 +53,8 @@ class RowAction(NamedTuple):
     is_due: Callable[[Any], bool]
     """Whether a row can change; the others are left alone."""
     describe: Callable[[int], str]
-    describe_left: Callable[[int], str]
-    """Says why rows were left alone."""
+    describe_left: Callable[[int], str] = str
+    """Says why rows were left alone; not needed where each row can change."""
     reverse: str = ""
     """The action that undoes it."""
     question: Callable[[int], str] | None = None
@@ -150,9 +150,6 @@ def build_delete_action(delete: Callable[[Any], object], effect: Promise) -> Row
         lambda row, _by: delete(row),
         lambda _row: True,
         lambda n: ngettext("%(count)s deleted.", "%(count)s deleted.", n),
-        lambda n: ngettext(
-            "%(names)s was not deleted.", "%(names)s were not deleted.", n
-        ),
         question=lambda n: ngettext(
             "Delete %(count)s selected row?", "Delete %(count)s selected rows?", n
         ),
@@ -182,9 +179,6 @@ REMOVE_ACTIONS = {
             "%(count)s run removed from the queue.",
             "%(count)s runs removed from the queue.",
             n,
-        ),
-        lambda n: ngettext(
-            "%(names)s was not removed.", "%(names)s were not removed.", n
         ),
         question=lambda n: ngettext(
             "Remove %(count)s run from the queue?",
