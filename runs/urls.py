@@ -450,6 +450,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="dataset-cell",
     ),
     path(
+        "datasets/<int:pk>/examples/remove/",
+        dataset_examples.dataset_examples_remove,
+        name="dataset-examples-remove",
+    ),
+    path(
         "datasets/<int:pk>/examples/<int:number>/remove/",
         dataset_examples.dataset_example_remove,
         name="dataset-example-remove",

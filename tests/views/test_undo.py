@@ -9,6 +9,8 @@ from django.utils import timezone
 
 from runs.models import Agent, RunTag, SavedFilter, Schedule
 from runs.models.runs import Conversation
+from runs.services.datasets.content import ExampleContent
+from runs.services.datasets.edit import add_examples
 from runs.services.datasets.working_copy import find_working_example
 from tests.experiments import make_examples
 from tests.make import (
@@ -235,6 +237,31 @@ def test_a_removed_example_is_restored(client, ann):
     undo(client, page)
 
     assert find_working_example(dataset, 1).change == ""
+
+
+def test_removed_examples_are_restored(client, ann):
+    dataset = make_examples(ann, 3)
+
+    page = post(client, "dataset-examples-remove", dataset.pk, pick=[1, 3])
+    assert "2 examples removed." in page
+    changes = [find_working_example(dataset, n).change for n in (1, 2, 3)]
+    assert changes == ["removed", "", "removed"]
+    page = undo(client, page)
+
+    assert "2 examples restored." in page
+    assert not dataset.examples.unsaved().exists()
+
+
+def test_a_lost_unsaved_change_of_an_example_offers_no_undo(client, ann):
+    dataset = make_examples(ann, 1)
+    add_examples(dataset, [ExampleContent(inputs={"input": "new"})], by=ann)
+    assert 'name="pick" value="2"' in client.get(f"/datasets/{dataset.pk}/").text
+
+    page = post(client, "dataset-examples-remove", dataset.pk, pick=[1, 2])
+
+    assert "2 examples removed." in page
+    assert ">Undo<" not in page
+    assert find_working_example(dataset, 2) is None
 
 
 def test_errors_stay_on_the_page_and_are_no_toast(client, ann):

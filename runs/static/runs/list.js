@@ -2,8 +2,8 @@
 // this script each row is selected by its box.
 (() => {
   "use strict";
-  const BOX = "form :is(.sel, .pick) input[name]";
-  const boxesOf = (form) => [...form.querySelectorAll(BOX)];
+  const BOX = ":is(.sel, .pick) input[name]";
+  const boxesOf = (form) => [...form.elements].filter((one) => one.matches(BOX));
   let last = ""; // the row whose box was clicked last: a range begins there
 
   function showAll(form) {
