@@ -451,6 +451,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="dataset-cell",
     ),
     path(
+        "datasets/<int:pk>/examples/remove/",
+        dataset_examples.dataset_examples_remove,
+        name="dataset-examples-remove",
+    ),
+    path(
         "datasets/<int:pk>/examples/<int:number>/remove/",
         dataset_examples.dataset_example_remove,
         name="dataset-example-remove",
@@ -576,6 +581,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("webhooks/<int:pk>/switch/", webhooks.webhook_switch, name="webhook-switch"),
     path("webhooks/<int:pk>/rotate/", webhooks.webhook_rotate, name="webhook-rotate"),
     path("webhooks/<int:pk>/delete/", webhooks.webhook_delete, name="webhook-delete"),
+    path("webhooks/<int:pk>/resend/", webhooks.webhook_resend, name="webhook-resend"),
     path(
         "webhooks/<int:pk>/deliveries/<int:delivery_pk>/again/",
         webhooks.delivery_again,

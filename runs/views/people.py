@@ -147,6 +147,7 @@ def token_list(request: HtmxRequest) -> HttpResponse:
         "form": form,
         "made": pop_new_token(request),
         "tokens": list_own_tokens(request.user),
+        "actions": ["revoke"],
         "next": request.POST.get("next", ""),
     }
     return render(request, "people/tokens.html", context)

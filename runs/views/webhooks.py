@@ -7,7 +7,7 @@ from django.db.models import OuterRef, Q, Subquery
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
+from django.utils.translation import ngettext, pgettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -18,11 +18,13 @@ from runs.models.webhooks import SCORE_EVENT, TEST_EVENT
 from runs.services.webhooks.manage import (
     delete_webhook,
     resend_delivery,
+    resend_failed_deliveries,
     send_test_delivery,
     set_webhook_enabled,
 )
 from runs.services.webhooks.sign import rotate_webhook_secret
 from runs.store.database_clock import read_database_time
+from runs.ui.frame.undo import add_switch_message
 from runs.ui.list_search import get_search_text, search_rows
 from tools.secrets import SecretUnreadable, seal, unseal
 
@@ -62,7 +64,7 @@ def webhook_list(request: HtmxRequest) -> HttpResponse:
     context = {
         "rows": rows,
         "q": query,
-        "actions": ["pause", "resume"],
+        "actions": ["pause", "resume", "delete"],
         "shows_owners": request.user.is_superuser,
     }
     return render(request, "webhooks/list.html", context)
@@ -161,7 +163,9 @@ def webhook_test(request: HtmxRequest, pk: int) -> HttpResponse:
 @require_POST
 def webhook_switch(request: HtmxRequest, pk: int) -> HttpResponse:
     webhook = get_visible_webhook(request, pk)
-    set_webhook_enabled(webhook, is_on=request.POST.get("on") == "1")
+    is_on = request.POST.get("on") == "1"
+    set_webhook_enabled(webhook, is_on=is_on)
+    add_switch_message(request, "webhook", webhook, is_on=is_on)
     return redirect("webhook-detail", pk=pk)
 
 
@@ -199,6 +203,20 @@ def delivery_again(request: HtmxRequest, pk: int, delivery_pk: int) -> HttpRespo
     return redirect("webhook-detail", pk=pk)
 
 
+@require_POST
+def webhook_resend(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Send the failed deliveries again."""
+    webhook = get_visible_webhook(request, pk)
+    count = resend_failed_deliveries(webhook)
+    text = ngettext(
+        "%(count)s delivery is sent again.",
+        "%(count)s deliveries are sent again.",
+        count,
+    )
+    messages.success(request, text % {"count": count})
+    return redirect("webhook-detail", pk=pk)
+
+
 def get_visible_webhook(request: HtmxRequest, pk: int) -> Webhook:
     rows = Webhook.objects.visible_to(request.user).select_related("owner", "agent")
     return get_object_or_404(rows, pk=pk)
@@ -232,6 +250,7 @@ def build_webhook_context(webhook: Webhook) -> dict[str, Any]:
         "events": describe_webhook_events(webhook),
         "sent": sent,
         "waiting": waiting.count(),
+        "failed": webhook.deliveries.filter(status=Delivery.Status.FAILED).count(),
         "is_busy": webhook.is_on and waiting.filter(soon).exists(),
     }
 

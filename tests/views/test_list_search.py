@@ -2,14 +2,20 @@
 
 import pytest
 
+from runs.models import Experiment
+from tests.annotation import make_queue
+from tests.experiments import make_experiment, make_revision
 from tests.make import (
     make_agent,
+    make_dataset,
+    make_hook,
     make_prompt,
     make_provider,
     make_schedule,
     make_user,
     make_webhook,
 )
+from tests.scoring import make_rule
 
 pytestmark = pytest.mark.django_db
 
@@ -21,9 +27,24 @@ def make_two_of_each(owner):
         agent = make_agent(owner, name=f"{name} agent", provider=provider)
         make_schedule(owner, agent=agent, name=f"{name} schedule")
         make_webhook(owner, name=f"{name} webhook")
+        make_dataset(owner, name=f"{name} dataset")
+        make_revision(owner, name=f"{name} evaluator")
+        make_hook(owner, name=f"{name} hook")
+        make_queue(owner, name=f"{name} queue")
+        make_rule(agent, name=f"{name} rule")
+        experiment = make_experiment(count=1)
+        Experiment.objects.filter(pk=experiment.pk).update(
+            owner=owner, name=f"{name} experiment"
+        )
 
 
-@pytest.mark.parametrize("noun", ["agent", "prompt", "provider", "schedule", "webhook"])
+NOUNS = [
+    *("agent", "dataset", "evaluator", "experiment", "hook", "prompt", "provider"),
+    *("queue", "rule", "schedule", "webhook"),
+]
+
+
+@pytest.mark.parametrize("noun", NOUNS)
 def test_words_in_any_order_find_a_row(client, noun):
     ann = make_user("ann")
     make_two_of_each(ann)

@@ -299,6 +299,23 @@ def test_a_delivery_is_sent_again(client, ann):
     assert (delivery.status, delivery.attempts) == ("waiting", 0)
 
 
+def test_failed_deliveries_are_sent_again_together(client, ann):
+    webhook = make_webhook(ann)
+    failed = [make_delivery(webhook, status="failed") for _ in range(2)]
+    done = make_delivery(webhook, status="delivered")
+    other = make_delivery(make_webhook(ann), status="failed")
+    assert "Send 2 failed again" in page_of(client, f"/webhooks/{webhook.pk}/")
+
+    answer = client.post(f"/webhooks/{webhook.pk}/resend/", follow=True)
+
+    assert "2 deliveries are sent again." in answer.text
+    for delivery in (*failed, done, other):
+        delivery.refresh_from_db()
+    assert [one.status for one in failed] == ["waiting", "waiting"]
+    assert (done.status, other.status) == ("delivered", "failed")
+    assert "failed again" not in page_of(client, f"/webhooks/{webhook.pk}/")
+
+
 def test_an_attempt_in_progress_is_not_sent_again(client, ann):
     webhook = make_webhook(ann)
     until = timezone.now() + timedelta(seconds=30)
@@ -349,6 +366,7 @@ def test_deleting_asks_for_confirmation(client, ann):
         ("get", ""),
         *(("get", path) for path in ("edit/", "delete/")),
         *(("post", path) for path in ("edit/", "test/", "switch/", "rotate/")),
+        ("post", "resend/"),
         *(("post", path) for path in ("delete/", "deliveries/{delivery}/again/")),
     ],
 )

@@ -16,6 +16,7 @@ from runs.services.datasets.content import (
 from runs.services.datasets.working_copy import (
     count_working_examples,
     find_working_example,
+    select_working_examples,
 )
 from runs.services.errors import DatasetFull
 
@@ -191,6 +192,29 @@ def remove_example(dataset: Dataset, number: int, *, by: User) -> Example | None
             row.by = by
             row.save()
     return row
+
+
+def remove_examples(
+    dataset: Dataset, numbers: Iterable[int], *, by: User
+) -> list[Example]:
+    """Remove examples, all or none; return them as they were."""
+    with transaction.atomic():
+        rows = list(
+            select_working_examples(lock_dataset(dataset))
+            .filter(number__in=numbers)
+            .exclude(change=Example.Change.REMOVED)
+        )
+        for row in rows:
+            remove_example(dataset, row.number, by=by)
+    return rows
+
+
+def restore_examples(dataset: Dataset, numbers: Iterable[int]) -> int:
+    """Keep removed examples as they were saved; return how many."""
+    with transaction.atomic():
+        rows = lock_dataset(dataset).examples.unsaved()
+        removed = rows.filter(number__in=numbers, change=Example.Change.REMOVED)
+        return removed.delete()[0]
 
 
 def restore_example(dataset: Dataset, number: int) -> Example:

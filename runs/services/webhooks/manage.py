@@ -8,6 +8,9 @@ from runs.models import Delivery, Webhook
 from runs.models.webhooks import TEST_EVENT
 from runs.services.webhooks.deliver import build_unclaimed_filter
 
+MAX_RESENT = 500
+"""Failed deliveries that are sent again at once."""
+
 
 def set_webhook_enabled(webhook: Webhook, *, is_on: bool) -> None:
     """Pause or resume it; waiting deliveries are sent after a pause."""
@@ -56,3 +59,10 @@ def resend_delivery(delivery: Delivery) -> bool:
         if begun:
             wakeup.enqueue_delivery(delivery.pk)
     return bool(begun)
+
+
+def resend_failed_deliveries(webhook: Webhook) -> int:
+    """Restart the newest failed deliveries, oldest first; return how many."""
+    failed = webhook.deliveries.filter(status=Delivery.Status.FAILED)
+    newest = list(failed.order_by("-pk")[:MAX_RESENT])
+    return sum(resend_delivery(delivery) for delivery in reversed(newest))

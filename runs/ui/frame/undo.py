@@ -5,7 +5,10 @@ from typing import NamedTuple
 
 from django.contrib import messages
 from django.contrib.messages.storage.base import Message
+from django.db.models import Model
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.translation import gettext as _
 
 PREFIX = "undo:"
 
@@ -28,6 +31,19 @@ def add_message_with_undo(
     ]
     messages.success(
         request, text, extra_tags=f"{PREFIX}{json.dumps([url, pairs], default=str)}"
+    )
+
+
+def add_switch_message(
+    request: HttpRequest, noun: str, row: Model, *, is_on: bool
+) -> None:
+    """Say that a row was paused or resumed, with the reverse as its undo."""
+    text = _("%(name)s resumed.") if is_on else _("%(name)s paused.")
+    add_message_with_undo(
+        request,
+        text % {"name": row},
+        reverse(f"{noun}-switch", args=[row.pk]),
+        on="0" if is_on else "1",
     )
 
 

@@ -37,7 +37,12 @@ CHANGES: dict[str, Callable[[Agent], None]] = {
     "share": lambda agent: change_visibility(agent, Visibility.EVERYONE),
     "unshare": lambda agent: change_visibility(agent, Visibility.PRIVATE),
 }
-UNDONE_BY = {"archive": "unarchive", "unarchive": "archive"}
+UNDONE_BY = {
+    "archive": "unarchive",
+    "unarchive": "archive",
+    "share": "unshare",
+    "unshare": "share",
+}
 
 
 @require_POST
@@ -79,8 +84,10 @@ def change_selected_agents(
 ) -> None:
     """Change each agent, and say what that means."""
     rows = list(agents.select_related("prompt"))
-    is_archived = do == "archive"
-    changed = [str(row.pk) for row in rows if bool(row.archived_at) != is_archived]
+    changed = [row for row in rows if is_changed_by(row, do)]
+    # The groups of an agent are lost when its sharing changes.
+    has_groups = any(row.visibility == Visibility.GROUPS for row in changed)
+    is_undoable = do in ("archive", "unarchive") or not has_groups
     for agent in rows:
         CHANGES[do](agent)
     text = {
@@ -103,17 +110,29 @@ def change_selected_agents(
             len(rows),
         ),
     }[do] % {"count": len(rows)}
-    if do in UNDONE_BY and changed:
+    if changed and is_undoable:
         add_message_with_undo(
             request,
             text,
             reverse("agent-choices"),
-            agent=changed,
+            agent=[str(row.pk) for row in changed],
             do=UNDONE_BY[do],
             here=get_agent_list_url(request),
         )
     else:
         messages.success(request, text)
+
+
+def is_changed_by(agent: Agent, do: str) -> bool:
+    match do:
+        case "archive":
+            return agent.archived_at is None
+        case "unarchive":
+            return agent.archived_at is not None
+        case "share":
+            return agent.visibility != Visibility.EVERYONE
+        case _:
+            return agent.visibility != Visibility.PRIVATE
 
 
 def export_selected_agents(

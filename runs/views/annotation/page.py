@@ -16,6 +16,7 @@ from runs.services.annotation.queued_runs import (
     load_queue_progress,
     remove_queued_run,
 )
+from runs.ui.list_search import encode_query, get_search_text, search_rows
 from runs.whole_number import parse_whole_number
 
 ROWS_PER_PAGE = 50
@@ -46,7 +47,10 @@ def queue_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     queue = get_visible_queue(request, pk)
     show = request.GET.get("show", "")
     start = parse_whole_number(request.GET.get("from", "")) or 0
-    items = filter_items(queue, show)
+    query = get_search_text(request)
+    items = search_rows(
+        filter_items(queue, show), query, "run__title", "run__agent__name", "reason"
+    )
     total = items.count()
     is_editable = AnnotationQueue.objects.editable_by(request.user).filter(pk=pk)
     filters = list_queue_filters(queue)
@@ -59,6 +63,9 @@ def queue_detail(request: HtmxRequest, pk: int) -> HttpResponse:
         "people": count_scores_by_person(queue),
         "filters": filters,
         "show": show,
+        "q": query,
+        "kept": encode_query({"q": query}),
+        "actions": ["remove"],
         "rows": build_queued_rows(request, items[start : start + ROWS_PER_PAGE]),
         "total": total,
         "first": start + 1,

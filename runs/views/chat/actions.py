@@ -135,6 +135,12 @@ def chat_rename(request: HtmxRequest, slug: str, pk: int) -> HttpResponse:
         messages.error(request, _("Enter a title of 1 to 200 characters."))
     else:
         update_all_branches(conversation, title=title)
+        text = _("Renamed to %(name)s.") % {"name": title}
+        if conversation.title:
+            url = reverse("chat-rename", args=[slug, pk])
+            add_message_with_undo(request, text, url, title=conversation.title)
+        else:
+            messages.success(request, text)
     return redirect("chat-conversation", slug, pk)
 
 

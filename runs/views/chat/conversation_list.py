@@ -102,6 +102,7 @@ def build_list_context(
         "has_unfinished": any(row.is_unfinished for row in part.rows),
         "search": text,
         "is_archive": is_archive,
+        "actions": ["unarchive" if is_archive else "archive"],
         "list_url": build_list_url(page, asked, before),
         "newest_url": build_list_url(page, asked),
         "earlier_url": earlier_url,

@@ -7,6 +7,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.forms.datasets.example import ExampleForm
@@ -23,7 +24,9 @@ from runs.services.datasets.edit import (
     add_examples,
     edit_example,
     remove_example,
+    remove_examples,
     restore_example,
+    restore_examples,
 )
 from runs.services.datasets.working_copy import (
     count_unsaved_changes,
@@ -31,8 +34,11 @@ from runs.services.datasets.working_copy import (
     load_saved_examples,
 )
 from runs.services.errors import DatasetFull, ExampleRefused
+from runs.ui.frame.undo import add_message_with_undo
 from runs.views.datasets.page import get_editable_dataset
 from runs.views.datasets.rows import build_example_rows
+from runs.views.lists.choices import MAX_SELECTED_ROWS
+from runs.whole_number import parse_whole_number
 
 
 class EditedCell(NamedTuple):
@@ -110,13 +116,62 @@ def dataset_cell(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
 def dataset_example_remove(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
     """Remove an example, or with `restore=1` undo its unsaved change."""
     dataset = get_editable_dataset(request, pk)
-    get_example(dataset, number)
+    example = get_example(dataset, number)
     if request.POST.get("restore") == "1":
         restore_example(dataset, number)
-    elif remove_example(dataset, number, by=request.user) is None:
-        messages.success(request, _("Example %(number)d removed.") % {"number": number})
+        return redirect(get_row_url(dataset, number))
+    remove_example(dataset, number, by=request.user)
+    text = _("Example %(number)d removed.") % {"number": number}
+    if example.change:  # its unsaved change is lost
+        messages.success(request, text)
+    else:
+        url = reverse("dataset-example-remove", args=[pk, number])
+        add_message_with_undo(request, text, url, restore="1")
+    if example.change == Example.Change.ADDED:
         return redirect("dataset-detail", pk=pk)
     return redirect(get_row_url(dataset, number))
+
+
+@require_POST
+def dataset_examples_remove(request: HtmxRequest, pk: int) -> HttpResponse:
+    """Remove the selected examples, or with `restore=1` undo that."""
+    dataset = get_editable_dataset(request, pk)
+    picked = {parse_whole_number(text) for text in request.POST.getlist("pick")}
+    numbers = sorted(number for number in picked if number is not None)
+    if not numbers:
+        messages.error(request, _("Select rows in the list first."))
+    elif len(numbers) > MAX_SELECTED_ROWS:
+        text = _("Select at most %(count)s rows. Nothing was changed.")
+        messages.error(request, text % {"count": MAX_SELECTED_ROWS})
+    elif request.POST.get("restore") == "1":
+        count = restore_examples(dataset, numbers)
+        text = ngettext(
+            "%(count)s example restored.", "%(count)s examples restored.", count
+        )
+        messages.success(request, text % {"count": count})
+    else:
+        removed = remove_examples(dataset, numbers, by=request.user)
+        report_removed_examples(request, dataset, removed)
+    return redirect("dataset-detail", pk=pk)
+
+
+def report_removed_examples(
+    request: HtmxRequest, dataset: Dataset, removed: list[Example]
+) -> None:
+    """Say how many; with an undo if no unsaved change was lost."""
+    text = ngettext(
+        "%(count)s example removed.", "%(count)s examples removed.", len(removed)
+    ) % {"count": len(removed)}
+    if not removed or any(example.change for example in removed):
+        messages.success(request, text)
+        return
+    add_message_with_undo(
+        request,
+        text,
+        reverse("dataset-examples-remove", args=[dataset.pk]),
+        pick=[str(example.number) for example in removed],
+        restore="1",
+    )
 
 
 def get_example(dataset: Dataset, number: int) -> Example:

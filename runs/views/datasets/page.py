@@ -134,6 +134,7 @@ def build_examples_context(request: HtmxRequest, dataset: Dataset) -> dict[str, 
             {**kept, "tag": tag, "show": "changed" if only_changed else ""}
         ),
         "total": examples.count(),
+        "actions": ["remove"],
         "column_count": len(dataset.input_names) + OTHER_COLUMNS,
         "window": build_example_window(
             dataset,

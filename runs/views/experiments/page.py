@@ -1,8 +1,10 @@
 """The list of experiments, the page of one, and its actions."""
 
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -56,7 +58,7 @@ from runs.whole_number import parse_whole_number
 from tools.text.translatable import join_sentences
 from tools.ui.diff import DiffBudget
 
-MAX_EXPERIMENTS = 200
+EXPERIMENTS_PER_PAGE = 100
 POLLED_OFTEN = 4_000
 """Runs of an experiment whose page is updated every 2 seconds; a larger one, 10."""
 
@@ -109,10 +111,18 @@ def experiment_list(request: HtmxRequest) -> HttpResponse:
     rows = rows.select_related("dataset", "owner", "bisection").prefetch_related(
         "candidates"
     )
-    experiments = list(rows.order_by("-pk")[:MAX_EXPERIMENTS])
+    pages = Paginator(rows.order_by("-pk"), EXPERIMENTS_PER_PAGE)
+    page = pages.get_page(request.GET.get("page"))
+    experiments = list(page)
     searches = load_bisections([one for one in experiments if one.is_bisection])
     lines = [(one, describe_result(one, searches.get(one.pk))) for one in experiments]
-    context = {"lines": lines, "q": query, "actions": ["stop"]}
+    context = {
+        "lines": lines,
+        "page": page,
+        "page_query": f"?{urlencode({'q': query})}",
+        "q": query,
+        "actions": ["stop"],
+    }
     return render(request, "experiments/list.html", context)
 
 

@@ -19,6 +19,7 @@ from runs.services.hooks.manage import (
     rotate_hook_secret,
     set_hook_enabled,
 )
+from runs.ui.frame.undo import add_switch_message
 from runs.ui.list_search import get_search_text, search_rows
 from runs.views.webhooks import pop_new_secret, store_new_secret
 
@@ -50,7 +51,7 @@ def hook_list(request: HtmxRequest) -> HttpResponse:
         "rows": search_rows(rows, query, "name", "agent__name", "owner__username"),
         "q": query,
         "shows_owners": request.user.is_superuser,
-        "actions": ["pause", "resume"],
+        "actions": ["pause", "resume", "delete"],
     }
     return render(request, "hooks/list.html", context)
 
@@ -76,7 +77,9 @@ def hook_detail(request: HtmxRequest, pk: int) -> HttpResponse:
 @require_POST
 def hook_switch(request: HtmxRequest, pk: int) -> HttpResponse:
     hook = get_visible_hook(request, pk)
-    set_hook_enabled(hook, is_on=request.POST.get("on") == "1")
+    is_on = request.POST.get("on") == "1"
+    set_hook_enabled(hook, is_on=is_on)
+    add_switch_message(request, "hook", hook, is_on=is_on)
     return redirect("hook-detail", pk=pk)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
@@ -39,10 +39,28 @@ def row_choices(request: HtmxRequest, noun: str) -> HttpResponse:
         pks = chosen - {None}
         visible = list(known.visible(request.user).filter(pk__in=pks))
         rows = list(known.editable(request.user).filter(pk__in=pks))
+        if action.question and rows and request.POST.get("sure") != "1":
+            return confirm_change(request, noun, action, rows)
         change_rows(request, noun, action, rows)
         report_others_rows(request, [row for row in visible if row not in rows])
         report_missing_rows(request, len(chosen) - len(visible))
     return redirect(get_list_url(request, noun))
+
+
+def confirm_change(
+    request: HtmxRequest, noun: str, action: RowAction, rows: list[Any]
+) -> HttpResponse:
+    """Show the rows and what is lost, and ask."""
+    assert action.question is not None
+    context = {
+        "question": action.question(len(rows)) % {"count": len(rows)},
+        "effect": action.effect,
+        "rows": [(row.pk, LISTS[noun].describe_row(row)) for row in rows],
+        "do": request.POST["do"],
+        "url": reverse(f"{noun}-choices"),
+        "here": get_list_url(request, noun),
+    }
+    return render(request, "lists/confirm.html", context)
 
 
 def change_rows(
@@ -105,4 +123,6 @@ def name_rows(rows: list[Any]) -> str:
 def get_list_url(request: HtmxRequest, noun: str) -> str:
     here = request.POST.get("here", "")
     is_ours = here.startswith("/") and url_has_allowed_host_and_scheme(here, None)
-    return here if is_ours else reverse(f"{noun}-list")
+    if is_ours:
+        return here
+    return reverse((noun in LISTS and LISTS[noun].page) or f"{noun}-list")

@@ -28,6 +28,7 @@ from runs.services.runs.resume import resume_run
 from runs.services.runs.start import start_run
 from runs.services.tool_modes.select_mode import get_tool_mode
 from runs.ui.format import number
+from runs.ui.frame.undo import add_message_with_undo
 from runs.views.lists.choices import get_list_url
 from runs.views.run.banner import RaisableLimit, list_limits_to_raise
 from runs.views.run_list.filters import read_filters
@@ -218,31 +219,58 @@ def rerun_selected_runs(request: HtmxRequest, runs: list[Run]) -> None:
 
 
 def toggle_tag(request: HtmxRequest, runs: list[Run]) -> None:
-    """Add a tag to each run, or remove it if all of them have it."""
+    """Add a tag to each run, or remove it if all of them have it or `on` is 0."""
     name = " ".join(request.POST.get("tag", "").replace("\0", "").split())
     if not name or len(name) > 40:
         messages.error(
             request, _("Enter a tag of 1 to 40 characters. Nothing was changed.")
         )
         return
-    had = RunTag.objects.filter(run__in=runs, name=name)
-    if had.count() == len(runs):
-        had.delete()
+    rows = RunTag.objects.filter(run__in=runs, name=name)
+    had = set(rows.values_list("run", flat=True))
+    is_on = read_switch(request, default=len(had) < len(runs))
+    if is_on:
+        new = [RunTag(run=run, name=name) for run in runs]
+        RunTag.objects.bulk_create(new, ignore_conflicts=True)
+        text = ngettext(
+            "Tag %(tag)s added to %(count)s run.",
+            "Tag %(tag)s added to %(count)s runs.",
+            len(runs),
+        )
+    else:
+        rows.delete()
         text = ngettext(
             "Tag %(tag)s removed from %(count)s run.",
             "Tag %(tag)s removed from %(count)s runs.",
             len(runs),
         )
-        messages.success(request, text % {"tag": name, "count": len(runs)})
+    text %= {"tag": name, "count": len(runs)}
+    changed = [run for run in runs if (run.pk in had) != is_on]
+    report_switched_runs(request, text, changed, is_on=is_on, tag=name)
+
+
+def read_switch(request: HtmxRequest, *, default: bool) -> bool:
+    """Return what `on` says, which an undo sends; otherwise the default."""
+    return {"0": False, "1": True}.get(request.POST.get("on", ""), default)
+
+
+def report_switched_runs(
+    request: HtmxRequest, text: str, changed: list[Run], *, is_on: bool, **more: str
+) -> None:
+    """Say what was done; the undo switches back only the changed runs."""
+    if not changed:
+        messages.success(request, text)
         return
-    rows = [RunTag(run=run, name=name) for run in runs]
-    RunTag.objects.bulk_create(rows, ignore_conflicts=True)
-    text = ngettext(
-        "Tag %(tag)s added to %(count)s run.",
-        "Tag %(tag)s added to %(count)s runs.",
-        len(runs),
+    add_message_with_undo(
+        request,
+        text,
+        reverse("run-choices"),
+        run=[str(run.pk) for run in changed],
+        do=request.POST["do"],
+        on="0" if is_on else "1",
+        here=get_list_url(request, "run"),
+        **more,
     )
-    messages.success(request, text % {"tag": name, "count": len(runs)})
 
 
 def show_dataset_choice(request: HtmxRequest, runs: list[Run]) -> HttpResponse:
@@ -257,8 +285,9 @@ def offer_queues(request: HtmxRequest, runs: list[Run]) -> HttpResponse:
 
 
 def toggle_keep_forever(request: HtmxRequest, runs: list[Run]) -> None:
-    """Keep each run forever; if all of them are kept, no longer."""
-    keep = not all(run.keep_forever for run in runs)
+    """Keep each run forever; if all of them are kept or `on` is 0, no longer."""
+    keep = read_switch(request, default=not all(run.keep_forever for run in runs))
+    changed = [run for run in runs if run.keep_forever != keep]
     count = keep_runs(runs, keep=keep, by=request.user)
     text = (
         ngettext(
@@ -271,7 +300,8 @@ def toggle_keep_forever(request: HtmxRequest, runs: list[Run]) -> None:
             count,
         )
     )
-    messages.success(request, text % {"count": count})
+    text %= {"count": count}
+    report_switched_runs(request, text, changed, is_on=keep)
 
 
 def redirect_to_comparison(

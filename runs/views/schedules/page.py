@@ -76,7 +76,7 @@ def schedule_list(request: HtmxRequest) -> HttpResponse:
         "q": query,
         "more": visible.count() - len(rows) if len(rows) == MAX_SCHEDULES else 0,
         "here": request.get_full_path(),
-        "actions": ["pause", "resume"],
+        "actions": ["pause", "resume", "delete"],
         "others": any(row.schedule.owner != request.user for row in rows),
     }
     return render_page_or_part(

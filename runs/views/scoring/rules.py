@@ -20,6 +20,7 @@ from runs.services.scoring.manage_rule import (
     set_scoring_rule_enabled,
 )
 from runs.ui.evaluation.day_bars import build_day_chart
+from runs.ui.frame.undo import add_switch_message
 from runs.ui.list_search import get_search_text, search_rows
 from runs.views.scoring.scored_runs import build_scored_runs_context
 from runs.whole_number import parse_whole_number
@@ -38,7 +39,7 @@ def rule_list(request: HtmxRequest) -> HttpResponse:
     return render(
         request,
         "rules/list.html",
-        {"rules": rules, "q": query, "actions": ["pause", "resume"]},
+        {"rules": rules, "q": query, "actions": ["pause", "resume", "delete"]},
     )
 
 
@@ -95,9 +96,9 @@ def rule_detail(request: HtmxRequest, pk: int) -> HttpResponse:
 def rule_switch(request: HtmxRequest, pk: int) -> HttpResponse:
     """Pause a rule, or resume it; runs that end while it is paused are not scored."""
     rule = get_rule(request, pk)
-    set_scoring_rule_enabled(rule, is_on=not rule.is_on)
-    said = _("%(name)s resumed.") if rule.is_on else _("%(name)s paused.")
-    messages.success(request, said % {"name": rule})
+    is_on = request.POST.get("on") == "1"
+    set_scoring_rule_enabled(rule, is_on=is_on)
+    add_switch_message(request, "rule", rule, is_on=is_on)
     return redirect("rule-detail", pk=pk)
 
 

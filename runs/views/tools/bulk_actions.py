@@ -1,5 +1,6 @@
 """Actions on the tools selected in the list."""
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -17,6 +18,7 @@ from django.views.decorators.http import require_POST
 
 from runs.htmx import HtmxRequest
 from runs.services.tools.delete_unused import delete_unused_tools, find_deletable_tools
+from runs.ui.frame.undo import add_message_with_undo
 from runs.whole_number import parse_whole_number
 from tools.definition.save import change_tools
 from tools.models import Tool
@@ -30,23 +32,26 @@ class BulkToolChange(NamedTuple):
     """What an action changes, and the note of the revisions."""
 
     note: str
-    values: dict[str, Any]
+    field: str
+    value: Any
 
 
 CHANGES = {
-    "enable": BulkToolChange("Enabled", {"enabled": True}),
-    "disable": BulkToolChange("Disabled", {"enabled": False}),
-    "share": BulkToolChange("Shared", {"visibility": Visibility.EVERYONE}),
-    "unshare": BulkToolChange("Made private", {"visibility": Visibility.PRIVATE}),
-    "ask_always": BulkToolChange(
-        "Approval: always", {"approval": Tool.Approval.ALWAYS}
+    "enable": BulkToolChange("Enabled", "enabled", True),
+    "disable": BulkToolChange("Disabled", "enabled", False),
+    "share": BulkToolChange("Shared", "visibility", Visibility.EVERYONE),
+    "share_groups": BulkToolChange(
+        "Shared with groups", "visibility", Visibility.GROUPS
     ),
+    "unshare": BulkToolChange("Made private", "visibility", Visibility.PRIVATE),
+    "ask_always": BulkToolChange("Approval: always", "approval", Tool.Approval.ALWAYS),
     "ask_effects": BulkToolChange(
-        "Approval: side effects", {"approval": Tool.Approval.SIDE_EFFECTS}
+        "Approval: side effects", "approval", Tool.Approval.SIDE_EFFECTS
     ),
-    "ask_never": BulkToolChange("Approval: never", {"approval": Tool.Approval.NEVER}),
-    "unarchive": BulkToolChange("Restored", {"archived_at": None}),
+    "ask_never": BulkToolChange("Approval: never", "approval", Tool.Approval.NEVER),
+    "unarchive": BulkToolChange("Restored", "archived_at", None),
 }
+"""All but archiving, whose value is the time; sharing with groups only undoes."""
 
 
 @require_POST
@@ -64,8 +69,10 @@ def tool_choices(request: HtmxRequest) -> HttpResponse:
         messages.error(request, text % {"count": MAX_SELECTED_TOOLS})
     elif not tools:
         messages.error(request, _("Select tools of yours in the list first."))
-    elif do in CHANGES or do == "archive":
-        change_selected_tools(request, tools, do)
+    elif do == "undo":
+        undo_tool_changes(request, tools)
+    elif change := find_change(do):
+        change_selected_tools(request, tools, do, change)
     elif do == "export":
         slugs = [tool.slug for tool in tools]
         return redirect(
@@ -84,12 +91,37 @@ def get_tool_list_url(request: HtmxRequest) -> str:
     return here if is_ours else reverse("tool-list")
 
 
-def change_selected_tools(request: HtmxRequest, tools: QuerySet[Tool], do: str) -> None:
+def find_change(do: str) -> BulkToolChange | None:
+    if do == "archive":
+        return BulkToolChange("Archived", "archived_at", timezone.now())
+    return CHANGES.get(do)
+
+
+def find_reverse(tool: Tool, field: str) -> str:
+    """Return the action that gives `tool` the value that it has now."""
+    value = getattr(tool, field)
+    for do, change in CHANGES.items():
+        if change.field == field and change.value == value:
+            return do
+    return "archive"
+
+
+def apply_change(
+    request: HtmxRequest, tools: Iterable[Tool], change: BulkToolChange
+) -> None:
+    values = {change.field: change.value}
+    change_tools(tools, by=request.user, note=change.note, **values)
+
+
+def change_selected_tools(
+    request: HtmxRequest, tools: QuerySet[Tool], do: str, change: BulkToolChange
+) -> None:
     """Change each tool, and say how many."""
-    archived = BulkToolChange("Archived", {"archived_at": timezone.now()})
-    change = CHANGES.get(do, archived)
-    done = change_tools(tools, by=request.user, note=change.note, **change.values)
-    count = len(done)
+    rows = list(tools)
+    reverses = {str(tool.pk): find_reverse(tool, change.field) for tool in rows}
+    before = {pk: word for pk, word in reverses.items() if word != do}
+    apply_change(request, rows, change)
+    count = len(rows)
     text = {
         "enable": ngettext(
             "Enabled %(count)d tool.", "Enabled %(count)d tools.", count
@@ -104,6 +136,32 @@ def change_selected_tools(request: HtmxRequest, tools: QuerySet[Tool], do: str) 
             "Restored %(count)d tool.", "Restored %(count)d tools.", count
         ),
     }.get(do) or ngettext("Changed %(count)d tool.", "Changed %(count)d tools.", count)
+    text %= {"count": count}
+    if not before:
+        messages.success(request, text)
+        return
+    add_message_with_undo(
+        request,
+        text,
+        reverse("tool-choices"),
+        tool=list(before),
+        before=list(before.values()),
+        do="undo",
+        here=get_tool_list_url(request),
+    )
+
+
+def undo_tool_changes(request: HtmxRequest, tools: QuerySet[Tool]) -> None:
+    """Do with each tool the action of `before` that stands at its place."""
+    post = request.POST
+    before = dict(zip(post.getlist("tool"), post.getlist("before"), strict=False))
+    count = 0
+    for tool in tools:
+        change = find_change(before.get(str(tool.pk), ""))
+        if change is not None:
+            apply_change(request, [tool], change)
+            count += 1
+    text = ngettext("Undone for %(count)d tool.", "Undone for %(count)d tools.", count)
     messages.success(request, text % {"count": count})
 
 

@@ -31,7 +31,14 @@ from runs.services.experiments.create import (
 from runs.services.runs.start import freeze_newest_version
 from runs.store.specs import load_spec
 from tests.annotation import make_queue, score_next
-from tests.experiments import end_run, end_runs, make_examples, make_revision, turn
+from tests.experiments import (
+    end_run,
+    end_runs,
+    make_examples,
+    make_experiment,
+    make_revision,
+    turn,
+)
 from tests.html import strip_tags
 from tests.make import (
     make_agent,
@@ -782,3 +789,19 @@ def test_people_score_the_runs_of_an_experiment_in_a_queue(client, ann):
     assert "ended runs of experiment" not in client.get(address).content.decode()
     client.post("/queues/add/", given)
     assert queue.items.count() == 16
+
+
+def test_older_experiments_are_on_the_next_page(client, ann, monkeypatch):
+    monkeypatch.setattr("runs.views.experiments.page.EXPERIMENTS_PER_PAGE", 2)
+    for number in range(3):
+        experiment = make_experiment(count=1)
+        Experiment.objects.filter(pk=experiment.pk).update(
+            owner=ann, name=f"Trial {number}"
+        )
+
+    first = client.get("/experiments/?q=trial").text
+    second = client.get("/experiments/?q=trial&page=2").text
+
+    assert 'href="?q=trial&amp;page=2"' in first
+    assert ("Trial 2" in first, "Trial 0" in first) == (True, False)
+    assert ("Trial 2" in second, "Trial 0" in second) == (False, True)

@@ -6,7 +6,17 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from runs.models import Experiment, Hook, Schedule, ScoringRule, Webhook
+from runs.models import (
+    ApiToken,
+    Conversation,
+    Experiment,
+    Hook,
+    Schedule,
+    ScoringRule,
+    Webhook,
+)
+from runs.services.accounts.tokens import create_token
+from runs.services.annotation.queued_runs import add_runs_to_queue
 from tests.annotation import make_queue
 from tests.experiments import make_experiment
 from tests.make import (
@@ -171,3 +181,118 @@ def test_decisions_are_found_by_tool_and_note(client, ann):
     assert "send_email" not in client.get("/approvals/answered/?q=refund").text
     assert "send_email" in client.get("/approvals/answered/?q=fine").text
     assert "Nothing found" in client.get("/approvals/answered/?q=zebra").text
+
+
+@pytest.mark.parametrize("noun", ["hook", "rule", "schedule", "webhook"])
+def test_rows_are_deleted_after_a_confirmation(client, ann, noun):
+    rows = [MAKERS[noun](ann), MAKERS[noun](ann)]
+    picked = {"pick": [row.pk for row in rows], "do": "delete"}
+
+    asked = choose(client, noun, rows, "delete")
+    assert "Delete 2 selected rows?" in asked
+    assert f"{rows[0]}" in asked
+    assert type(rows[0]).objects.count() == 2
+    url = reverse(f"{noun}-choices")
+    done = client.post(url, {**picked, "sure": "1"}, follow=True).text
+
+    assert "2 deleted." in done
+    assert not type(rows[0]).objects.exists()
+
+
+def test_rows_of_others_are_not_deleted(client, ann):
+    webhook = make_webhook(make_user())
+
+    client.post(
+        reverse("webhook-choices"), {"pick": [webhook.pk], "do": "delete", "sure": "1"}
+    )
+
+    assert Webhook.objects.exists()
+
+
+def test_own_tokens_are_revoked_after_a_confirmation(client, ann):
+    for name in ("Phone", "Laptop"):
+        create_token(ann, name)
+    create_token(make_user(), "Theirs")
+    tokens = list(ApiToken.objects.all())
+    page = client.get(reverse("token-list")).text
+    assert page.count('name="pick"') == 2
+
+    asked = choose(client, "token", tokens, "revoke")
+    assert "Revoke 2 tokens?" in asked
+    assert "Theirs" not in asked
+    picked = {"pick": [token.pk for token in tokens], "do": "revoke", "sure": "1"}
+    done = client.post(reverse("token-choices"), picked, follow=True).text
+
+    assert "2 tokens revoked." in done
+    assert ApiToken.objects.filter(revoked_at=None).count() == 1
+
+
+def test_runs_of_a_queue_are_removed_after_a_confirmation(client, ann):
+    queue = make_queue(ann)
+    runs = [make_run(ann, status="succeeded", title=f"Run {n}") for n in range(3)]
+    add_runs_to_queue(queue, runs, by=ann)
+    items = list(queue.items.order_by("pk")[:2])
+    page = client.get(reverse("queue-detail", args=[queue.pk])).text
+    assert page.count('name="pick"') == 3
+
+    asked = choose(client, "queued-run", items, "remove")
+    assert "Remove 2 runs from the queue?" in asked
+    assert "Run 0" in asked
+    picked = {"pick": [item.pk for item in items], "do": "remove", "sure": "1"}
+    client.post(reverse("queued-run-choices"), picked)
+
+    assert [item.run for item in queue.items.all()] == [runs[2]]
+
+
+def test_runs_of_a_queue_of_others_stay(client, ann):
+    queue = make_queue(make_user(), visibility="everyone")
+    run = make_run(ann, status="succeeded")
+    add_runs_to_queue(queue, [run], by=ann)
+    picked = {"pick": [queue.items.get().pk], "do": "remove", "sure": "1"}
+
+    client.post(reverse("queued-run-choices"), picked)
+
+    assert queue.items.exists()
+    page = client.get(reverse("queue-detail", args=[queue.pk])).text
+    assert 'name="pick"' not in page
+
+
+def test_runs_of_a_queue_are_searched(client, ann):
+    queue = make_queue(ann)
+    runs = [make_run(ann, status="succeeded", title=t) for t in ("Rain", "Snow")]
+    add_runs_to_queue(queue, runs, by=ann)
+
+    page = client.get(reverse("queue-detail", args=[queue.pk]), {"q": "rain"}).text
+
+    assert "Rain" in page
+    assert "Snow" not in page
+    assert 'href="?q=rain&amp;show=open"' in page
+    empty = client.get(reverse("queue-detail", args=[queue.pk]), {"q": "zebra"}).text
+    assert "No matching runs" in empty
+
+
+def test_conversations_are_archived_with_their_branches_and_restored(client, ann):
+    agent = make_agent(ann)
+    trip, paper = (
+        Conversation.objects.create(owner=ann, agent=agent, title=title)
+        for title in ("Trip", "Paper")
+    )
+    branch = Conversation.objects.create(
+        owner=ann, agent=agent, title="Trip", root=trip, branch_of=trip
+    )
+    other = Conversation.objects.create(owner=make_user(), agent=agent)
+    for one in (trip, paper, branch):
+        make_run(ann, agent=agent, conversation=one)
+    page = client.get(reverse("chat")).text
+    assert f'name="pick" value="{branch.pk}"' in page
+
+    page = choose(client, "conversation", [branch, paper, other], "archive")
+
+    assert "2 archived." in page
+    kept = Conversation.objects.filter(archived_at=None)
+    assert list(kept) == [other]
+    toast = page.split('class="toast"')[1].split("</form>")[0]
+    fields = re.findall(r'name="([^"]*)" value="([^"]*)"', toast)
+    picked = [value for name, value in fields if name == "pick"]
+    client.post(reverse("conversation-choices"), {"pick": picked, "do": "unarchive"})
+    assert kept.all().count() == 4

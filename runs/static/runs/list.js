@@ -1,0 +1,41 @@
+// Lists whose rows can be selected: all of the page, and a range with Shift. Without
+// this script each row is selected by its box.
+(() => {
+  "use strict";
+  const BOX = ":is(.sel, .pick) input[name]";
+  const boxesOf = (form) => [...form.elements].filter((one) => one.matches(BOX));
+  let last = ""; // the row whose box was clicked last: a range begins there
+
+  function showAll(form) {
+    const boxes = boxesOf(form);
+    const count = boxes.filter((box) => box.checked).length;
+    for (const all of form.querySelectorAll("[data-select-page]")) {
+      all.checked = count > 0 && count === boxes.length;
+      all.indeterminate = count > 0 && count < boxes.length;
+    }
+  }
+  function showAllForms() {
+    for (const form of document.forms) showAll(form);
+  }
+
+  document.addEventListener("click", (event) => {
+    const box = event.target.closest?.(BOX);
+    if (!box) return;
+    const boxes = boxesOf(box.form);
+    const from = boxes.findIndex((one) => one.value === last);
+    const [first, end] = [from, boxes.indexOf(box)].sort((a, b) => a - b);
+    if (event.shiftKey && from >= 0)
+      for (const one of boxes.slice(first, end + 1)) one.checked = box.checked;
+    last = box.value;
+    showAll(box.form);
+  });
+  document.addEventListener("change", (event) => {
+    const all = event.target.closest?.("[data-select-page]");
+    if (!all) return;
+    for (const box of boxesOf(all.form)) box.checked = all.checked;
+    showAll(all.form);
+  });
+  document.addEventListener("reset", (event) => setTimeout(showAll, 0, event.target));
+  document.addEventListener("htmx:after:swap", showAllForms);
+  addEventListener("pageshow", showAllForms);
+})();

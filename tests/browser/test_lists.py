@@ -1,0 +1,88 @@
+"""Selecting rows of a list, and undoing what was done with them."""
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driver.axe import violations
+from tests.browser.driver.chromium import listen, signed_in
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_toast_is_reached_and_undone_by_keyboard(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/webhooks/new/")
+    page.fill("[name=name]", "undone")
+    page.fill("[name=url]", "https://hooks.example/x")
+    page.click("#webhook-form button:has-text('Save')")
+    page.click("button:has-text('Pause')")
+    toast = page.locator("#part-toasts .toast")
+    expect(toast).to_contain_text("undone paused.")
+    for key in ("g", "n"):
+        page.keyboard.press(key)
+    expect(toast.locator("button:has-text('Undo')")).to_be_focused()
+    assert violations(page) == []
+
+    page.keyboard.press("Enter")
+
+    expect(toast).to_contain_text("undone resumed.")
+    expect(page.locator("main button:has-text('Pause')")).to_be_visible()
+    assert received == []
+    context.close()
+
+
+def test_a_page_and_a_range_are_selected_archived_and_restored(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/tools/")
+    boxes = page.locator("#tool-choices td.sel input")
+    chosen = page.locator("#tool-choices td.sel input:checked")
+    every = page.get_by_label("Select all on this page").first
+    count = boxes.count()
+
+    every.check()
+    expect(chosen).to_have_count(count)
+    every.uncheck()
+    expect(chosen).to_have_count(0)
+    boxes.nth(1).click()
+    boxes.nth(3).click(modifiers=["Shift"])
+    expect(chosen).to_have_count(3)
+    assert every.evaluate("(box) => box.indeterminate")
+    assert violations(page) == []
+
+    page.click(".bulk button:has-text('Archive')")
+    toast = page.locator("#part-toasts .toast")
+    expect(toast).to_contain_text("Archived 3 tools.")
+    expect(boxes).to_have_count(count - 3)
+    toast.locator("button:has-text('Undo')").click()
+
+    expect(toast).to_contain_text("Undone for 3 tools.")
+    expect(boxes).to_have_count(count)
+    assert received == []
+    context.close()
+
+
+LISTS = ["agents", "approvals", "schedules", "tools"]
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("name", LISTS)
+def test_one_box_of_each_list_selects_the_whole_page(browser, lived_in, name, width):
+    context = browser.new_context(viewport={"width": width, "height": 844})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/{name}/")
+    boxes = page.locator("form :is(.sel, .pick) input[name]")
+    chosen = page.locator("form :is(.sel, .pick) input[name]:checked")
+    boxes.last.check()
+
+    every = page.locator("[data-select-page]:visible")
+    if boxes.count() > 1:
+        every.check()
+
+    expect(chosen).to_have_count(boxes.count())
+    expect(every).to_be_checked()
+    assert violations(page) == []
+    context.close()
