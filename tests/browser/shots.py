@@ -103,6 +103,7 @@ PAGES = {
     "annotate": "/queues/1/runs/9/",
     "rules": "/rules/",
     "rule": "/rules/1/",
+    "rule-runs": "/rules/runs/?show=failed",
     "prompts": "/prompts/",
     "prompt": "/prompts/1/",
     "prompt-new": "/prompts/new/",
