@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
+from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.middleware import HtmxDetails
 
 
@@ -15,6 +16,13 @@ class HtmxRequest(HttpRequest):
 
     user: User
     htmx: HtmxDetails
+
+
+def get_return_url(request: HttpRequest, default: str) -> str:
+    """Return the posted `here`, the page to return to, if it is one of this site."""
+    here = request.POST.get("here", "")
+    is_ours = here.startswith("/") and url_has_allowed_host_and_scheme(here, None)
+    return here if is_ours else default
 
 
 def wants_part(request: HttpRequest) -> bool:

@@ -16,6 +16,7 @@ from runs.htmx import HtmxRequest, render_page_or_part, wants_part
 from runs.models import Delivery, Hook, Webhook, WebhookEvent
 from runs.models.webhooks import SCORE_EVENT, TEST_EVENT
 from runs.services.webhooks.manage import (
+    MAX_RESENT,
     delete_webhook,
     resend_delivery,
     resend_failed_deliveries,
@@ -250,7 +251,9 @@ def build_webhook_context(webhook: Webhook) -> dict[str, Any]:
         "events": describe_webhook_events(webhook),
         "sent": sent,
         "waiting": waiting.count(),
-        "failed": webhook.deliveries.filter(status=Delivery.Status.FAILED).count(),
+        "failed": webhook.deliveries.filter(status=Delivery.Status.FAILED)[
+            :MAX_RESENT
+        ].count(),
         "is_busy": webhook.is_on and waiting.filter(soon).exists(),
     }
 

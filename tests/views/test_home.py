@@ -247,15 +247,17 @@ def test_a_schedule_whose_last_run_failed_needs_attention(client, ann):
 
 def test_a_webhook_whose_deliveries_fail_needs_attention(client, ann):
     make_run(ann)
-    since = timezone.now()
+    since = timezone.now() - timedelta(hours=1)
     make_webhook(ann, name="Pager", failing_since=since)
     make_webhook(ann, name="Paused pager", failing_since=since, is_on=False)
+    make_webhook(ann, name="Retried pager", failing_since=timezone.now())
     make_webhook(make_user("ben"), name="Other pager", failing_since=since)
 
     page = text(client)
 
     assert "Deliveries of Pager fail" in page
     assert "Paused pager" not in page
+    assert "Retried pager" not in page
     assert "Other pager" not in page
 
 

@@ -83,11 +83,15 @@ class RunFigures(NamedTuple):
 @contextmanager
 def limit_query_time(milliseconds: int = SAMPLE_TIMEOUT_MS) -> Iterator[None]:
     """End a longer query with `OperationalError`; SQLite has no such limit."""
-    with transaction.atomic():
-        if connection.vendor == "postgresql":
-            with connection.cursor() as cursor:
-                cursor.execute(f"SET LOCAL statement_timeout = {int(milliseconds)}")
+    if connection.vendor != "postgresql":
         yield
+        return
+    is_nested = connection.in_atomic_block
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(f"SET LOCAL statement_timeout = {int(milliseconds)}")
+        yield
+        if is_nested:
+            cursor.execute("SET LOCAL statement_timeout TO DEFAULT")
 
 
 def sample_runs(

@@ -99,16 +99,17 @@
     counted = Date.now();
     htmx.trigger("#run-figures-loader", "refresh");
   });
-  function reload(url) {
+  function reload(url, more) {
     htmx.ajax("GET", url, {
       target: "#run-list",
       swap: "outerMorph",
       headers: { "X-List-State": "" },
+      ...more,
     });
   }
   document.addEventListener("htmx:after:swap", (event) => {
     if (event.detail.ctx.sourceElement?.id !== "run-peek-rating") return;
-    reload(location.pathname + location.search);
+    reload(location.pathname + location.search, { source: "#run-list" });
   });
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("[data-to-top]");

@@ -7,12 +7,11 @@ from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from runs.htmx import HtmxRequest
+from runs.htmx import HtmxRequest, get_return_url
 from runs.models import Agent
 from runs.services.agentfile.export import export_agents
 from runs.services.agents.manage import (
@@ -74,9 +73,7 @@ def agent_choices(request: HtmxRequest) -> HttpResponse:
 
 
 def get_agent_list_url(request: HtmxRequest) -> str:
-    here = request.POST.get("here", "")
-    is_ours = here.startswith("/") and url_has_allowed_host_and_scheme(here, None)
-    return here if is_ours else reverse("agent-list")
+    return get_return_url(request, reverse("agent-list"))
 
 
 def change_selected_agents(
@@ -84,6 +81,11 @@ def change_selected_agents(
 ) -> None:
     """Change each agent, and say what that means."""
     rows = list(agents.select_related("prompt"))
+    if request.POST.get("undo") == "1":
+        rows = [row for row in rows if not is_changed_by(row, UNDONE_BY[do])]
+    if not rows:
+        messages.error(request, _("Nothing was undone: the agents changed meanwhile."))
+        return
     changed = [row for row in rows if is_changed_by(row, do)]
     # The groups of an agent are lost when its sharing changes.
     has_groups = any(row.visibility == Visibility.GROUPS for row in changed)
@@ -117,6 +119,7 @@ def change_selected_agents(
             reverse("agent-choices"),
             agent=[str(row.pk) for row in changed],
             do=UNDONE_BY[do],
+            undo="1",
             here=get_agent_list_url(request),
         )
     else:

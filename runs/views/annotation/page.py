@@ -6,10 +6,11 @@ from django.contrib import messages
 from django.db.models import Count, F, Max, Min, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
-from runs.htmx import HtmxRequest
+from runs.htmx import HtmxRequest, get_return_url
 from runs.models import Annotation, AnnotationQueue, QueuedRun, Run
 from runs.services.annotation.agreement import load_queue_agreement
 from runs.services.annotation.queued_runs import (
@@ -86,7 +87,7 @@ def queue_item_remove(request: HtmxRequest, pk: int, item_pk: int) -> HttpRespon
     messages.success(
         request, _("Run %(run)d removed from the queue.") % {"run": item.run_id}
     )
-    return redirect("queue-detail", pk=pk)
+    return redirect(get_return_url(request, reverse("queue-detail", args=[pk])))
 
 
 def get_visible_queue(request: HtmxRequest, pk: int) -> AnnotationQueue:

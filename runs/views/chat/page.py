@@ -34,7 +34,8 @@ def chat(request: HtmxRequest) -> HttpResponse:
     """
     context = build_list_context(request, agent=None, conversation=None)
     agents = query_chat_agents(request.user).order_by("name")
-    shows_list = context["groups"] or context["search"] or context["is_archive"]
+    names = ("groups", "search", "is_archive", "row_query")
+    shows_list = any(context[name] for name in names)
     context |= {
         "view": 2 if "new" in request.GET or not shows_list else 1,  # on a phone
         **build_agent_choice(agents, request.GET.get("agent", "")),

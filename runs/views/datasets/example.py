@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.forms.datasets.example import ExampleForm
-from runs.htmx import HtmxRequest, wants_part
+from runs.htmx import HtmxRequest, get_return_url, wants_part
 from runs.models import Dataset, Example
 from runs.services.datasets.content import (
     INPUT_FIELD,
@@ -125,8 +125,11 @@ def dataset_example_remove(request: HtmxRequest, pk: int, number: int) -> HttpRe
     if example.change:  # its unsaved change is lost
         messages.success(request, text)
     else:
-        url = reverse("dataset-example-remove", args=[pk, number])
-        add_message_with_undo(request, text, url, restore="1")
+        url = reverse("dataset-examples-remove", args=[pk])
+        here = get_row_url(dataset, number)
+        add_message_with_undo(
+            request, text, url, pick=[str(number)], restore="1", here=here
+        )
     if example.change == Example.Change.ADDED:
         return redirect("dataset-detail", pk=pk)
     return redirect(get_row_url(dataset, number))
@@ -148,11 +151,12 @@ def dataset_examples_remove(request: HtmxRequest, pk: int) -> HttpResponse:
         text = ngettext(
             "%(count)s example restored.", "%(count)s examples restored.", count
         )
-        messages.success(request, text % {"count": count})
+        level = messages.SUCCESS if count else messages.ERROR
+        messages.add_message(request, level, text % {"count": count})
     else:
         removed = remove_examples(dataset, numbers, by=request.user)
         report_removed_examples(request, dataset, removed)
-    return redirect("dataset-detail", pk=pk)
+    return redirect(get_return_url(request, reverse("dataset-detail", args=[pk])))
 
 
 def report_removed_examples(
@@ -163,7 +167,9 @@ def report_removed_examples(
         "%(count)s example removed.", "%(count)s examples removed.", len(removed)
     ) % {"count": len(removed)}
     if not removed or any(example.change for example in removed):
-        messages.success(request, text)
+        messages.add_message(
+            request, messages.SUCCESS if removed else messages.ERROR, text
+        )
         return
     add_message_with_undo(
         request,
@@ -171,6 +177,7 @@ def report_removed_examples(
         reverse("dataset-examples-remove", args=[dataset.pk]),
         pick=[str(example.number) for example in removed],
         restore="1",
+        here=get_return_url(request, reverse("dataset-detail", args=[dataset.pk])),
     )
 
 

@@ -1,11 +1,12 @@
 """What needs the viewer's attention; equal items are one row with a count."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db.models import Count
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from runs.models import Decision, Provider, ProviderOutage, Schedule, Webhook
@@ -14,6 +15,8 @@ from runs.views.approvals.details import DecisionRow, query_open_decisions
 
 MAX_ITEMS = 8
 """Of each kind."""
+WEBHOOK_PATIENCE = timedelta(minutes=10)
+"""A single failure, after which a delivery is sent again, needs nobody."""
 
 
 class AttentionItem(NamedTuple):
@@ -155,7 +158,8 @@ def _list_webhooks(user: User, *, mine: bool) -> list[AttentionItem]:
     """Return webhooks of which no delivery has succeeded for some time."""
     rows = Webhook.objects.visible_to(user)
     rows = rows.filter(owner=user) if mine else rows
-    failing = rows.filter(is_on=True, failing_since__isnull=False)
+    before = timezone.now() - WEBHOOK_PATIENCE
+    failing = rows.filter(is_on=True, failing_since__lt=before)
     return [
         AttentionItem(
             f"webhook-{one.pk}",

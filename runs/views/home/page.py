@@ -11,7 +11,7 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from runs.htmx import HtmxRequest
+from runs.htmx import HtmxRequest, render_page_or_part, wants_part
 from runs.models import Run, ScoredRun, ScoringRule
 from runs.services.scoring.figures import load_scores_by_day, load_scores_by_rule
 from runs.services.search.slot_figures import (
@@ -56,7 +56,7 @@ def home(request: HtmxRequest) -> HttpResponse:
     context = _build_runs_context(runs, mine=mine, counts_tests=counts_tests)
     context["attention"] = list_attention(request.user, mine=mine)
     run_count = runs[:MIN_RUNS].count()
-    if not mine and not run_count:
+    if not mine and not run_count and not wants_part(request):
         welcome = build_welcome_context(request.user, request.GET.get("try", ""))
         return render(request, "home/start.html", context | welcome)
     period = read_period(request.GET)
@@ -80,7 +80,8 @@ def home(request: HtmxRequest) -> HttpResponse:
     if run_count == MIN_RUNS:
         context |= build_figures_context(runs, request.user, period, mine=mine)
     context["is_wide"] = not context.get("agents")
-    return render(request, "home/home.html", context)
+    context["is_update"] = wants_part(request)
+    return render_page_or_part(request, "home/home.html", "home/_period.html", context)
 
 
 @require_GET

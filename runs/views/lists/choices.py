@@ -6,12 +6,11 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from runs.htmx import HtmxRequest
+from runs.htmx import HtmxRequest, get_return_url
 from runs.services.errors import RunsError
 from runs.ui.frame.undo import add_message_with_undo
 from runs.ui.summaries import format_names
@@ -39,11 +38,13 @@ def row_choices(request: HtmxRequest, noun: str) -> HttpResponse:
         pks = chosen - {None}
         visible = list(known.visible(request.user).filter(pk__in=pks))
         rows = list(known.editable(request.user).filter(pk__in=pks))
-        if action.question and rows and request.POST.get("sure") != "1":
-            return confirm_change(request, noun, action, rows)
-        change_rows(request, noun, action, rows)
+        is_asked = action.question and rows and request.POST.get("sure") != "1"
+        if not is_asked:
+            change_rows(request, noun, action, rows)
         report_others_rows(request, [row for row in visible if row not in rows])
         report_missing_rows(request, len(chosen) - len(visible))
+        if is_asked:
+            return confirm_change(request, noun, action, rows)
     return redirect(get_list_url(request, noun))
 
 
@@ -121,8 +122,5 @@ def name_rows(rows: list[Any]) -> str:
 
 
 def get_list_url(request: HtmxRequest, noun: str) -> str:
-    here = request.POST.get("here", "")
-    is_ours = here.startswith("/") and url_has_allowed_host_and_scheme(here, None)
-    if is_ours:
-        return here
-    return reverse((noun in LISTS and LISTS[noun].page) or f"{noun}-list")
+    page = (noun in LISTS and LISTS[noun].page) or f"{noun}-list"
+    return get_return_url(request, reverse(page))

@@ -6,10 +6,9 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_GET, require_POST
 
-from runs.htmx import HtmxRequest, wants_part
+from runs.htmx import HtmxRequest, get_return_url, wants_part
 from runs.models import Run, RunComment
 from runs.services.evaluation.judge_requests import list_judges_with_requests
 from runs.services.evaluation.run_scores import RunScoreEntry, load_run_scores
@@ -41,8 +40,7 @@ def run_rate(request: HtmxRequest, pk: int) -> HttpResponse:
     """
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
     rate_run(run, Run.RATINGS.get(request.POST.get("rating", "")))
-    here = request.POST.get("here", "")
-    if here.startswith("/") and url_has_allowed_host_and_scheme(here, None):
+    if here := get_return_url(request, ""):
         return redirect(here)
     return respond_with_feedback(request, run)
 

@@ -15,6 +15,7 @@ from runs.services.search.run_sample import (
     summarize_sample,
 )
 from runs.ui.format import duration, format_number, number
+from runs.views.run_list.filter_queries import get_first_searched_run
 from runs.views.run_list.filters import (
     SINCE_PERIODS,
     RunFilters,
@@ -45,9 +46,13 @@ class FigureChanges(NamedTuple):
 def compare_with_period_before(
     figures: RunFigures, filters: RunFilters, user: User
 ) -> FigureChanges:
-    """Compare with equally long before; not without a period, nor with a sample."""
+    """Compare with equally long before.
+
+    Not without a period, nor if only a part of the runs is counted or searched.
+    """
     earlier = get_filters_of_period_before(filters)
-    if earlier is None or not figures.is_whole:
+    is_part = not figures.is_whole or get_first_searched_run(filters) is not None
+    if earlier is None or is_part:
         return FigureChanges()
     queries = build_run_queries(Run.objects.visible_to(user), earlier, user=user)
     sample = sample_runs(queries, gather=earlier.is_far_back)
@@ -64,18 +69,20 @@ def compare_with_period_before(
 
 
 def get_filters_of_period_before(filters: RunFilters) -> RunFilters | None:
+    """Return those of the same part of the period before; None without a period."""
+    now = timezone.now()
     begin, end = parse_time(filters.begin), parse_end(filters.end)
     if filters.since and begin is None and end is None:
-        end = timezone.now()
-        begin = end - SINCE_PERIODS[filters.since]
-    elif filters.since or begin is None or end is None or begin >= end:
+        begin, end = now - SINCE_PERIODS[filters.since], now
+    elif filters.since or begin is None or end is None or begin >= min(end, now):
         return None
     try:
         start = begin - (end - begin)
     except OverflowError:
         return None
-    earliest, latest = start.isoformat(), begin.isoformat()
-    return replace(filters, since="", begin=earliest, end=latest, sort="")
+    latest = start + (min(end, now) - begin)
+    times = start.isoformat(), latest.isoformat()
+    return replace(filters, since="", begin=times[0], end=times[1])
 
 
 def compare_amounts(now: float, before: float) -> FigureChange | None:

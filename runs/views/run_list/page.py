@@ -82,7 +82,7 @@ def run_list(request: HtmxRequest) -> HttpResponse:
     context = build_list(request, filters, top=top)
     context |= {"state": state, "problems": problems}
     if is_poll(request):
-        return render(request, "runs/_list.html", context)
+        return render(request, "runs/_list.html", context | {"is_poll": True})
     context |= build_list_head(filters, request.user)
     context |= {"chips": build_filter_chips(filters, request.user)}
     if not wants_part(request):

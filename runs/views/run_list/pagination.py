@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import OperationalError
-from django.db.models import F, Q, QuerySet
-from django.db.models.expressions import CombinedExpression
+from django.db.models import Q, QuerySet
 from django.http import QueryDict
 
 from runs.models import Run
@@ -24,7 +23,8 @@ PAGE_SIZE = 50
 COUNT_LIMIT = 1_000
 """Matching runs that are counted at most."""
 INDEX_READ_MS = 80
-"""Time to find a page of a sorted list by an index."""
+"""Time to find a page of a sorted list by an index, before fewer runs are gathered."""
+MAX_GATHERED_RUNS = 20_000
 
 
 class PageCursor(NamedTuple):
@@ -168,19 +168,18 @@ def _read_sorted(
     """Return the first rows in the order of a column of the search row.
 
     An index has them in that order, so a list is read until there are enough. If that
-    takes long, few runs match: then all of them are read and sorted.
+    takes long and few runs match, all of them are read and then sorted.
     """
     column = f"search_row__{sort}"
-    by_index, gathered = F(column), F(column) + 0  # an index has no sums
-    number = "-pk" if largest_first else "pk"
-
-    def read(value: F | CombinedExpression) -> list[PageCursor]:
-        rows = runs.order_by(value.desc() if largest_first else value.asc(), number)
-        return [PageCursor(*row) for row in rows.values_list(column, "pk")[:most]]
-
+    order = (f"-{column}", "-pk") if largest_first else (column, "pk")
+    by_index = runs.order_by(*order).values_list(column, "pk")[:most]
     with suppress(OperationalError), limit_query_time(INDEX_READ_MS):
-        return read(by_index)
-    return read(gathered)
+        return [PageCursor(*row) for row in by_index]
+    gathered = runs.order_by().values_list(column, "pk")[: MAX_GATHERED_RUNS + 1]
+    rows = [PageCursor(*row) for row in gathered]
+    if len(rows) > MAX_GATHERED_RUNS:
+        return [PageCursor(*row) for row in by_index.all()]
+    return sorted(rows, reverse=largest_first)[:most]
 
 
 def _is_beyond_cursor(place: PageCursor, sort: str, way: str) -> Q:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -13,7 +14,7 @@ from runs.models import Run, ScoredRun, ScoringRule
 from runs.services.scoring.figures import filter_shown_days
 from runs.views.run_list.filters import parse_end, parse_time
 
-MAX_LISTED_RUNS = 50
+RUNS_PER_PAGE = 50
 
 
 @require_GET
@@ -36,20 +37,24 @@ def build_scored_runs_context(
     if show:
         rows = rows.filter(passed=False)
     asked = request.GET.get("day", "").strip()[:40]
-    begin, end = parse_time(asked), parse_end(asked)
-    if begin is not None and end is not None:
+    is_day = "T" not in asked
+    begin, end = (parse_time(asked), parse_end(asked)) if is_day else (None, None)
+    if begin is not None and end is not None:  # as many as the bar of the day counts
         rows = rows.filter(
-            state=ScoredRun.State.DONE, scored_at__gte=begin, scored_at__lt=end
+            passed__isnull=False, scored_at__gte=begin, scored_at__lt=end
         )
     wrong = _("%(value)s is not a date. Enter a date like 2026-11-21.")
     rows = rows.select_related("run__version", "run__agent").prefetch_related(
         "scores__revision__evaluator"
     )
+    query = request.GET.copy()
+    query.pop("page", None)
     visible = Run.objects.visible_to(request.user)
     newest = rows.filter(run__in=visible).order_by("-scored_at", "-pk")
     return {
         "show": show,
         "day": begin,
         "day_problem": wrong % {"value": asked} if asked and begin is None else "",
-        "rows": newest[:MAX_LISTED_RUNS],
+        "page": Paginator(newest, RUNS_PER_PAGE).get_page(request.GET.get("page")),
+        "page_query": f"?{query.urlencode()}",
     }

@@ -11,12 +11,11 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from runs.htmx import HtmxRequest
+from runs.htmx import HtmxRequest, get_return_url
 from runs.services.tools.delete_unused import delete_unused_tools, find_deletable_tools
 from runs.ui.frame.undo import add_message_with_undo
 from runs.whole_number import parse_whole_number
@@ -86,9 +85,7 @@ def tool_choices(request: HtmxRequest) -> HttpResponse:
 
 
 def get_tool_list_url(request: HtmxRequest) -> str:
-    here = request.POST.get("here", "")
-    is_ours = here.startswith("/") and url_has_allowed_host_and_scheme(here, None)
-    return here if is_ours else reverse("tool-list")
+    return get_return_url(request, reverse("tool-list"))
 
 
 def find_change(do: str) -> BulkToolChange | None:
@@ -147,20 +144,29 @@ def change_selected_tools(
         tool=list(before),
         before=list(before.values()),
         do="undo",
+        done=do,
         here=get_tool_list_url(request),
     )
 
 
 def undo_tool_changes(request: HtmxRequest, tools: QuerySet[Tool]) -> None:
-    """Do with each tool the action of `before` that stands at its place."""
+    """Do with each tool the action of `before` that stands at its place.
+
+    Leaves out those that have not the value of the action `done` any more.
+    """
     post = request.POST
     before = dict(zip(post.getlist("tool"), post.getlist("before"), strict=False))
     count = 0
     for tool in tools:
         change = find_change(before.get(str(tool.pk), ""))
-        if change is not None:
+        if change is None:
+            continue
+        if find_reverse(tool, change.field) == post.get("done", ""):
             apply_change(request, [tool], change)
             count += 1
+    if not count:
+        messages.error(request, _("Nothing was undone: the tools changed meanwhile."))
+        return
     text = ngettext("Undone for %(count)d tool.", "Undone for %(count)d tools.", count)
     messages.success(request, text % {"count": count})
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 from runs.models import Run, RunTag
 from runs.services.search import run_sample
 from runs.services.search.index_runs import index_runs
+from runs.views.run_list import filter_queries
 from tests.html import join_lines, strip_tags
 from tests.make import make_agent, make_run, make_step, make_user
 
@@ -93,13 +94,49 @@ def test_nothing_is_compared_without_a_period_or_runs_before(client, ann, query)
 
 
 def test_a_sample_is_not_compared(client, ann, monkeypatch):
-    monkeypatch.setattr(run_sample, "MAX_SAMPLED_RUNS", 1)
-    end_run(ann, hours_ago=1)
+    end_run(ann, hours_ago=1, seconds=8)
     for hours_ago in (30, 40):
         end_run(ann, hours_ago=hours_ago)
     index_runs()
+    assert read_changes(client, "?since=1d")[0] == "▼down50%"
+    monkeypatch.setattr(run_sample, "MAX_SAMPLED_RUNS", 1)
 
-    assert not any("▼" in one for one in read_changes(client, "?since=1d"))
+    assert not re.search("[▲▼]", "".join(read_changes(client, "?since=1d")))
+
+
+def test_a_period_that_lasts_is_compared_with_the_same_part_before(client, ann):
+    for hours_ago in (1, 2, 13, 14, 15, 18, 21):
+        end_run(ann, hours_ago=hours_ago)
+    index_runs()
+    times = [timezone.now() + timedelta(hours=hours) for hours in (-3, 9)]
+    begin, end = (time.replace(tzinfo=None).isoformat()[:16] for time in times)
+
+    changes = read_changes(client, f"?begin={begin}&end={end}")
+
+    assert changes[0] == "▼down33%"  # 2, after 3 in the first 3 hours before
+
+
+def test_a_sort_compares_ended_runs_with_ended_runs(client, ann):
+    end_run(ann, hours_ago=1)
+    end_run(ann, hours_ago=30)
+    running = make_run(ann, status="running")
+    start = timezone.now() - timedelta(hours=30)
+    Run.objects.filter(pk=running.pk).update(created_at=start)
+    index_runs()
+
+    assert "%" not in read_changes(client, "?since=1d&sort=cost")[0]
+    assert read_changes(client, "?since=1d")[0] == "▼down50%"
+
+
+def test_a_search_of_the_latest_runs_only_is_not_compared(client, ann, monkeypatch):
+    monkeypatch.setattr(filter_queries, "MAX_COMPARED_RUNS", 2)
+    for hours_ago in (40, 30, 2):
+        end_run(ann, hours_ago=hours_ago, title="Oslo?")
+    end_run(ann, hours_ago=1, title="Rome?")
+    index_runs()
+
+    assert read_changes(client, "?since=1d&q=oslo")[0] == "▼down50%"
+    assert not re.search("[▲▼]", "".join(read_changes(client, "?since=1d&q=o")))
 
 
 def test_a_count_is_of_the_list_that_its_choice_leads_to(client, ann):

@@ -12,6 +12,7 @@ from django.utils import timezone
 from runs.forms.scoring.rule import ScoringRuleForm
 from runs.models import Run, RunScore, ScoredRun, ScoringRule
 from runs.services.scoring import manage_rule
+from runs.time_zone import ZONE_COOKIE
 from tests.experiments import make_revision
 from tests.make import make_agent, make_dataset, make_user, make_webhook
 from tests.scoring import end_run, make_rule, make_yes_evaluator, score_all
@@ -89,7 +90,7 @@ def test_the_page_shows_scores_by_day_and_version_and_what_failed(client, ann):
 
 @pytest.mark.parametrize("zone", ["UTC", "Pacific/Auckland", "America/Los_Angeles"])
 def test_each_bar_links_to_the_runs_of_its_day(client, ann, zone):
-    client.cookies["timezone"] = zone
+    client.cookies[ZONE_COOKIE] = zone
     rule = make_rule(make_agent(ann))
     other = make_rule(make_agent(ann))
     early, late = end_run(rule.agent, "no"), end_run(rule.agent, "yes")
@@ -203,7 +204,7 @@ def test_older_scores_are_shown_nowhere(client, ann):
     assert (listed.runs, listed.failed) == (1, 0)
     assert page.context["totals"].runs == 1
     assert [one.runs for one in page.context["versions"]] == [1]
-    assert [row.run for row in page.context["rows"]] == [new]
+    assert [row.run for row in page.context["page"]] == [new]
 
 
 @pytest.mark.parametrize("address", ["/rules/", "/rules/{pk}/"])
