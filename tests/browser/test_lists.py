@@ -33,6 +33,22 @@ def test_a_toast_is_reached_and_undone_by_keyboard(browser, lived_in):
     context.close()
 
 
+def test_enter_on_a_box_asks_before_it_removes(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/queues/1/")
+    rows = page.locator("#queued-run-choices tbody tr")
+    count = rows.count()
+    rows.nth(2).locator("td.sel input").check()
+
+    page.keyboard.press("Enter")
+
+    expect(page.locator("h1")).to_contain_text("Remove 1 run from the queue?")
+    page.go_back()
+    expect(rows).to_have_count(count)
+    context.close()
+
+
 def test_a_page_and_a_range_are_selected_archived_and_restored(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

@@ -261,6 +261,18 @@ def test_a_webhook_whose_deliveries_fail_needs_attention(client, ann):
     assert "Other pager" not in page
 
 
+def test_an_update_of_the_figures_leaves_messages_for_the_next_page(client, ann):
+    for _ in range(10):
+        make_run(ann, status="succeeded")
+    client.post(f"/agents/{make_agent(ann).pk}/archive/")
+
+    update = client.get("/", headers={"HX-Request": "true"}).text
+
+    assert update.lstrip().startswith('<div id="home-period"')
+    assert "archived." not in update
+    assert "archived." in text(client)
+
+
 def test_parts_are_sent_again_only_with_something_new(client, ann):
     make_run(ann, status="succeeded")
     page = text(client)

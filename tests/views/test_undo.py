@@ -147,6 +147,30 @@ def test_each_tool_gets_its_earlier_value_back(client, do, field, values):
     assert after == values
 
 
+def test_a_tool_that_changed_meanwhile_keeps_its_value(client):
+    owner = manager()
+    client.force_login(owner)
+    tool = make_tool(owner=owner, approval="never")
+    page = post(client, "tool-choices", tool=[tool.pk], do="ask_effects")
+    Tool.objects.update(approval="always")
+
+    page = undo(client, page)
+
+    assert "Nothing was undone" in page
+    assert Tool.objects.get().approval == "always"
+
+
+def test_an_agent_that_changed_meanwhile_keeps_its_groups(client, ann):
+    agents = [make_agent(ann, name=f"agent {n}") for n in range(2)]
+    page = post(client, "agent-choices", agent=[a.pk for a in agents], do="share")
+    Agent.objects.filter(pk=agents[0].pk).update(visibility="groups")
+
+    undo(client, page)
+
+    found = Agent.objects.order_by("name").values_list("visibility", flat=True)
+    assert list(found) == ["groups", "private"]
+
+
 @pytest.mark.parametrize(
     ("do", "before"),
     [("share", ["private", "everyone"]), ("unshare", ["everyone", "private"])],

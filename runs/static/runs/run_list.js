@@ -88,10 +88,11 @@
     const top = first.closest(".scroll").getBoundingClientRect().top + 32;
     return first.getBoundingClientRect().bottom < Math.max(top, 80);
   }
+  const listTop = () => (isScrolled() ? { "X-List-Top": boxOf(rows()[0]).value } : {});
   document.addEventListener("htmx:config:request", (event) => {
     const { request, target } = event.detail.ctx;
-    if (event.target !== list() || target !== list() || !isScrolled()) return;
-    request.headers["X-List-Top"] = boxOf(rows()[0]).value;
+    if (event.target === list() && target === list())
+      Object.assign(request.headers, listTop());
   });
   document.addEventListener("htmx:after:swap", (event) => {
     if (event.detail.ctx.target?.id !== "run-list") return;
@@ -99,17 +100,16 @@
     counted = Date.now();
     htmx.trigger("#run-figures-loader", "refresh");
   });
-  function reload(url, more) {
+  function reload(url, headers) {
     htmx.ajax("GET", url, {
       target: "#run-list",
       swap: "outerMorph",
-      headers: { "X-List-State": "" },
-      ...more,
+      headers: { "X-List-State": "", ...headers },
     });
   }
   document.addEventListener("htmx:after:swap", (event) => {
     if (event.detail.ctx.sourceElement?.id !== "run-peek-rating") return;
-    reload(location.pathname + location.search, { source: "#run-list" });
+    reload(location.pathname + location.search, listTop());
   });
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("[data-to-top]");

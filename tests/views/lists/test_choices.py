@@ -209,6 +209,16 @@ def test_rows_of_others_are_not_deleted(client, ann):
     assert Webhook.objects.exists()
 
 
+def test_a_confirmation_names_rows_that_are_left_out(client, ann):
+    webhook = make_webhook(ann, name="Pager")
+    picked = {"pick": [webhook.pk, webhook.pk + 1], "do": "delete"}
+
+    page = client.post(reverse("webhook-choices"), picked).text
+
+    assert "Delete 1 selected row?" in page
+    assert "1 selected row was not found." in page
+
+
 def test_own_tokens_are_revoked_after_a_confirmation(client, ann):
     for name in ("Phone", "Laptop"):
         create_token(ann, name)
