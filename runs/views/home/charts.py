@@ -187,21 +187,20 @@ def rank_failing_tools(period: HomePeriod, user: User) -> list[RankedBar]:
     )
     if period.end is not None:
         usage = usage.filter(hour__lt=period.end)
-    rows = (
-        usage.order_by()
-        .values_list("tool__name")
-        .annotate(calls=Sum("calls"), failed=Sum("failures"))
-    )
-    worst = list(rows.filter(failed__gt=0).order_by("-failed", "tool__name")[:MAX_BARS])
+    rows = usage.order_by().values_list("tool__name")
+    failing = rows.filter(failures__gt=0).annotate(failed=Sum("failures"))
+    worst = list(failing.order_by("-failed", "tool__name")[:MAX_BARS])
+    names = [name for name, _failed in worst]
+    calls = dict(rows.filter(tool__name__in=names).annotate(Sum("calls")))
     return [
         RankedBar(
             name,
             period.to_list_query(tool=name, tests="with"),
-            f"{max(1, 100 * failed / worst[0][2]):.1f}",
+            f"{max(1, 100 * failed / worst[0][1]):.1f}",
             number(failed),
-            percent_of(failed, calls),
+            percent_of(failed, calls[name]),
         )
-        for name, calls, failed in worst
+        for name, failed in worst
     ]
 
 
