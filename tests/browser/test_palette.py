@@ -41,6 +41,9 @@ def test_everything_is_a_few_keys_away(browser, lived_in):
     page.keyboard.type("new sched")
     page.keyboard.press("Enter")  # before the results of the last letter are shown
     page.wait_for_url("**/schedules/new/")
+    page.goto(f"{lived_in.url}/runs/")
+    page.keyboard.press("n")
+    page.wait_for_url("**/agents/")
     context.close()
     assert received == []
 

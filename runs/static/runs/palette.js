@@ -222,9 +222,11 @@
   );
   // The bubbling handlers of a page come first: "/" belongs to its own search.
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "/" || event.defaultPrevented || !opener) return;
+    if (event.defaultPrevented || !opener || isTyping(event)) return;
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (isTyping(event)) return;
+    if (event.key === "n" && !document.querySelector("dialog[open]"))
+      document.querySelector("[data-new]")?.click();
+    if (event.key !== "/") return;
     event.preventDefault();
     open();
   });

@@ -101,6 +101,7 @@ _TOOL = ShortcutGroup(
         Shortcut(("Ctrl Enter",), _("Try the tool with these arguments")),
     ),
 )
+_NEW_RUN = Shortcut(("n",), _("New run"))
 _RUN_LIST = ShortcutGroup(
     _("Runs"),
     (
@@ -111,6 +112,7 @@ _RUN_LIST = ShortcutGroup(
         Shortcut(("X",), _("Select all runs up to this one")),
         Shortcut(("f",), _("Go to the filters")),
         Shortcut(("/",), _("Search runs")),
+        _NEW_RUN,
     ),
 )
 _DATASET = ShortcutGroup(
@@ -158,6 +160,7 @@ _FORM_PAGES = (
 PAGE_SHORTCUTS = {
     **dict.fromkeys(_FORM_PAGES, _FORM),
     **dict.fromkeys(CHAT_PAGES, _CHAT),
+    "home": ShortcutGroup(_("Home"), (_NEW_RUN,)),
     "run-list": _RUN_LIST,
     "dataset-detail": _DATASET,
     "queue-item": _ANNOTATION,

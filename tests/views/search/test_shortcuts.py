@@ -30,7 +30,7 @@ def test_a_page_has_its_own_shortcuts_first():
         "Run",
         "All pages",
     ]
-    assert list_shortcuts("home") == [ALL_PAGES]
+    assert list_shortcuts("usage") == [ALL_PAGES]
 
 
 @pytest.mark.django_db
