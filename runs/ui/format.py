@@ -7,7 +7,7 @@ from math import floor, inf
 
 from django.utils import timezone
 from django.utils.formats import date_format, get_format
-from django.utils.translation import get_language, gettext_noop, pgettext
+from django.utils.translation import get_language, gettext_noop, ngettext, pgettext
 from django.utils.translation import gettext as _
 
 MILLION = 1_000_000
@@ -196,6 +196,12 @@ def number(value: float | None, form: str = "") -> str:
     if form == "short" and value >= MILLION:
         return _("%(value)s M") % {"value": format_number(value / MILLION, places=2)}
     return format_number(value)
+
+
+def format_points(points: float) -> str:
+    """Write the size of a difference between two percentages: 2.6 points."""
+    words = ngettext("%(count)s point", "%(count)s points", abs(points))
+    return words % {"count": format_number(abs(points), places=1)}
 
 
 def percent_of(part: int, whole: int) -> str:

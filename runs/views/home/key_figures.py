@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from runs.services.search.duration_buckets import estimate_percentile
 from runs.services.search.slot_figures import (
@@ -13,7 +12,7 @@ from runs.services.search.slot_figures import (
     count_durations,
     count_durations_by_time,
 )
-from runs.ui.format import duration, format_number, money, number
+from runs.ui.format import duration, format_number, format_points, money, number
 from runs.views.home.period import HomePeriod
 
 SPARK_TOP, SPARK_HEIGHT = 8.0, 84.0
@@ -118,13 +117,8 @@ def _build_success_rate(period: HomePeriod, figures: PeriodFigures) -> KeyFigure
     if rate is None or before is None:
         return figure
     change = round(round(100 * rate, 1) - round(100 * before, 1), 1)
-    words = ngettext("%(count)s point", "%(count)s points", abs(change))
-    return _with_change(
-        figure,
-        change,
-        words % {"count": format_number(abs(change), places=1)},
-        "good" if change > 0 else "bad",
-    )
+    tone = "good" if change > 0 else "bad"
+    return _with_change(figure, change, format_points(change), tone)
 
 
 def _build_duration(period: HomePeriod, owner: int) -> KeyFigure:

@@ -50,17 +50,27 @@ MIN_RUNS = 10
 
 @require_GET
 def home(request: HtmxRequest) -> HttpResponse:
-    """Show the home page, or how to start a first run."""
+    """Show the home page, or how to start a first run; its figures as a part."""
     runs, mine = _select_runs(request)
     counts_tests = is_counting_tests(request)
-    context = _build_runs_context(runs, mine=mine, counts_tests=counts_tests)
-    context["attention"] = list_attention(request.user, mine=mine)
-    run_count = runs[:MIN_RUNS].count()
-    if not mine and not run_count and not wants_part(request):
-        welcome = build_welcome_context(request.user, request.GET.get("try", ""))
-        return render(request, "home/start.html", context | welcome)
     period = read_period(request.GET)
     period = replace(period, counts_tests=counts_tests, mine=mine)
+    run_count = runs[:MIN_RUNS].count()
+    figures = (
+        build_figures_context(runs, request.user, period, mine=mine)
+        if run_count == MIN_RUNS
+        else {}
+    )
+    page, part = "home/home.html", "home/_period.html"
+    if wants_part(request):
+        context = {"mine": mine, "counts_tests": counts_tests, "period": period}
+        context |= {"is_zone_known": is_viewer_zone_known(request), "is_update": True}
+        return render_page_or_part(request, page, part, context | figures)
+    context = _build_runs_context(runs, mine=mine, counts_tests=counts_tests)
+    context["attention"] = list_attention(request.user, mine=mine)
+    if not mine and not run_count:
+        welcome = build_welcome_context(request.user, request.GET.get("try", ""))
+        return render(request, "home/start.html", context | welcome)
     steps = list_first_steps(request.user)
     done = sum(step.is_done for step in steps)
     context |= {
@@ -77,11 +87,8 @@ def home(request: HtmxRequest) -> HttpResponse:
         "steps_done": done,
         "steps_open": done < len(steps) and not has_hidden_first_steps(request.user),
     }
-    if run_count == MIN_RUNS:
-        context |= build_figures_context(runs, request.user, period, mine=mine)
-    context["is_wide"] = not context.get("agents")
-    context["is_update"] = wants_part(request)
-    return render_page_or_part(request, "home/home.html", "home/_period.html", context)
+    context["is_wide"] = not figures.get("agents")
+    return render_page_or_part(request, page, part, context | figures)
 
 
 @require_GET

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.utils import timezone
-from django.utils.translation import ngettext
 
 from runs.models import Run
 from runs.services.search.run_sample import (
@@ -14,7 +13,7 @@ from runs.services.search.run_sample import (
     sample_runs,
     summarize_sample,
 )
-from runs.ui.format import duration, format_number, number
+from runs.ui.format import duration, format_points, number
 from runs.views.run_list.filter_queries import get_first_searched_run
 from runs.views.run_list.filters import (
     SINCE_PERIODS,
@@ -46,9 +45,10 @@ class FigureChanges(NamedTuple):
 def compare_with_period_before(
     figures: RunFigures, filters: RunFilters, user: User
 ) -> FigureChanges:
-    """Compare with equally long before.
+    """Compare with the period of the same length before.
 
-    Not without a period, nor if only a part of the runs is counted or searched.
+    Without a period, or if only some of the runs are counted or searched, nothing is
+    compared.
     """
     earlier = get_filters_of_period_before(filters)
     is_part = not figures.is_whole or get_first_searched_run(filters) is not None
@@ -69,20 +69,24 @@ def compare_with_period_before(
 
 
 def get_filters_of_period_before(filters: RunFilters) -> RunFilters | None:
-    """Return those of the same part of the period before; None without a period."""
+    """Return the filters for the same part of the period before, if there is one."""
     now = timezone.now()
     begin, end = parse_time(filters.begin), parse_end(filters.end)
-    if filters.since and begin is None and end is None:
+    if filters.since:
+        if begin is not None or end is not None:
+            return None
         begin, end = now - SINCE_PERIODS[filters.since], now
-    elif filters.since or begin is None or end is None or begin >= min(end, now):
+    if begin is None or end is None:
+        return None
+    until = min(end, now)
+    if begin >= until:
         return None
     try:
         start = begin - (end - begin)
     except OverflowError:
         return None
-    latest = start + (min(end, now) - begin)
-    times = start.isoformat(), latest.isoformat()
-    return replace(filters, since="", begin=times[0], end=times[1])
+    latest = start + (until - begin)
+    return replace(filters, since="", begin=start.isoformat(), end=latest.isoformat())
 
 
 def compare_amounts(now: float, before: float) -> FigureChange | None:
@@ -95,9 +99,9 @@ def compare_error_rates(now: RunFigures, before: RunFigures) -> FigureChange | N
         return None
     rates = [round(100 * one.failed / one.ended, 1) for one in (now, before)]
     change = round(rates[0] - rates[1], 1)
-    words = ngettext("%(count)s point", "%(count)s points", abs(change))
-    text = words % {"count": format_number(abs(change), places=1)}
-    return FigureChange(text, change > 0, change > 0) if change else None
+    if not change:
+        return None
+    return FigureChange(format_points(change), change > 0, change > 0)
 
 
 def compare_durations(now: float | None, before: float | None) -> FigureChange | None:

@@ -150,9 +150,9 @@ def change_selected_tools(
 
 
 def undo_tool_changes(request: HtmxRequest, tools: QuerySet[Tool]) -> None:
-    """Do with each tool the action of `before` that stands at its place.
+    """Restore the earlier value of each tool, named by the action in `before`.
 
-    Leaves out those that have not the value of the action `done` any more.
+    Skips tools whose value has changed since the action `done`.
     """
     post = request.POST
     before = dict(zip(post.getlist("tool"), post.getlist("before"), strict=False))
