@@ -3,12 +3,18 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from django.db.models.functions import Length
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.engine.types import ExecutorOptions
 from runs.models import Run
-from runs.views.run.rows import get_next_row_number
+from runs.views.run.prompt import CHARACTERS_PER_TOKEN
+from runs.views.run.rows import (
+    get_next_row_number,
+    get_step_row_number,
+    query_agent_steps,
+)
 from runs.views.run.state import RunState
 from runs.views.run.window import has_failed_call
 
@@ -37,6 +43,8 @@ ADVICE = {
 }
 UNRETRYABLE_CODES = {"not_found", "bad_request", "context_too_long"}
 """Error codes that the same request would get again; a fork can change it."""
+MIN_LARGE_RESULT = 8_000
+"""Characters from which a result is named as a cause of a too long request."""
 
 
 class RaisableLimit(NamedTuple):
@@ -47,6 +55,16 @@ class RaisableLimit(NamedTuple):
     value: float
 
 
+class LargeResult(NamedTuple):
+    """The longest result of a tool that a request contained."""
+
+    number: int
+    """Of its row."""
+    tool: str
+    tokens: int
+    """Estimated."""
+
+
 @dataclass
 class RunBanner:
     """What needs attention, if anything."""
@@ -54,6 +72,8 @@ class RunBanner:
     is_failed: bool = False
     is_limit_reached: bool = False
     number: int = 0
+    """The row to fork at."""
+    large_result: LargeResult | None = None
     title: str = ""
     """Where it failed."""
     advice: str = ""
@@ -78,6 +98,8 @@ def build_banner(state: RunState, *, error: str = "") -> RunBanner:
         banner.number = get_next_row_number(run)
         banner.title = describe_run_failure(run)
         banner.wants_fork = run.error_code in UNRETRYABLE_CODES
+        if run.error_code == "context_too_long":
+            banner.large_result = find_large_result(run, state.limits)
         banner.advice = str(
             ADVICE.get(
                 run.error_code,
@@ -88,6 +110,19 @@ def build_banner(state: RunState, *, error: str = "") -> RunBanner:
         banner.is_limit_reached = True
         banner.limits = list_limits_to_raise(run, state.limits)
     return banner
+
+
+def find_large_result(run: Run, limits: ExecutorOptions) -> LargeResult | None:
+    """Return the longest result that every request contains, if it is long."""
+    if limits.trim_intermediate_steps != -1:
+        return None
+    steps = query_agent_steps([run.pk]).annotate(size=Length("observation"))
+    step = steps.filter(size__gte=MIN_LARGE_RESULT).order_by("-size").first()
+    if step is None:
+        return None
+    size = min(step.size, limits.observation_limit)
+    number = get_step_row_number(step)
+    return LargeResult(number, step.tool, size // CHARACTERS_PER_TOKEN)
 
 
 def describe_run_failure(run: Run) -> str:

@@ -845,6 +845,32 @@ def test_a_request_that_would_fail_again_is_forked(client, ann, code, wants_fork
     assert ("Fork at step 1</a>" in page(client, run)) is wants_fork
 
 
+def test_a_request_that_is_too_long_names_the_longest_result(client, ann):
+    run = make_run(ann, status="failed", error_code="context_too_long", next_index=2)
+    make_step(run, index=0, tool="short", observation="x" * 100)
+    make_step(run, index=1, tool="long", observation="x" * 40_000)
+    text = page(client, run)
+
+    [named] = re.findall(r'id="run-large-result">(.*?)</p>', text)
+    assert "step 3 , long : about 10,000 tokens" in " ".join(strip_tags(named).split())
+    assert f'href="/runs/{run.pk}/?step=3"' in named
+    assert f'href="/runs/{run.pk}/fork/3/"' in text
+    assert text.count("btn primary") == 1
+
+
+@pytest.mark.parametrize(
+    ("length", "trim"), [(7_999, -1), (40_000, 2)], ids=["short", "perhaps not sent"]
+)
+def test_only_a_long_result_that_was_sent_is_named(client, ann, length, trim):
+    spec = make_spec(executor=ExecutorOptions(trim_intermediate_steps=trim))
+    run = make_run(ann, status="failed", error_code="context_too_long", spec=spec)
+    make_step(run, observation="x" * length)
+    text = page(client, run)
+
+    assert "run-large-result" not in text
+    assert f'href="/runs/{run.pk}/fork/"' in text
+
+
 def test_the_header_leads_to_the_worker_and_out_of_the_site(client, ann):
     run = make_run(ann, status="succeeded", worker=make_worker(name="w7"))
     text = page(client, run)
