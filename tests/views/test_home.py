@@ -255,7 +255,7 @@ def test_a_webhook_whose_deliveries_fail_needs_attention(client, ann):
 
     page = text(client)
 
-    assert "Deliveries of Pager fail" in page
+    assert "Deliveries to the webhook Pager fail" in page
     assert "Paused pager" not in page
     assert "Retried pager" not in page
     assert "Other pager" not in page

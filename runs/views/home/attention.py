@@ -164,7 +164,7 @@ def _list_webhooks(user: User, *, mine: bool) -> list[AttentionItem]:
         AttentionItem(
             f"webhook-{one.pk}",
             "failed",
-            _("Deliveries of %(webhook)s fail") % {"webhook": one.name},
+            _("Deliveries to the webhook %(webhook)s fail") % {"webhook": one.name},
             at=one.failing_since,
             url=reverse("webhook-detail", args=[one.pk]),
             button=_("Open"),
