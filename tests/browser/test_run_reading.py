@@ -19,6 +19,7 @@ from tests.timing import wait_until
 
 pytestmark = pytest.mark.browser
 
+DROP_STREAM = r"document.querySelector('[hx-sse\\:connect]')._htmx.sse?.reader.cancel()"
 A_MOMENT_AGO = """() => {
     const time = document.createElement("time");
     time.id = "moment";
@@ -331,17 +332,42 @@ def test_a_stream_that_begins_late_is_opened_once(browser, lived_in, path):
         assert len(asked) == 1
 
 
-def test_a_page_whose_session_ended_says_so(browser, lived_in):
-    with opened(browser, lived_in, f"/runs/{LIVE}/") as page:
+@pytest.mark.parametrize("path", [f"/runs/{LIVE}/", "/", "/runs/", "/chat/"])
+def test_a_page_whose_session_ended_says_so(browser, lived_in, path):
+    with opened(browser, lived_in, path) as page:
         other = page.context.new_page()
         other.goto(f"{lived_in.url}/")
         other.click("summary.avatar")
         other.click("button:has-text('Sign out')")
         page.bring_to_front()
 
-        note = page.locator("#run-lost")
+        note = page.locator("#part-lost")
         expect(note.locator("a")).to_be_visible(timeout=90_000)
         expect(note).to_contain_text("you were signed out")
+
+
+@pytest.mark.parametrize("path", [f"/runs/{LIVE}/", "/", "/runs/", "/chat/"])
+def test_a_page_without_a_connection_says_so_until_it_is_back(browser, lived_in, path):
+    with opened(browser, lived_in, path) as page:
+        page.context.set_offline(True)
+        page.route("**/*", lambda route: route.abort())
+        page.evaluate(DROP_STREAM)
+
+        note = page.locator("#part-lost")
+        expect(note).to_contain_text("Connection lost", timeout=60_000)
+        expect(note.locator("a")).to_be_hidden()
+        page.unroute("**/*")
+        page.context.set_offline(False)
+        expect(note).to_be_hidden(timeout=90_000)
+
+
+def test_a_filter_chosen_after_the_session_ended_leads_to_sign_in(browser, lived_in):
+    with opened(browser, lived_in, "/runs/") as page:
+        page.locator("#run-facet-status input").first.wait_for(state="attached")
+        page.context.clear_cookies()
+        page.locator("#run-facet-status .fopt").first.click()
+
+        page.wait_for_url(re.compile("/sign-in/.*next=%2Fruns%2F"))
 
 
 def test_steps_are_filtered_and_searched_without_a_script(browser, lived_in):

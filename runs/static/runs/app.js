@@ -161,18 +161,46 @@
   }, 1000);
   setInterval(() => sayAll(document), 10_000);
 
-  // A part was requested without a session: a click leads to sign-in; a part that loads
-  // itself leaves the page as it is.
+  // A part was requested without a session: a choice leads to sign-in; what loads by
+  // itself, or while a person types, leaves the page as it is.
   document.addEventListener("htmx:before:response", (event) => {
     const ctx = event.detail.ctx,
       raw = ctx.response.raw;
     if (!raw.redirected || new URL(raw.url).pathname !== "/sign-in/") return;
     event.preventDefault();
-    if (["click", "submit"].includes(ctx.sourceEvent?.type))
+    if (["click", "submit", "change"].includes(ctx.sourceEvent?.type))
       location.assign(
         `/sign-in/?next=${encodeURIComponent(location.pathname + location.search)}`,
       );
-    else document.dispatchEvent(new Event("session:lost"));
+    else showLost("gone");
+  });
+
+  // Live updates: interrupted, or refused after sign-out. They go on by themselves.
+  const SHORT_MS = 1000; // a server that restarts is away for less
+  let failedAt = 0;
+  function showLost(when) {
+    const note = document.getElementById("part-lost");
+    if (!note || (note.hidden && !when)) return;
+    for (const text of note.querySelectorAll("[data-when]"))
+      text.hidden = text.dataset.when !== when;
+    note.hidden = !when;
+  }
+  function fail() {
+    failedAt ||= Date.now();
+    if (Date.now() - failedAt > SHORT_MS) showLost("away");
+  }
+  function recover() {
+    failedAt = 0;
+    showLost("");
+  }
+  document.addEventListener("htmx:sse:error", (event) => {
+    if ([401, 403, 404].includes(event.detail.status)) showLost("gone");
+    else fail();
+  });
+  document.addEventListener("htmx:sse:after:connection", recover);
+  document.addEventListener("htmx:after:request", (event) => {
+    const raw = event.detail.ctx.response?.raw;
+    if (raw?.ok && !raw.redirected) recover();
   });
 
   document.addEventListener("keydown", (event) => {
@@ -309,9 +337,13 @@
   });
 
   // What a person sends must not fail in silence. What loads by itself tries again.
-  const BY_HAND = ["click", "submit", "change"];
+  const BY_HAND = ["click", "submit", "change", "input"];
   function showProblem(event, text) {
-    if (!BY_HAND.includes(event.detail.ctx?.sourceEvent?.type)) return;
+    const { sourceEvent, response } = event.detail.ctx ?? {};
+    if (!BY_HAND.includes(sourceEvent?.type)) {
+      if (!response || response.status >= 502) fail();
+      return;
+    }
     const place = document.querySelector("#part-toasts [role=alert]");
     const template = document.querySelector("#part-toasts [data-problem]");
     const toast = template?.content.firstElementChild.cloneNode(true);

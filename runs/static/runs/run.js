@@ -33,7 +33,7 @@
       request.action = where.pathname + where.search;
       return;
     } else if (!source.closest(".step, #run-detail .tabs, #run-follow-link")) return;
-    for (const name of ["show", "q", "as"]) {
+    for (const name of ["show", "q", "as", "in"]) {
       const value = asked().get(name);
       if (value && !where.searchParams.has(name)) where.searchParams.set(name, value);
     }
@@ -433,7 +433,11 @@
     following = true;
     tellBelow(0);
     if (find("#run-steps")?.hasAttribute("data-end")) toEnd();
-    else location.assign(location.pathname);
+    else {
+      const listed = asked().get("in");
+      const kept = listed === null ? "" : `?in=${encodeURIComponent(listed)}`;
+      location.assign(location.pathname + kept);
+    }
   }
 
   document.addEventListener("click", (event) => {
@@ -484,28 +488,7 @@
     }, 1600);
   }
 
-  // The stream: interrupted, or closed after sign-out.
-  let failures = 0;
-  function tellLost(when) {
-    const note = find("#run-lost");
-    if (!note) return;
-    note.hidden = !when;
-    for (const text of note.querySelectorAll("[data-when]"))
-      text.hidden = text.dataset.when !== when;
-  }
-  document.addEventListener("htmx:sse:error", (event) => {
-    failures += 1;
-    if ([401, 403, 404].includes(event.detail.status)) leave();
-    else if (failures > 1) tellLost("away");
-  });
-  function leave() {
-    const still = document.createElement("div");
-    still.id = "run-live";
-    still.hidden = true;
-    find("#run-live")?.replaceWith(still);
-    tellLost("gone");
-  }
-  document.addEventListener("session:lost", leave);
+
   let back = null; // the pane that Back leads to
   document.addEventListener("htmx:before:history:restore", () => {
     selection?.abort();
@@ -517,10 +500,6 @@
     if (!event.detail.ctx.request?.headers["HX-History-Restore-Request"]) return;
     if (back) show(back);
     back = null;
-  });
-  document.addEventListener("htmx:sse:after:connection", () => {
-    failures = 0;
-    tellLost("");
   });
 
   // A banner that arrives moves the panes down smoothly, so that nobody loses the line.
