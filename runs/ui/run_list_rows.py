@@ -15,8 +15,7 @@ from runs.services.search.human_waits import get_work_seconds, load_human_waits
 from runs.store.database_clock import read_time_for_runs
 from runs.ui.answer_start import read_answer_start
 from runs.ui.error_labels import get_error_label
-from runs.ui.limit_wait import describe_limit_wait
-from runs.ui.run_wait import describe_run_wait
+from runs.ui.run_wait import describe_limit_wait, describe_run_wait
 
 OPEN_STEP_STATUSES = ["started", "awaiting_approval", "unknown"]
 STOP_REASON_NOTES = {

@@ -9,7 +9,7 @@ from runs.services.runs.limit_wait import get_limit_wait
 from runs.store.claims import worker_state
 from runs.store.limits import claim_limited_run, sweep_limits
 from runs.store.transitions import claim_run, transition
-from runs.ui.limit_wait import describe_limit_wait
+from runs.ui.run_wait import describe_limit_wait
 from runs.worker.execute_run import execute_run
 from runs.worker.sweep import sweep
 from tests.api.make_client import Api

@@ -12,7 +12,7 @@ from runs.services.providers import token_bucket
 from runs.services.providers.rate import buckets
 from runs.services.providers.token_bucket import BucketUse, SharedBuckets
 from runs.services.runs.limit_wait import get_limit_wait
-from runs.ui.limit_wait import describe_limit_wait
+from runs.ui.run_wait import describe_limit_wait
 from runs.worker.sweep import sweep
 from tests.fakes.model_server import model_server
 from tests.make import make_provider, make_user

@@ -488,7 +488,6 @@
     }, 1600);
   }
 
-
   let back = null; // the pane that Back leads to
   document.addEventListener("htmx:before:history:restore", () => {
     selection?.abort();

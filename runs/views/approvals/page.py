@@ -29,6 +29,7 @@ from runs.services.errors import (
     RunsError,
     ShownCallChanged,
 )
+from runs.ui.list_of_run import keep_list
 from runs.ui.list_search import get_search_text, search_rows
 from runs.ui.reveal_invisible import dump_readable_json
 from runs.views.approvals.details import (
@@ -132,7 +133,7 @@ def approval_answer(request: HtmxRequest, pk: int) -> HttpResponse:
         return redirect("approval-detail", pk)
     if "next" in request.POST:
         messages.success(request, message)
-        return redirect(get_safe_next_url(request))
+        return redirect(keep_list(request, get_safe_next_url(request)))
     link = link_runs([decision.step.run_id], request.user)
     messages.success(request, format_html("{} {}", message, link))
     return redirect("approval-list")
@@ -202,9 +203,9 @@ def allowance_revoke(request: HtmxRequest, pk: int) -> HttpResponse:
         _("Calls of %(tool)s in run %(run)d require approval again.")
         % {"tool": allowance.tool, "run": allowance.run_id},
     )
-    return redirect(
-        get_safe_next_url(request) if "next" in request.POST else "approval-list"
-    )
+    if "next" in request.POST:
+        return redirect(keep_list(request, get_safe_next_url(request)))
+    return redirect("approval-list")
 
 
 WRONG_ARGUMENTS = gettext_lazy(

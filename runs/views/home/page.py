@@ -25,6 +25,7 @@ from runs.services.search.slot_figures import (
 )
 from runs.time_zone import is_viewer_zone_known
 from runs.ui.evaluation.day_bars import build_day_chart
+from runs.ui.list_of_run import build_list_query
 from runs.ui.list_state import get_list_state, knows_list_state
 from runs.views.home.activity import list_recent_runs
 from runs.views.home.attention import list_attention
@@ -134,9 +135,11 @@ def _build_runs_context(
     runs: QuerySet[Run], *, mine: bool, counts_tests: bool
 ) -> dict[str, Any]:
     counted = select_counted_runs(runs, counts_tests=counts_tests)
+    query = build_all_runs_query(mine=mine, counts_tests=counts_tests)
     return {
         "recent": list_recent_runs(counted),
-        "all_runs_query": build_all_runs_query(mine=mine, counts_tests=counts_tests),
+        "all_runs_query": query,
+        "listed": build_list_query(query),
         "state": get_list_state(runs),
         "mine": mine,
         "counts_tests": counts_tests,

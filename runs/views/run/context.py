@@ -148,7 +148,7 @@ def pane_context(run: Run, asked: Mapping[str, str]) -> dict[str, Any]:
         load_run_state(run, Timeline(run.started_at)),
         open_failed_step(run, parse_run_page_params(asked)),
     )
-    kept = {"kept": choice.row_query, "search": choice.search}
+    kept = {"choice": choice, "kept": choice.row_query, "search": choice.search}
     return {**kept, **detail_context(state, choice, asked)}
 
 

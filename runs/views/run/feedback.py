@@ -23,6 +23,7 @@ from runs.services.runs.feedback import (
     remove_tag,
 )
 from runs.ui.evaluation.evaluator_labels import get_score_label, get_score_source_label
+from runs.ui.list_of_run import keep_list
 
 
 @require_GET
@@ -94,7 +95,8 @@ def respond_with_feedback(
         return render(request, "runs/_feedback.html", context)
     if entered:
         return render(request, "runs/feedback.html", context)
-    return redirect(f"{reverse('run-detail', args=[run.pk])}?step=0#run-feedback")
+    url = keep_list(request, f"{reverse('run-detail', args=[run.pk])}?step=0")
+    return redirect(f"{url}#run-feedback")
 
 
 def feedback_context(run: Run, viewer: User) -> dict[str, Any]:

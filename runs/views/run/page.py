@@ -17,6 +17,7 @@ from runs.services.errors import RunsError
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.keep import keep_runs
 from runs.services.runs.start import start_run
+from runs.ui.list_of_run import keep_list
 from runs.views.approvals.details import list_run_allowances, list_run_decisions
 from runs.views.run.banner import build_banner
 from runs.views.run.context import (
@@ -123,7 +124,7 @@ def run_keep(request: HtmxRequest, pk: int) -> HttpResponse:
     if wants_part(request):
         context = {"run": get_visible_run(request, pk)}
         return render(request, "runs/_actions.html", context)
-    return redirect("run-detail", pk)
+    return redirect(keep_list(request, reverse("run-detail", args=[pk])))
 
 
 @require_http_methods(["GET", "POST"])

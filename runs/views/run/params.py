@@ -7,6 +7,11 @@ from urllib.parse import urlencode
 
 from django.utils.translation import gettext_lazy as _
 
+from runs.ui.list_of_run import (
+    LISTED_PARAMETER,
+    MAX_LIST_CHARACTERS,
+    build_list_query,
+)
 from runs.whole_number import parse_whole_number
 
 RowFilter = Literal["", "model", "tools", "errors"]
@@ -18,9 +23,6 @@ ROW_FILTER_LABELS = {
     "errors": _("Errors"),
 }
 MAX_SEARCH_CHARACTERS = 200
-MAX_LIST_CHARACTERS = 2_000
-LISTED_PARAMETER = "in"
-"""Holds the filters of the list in which the run was opened; may be empty."""
 
 
 class StepFilterChip(NamedTuple):
@@ -55,6 +57,16 @@ class RunPageParams:
         """The query that links to other rows keep, with `&` after it, or empty."""
         query = self.query(step=None)
         return f"{query}&" if query else ""
+
+    @property
+    def unfiltered_query(self) -> str:
+        """The query that shows all rows, as a list or a timeline."""
+        return self.query(show="", q="", step=None)
+
+    @property
+    def list_query(self) -> str:
+        """The query with the list that the viewer came from, with `?`, or empty."""
+        return "" if self.listed is None else build_list_query(self.listed)
 
     def query(self, **changes: object) -> str:
         """Return the query string, without `?`, with `changes`."""

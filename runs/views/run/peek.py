@@ -16,6 +16,7 @@ from runs.store.database_clock import read_time_for_runs
 from runs.ui.markdown import render_json, render_markdown
 from runs.ui.run_list_rows import annotate_current_tool, describe_activity
 from runs.ui.time_scale import BASE_SECONDS
+from runs.views.run.params import parse_run_page_params
 from runs.views.run.rows import (
     TimelineRow,
     build_call_row,
@@ -48,6 +49,7 @@ def run_peek(request: HtmxRequest, pk: int) -> HttpResponse:
     steps = list_peeked_steps(run)
     context = {
         "run": run,
+        "choice": parse_run_page_params(request.GET),
         "inputs": format_inputs(run.inputs),
         "answer": render_answer(run),
         "is_text": isinstance(run.answer, str),

@@ -21,8 +21,7 @@ from runs.services.runs.limits import apply_resume_limits
 from runs.services.tool_modes.changed_tools import find_changed_tools
 from runs.store.database_clock import db_time_from_now, read_time_for_runs
 from runs.ui.format import duration, money, number
-from runs.ui.limit_wait import describe_limit_wait
-from runs.ui.run_wait import describe_run_wait
+from runs.ui.run_wait import describe_limit_wait, describe_run_wait
 from runs.ui.time_scale import LONGEST_WAIT, SHOWN_WAIT, Timeline, TimeScale
 
 MAX_QUEUE_PLACES = 1_000

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -27,6 +28,7 @@ from runs.services.forks.point import (
     get_end_row,
     load_fork_point,
 )
+from runs.ui.list_of_run import keep_list
 from runs.ui.summaries import summarize_input, summarize_reply, truncate_line
 from runs.views.run.context import select_page_relations
 from runs.views.run.step_detail import render_arguments
@@ -84,6 +86,8 @@ def run_fork(request: HtmxRequest, pk: int, number: int | None = None) -> HttpRe
         else:
             return redirect("run-detail", new.pk)
     context = {"run": run, "point": point, "form": form, "limits": limits}
+    cancel_url = f"{reverse('run-detail', args=[pk])}?step={point.row}"
+    context["cancel_url"] = keep_list(request, cancel_url)
     context["rounds"] = ForkRounds(
         count_reused_rounds(point), spec.executor.max_iterations
     )

@@ -1,7 +1,5 @@
 """The run before or after one, in the list in which it was opened."""
 
-from urllib.parse import urlencode
-
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import Http404, HttpResponse, QueryDict
@@ -12,7 +10,11 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest
 from runs.models import Run
-from runs.views.run.params import LISTED_PARAMETER, MAX_LIST_CHARACTERS
+from runs.ui.list_of_run import (
+    LISTED_PARAMETER,
+    MAX_LIST_CHARACTERS,
+    build_list_query,
+)
 from runs.views.run_list.filters import read_filters
 from runs.views.run_list.pagination import (
     PageCursor,
@@ -40,7 +42,7 @@ def run_neighbor(request: HtmxRequest, pk: int, direction: str) -> HttpResponse:
             else _("This is the last run of the list."),
         )
     address = reverse("run-detail", args=[found or pk])
-    return redirect(f"{address}?{urlencode({LISTED_PARAMETER: listed})}")
+    return redirect(f"{address}{build_list_query(listed)}")
 
 
 def find_neighbor(run: Run, listed: str, *, user: User, is_above: bool) -> int | None:

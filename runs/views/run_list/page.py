@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse, QueryDict
@@ -16,9 +15,9 @@ from runs.htmx import HtmxRequest, render_page_or_part, wants_part
 from runs.models import AgentVersion, Run, SavedFilter, Schedule
 from runs.ui.answer_start import annotate_answer_start
 from runs.ui.format import number
+from runs.ui.list_of_run import build_list_query
 from runs.ui.list_state import LIST_STATE_HEADER, get_list_state, knows_list_state
 from runs.ui.run_list_rows import annotate_current_tool, build_run_rows
-from runs.views.run.params import LISTED_PARAMETER
 from runs.views.run_list.chips import build_filter_chips
 from runs.views.run_list.columns import (
     COLUMN_LABELS,
@@ -147,7 +146,7 @@ def build_list(
         "newer": _build_page_url(filters, "after", page.before),
         "older": _build_page_url(filters, "before", page.after),
         "filters": filters,
-        "listed": build_listed_query(filters),
+        "listed": build_list_query(filters.build_query()),
         "is_short_search": get_first_searched_run(filters) is not None,
         "compared": number(MAX_COMPARED_RUNS),
         "newcomers": newcomers,
@@ -162,11 +161,6 @@ def count_left_out_tests(filters: RunFilters, user: User) -> int:
         return 0
     visible, asked = Run.objects.visible_to(user), replace(filters, tests="only")
     return count_found_runs(build_run_queries(visible, asked, user=user))
-
-
-def build_listed_query(filters: RunFilters) -> str:
-    """Return the query with which a run knows the list that it is opened in."""
-    return f"?{urlencode({LISTED_PARAMETER: filters.build_query().removeprefix('?')})}"
 
 
 class ColumnHead(NamedTuple):
