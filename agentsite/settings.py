@@ -164,6 +164,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "runs.htmx.VaryOnHtmx",
     "runs.language.UserLanguageMiddleware",
     "runs.time_zone.ViewerTimeZoneMiddleware",
     "tools.audit.actor.AuditActorMiddleware",

@@ -1,6 +1,6 @@
 """Pages and parts: which one a request wants, and the typed request."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -9,6 +9,25 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django_htmx.middleware import HtmxDetails
+
+VARY = ("HX-Request", "HX-Target", "HX-History-Restore-Request")
+
+
+class VaryOnHtmx:
+    """Keep browsers from showing a stored part as the page of the same URL."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if request.headers.get("HX-Request") or is_page(response):
+            patch_vary_headers(response, VARY)
+        return response
+
+
+def is_page(response: HttpResponse) -> bool:
+    return response.headers.get("Content-Type", "").startswith("text/html")
 
 
 class HtmxRequest(HttpRequest):
@@ -35,7 +54,4 @@ def render_page_or_part(
     request: HttpRequest, page: str, part: str, context: Mapping[str, Any]
 ) -> HttpResponse:
     """Render the part for htmx, and otherwise the page that includes it."""
-    name = part if wants_part(request) else page
-    response = render(request, name, dict(context))
-    patch_vary_headers(response, ["HX-Request"])
-    return response
+    return render(request, part if wants_part(request) else page, dict(context))

@@ -83,8 +83,8 @@ class RunListQuery(PageQuery):
     seconds: Amount = ""
     """At least this."""
     tests: Literal["", "without", "only"] = ""
-    rating: Literal["", "bad", "good", "any"] = ""
-    """What a person thinks of the answer; `any` for all that are rated."""
+    rating: Literal["", "bad", "good", "any", "none"] = ""
+    """What a person thinks of the answer; `any` for all that are rated, or `none`."""
     sort: Literal["", "seconds", "rounds", "tokens", "cost"] = ""
     """The largest first; by default the newest. Only ended runs have numbers."""
 

@@ -46,6 +46,16 @@ def test_runs_are_filtered_selected_and_read_without_leaving_the_list(
     expect(rows.nth(2).locator(".c-rating")).not_to_contain_text("Bad")
     page.keyboard.press("Escape")
     expect(page.locator("#run-peek")).to_be_hidden()
+    rows.nth(2).locator(".c-q a").focus()
+    page.keyboard.press("Space")
+    expect(page.locator("#run-peek .bar b")).to_have_text(number or "")
+    page.keyboard.press("Space")
+    expect(page.locator("#run-peek")).to_be_hidden()
+    rows.nth(2).locator("td.sel input").focus()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(rf"/runs/{number}/\?in=status"))
+    page.wait_for_load_state()
+    page.go_back()
 
     box = page.locator(".hist").bounding_box()
     assert box is not None

@@ -547,3 +547,35 @@ def test_brackets_lead_through_the_runs_of_the_filtered_list(browser, lived_in):
         page.keyboard.press("[")
 
         page.wait_for_url(f"**/runs/{first}/**")
+
+
+def test_the_focus_stays_where_feedback_was_given(browser, lived_in):
+    with opened(browser, lived_in, f"/runs/{DONE}/?step=0") as page:
+
+        def expect_focus(selector: str) -> None:
+            expect(page.locator(selector)).to_be_focused()
+
+        page.focus("#run-rate-good")
+        page.keyboard.press("Enter")
+        expect(page.locator("#run-rate-good[aria-pressed=true]")).to_be_focused()
+
+        page.focus("#run-tag-new")
+        page.keyboard.type("focus")
+        page.keyboard.press("Enter")
+        remove = page.locator(".remove-tag[value=focus]")
+        expect(remove).to_be_visible()
+        expect_focus("#run-tag-new")
+        assert page.input_value("#run-tag-new") == ""
+        remove.focus()
+        page.keyboard.press("Enter")
+        expect(remove).to_be_hidden()
+        expect_focus("#run-feedback")
+
+        page.click("#run-feedback summary:has-text('Comments')")
+        page.focus("#run-comment-text")
+        page.keyboard.type("Read.")
+        page.focus("#run-comment-add")
+        page.keyboard.press("Enter")
+        expect(page.locator("#run-feedback article")).to_contain_text("Read.")
+        expect_focus("#run-comment-add")
+        assert page.input_value("#run-comment-text") == ""

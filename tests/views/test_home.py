@@ -225,6 +225,7 @@ def test_equal_questions_are_one_row_with_a_count(client, ann):
     assert card.count("<li ") == 2
     assert '<span class="count">2</span>' in card
     assert '<span class="count" data-tone="need">3</span>' in card
+    assert 'href="/approvals/?q=refund"' in card
 
 
 def test_nothing_that_needs_attention_is_no_card(client, ann):

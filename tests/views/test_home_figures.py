@@ -227,6 +227,16 @@ def test_names_the_tools_that_fail(client, ann):
     assert "hidden_tool" not in page
 
 
+def test_failures_of_all_users_are_not_among_ones_own_figures(admin_client, admin_user):
+    end_runs(admin_user)
+    hour = timezone.now().replace(minute=0, second=0, microsecond=0)
+    tool = make_tool(admin_user, name="fetch_page")
+    ToolUsage.objects.create(tool=tool, hour=hour, calls=40, failures=4)
+
+    assert "fetch_page" in admin_client.get("/").text
+    assert "fetch_page" not in admin_client.get("/?mine=1").text
+
+
 def read(query, zone="UTC"):
     with timezone.override(zone):
         return read_period(QueryDict(query))

@@ -208,7 +208,8 @@
       const menu = document.activeElement?.closest("details.menu[open]");
       closeMenus(null);
       menu?.querySelector("summary").focus();
-      if (!event.target.matches("input[type=search]")) return;
+      if (event.isComposing || event.defaultPrevented) return;
+      if (!event.target.matches("input[type=search], [enterkeyhint=send]")) return;
       event.preventDefault(); // keeps the text of the search
       event.target.blur();
     }
@@ -371,6 +372,22 @@
             true,
           ),
     );
+  });
+
+  // The focus stays where it was: htmx keeps that of an element with an id; where the
+  // element is gone, it stays in the part.
+  let focusedPart = "";
+  document.addEventListener("htmx:before:swap", (event) => {
+    const { target } = event.detail.ctx;
+    focusedPart = target?.contains?.(document.activeElement) ? target.id : "";
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    const part = document.activeElement === document.body && focusedPart;
+    focusedPart = "";
+    const left = part && document.getElementById(part);
+    if (!left) return;
+    left.tabIndex = -1;
+    left.focus({ preventScroll: true });
   });
 
   // Scroll rows of tabs so that the selected one is visible next to the fading edge.

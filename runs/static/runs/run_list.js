@@ -43,8 +43,7 @@
   const isWide = matchMedia("(min-width: 46.01rem)");
   const isOpen = () => Boolean(pane()) && !pane().hidden;
   function markPeeked() {
-    const id = isOpen() ? `run-row-${pane().dataset.run}` : "";
-    for (const row of rows()) row.toggleAttribute("data-peeked", row.id === id);
+    for (const row of rows()) row.toggleAttribute("data-peeked", isPeeked(row));
   }
   function peek(row) {
     if (!isWide.matches) return linkOf(row).click();
@@ -58,6 +57,7 @@
     pane().replaceWith(empty);
     markPeeked();
   }
+  const isPeeked = (row) => isOpen() && row.id === `run-row-${pane().dataset.run}`;
   function peekBeside(step) {
     const all = rows();
     const place = all.findIndex((row) => row.id === `run-row-${pane().dataset.run}`);
@@ -203,7 +203,7 @@
     k: () => go(-1),
     x: () => onRow((row) => select(row, !boxOf(row).checked)),
     X: () => onRow(selectRange),
-    " ": () => onRow(peek),
+    " ": () => onRow((row) => (isPeeked(row) ? closePeek() : peek(row))),
     f: () => {
       const boxes = [...document.querySelectorAll("#run-facets input")];
       boxes.find((box) => box.checkVisibility())?.focus();
@@ -215,6 +215,10 @@
       "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]",
     );
     if (event.key === "Escape" && !isText && isOpen()) closePeek();
+    if (event.key === "Enter" && event.target.matches("#run-choices td.sel input")) {
+      event.preventDefault(); // a form would do what its first button says
+      linkOf(event.target.closest("tr")).click();
+    }
     const isControl =
       event.key === " " && event.target.closest("input, button, summary");
     const act = isText || isControl ? null : KEYS[event.key];

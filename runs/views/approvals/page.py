@@ -69,9 +69,7 @@ def approval_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     decision = get_visible_decision(request, pk)
     if wants_part(request):
         context = {"question": build_decision_detail(decision, request.user)}
-        response = render(request, "approvals/_detail.html", context)
-        response.headers["Vary"] = "HX-Request"
-        return response
+        return render(request, "approvals/_detail.html", context)
     return render_inbox(request, build_decision_detail(decision, request.user))
 
 

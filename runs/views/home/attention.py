@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from django.contrib.auth.models import User
 from django.db.models import Count
@@ -91,7 +92,7 @@ def _describe_decision(decision: Decision, count: int) -> AttentionItem:
         decision.expires_at,
         reverse("approval-detail", args=[decision.pk])
         if count == 1
-        else reverse("approval-list"),
+        else f"{reverse('approval-list')}?{urlencode({'q': decision.step.tool})}",
         _("Decide") if is_outcome else _("Review"),
     )
 

@@ -172,7 +172,7 @@ def build_figures_context(
         "worst": find_worst_failure(period, figures.by_mark, runs),
         "models": rank_models(period, sums, by_cost=by_cost),
         "by_cost": by_cost,
-        "tools": rank_failing_tools(period, user),
+        "tools": [] if mine else rank_failing_tools(period, user),
         "agents": rank_agents(period, sums, user),
         **build_scores_context(user, mine=mine),
     }

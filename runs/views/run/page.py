@@ -7,7 +7,6 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
@@ -65,9 +64,7 @@ def run_detail(request: HtmxRequest, pk: int) -> HttpResponse:
             context |= feedback_context(run, request.user)
         context |= build_decisions_context(run, request)
         context["family"] = build_fork_tree(run, request.user)
-    answer = render_page_or_part(request, "runs/detail.html", part, context)
-    patch_vary_headers(answer, ["HX-Target"])
-    return answer
+    return render_page_or_part(request, "runs/detail.html", part, context)
 
 
 def wants_steps_pane(request: HtmxRequest) -> bool:

@@ -270,7 +270,8 @@ def count_in_table(name: str, sample: RunSample) -> FacetCounts:
         case "rating":
             rated = count_sample(sample, Run.objects.all(), key="id", column="rating")
             counts = {word: rated.get(n, 0) for word, n in Run.RATINGS.items()}
-            counts |= {"any": sum(counts.values()), "": len(sample.ids)}
+            rated_runs, all_runs = sum(counts.values()), len(sample.ids)
+            counts |= {"any": rated_runs, "none": all_runs - rated_runs, "": all_runs}
             return FacetCounts(counts, sample.is_whole)
         case _:
             column = GROUP_COLUMN_OF.get(name, name)

@@ -61,6 +61,7 @@ def build_figures(filters: RunFilters, user: User) -> dict[str, Any]:
         return {
             "tiles": build_empty_tiles(note),
             "facets": build_facets(filters, user),
+            "is_uncounted": True,
         }
     groups = group_sample(sample)
     figures = summarize_sample(sample, groups)

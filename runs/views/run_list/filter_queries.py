@@ -52,8 +52,8 @@ def apply_run_filters(
 
 
 def _filter_by_related(runs: QuerySet[Run], filters: RunFilters) -> QuerySet[Run]:
-    if filters.rating == "any":
-        runs = runs.filter(rating__isnull=False)
+    if filters.rating in ("any", "none"):
+        runs = runs.filter(rating__isnull=filters.rating == "none")
     elif filters.rating:
         runs = runs.filter(rating=Run.RATINGS[filters.rating])
     if filters.model:

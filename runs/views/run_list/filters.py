@@ -46,6 +46,7 @@ RATING_LABELS = {
     "bad": gettext_lazy("Bad"),
     "good": gettext_lazy("Good"),
     "any": gettext_lazy("Rated"),
+    "none": gettext_lazy("Not rated"),
 }
 ANY_SCHEDULE = "any"
 """Stands in place of the number of a schedule."""

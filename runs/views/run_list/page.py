@@ -84,8 +84,9 @@ def run_list(request: HtmxRequest) -> HttpResponse:
         return render(request, "runs/_list.html", context | {"is_poll": True})
     context |= build_list_head(filters, request.user)
     context |= {"chips": build_filter_chips(filters, request.user)}
+    context |= {"versions": list_version_options(filters, request.user)}
     if not wants_part(request):
-        context |= build_filter_panel(filters, request.user)
+        context |= build_filter_panel(request.user)
         context |= {"column_choices": list_column_choices(context["columns"])}
         context |= build_first_figures(request, filters)
     response = render_page_or_part(
@@ -139,6 +140,9 @@ def build_list(
     return {
         "rows": build_run_rows(runs),
         "left_out": 0 if runs else count_left_out_tests(filters, request.user),
+        "without_text": ""
+        if runs or not filters.q
+        else format_count(replace(filters, q=""), request.user),
         "is_live": not (filters.sort or page.before or page.after)
         or is_first_page(request, filters),
         "has_unfinished": not filters.sort and any(not run.is_over for run in runs),
@@ -261,7 +265,7 @@ def build_list_tabs(filters: RunFilters, user: User) -> list[ListTab]:
             label,
             f"{RUN_LIST_URL}{one.build_query()}".removesuffix("?"),
             one.build_query() == now,
-            format_group_count(one, user) if group else "",
+            format_count(one, user) if group else "",
         )
         for label, one, group in usual
     ]
@@ -276,21 +280,26 @@ def normalize_query(saved: SavedFilter) -> str:
     return read_filters(QueryDict(saved.query))[0].build_query()
 
 
-def format_group_count(filters: RunFilters, user: User) -> str:
-    """Return how many runs a tab shows; empty for none."""
+def format_count(filters: RunFilters, user: User) -> str:
+    """Return how many runs a list shows; empty for none."""
     found = count_found_runs(
         build_run_queries(Run.objects.visible_to(user), filters, user=user)
     )
     return f"{number(COUNT_LIMIT)}+" if found > COUNT_LIMIT else str(found or "")
 
 
-def build_filter_panel(filters: RunFilters, user: User) -> dict[str, Any]:
+def list_version_options(filters: RunFilters, user: User) -> list[int]:
+    """Return the versions of the agent, if runs of a single one are listed."""
+    if len(filters.agent) != 1:
+        return []
+    agents = query_visible_agents(user).filter(pk=filters.agent[0])
+    versions = AgentVersion.objects.filter(agent__in=agents)
+    return list(versions.values_list("number", flat=True)[:MAX_OPTIONS])
+
+
+def build_filter_panel(user: User) -> dict[str, Any]:
     """Return the options of the filters that are no facets."""
-    versions = AgentVersion.objects.filter(
-        agent__in=filters.agent[:1] if len(filters.agent) == 1 else ()
-    ).filter(agent__in=query_visible_agents(user))
     return {
-        "versions": versions.values_list("number", flat=True)[:MAX_OPTIONS],
         "schedules": list_schedule_options(user),
         "since_choices": SINCE_LABELS.items(),
     }

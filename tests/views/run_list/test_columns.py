@@ -66,6 +66,7 @@ def test_shows_what_people_think_of_the_answer(client, ann, rating, shown):
         pytest.param("?rating=good", {1}, id="good"),
         pytest.param("?rating=bad", {-1}, id="bad"),
         pytest.param("?rating=any", {1, -1}, id="any"),
+        pytest.param("?rating=none", {None}, id="none"),
         pytest.param("?rating=nonsense", {1, -1, None}, id="unknown"),
     ],
 )

@@ -207,6 +207,8 @@ def test_figures_that_take_long_are_left_out(client, ann):
 
     assert "Too many runs to count" in page
     assert count_beside(page, "Succeeded") == ""
+    assert "Too many runs to count" in page.split('id="run-facet-tool"')[1]
+    assert "Loading" not in page
 
 
 def test_the_page_has_the_figures_without_a_script(client, ann):

@@ -22,6 +22,7 @@ from tests.make import (
     make_run,
     make_step,
     make_user,
+    make_version,
     make_worker,
 )
 
@@ -60,6 +61,19 @@ def test_shows_the_part_to_htmx(client, ann):
     assert "Is it raining?" in page.split('<div id="run-list"')[1]
     assert "HX-Request" in answer.headers["Vary"]
     assert answer.headers["HX-Push-Url"] == "/runs/?status=queued,succeeded"
+
+
+def test_a_stored_answer_to_a_poll_is_not_shown_as_the_page(client, ann):
+    make_run(ann, status="succeeded")
+
+    answer = client.get("/runs/", headers=HTMX | {"X-List-State": "old"})
+    state = re.search('"X-List-State": "([^"]+)"', answer.content.decode())
+    assert state
+    unchanged = client.get("/runs/", headers=HTMX | {"X-List-State": state[1]})
+
+    for one in (answer, unchanged, client.get("/runs/")):
+        assert "HX-Request" in one.headers["Vary"]
+    assert unchanged.status_code == 204
 
 
 def test_hides_what_is_someone_elses(client, ann):
@@ -130,6 +144,26 @@ def test_says_so_where_no_run_fits(client, ann):
     assert 'href="?status=failed">Remove the search text' in page
     page = client.get("/runs/?status=failed").content.decode()
     assert "Remove the search text" not in page
+
+
+def test_says_how_many_runs_there_are_without_the_search_text(client, ann):
+    for status in ("failed", "failed", "succeeded"):
+        make_run(ann, status=status)
+
+    assert "Runs without the search text: 2." in text(client, "?q=zebra&status=failed")
+    assert "Remove a filter" in text(client, "?q=zebra&status=canceled")
+
+
+def test_a_choice_of_one_agent_brings_its_versions(client, ann):
+    run = make_run(ann)
+    make_version(run.agent, number=7)
+
+    def choose(query):
+        return join_lines(client.get(f"/runs/{query}", headers=HTMX).content.decode())
+
+    part = choose(f"?agent={run.agent_id}&version=7")
+    assert '<option value="7" selected>v7</option>' in part
+    assert 'id="run-version-filter" hidden' in choose("")
 
 
 def test_pages_by_id_in_both_directions(client, ann):
