@@ -119,8 +119,10 @@ def test_the_chat_is_used_by_keys(browser, site):
         expect(page.locator(".ask").nth(1)).to_contain_text("Continue your answer")
         page.wait_for_load_state()
         page.get_by_role("button", name="Stop").click()
+        expect(resume).to_be_visible(timeout=LONG)
         page.wait_for_load_state()
-        page.locator("#message-list").click()
+        assert focused(page) == "input"
+        page.keyboard.press("Escape")  # leaves the box, so that keys work
         page.keyboard.press("/")
         page.keyboard.type("TRAIN")
         expect(page.locator("#chat-list mark").first).to_have_text("train")
@@ -272,6 +274,27 @@ def test_enter_sends_a_test_message_once(browser, site):
         expect(page.locator("#agent-try .ask")).to_have_count(1)
         assert focused(page) == "input"
         assert received == []
+
+
+def test_a_test_message_can_be_stopped_where_it_was_sent(browser, site):
+    with person(browser, site) as context:
+        page = context.new_page()
+        page.goto(f"{site.url}/agents/")
+        page.click("a:text-is('slow')")
+        page.goto(page.url.rstrip("/") + "/edit/")
+        page.fill("#agent-test-form [name=input]", "Plan a day out in Oslo")
+        page.press("#agent-test-form [name=input]", "Enter")
+        stop = page.locator("#agent-chat .stop button").last
+        expect(page.locator("#agent-chat [id^=turn-draft-] h1")).to_be_visible(
+            timeout=LONG
+        )
+        stop.click()
+        answer = page.locator("#agent-chat .answer").last
+        expect(answer.locator("summary [data-status=canceled]")).to_be_visible(
+            timeout=LONG
+        )
+        expect(stop).to_be_hidden()
+        assert "/edit/" in page.url
 
 
 def hold_posts(page: Page, ending: str) -> list[Route]:

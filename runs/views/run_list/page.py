@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest, render_page_or_part, wants_part
 from runs.models import AgentVersion, Run, SavedFilter, Schedule
+from runs.time_zone import is_viewer_zone_known
 from runs.ui.answer_start import annotate_answer_start
 from runs.ui.format import number
 from runs.ui.list_of_run import build_list_query
@@ -100,7 +101,8 @@ def run_list(request: HtmxRequest) -> HttpResponse:
 def build_first_figures(request: HtmxRequest, filters: RunFilters) -> dict[str, Any]:
     """Return the figures if the URL asks for them; a script loads them later."""
     if request.GET.get("figures") == "1":
-        return build_figures(filters, request.user)
+        figures = build_figures(filters, request.user)
+        return figures | {"is_zone_known": is_viewer_zone_known(request)}
     query = filters.build_query()
     return {
         "tiles": build_empty_tiles(),
@@ -223,6 +225,7 @@ def run_figures(request: HtmxRequest) -> HttpResponse:
     """Render figures and counts; requested after the list, which does not wait."""
     filters, _problems = read_filters(request.GET)
     context = {"filters": filters} | build_figures(filters, request.user)
+    context |= {"is_zone_known": is_viewer_zone_known(request)}
     return render(request, "runs/_figures_and_counts.html", context)
 
 

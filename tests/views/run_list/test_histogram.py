@@ -68,3 +68,12 @@ def test_has_few_bars_however_long_ago_the_first_run_was(client, ann, days):
 
 def test_there_are_no_bars_without_runs(client, ann):
     assert bars(client) == []
+
+
+def test_without_the_zone_of_the_viewer_it_says_utc(client, ann):
+    make_run(ann)
+
+    assert "<span>UTC</span>" in client.get("/runs/figures/").text
+    assert "<span>UTC</span>" in client.get("/runs/?figures=1").text
+    client.cookies["time_zone"] = "Asia/Shanghai"
+    assert "<span>UTC</span>" not in client.get("/runs/figures/").text
