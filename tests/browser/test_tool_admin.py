@@ -378,6 +378,29 @@ def test_a_call_that_the_server_does_not_get_says_so(browser, lived_in, size):
     context.close()
 
 
+def test_a_switch_keeps_the_focus_and_says_what_it_did(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/tools/double/")
+    switch, spoken = (
+        page.get_by_role("switch"),
+        page.locator("#tool-switch [role=status]"),
+    )
+    expect(spoken).to_be_empty()
+    switch.focus()
+
+    for words, is_on in (("Tool disabled", "false"), ("Tool enabled", "true")):
+        page.keyboard.press("Space")
+        expect(spoken).to_have_text(words)
+        expect(switch).to_have_attribute("aria-checked", is_on)
+        expect(switch).to_be_focused()
+
+    assert violations(page) == []
+    assert received == []
+    context.close()
+
+
 def test_the_arguments_follow_the_form_without_a_call(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

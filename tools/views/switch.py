@@ -25,7 +25,8 @@ def enable_tool(request: HttpRequest, slug: str) -> HttpResponse:
     note = "Enabled" if tool.enabled else "Disabled"
     save_tool(tool, by=cast(User, request.user), note=note)
     if request.headers.get("HX-Request"):
-        return render(request, "tools/_switch.html", {"tool": tool})
+        context = {"tool": tool, "is_switched": True}
+        return render(request, "tools/_switch.html", context)
     return redirect("tool-detail", slug)
 
 

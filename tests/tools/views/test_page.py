@@ -334,6 +334,20 @@ def test_a_switch_enables_at_once_and_leaves_the_rest():
     assert AuditEntry.objects.filter(action="enabled").count() == 1
 
 
+def test_a_switch_says_what_it_did():
+    make_twice()
+    client = client_of(admin())
+    assert "Tool enabled" not in client.get("/tools/twice/").content.decode()
+
+    switch = [
+        client.post("/tools/twice/enable/", given, HTTP_HX_REQUEST="true")
+        for given in ({}, {"enabled": "1"})
+    ]
+
+    assert "Tool disabled" in switch[0].content.decode()
+    assert "Tool enabled" in switch[1].content.decode()
+
+
 def test_an_earlier_revision_is_restored():
     tool = make_twice()
     save_tool(tool, by=admin())
