@@ -16,6 +16,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from runs.engine.transcript import estimate_tokens
 from runs.ui.evaluation.score_marks import (
     format_position,
     format_signed_points,
@@ -85,6 +86,12 @@ def url_or_none(name: str, *args: Any) -> str:
 def role_label(role: str) -> str:
     """Return the label of a message's role."""
     return get_role_label(role)
+
+
+@register.filter
+def token_estimate(text: str) -> int:
+    """Return about how many tokens a model reads in `text`."""
+    return estimate_tokens(text.encode())
 
 
 @register.filter

@@ -66,6 +66,8 @@ class TrialPane:
     seconds: int
     """Of a call at most."""
     effect: str
+    retries: int
+    """What a run adds to a failed call; a try never does."""
     flaws: list[FormFlaw] = field(default_factory=list)
     """Why the typed definition cannot be called."""
     confirmation: str = ""
@@ -187,6 +189,7 @@ def build_pane(
         words=TRIAL_LABELS.get(tool.kind, REQUEST_LABELS),
         seconds=max(1, int(min(TRY_SECONDS, spec.timeout))),
         effect=spec.effect,
+        retries=spec.retries if spec.effect != "side_effect" else 0,
         confirmation=build_confirmation(spec) if spec.effect == "side_effect" else "",
         trials=list_trials(tool, user),
     )

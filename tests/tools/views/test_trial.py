@@ -273,3 +273,30 @@ def test_the_variables_of_failed_code_are_shown_without_secrets(client):
     assert "abcdef" not in page.partition('id="tool-result"')[2]
     model_text = response.context["pane"].model_text
     assert model_text == "Line 3: ZeroDivisionError: division by zero"
+
+
+def test_the_result_has_its_size_in_characters_and_tokens(client):
+    tool = make_tool(kind="python", config={"code": "'word' * 400", "memory_mb": 64})
+
+    page = " ".join(tried(client, tool).content.decode().split())
+
+    assert "1600 characters, about 401 tokens" in page
+
+
+def test_a_failed_try_says_how_often_a_run_would_retry(client):
+    code = {"code": "1 / 0", "memory_mb": 64}
+    given = {"kind": "python", "config": code, "effect": "read"}
+    for retries, words in ((1, "retry 1 time<"), (2, "retry up to 2 times<")):
+        tool = make_tool(name=f"fails_{retries}", retries=retries, **given)
+        page = " ".join(tried(client, tool).content.decode().split())
+        assert f"1 attempt; a run would {words}" in page
+
+
+def test_a_failed_try_with_side_effects_promises_no_retry(client):
+    code = {"code": "1 / 0", "memory_mb": 64}
+    tool = make_tool(kind="python", config=code, effect="side_effect", retries=2)
+
+    page = tried(client, tool).content.decode()
+
+    assert "ZeroDivisionError" in page
+    assert "a run would retry" not in page
