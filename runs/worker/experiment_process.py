@@ -1,24 +1,32 @@
 """The process that advances experiments; a worker starts it."""
 
 import logging
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable
 from multiprocessing.pool import ThreadPool
 from typing import Protocol
 
+from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
 from runs.models import Experiment
 from runs.services.errors import ScoringInterrupted
 from runs.services.evaluation.score_run import do_nothing
-from runs.services.experiments.advance import Cells, ForEach, advance_experiment
+from runs.services.experiments.advance import (
+    Cells,
+    ForEach,
+    SlowScoring,
+    advance_experiment,
+)
 from runs.services.experiments.claim import (
     claim_experiments,
     release_experiments,
-    renew_lease,
+    renew_leases,
 )
 from runs.store.site_pause import is_site_paused
+from runs.worker.slow_scoring import ScoringThreads
 
 logger = logging.getLogger(__name__)
 
@@ -32,10 +40,12 @@ FEW_RUNS = 10
 LAST_IDLE_SECONDS = 60.0
 """Without work, before the process ends."""
 CELL_THREADS = 8
-"""That score runs, which may take a call of a model.
+"""That score runs whose evaluators only compute, and store what they say.
 
 Starting runs is work for the processor alone, so threads would only slow it down.
 """
+MAX_TURN_SECONDS = 300.0
+"""Of one experiment; then leases are no longer renewed, and other processes go on."""
 
 
 class StopRequest(Protocol):
@@ -46,9 +56,39 @@ class StopRequest(Protocol):
     def wait(self, seconds: float, /) -> bool: ...
 
 
+class LeaseKeeper:
+    """Renews the leases of a process while its turns or its judges take long."""
+
+    def __init__(self, holder: uuid.UUID) -> None:
+        self.holder = holder
+        self.turned_at = time.monotonic()
+        """When the last turn of an experiment began or ended."""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._renew, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def end(self) -> None:
+        """Return when nothing is renewed any more."""
+        self._ended.set()
+        self._thread.join()
+
+    def _renew(self) -> None:
+        while not self._ended.wait(settings.HEARTBEAT_SECONDS):
+            if time.monotonic() - self.turned_at > MAX_TURN_SECONDS:
+                continue
+            try:
+                renew_leases(self.holder)
+            except (DatabaseError, InterfaceError) as error:
+                logger.warning("leases are not renewed: %s", error)
+            finally:
+                connection.close()
+
+
 def advance_until_idle(stop: StopRequest) -> None:
     """Advance experiments until `stop` is set or there has been no work for a while."""
-    holder = uuid.uuid4()
+    keeper, slow = LeaseKeeper(uuid.uuid4()), ScoringThreads()
     with ThreadPool(CELL_THREADS) as pool:  # daemon threads: none delays the exit
 
         def in_threads(
@@ -64,32 +104,37 @@ def advance_until_idle(stop: StopRequest) -> None:
                 raise ScoringInterrupted
 
         pause, worked_at = 0.0, time.monotonic()
+        keeper.start()
         try:
             while not stop.wait(pause):
-                pause = do_turns(holder, for_each=in_threads, before_effect=check)
+                pause = do_turns(keeper, in_threads, slow, before_effect=check)
                 if pause < IDLE_SECONDS:
                     worked_at = time.monotonic()
                 elif time.monotonic() - worked_at > LAST_IDLE_SECONDS:
                     return
         finally:
-            release_experiments(holder)
+            keeper.end()
+            release_experiments(keeper.holder)
             connection.close()
 
 
 def do_turns(
-    holder: uuid.UUID,
-    *,
+    keeper: LeaseKeeper,
     for_each: ForEach,
+    slow: SlowScoring,
+    *,
     before_effect: Callable[[], object] = do_nothing,
 ) -> float:
     """Do one turn of each experiment; return the seconds until the next ones."""
+    pauses = [IDLE_SECONDS]
     try:
+        keeper.turned_at = time.monotonic()
         if is_site_paused():
             return IDLE_SECONDS
-        pauses = [
-            do_turn(each, for_each, before_effect) for each in claim_experiments(holder)
-        ]
-        return min(pauses, default=IDLE_SECONDS)
+        for each in claim_experiments(keeper.holder):
+            pauses.append(do_turn(each, for_each, slow, before_effect))
+            keeper.turned_at = time.monotonic()
+        return min(pauses)
     except (DatabaseError, InterfaceError) as error:
         logger.warning("no experiment, database not available: %s", error)
         return IDLE_SECONDS
@@ -98,14 +143,16 @@ def do_turns(
 
 
 def do_turn(
-    experiment: Experiment, for_each: ForEach, before_effect: Callable[[], object]
+    experiment: Experiment,
+    for_each: ForEach,
+    slow: SlowScoring,
+    before_effect: Callable[[], object],
 ) -> float:
     """Do one turn; return the seconds until the next one."""
     try:
         did = advance_experiment(
-            experiment, for_each=for_each, before_effect=before_effect
+            experiment, for_each=for_each, slow=slow, before_effect=before_effect
         )
-        renew_lease(experiment, leases=1)  # another process has it soon if this dies
     except (DatabaseError, InterfaceError):
         raise
     except ScoringInterrupted:

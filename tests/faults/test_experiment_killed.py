@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from tests.empty_database import create_empty_postgresql
+from tests.fakes.model_server import FakeServer, model_server
 from tests.faults.site import Site, run_python, start
 from tests.postgres import find_initdb, postgresql
 from tests.timing import wait_until
@@ -47,6 +48,32 @@ create_experiment(
 )
 """
 
+JUDGED, VOTES = 3, 2
+"""Runs of the experiment with a judge, and its votes on each."""
+VOTE_SECONDS = 3.0
+VERDICT = {"content": '{"explanation": "Right.", "score": 1}', "seconds": VOTE_SECONDS}
+SEED_JUDGE = f"""
+import django, os
+django.setup()
+from django.contrib.auth.models import User
+from runs.models import Agent, Provider
+from runs.services.experiments.create import *
+from tests.experiments import make_examples, make_revision
+
+ann = User.objects.create_user("ann")
+demo = Provider.objects.create(owner=ann, name="demo", kind="demo")
+agent = Agent.objects.create(
+    owner=ann, name="planner", provider=demo, model="demo-planner"
+)
+url = os.environ["JUDGE_URL"]
+Provider.objects.create(owner=ann, name="j", slug="judge", kind="openai", base_url=url)
+config = {{"provider": "judge", "model": "m", "rubric": "Right?", "votes": {VOTES}}}
+create_experiment(
+    make_examples(ann, {JUDGED}), [CandidateChoice(agent)],
+    [make_revision(ann, kind="judge", config=config)], by=ann, plan=ExperimentPlan(),
+)
+"""
+
 
 @dataclass(frozen=True)
 class Experimenting:
@@ -73,16 +100,35 @@ class Experimenting:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def found(request, tmp_path) -> Iterator[Experimenting]:
     if request.param == "sqlite":
-        yield from open_site(tmp_path, "")
-        return
+        yield from open_site(tmp_path, "", SEED)
+    else:
+        yield from open_site_on_postgresql(tmp_path, SEED)
+
+
+@pytest.fixture
+def judge() -> Iterator[FakeServer]:
+    with model_server(script=lambda _: VERDICT) as server:
+        yield server
+
+
+@pytest.fixture
+def judged(tmp_path, judge) -> Iterator[Experimenting]:
+    yield from open_site_on_postgresql(tmp_path, SEED_JUDGE, JUDGE_URL=judge.base_url)
+
+
+def open_site_on_postgresql(
+    folder: Any, seed: str, **variables: str
+) -> Iterator[Experimenting]:
     initdb = find_initdb()
     assert initdb is not None, "install postgresql to run this test"
     with postgresql(initdb) as server:
         create_empty_postgresql(server.server, "agentsite")
-        yield from open_site(tmp_path, server.url)
+        yield from open_site(folder, server.url, seed, **variables)
 
 
-def open_site(folder: Any, database: str) -> Iterator[Experimenting]:
+def open_site(
+    folder: Any, database: str, seed: str, **variables: str
+) -> Iterator[Experimenting]:
     where = {"DATABASE_URL": database} if database else {}
     site = start(
         folder / "data",
@@ -92,7 +138,7 @@ def open_site(folder: Any, database: str) -> Iterator[Experimenting]:
     )
     try:
         site.wait_for("Agentsite is running at")
-        run_python(site.data, SEED, **where)
+        run_python(site.data, seed, **where, **variables)
         yield Experimenting(site, database)
     finally:
         site.end()
@@ -123,7 +169,7 @@ def test_every_cell_is_scored_exactly_once_after_kill_9_of_the_helper(found):
         message=lambda: found.site.said,
     )
     worker = found.site.children()["worker"]
-    os.kill(find_helper(worker), signal.SIGKILL)
+    os.kill(find_helper(worker, "bulk"), signal.SIGKILL)
     assert 0 < found.count_cells("done") < CELLS
 
     check_cells_scored_once(found)
@@ -137,7 +183,7 @@ def test_a_worker_that_is_stopped_lets_its_helper_return_the_runs(found):
         message=lambda: found.site.said,
     )
     worker = found.site.children()["worker"]
-    helper = find_helper(worker)
+    helper = find_helper(worker, "bulk")
     query = f"SELECT stopped_at FROM runs_worker WHERE pid = {helper}"
     wait_until(lambda: found.select(query), seconds=180)
 
@@ -149,14 +195,41 @@ def test_a_worker_that_is_stopped_lets_its_helper_return_the_runs(found):
     assert found.select("SELECT max(recoveries) FROM runs_run") == [(0,)]
 
 
-def find_helper(worker: int) -> int:
-    """Return the process in which `worker` lets the runs be executed."""
+def test_every_cell_is_scored_exactly_once_after_kill_9_while_a_judge_waits(
+    judged, judge
+):
+    wait_until(
+        lambda: len(judge.requests) == JUDGED,
+        seconds=180,
+        message=lambda: judged.site.said,
+    )
+    os.kill(
+        find_helper(judged.site.children()["worker"], "experiments"), signal.SIGKILL
+    )
+    assert judged.count_cells("started") == JUDGED
+
+    status = "SELECT status, lease_until > now() FROM runs_experiment"
+    assert judged.select(status) == [("running", True)]
+    wait_until(
+        lambda: judged.select(status)[0][0] == "done",
+        seconds=180,
+        message=lambda: judged.site.said,
+    )
+    scores = "SELECT count(*), count(DISTINCT cell_id), sum(value) FROM runs_score"
+    assert judged.select(scores) == [(JUDGED, JUDGED, JUDGED)]
+    assert judged.count_cells("done") == JUDGED
+    assert len(judge.requests) == JUDGED + JUDGED * VOTES
+
+
+def find_helper(worker: int, program: str) -> int:
+    """Return the process of `worker` that executes the runs or scores them."""
+    name = f"agentsite.worker.{program}".encode()
     children = Path(f"/proc/{worker}/task").glob("*/children")
     [helper] = [
         int(pid)
         for each in children
         for pid in each.read_text().split()
-        if b"agentsite.worker.bulk" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        if name in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
     return helper
 

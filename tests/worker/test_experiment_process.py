@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from runs.models import Experiment
+from runs.services.evaluation import ask_judge
 from runs.services.experiments.claim import has_free_experiments, release_experiments
 from runs.services.experiments.create import (
     CandidateChoice,
@@ -24,6 +26,7 @@ from tests.experiments import (
 )
 from tests.fakes.model_server import model_server
 from tests.make import make_agent, make_provider, make_user
+from tests.rates import use_fresh_rates
 from tests.timing import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,10 +36,11 @@ LATE = 2.0
 """Seconds that a verdict takes."""
 
 
-def make_judged_experiment(url: str, count: int):
+def make_judged_experiment(url: str, count: int, *, votes: int = 1, **limits: int):
     owner = make_user()
-    provider = make_provider(owner, base_url=url)
+    provider = make_provider(owner, base_url=url, **limits)
     config = {"provider": provider.slug, "model": "m", "rubric": "Right?"}
+    config["votes"] = votes
     return create_experiment(
         make_examples(owner, count),
         [CandidateChoice(make_agent(owner))],
@@ -78,6 +82,71 @@ def test_several_runs_are_judged_at_the_same_time():
     assert list(experiment.cells.values_list("state", "score")) == [("done", 1.0)] * 2
     first, second = asked
     assert second - first < LATE
+
+
+@pytest.fixture
+def waiting_judge(monkeypatch) -> Iterator[Experiment]:
+    """Make an experiment whose judge waits a minute before its second vote."""
+    use_fresh_rates(monkeypatch)
+    monkeypatch.setattr(ask_judge, "RENEWED_EVERY", 0.05)
+    with model_server(script=[VERDICT]) as server:
+        experiment = make_judged_experiment(
+            server.base_url, 1, votes=2, requests_per_minute=1
+        )
+        turn(experiment)
+        end_runs(experiment)
+        release_experiments(HOLDER)
+        yield experiment
+        assert len(server.requests) == 1
+        wait_until(lambda: not list_scoring_threads())
+
+
+def list_scoring_threads() -> list[threading.Thread]:
+    return [each for each in threading.enumerate() if each.name == "score"]
+
+
+def test_a_judge_that_waits_holds_up_no_other_experiment(waiting_judge):
+    other = make_experiment(2)
+    with advancing(threading.Event()):
+        wait_until(lambda: end_runs(other) == 2)
+        wait_until(lambda: has_ended(other))
+        assert list_scoring_threads()
+
+    assert [cell.state for cell in waiting_judge.cells.all()] == ["started"]
+
+
+def test_nobody_else_scores_a_run_while_a_judge_waits(waiting_judge, settings):
+    settings.LEASE_SECONDS, settings.HEARTBEAT_SECONDS = 1.0, 0.2
+    with advancing(threading.Event()):
+        wait_until(list_scoring_threads)
+        until = time.monotonic() + 3 * settings.LEASE_SECONDS
+        while time.monotonic() < until:
+            assert not has_free_experiments()
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize(("most", "is_free"), [(60.0, False), (0.0, True)])
+def test_leases_are_kept_in_a_turn_unless_it_takes_too_long(
+    most, is_free, monkeypatch, settings
+):
+    settings.LEASE_SECONDS, settings.HEARTBEAT_SECONDS = 0.6, 0.1
+    monkeypatch.setattr(experiment_process, "MAX_TURN_SECONDS", most)
+    make_experiment(1)
+    turning, over = threading.Event(), threading.Event()
+
+    def wait(*_: object, **__: object) -> None:
+        turning.set()
+        over.wait(60)
+        raise ValueError
+
+    monkeypatch.setattr(experiment_process, "advance_experiment", wait)
+    with advancing(threading.Event()):
+        turning.wait(60)
+        time.sleep(2 * settings.LEASE_SECONDS)
+        was_free = has_free_experiments()
+        over.set()
+
+    assert was_free == is_free
 
 
 def test_the_process_ends_without_work(monkeypatch):

@@ -1,18 +1,20 @@
 """Advance experiments: create their rows, start runs, score ended ones.
 
-A process does one turn after the other. Each cell is started by the transaction that
-inserts its run, and ended by the one that inserts its scores, so a process that dies
-leaves nothing half done, and two of them do nothing twice.
+A process does one turn after the other; judges are asked meanwhile, and no turn waits
+for them. Each cell is started by the transaction that inserts its run, and ended by the
+one that inserts its scores, so a process that dies leaves nothing half done, and two of
+them do nothing twice.
 """
 
 import logging
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from math import ceil
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
@@ -20,7 +22,14 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from runs.engine.types import ToolMode
-from runs.models import Agent, Example, Experiment, ExperimentRun, Run
+from runs.models import (
+    Agent,
+    EvaluatorRevision,
+    Example,
+    Experiment,
+    ExperimentRun,
+    Run,
+)
 from runs.models.runs import FINISHED_STATUSES
 from runs.services.errors import (
     FieldError,
@@ -57,6 +66,8 @@ SCORED_PER_TURN = 50
 """At least as many as a turn may start, or ended runs would pile up."""
 SCORED_AT_ONCE = 10
 """By one commit, if evaluators only compute; a judge's score has its own."""
+MOST_SLOW = 16
+"""Runs of an experiment that are given to `SlowScoring` and not scored yet."""
 FIGURES_SECONDS = 3.0
 """Between two computations while it runs."""
 MAX_POSTPONED_SECONDS = 10.0
@@ -79,6 +90,38 @@ ForEach = Callable[[Callable[[Cells], int], Iterable[Cells]], Iterable[int]]
 """Calls a function with each batch, as `map` does, perhaps in several threads."""
 
 
+class SlowScoring(Protocol):
+    """Scores runs that take long while turns go on."""
+
+    def list_cells(self, experiment: int) -> Collection[int]:
+        """Return the keys of runs that are not scored yet."""
+        ...
+
+    def add(self, cell: ExperimentRun, score: Callable[[], int]) -> None:
+        """Have `score` called, which returns how many runs it has scored."""
+        ...
+
+    def take_count(self, experiment: int) -> int:
+        """Return how many runs were scored since this was last asked."""
+        ...
+
+
+class ScoringAtOnce:
+    """Scores runs in the turn."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def list_cells(self, experiment: int) -> Collection[int]:
+        return ()
+
+    def add(self, cell: ExperimentRun, score: Callable[[], int]) -> None:
+        self.count += score()
+
+    def take_count(self, experiment: int) -> int:
+        return self.count
+
+
 class TurnResult(NamedTuple):
     started: int = 0
     scored: int = 0
@@ -88,11 +131,12 @@ def advance_experiment(
     experiment: Experiment,
     *,
     for_each: ForEach = map,
+    slow: SlowScoring | None = None,
     before_effect: Callable[[], object] = do_nothing,
 ) -> TurnResult:
     """Do one turn; `before_effect` may raise `ScoringInterrupted` in its threads."""
     scored = score_ended_cells(
-        experiment, for_each=for_each, before_effect=before_effect
+        experiment, for_each=for_each, slow=slow, before_effect=before_effect
     )
     started = 0
     if experiment.is_running and not experiment.evaluators.exists():
@@ -307,40 +351,74 @@ def score_ended_cells(
     experiment: Experiment,
     *,
     for_each: ForEach = map,
+    slow: SlowScoring | None = None,
     before_effect: Callable[[], object] = do_nothing,
 ) -> int:
     """Score runs that have ended; return how many.
 
     If the provider of a judge allows no request for a while, the others wait as long.
+    Without `slow`, the turn takes as long as a judge does.
     """
-    if time.monotonic() < postponed_until.get(experiment.pk, 0.0):
-        return 0
-    postponed_until.pop(experiment.pk, None)
+    slow = slow or ScoringAtOnce()
+    lease = LeaseRenewal(experiment)
+    count = 0
+    if time.monotonic() >= postponed_until.get(experiment.pk, 0.0):
+        postponed_until.pop(experiment.pk, None)
+
+        def check() -> None:
+            before_effect()
+            lease.renew_if_due()
+
+        turn = ScoringTurn(check)
+        revisions = list(experiment.evaluators.select_related("evaluator__owner"))
+        if all(map(needs_only_records, revisions)):
+            cells = list(find_ended_cells(experiment, revisions)[:SCORED_PER_TURN])
+            starts = range(0, len(cells), SCORED_AT_ONCE)
+            batches = [cells[n : n + SCORED_AT_ONCE] for n in starts]
+            for scored in for_each(
+                lambda batch: score_cells(batch, revisions, turn), batches
+            ):
+                count += scored
+                lease.renew_if_due()
+        else:
+            score_slowly(experiment, revisions, turn, slow)
+    lease.renew_if_due()
+    return count + slow.take_count(experiment.pk)
+
+
+def find_ended_cells(
+    experiment: Experiment, revisions: Sequence[EvaluatorRevision]
+) -> QuerySet[ExperimentRun]:
+    """Return runs that can be scored, in one order.
+
+    So two processes that score the same cells cannot deadlock.
+    """
     started = experiment.cells.filter(state=State.STARTED)
     ended = started.filter(Q(run=None) | Q(run__status__in=FINISHED_STATUSES))
-    revisions = list(experiment.evaluators.select_related("evaluator__owner"))
     if any(is_comparing(one) for one in revisions):
         ended = ended.exclude(Exists(find_unfinished_baselines(experiment)))
-    # In one order, so that two processes that score the same cells cannot deadlock.
-    rows = ended.select_related("run", "example").order_by("pk")
-    cells = list(rows[:SCORED_PER_TURN])
-    at_once = SCORED_AT_ONCE if all(map(needs_only_records, revisions)) else 1
-    batches = [cells[n : n + at_once] for n in range(0, len(cells), at_once)]
-    lease = LeaseRenewal(experiment)
+    return ended.select_related("run", "example").order_by("pk")
 
-    def check() -> None:
-        before_effect()
-        lease.renew_if_due()
 
-    turn = ScoringTurn(check)
-    count = 0
-    for scored in for_each(lambda batch: score_cells(batch, revisions, turn), batches):
-        count += scored
-        lease.renew_if_due()
-    if turn.postponed:
-        pause = min(turn.postponed, MAX_POSTPONED_SECONDS)
-        postponed_until[experiment.pk] = time.monotonic() + pause
-    return count
+def score_slowly(
+    experiment: Experiment,
+    revisions: Sequence[EvaluatorRevision],
+    turn: ScoringTurn,
+    slow: SlowScoring,
+) -> None:
+    """Give runs to `slow`, as long as it has few of this experiment."""
+
+    def score(cell: ExperimentRun) -> int:
+        count = score_cells([cell], revisions, turn)
+        if turn.postponed:
+            pause = min(turn.postponed, MAX_POSTPONED_SECONDS)
+            postponed_until[experiment.pk] = time.monotonic() + pause
+        return count
+
+    known = slow.list_cells(experiment.pk)
+    ended = find_ended_cells(experiment, revisions).exclude(pk__in=known)
+    for cell in ended[: max(MOST_SLOW - len(known), 0)]:
+        slow.add(cell, partial(score, cell))
 
 
 class LeaseRenewal:

@@ -10,9 +10,6 @@ from django.db.models.functions import Now
 from runs.models import Experiment, ExperimentRun
 from runs.store.database_clock import db_time_from_now
 
-LEASES = 4
-"""Leases of a run that a turn may take; it takes far less, and scoring renews it."""
-
 
 def claim_experiments(holder: UUID) -> Iterator[Experiment]:
     """Claim each experiment with work that no other live process has, the oldest first.
@@ -22,7 +19,7 @@ def claim_experiments(holder: UUID) -> Iterator[Experiment]:
     """
     rows = find_open_experiments()
     free = build_free_condition() | Q(lease_holder=holder)
-    lease = db_time_from_now(LEASES * settings.LEASE_SECONDS)
+    lease = db_time_from_now(settings.LEASE_SECONDS)
     for pk in list(rows.order_by("pk").values_list("pk", flat=True)):
         mine = rows.filter(free, pk=pk)
         if mine.update(lease_until=lease, lease_holder=holder):
@@ -48,13 +45,18 @@ def build_free_condition() -> Q:
     return Q(lease_until=None) | Q(lease_until__lt=Now())
 
 
-def renew_lease(experiment: Experiment, *, leases: int = LEASES) -> bool:
-    """Keep other processes away for so many leases; False if one has it already."""
-    until = db_time_from_now(leases * settings.LEASE_SECONDS)
+def renew_lease(experiment: Experiment) -> bool:
+    """Keep other processes away for one lease; False if one has it already."""
     mine = Experiment.objects.filter(
         pk=experiment.pk, lease_holder=experiment.lease_holder
     )
-    return bool(mine.update(lease_until=until))
+    return bool(mine.update(lease_until=db_time_from_now(settings.LEASE_SECONDS)))
+
+
+def renew_leases(holder: UUID) -> None:
+    """Keep other processes away from all that `holder` has."""
+    held = Experiment.objects.filter(lease_holder=holder)
+    held.update(lease_until=db_time_from_now(settings.LEASE_SECONDS))
 
 
 def release_experiments(holder: UUID) -> None:
