@@ -79,3 +79,37 @@ def test_a_message_is_sent_in_the_chat_and_answered(browser, first_start):
 
     expect(answer).to_contain_text("Oslo", timeout=SECONDS)
     page.context.close()
+
+
+def test_a_reason_that_is_typed_is_not_lost_while_the_run_waits(page, lived_in):
+    page.goto(f"{lived_in.url}/runs/9004/")
+    reason = page.locator("#run-banner [name=reason]").first
+
+    reason.fill("The customer sent it back.")
+    page.wait_for_timeout(6_000)  # an unfinished run reloads after 5 s
+
+    expect(reason).to_have_value("The customer sent it back.")
+
+
+def test_a_run_is_forked_at_a_step_with_another_result(browser, first_start):
+    page = enter(browser, first_start, java_script_enabled=False)
+    page.goto(f"{first_start.url}/chat/travel-planner/")
+    page.fill("[name=input]", "Plan a day in Bergen")
+    page.click("[data-send]")
+    page.wait_for_url(re.compile(r"/chat/travel-planner/\d+/"))
+    updates = page.locator("noscript a")
+    wait_until(lambda: not updates.count() or updates.click(), seconds=40)
+    path = page.locator("a:has-text('Open run')").first.get_attribute("href")
+    page.goto(f"{first_start.url}{path}")
+
+    page.click("#run-step-2 > .step")
+    page.click("a:has-text('Fork here')")
+    page.fill("[name=observation]", "It will snow all day.")
+    page.click("#fork-kept button:has-text('Fork at step')")
+
+    page.wait_for_url(re.compile(r"/runs/\d+/$"))
+    done = page.locator("#run-progress [data-status=succeeded]")
+    wait_until(lambda: done.count() or page.reload(), seconds=40)
+    page.click("#run-step-2 > .step")
+    expect(page.locator("#run-detail")).to_contain_text("It will snow all day.")
+    page.context.close()

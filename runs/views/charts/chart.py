@@ -15,7 +15,7 @@ class AxisLabel(NamedTuple):
 def round_up_axis(value: float, *, unit: float = 1.0) -> float:
     """Return a round number above `value`, for the top of an axis."""
     while True:
-        for step in (1, 2, 4, 5, 8):
+        for step in (1, 2, 3, 4, 5, 6, 8):
             if value <= step * unit * 2:
                 return step * unit * 2
         unit *= 10
