@@ -20,6 +20,7 @@ ON_SERVERS = [
     "tests.bench.bench_live",
     f"tests.bench.bench_live {MANY}",
     "tests.bench.bench_run_page",
+    "tests.bench.bench_experiment_page",
 ]
 """They measure on the database and the broker that the environment names."""
 

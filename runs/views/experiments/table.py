@@ -2,10 +2,9 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
-from itertools import chain
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -38,10 +37,16 @@ from runs.ui.evaluation.evaluator_labels import (
 )
 from runs.ui.evaluation.verdict import LETTERS
 from runs.ui.reveal_invisible import reveal_text
+from runs.views.experiments.example_results import (
+    EQUAL,
+    HAS_NO_ANSWER,
+    ExampleResult,
+    find_other_tools,
+    load_example_results,
+)
 from runs.views.run.rows import ANSWERED_BY_TAGS
 
 WINDOW = 50
-EQUAL = 1e-9
 FILTERS = {
     "": gettext_lazy("All"),
     "worse": gettext_lazy("Worse"),
@@ -141,14 +146,15 @@ class ExperimentTable(NamedTuple):
 CellsByExample = dict[int, dict[int, list[CellColumns]]]
 
 
-def load_cells(experiment: Experiment) -> CellsByExample:
-    rows = experiment.cells.order_by("place").values_list(
+def load_cells(experiment: Experiment, examples: Collection[int]) -> CellsByExample:
+    rows = experiment.cells.filter(example__in=examples).order_by("place")
+    columns = rows.values_list(
         *("pk", "example", "candidate", "state", "run_status", "run__error_code"),
         *("passed", "score", "cost", "seconds"),
     )
     is_preference = is_preference_only(experiment)
     found: CellsByExample = defaultdict(lambda: defaultdict(list))
-    for row in rows:
+    for row in columns:
         cell = CellColumns(is_preference, *row)
         found[cell.example][cell.candidate].append(cell)
     return found
@@ -163,16 +169,14 @@ def build_experiment_table(
     start: int,
 ) -> ExperimentTable:
     """Return the examples from `start` that match a filter, in the order of `sort`."""
-    cells = load_cells(experiment)
     order = [one.pk for one in candidates]
-    changes = {pk: compute_changes(row, order) for pk, row in cells.items()}
-    matching = {name: match_filter(cells, changes, name) for name in FILTERS}
-    matching["tools"] = find_other_tools(experiment, cells, order)
-    numbers = dict(Example.objects.filter(pk__in=cells).values_list("pk", "number"))
-    by_number = sorted(matching[key], key=lambda pk: numbers[pk])
-    found = sort_examples(by_number, cells, changes, sort)
-    shown = found[start : start + WINDOW]
-    examples = Example.objects.in_bulk(shown)
+    results = load_example_results(experiment, order)
+    matching = {name: filter_results(results, name) for name in FILTERS}
+    others = find_other_tools(experiment, results, order)
+    matching["tools"] = [one for one in results if one.pk in others]
+    found = sort_results(matching[key], sort)
+    shown = [one.pk for one in found[start : start + WINDOW]]
+    examples, cells = Example.objects.in_bulk(shown), load_cells(experiment, shown)
     rows = [ExperimentRow(examples[pk], build_cells(cells[pk], order)) for pk in shown]
     end = start + len(rows)
     return ExperimentTable(
@@ -188,7 +192,7 @@ def build_experiment_table(
         previous_from=max(start - WINDOW, 0) if start else None,
         next_from=end if end < len(found) else None,
         has_tags=any(row.example.tags for row in rows),
-        failures=count_failures(cells),
+        failures=count_failures(experiment),
     )
 
 
@@ -198,78 +202,32 @@ def average_points(cells: Iterable[CellColumns]) -> float | None:
     return fmean(points) if points else None
 
 
-class Changes(NamedTuple):
-    """The smallest and the largest difference of a candidate to the baseline."""
-
-    smallest: float = 0.0
-    largest: float = 0.0
-
-
-def compute_changes(row: dict[int, list[CellColumns]], order: Sequence[int]) -> Changes:
-    baseline = average_points(row.get(order[0], []))
-    if baseline is None:
-        return Changes()
-    found = (average_points(row.get(pk, [])) for pk in order[1:])
-    changes = [points - baseline for points in found if points is not None]
-    return Changes(min(changes), max(changes)) if changes else Changes()
-
-
-def match_filter(
-    cells: CellsByExample, changes: dict[int, Changes], key: str
-) -> list[int]:
-    every = {pk: list(chain.from_iterable(cells[pk].values())) for pk in cells}
+def filter_results(results: list[ExampleResult], key: str) -> list[ExampleResult]:
     match key:
         case "worse":
-            return [pk for pk in every if changes[pk].smallest < -EQUAL]
+            return [one for one in results if one.smallest < -EQUAL]
         case "better":
-            return [pk for pk in every if changes[pk].largest > EQUAL]
+            return [one for one in results if one.largest > EQUAL]
         case "failed":
-            return [pk for pk, some in every.items() if any(map(has_no_answer, some))]
+            return [one for one in results if one.without_answer]
         case "unscored":
-            return [pk for pk, some in every.items() if any(map(is_unscored, some))]
+            return [one for one in results if one.unscored]
         case "running":
-            return [pk for pk in every if any(c.state == "started" for c in every[pk])]
+            return [one for one in results if one.running]
         case "waiting":
-            return [pk for pk in every if any(c.state == "waiting" for c in every[pk])]
-    return list(every)
+            return [one for one in results if one.waiting]
+    return results
 
 
-def find_other_tools(
-    experiment: Experiment, cells: CellsByExample, order: Sequence[int]
-) -> list[int]:
-    """Return the examples on which a candidate called other tools than the baseline."""
-    if len(order) == 1:
-        return []
-    steps = AgentStep.objects.filter(run__experiment_run__experiment=experiment)
-    called: dict[int, set[str]] = defaultdict(set)
-    names = steps.exclude(tool__startswith="_").order_by()
-    for pk, tool in names.values_list("run__experiment_run", "tool").distinct():
-        called[pk].add(tool)
-    return [pk for pk, row in cells.items() if differs_in_tools(row, order, called)]
-
-
-def differs_in_tools(
-    row: dict[int, list[CellColumns]],
-    order: Sequence[int],
-    called: dict[int, set[str]],
-) -> bool:
-    """Compare the tools of all repetitions, where all have ended."""
-    ended = [
-        row[pk] for pk in order if pk in row and all(c.state == "done" for c in row[pk])
-    ]
-    tools = [set[str]().union(*(called[c.pk] for c in cells)) for cells in ended]
-    has_baseline = bool(ended) and ended[0] is row.get(order[0])
-    return has_baseline and any(one != tools[0] for one in tools[1:])
-
-
-def count_failures(cells: CellsByExample) -> dict[int, list[tuple[str, int]]]:
+def count_failures(experiment: Experiment) -> dict[int, list[tuple[str, int]]]:
     """Return for each candidate why runs gave no answer, most frequent first."""
     found: dict[int, Counter[str]] = defaultdict(Counter)
-    for cell in chain.from_iterable(
-        chain.from_iterable(r.values() for r in cells.values())
-    ):
-        if has_no_answer(cell):
-            found[cell.candidate][describe_cell_failure(cell)] += 1
+    columns = ("candidate", "state", "run_status", "run__error_code")
+    failed = experiment.cells.filter(HAS_NO_ANSWER).values_list(*columns)
+    for candidate, state, status, code, count in failed.annotate(
+        count=Count("pk")
+    ).order_by(*columns):
+        found[candidate][describe_failure(state, status, code)] += count
     return {pk: counter.most_common() for pk, counter in found.items()}
 
 
@@ -277,33 +235,17 @@ def has_no_answer(cell: CellColumns) -> bool:
     return cell.is_over and cell.run_status in ("failed", "canceled", "")
 
 
-def is_unscored(cell: CellColumns) -> bool:
-    return cell.is_over and cell.points is None and not has_no_answer(cell)
-
-
-def sort_examples(
-    found: list[int], cells: CellsByExample, changes: dict[int, Changes], sort: str
-) -> list[int]:
+def sort_results(found: list[ExampleResult], sort: str) -> list[ExampleResult]:
     """Return examples, which are ordered by number, in another order."""
-
-    def sum_cost(pk: int) -> Decimal:
-        return sum(
-            (cell.cost for row in cells[pk].values() for cell in row), Decimal(0)
-        )
-
-    def find_longest(pk: int) -> float:
-        runs = chain.from_iterable(cells[pk].values())
-        return max((cell.seconds or 0.0 for cell in runs), default=0.0)
-
     match sort:
         case "worse":
-            return sorted(found, key=lambda pk: changes[pk].smallest)
+            return sorted(found, key=lambda one: one.smallest)
         case "better":
-            return sorted(found, key=lambda pk: -changes[pk].largest)
+            return sorted(found, key=lambda one: -one.largest)
         case "cost":
-            return sorted(found, key=lambda pk: -sum_cost(pk))
+            return sorted(found, key=lambda one: -one.cost)
         case "time":
-            return sorted(found, key=lambda pk: -find_longest(pk))
+            return sorted(found, key=lambda one: -one.seconds)
     return found
 
 
@@ -378,7 +320,7 @@ def describe_cell(
         return ("p", _("passed")) if all(decided) else ("f", _("not passed"))
     failed = next((cell for cell in cells if has_no_answer(cell)), None)
     if failed is not None:
-        return "x", describe_cell_failure(failed)
+        return "x", describe_failure(failed.state, failed.run_status, failed.error_code)
     if any(cell.is_over for cell in cells):
         return "n", _("not scored")
     if any(cell.state == "started" for cell in cells):
@@ -386,12 +328,12 @@ def describe_cell(
     return "q", _("waiting")
 
 
-def describe_cell_failure(cell: CellColumns) -> str:
-    if cell.state == "refused":
+def describe_failure(state: str, run_status: str, error_code: str | None) -> str:
+    if state == "refused":
         return _("not started")
-    if cell.error_code:
-        return get_error_label(cell.error_code)
-    return _("canceled") if cell.run_status == "canceled" else _("failed")
+    if error_code:
+        return get_error_label(error_code)
+    return _("canceled") if run_status == "canceled" else _("failed")
 
 
 class ScoreRow(NamedTuple):
