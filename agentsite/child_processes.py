@@ -30,7 +30,7 @@ DEFAULT_LOG_BYTES = 20_000_000
 OLD_LOGS = 2
 """Rotated files of a log, `.1` being the newest; so many times its size is used."""
 PR_SET_PDEATHSIG = 1
-HELPER_NICENESS = 10
+HELPER_NICENESS = 19
 WORKER_OPTIONS = [
     *("-P", "threads", "-l", "WARNING"),
     *("--without-gossip", "--without-mingle", "--without-heartbeat"),
