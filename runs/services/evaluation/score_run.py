@@ -35,6 +35,7 @@ from tools.net.deadline import Deadline
 from tools.sandbox.values import to_jsonable
 from tools.text.translatable import change_text, translatable
 
+MAX_LABEL_CHARS = 200
 CODE_MEMORY = 64 << 20
 """Bytes that the code of an evaluator may use."""
 
@@ -223,3 +224,15 @@ def sum_tool_seconds(steps: Iterable[AgentStep]) -> float:
     for step in steps:
         longest[step.round] = max(longest.get(step.round, 0.0), step.elapsed or 0.0)
     return sum(longest.values())
+
+
+def build_score_columns(result: ScoreResult) -> dict[str, Any]:
+    """Return the columns that a stored score takes from a result."""
+    return {
+        "value": result.value,
+        "label": result.label[:MAX_LABEL_CHARS],
+        "passed": result.passed,
+        "explanation": result.explanation,
+        "problem": result.problem,
+        "cost": result.cost,
+    }

@@ -26,11 +26,14 @@ from runs.services.evaluation.judge_requests import (
     lock_judged_runs,
     store_judge_requests,
 )
-from runs.services.evaluation.score_run import load_evaluation_records, score_run
+from runs.services.evaluation.score_run import (
+    build_score_columns,
+    load_evaluation_records,
+    score_run,
+)
 from tools.text.translatable import translatable
 
 RUN_DELETED = translatable("The run was deleted before it was scored.")
-MAX_LABEL_CHARS = 200
 MAX_BATCH_SECONDS = 1.0
 """Of computing, before the scores of a batch are stored."""
 MIN_POSTPONED_SECONDS = 1.0
@@ -215,13 +218,4 @@ def build_score(
     cell: ExperimentRun, revision: EvaluatorRevision, result: ScoreResult
 ) -> Score:
     """Return the row of a result, not stored yet."""
-    return Score(
-        cell=cell,
-        revision=revision,
-        value=result.value,
-        label=result.label[:MAX_LABEL_CHARS],
-        passed=result.passed,
-        explanation=result.explanation,
-        problem=result.problem,
-        cost=result.cost,
-    )
+    return Score(cell=cell, revision=revision, **build_score_columns(result))

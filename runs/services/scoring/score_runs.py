@@ -25,7 +25,7 @@ from runs.services.evaluation.judge_requests import (
     lock_judged_runs,
     store_judge_requests,
 )
-from runs.services.evaluation.score_run import score_run
+from runs.services.evaluation.score_run import build_score_columns, score_run
 from runs.services.scoring.send_on import send_failing_run
 from runs.store.database_clock import db_time_from_now, read_database_time
 from tools.text.translatable import translatable
@@ -37,7 +37,6 @@ LEASE = timedelta(seconds=300)
 MAX_POSTPONED_SECONDS = 30.0
 """Of a rule whose judges' provider allows no request yet."""
 SCORED_PER_TURN = 20
-MAX_LABEL_CHARS = 200
 SCORING_FAILED = translatable(
     "Scoring this run failed. The log of the worker says why."
 )
@@ -244,13 +243,4 @@ def build_run_score(
     scored: ScoredRun, revision: EvaluatorRevision, result: ScoreResult
 ) -> RunScore:
     """Return the row of a result, not stored yet."""
-    return RunScore(
-        scored=scored,
-        revision=revision,
-        value=result.value,
-        label=result.label[:MAX_LABEL_CHARS],
-        passed=result.passed,
-        explanation=result.explanation,
-        problem=result.problem,
-        cost=result.cost,
-    )
+    return RunScore(scored=scored, revision=revision, **build_score_columns(result))
