@@ -4,6 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+BASES = {"base.html", "lists/page.html"}
+"""What a page can extend."""
+
 STANDALONE = {"base.html", "400.html", "500.html"}
 """Pages that extend nothing; the second must work when everything else is broken."""
 
@@ -64,7 +67,8 @@ def faults_of_page(path: Path, text: str) -> Iterator[str]:
     """A page begins with the line that extends the base."""
     if path.name in STANDALONE:
         return
-    if not text.lstrip().startswith('{% extends "base.html" %}'):
+    first = re.match(r'\s*\{% extends "([^"]+)" %\}', text)
+    if first is None or first[1] not in BASES:
         yield 'a page begins with {% extends "base.html" %}'
 
 

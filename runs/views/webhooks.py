@@ -27,6 +27,7 @@ from runs.services.webhooks.sign import rotate_webhook_secret
 from runs.store.database_clock import read_database_time
 from runs.ui.frame.undo import add_switch_message
 from runs.ui.list_search import get_search_text, search_rows
+from runs.views.lists.page import render_list
 from tools.secrets import SecretUnreadable, seal, unseal
 
 MAX_DELIVERIES = 50
@@ -62,13 +63,14 @@ def webhook_list(request: HtmxRequest) -> HttpResponse:
         )
         for webhook in webhooks
     ]
-    context = {
-        "rows": rows,
-        "q": query,
-        "actions": ["pause", "resume", "delete"],
-        "shows_owners": request.user.is_superuser,
-    }
-    return render(request, "webhooks/list.html", context)
+    return render_list(
+        request,
+        "webhook",
+        rows=rows,
+        q=query,
+        actions=["pause", "resume", "delete"],
+        shows_owners=request.user.is_superuser,
+    )
 
 
 class WebhookState(NamedTuple):

@@ -12,6 +12,7 @@ from runs.htmx import HtmxRequest
 from runs.models import AnnotationQueue
 from runs.ui.list_search import get_search_text, search_rows
 from runs.views.lists.actions import build_definition_choices
+from runs.views.lists.page import render_list
 
 
 @require_GET
@@ -28,13 +29,14 @@ def queue_list(request: HtmxRequest) -> HttpResponse:
     )
     query = get_search_text(request)
     queues = search_rows(queues, query, "name", "slug", "owner__username")
-    context = {
-        "queues": queues,
-        "away": away,
-        "q": query,
+    return render_list(
+        request,
+        "queue",
+        rows=queues,
+        away=away,
+        q=query,
         **build_definition_choices(AnnotationQueue, request.user, away=away),
-    }
-    return render(request, "queues/list.html", context)
+    )
 
 
 @require_http_methods(["GET", "POST"])

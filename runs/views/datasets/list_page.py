@@ -12,6 +12,7 @@ from runs.htmx import HtmxRequest
 from runs.models import Dataset, DatasetVersion
 from runs.ui.list_search import get_search_text, search_rows
 from runs.views.lists.actions import build_definition_choices
+from runs.views.lists.page import render_list
 
 
 @require_GET
@@ -28,13 +29,14 @@ def dataset_list(request: HtmxRequest) -> HttpResponse:
     query = get_search_text(request)
     fields = ("name", "slug", "description", "owner__username")
     datasets = search_rows(datasets, query, *fields)
-    context = {
-        "datasets": datasets,
-        "away": away,
-        "q": query,
+    return render_list(
+        request,
+        "dataset",
+        rows=datasets,
+        away=away,
+        q=query,
         **build_definition_choices(Dataset, request.user, away=away),
-    }
-    return render(request, "datasets/list.html", context)
+    )
 
 
 @require_http_methods(["GET", "POST"])

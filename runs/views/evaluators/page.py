@@ -25,6 +25,7 @@ from runs.ui.evaluation.evaluator_labels import (
 )
 from runs.ui.list_search import get_search_text, search_rows
 from runs.views.lists.actions import build_definition_choices
+from runs.views.lists.page import render_list
 
 DEFAULT_KIND = "exact"
 MAX_LISTED_REVISIONS = 20
@@ -51,14 +52,15 @@ def evaluator_list(request: HtmxRequest) -> HttpResponse:
     query = get_search_text(request)
     evaluators = search_rows(evaluators, query, "name", "kind", "owner__username")
     titles = {kind.name: kind.title for kind in list_evaluator_kinds()}
-    context = {
-        "evaluators": evaluators,
-        "away": away,
-        "q": query,
-        "titles": titles,
+    return render_list(
+        request,
+        "evaluator",
+        rows=evaluators,
+        away=away,
+        q=query,
+        titles=titles,
         **build_definition_choices(Evaluator, request.user, away=away),
-    }
-    return render(request, "evaluators/list.html", context)
+    )
 
 
 @require_http_methods(["GET", "POST"])

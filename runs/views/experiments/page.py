@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
@@ -54,6 +54,7 @@ from runs.views.experiments.table import (
     find_worse_cell,
     load_selected_cell,
 )
+from runs.views.lists.page import render_list
 from runs.whole_number import parse_whole_number
 from tools.text.translatable import join_sentences
 from tools.ui.diff import DiffBudget
@@ -116,14 +117,15 @@ def experiment_list(request: HtmxRequest) -> HttpResponse:
     experiments = list(page)
     searches = load_bisections([one for one in experiments if one.is_bisection])
     lines = [(one, describe_result(one, searches.get(one.pk))) for one in experiments]
-    context = {
-        "lines": lines,
-        "page": page,
-        "page_query": f"?{urlencode({'q': query})}",
-        "q": query,
-        "actions": ["stop"],
-    }
-    return render(request, "experiments/list.html", context)
+    return render_list(
+        request,
+        "experiment",
+        rows=lines,
+        page=page,
+        page_query=f"?{urlencode({'q': query})}",
+        q=query,
+        actions=["stop"],
+    )
 
 
 @require_GET

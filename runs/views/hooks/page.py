@@ -21,6 +21,7 @@ from runs.services.hooks.manage import (
 )
 from runs.ui.frame.undo import add_switch_message
 from runs.ui.list_search import get_search_text, search_rows
+from runs.views.lists.page import render_list
 from runs.views.webhooks import pop_new_secret, store_new_secret
 
 MAX_REQUESTS = 50
@@ -47,13 +48,14 @@ def hook_list(request: HtmxRequest) -> HttpResponse:
         .order_by("name", "pk")
     )
     query = get_search_text(request)
-    context = {
-        "rows": search_rows(rows, query, "name", "agent__name", "owner__username"),
-        "q": query,
-        "shows_owners": request.user.is_superuser,
-        "actions": ["pause", "resume", "delete"],
-    }
-    return render(request, "hooks/list.html", context)
+    return render_list(
+        request,
+        "hook",
+        rows=search_rows(rows, query, "name", "agent__name", "owner__username"),
+        q=query,
+        shows_owners=request.user.is_superuser,
+        actions=["pause", "resume", "delete"],
+    )
 
 
 @require_GET

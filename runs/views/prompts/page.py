@@ -30,6 +30,7 @@ from runs.services.spec.starting_prompts import (
 from runs.ui.kind_labels import get_kind_label, list_kind_choices
 from runs.ui.list_search import get_search_text, search_rows
 from runs.views.lists.actions import build_definition_choices
+from runs.views.lists.page import render_list
 from runs.views.prompts.preview import RequestPreview, build_first_request
 from tools.spec import ToolSpec
 
@@ -53,14 +54,15 @@ def prompt_list(request: HtmxRequest) -> HttpResponse:
     query = get_search_text(request)
     prompts = search_rows(prompts, query, "name", "slug", "owner__username")
     titles = dict(list_kind_choices())
-    context = {
-        "prompts": prompts,
-        "away": away,
-        "q": query,
-        "titles": titles,
+    return render_list(
+        request,
+        "prompt",
+        rows=prompts,
+        away=away,
+        q=query,
+        titles=titles,
         **build_definition_choices(PromptTemplate, request.user, away=away),
-    }
-    return render(request, "prompts/list.html", context)
+    )
 
 
 @require_http_methods(["GET", "POST"])

@@ -29,6 +29,7 @@ from runs.services.providers.outages import list_open_outages
 from runs.ui.kind_labels import get_provider_kind_title, list_provider_kind_choices
 from runs.ui.list_search import get_search_text, search_rows
 from runs.views.lists.actions import build_definition_choices
+from runs.views.lists.page import render_list
 
 
 @require_GET
@@ -52,15 +53,15 @@ def provider_list(request: HtmxRequest) -> HttpResponse:
     )
     kinds = dict(list_provider_kind_choices())
     notes = list_open_outages(providers, request.user)
-    context = {
-        "providers": providers,
-        "rows": [(provider, notes.get(provider.pk)) for provider in providers],
-        "away": away,
-        "q": query,
-        "kinds": kinds,
+    return render_list(
+        request,
+        "provider",
+        rows=[(provider, notes.get(provider.pk)) for provider in providers],
+        away=away,
+        q=query,
+        kinds=kinds,
         **build_definition_choices(Provider, request.user, away=away),
-    }
-    return render(request, "providers/list.html", context)
+    )
 
 
 @require_http_methods(["GET", "POST"])

@@ -22,6 +22,7 @@ from runs.services.scoring.manage_rule import (
 from runs.ui.evaluation.day_bars import build_day_chart
 from runs.ui.frame.undo import add_switch_message
 from runs.ui.list_search import get_search_text, search_rows
+from runs.views.lists.page import render_list
 from runs.views.scoring.scored_runs import build_scored_runs_context
 from runs.whole_number import parse_whole_number
 
@@ -36,11 +37,8 @@ def rule_list(request: HtmxRequest) -> HttpResponse:
     )
     query = get_search_text(request)
     rules = search_rows(rules, query, "name", "agent__name", "owner__username")
-    return render(
-        request,
-        "rules/list.html",
-        {"rules": rules, "q": query, "actions": ["pause", "resume", "delete"]},
-    )
+    actions = ["pause", "resume", "delete"]
+    return render_list(request, "rule", rows=rules, q=query, actions=actions)
 
 
 @require_http_methods(["GET", "POST"])

@@ -198,7 +198,7 @@ def test_older_scores_are_shown_nowhere(client, ann):
     long_ago = timezone.now() - timedelta(days=31)
     ScoredRun.objects.filter(run=old).update(scored_at=long_ago)
 
-    [listed] = client.get("/rules/").context["rules"]
+    [listed] = client.get("/rules/").context["rows"]
     page = client.get(f"/rules/{rule.pk}/")
 
     assert (listed.runs, listed.failed) == (1, 0)
