@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-BASES = {"base.html", "lists/page.html"}
+BASES = {"base.html", "chat/page.html", "lists/page.html"}
 """What a page can extend."""
 
 STANDALONE = {"base.html", "400.html", "500.html"}
