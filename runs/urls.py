@@ -378,6 +378,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="agent-restore",
     ),
     path(
+        "agents/<int:pk>/versions/<int:number>/publish/",
+        gate_publish.agent_publish_again,
+        name="agent-publish-again",
+    ),
+    path(
         "agents/<int:pk>/tools/<int:tool_pk>/", agent_tool.agent_tool, name="agent-tool"
     ),
     path("agents/<int:pk>/agents/<int:sub_pk>/", sub_agent.sub_agent, name="sub-agent"),

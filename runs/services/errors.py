@@ -30,6 +30,8 @@ RunsError
     CronTooLong        the expression is too long
     NeverDue           a day that no month has
   VersionNotFound      the agent has no published version with that number
+  VersionConflict      another version was published since the page was loaded
+  VersionUnreadable    a version was stored by another release and cannot run
   NotPublished         a schedule runs published versions only
   OwnerDisabled        the account of a schedule's owner is disabled
   PreviousRunActive    an earlier run of the schedule has not ended
@@ -308,6 +310,32 @@ class VersionNotFound(RunsError):
         super().__init__(
             _('The agent "%(name)s" has no version %(number)s.')
             % {"name": name, "number": number}
+        )
+
+
+class VersionConflict(RunsError):
+    """Another version was published since the page was loaded."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            _(
+                "Not published: runs use version %(number)d by now. Compare it first, "
+                "then publish again."
+            )
+            % {"number": number}
+        )
+
+
+class VersionUnreadable(RunsError):
+    """A version was stored by another release, in a form that cannot run."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            _(
+                "Version %(number)d was stored by another release and cannot be "
+                "published again. Restore it to the draft and check it."
+            )
+            % {"number": number}
         )
 
 

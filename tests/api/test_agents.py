@@ -153,6 +153,27 @@ def test_a_version_is_compared_and_restored():
     assert api.get(f"agents/{agent.pk}").json()["is_published"]
 
 
+def test_an_older_version_is_published_again():
+    ann = make_user()
+    agent = make_agent(ann)
+    api = Api(ann, scopes=["read", "build"])
+    for words in ("Old.", "New."):
+        api.patch(f"agents/{agent.pk}", {"description": words})
+        api.post(f"agents/{agent.pk}/publish")
+    url = f"agents/{agent.pk}/versions/1/publish"
+
+    made = api.post(url, {"newest": 2, "note": "Back"})
+    stale = api.post(url, {"newest": 2})
+    missing = api.post(url, {})
+
+    assert (made.json()["number"], made.json()["note"]) == (3, "Back")
+    assert made.headers["Location"].endswith("/versions/3")
+    assert stale.status_code == 409
+    assert "runs use version 3 by now" in stale.text
+    assert missing.status_code == 422
+    assert "newest" in missing.text
+
+
 def test_only_agents_without_runs_are_deleted():
     ann = make_user()
     used, unused = make_agent(ann), make_agent(ann)

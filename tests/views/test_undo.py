@@ -293,6 +293,6 @@ def test_errors_stay_on_the_page_and_are_no_toast(client, ann):
 
     page = post(client, "agent-rename", agent.pk, name="")
 
-    toasts = page.split('id="part-toasts"')[1].split("<template")[0]
+    toasts = page.split('id="part-toasts"')[1].split('id="part-lost"')[0]
     assert 'class="toast"' not in toasts
     assert "Not renamed" in page.split('id="part-messages"')[1].split("</div>")[0]

@@ -16,9 +16,14 @@ from runs.api.queries import Id, Page, PageQuery, Query, paginate_by_id
 from runs.api.route import Route
 from runs.api.shapes import Shape
 from runs.models import Agent, AgentVersion
-from runs.services.agents.publish import publish_draft
+from runs.services.agents.publish import publish_again, publish_draft
 from runs.services.agents.restore_version import restore_version
-from runs.services.errors import GateNotMet, SpecRefused
+from runs.services.errors import (
+    GateNotMet,
+    SpecRefused,
+    VersionConflict,
+    VersionUnreadable,
+)
 from runs.views.agents.version_diff import diff_agent_states
 from runs.views.agents.versions import load_agent_state
 
@@ -29,6 +34,13 @@ class PublishBody(StrictBody):
     note: Annotated[str, Field(max_length=200)] = ""
     reason: Annotated[str, Field(max_length=1000)] = ""
     """Why to publish a draft that has not passed the gate of the agent."""
+
+
+class PublishAgainBody(PublishBody):
+    """A note for the new version, and which version it replaces."""
+
+    newest: Id
+    """Number of the newest version; if there is a later one, nothing is published."""
 
 
 class VersionSummaryShape(Shape):
@@ -96,6 +108,35 @@ def publish_agent_draft(
             raise field_problem("reason", str(error), 409) from None
     location = reverse("api-agent-version", args=[pk, version.number])
     shape = {**noted_change_json(version), "is_new": is_new}
+    return json_response(shape, Location=location)
+
+
+def publish_version_again(
+    request: HttpRequest, user: User, pk: str, number: str, body: PublishAgainBody
+) -> HttpResponse:
+    """Publish an older version as a new one, which runs use from now on.
+
+    The draft does not change.
+    """
+    with AGENTS.edit(request, user, pk) as agent:
+        try:
+            version = publish_again(
+                get_version(agent, int(number)),
+                by=user,
+                newest=body.newest,
+                note=body.note.strip(),
+                reason=body.reason.strip(),
+            )
+        except SpecRefused as error:
+            raise ApiProblem(422, error.errors) from None
+        except GateNotMet as error:
+            raise field_problem("reason", str(error), 409) from None
+        except VersionConflict as error:
+            raise field_problem("newest", str(error), 409) from None
+        except VersionUnreadable as error:
+            raise field_problem("number", str(error), 422) from None
+    location = reverse("api-agent-version", args=[pk, version.number])
+    shape = {**noted_change_json(version), "is_new": True}
     return json_response(shape, Location=location)
 
 
@@ -192,6 +233,16 @@ ROUTES = [
         "Compare versions",
         DifferencesShape,
         query=VersionCompareQuery,
+    ),
+    Route(
+        "POST",
+        "agents/{id}/versions/{number}/publish",
+        publish_version_again,
+        "Publish a version again",
+        PublishedShape,
+        scope="build",
+        body=PublishAgainBody,
+        errors=(409, 412),
     ),
     Route(
         "POST",

@@ -11,7 +11,12 @@ from runs.evaluation.gate import GateResult
 from runs.models import Agent, AgentVersion
 from runs.services.agents.edit_sessions import end_edit_session
 from runs.services.agents.save import get_draft_token
-from runs.services.errors import DraftConflict, GateNotMet
+from runs.services.errors import (
+    DraftConflict,
+    GateNotMet,
+    VersionConflict,
+    VersionUnreadable,
+)
 from runs.services.gates.digest import compute_gate_digest
 from runs.services.gates.state import GateState, load_gate_state
 from runs.services.spec.definition import (
@@ -21,7 +26,12 @@ from runs.services.spec.definition import (
     uses_memory,
 )
 from runs.services.spec.freeze import freeze_agent, validate_spec
-from runs.store.specs import compute_spec_digest, dump_spec, get_or_create_spec
+from runs.store.specs import (
+    compute_spec_digest,
+    dump_spec,
+    get_or_create_spec,
+    load_spec,
+)
 from tools.audit.write import write_entry
 
 MIN_REASON_CHARS = 20
@@ -67,17 +77,63 @@ def publish_draft(
         if newest is not None and matches_version(newest, agent, spec):
             return PublishResult(newest, is_new=False)
         result = pass_gate(agent, spec, by=by, reason=reason)
-        number = newest.number + 1 if newest is not None else 1
-        version = AgentVersion.objects.create(
-            agent=agent,
-            number=number,
-            note=note[:200],
+        version = AgentVersion(
+            number=newest.number + 1 if newest is not None else 1,
             spec=get_or_create_spec(spec),
-            by=by,
             definition=build_agent_definition(agent).model_dump(mode="json"),
-            gate_result=result.model_dump(mode="json") if result else None,
         )
+        add_version(version, agent, by=by, note=note, result=result)
         return PublishResult(version, is_new=True)
+
+
+def publish_again(
+    version: AgentVersion,
+    *,
+    by: User,
+    newest: int,
+    note: str = "",
+    reason: str = "",
+) -> AgentVersion:
+    """Publish what an older version has as a new version; the draft does not change.
+
+    `newest` is the number of the version that it replaces. Raises `VersionConflict` if
+    that is not, or no longer, the newest one; `SpecRefused` or `VersionUnreadable` if
+    the version could not run; `GateNotMet` as `publish_draft` does.
+    """
+    agent = version.agent
+    try:
+        spec = load_spec(version.spec)
+    except ValueError:
+        raise VersionUnreadable(version.number) from None
+    validate_spec(spec)
+    with transaction.atomic():
+        Agent.objects.select_for_update().get(pk=agent.pk)
+        replaced = get_latest_version(agent)
+        assert replaced is not None
+        if replaced.number != newest or replaced.pk == version.pk:
+            raise VersionConflict(replaced.number)
+        result = pass_gate(agent, spec, by=by, reason=reason)
+        again = AgentVersion(
+            number=replaced.number + 1,
+            spec=version.spec,
+            definition=version.definition,
+        )
+        note = note or _("Version %(number)d again") % {"number": version.number}
+        add_version(again, agent, by=by, note=note, result=result)
+        return again
+
+
+def add_version(
+    version: AgentVersion,
+    agent: Agent,
+    *,
+    by: User | None,
+    note: str,
+    result: GateResult | None,
+) -> None:
+    version.agent, version.by, version.note = agent, by, note[:200]
+    version.gate_result = result.model_dump(mode="json") if result else None
+    version.save()
 
 
 def pass_gate(

@@ -5,14 +5,19 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
 from runs.htmx import HtmxRequest, render_page_or_part
-from runs.models import Agent, Experiment, Run, Schedule
+from runs.models import Agent, AgentVersion, Experiment, Run, Schedule
 from runs.models.runs import UNFINISHED_STATUSES
-from runs.services.agents.publish import get_latest_version, publish_draft
+from runs.services.agents.publish import (
+    get_latest_version,
+    publish_again,
+    publish_draft,
+)
 from runs.services.agents.save import get_draft_token
 from runs.services.errors import GateNotMet, RunsError
 from runs.services.gates.replay import (
@@ -33,6 +38,7 @@ from runs.ui.evaluation.gate_labels import (
     list_gate_lines,
     list_replay_parts,
 )
+from runs.ui.frame.undo import add_message_with_undo
 from runs.views.agents.kind_suggestion import warn_of_unlisted_model
 from runs.views.agents.versions import list_changes_since, load_agent_state
 from runs.views.experiments.progress import load_progress
@@ -50,10 +56,7 @@ def agent_publish(request: HtmxRequest, pk: int) -> HttpResponse:
         return redirect("playground")
     if request.method != "POST":
         return render_publish_page(request, agent)
-    note, reason = (
-        request.POST.get(name, "").replace("\0", "").strip()[:limit]
-        for name, limit in (("note", MAX_NOTE_CHARS), ("reason", MAX_REASON_CHARS))
-    )
+    note, reason = read_note_and_reason(request)
     seen = request.POST.get("seen") or None
     try:
         version, is_new = publish_draft(
@@ -66,14 +69,84 @@ def agent_publish(request: HtmxRequest, pk: int) -> HttpResponse:
     except RunsError as error:
         messages.error(request, str(error))
         return redirect("agent-edit", pk=pk)
-    done = (
-        _("Version %(number)s published. Runs use it from now on.")
-        if is_new
-        else _("Not published: nothing has changed since version %(number)s.")
-    )
-    messages.success(request, done % {"number": version.number})
+    if is_new:
+        say_published(request, version)
+    else:
+        text = _("Not published: nothing has changed since version %(number)s.")
+        messages.success(request, text % {"number": version.number})
     warn_of_unlisted_model(request, agent)
     return redirect("agent-detail", pk=pk)
+
+
+def say_published(request: HtmxRequest, version: AgentVersion) -> None:
+    """Say that runs use a version; its undo publishes the one before again."""
+    text = _("Version %(number)s published. Runs use it from now on.")
+    text %= {"number": version.number}
+    earlier = AgentVersion.objects.filter(
+        agent=version.agent_id, number__lt=version.number
+    ).first()
+    if earlier is None:
+        messages.success(request, text)
+        return
+    url = reverse("agent-publish-again", args=[version.agent_id, earlier.number])
+    add_message_with_undo(request, text, url, newest=str(version.number))
+
+
+@require_http_methods(["GET", "POST"])
+def agent_publish_again(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
+    """Ask for a note, then publish an older version as a new one."""
+    agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
+    version = get_object_or_404(agent.versions.select_related("spec"), number=number)
+    newest = get_latest_version(agent)
+    assert newest is not None
+    if newest.pk == version.pk:
+        messages.info(request, _("Runs use version %(n)d already.") % {"n": number})
+        return redirect("agent-versions", pk=pk)
+    if request.method != "POST":
+        return render_publish_again_page(request, version, newest)
+    note, reason = read_note_and_reason(request)
+    try:
+        again = publish_again(
+            version,
+            by=request.user,
+            newest=parse_whole_number(request.POST.get("newest", "")) or 0,
+            note=note,
+            reason=reason,
+        )
+    except GateNotMet as refused:
+        more = {"note": note, "reason": reason, "error": str(refused)}
+        return render_publish_again_page(request, version, newest, more)
+    except RunsError as refused:
+        messages.error(request, str(refused))
+        return redirect("agent-versions", pk=pk)
+    say_published(request, again)
+    return redirect("agent-versions", pk=pk)
+
+
+def render_publish_again_page(
+    request: HtmxRequest,
+    version: AgentVersion,
+    newest: AgentVersion,
+    more: dict[str, Any] | None = None,
+) -> HttpResponse:
+    agent = version.agent
+    context = {
+        "agent": agent,
+        "version": version,
+        "newest": newest,
+        "next_number": newest.number + 1,
+        "state": load_gate_state(agent, version.spec.digest),
+        "cancel_url": reverse("agent-versions", args=[agent.pk]),
+    }
+    return render(request, "gates/publish_again.html", context | (more or {}))
+
+
+def read_note_and_reason(request: HtmxRequest) -> tuple[str, str]:
+    note, reason = (
+        request.POST.get(name, "").replace("\0", "").strip()[:limit]
+        for name, limit in (("note", MAX_NOTE_CHARS), ("reason", MAX_REASON_CHARS))
+    )
+    return note, reason
 
 
 @require_POST
@@ -167,6 +240,7 @@ def build_publish_context(request: HtmxRequest, agent: Agent) -> dict[str, Any]:
         "newest": newest,
         "next_number": newest.number + 1 if newest else 1,
         "token": get_draft_token(agent),
+        "cancel_url": reverse("agent-edit", args=[agent.pk]),
         "state": state,
         "is_running": is_running,
         "gate_progress": load_progress(state.experiment)

@@ -3,11 +3,24 @@
 import pytest
 
 from runs.models import Agent, Run
-from runs.services.agents.publish import is_published, publish_agent, publish_draft
+from runs.services.agents.publish import (
+    is_published,
+    publish_again,
+    publish_agent,
+    publish_draft,
+)
 from runs.services.agents.save import get_draft_token, save_agent
-from runs.services.errors import DraftConflict, SpecRefused
+from runs.services.errors import (
+    DraftConflict,
+    GateNotMet,
+    SpecRefused,
+    VersionConflict,
+    VersionUnreadable,
+)
 from runs.services.runs.start import start_run
+from tests.gates import make_gate
 from tests.make import make_agent, make_prompt
+from tools.models import AuditEntry
 
 pytestmark = pytest.mark.django_db
 
@@ -77,3 +90,62 @@ def test_the_draft_is_published_until_it_changes(change):
     agent.refresh_from_db()
 
     assert (before, after, is_published(agent)) == (False, True, False)
+
+
+@pytest.fixture
+def published():
+    """An agent with two versions, whose draft differs from both."""
+    agent = make_agent()
+    for words in ("First words.", "Second words."):
+        save_agent(agent, uses=[], instructions=words)
+        publish_agent(agent, by=agent.owner)
+    save_agent(agent, uses=[], instructions="A draft.")
+    return agent
+
+
+def again(agent, number=1, newest=2, **options):
+    version = agent.versions.get(number=number)
+    return publish_again(version, by=agent.owner, newest=newest, **options)
+
+
+def test_an_older_version_is_published_again_as_a_new_one(published):
+    first = published.versions.get(number=1)
+
+    version = again(published)
+
+    assert (version.number, version.note) == (3, "Version 1 again")
+    assert (version.spec, version.definition) == (first.spec, first.definition)
+    run = start_run(published, by=published.owner, inputs={"input": "x"})
+    assert run.version == version
+    assert not is_published(published)
+    assert [one.number for one in published.versions.all()] == [3, 2, 1]
+
+
+def test_a_version_is_published_again_only_in_place_of_the_one_that_was_seen(published):
+    again(published)
+
+    for number, newest in ((1, 2), (3, 3)):
+        with pytest.raises(VersionConflict, match="runs use version 3"):
+            again(published, number, newest)
+    assert published.versions.count() == 3
+
+
+def test_what_another_release_stored_is_not_published_again(published):
+    spec = published.versions.get(number=1).spec
+    type(spec).objects.filter(pk=spec.pk).update(body={"model": 3})
+
+    with pytest.raises(VersionUnreadable, match="another release"):
+        again(published)
+    assert published.versions.count() == 2
+
+
+def test_the_gate_applies_to_a_version_that_is_published_again(published):
+    make_gate(published)
+
+    with pytest.raises(GateNotMet):
+        again(published)
+    version = again(published, reason="Version 2 sends wrong refunds.")
+
+    assert version.gate_result["reason"] == "Version 2 sends wrong refunds."
+    entry = AuditEntry.objects.get(action="overrode")
+    assert entry.note == "Version 2 sends wrong refunds."

@@ -1,0 +1,92 @@
+"""Publishing an older version again, and the undo of publishing."""
+
+import re
+
+import pytest
+
+from runs.services.agents.publish import publish_agent
+from runs.services.agents.save import save_agent
+from tests.gates import make_gate
+from tests.html import join_lines
+from tests.make import make_agent
+
+pytestmark = pytest.mark.django_db
+REASON = "Version 2 sends wrong refunds."
+
+
+@pytest.fixture
+def agent(ann):
+    """An agent with two versions."""
+    agent = make_agent(ann)
+    for words in ("First words.", "Second words."):
+        save_agent(agent, uses=[], instructions=words)
+        publish_agent(agent, by=ann)
+    return agent
+
+
+def post(client, agent, number=1, **data):
+    url = f"/agents/{agent.pk}/versions/{number}/publish/"
+    return client.post(url, data, follow=True).text
+
+
+def test_an_older_version_is_published_again_from_the_list(client, agent):
+    versions = client.get(f"/agents/{agent.pk}/versions/").text
+    assert f'href="/agents/{agent.pk}/versions/1/publish/"' in versions
+    assert f'href="/agents/{agent.pk}/versions/2/publish/"' not in versions
+
+    page = join_lines(client.get(f"/agents/{agent.pk}/versions/1/publish/").text)
+    assert "Version 3 will be the same as version 1." in page
+    assert 'name="reason"' not in page
+    said = post(client, agent, newest="2", note="Back to the first words")
+
+    assert "Version 3 published. Runs use it from now on." in said
+    newest = agent.versions.first()
+    assert (newest.number, newest.note) == (3, "Back to the first words")
+
+
+def test_publishing_is_undone_by_the_version_before(client, agent):
+    save_agent(agent, uses=[], instructions="Third words.")
+    done = client.post(f"/agents/{agent.pk}/publish/", follow=True).text
+    toast = done.split('id="part-toasts"')[1].split('id="part-lost"')[0]
+    url = re.search(r'action="([^"]+)"', toast)
+    fields = dict(re.findall(r'name="(newest)" value="(\d+)"', toast))
+    assert url
+    assert url[1] == f"/agents/{agent.pk}/versions/2/publish/"
+
+    said = client.post(url[1], fields, follow=True).text
+    assert "Version 4 published" in said
+    assert agent.versions.first().spec == agent.versions.get(number=2).spec
+
+    said = client.post(url[1], fields, follow=True).text  # in another tab
+    assert "Not published: runs use version 4 by now." in said
+    assert agent.versions.count() == 4
+
+
+def test_the_first_version_has_no_undo(client, ann):
+    agent = make_agent(ann)
+
+    page = client.post(f"/agents/{agent.pk}/publish/", follow=True).text
+
+    assert "Version 1 published" in page
+    assert ">Undo<" not in page
+
+
+def test_a_gate_asks_for_a_reason(client, agent):
+    make_gate(agent)
+    page = client.get(f"/agents/{agent.pk}/versions/1/publish/").text
+    assert "The gate has not tested this version" in page
+
+    said = post(client, agent, newest="2", reason="Too short", note="Kept")
+    assert "Enter a reason of at least 20 characters." in said
+    assert 'value="Kept"' in said
+    assert "Version 3 published" in post(client, agent, newest="2", reason=REASON)
+
+
+def test_the_newest_version_is_not_published_again(client, agent):
+    assert "Runs use version 2 already." in post(client, agent, 2, newest="2")
+    assert agent.versions.count() == 2
+
+
+def test_a_version_that_does_not_exist_is_not_found(client, agent):
+    url = f"/agents/{agent.pk}/versions/9/publish/"
+    assert client.post(url).status_code == 404
