@@ -1,4 +1,4 @@
-"""How much script the pages load before anybody does anything."""
+"""How much script the pages load, with their editors and dialogs in use."""
 
 import gzip
 
@@ -44,6 +44,9 @@ def test_a_page_loads_little_script(context, lived_in, name):
 
     page.goto(lived_in.url + {**PAGES, **ADMIN, **PYTHON_TOOL}[name])
     page.evaluate("new Promise(requestAnimationFrame)")
+    for area in page.locator(".editor textarea").all():
+        area.click(force=True)
+        page.keyboard.type("a")
     page.wait_for_timeout(200)  # a script may load another one
 
     page.close()

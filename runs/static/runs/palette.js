@@ -181,9 +181,8 @@
     showShortcuts();
   });
 
-  // The target of a key typed into an editor is its shadow host; the path has the field.
   const isTyping = (event) =>
-    event.composedPath()[0].closest("input, textarea, select, [contenteditable]");
+    event.target.closest("input, textarea, select, [contenteditable]");
   const JUMP_WAIT = 1500;
   let jumps = 0;
   const keyOf = (event) => event.key.toLowerCase();
