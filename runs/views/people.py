@@ -27,6 +27,7 @@ from runs.services.accounts.tokens import (
     revoke_token,
 )
 from runs.ui.context_processors import THEMES, page_frame
+from runs.ui.list_search import get_search_text, search_rows
 from tools.audit.write import write_entry
 from tools.secrets import SecretUnreadable, seal, unseal
 
@@ -140,13 +141,15 @@ def token_list(request: HtmxRequest) -> HttpResponse:
     """Show the user's API tokens; the next page shows a new one, once."""
     data = request.POST if request.method == "POST" else None
     form = TokenForm(data, owner=request.user)
+    query = get_search_text(request)
     if form.is_valid() and (made := form.save()):
         request.session[NEW_TOKEN_KEY] = seal(made)
         return redirect_to_tokens(request)
     context = {
         "form": form,
         "made": pop_new_token(request),
-        "tokens": list_own_tokens(request.user),
+        "tokens": search_rows(list_own_tokens(request.user), query, "name"),
+        "q": query,
         "actions": ["revoke"],
         "next": request.POST.get("next", ""),
     }

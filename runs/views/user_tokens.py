@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from runs.forms.accounts import TokenForm
 from runs.htmx import HtmxRequest
 from runs.services.accounts.tokens import list_own_tokens, revoke_token
+from runs.ui.list_search import get_search_text, search_rows
 from runs.views.people import NEW_TOKEN_KEY, pop_new_token, report_renewal
 from tools.accounts.service_account import is_service_account
 from tools.admin.grantable import may_change_account
@@ -42,11 +43,13 @@ def user_tokens(request: HtmxRequest, pk: int) -> HttpResponse:
     if form is not None and form.is_valid() and (made := form.save()):
         request.session[get_new_token_key(pk)] = seal(made)
         return redirect("user-tokens", pk)
+    query = get_search_text(request)
     context = {
         "account": user,
         "form": form,
         "made": pop_new_token(request, get_new_token_key(pk)),
-        "tokens": list_own_tokens(user),
+        "tokens": search_rows(list_own_tokens(user), query, "name"),
+        "q": query,
     }
     return render(request, "people/user_tokens.html", context)
 

@@ -31,6 +31,7 @@ from runs.views.lists.page import render_list
 from tools.secrets import SecretUnreadable, seal, unseal
 
 MAX_DELIVERIES = 50
+DELIVERY_FIELDS = ("event", "run__title", "error", "status")
 """Deliveries on the page of a webhook."""
 
 
@@ -130,7 +131,7 @@ def webhook_create(request: HtmxRequest) -> HttpResponse:
 @never_cache
 def webhook_detail(request: HtmxRequest, pk: int) -> HttpResponse:
     webhook = get_visible_webhook(request, pk)
-    context = build_webhook_context(webhook)
+    context = build_webhook_context(webhook, get_search_text(request))
     if not wants_part(request):
         context |= {"secret": pop_new_secret(request, webhook)}
     return render_page_or_part(
@@ -233,9 +234,11 @@ class DeliveryRow(NamedTuple):
     """Seconds of the latest attempt."""
 
 
-def build_webhook_context(webhook: Webhook) -> dict[str, Any]:
+def build_webhook_context(webhook: Webhook, query: str) -> dict[str, Any]:
+    """Return the newest deliveries that have the words of `query`, and their state."""
     now = read_database_time()
-    newest = webhook.deliveries.select_related("run").order_by("-pk")[:MAX_DELIVERIES]
+    rows = search_rows(webhook.deliveries.all(), query, *DELIVERY_FIELDS)
+    newest = rows.select_related("run").order_by("-pk")[:MAX_DELIVERIES]
     sent = [
         DeliveryRow(
             delivery,
@@ -249,6 +252,7 @@ def build_webhook_context(webhook: Webhook) -> dict[str, Any]:
     waiting = webhook.deliveries.filter(status=Delivery.Status.WAITING)
     return {
         "webhook": webhook,
+        "q": query,
         "state": get_webhook_state(webhook),
         "events": describe_webhook_events(webhook),
         "sent": sent,

@@ -1,16 +1,20 @@
 """Each list can be searched."""
 
 import pytest
+from django.utils import timezone
 
-from runs.models import Experiment
+from runs.models import Experiment, ScoredRun
+from runs.services.accounts.tokens import create_token
 from tests.annotation import make_queue
 from tests.experiments import make_experiment, make_revision
 from tests.make import (
     make_agent,
     make_dataset,
+    make_delivery,
     make_hook,
     make_prompt,
     make_provider,
+    make_run,
     make_schedule,
     make_user,
     make_webhook,
@@ -59,3 +63,54 @@ def test_words_in_any_order_find_a_row(client, noun):
     empty = "No matching agents" if noun == "agent" else "“&lt;none&gt;”"
     assert empty in nothing
     assert 'name="q" value="&lt;none&gt;"' in nothing
+
+
+def test_tokens_are_found_by_their_names(client):
+    ann = make_user("ann")
+    for name in ("Blue moon", "Green sun"):
+        create_token(ann, name)
+    client.force_login(ann)
+
+    found = client.get("/account/tokens/", {"q": "MOON blue"}).text
+
+    assert "Blue moon" in found
+    assert "Green sun" not in found
+    nothing = client.get("/account/tokens/", {"q": "<none>"}).text
+    assert "“&lt;none&gt;”" in nothing
+    assert "No tokens yet" not in nothing
+
+
+def test_deliveries_are_found_by_event_run_and_error(client):
+    ann = make_user("ann")
+    webhook = make_webhook(ann)
+    for title, error in (("Blue moon", "no route"), ("Green sun", "refused")):
+        make_delivery(webhook, make_run(ann, title=title), status="failed", error=error)
+    client.force_login(ann)
+    url = f"/webhooks/{webhook.pk}/"
+
+    for text in ("moon", "route", "moon failed"):
+        found = client.get(url, {"q": text}).text
+        assert "no route" in found
+        assert "refused" not in found
+    assert "“&lt;none&gt;”" in client.get(url, {"q": "<none>"}).text
+
+
+def test_scored_runs_are_found_by_their_input_and_keep_the_filter(client):
+    ann = make_user("ann")
+    agent = make_agent(ann)
+    rule = make_rule(agent, name="Polite")
+    for title in ("Blue moon", "Green sun"):
+        ScoredRun.objects.create(
+            rule=rule,
+            run=make_run(ann, agent=agent, title=title),
+            state=ScoredRun.State.DONE,
+            passed=False,
+            scored_at=timezone.now(),
+        )
+    client.force_login(ann)
+
+    found = client.get("/rules/runs/", {"q": "moon", "show": "failed"}).text
+
+    assert "Blue moon" in found
+    assert "Green sun" not in found
+    assert '<input type="hidden" name="show" value="failed">' in found

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET
 from runs.htmx import HtmxRequest
 from runs.models import Run, ScoredRun, ScoringRule
 from runs.services.scoring.figures import filter_shown_days
+from runs.ui.list_search import get_search_text, search_rows
 from runs.views.run_list.filters import parse_end, parse_time
 
 RUNS_PER_PAGE = 50
@@ -47,12 +48,20 @@ def build_scored_runs_context(
     rows = rows.select_related("run__version", "run__agent").prefetch_related(
         "scores__revision__evaluator"
     )
+    text = get_search_text(request)
+    rows = search_rows(rows, text, "run__title", "rule__name")
     query = request.GET.copy()
     query.pop("page", None)
     visible = Run.objects.visible_to(request.user)
     newest = rows.filter(run__in=visible).order_by("-scored_at", "-pk")
     return {
         "show": show,
+        "q": text,
+        "kept": {
+            name: request.GET[name]
+            for name in ("show", "day", "mine")
+            if request.GET.get(name)
+        },
         "day": begin,
         "day_problem": wrong % {"value": asked} if asked and begin is None else "",
         "page": Paginator(newest, RUNS_PER_PAGE).get_page(request.GET.get("page")),
