@@ -16,6 +16,7 @@ from runs.services.datasets.content import (
 from runs.services.datasets.working_copy import (
     count_working_examples,
     find_working_example,
+    load_saved_examples,
     select_working_examples,
 )
 from runs.services.errors import DatasetFull
@@ -199,13 +200,22 @@ def remove_examples(
 ) -> list[Example]:
     """Remove examples, all or none; return them as they were."""
     with transaction.atomic():
+        locked = lock_dataset(dataset)
         rows = list(
-            select_working_examples(lock_dataset(dataset))
+            select_working_examples(locked)
             .filter(number__in=numbers)
             .exclude(change=Example.Change.REMOVED)
         )
-        for row in rows:
-            remove_example(dataset, row.number, by=by)
+        unsaved = [row.pk for row in rows if row.change]
+        locked.examples.unsaved().filter(pk__in=unsaved).delete()
+        kept = [row.number for row in rows if row.change != Example.Change.ADDED]
+        removed = [
+            copy_unsaved(row, Example.Change.REMOVED)
+            for row in load_saved_examples(locked, kept).values()
+        ]
+        for row in removed:
+            row.by = by
+        Example.objects.bulk_create(removed, batch_size=INSERT_BATCH)
     return rows
 
 

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Max, QuerySet, Sum
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -222,7 +222,8 @@ def rank_agents(
         before = totals.get(row.agent_number)
         totals[row.agent_number] = row if before is None else before.plus(row)
     active = [pk for pk, one in totals.items() if one.runs]
-    found = Agent.objects.visible_to(user).filter(is_playground=False).in_bulk(active)
+    agents = Agent.objects.visible_to(user).filter(is_playground=False)
+    found = agents.annotate(newest=Max("versions__number")).in_bulk(active)
     busiest = sorted(found, key=lambda pk: (-totals[pk].runs, found[pk].name))
     return [
         _describe_agent(period, found[pk], totals[pk]) for pk in busiest[:MAX_AGENTS]

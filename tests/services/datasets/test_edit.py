@@ -9,6 +9,7 @@ from runs.services.datasets.edit import (
     discard_changes,
     edit_example,
     remove_example,
+    remove_examples,
     restore_example,
     set_input_names,
 )
@@ -163,3 +164,20 @@ def test_a_dataset_has_a_limit(monkeypatch):
     with pytest.raises(DatasetFull, match="would have 3 examples"):
         add_examples(dataset, [content("c")], by=dataset.owner)
     assert questions(dataset, None) == ["a", "b"]
+
+
+def test_many_examples_are_removed_by_few_queries(django_assert_max_num_queries):
+    dataset = saved("a", "b", *(f"q{n}" for n in range(60)))
+    owner = dataset.owner
+    added = add_examples(dataset, [content("new")], by=owner)[0]
+    edit_example(dataset, 2, content("B"), by=owner)
+    numbers = [one.number for one in dataset.examples.exclude(number=1)]
+
+    with django_assert_max_num_queries(12):
+        removed = remove_examples(dataset, numbers, by=owner)
+
+    assert len(removed) == 62
+    assert added.number in {one.number for one in removed}
+    assert count_unsaved_changes(dataset) == (0, 0, 61)
+    save_dataset_version(dataset, by=owner)
+    assert questions(dataset, 2) == ["a"]
