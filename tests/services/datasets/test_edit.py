@@ -179,5 +179,4 @@ def test_many_examples_are_removed_by_few_queries(django_assert_max_num_queries)
     assert len(removed) == 62
     assert added.number in {one.number for one in removed}
     assert count_unsaved_changes(dataset) == (0, 0, 61)
-    save_dataset_version(dataset, by=owner)
-    assert questions(dataset, 2) == ["a"]
+    assert questions(dataset, None) == ["a"]
