@@ -18,6 +18,7 @@ from runs.services.annotation.queued_runs import (
     remove_queued_run,
 )
 from runs.ui.list_search import encode_query, get_search_text, search_rows
+from runs.views.lists.choices import confirm_change
 from runs.whole_number import parse_whole_number
 
 ROWS_PER_PAGE = 50
@@ -80,9 +81,11 @@ def queue_detail(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def queue_item_remove(request: HtmxRequest, pk: int, item_pk: int) -> HttpResponse:
-    """Remove a run from the queue, with its scores."""
+    """Remove a run from the queue; ask first if it has scores, which are lost."""
     queue = get_object_or_404(AnnotationQueue.objects.editable_by(request.user), pk=pk)
-    item = get_object_or_404(queue.items.select_related("queue"), pk=item_pk)
+    item = get_object_or_404(queue.items.select_related("queue", "run"), pk=item_pk)
+    if item.annotations.exists():
+        return confirm_change(request, "queued-run", "remove", [item])
     remove_queued_run(item)
     messages.success(
         request, _("Run %(run)d removed from the queue.") % {"run": item.run_id}

@@ -44,20 +44,21 @@ def row_choices(request: HtmxRequest, noun: str) -> HttpResponse:
         report_others_rows(request, [row for row in visible if row not in rows])
         report_missing_rows(request, len(chosen) - len(visible))
         if is_asked:
-            return confirm_change(request, noun, action, rows)
+            return confirm_change(request, noun, request.POST["do"], rows)
     return redirect(get_list_url(request, noun))
 
 
 def confirm_change(
-    request: HtmxRequest, noun: str, action: RowAction, rows: list[Any]
+    request: HtmxRequest, noun: str, do: str, rows: list[Any]
 ) -> HttpResponse:
     """Show the rows and what is lost, and ask."""
+    action = LISTS[noun].actions[do]
     assert action.question is not None
     context = {
         "question": action.question(len(rows)) % {"count": len(rows)},
         "effect": action.effect,
         "rows": [(row.pk, LISTS[noun].describe_row(row)) for row in rows],
-        "do": request.POST["do"],
+        "do": do,
         "url": reverse(f"{noun}-choices"),
         "here": get_list_url(request, noun),
     }

@@ -230,6 +230,21 @@ def test_only_the_owner_removes_runs(client, ann):
     assert not queue.items.exists()
 
 
+def test_a_run_with_scores_is_removed_only_after_a_question(client, ann):
+    queue = make_queue(ann, runs=1)
+    item = queue.items.get()
+    client.post(f"/queues/{queue.pk}/runs/{item.pk}/", {"mark": 1})
+
+    page = client.post(f"/queues/{queue.pk}/runs/{item.pk}/remove/").text
+
+    assert "Remove 1 run from the queue?" in page
+    assert "Their scores in this queue are deleted." in page
+    assert Annotation.objects.exists()
+    pick = {"do": "remove", "sure": "1", "pick": str(item.pk)}
+    client.post("/queued-runs/chosen/", pick)
+    assert not queue.items.exists()
+
+
 def test_a_queue_that_is_done_leads_to_runs_with_different_scores(client, ann):
     queue = make_queue(ann, runs=2, people_per_run=2)
     for person, marks in (("ann", (5, 4)), ("ben", (1, 4))):
