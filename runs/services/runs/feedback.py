@@ -1,6 +1,9 @@
 """What people think of a run: a rating, tags, comments."""
 
+from datetime import datetime
+
 from django.contrib.auth.models import User
+from django.core import signing
 from django.utils.translation import gettext as _
 
 from runs.models import Run, RunComment, RunTag
@@ -9,6 +12,7 @@ from runs.services.errors import RunsError
 MAX_TAG_CHARACTERS = 40
 MAX_COMMENT_CHARACTERS = 4_000
 MAX_TAGS = 20
+MAX_UNDO_SECONDS = 3600
 
 
 class FeedbackRefused(RunsError):
@@ -49,3 +53,25 @@ def delete_comment(comment: RunComment, *, by: User) -> None:
     if comment.author_id != by.pk and not by.is_superuser:
         raise FeedbackRefused(_("Only the author can delete a comment."))
     comment.delete()
+
+
+def dump_comment(comment: RunComment) -> str:
+    """Return a deleted comment, signed, with which it can be restored."""
+    values = [comment.text, comment.author_id, comment.created_at.isoformat()]
+    return signing.dumps(values, salt=f"comment-{comment.run_id}")
+
+
+def restore_comment(run: Run, dumped: str) -> None:
+    """Restore a deleted comment with its author and time, once."""
+    try:
+        text, author, at = signing.loads(
+            dumped, salt=f"comment-{run.pk}", max_age=MAX_UNDO_SECONDS
+        )
+    except signing.BadSignature:
+        raise FeedbackRefused(_("The comment can no longer be restored.")) from None
+    author = User.objects.filter(pk=author).first()
+    created_at = datetime.fromisoformat(at)
+    if run.comments.filter(author=author, created_at=created_at).exists():
+        return
+    comment = RunComment.objects.create(run=run, author=author, text=text)
+    RunComment.objects.filter(pk=comment.pk).update(created_at=created_at)

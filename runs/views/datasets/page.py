@@ -6,6 +6,8 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
@@ -71,6 +73,21 @@ def dataset_save(request: HtmxRequest, pk: int) -> HttpResponse:
 @require_POST
 def dataset_discard(request: HtmxRequest, pk: int) -> HttpResponse:
     dataset = get_editable_dataset(request, pk)
+    changes = count_unsaved_changes(dataset).total
+    if changes and request.POST.get("sure") != "1":
+        question = ngettext(
+            "Discard %(count)s change of %(dataset)s?",
+            "Discard %(count)s changes of %(dataset)s?",
+            changes,
+        )
+        context = {
+            "question": question % {"count": changes, "dataset": dataset.name},
+            "effect": _("What is not saved as a version is lost."),
+            "do": "discard",
+            "url": reverse("dataset-discard", args=[pk]),
+            "here": reverse("dataset-detail", args=[pk]),
+        }
+        return render(request, "lists/confirm.html", context)
     count = discard_changes(dataset)
     messages.success(
         request,

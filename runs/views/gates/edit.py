@@ -3,6 +3,7 @@
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -31,6 +32,16 @@ def agent_gate(request: HtmxRequest, pk: int) -> HttpResponse:
 def agent_gate_remove(request: HtmxRequest, pk: int) -> HttpResponse:
     """Let drafts be published without an experiment."""
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
+    gate = get_gate(agent)
+    if gate is not None and request.POST.get("sure") != "1":
+        context = {
+            "question": _("Remove the gate of %(agent)s?") % {"agent": agent.name},
+            "effect": _("Anyone who can publish may then publish without a test."),
+            "do": "remove",
+            "url": reverse("agent-gate-remove", args=[pk]),
+            "here": reverse("agent-gate", args=[pk]),
+        }
+        return render(request, "lists/confirm.html", context)
     if remove_gate(agent):
         messages.success(request, _("Gate removed."))
     return redirect("agent-publish", pk=pk)

@@ -6,6 +6,7 @@ from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from runs.htmx import HtmxRequest, get_return_url, wants_part
@@ -19,10 +20,13 @@ from runs.services.runs.feedback import (
     add_comment,
     add_tag,
     delete_comment,
+    dump_comment,
     rate_run,
     remove_tag,
+    restore_comment,
 )
 from runs.ui.evaluation.evaluator_labels import get_score_label, get_score_source_label
+from runs.ui.frame.undo import add_message_with_undo
 from runs.ui.list_of_run import keep_list
 
 
@@ -62,10 +66,13 @@ def run_tag(request: HtmxRequest, pk: int) -> HttpResponse:
 
 @require_POST
 def run_comment(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Add a comment; one that is refused stays in its field."""
+    """Add a comment, or `restore` a deleted one; one that is refused stays."""
     run = get_object_or_404(Run.objects.visible_to(request.user), pk=pk)
     text = request.POST.get("text", "")
     try:
+        if "restore" in request.POST:
+            restore_comment(run, request.POST["restore"])
+            return respond_with_feedback(request, run)
         add_comment(run, text, by=request.user)
     except FeedbackRefused as refused:
         return respond_with_feedback(
@@ -82,6 +89,11 @@ def run_comment_delete(request: HtmxRequest, pk: int, comment_pk: int) -> HttpRe
         delete_comment(comment, by=request.user)
     except FeedbackRefused as refused:
         return respond_with_feedback(request, run, comment_error=str(refused))
+    deleted = dump_comment(comment)
+    if wants_part(request):
+        return respond_with_feedback(request, run, deleted=deleted)
+    url = reverse("run-comment", args=[pk])
+    add_message_with_undo(request, _("Comment deleted."), url, restore=deleted)
     return respond_with_feedback(request, run)
 
 

@@ -158,7 +158,10 @@ def test_saving_over_a_newer_version_is_refused_with_a_reason(client, dataset):
 def test_discards_the_changes(client, dataset):
     edit(dataset, 1, "CHANGED")
 
-    client.post(f"/datasets/{dataset.pk}/discard/")
+    page = client.post(f"/datasets/{dataset.pk}/discard/").text
+    assert f"Discard 1 change of {dataset.name}?" in page
+    assert dataset.examples.unsaved().exists()
+    client.post(f"/datasets/{dataset.pk}/discard/", {"sure": "1"})
 
     assert not dataset.examples.unsaved().exists()
 

@@ -130,7 +130,10 @@ def test_the_form_saves_and_removes_a_gate(client, ann, agent):
     assert (gate.dataset, gate.repetitions) == (dataset, 3)
     shown = client.get(f"/agents/{agent.pk}/gate/").content.decode()
     assert 'value="95.0"' in shown
-    client.post(f"/agents/{agent.pk}/gate/remove/")
+    page = client.post(f"/agents/{agent.pk}/gate/remove/").text
+    assert f"Remove the gate of {agent.name}?" in page
+    assert Gate.objects.exists()
+    client.post(f"/agents/{agent.pk}/gate/remove/", {"sure": "1"})
     assert not Gate.objects.exists()
 
 

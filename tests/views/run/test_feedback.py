@@ -1,5 +1,7 @@
 """What people think of a run: rating, tags and comments on its page."""
 
+import re
+
 import pytest
 
 from runs.models import Conversation, Run, RunComment, RunTag
@@ -161,6 +163,26 @@ def test_only_its_author_and_administrators_delete_a_comment(client, run):
     client.post(f"/runs/{run.pk}/comment/{second.pk}/delete/")
 
     assert list(RunComment.objects.all()) == [first]
+
+
+@pytest.mark.parametrize("headers", [{}, HTMX])
+def test_a_deleted_comment_is_restored_once_by_its_undo(client, ann, run, headers):
+    comment = RunComment.objects.create(run=run, author=ann, text="<b>kept</b>")
+
+    url = f"/runs/{run.pk}/comment/"
+    deleted = client.post(f"{url}{comment.pk}/delete/", headers=headers, follow=True)
+    undo = re.search('name="restore" value="([^"]+)"', deleted.text)
+    assert "Comment deleted." in deleted.text
+    assert not RunComment.objects.exists()
+    assert undo
+    for _ in range(2):
+        client.post(url, {"restore": undo[1]}, headers=headers)
+
+    again = RunComment.objects.get()
+    assert (again.author, again.text) == (ann, "<b>kept</b>")
+    assert again.created_at == comment.created_at
+    page = client.post(url, {"restore": f"{undo[1]}x"}, headers=headers).text
+    assert "can no longer be restored" in page
 
 
 def test_strangers_neither_read_nor_write(client, run):
