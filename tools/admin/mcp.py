@@ -42,7 +42,7 @@ class McpServerAdmin(OwnedAdmin):
     form = McpServerForm
     noun = "MCP server"
     can_delete_when_unused = True
-    actions = None
+    actions = ("share", "unshare")
     list_display = ("name", "transport", "where", "tools", "waiting", "changed")
     list_filter = ("transport",)
     search_fields = ("name", "url", "command")

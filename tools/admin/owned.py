@@ -3,17 +3,18 @@
 from typing import Any, NamedTuple
 
 from django import forms
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.db.models import ProtectedError, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from tools.admin.base import ProductAdmin
 from tools.definition.delete_unused import delete_unused, find_referrers
+from tools.ownership import Visibility
 from tools.typed_generics import ModelForm
 
 
@@ -22,6 +23,35 @@ class OwnedAdmin(ProductAdmin):
 
     can_delete_when_unused = False
     """Whether unused rows can be deleted; others are archived."""
+
+    @admin.action(
+        description=gettext_lazy("Share with everyone"), permissions=["change"]
+    )
+    def share(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
+        self.change_rows(request, rows, visibility=Visibility.EVERYONE)
+
+    @admin.action(description=gettext_lazy("Stop sharing"), permissions=["change"])
+    def unshare(self, request: HttpRequest, rows: QuerySet[Any]) -> None:
+        self.change_rows(request, rows, visibility=Visibility.PRIVATE)
+
+    def change_rows(
+        self, request: HttpRequest, rows: QuerySet[Any], **values: object
+    ) -> None:
+        """Change the selected rows that the person may change; say how many."""
+        mine = [row for row in rows if self.has_change_permission(request, row)]
+        for row in mine:
+            for name, value in values.items():
+                setattr(row, name, value)
+            row.save()
+        text = ngettext("Changed %(count)d row.", "Changed %(count)d rows.", len(mine))
+        self.message_user(request, text % {"count": len(mine)}, messages.SUCCESS)
+        if left := len(rows) - len(mine):
+            text = ngettext(
+                "%(count)d row was not changed: you are not its owner.",
+                "%(count)d rows were not changed: you are not their owner.",
+                left,
+            )
+            self.message_user(request, text % {"count": left}, messages.WARNING)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         rows: QuerySet[Any] = self.model.objects.visible_to(request.user)

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.auth.admin import GroupAdmin
 from django.contrib.auth.forms import UsernameField
@@ -197,7 +197,7 @@ class AccountAdmin(RankedAdmin, UserAdmin):
     """Users and their permissions."""
 
     noun = "user"
-    actions = None
+    actions = ("allow_sign_in", "refuse_sign_in")
     form = EditUserForm
     add_form = NewUserForm
     add_form_template = None
@@ -234,6 +234,38 @@ class AccountAdmin(RankedAdmin, UserAdmin):
         "groups",
     )
     filter_horizontal = ()
+
+    @admin.action(description=_("Allow sign-in"), permissions=["change"])
+    def allow_sign_in(self, request: HttpRequest, users: QuerySet[User]) -> None:
+        self._set_active(request, users, is_active=True)
+
+    @admin.action(description=_("Refuse sign-in"), permissions=["change"])
+    def refuse_sign_in(self, request: HttpRequest, users: QuerySet[User]) -> None:
+        self._set_active(request, users, is_active=False)
+
+    def _set_active(
+        self, request: HttpRequest, users: QuerySet[User], *, is_active: bool
+    ) -> None:
+        """Change the accounts that the person may change, except their own."""
+        chosen = [
+            user
+            for user in users
+            if user != request.user and self.has_change_permission(request, user)
+        ]
+        for user in chosen:
+            user.is_active = is_active
+            user.save(update_fields=["is_active"])
+        done = len(chosen)
+        text = ngettext("Changed %(count)d user.", "Changed %(count)d users.", done)
+        self.message_user(request, text % {"count": done}, messages.SUCCESS)
+        if left := len(users) - done:
+            text = ngettext(
+                "%(count)d user was not changed: you cannot change this account here.",
+                "%(count)d users were not changed: you cannot change these accounts "
+                "here.",
+                left,
+            )
+            self.message_user(request, text % {"count": left}, messages.WARNING)
 
     @admin.display(description=_("Name"), ordering="first_name")
     def full_name(self, user: User) -> str:

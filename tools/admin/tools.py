@@ -392,7 +392,7 @@ class CredentialAdmin(OwnedAdmin):
     form = CredentialForm
     noun = "credential"
     can_delete_when_unused = True
-    actions = None
+    actions = ("share", "unshare")
     list_display = ("name", "kind", "bound_to", "is_set", "changed")
     list_filter = ("kind",)
     search_fields = ("name",)
