@@ -31,6 +31,7 @@ RunsError
     NeverDue           a day that no month has
   VersionNotFound      the agent has no published version with that number
   VersionConflict      another version was published since the page was loaded
+  VersionUnchanged     an older version has the same as the newest one
   VersionUnreadable    a version was stored by another release and cannot run
   NotPublished         a schedule runs published versions only
   OwnerDisabled        the account of a schedule's owner is disabled
@@ -324,6 +325,14 @@ class VersionConflict(RunsError):
             )
             % {"number": number}
         )
+
+
+class VersionUnchanged(RunsError):
+    """An older version has the same as the newest one."""
+
+    def __init__(self, number: int, newest: int) -> None:
+        text = _("Not published: version %(newest)d is the same as version %(number)d.")
+        super().__init__(text % {"number": number, "newest": newest})
 
 
 class VersionUnreadable(RunsError):

@@ -98,6 +98,43 @@ def test_publishing_is_offered_once_the_draft_differs(browser, lived_in):
     context.close()
 
 
+def test_publishing_is_undone_and_an_older_version_published_again(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    toast = page.locator("#part-toasts .toast:visible")
+    newest = page.locator("#agent-version-list .tag").nth(1)
+    page.goto(f"{lived_in.url}/agents/3/versions/")
+    number = int(newest.inner_text().removeprefix("v"))
+
+    page.goto(f"{lived_in.url}/agents/3/edit/")
+    page.fill("[name=description]", "Reads tables, but slowly.")
+    page.locator(".publish > summary").click(timeout=20_000)
+    page.click("#agent-publish button")
+    expect(toast).to_contain_text(f"Version {number + 1} published", timeout=20_000)
+    toast.get_by_role("button", name="Undo").click()
+
+    page.wait_for_url("**/agents/3/versions/")
+    expect(toast).to_contain_text(f"Version {number + 2} published")
+    expect(newest).to_have_text(f"v{number + 2}")
+    older = page.locator(f"#agent-version-{number + 1}")
+    expect(older).to_be_visible()
+    other = context.new_page()
+    other.goto(f"{lived_in.url}/agents/3/versions/{number + 1}/publish/")
+    older.get_by_role("link", name="again").click()
+    page.fill("[name=note]", "Slow, but right")
+    page.click(f"text=Publish version {number + 3}")
+    expect(newest).to_have_text(f"v{number + 3}")
+    other.click(f"text=Publish version {number + 3}")
+    expect(other.get_by_text("Not published")).to_contain_text(
+        f"runs use version {number + 3} by now"
+    )
+    page.goto(f"{lived_in.url}/agents/3/edit/")
+    expect(page.locator("[name=description]")).to_have_value(
+        "Reads tables, but slowly."
+    )
+    context.close()
+
+
 CUT = """() => {
   document.querySelectorAll("details").forEach((fold) => { fold.open = true; });
   const pen = document.createElement("canvas").getContext("2d");

@@ -22,6 +22,7 @@ from runs.services.errors import (
     GateNotMet,
     SpecRefused,
     VersionConflict,
+    VersionUnchanged,
     VersionUnreadable,
 )
 from runs.views.agents.version_diff import diff_agent_states
@@ -133,6 +134,8 @@ def publish_version_again(
             raise field_problem("reason", str(error), 409) from None
         except VersionConflict as error:
             raise field_problem("newest", str(error), 409) from None
+        except VersionUnchanged as error:
+            raise field_problem("number", str(error), 409) from None
         except VersionUnreadable as error:
             raise field_problem("number", str(error), 422) from None
     location = reverse("api-agent-version", args=[pk, version.number])

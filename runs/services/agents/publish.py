@@ -15,6 +15,7 @@ from runs.services.errors import (
     DraftConflict,
     GateNotMet,
     VersionConflict,
+    VersionUnchanged,
     VersionUnreadable,
 )
 from runs.services.gates.digest import compute_gate_digest
@@ -97,8 +98,9 @@ def publish_again(
     """Publish what an older version has as a new version; the draft does not change.
 
     `newest` is the number of the version that it replaces. Raises `VersionConflict` if
-    that is not, or no longer, the newest one; `SpecRefused` or `VersionUnreadable` if
-    the version could not run; `GateNotMet` as `publish_draft` does.
+    that is not, or no longer, the newest one; `VersionUnchanged` if it has the same;
+    `SpecRefused` or `VersionUnreadable` if the version could not run; `GateNotMet` as
+    `publish_draft` does.
     """
     agent = version.agent
     try:
@@ -112,7 +114,10 @@ def publish_again(
         assert replaced is not None
         if replaced.number != newest or replaced.pk == version.pk:
             raise VersionConflict(replaced.number)
-        result = pass_gate(agent, spec, by=by, reason=reason)
+        kept = (version.spec_id, version.definition)
+        if kept == (replaced.spec_id, replaced.definition):
+            raise VersionUnchanged(version.number, replaced.number)
+        result = pass_gate(agent, spec, by=by, reason=reason, number=version.number)
         again = AgentVersion(
             number=replaced.number + 1,
             spec=version.spec,
@@ -137,9 +142,14 @@ def add_version(
 
 
 def pass_gate(
-    agent: Agent, spec: AgentSpec, *, by: User | None, reason: str
+    agent: Agent,
+    spec: AgentSpec,
+    *,
+    by: User | None,
+    reason: str,
+    number: int | None = None,
 ) -> GateResult | None:
-    """Return what the gate says of the draft; None without a gate.
+    """Return what the gate says of the draft, or of a version; None without a gate.
 
     Raises `GateNotMet` unless it is met or there is a reason, which is audited.
     """
@@ -149,7 +159,9 @@ def pass_gate(
     result = state.result or GateResult()
     if not state.allows_publishing:
         if len(reason) < MIN_REASON_CHARS:
-            raise GateNotMet(describe_refusal(state, has_reason=bool(reason)))
+            if reason:
+                raise GateNotMet(describe_short_reason())
+            raise GateNotMet(describe_refusal(state, number))
         result = result.model_copy(update={"reason": reason})
         write_entry(
             "overrode", "gate", agent.name, number=state.gate.pk, by=by, note=reason
@@ -157,24 +169,41 @@ def pass_gate(
     return result.model_copy(update={"requirements": compute_gate_digest(state.gate)})
 
 
-def describe_refusal(state: GateState, *, has_reason: bool) -> str:
-    if has_reason:
-        return _("Enter a reason of at least %(count)d characters.") % {
-            "count": MIN_REASON_CHARS
-        }
-    match state.status:
-        case "running":
-            return _("Not published: the experiment of the gate has not ended yet.")
-        case "not_met":
-            return _(
-                "Not published: the draft does not meet the gate. Fix the draft, or "
-                "publish anyway with a reason."
-            )
-        case _other:
-            return _(
-                "Not published: the gate requires an experiment with this draft. Run "
-                "it, or publish anyway with a reason."
-            )
+def describe_short_reason() -> str:
+    text = _("Enter a reason of at least %(count)d characters.")
+    return text % {"count": MIN_REASON_CHARS}
+
+
+def describe_refusal(state: GateState, number: int | None) -> str:
+    """Say why the draft, or the version with a number, is not published."""
+    if state.status == "running":
+        return _("Not published: the experiment of the gate has not ended yet.")
+    if number is None:
+        return _describe_refused_draft(state)
+    text = (
+        _(
+            "Not published: version %(number)d does not meet the gate. To publish it "
+            "anyway, enter a reason."
+        )
+        if state.status == "not_met"
+        else _(
+            "Not published: the gate requires an experiment with version %(number)d. "
+            "Run it, or publish anyway with a reason."
+        )
+    )
+    return text % {"number": number}
+
+
+def _describe_refused_draft(state: GateState) -> str:
+    if state.status == "not_met":
+        return _(
+            "Not published: the draft does not meet the gate. Fix the draft, or "
+            "publish anyway with a reason."
+        )
+    return _(
+        "Not published: the gate requires an experiment with this draft. Run "
+        "it, or publish anyway with a reason."
+    )
 
 
 def get_latest_version(agent: Agent) -> AgentVersion | None:

@@ -1,6 +1,6 @@
-"""Whether a draft has passed the gate of its agent.
+"""Whether a draft, or an older version, has passed the gate of its agent.
 
-Any experiment counts that compares exactly this draft with the newest version on the
+Any experiment counts that compares exactly its spec with the newest version on the
 newest examples with the newest evaluators, wherever it was started.
 """
 
@@ -73,7 +73,7 @@ def load_imported_result(gate: Gate, digest: str) -> GateResult | None:
 
 
 def find_gate_experiment(gate: Gate, digest: str) -> Experiment | None:
-    """Return the newest experiment with this draft that the gate accepts.
+    """Return the newest experiment with this spec that the gate accepts.
 
     One that has ended comes before one that was stopped.
     """
@@ -96,10 +96,9 @@ def list_draft_experiments(gate: Gate, digest: str) -> QuerySet[Experiment]:
 
 
 def find_drafts(gate: Gate, digest: str) -> QuerySet[ExperimentCandidate]:
-    """Return the candidates that are exactly this draft, without another model."""
-    return ExperimentCandidate.objects.filter(
-        agent=gate.agent_id, version=None, spec__digest=digest
-    )
+    """Return the candidates with exactly this spec that are not the baseline."""
+    rows = ExperimentCandidate.objects.filter(agent=gate.agent_id, spec__digest=digest)
+    return rows.exclude(position=0, version__isnull=False)
 
 
 def fits_gate(gate: Gate, experiment: Experiment) -> bool:

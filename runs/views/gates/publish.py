@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST
 
-from runs.htmx import HtmxRequest, render_page_or_part
+from runs.htmx import HtmxRequest, render_page_or_part, wants_part
 from runs.models import Agent, AgentVersion, Experiment, Run, Schedule
 from runs.models.runs import UNFINISHED_STATUSES
 from runs.services.agents.publish import (
@@ -129,16 +129,26 @@ def render_publish_again_page(
     newest: AgentVersion,
     more: dict[str, Any] | None = None,
 ) -> HttpResponse:
+    """Show the page; its part polls while the gate runs, and then frees the form."""
     agent = version.agent
+    state = load_gate_state(agent, version.spec.digest)
+    visible = Experiment.objects.visible_to(request.user)
     context = {
         "agent": agent,
         "version": version,
         "newest": newest,
         "next_number": newest.number + 1,
-        "state": load_gate_state(agent, version.spec.digest),
+        "state": state,
+        "gate_words": describe_gate(state.result) if state.result else "",
+        "may_open": state.experiment is not None
+        and visible.filter(pk=state.experiment.pk).exists(),
         "cancel_url": reverse("agent-versions", args=[agent.pk]),
+        "is_update": wants_part(request),
     }
-    return render(request, "gates/publish_again.html", context | (more or {}))
+    page, part = "gates/publish_again.html", "gates/_version_gate.html"
+    if more is not None:
+        return render(request, page, context | more)
+    return render_page_or_part(request, page, part, context)
 
 
 def read_note_and_reason(request: HtmxRequest) -> tuple[str, str]:
@@ -151,16 +161,22 @@ def read_note_and_reason(request: HtmxRequest) -> tuple[str, str]:
 
 @require_POST
 def agent_gate_run(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Run the experiment of the gate with the draft as it is now."""
+    """Run the experiment of the gate with the draft as it is now, or a `candidate`."""
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
     gate = get_gate(agent)
+    candidate = request.POST.get("candidate", "")
+    number = parse_whole_number(candidate)
     if gate is not None:
         try:
-            experiment = start_gate_experiment(gate, by=request.user)
+            experiment = start_gate_experiment(
+                gate, by=request.user, candidate=candidate
+            )
         except RunsError as refused:
             messages.error(request, str(refused))
         else:
             messages.success(request, describe_gate_start(experiment))
+    if number is not None and agent.versions.filter(number=number).exists():
+        return redirect("agent-publish-again", pk=pk, number=number)
     return redirect("agent-publish", pk=pk)
 
 

@@ -15,10 +15,13 @@ from runs.services.errors import (
     GateNotMet,
     SpecRefused,
     VersionConflict,
+    VersionUnchanged,
     VersionUnreadable,
 )
+from runs.services.gates.run import start_gate_experiment
+from runs.services.gates.state import load_gate_state
 from runs.services.runs.start import start_run
-from tests.gates import make_gate
+from tests.gates import finish_experiment, make_gate
 from tests.make import make_agent, make_prompt
 from tools.models import AuditEntry
 
@@ -119,6 +122,8 @@ def test_an_older_version_is_published_again_as_a_new_one(published):
     assert run.version == version
     assert not is_published(published)
     assert [one.number for one in published.versions.all()] == [3, 2, 1]
+    entry = AuditEntry.objects.filter(action="published").latest("pk")
+    assert (entry.thing, entry.thing_number) == (f"{published} v3", version.pk)
 
 
 def test_a_version_is_published_again_only_in_place_of_the_one_that_was_seen(published):
@@ -127,6 +132,14 @@ def test_a_version_is_published_again_only_in_place_of_the_one_that_was_seen(pub
     for number, newest in ((1, 2), (3, 3)):
         with pytest.raises(VersionConflict, match="runs use version 3"):
             again(published, number, newest)
+    assert published.versions.count() == 3
+
+
+def test_what_the_newest_version_has_is_not_published_again(published):
+    again(published)
+
+    with pytest.raises(VersionUnchanged, match="version 3 is the same as version 1"):
+        again(published, newest=3)
     assert published.versions.count() == 3
 
 
@@ -139,10 +152,36 @@ def test_what_another_release_stored_is_not_published_again(published):
     assert published.versions.count() == 2
 
 
+def run_gate(agent, candidate, *, wrong=0):
+    experiment = start_gate_experiment(agent.gate, by=agent.owner, candidate=candidate)
+    finish_experiment(experiment, wrong=wrong, position=1)
+
+
+def test_the_gate_is_met_by_an_experiment_with_the_version(published):
+    make_gate(published)
+    run_gate(published, "1", wrong=1)
+    with pytest.raises(GateNotMet, match="version 1 does not meet the gate"):
+        again(published)
+
+    run_gate(published, "1")
+    version = again(published)
+
+    assert version.gate_result["reason"] == ""
+    assert not AuditEntry.objects.filter(action="overrode").exists()
+
+
+def test_the_baseline_of_an_experiment_has_not_passed_the_gate(published):
+    make_gate(published)
+    run_gate(published, "1")
+    newest = published.versions.get(number=2)
+
+    assert load_gate_state(published, newest.spec.digest).status == "missing"
+
+
 def test_the_gate_applies_to_a_version_that_is_published_again(published):
     make_gate(published)
 
-    with pytest.raises(GateNotMet):
+    with pytest.raises(GateNotMet, match="requires an experiment with version 1"):
         again(published)
     version = again(published, reason="Version 2 sends wrong refunds.")
 

@@ -4,9 +4,10 @@ import re
 
 import pytest
 
+from runs.models import Experiment
 from runs.services.agents.publish import publish_agent
 from runs.services.agents.save import save_agent
-from tests.gates import make_gate
+from tests.gates import finish_experiment, make_gate
 from tests.html import join_lines
 from tests.make import make_agent
 
@@ -74,12 +75,35 @@ def test_the_first_version_has_no_undo(client, ann):
 def test_a_gate_asks_for_a_reason(client, agent):
     make_gate(agent)
     page = client.get(f"/agents/{agent.pk}/versions/1/publish/").text
-    assert "The gate has not tested this version" in page
+    assert "Not run with this version" in page
 
+    said = post(client, agent, newest="2", note="Kept")
+    assert "requires an experiment with version 1" in said
     said = post(client, agent, newest="2", reason="Too short", note="Kept")
     assert "Enter a reason of at least 20 characters." in said
     assert 'value="Kept"' in said
     assert "Version 3 published" in post(client, agent, newest="2", reason=REASON)
+
+
+def test_the_gate_is_run_with_the_version_and_then_frees_the_form(client, agent):
+    make_gate(agent)
+    again = f"/agents/{agent.pk}/versions/1/publish/"
+    page = client.get(again).text
+    assert 'name="candidate" value="1"' in page
+
+    run = f"/agents/{agent.pk}/publish/gate/"
+    said = client.post(run, {"candidate": "1"}, follow=True)
+    assert said.redirect_chain == [(again, 302)]
+    assert 'hx-trigger="every 2s"' in said.text
+    experiment = Experiment.objects.get()
+    finish_experiment(experiment)
+    part = client.get(again, headers={"HX-Request": "true"}).text
+
+    assert 'hx-trigger="every 2s"' not in part
+    assert "Gate met" in part
+    assert "Publish version 3" in part.split('hx-target="#gate-decision"')[1]
+    assert "Version 3 published" in post(client, agent, newest="2")
+    assert agent.versions.first().gate_result["experiment"] == experiment.pk
 
 
 def test_the_newest_version_is_not_published_again(client, agent):
