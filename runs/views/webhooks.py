@@ -31,8 +31,9 @@ from runs.views.lists.page import render_list
 from tools.secrets import SecretUnreadable, seal, unseal
 
 MAX_DELIVERIES = 50
-DELIVERY_FIELDS = ("event", "run__title", "error", "status")
 """Deliveries on the page of a webhook."""
+DELIVERY_FIELDS = ("event", "run__title", "error", "status")
+"""What the search of deliveries reads."""
 
 
 class WebhookRow(NamedTuple):

@@ -6,10 +6,12 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 from django.http import QueryDict
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from runs.models import Run
+from runs.models import Run, ScoredRun
 from runs.models.run_slots import EVERYONE
 from runs.services.search.index_runs import index_runs
 from runs.time_zone import ZONE_COOKIE
@@ -211,6 +213,43 @@ def test_models_and_agents_are_ranked(client, ann):
     row = page.split('id="home-agents"')[1].split("<tbody>")[1]
     assert "planner" in row
     assert "71.4%" in row
+
+
+def score(agent, *passed, days_ago=0):
+    rule = make_rule(agent)
+    for ok in passed:
+        ScoredRun.objects.create(
+            rule=rule,
+            run=make_run(agent.owner, agent=agent, is_test=True),
+            state=ScoredRun.State.DONE,
+            passed=ok,
+            scored_at=timezone.now() - timedelta(days=days_ago),
+        )
+
+
+def test_agents_have_the_score_of_their_rules_in_the_period(
+    client, ann, django_assert_max_num_queries
+):
+    agent, plain = make_agent(ann, name="planner"), make_agent(ann, name="worker bee")
+    end_runs(ann, agent=agent)
+    end_runs(ann, 2, agent=plain)
+    table = client.get("/").text.split('id="home-agents"')[1].split("</table>")[0]
+    assert "Score" not in table
+
+    score(agent, True, True, None)
+    score(agent, True, False)
+    score(agent, False, days_ago=20)
+    with CaptureQueriesContext(connection) as before:
+        page = client.get("/").text
+
+    table = page.split('id="home-agents"')[1].split("</table>")[0]
+    scored, other = table.split("<tbody>")[1].split("</tr>")[:2]
+    assert "75.0%" in scored
+    assert "3 of 4 scores passed" in scored
+    assert "%</span>" not in other
+    score(plain, True)
+    with django_assert_max_num_queries(len(before)):
+        client.get("/")
 
 
 def test_names_the_tools_that_fail(client, ann):

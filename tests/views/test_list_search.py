@@ -93,6 +93,10 @@ def test_deliveries_are_found_by_event_run_and_error(client):
         assert "no route" in found
         assert "refused" not in found
     assert "“&lt;none&gt;”" in client.get(url, {"q": "<none>"}).text
+    part = client.get(url, {"q": "moon"}, headers={"HX-Request": "true"}).text
+    assert 'type="search"' not in part  # it would replace what is typed
+    assert "no route" in part
+    assert "refused" not in part
 
 
 def test_scored_runs_are_found_by_their_input_and_keep_the_filter(client):
@@ -114,3 +118,4 @@ def test_scored_runs_are_found_by_their_input_and_keep_the_filter(client):
     assert "Blue moon" in found
     assert "Green sun" not in found
     assert '<input type="hidden" name="show" value="failed">' in found
+    assert 'href="?q=moon&amp;show=failed"' in found

@@ -1,6 +1,7 @@
 """Figures of a scoring rule: by day, and by version of the agent."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple
 
@@ -162,6 +163,35 @@ def load_scores_by_rule(rules: QuerySet[ScoringRule], *, most: int) -> list[Rule
         RuleScores(named[pk], versions) for pk, versions in found.items() if pk in named
     ]
     return sorted(scores, key=lambda one: (one.change or 0.0, one.rule.name))[:most]
+
+
+class AgentScores(NamedTuple):
+    """What the scoring rules of an agent say of its runs in a period."""
+
+    passed: int
+    decided: int
+
+
+def load_scores_by_agent(
+    rules: QuerySet[ScoringRule],
+    agents: Iterable[int],
+    begin: datetime,
+    end: datetime | None,
+) -> dict[int, AgentScores]:
+    """Return the scores of agents that have any from `begin` until before `end`."""
+    rows = ScoredRun.objects.filter(
+        rule__in=rules.filter(agent__in=agents),
+        state=ScoredRun.State.DONE,
+        scored_at__gte=begin,
+    )
+    if end is not None:
+        rows = rows.filter(scored_at__lt=end)
+    counted = rows.order_by().values_list("rule__agent")
+    return {
+        agent: AgentScores(ok, decided)
+        for agent, ok, decided in counted.annotate(ok=PASSED, decided=DECIDED)
+        if decided
+    }
 
 
 def load_rule_totals(rule: ScoringRule) -> RuleTotals:

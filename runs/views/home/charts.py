@@ -11,7 +11,8 @@ from django.db.models import Count, Max, QuerySet, Sum
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from runs.models import Agent, Run
+from runs.models import Agent, Run, ScoringRule
+from runs.services.scoring.figures import AgentScores, load_scores_by_agent
 from runs.services.search.slot_figures import AgentModelSums, RunSums
 from runs.ui.error_labels import get_error_label
 from runs.ui.format import (
@@ -211,12 +212,19 @@ class AgentFigures(NamedTuple):
     success: str
     is_weak: bool
     cost: Decimal
+    scores: AgentScores | None
 
 
 def rank_agents(
-    period: HomePeriod, sums: Iterable[AgentModelSums], user: User
+    period: HomePeriod,
+    sums: Iterable[AgentModelSums],
+    user: User,
+    rules: QuerySet[ScoringRule],
 ) -> list[AgentFigures]:
-    """Return the busiest agents that the user may see and that are not deleted."""
+    """Return the busiest agents that the user may see and that are not deleted.
+
+    Their scores are those of `rules`.
+    """
     totals: dict[int, AgentModelSums] = {}
     for row in sums:
         before = totals.get(row.agent_number)
@@ -225,13 +233,15 @@ def rank_agents(
     agents = Agent.objects.visible_to(user).filter(is_playground=False)
     found = agents.annotate(newest=Max("versions__number")).in_bulk(active)
     busiest = sorted(found, key=lambda pk: (-totals[pk].runs, found[pk].name))
+    shown = busiest[:MAX_AGENTS]
+    scores = load_scores_by_agent(rules, shown, period.begin, period.end)
     return [
-        _describe_agent(period, found[pk], totals[pk]) for pk in busiest[:MAX_AGENTS]
+        _describe_agent(period, found[pk], totals[pk], scores.get(pk)) for pk in shown
     ]
 
 
 def _describe_agent(
-    period: HomePeriod, agent: Agent, sums: AgentModelSums
+    period: HomePeriod, agent: Agent, sums: AgentModelSums, scores: AgentScores | None
 ) -> AgentFigures:
     rate = sums.succeeded / sums.ended if sums.ended else None
     return AgentFigures(
@@ -241,4 +251,5 @@ def _describe_agent(
         "" if rate is None else f"{format_number(100 * rate, places=1)}%",
         rate is not None and rate < WEAK_RATE,
         sums.cost,
+        scores,
     )

@@ -164,6 +164,9 @@ def build_figures_context(
         return {"has_figures": True, "is_empty": True}
     sums = sum_agents_and_models(period.slots(owner))
     by_cost = bool(figures.sums.cost)
+    rules = ScoringRule.objects.visible_to(user)
+    rules = rules.filter(owner=user) if mine else rules
+    agents = rank_agents(period, sums, user, rules)
     return {
         "has_figures": True,
         "sums": figures.sums,
@@ -173,15 +176,14 @@ def build_figures_context(
         "models": rank_models(period, sums, by_cost=by_cost),
         "by_cost": by_cost,
         "tools": [] if mine else rank_failing_tools(period, user),
-        "agents": rank_agents(period, sums, user),
-        **build_scores_context(user, mine=mine),
+        "agents": agents,
+        "has_agent_scores": any(one.scores for one in agents),
+        **build_scores_context(rules),
     }
 
 
-def build_scores_context(user: User, *, mine: bool) -> dict[str, Any]:
+def build_scores_context(rules: QuerySet[ScoringRule]) -> dict[str, Any]:
     """Return the scores of rules by day, and by version of their agents."""
-    rules = ScoringRule.objects.visible_to(user)
-    rules = rules.filter(owner=user) if mine else rules
     by_day = load_scores_by_day(ScoredRun.objects.filter(rule__in=rules))
     chart = build_day_chart(by_day)
     return {

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_GET
 from runs.htmx import HtmxRequest
 from runs.models import Run, ScoredRun, ScoringRule
 from runs.services.scoring.figures import filter_shown_days
-from runs.ui.list_search import get_search_text, search_rows
+from runs.ui.list_search import encode_query, get_search_text, search_rows
 from runs.views.run_list.filters import parse_end, parse_time
 
 RUNS_PER_PAGE = 50
@@ -57,6 +57,7 @@ def build_scored_runs_context(
     return {
         "show": show,
         "q": text,
+        "searched": encode_query({"q": text}),
         "kept": {
             name: request.GET[name]
             for name in ("show", "day", "mine")
