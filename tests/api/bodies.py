@@ -32,6 +32,7 @@ BODIES: dict[str, Any] = {
     "change_agent": {"description": "Changed."},
     "import_agents": {"file": "agentfile: 1\n"},
     "publish_agent_draft": {"note": "first"},
+    "publish_version_again": {"newest": 1},
     "create_prompt": {"name": "New", "kind": "tool-calling", "template": "Hi {input}"},
     "change_prompt": {"name": "Changed"},
     "create_conversation": {"agent": "plain"},

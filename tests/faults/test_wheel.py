@@ -187,7 +187,7 @@ def test_the_demo_agent_runs_to_its_end(client):
 def test_pages_have_their_static_files(client):
     page = client.get("/").text
     urls = set(re.findall(r'(?:href|src)="(/static/[^"]+)"', page))
-    urls |= {"/static/runs/vendor/codemirror.min.js", "/static/admin/css/base.css"}
+    urls |= {"/static/runs/code_editor.js", "/static/admin/css/base.css"}
 
     answers = [client.get(url) for url in urls]
 
