@@ -149,6 +149,10 @@ CUT = """() => {
 }"""
 
 
+TOO_WIDE = """() => [...document.querySelectorAll("#agent-version-list li")]
+    .filter((row) => row.scrollWidth > row.clientWidth).length"""
+
+
 def test_on_a_phone_no_choice_is_cut_and_every_way_is_there(browser, lived_in):
     context = browser.new_context(viewport={"width": 390, "height": 844})
     page = signed_in(context, lived_in.url, "admin", "admin")
@@ -164,6 +168,7 @@ def test_on_a_phone_no_choice_is_cut_and_every_way_is_there(browser, lived_in):
     expect(page.locator(".run-head .menu a:has-text('Run')")).to_be_visible()
     page.click(".run-head .menu a:has-text('Versions')")
     page.wait_for_url("**/agents/1/versions/")
+    assert page.evaluate(TOO_WIDE) == 0
     context.close()
 
 
