@@ -120,6 +120,7 @@ def test_publishing_is_undone_and_an_older_version_published_again(browser, live
     expect(older).to_be_visible()
     other = context.new_page()
     other.goto(f"{lived_in.url}/agents/3/versions/{number + 1}/publish/")
+    assert violations(other) == []
     older.get_by_role("link", name="again").click()
     page.fill("[name=note]", "Slow, but right")
     page.click(f"text=Publish version {number + 3}")
