@@ -180,10 +180,10 @@
   let failedAt = 0;
   function showLost(when) {
     const note = document.getElementById("part-lost");
-    if (!note || (note.hidden && !when)) return;
-    for (const text of note.querySelectorAll("[data-when]"))
-      text.hidden = text.dataset.when !== when;
-    note.hidden = !when;
+    if (!note || (note.dataset.when ?? "") === when) return;
+    note.dataset.when = when;
+    const template = document.querySelector(`#part-toasts [data-lost="${when}"]`);
+    note.replaceChildren(template?.content.cloneNode(true) ?? "");
   }
   function fail() {
     failedAt ||= Date.now();
