@@ -75,6 +75,11 @@ def test_tokens_are_found_by_their_names(client):
 
     assert "Blue moon" in found
     assert "Green sun" not in found
+    client.force_login(make_user("boss", is_superuser=True))
+    others = client.get(f"/users/{ann.pk}/tokens/", {"q": "MOON blue"}).text
+    assert "Blue moon" in others
+    assert "Green sun" not in others
+    client.force_login(ann)
     nothing = client.get("/account/tokens/", {"q": "<none>"}).text
     assert "“&lt;none&gt;”" in nothing
     assert "No tokens yet" not in nothing

@@ -62,7 +62,7 @@ def dump_comment(comment: RunComment) -> str:
 
 
 def restore_comment(run: Run, dumped: str) -> None:
-    """Restore a deleted comment with its author and time, once."""
+    """Restore a deleted comment with its author and time, unless it is there."""
     try:
         text, author, at = signing.loads(
             dumped, salt=f"comment-{run.pk}", max_age=MAX_UNDO_SECONDS

@@ -74,7 +74,8 @@ def dataset_save(request: HtmxRequest, pk: int) -> HttpResponse:
 def dataset_discard(request: HtmxRequest, pk: int) -> HttpResponse:
     dataset = get_editable_dataset(request, pk)
     changes = count_unsaved_changes(dataset).total
-    if changes and request.POST.get("sure") != "1":
+    is_sure = request.POST.get("sure") == "1"
+    if changes and not (is_sure and request.GET.get("changes") == str(changes)):
         question = ngettext(
             "Discard %(count)s change of %(dataset)s?",
             "Discard %(count)s changes of %(dataset)s?",
@@ -84,7 +85,7 @@ def dataset_discard(request: HtmxRequest, pk: int) -> HttpResponse:
             "question": question % {"count": changes, "dataset": dataset.name},
             "effect": _("What is not saved as a version is lost."),
             "do": "discard",
-            "url": reverse("dataset-discard", args=[pk]),
+            "url": f"{reverse('dataset-discard', args=[pk])}?changes={changes}",
             "here": reverse("dataset-detail", args=[pk]),
         }
         return render(request, "lists/confirm.html", context)

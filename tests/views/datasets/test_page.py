@@ -161,7 +161,11 @@ def test_discards_the_changes(client, dataset):
     page = client.post(f"/datasets/{dataset.pk}/discard/").text
     assert f"Discard 1 change of {dataset.name}?" in page
     assert dataset.examples.unsaved().exists()
-    client.post(f"/datasets/{dataset.pk}/discard/", {"sure": "1"})
+    url = f"/datasets/{dataset.pk}/discard/?changes=1"
+    assert f'action="{url}"' in page
+    edit(dataset, 2, "CHANGED MEANWHILE")
+    assert "Discard 2 changes of" in client.post(url, {"sure": "1"}).text
+    client.post(url.replace("=1", "=2"), {"sure": "1"})
 
     assert not dataset.examples.unsaved().exists()
 
