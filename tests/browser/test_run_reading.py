@@ -19,7 +19,10 @@ from tests.timing import wait_until
 
 pytestmark = pytest.mark.browser
 
-DROP_STREAM = r"document.querySelector('[hx-sse\\:connect]')._htmx.sse?.reader.cancel()"
+DROP_STREAM = r"document.querySelector('[hx-sse\\:connect]')._htmx.sse.reader.cancel()"
+STREAM_IS_OPEN = r"""() =>
+    document.querySelector('[hx-sse\\:connect]')._htmx?.sse?.reader
+"""
 A_MOMENT_AGO = """() => {
     const time = document.createElement("time");
     time.id = "moment";
@@ -349,16 +352,41 @@ def test_a_page_whose_session_ended_says_so(browser, lived_in, path):
 @pytest.mark.parametrize("path", [f"/runs/{LIVE}/", "/", "/runs/", "/chat/"])
 def test_a_page_without_a_connection_says_so_until_it_is_back(browser, lived_in, path):
     with opened(browser, lived_in, path) as page:
+        page.wait_for_function(STREAM_IS_OPEN)
         page.context.set_offline(True)
         page.route("**/*", lambda route: route.abort())
         page.evaluate(DROP_STREAM)
 
-        note = page.locator("#part-lost")
-        expect(note).to_contain_text("Connection lost", timeout=60_000)
-        expect(note.locator("a")).to_have_count(0)
-        page.unroute("**/*")
-        page.context.set_offline(False)
-        expect(note).to_be_empty(timeout=90_000)
+        shows_lost_connection_until_it_is_back(page)
+
+
+@pytest.mark.parametrize("path", [f"/runs/{LIVE}/", "/runs/"])
+def test_a_page_that_never_had_a_connection_says_so(browser, lived_in, path):
+    with opened(browser, lived_in, "/agents/") as page:
+        page.route("**/live/**", lambda route: route.abort())
+        page.goto(f"{lived_in.url}{path}")
+
+        shows_lost_connection_until_it_is_back(page)
+
+
+@pytest.mark.parametrize(
+    ("status", "text"), [(503, "Connection lost"), (403, "you were signed out")]
+)
+def test_a_page_whose_stream_is_refused_says_so(browser, lived_in, status, text):
+    with opened(browser, lived_in, "/agents/") as page:
+        page.route("**/live/**", lambda route: route.fulfill(status=status))
+        page.goto(f"{lived_in.url}/runs/")
+
+        expect(page.locator("#part-lost")).to_contain_text(text, timeout=60_000)
+
+
+def shows_lost_connection_until_it_is_back(page: Page) -> None:
+    note = page.locator("#part-lost")
+    expect(note).to_contain_text("Connection lost", timeout=60_000)
+    expect(note.locator("a")).to_have_count(0)
+    page.unroute_all()
+    page.context.set_offline(False)
+    expect(note).to_be_empty(timeout=90_000)
 
 
 def test_a_filter_chosen_after_the_session_ended_leads_to_sign_in(browser, lived_in):

@@ -193,10 +193,17 @@
     failedAt = 0;
     showLost("");
   }
-  document.addEventListener("htmx:sse:error", (event) => {
-    if ([401, 403, 404].includes(event.detail.status)) showLost("gone");
+  function failed(status) {
+    if ([401, 403, 404].includes(status)) showLost("gone");
     else fail();
-  });
+  }
+  document.addEventListener("htmx:sse:error", (event) => failed(event.detail.status));
+  // The first connection failed: only reconnections are errors of the stream.
+  for (const name of ["htmx:error", "htmx:response:error"])
+    document.addEventListener(name, (event) => {
+      if (event.target.hasAttribute?.("hx-sse:connect"))
+        failed(event.detail.ctx?.response?.status);
+    });
   document.addEventListener("htmx:sse:after:connection", recover);
   document.addEventListener("htmx:after:request", (event) => {
     const raw = event.detail.ctx.response?.raw;
