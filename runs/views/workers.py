@@ -13,6 +13,7 @@ from django.views.decorators.http import require_GET
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import QueueSample, Run, Worker
 from runs.store.database_clock import read_database_time
+from runs.ui.list_search import get_search_text, search_rows
 from runs.ui.run_list_rows import RunRow, annotate_current_tool, build_run_rows
 from runs.views.charts.queue import CHART_PERIOD, build_queue_chart
 from runs.worker.sample_queue import measure_queue
@@ -20,31 +21,41 @@ from runs.worker.sample_queue import measure_queue
 MAX_RUNNING_RUNS = 200
 """Of all workers together."""
 GONE_WORKER_PERIOD = timedelta(days=7)
+MAX_GONE_WORKERS = 20
+SEARCHED = ("name", "host", "queues")
 
 
 @require_GET
 def worker_list(request: HtmxRequest) -> HttpResponse:
-    """Show the workers of the last week and the queue."""
+    """Show the workers of the last week and the queue; `q` selects workers."""
+    q = get_search_text(request)
     now = read_database_time()
     silent = now - timedelta(seconds=settings.LEASE_SECONDS)
     alive = list(Worker.objects.filter(stopped_at=None, last_heartbeat__gt=silent))
+    alive_ids = [worker.pk for worker in alive]
     gone = Worker.objects.filter(last_heartbeat__gt=now - GONE_WORKER_PERIOD).exclude(
-        pk__in=[worker.pk for worker in alive]
+        pk__in=alive_ids
     )
     waiting = measure_queue(now)
     samples = list(QueueSample.objects.filter(minute__gt=now - CHART_PERIOD))
     running = Run.objects.filter(status="running")
-    doing = list_runs_by_worker(request.user, [worker.pk for worker in alive])
+    shown = list(search_rows(Worker.objects.filter(pk__in=alive_ids), q, *SEARCHED))
+    doing = list_runs_by_worker(request.user, [worker.pk for worker in shown])
     context = {
-        "alive": [(worker, doing.get(worker.pk, [])) for worker in alive],
+        "alive": [(worker, doing.get(worker.pk, [])) for worker in shown],
+        "alive_count": len(alive),
         "chart": build_queue_chart([*samples, waiting], now=now) if samples else None,
-        "gone": gone.annotate(left=count_abandoned_runs())[:20],
+        "gone": search_rows(gone, q, *SEARCHED).annotate(left=count_abandoned_runs())[
+            :MAX_GONE_WORKERS
+        ],
+        "q": q,
         "queued": waiting.queued,
         "oldest": timezone.now() - timedelta(seconds=waiting.wait)
         if waiting.queued
         else None,
         "running": waiting.running,
         "lost": running.exclude(worker__in=alive).count(),
+        "is_searchable": q or len(alive) > 1 or gone.exists(),
         "threads": sum(worker.threads for worker in alive),
     }
     return render_page_or_part(

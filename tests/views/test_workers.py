@@ -146,3 +146,27 @@ def test_the_clock_of_the_web_server_does_not_matter(client, monkeypatch, hours)
     assert "No worker is running" not in page
     assert "<dt>Workers</dt><dd>1</dd>" in page
     assert 'id="worker-gone"' not in page
+
+
+def test_the_search_finds_workers_that_live_and_that_are_gone(client):
+    long_ago = timezone.now() - timedelta(hours=1)
+    make_worker(name="alpha-1", host="alpha")
+    make_worker(name="beta-1", host="beta")
+    make_worker(name="alpha-0", host="alpha", last_heartbeat=long_ago)
+
+    page = client.get("/workers/?q=alpha").content.decode()
+
+    assert "alpha-1" in page
+    assert "alpha-0" in page
+    assert "beta-1" not in page
+    assert "<dd>2</dd>" in page  # the queue is that of all workers
+    assert 'hx-get="/workers/?q=alpha"' in page
+
+
+def test_a_search_without_a_result_leads_back_to_all(client):
+    make_worker(name="alpha-1")
+
+    page = client.get("/workers/?q=omega").content.decode()
+
+    assert "Nothing in this list matches “omega”." in page
+    assert "No worker is running" not in page

@@ -381,7 +381,6 @@ class UserGroupAdmin(RankedAdmin, GroupAdmin):
     """Groups that share agents, tools, prompts and providers."""
 
     noun = "group"
-    actions = None
     filter_horizontal = ()
     list_display = ("name", "members")
     readonly_fields = ("all_members",)

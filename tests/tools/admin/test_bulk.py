@@ -1,7 +1,7 @@
 """Changing several rows of the administration at once."""
 
 import pytest
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
 from tests.tools.rows import make_user
@@ -84,3 +84,50 @@ def test_who_manages_users_cannot_change_administrators_together():
     assert "1 user was not changed" in said
     boss.refresh_from_db()
     assert boss.is_active
+
+
+def test_groups_are_deleted_together_after_a_question():
+    client, _ = signed_in(is_superuser=True)
+    groups = [Group.objects.create(name=name) for name in ("sales", "support")]
+
+    asked = choose(client, "auth/group", "delete_selected", *groups)
+
+    assert "Delete 2 groups?" in asked
+    assert "sales, support" in asked
+    assert Group.objects.count() == 2
+    data = {
+        "action": "delete_selected",
+        "_selected_action": [group.pk for group in groups],
+        "post": "yes",
+    }
+    client.post("/admin/auth/group/", data)
+    assert not Group.objects.exists()
+    assert AuditEntry.objects.filter(action="deleted", noun="group").count() == 2
+
+
+def test_a_group_with_more_permissions_stays():
+    client, _ = signed_in("view_group", "change_group", "delete_group")
+    group = Group.objects.create(name="operators")
+    group.permissions.add(Permission.objects.get(codename="delete_user"))
+
+    asked = choose(client, "auth/group", "delete_selected", group)
+
+    assert "Cannot be deleted" in asked
+    assert 'name="post"' not in asked
+    data = {"action": "delete_selected", "_selected_action": [group.pk], "post": "yes"}
+    assert client.post("/admin/auth/group/", data).status_code == 403
+    assert Group.objects.exists()
+
+
+def test_users_who_own_something_are_not_deleted_together():
+    client, _ = signed_in(is_superuser=True)
+    bob, eve = make_user("bob"), make_user("eve")
+    make_credential(bob, name="his")
+
+    asked = choose(client, "auth/user", "delete_selected", bob, eve)
+
+    assert "Some of these users own runs, agents or tools" in asked
+    assert 'name="post"' not in asked
+    data = {"_selected_action": [bob.pk, eve.pk], "post": "yes"}
+    client.post("/admin/auth/user/", {"action": "delete_selected", **data})
+    assert User.objects.filter(pk__in=[bob.pk, eve.pk]).count() == 2
