@@ -1,6 +1,7 @@
 """The list of runs: filters that apply at once, keys, a run beside it, its bars."""
 
 import re
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -64,6 +65,37 @@ def test_runs_are_filtered_selected_and_read_without_leaving_the_list(
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 20)
     page.mouse.up()
     expect(page).to_have_url(re.compile(r"status=failed,canceled&begin=.+&end=.+"))
+    assert received == []
+    context.close()
+
+
+def test_a_time_is_selected_with_the_keyboard(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/runs/?status=succeeded")
+    bars = page.locator(".hist a")
+    expect(page.locator(".hist a[tabindex='0']")).to_have_count(1)
+    begin, end = (
+        bars.nth(at).get_attribute(f"data-{name}")
+        for at, name in ((3, "begin"), (5, "end"))
+    )
+
+    with page.expect_response(re.compile("/runs/figures/")):
+        page.evaluate("htmx.trigger('#run-figures-loader', 'refresh')")
+    expect(page.locator(".hist[role=toolbar] a[tabindex='0']")).to_have_count(1)
+    page.locator(".hist a[tabindex='0']").focus()
+    for key in ("Home", *["ArrowRight"] * 5, "Shift+ArrowLeft", "Shift+ArrowLeft"):
+        page.keyboard.press(key)
+    expect(bars.nth(3)).to_be_focused()
+    width = page.locator(".hist .brush").get_attribute("width") or ""
+    assert float(width.rstrip("%")) == pytest.approx(300 / bars.count(), abs=0.1)
+    page.keyboard.press("Enter")
+
+    page.wait_for_url(re.compile("begin="))
+    asked = parse_qs(urlsplit(page.url).query)
+    assert (asked["begin"], asked["end"]) == ([begin], [end])
+    assert asked["status"] == ["succeeded"]
     assert received == []
     context.close()
 

@@ -21,13 +21,14 @@
     for (const one of controlsOf(group)) one.tabIndex = one === stop ? 0 : -1;
   }
 
+  // An update of the page may bring back what the server sends without this script.
   function find() {
     for (const group of document.querySelectorAll("[data-roving]")) {
-      if (seen.has(group)) continue;
-      seen.add(group);
       group.setAttribute("role", group.dataset.roving);
       if (group.dataset.label) group.setAttribute("aria-label", group.dataset.label);
-      settle(group);
+      settle(group, document.activeElement);
+      if (seen.has(group)) continue;
+      seen.add(group);
       new MutationObserver(() => settle(group, document.activeElement)).observe(group, {
         attributeFilter: ["hidden"],
         childList: true,

@@ -121,7 +121,8 @@
     reload(link.getAttribute("href"));
   });
 
-  // A time is selected by dragging over the bars; a click follows the bar's link.
+  // A time is selected by dragging over the bars, or with Shift and the arrow keys, which
+  // move between them (roving.js); a click or Enter follows the bar's link.
   const DRAGGED = 5; // pixels
   let drag = null;
   const barsOf = (hist) => [...hist.querySelectorAll("a")];
@@ -131,9 +132,8 @@
     const place = Math.floor(((x - box.left) / box.width) * count);
     return Math.min(Math.max(place, 0), count - 1);
   }
-  function drawBrush() {
-    const { hist, from, to } = drag,
-      count = barsOf(hist).length;
+  function drawBrush({ hist, from, to }) {
+    const count = barsOf(hist).length;
     const brush = hist.querySelector(".brush");
     brush.setAttribute("x", `${(100 * Math.min(from, to)) / count}%`);
     brush.setAttribute("width", `${(100 * (Math.abs(to - from) + 1)) / count}%`);
@@ -161,7 +161,7 @@
     if (!drag) return;
     drag.isDragged ||= Math.abs(event.clientX - drag.x) > DRAGGED;
     drag.to = placeAt(drag.hist, event.clientX);
-    if (drag.isDragged) drawBrush();
+    if (drag.isDragged) drawBrush(drag);
   });
   document.addEventListener("pointerup", () => {
     const done = drag;
@@ -176,6 +176,29 @@
   document.addEventListener("pointercancel", () => {
     drag?.hist.querySelector(".brush").setAttribute("width", "0");
     drag = null;
+  });
+
+  let first = null; // the bar at which a selection with Shift began
+  document.addEventListener(
+    "keydown",
+    (event) => {
+      const bar = event.target.closest?.(".hist a");
+      if (!bar || event.key === "Shift" || event.key === "Tab") return;
+      const hist = bar.closest(".hist"),
+        place = barsOf(hist).indexOf(bar);
+      if (event.key === "Enter" && first !== null && first !== place) {
+        event.preventDefault();
+        openTime({ hist, from: first, to: place });
+      } else first = event.shiftKey ? (first ?? place) : null;
+    },
+    { capture: true }, // before the focus moves
+  );
+  document.addEventListener("focusin", (event) => {
+    const hist = event.target.closest?.(".hist");
+    if (!hist) first = null;
+    const to = hist && first !== null ? barsOf(hist).indexOf(event.target) : null;
+    if (to !== null) drawBrush({ hist, from: first, to });
+    else find(".hist .brush")?.setAttribute("width", "0");
   });
 
   // Keys. The row whose link or box has the focus is the current one.

@@ -111,6 +111,10 @@ _RUN_LIST = ShortcutGroup(
         Shortcut(("x",), _("Select the run")),
         Shortcut(("X",), _("Select all runs up to this one")),
         Shortcut(("f",), _("Go to the filters")),
+        Shortcut(
+            ("Shift ←", "Shift →", "Enter"),
+            _("In the bars: select a time, and show its runs"),
+        ),
         Shortcut(("/",), _("Search runs")),
         _NEW_RUN,
     ),
