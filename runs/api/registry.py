@@ -13,7 +13,15 @@ from runs.api.definitions import (
     tool_trials,
     tools,
 )
-from runs.api.evaluation import datasets, evaluators, experiments
+from runs.api.evaluation import (
+    bisections,
+    datasets,
+    evaluators,
+    experiments,
+    gates,
+    queues,
+    rules,
+)
 from runs.api.site import groups, people, person_tokens, state, tokens
 
 ROUTES = [
@@ -43,4 +51,8 @@ ROUTES = [
     *datasets.ROUTES,
     *evaluators.ROUTES,
     *experiments.ROUTES,
+    *bisections.ROUTES,
+    *gates.ROUTES,
+    *queues.ROUTES,
+    *rules.ROUTES,
 ]

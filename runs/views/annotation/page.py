@@ -1,8 +1,10 @@
 """The page of an annotation queue: progress, agreement, and its runs."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.db.models import Count, F, Max, Min, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -68,7 +70,10 @@ def queue_detail(request: HtmxRequest, pk: int) -> HttpResponse:
         "q": query,
         "kept": encode_query({"q": query}),
         "actions": ["remove"],
-        "rows": build_queued_rows(request, items[start : start + ROWS_PER_PAGE]),
+        "rows": build_queued_rows(
+            list(select_shown_items(items)[start : start + ROWS_PER_PAGE]),
+            viewer=request.user,
+        ),
         "total": total,
         "first": start + 1,
         "last": min(start + ROWS_PER_PAGE, total),
@@ -146,11 +151,13 @@ def count_scores_by_person(queue: AnnotationQueue) -> list[dict[str, Any]]:
     )
 
 
-def build_queued_rows(
-    request: HtmxRequest, items: QuerySet[QueuedRun]
-) -> list[QueuedRow]:
-    """Return a page of runs; two queries more than the runs themselves."""
-    shown = list(items.select_related("run__agent", "run__version", "queue"))
+def select_shown_items(items: QuerySet[QueuedRun]) -> QuerySet[QueuedRun]:
+    """Return the runs with what `build_queued_rows` needs of them."""
+    return items.select_related("run__agent", "run__version", "queue")
+
+
+def build_queued_rows(shown: Sequence[QueuedRun], *, viewer: User) -> list[QueuedRow]:
+    """Return what people said of runs, as far as the viewer may know; two queries."""
     keys = [item.pk for item in shown]
     said: dict[int, list[Annotation]] = {key: [] for key in keys}
     rows = Annotation.objects.filter(item__in=keys, state=Annotation.State.DONE)
@@ -158,13 +165,11 @@ def build_queued_rows(
         said[one.item_id].append(one)
     runs = [item.run_id for item in shown]
     visible = set(
-        Run.objects.visible_to(request.user)
-        .filter(pk__in=runs)
-        .values_list("pk", flat=True)
+        Run.objects.visible_to(viewer).filter(pk__in=runs).values_list("pk", flat=True)
     )
     found = []
     for item in shown:
-        is_mine = any(one.by_id == request.user.pk for one in said[item.pk])
+        is_mine = any(one.by_id == viewer.pk for one in said[item.pk])
         is_open = item.done_count < item.queue.people_per_run
         found.append(
             QueuedRow(

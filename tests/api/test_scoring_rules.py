@@ -1,0 +1,116 @@
+"""Scoring rules through the API: settings, pauses, and what they have found."""
+
+import pytest
+
+from runs.models import ScoringRule
+from tests.annotation import make_queue
+from tests.api.make_client import Api, fields_of
+from tests.experiments import make_revision
+from tests.make import make_agent, make_dataset, make_user, make_webhook
+from tests.scoring import end_run, make_rule, make_yes_evaluator, score_all
+
+pytestmark = pytest.mark.django_db
+
+ALL = ["read", "run", "build"]
+
+
+@pytest.fixture
+def ann():
+    return make_user("ann")
+
+
+@pytest.fixture
+def api(ann) -> Api:
+    return Api(ann, scopes=ALL)
+
+
+def test_a_rule_is_created_changed_paused_and_deleted(ann, api):
+    agent, evaluator = make_agent(ann), make_yes_evaluator(ann)
+    queue, dataset, webhook = make_queue(ann), make_dataset(ann), make_webhook(ann)
+    body = {
+        "name": "Says yes",
+        "agent": agent.slug,
+        "evaluators": [evaluator.slug],
+        "percent": 12.5,
+        "daily_budget": 2.5,
+        "queue": queue.slug,
+        "dataset": dataset.slug,
+        "webhook": webhook.pk,
+    }
+
+    made = api.post("rules", body)
+
+    assert made.status_code == 201
+    rule = made.json()
+    assert {name: rule[name] for name in body} == body
+    path = f"rules/{rule['id']}"
+    changed = api.patch(
+        path, {"queue": None, "daily_runs": 5}, If_Match=made.headers["ETag"]
+    ).json()
+    assert (changed["queue"], changed["daily_runs"]) == (None, 5)
+    assert (changed["percent"], changed["dataset"]) == (12.5, dataset.slug)
+    stale = api.patch(path, {"percent": 1}, If_Match=made.headers["ETag"])
+    assert stale.status_code == 412
+    assert api.post(f"{path}/pause").json()["is_paused"] is True
+    assert api.post(f"{path}/resume").json()["is_paused"] is False
+    assert [one["id"] for one in api.get("rules").json()["data"]] == [rule["id"]]
+    assert api.delete(path).status_code == 204
+    assert not ScoringRule.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"agent": "missing"}, "agent"),
+        ({"evaluators": ["missing"]}, "evaluators"),
+        ({"evaluators": []}, "evaluators"),
+        ({"evaluators": ["pairwise"]}, "evaluators"),
+        ({"percent": 0}, "percent"),
+        ({"percent": 101}, "percent"),
+        ({"daily_budget": 0}, "daily_budget"),
+        ({"daily_runs": -1}, "daily_runs"),
+        ({"queue": "theirs"}, "queue"),
+        ({"dataset": "missing"}, "dataset"),
+        ({"webhook": 10**15}, "webhook"),
+        ({"unknown": 1}, "unknown"),
+    ],
+)
+def test_wrong_settings_are_named(ann, api, change, field):
+    config = {"provider": "p", "model": "m", "rubric": "r", "form": "pairwise"}
+    make_revision(ann, name="Pairwise", kind="judge", config=config)
+    make_queue(make_user("eve"), name="theirs", visibility="private")
+    body = {
+        "name": "New",
+        "agent": make_agent(ann).slug,
+        "evaluators": [make_yes_evaluator(ann).slug],
+    }
+
+    answer = api.post("rules", {**body, **change})
+
+    assert (answer.status_code, fields_of(answer)) == (422, [field])
+    assert not ScoringRule.objects.exists()
+
+
+def test_what_a_rule_found_is_read_by_its_owner_only(ann, api):
+    agent = make_agent(ann)
+    rule = make_rule(agent)
+    good, bad = end_run(agent), end_run(agent, output="no")
+    assert score_all() == 2
+    path = f"rules/{rule.pk}"
+
+    scores = api.get(f"{path}/scores").json()
+    runs = api.get(f"{path}/runs").json()["data"]
+
+    totals = scores["totals"]
+    assert (totals["runs"], totals["passed"], totals["failed"]) == (2, 1, 1)
+    assert len(scores["days"]) == 30
+    today = scores["days"][-1]
+    assert (today["runs"], today["passed"], today["failed"]) == (2, 1, 1)
+    [version] = scores["versions"]
+    assert 0 < version["pass_rate_low"] < 0.5 < version["pass_rate_high"] < 1
+    assert {one["run"]: one["passed"] for one in runs} == {good.pk: True, bad.pk: False}
+    assert all(len(one["scores"]) == 1 for one in runs)
+    eve = Api(make_user("eve"), scopes=ALL)
+    for one in (path, f"{path}/scores", f"{path}/runs"):
+        assert eve.get(one).status_code == 404
+    assert eve.delete(path).status_code == 404
