@@ -20,6 +20,7 @@ from runs.api.definitions.common import (
 )
 from runs.api.dispatch import json_response, no_content
 from runs.api.problems import ApiProblem, field_problem
+from runs.api.queries import Query
 from runs.api.route import Route
 from runs.api.shapes import Shape
 from runs.engine.kinds.registry import AGENT_KINDS
@@ -29,7 +30,7 @@ from runs.engine.types import ExecutorOptions
 from runs.models import Agent, AgentTool, PromptTemplate, Provider
 from runs.models.agents import MAX_SUGGESTED_QUESTIONS
 from runs.serializers import Json
-from runs.services.agentfile.export import export_agent_version
+from runs.services.agentfile.export import ExportTooLarge, export_agent_version
 from runs.services.agentfile.schema import SuggestedQuestion, ToolUseEntry
 from runs.services.agents.manage import delete_agents, share_own_prompt
 from runs.services.agents.publish import get_latest_version, is_published
@@ -90,6 +91,14 @@ class AgentBody(AgentFields):
     name: Name = ""
     provider: Slug = ""
     model: Annotated[str, Field(min_length=1, max_length=200)] = ""
+
+
+class ExportQuery(Query):
+    """What the file contains."""
+
+    datasets: bool = False
+    """Whether it has all datasets and evaluators of the agent's experiments, besides
+    those of its gate."""
 
 
 class ToolUseShape(Shape):
@@ -331,10 +340,17 @@ def delete_agent(request: HttpRequest, user: User, pk: str) -> HttpResponse:
     return no_content()
 
 
-def export_agent(request: HttpRequest, user: User, pk: str) -> HttpResponse:
+def export_agent(
+    request: HttpRequest, user: User, pk: str, query: ExportQuery
+) -> HttpResponse:
     """The newest version, or the draft if there is none, as an agent file."""
     agent = AGENTS.require_editable(user, pk)
-    text = export_agent_version(agent, get_latest_version(agent))
+    try:
+        text = export_agent_version(
+            agent, get_latest_version(agent), datasets=query.datasets
+        )
+    except ExportTooLarge as refused:
+        raise field_problem("datasets", str(refused)) from None
     return HttpResponse(
         text,
         content_type="application/yaml",
@@ -391,6 +407,7 @@ ROUTES = [
         "agents/{id}/export",
         export_agent,
         "Export an agent",
+        query=ExportQuery,
         media="application/yaml",
     ),
     Route(

@@ -5,7 +5,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from runs.management.users import get_user
-from runs.services.agentfile.export import AgentNotFound, export_agentfile
+from runs.services.agentfile.export import (
+    AgentNotFound,
+    ExportTooLarge,
+    export_agentfile,
+)
 
 
 class Command(BaseCommand):
@@ -24,15 +28,27 @@ class Command(BaseCommand):
             help="Print the drafts instead of the newest versions.",
         )
 
+        parser.add_argument(
+            "--datasets",
+            action="store_true",
+            help="Print all datasets and evaluators of their experiments, too.",
+        )
+
     def handle(
-        self, *_: Any, slugs: list[str], owner: str | None, draft: bool, **__: Any
+        self,
+        *_: Any,
+        slugs: list[str],
+        owner: str | None,
+        draft: bool,
+        datasets: bool,
+        **__: Any,
     ) -> None:
         person = None if owner is None else get_user(owner)
         try:
-            text = export_agentfile(slugs, owner=person, draft=draft)
+            text = export_agentfile(slugs, owner=person, draft=draft, datasets=datasets)
             self.stdout.write(text, ending="")
             for line in text.splitlines() if text.startswith("# WARNING") else ():
                 if line.startswith("# "):
                     self.stderr.write(line.removeprefix("# "))
-        except AgentNotFound as error:
+        except (AgentNotFound, ExportTooLarge) as error:
             raise CommandError(str(error)) from None

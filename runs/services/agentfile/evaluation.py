@@ -7,9 +7,18 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
 from runs.evaluation.gate import GateResult, GateRules
-from runs.models import Agent, AgentVersion, Dataset, Evaluator, Gate
+from runs.models import (
+    Agent,
+    AgentVersion,
+    Dataset,
+    Evaluator,
+    Experiment,
+    ExperimentCandidate,
+    Gate,
+)
 from runs.services.agentfile.schema import (
     AgentEntry,
     AgentFile,
@@ -86,6 +95,22 @@ def build_gate_entry(gate: Gate | None) -> GateEntry | None:
 def list_gates(agents: Iterable[Agent]) -> list[Gate]:
     rows = Gate.objects.filter(agent__in=[agent.pk for agent in agents])
     return list(rows.select_related("dataset").order_by("agent"))
+
+
+def list_used_datasets(agents: Iterable[Agent]) -> QuerySet[Dataset]:
+    """Return the datasets with a version that the agents were evaluated on."""
+    candidates = ExperimentCandidate.objects.filter(agent__in=list(agents))
+    return Dataset.objects.filter(
+        pk__in=candidates.values("experiment__dataset"), archived_at=None, version__gt=0
+    )
+
+
+def list_used_evaluators(agents: Iterable[Agent]) -> QuerySet[Evaluator]:
+    """Return the evaluators that have scored the agents in experiments."""
+    candidates = ExperimentCandidate.objects.filter(agent__in=list(agents))
+    experiments = Experiment.objects.filter(pk__in=candidates.values("experiment"))
+    used = experiments.values("evaluators__evaluator")
+    return Evaluator.objects.filter(pk__in=used, archived_at=None)
 
 
 def add_gate_results(

@@ -1,10 +1,11 @@
 """Export agents and what they use as an agent file."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
 
 from runs.engine.types import ExecutorOptions
 from runs.models import (
@@ -21,6 +22,8 @@ from runs.services.agentfile.evaluation import (
     build_evaluator_entry,
     build_gate_entry,
     list_gates,
+    list_used_datasets,
+    list_used_evaluators,
 )
 from runs.services.agentfile.literal_secrets import (
     RemovedSecrets,
@@ -29,12 +32,18 @@ from runs.services.agentfile.literal_secrets import (
 from runs.services.agentfile.schema import (
     AgentEntry,
     AgentFile,
+    DatasetEntry,
     PromptEntry,
     ProviderEntry,
     ToolEntry,
     ToolUseEntry,
 )
-from runs.services.agentfile.text import render_agentfile
+from runs.services.agentfile.text import (
+    MAX_FILE_CHARS,
+    MAX_FILE_VALUES,
+    fits_limits,
+    render_agentfile,
+)
 from runs.services.errors import RunsError
 from runs.services.spec.definition import (
     AgentDefinition,
@@ -65,6 +74,20 @@ class AgentNotFound(RunsError):
         super().__init__(f"Agent {slug!r} not found.")
 
 
+class ExportTooLarge(RunsError):
+    """The file would be larger than an import takes."""
+
+    def __init__(self, datasets: Sequence[DatasetEntry]) -> None:
+        largest = max(datasets, key=lambda one: len(one.model_dump_json()))
+        text = _(
+            "With its datasets the file would have more than %(chars)s characters or "
+            "%(values)s values, which no import takes. Export dataset %(name)s, the "
+            "largest one, as a file of its own, and the agent without datasets."
+        )
+        limits = {"chars": f"{MAX_FILE_CHARS:,}", "values": f"{MAX_FILE_VALUES:,}"}
+        super().__init__(text % {**limits, "name": largest.name or largest.slug})
+
+
 class ExportedUse(NamedTuple):
     """A tool or agent that an agent uses; exactly one of the two is set."""
 
@@ -87,27 +110,38 @@ class ExportedAgent:
 
 
 def export_agentfile(
-    slugs: Iterable[str] = (), *, owner: User | None = None, draft: bool = False
+    slugs: Iterable[str] = (),
+    *,
+    owner: User | None = None,
+    draft: bool = False,
+    datasets: bool = False,
 ) -> str:
     """Return the agents of these slugs, or all that are not archived, as YAML.
 
     Each agent is as its newest version has it; with `draft`, or if it has none, as its
     draft does. Includes the providers, prompts, tools and agents they use, if the
     owners of those agents own them too; others, and built-in tools, are only named.
-    Raises `AgentNotFound`.
+    With `datasets`, also all datasets and evaluators of their experiments, besides
+    those of their gates. Raises `AgentNotFound` or `ExportTooLarge`.
     """
     agents = find_exported_agents(list(slugs), owner)
-    return export_agents(agents, draft=draft)
+    return export_agents(agents, draft=draft, datasets=datasets)
 
 
-def export_agent_version(agent: Agent, version: AgentVersion | None) -> str:
+def export_agent_version(
+    agent: Agent, version: AgentVersion | None, *, datasets: bool = False
+) -> str:
     """Return the agent, as a version or the draft has it, and what it uses."""
     return render_exported_agents(
-        [load_exported_agent(agent, version)], draft=version is None
+        [load_exported_agent(agent, version)],
+        draft=version is None,
+        with_datasets=datasets,
     )
 
 
-def export_agents(agents: Iterable[Agent], *, draft: bool = False) -> str:
+def export_agents(
+    agents: Iterable[Agent], *, draft: bool = False, datasets: bool = False
+) -> str:
     """Return agents as their newest versions have them; with `draft`, as they are."""
     return render_exported_agents(
         [
@@ -115,11 +149,14 @@ def export_agents(agents: Iterable[Agent], *, draft: bool = False) -> str:
             for agent in agents
         ],
         draft=draft,
+        with_datasets=datasets,
     )
 
 
-def render_exported_agents(agents: list[ExportedAgent], *, draft: bool) -> str:
-    """Return the agents and what they use as YAML."""
+def render_exported_agents(
+    agents: list[ExportedAgent], *, draft: bool, with_datasets: bool = False
+) -> str:
+    """Return the agents and what they use as YAML; raise `ExportTooLarge`."""
     agents = include_sub_agents(agents, draft=draft)
     owners = {one.agent.owner_id for one in agents}
     uses = [use for one in agents for use in one.uses]
@@ -140,6 +177,10 @@ def render_exported_agents(agents: list[ExportedAgent], *, draft: bool) -> str:
     evaluators = {
         row for gate in gates for row in gate.evaluators.all() if row.owner_id in owners
     }
+    if with_datasets:
+        used = [one.agent for one in agents]
+        datasets.update(list_used_datasets(used).filter(owner__in=owners))
+        evaluators.update(list_used_evaluators(used).filter(owner__in=owners))
     by_agent = {gate.agent_id: build_gate_entry(gate) for gate in gates}
     file = AgentFile(
         agentfile=1,
@@ -155,10 +196,15 @@ def render_exported_agents(agents: list[ExportedAgent], *, draft: bool) -> str:
             for one in agents
         ),
     )
+    if with_datasets and file.datasets and not fits_limits(file):
+        raise ExportTooLarge(file.datasets)
     versions = {one.agent.slug: one.version for one in agents}
-    return render_agentfile(
+    text = render_agentfile(
         add_gate_results(file, versions), removed=list_removed_secrets(entries)
     )
+    if with_datasets and file.datasets and len(text) > MAX_FILE_CHARS:
+        raise ExportTooLarge(file.datasets)
+    return text
 
 
 def get_exported_version(agent: Agent, *, draft: bool) -> AgentVersion | None:

@@ -77,6 +77,18 @@ def render_agentfile(file: AgentFile, *, removed: Sequence[str] = ()) -> str:
     return "".join(f"# {line}\n" for line in lines) + text
 
 
+def fits_limits(file: AgentFile) -> bool:
+    """Whether an import takes as much; the text of `render_agentfile` may differ."""
+    shape = file.model_dump(mode="json", exclude_defaults=True)
+    if len(json.dumps(shape, ensure_ascii=False)) > MAX_FILE_CHARS:
+        return False
+    try:
+        check_value_limits(shape, "file", [MAX_FILE_VALUES], MAX_FILE_DEPTH)
+    except AgentFileRefused:
+        return False
+    return True
+
+
 def parse_within_limits(text: str) -> Any:
     """Parse the text; raise `AgentFileRefused` if it is too large or not valid."""
     if len(text) > MAX_FILE_CHARS:

@@ -1,5 +1,6 @@
 """Export of tools and agents as files, and import of tools as drafts."""
 
+from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
@@ -7,7 +8,11 @@ from django.views.decorators.http import require_GET, require_http_methods
 from runs.forms.agents.import_file import AgentImportForm
 from runs.htmx import HtmxRequest
 from runs.models import Agent
-from runs.services.agentfile.export import export_agent_version, export_tools
+from runs.services.agentfile.export import (
+    ExportTooLarge,
+    export_agent_version,
+    export_tools,
+)
 from runs.views.agents.import_file import import_uploaded_file
 from runs.whole_number import parse_whole_number
 from tools.audit.write import write_entry
@@ -27,7 +32,10 @@ def tool_export(request: HtmxRequest) -> HttpResponse:
 
 @require_GET
 def agent_export(request: HtmxRequest, pk: int) -> HttpResponse:
-    """Export one version of an agent as `?version=` says; without it, the draft."""
+    """Export one version of an agent as `?version=` says; without it, the draft.
+
+    `?datasets=1` adds the datasets and evaluators of its experiments.
+    """
     agent = get_object_or_404(Agent.objects.editable_by(request.user), pk=pk)
     version, name = None, f"{agent.slug}-draft"
     if "version" in request.GET:
@@ -36,7 +44,13 @@ def agent_export(request: HtmxRequest, pk: int) -> HttpResponse:
             agent.versions.select_related("spec"), number=number
         )
         name = f"{agent.slug}-v{number}"
-    text = export_agent_version(agent, version)
+    try:
+        text = export_agent_version(
+            agent, version, datasets=request.GET.get("datasets") == "1"
+        )
+    except ExportTooLarge as refused:
+        messages.error(request, str(refused))
+        return redirect("agent-versions", pk=pk)
     write_entry("exported", "agent", agent, by=request.user)
     return build_yaml_download(text, name)
 

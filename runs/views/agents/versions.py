@@ -12,6 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Agent, AgentVersion
+from runs.services.agentfile.evaluation import list_used_datasets
 from runs.services.agents.restore_version import restore_version
 from runs.services.agents.save import get_draft_token
 from runs.services.agents.version_figures import load_version_figures
@@ -52,6 +53,9 @@ def agent_versions(request: HtmxRequest, pk: int) -> HttpResponse:
         "new": new,
         "token": get_draft_token(agent),
         "figures": load_version_figures(agent),
+        "dataset_count": list_used_datasets([agent])
+        .filter(owner=agent.owner_id)
+        .count(),
     }
     if old is not None:
         context["is_kept"] = is_draft_saved_as_version(agent, versions)

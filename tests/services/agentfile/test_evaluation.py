@@ -4,20 +4,29 @@ import json
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 
 from runs.evaluation.gate import GateResult
 from runs.models import Agent, Dataset, Evaluator, Experiment, Gate, PromptTemplate, Run
-from runs.services.agentfile.export import export_agentfile
+from runs.services.accounts.tokens import create_token
+from runs.services.agentfile.export import ExportTooLarge, export_agentfile
 from runs.services.agentfile.load import ImportResult, import_agentfile
 from runs.services.agentfile.text import AgentFileRefused, parse_json_or_yaml
 from runs.services.agents.publish import publish_agent, publish_draft
 from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples
+from runs.services.datasets.save_version import save_dataset_version
 from runs.services.evaluators.save import save_evaluator
+from runs.services.experiments.create import (
+    CandidateChoice,
+    ExperimentPlan,
+    create_experiment,
+)
 from runs.services.gates.run import start_gate_experiment
 from runs.services.gates.state import load_gate_state
+from tests.experiments import make_revision
 from tests.gates import finish_experiment, make_gate
-from tests.make import make_agent, make_prompt, make_user
+from tests.make import make_agent, make_dataset, make_prompt, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -238,3 +247,86 @@ def test_a_draft_of_an_agent_without_a_gate_is_published_as_before():
     publish_agent(agent, by=agent.owner)
 
     assert "gate" not in export_agentfile()
+
+
+def evaluate_elsewhere(
+    agent: Agent, name: str, *, count: int = 1, owner: User | None = None, **one
+) -> Experiment:
+    """Run an experiment with the agent on another dataset, with its own evaluator."""
+    owner = owner or agent.owner
+    dataset = make_dataset(owner, name=name)
+    add_examples(
+        dataset,
+        [ExampleContent(inputs={"input": f"q{n}"}, **one) for n in range(count)],
+        by=owner,
+    )
+    save_dataset_version(dataset, seen=0, by=owner)
+    dataset.refresh_from_db()
+    revision = make_revision(owner, name=f"{name} check")
+    candidates = [CandidateChoice(agent)]
+    plan = ExperimentPlan()
+    return create_experiment(dataset, candidates, [revision], by=owner, plan=plan)
+
+
+def test_all_datasets_of_the_agent_come_along_if_asked(agent):
+    publish_with_gate(agent)
+    evaluate_elsewhere(agent, "Complaints", expected_answer="Sorry.")
+    eve = make_user("eve", is_superuser=True)
+    evaluate_elsewhere(agent, "Private", owner=eve)
+    gate_only = parse_json_or_yaml(export_agentfile(["refunds"]))
+    text = export_agentfile(["refunds"], datasets=True)
+    file = parse_json_or_yaml(text)
+    assert len(gate_only["datasets"]) == 1
+    names = {one.get("name", one["slug"]) for one in file["datasets"]}
+    assert names == {"Complaints", gate_only["datasets"][0].get("name")}
+    assert {one["slug"] for one in file["evaluators"]} == {
+        "complaints-check",
+        "contains",
+    }
+
+    done = import_agentfile(text, empty_site())
+
+    assert done.published == ["agent refunds"]
+    dataset = Dataset.objects.get(slug="complaints")
+    assert dataset.examples.get().expected_answer == "Sorry."
+    assert Evaluator.objects.filter(slug="complaints-check").exists()
+    assert Dataset.objects.count() == 2
+    assert import_agentfile(text, dataset.owner) == ImportResult([], [], [])
+
+
+def test_a_file_that_no_import_would_take_is_not_exported(agent, client):
+    publish_with_gate(agent)
+    evaluate_elsewhere(agent, "Books", count=6, expected_answer="word " * 18_000)
+    version = agent.versions.get()
+
+    with pytest.raises(ExportTooLarge, match="Export dataset Books, the largest one"):
+        export_agentfile(["refunds"], datasets=True)
+    with pytest.raises(CommandError, match="Books"):
+        call_command("export_agentfile", "refunds", datasets=True)
+    client.force_login(agent.owner)
+    url = f"/agents/{agent.pk}/export/?version={version.number}"
+    refused = client.get(f"{url}&datasets=1", follow=True)
+    assert "Export dataset Books" in refused.text
+    assert "datasets=1" in refused.text
+    assert client.get(url)["Content-Type"] == "application/yaml"
+    token = create_token(agent.owner, scopes=["read"])
+    headers = {"Authorization": f"Bearer {token}"}
+    path = f"/api/v1/agents/{agent.pk}/export"
+    said = client.get(f"{path}?datasets=true", headers=headers)
+    assert (said.status_code, said.json()["errors"][0]["field"]) == (422, "datasets")
+    assert client.get(path, headers=headers).status_code == 200
+
+
+def test_one_wrong_dataset_of_a_file_stores_nothing(agent):
+    evaluate_elsewhere(agent, "Complaints")
+
+    def edit(file):
+        file["datasets"][1]["examples"][0]["expected_calls"] = [{"tool": ""}]
+
+    text = change(export_agentfile(datasets=True), edit)
+    owner = empty_site()
+
+    with pytest.raises(AgentFileRefused, match=r"datasets\[1\]"):
+        import_agentfile(text, owner)
+    assert not Dataset.objects.exists()
+    assert not Agent.objects.exists()
