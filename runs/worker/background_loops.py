@@ -12,16 +12,13 @@ from runs.services.notifications import send as mail
 from runs.services.retention.batches import OpenStage
 from runs.services.retention.erase_person import list_person_stages
 from runs.services.retention.jobs import claim_job, create_daily_job, run_job
-from runs.services.scoring.score_runs import advance_scoring_rule, claim_scoring_rule
 from runs.services.telemetry import export as traces
 from runs.store.claims import WorkerState
 from runs.store.site_pause import is_site_paused
+from runs.worker.rule_scoring import IDLE_SECONDS, RuleScoring
 
 logger = logging.getLogger(__name__)
 
-SCORING_IDLE_SECONDS = 5.0
-"""Between two looks while no rule has runs to score."""
-SCORING_BUSY_SECONDS = 0.3
 DELETION_SECONDS = 10.0
 SENDING_IDLE_SECONDS = 2.0
 """Between two looks while no e-mail and no trace is due."""
@@ -33,17 +30,10 @@ MAX_AWAY_SECONDS = 60.0
 
 def run_scoring_loop(process: WorkerState, stop: threading.Event) -> None:
     """Score real runs by rules; do nothing in workers without the bulk queue."""
-
-    def score() -> float:
-        if (rule := claim_scoring_rule()) is None:
-            return SCORING_IDLE_SECONDS
-        advance_scoring_rule(rule)
-        return SCORING_BUSY_SECONDS
-
     if Run.Queue.BULK in process.queues:
         repeat_work(
-            *(process, stop, score),
-            idle=SCORING_IDLE_SECONDS,
+            *(process, stop, RuleScoring().take_turn),
+            idle=IDLE_SECONDS,
             undone="no scores",
             failure="a scoring rule could not be advanced",
         )

@@ -29,6 +29,11 @@ def is_judge(revision: EvaluatorRevision) -> bool:
     return kind is not None and kind.needs == "model"
 
 
+def list_judge_kinds() -> list[str]:
+    """Return the kinds of evaluators that ask a model."""
+    return [name for name, kind in EVALUATOR_KINDS.items() if kind.needs == "model"]
+
+
 def lock_judged_runs(judged: Iterable[JudgedRun]) -> list[JudgedRun]:
     """Lock the runs, in the order that all writers use; leave out deleted ones."""
     asked = list(judged)

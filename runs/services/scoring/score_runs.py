@@ -22,6 +22,7 @@ from runs.services.errors import ScoringInterrupted, ScoringPostponed
 from runs.services.evaluation.judge_requests import (
     JudgedRun,
     is_judge,
+    list_judge_kinds,
     lock_judged_runs,
     store_judge_requests,
 )
@@ -57,14 +58,17 @@ class DayUse:
         self.cost += scored.cost
 
 
-def claim_scoring_rule() -> ScoringRule | None:
+def claim_scoring_rule(*, with_judges: bool = True) -> ScoringRule | None:
     """Claim a rule with runs to score that no live worker has.
 
-    The one that has waited longest comes first.
+    The one that has waited longest comes first; `with_judges` includes those that ask
+    models.
     """
     waiting = ScoredRun.objects.filter(rule=OuterRef("pk"), state=State.WAITING)
     free = Q(lease_until=None) | Q(lease_until__lte=Now())
     rows = ScoringRule.objects.filter(free, Exists(waiting), is_on=True)
+    if not with_judges:
+        rows = rows.exclude(evaluators__kind__in=list_judge_kinds())
     order = F("lease_until").asc(nulls_first=True)
     for pk in rows.order_by(order, "pk").values_list("pk", flat=True):
         until = read_database_time() + LEASE
@@ -72,6 +76,11 @@ def claim_scoring_rule() -> ScoringRule | None:
             mine = ScoringRule.objects.filter(pk=pk, lease_until=until)
             return mine.select_related("owner").first()
     return None
+
+
+def has_judge(rule: ScoringRule) -> bool:
+    """Whether the rule asks a model, which may take minutes."""
+    return rule.evaluators.filter(kind__in=list_judge_kinds()).exists()
 
 
 def renew_rule_lease(rule: ScoringRule) -> datetime:

@@ -1,0 +1,60 @@
+"""Turns of scoring rules; one whose judge waits for a model holds up no other rule."""
+
+import logging
+import threading
+
+from django.db import DatabaseError, InterfaceError, connection
+
+from runs.models import ScoringRule
+from runs.services.scoring.score_runs import (
+    advance_scoring_rule,
+    claim_scoring_rule,
+    has_judge,
+)
+
+logger = logging.getLogger(__name__)
+
+IDLE_SECONDS = 5.0
+"""Between two looks while no rule has runs to score."""
+BUSY_SECONDS = 0.3
+MAX_SLOW_RULES = 16
+"""Rules with judges that have a turn at the same time, in threads of their own."""
+
+
+class RuleScoring:
+    """Scores by rules: those with judges in threads, the others at once.
+
+    The threads are daemons: none delays the exit, and what they have not stored is
+    scored again when the lease of the rule ends.
+    """
+
+    def __init__(self) -> None:
+        self._threads: list[threading.Thread] = []
+
+    def take_turn(self) -> float:
+        """Advance a rule, or let a thread do it; return the seconds until the next."""
+        self._threads = [one for one in self._threads if one.is_alive()]
+        is_full = len(self._threads) >= MAX_SLOW_RULES
+        rule = claim_scoring_rule(with_judges=not is_full)
+        if rule is None:
+            return IDLE_SECONDS
+        if not has_judge(rule):
+            advance_scoring_rule(rule)
+            return BUSY_SECONDS
+        thread = threading.Thread(
+            target=advance_in_thread, args=(rule,), name="judge", daemon=True
+        )
+        thread.start()
+        self._threads.append(thread)
+        return BUSY_SECONDS
+
+
+def advance_in_thread(rule: ScoringRule) -> None:
+    try:
+        advance_scoring_rule(rule)
+    except (DatabaseError, InterfaceError) as error:
+        logger.warning("no scores, database not available: %s", error)
+    except Exception:  # runs matter more: the worker goes on
+        logger.exception("scoring rule %s could not be advanced", rule.pk)
+    finally:
+        connection.close()
