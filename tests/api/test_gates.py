@@ -85,6 +85,7 @@ def test_a_gate_says_what_a_draft_and_an_older_version_lack(ann, api):
         ({"evaluators": ["missing"]}, "evaluators"),
         ({"min_pass_rate": 90}, "min_pass_rate"),
         ({"max_p95_seconds": 0}, "max_p95_seconds"),
+        ({"max_p95_seconds": "5"}, "max_p95_seconds"),
         ({"must_pass_tag": "t" * 41}, "must_pass_tag"),
         ({"repetitions": 0}, "repetitions"),
         ({"tool_mode": "wild"}, "tool_mode"),

@@ -32,7 +32,7 @@ from runs.services.gates.run import start_gate_experiment
 from runs.services.gates.state import GateState, get_gate, load_gate_state
 from runs.views.gates.publish import load_draft_gate
 
-Amount = Annotated[float, Field(le=1_000_000, strict=False)]
+Amount = Annotated[float, Field(le=1_000_000)]
 
 
 class GateBody(StrictBody):
@@ -42,7 +42,7 @@ class GateBody(StrictBody):
     """Slug; its newest version counts."""
     evaluators: Annotated[list[str], Field(min_length=1, max_length=50)]
     """Slugs; their newest revisions count."""
-    min_pass_rate: Annotated[float, Field(ge=0, le=1, strict=False)] = 0.9
+    min_pass_rate: Annotated[float, Field(ge=0, le=1)] = 0.9
     refuses_regression: bool = True
     """Whether the draft must not be worse than the newest version."""
     must_pass_tag: Annotated[str, Field(max_length=40)] = ""
