@@ -1,5 +1,6 @@
 """Freezing a tool: what a run needs to call it, without secrets."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from tools.definition.overrides import (
@@ -65,6 +66,18 @@ def is_approval_enforced(tool: Tool, *, effect: str) -> bool:
     names_people = tool.second_person or tool.approvers_id is not None
     insists = tool.approval == Tool.Approval.ALWAYS or names_people
     return insists and _tool_needs_approval(tool, effect)
+
+
+def list_lifted_approvals(specs: Iterable[ToolSpec]) -> list[str]:
+    """Return the names of those that call without an approval that is enforced now."""
+    calls = {one.tool_id: one for one in specs if one.tool_id and not one.asks}
+    return [
+        calls[tool.pk].name
+        for tool in Tool.objects.filter(pk__in=calls).order_by("pk")
+        if is_approval_enforced(
+            tool, effect=stricter_effect(tool.effect, calls[tool.pk].effect)
+        )
+    ]
 
 
 def _tool_needs_approval(tool: Tool, effect: str) -> bool:

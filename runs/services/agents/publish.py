@@ -13,7 +13,9 @@ from runs.services.agents.edit_sessions import end_edit_session
 from runs.services.agents.save import get_draft_token
 from runs.services.errors import (
     DraftConflict,
+    FieldError,
     GateNotMet,
+    SpecRefused,
     VersionConflict,
     VersionUnchanged,
     VersionUnreadable,
@@ -34,6 +36,7 @@ from runs.store.specs import (
     load_spec,
 )
 from tools.audit.write import write_entry
+from tools.definition.freeze import list_lifted_approvals
 
 MIN_REASON_CHARS = 20
 """Of the reason to publish a draft that has not passed the gate."""
@@ -108,6 +111,7 @@ def publish_again(
     except ValueError:
         raise VersionUnreadable(version.number) from None
     validate_spec(spec)
+    refuse_lifted_approvals(version, spec)
     with transaction.atomic():
         Agent.objects.select_for_update().get(pk=agent.pk)
         replaced = get_latest_version(agent)
@@ -126,6 +130,16 @@ def publish_again(
         note = note or _("Version %(number)d again") % {"number": version.number}
         add_version(again, agent, by=by, note=note, result=result)
         return again
+
+
+def refuse_lifted_approvals(version: AgentVersion, spec: AgentSpec) -> None:
+    """Raise `SpecRefused` if a tool of the version now requires an approval."""
+    for name in list_lifted_approvals(spec.tools):
+        message = _(
+            '"%(tool)s" requires approval now, and version %(number)d calls it '
+            "without. Restore version %(number)d to the draft, and publish the draft."
+        ) % {"tool": name, "number": version.number}
+        raise SpecRefused([FieldError("tools", message)])
 
 
 def add_version(

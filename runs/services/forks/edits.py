@@ -18,8 +18,7 @@ from runs.models import Run
 from runs.services.errors import FieldError, SpecRefused
 from runs.services.runs.start import validate_inputs
 from runs.services.spec.freeze import validate_spec, variables_of_spec
-from tools.definition.freeze import is_approval_enforced
-from tools.models import Tool
+from tools.definition.freeze import list_lifted_approvals
 from tools.spec import ToolSpec
 
 
@@ -90,16 +89,11 @@ def build_edited_spec(spec: AgentSpec, edits: ForkEdits, *, run: Run) -> AgentSp
 
 def refuse_removed_approvals(edits: ForkEdits) -> None:
     """Raise `SpecRefused` if a tool that requires approval would run without."""
-    allowed = {
-        one.tool_id: one for one in edits.tools or () if one.tool_id and not one.asks
-    }
-    for tool in Tool.objects.filter(pk__in=allowed):
-        one = allowed[tool.pk]
-        if is_approval_enforced(tool, effect=one.effect):
-            message = _(
-                '"%(tool)s" requires approval. Select "Always ask" for this tool.'
-            ) % {"tool": one.name}
-            raise SpecRefused([FieldError("tools", message)])
+    for name in list_lifted_approvals(edits.tools or ()):
+        message = _(
+            '"%(tool)s" requires approval. Select "Always ask" for this tool.'
+        ) % {"tool": name}
+        raise SpecRefused([FieldError("tools", message)])
 
 
 def build_edited_inputs(

@@ -138,6 +138,7 @@ def render_publish_again_page(
         "version": version,
         "newest": newest,
         "next_number": newest.number + 1,
+        "has_tools": bool(version.spec.body.get("tools")),
         "state": state,
         "gate_words": describe_gate(state.result) if state.result else "",
         "may_open": state.experiment is not None

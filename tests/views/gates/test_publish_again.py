@@ -9,7 +9,8 @@ from runs.services.agents.publish import publish_agent
 from runs.services.agents.save import save_agent
 from tests.gates import finish_experiment, make_gate
 from tests.html import join_lines
-from tests.make import make_agent
+from tests.make import make_agent, make_tool
+from tools.models import Tool
 
 pytestmark = pytest.mark.django_db
 REASON = "Version 2 sends wrong refunds."
@@ -114,3 +115,25 @@ def test_the_newest_version_is_not_published_again(client, agent):
 def test_a_version_that_does_not_exist_is_not_found(client, agent):
     url = f"/agents/{agent.pk}/versions/9/publish/"
     assert client.post(url).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "change", [{"approval": "always"}, {"approval": "always", "effect": "side_effect"}]
+)
+def test_a_version_without_an_approval_of_now_is_refused(client, ann, change):
+    tool = make_tool(ann, name="refund")
+    agent = make_agent(ann, tools=(tool,))
+    publish_agent(agent, by=ann)
+    Tool.objects.filter(pk=tool.pk).update(**change)
+    agent.model = "model-b"
+    agent.save()
+    publish_agent(agent, by=ann)
+    page = join_lines(client.get(f"/agents/{agent.pk}/versions/1/publish/").text)
+    assert "Its tools are called as they were in version 1" in page
+
+    said = post(client, agent, newest="2")
+
+    assert "requires approval now, and version 1 calls it without" in said
+    assert agent.versions.count() == 2
+    Tool.objects.filter(pk=tool.pk).update(approval="never")
+    assert "Version 3 published" in post(client, agent, newest="2")
