@@ -32,7 +32,7 @@ BODIES: dict[str, Any] = {
     "run_gate": {},
     "create_queue": {"name": "New"},
     "change_queue": {"question": "Is it polite?"},
-    "add_queue_runs": {"runs": [1]},
+    "add_queue_runs": {"runs": [0]},
     "reserve_next_run": {},
     "annotate_run": {"mark": 1},
     "create_rule": {"name": "New", "agent": "plain", "evaluators": ["plain"]},
