@@ -1,7 +1,8 @@
 """How tools were used in the last 30 days, as part of a query."""
 
+from collections.abc import Collection
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import (
     FloatField,
@@ -45,6 +46,27 @@ def with_usage_totals(tools: QuerySet[Any]) -> QuerySet[Any]:
         failure_rate=total(FAILURE_RATE),
     )
     return rated
+
+
+class UsageTotals(NamedTuple):
+    """The calls of a tool, and how many of them failed."""
+
+    calls: int = 0
+    failures: int = 0
+
+    @property
+    def failure_rate(self) -> float | None:
+        """From 0 to 1; None without calls."""
+        return self.failures / self.calls if self.calls else None
+
+
+def load_usage_totals(tools: Collection[int] | None = None) -> dict[int, UsageTotals]:
+    """Return the totals of tools with calls, or of all, by key: rows are read once."""
+    recent = _group_recent_usage()
+    if tools is not None:
+        recent = recent.filter(tool__in=tools)
+    rows = recent.values_list("tool", Sum("calls"), Sum("failures"))
+    return {tool: UsageTotals(calls, failures) for tool, calls, failures in rows}
 
 
 def filter_by_failure_rate(tools: QuerySet[Any], least: float) -> QuerySet[Any]:

@@ -19,10 +19,11 @@ from tools.ui.labels import (
     describe_tool_hosts,
     find_call_flaw,
 )
-from tools.usage import with_usage_totals
+from tools.usage import UsageTotals, load_usage_totals
 from tools.views.filters import (
     SORTS,
     filter_tools,
+    list_sorted_keys,
     list_tool_filter_choices,
     read_tool_filters,
 )
@@ -36,11 +37,10 @@ def tool_list(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     filters = read_tool_filters(request)
     visible = Tool.objects.visible_to(user)
-    rows = visible.select_related("credential", "mcp_server", "owner", "pin")
-    tools = filter_tools(with_usage_totals(rows), filters)
-    ordered = tools.order_by(*SORTS[filters.sort or "name"])
-    page = Paginator(ordered, TOOLS_PER_PAGE).get_page(request.GET.get("page"))
-    editable = list_editable_pks(user, [tool.pk for tool in page])
+    keys = list_sorted_keys(filter_tools(visible, filters), filters.sort or "name")
+    page = Paginator(keys, TOOLS_PER_PAGE).get_page(request.GET.get("page"))
+    tools = load_listed_tools(list(page))
+    editable = list_editable_pks(user, list(page))
     context = {
         "page": page,
         "rows": [
@@ -50,7 +50,7 @@ def tool_list(request: HttpRequest) -> HttpResponse:
                 find_call_flaw(tool) if tool.enabled else "",
                 tool.pk in editable,
             )
-            for tool in page
+            for tool in tools
         ],
         "may_edit": bool(editable),
         "filters": filters,
@@ -64,6 +64,17 @@ def tool_list(request: HttpRequest) -> HttpResponse:
         "has_tools": bool(page) or visible.exists(),
     }
     return render(request, "tools/list.html", context)
+
+
+def load_listed_tools(keys: list[int]) -> list[Any]:
+    """Return the tools in this order, with `calls_30` and `failures_30`."""
+    related = Tool.objects.select_related("credential", "mcp_server", "owner", "pin")
+    found: dict[int, Any] = related.in_bulk(keys)
+    totals = load_usage_totals(keys)
+    for key, tool in found.items():
+        usage = totals.get(key, UsageTotals())
+        tool.calls_30, tool.failures_30 = usage.calls, usage.failures
+    return [found[key] for key in keys if key in found]
 
 
 class ToolRow(NamedTuple):

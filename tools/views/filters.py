@@ -1,5 +1,6 @@
 """The filters of the list of tools, and the tools that match them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -15,7 +16,12 @@ from tools.models import Credential, Tool
 from tools.ownership import Visibility
 from tools.typed_generics import StrOrPromise
 from tools.ui.labels import KIND_LABELS
-from tools.usage import USAGE_WINDOW, filter_by_failure_rate
+from tools.usage import (
+    USAGE_WINDOW,
+    UsageTotals,
+    filter_by_failure_rate,
+    load_usage_totals,
+)
 
 MAX_SEARCH_CHARS = 200
 NO_CREDENTIAL = "none"
@@ -32,11 +38,16 @@ STATES: dict[str, StrOrPromise] = {
 }
 SORTS = {
     "name": ("name", "pk"),
-    "calls": ("-calls_30", "name", "pk"),
-    "failed": (F("failure_rate").desc(nulls_last=True), "name", "pk"),
+    "calls": ("name", "pk"),
+    "failed": ("name", "pk"),
     "last": (F("last_used_at").desc(nulls_last=True), "name", "pk"),
 }
-"""The columns by which the list is sorted."""
+"""The columns by which the list is sorted, among equal usage."""
+USAGE_SORTS: dict[str, Callable[[UsageTotals], float]] = {
+    "calls": lambda usage: usage.calls,
+    "failed": lambda usage: -1 if usage.failure_rate is None else usage.failure_rate,
+}
+"""Those by usage: the largest come first."""
 
 
 class ToolFilterChoice(NamedTuple):
@@ -114,6 +125,15 @@ def filter_tools(tools: QuerySet[Any], filters: ToolFilters) -> QuerySet[Any]:
             | Q(slug__icontains=word)
         )
     return filter_by_usage(found, filters.usage)
+
+
+def list_sorted_keys(tools: QuerySet[Any], sort: str) -> list[int]:
+    """Return the keys of the tools in the order of the list."""
+    keys = list(tools.order_by(*SORTS[sort]).values_list("pk", flat=True))
+    if (amount := USAGE_SORTS.get(sort)) is not None:
+        totals, none = load_usage_totals(), UsageTotals()
+        keys.sort(key=lambda key: -amount(totals.get(key, none)))
+    return keys
 
 
 def filter_by_usage(tools: QuerySet[Any], usage: str) -> QuerySet[Any]:
