@@ -257,3 +257,26 @@ def test_a_success_message_leaves_after_a_while(browser, lived_in):
 
     expect(message).to_have_count(0)
     context.close()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("path", ["/", "/usage/"])
+def test_a_period_is_picked_by_dates_that_are_seen(browser, lived_in, path, width):
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(lived_in.url + path)
+    page.click("#part-period summary")
+
+    for name in ("begin", "end"):
+        field = page.locator(f"#part-period [name={name}]")
+        box = field.bounding_box()
+        assert box is not None
+        assert box["width"] > 100
+        assert 0 <= box["x"] <= width - box["width"]
+        expect(field).to_have_css("opacity", "1")
+    page.fill("#part-period [name=begin]", "2026-11-02")
+    page.fill("#part-period [name=end]", "2026-11-05")
+    page.click("#part-period button")
+
+    expect(page).to_have_url(re.compile("begin=2026-11-02&end=2026-11-05"))
+    context.close()
