@@ -25,15 +25,10 @@ FAILURE_RATE = Cast(Sum("failures"), FloatField()) / NullIf(
 
 
 def with_usage(tools: QuerySet[Any]) -> QuerySet[Any]:
-    """Add what `with_usage_totals` does, and the rows themselves as `recent_usage`."""
-    recent = ToolUsage.objects.filter(hour__gte=timezone.now() - USAGE_WINDOW)
-    return with_usage_totals(tools).prefetch_related(
-        Prefetch("usage", recent, to_attr="recent_usage")
-    )
+    """Add `calls_30`, `failures_30`, `failure_rate`, and the rows as `recent_usage`.
 
-
-def with_usage_totals(tools: QuerySet[Any]) -> QuerySet[Any]:
-    """Add `calls_30`, `failures_30` and `failure_rate`: 0 to 1, None without calls."""
+    The rate is from 0 to 1, and None without calls.
+    """
 
     def total(value: Any) -> Subquery:
         return Subquery(
@@ -45,7 +40,9 @@ def with_usage_totals(tools: QuerySet[Any]) -> QuerySet[Any]:
         failures_30=Coalesce(total(Sum("failures")), Value(0)),
         failure_rate=total(FAILURE_RATE),
     )
-    return rated
+    return rated.prefetch_related(
+        Prefetch("usage", _filter_recent_usage(), to_attr="recent_usage")
+    )
 
 
 class UsageTotals(NamedTuple):
@@ -76,5 +73,8 @@ def filter_by_failure_rate(tools: QuerySet[Any], least: float) -> QuerySet[Any]:
 
 
 def _group_recent_usage() -> QuerySet[Any]:
-    recent = ToolUsage.objects.filter(hour__gte=timezone.now() - USAGE_WINDOW)
-    return recent.order_by().values("tool")
+    return _filter_recent_usage().order_by().values("tool")
+
+
+def _filter_recent_usage() -> QuerySet[ToolUsage]:
+    return ToolUsage.objects.filter(hour__gte=timezone.now() - USAGE_WINDOW)

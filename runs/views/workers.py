@@ -39,15 +39,17 @@ def worker_list(request: HtmxRequest) -> HttpResponse:
     waiting = measure_queue(now)
     samples = list(QueueSample.objects.filter(minute__gt=now - CHART_PERIOD))
     running = Run.objects.filter(status="running")
-    shown = list(search_rows(Worker.objects.filter(pk__in=alive_ids), q, *SEARCHED))
+    shown = alive
+    if q:
+        shown = list(search_rows(Worker.objects.filter(pk__in=alive_ids), q, *SEARCHED))
+    found = search_rows(gone, q, *SEARCHED).annotate(left=count_abandoned_runs())
+    shown_gone = list(found[:MAX_GONE_WORKERS])
     doing = list_runs_by_worker(request.user, [worker.pk for worker in shown])
     context = {
         "alive": [(worker, doing.get(worker.pk, [])) for worker in shown],
         "alive_count": len(alive),
         "chart": build_queue_chart([*samples, waiting], now=now) if samples else None,
-        "gone": search_rows(gone, q, *SEARCHED).annotate(left=count_abandoned_runs())[
-            :MAX_GONE_WORKERS
-        ],
+        "gone": shown_gone,
         "q": q,
         "queued": waiting.queued,
         "oldest": timezone.now() - timedelta(seconds=waiting.wait)
@@ -55,7 +57,7 @@ def worker_list(request: HtmxRequest) -> HttpResponse:
         else None,
         "running": waiting.running,
         "lost": running.exclude(worker__in=alive).count(),
-        "is_searchable": q or len(alive) > 1 or gone.exists(),
+        "is_searchable": q or len(alive) > 1 or shown_gone,
         "threads": sum(worker.threads for worker in alive),
     }
     return render_page_or_part(

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Callable
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection
 
 from runs.models import DeletionJob, Run
 from runs.services.notifications import send as mail
@@ -15,6 +14,7 @@ from runs.services.retention.jobs import claim_job, create_daily_job, run_job
 from runs.services.telemetry import export as traces
 from runs.store.claims import WorkerState
 from runs.store.site_pause import is_site_paused
+from runs.worker.keep_going import log_failures
 from runs.worker.rule_scoring import IDLE_SECONDS, RuleScoring
 
 logger = logging.getLogger(__name__)
@@ -117,18 +117,12 @@ def repeat_work(
 ) -> None:
     """Call `work`, which returns the seconds until its next turn, until `stop` is set.
 
-    Not while the process is stopping or the site is paused. `undone` and `failure` are
-    what the log says without a database, and of any other error.
+    Not while the process is stopping or the site is paused. For `undone` and `failure`
+    see `log_failures`.
     """
     pause = idle
     while not stop.wait(pause):
         pause = idle
-        try:
+        with log_failures(undone, failure):
             if not process.is_stopping.is_set() and not is_site_paused():
                 pause = work()
-        except (DatabaseError, InterfaceError) as error:
-            logger.warning("%s, database not available: %s", undone, error)
-        except Exception:  # runs matter more: the worker goes on
-            logger.exception(failure)
-        finally:
-            connection.close()

@@ -1,9 +1,6 @@
 """Turns of scoring rules; one whose judge waits for a model holds up no other rule."""
 
-import logging
 import threading
-
-from django.db import DatabaseError, InterfaceError, connection
 
 from runs.models import ScoringRule
 from runs.services.scoring.score_runs import (
@@ -11,8 +8,7 @@ from runs.services.scoring.score_runs import (
     claim_scoring_rule,
     has_judge,
 )
-
-logger = logging.getLogger(__name__)
+from runs.worker.keep_going import log_failures
 
 IDLE_SECONDS = 5.0
 """Between two looks while no rule has runs to score."""
@@ -50,11 +46,5 @@ class RuleScoring:
 
 
 def advance_in_thread(rule: ScoringRule) -> None:
-    try:
+    with log_failures("no scores", f"scoring rule {rule.pk} could not be advanced"):
         advance_scoring_rule(rule)
-    except (DatabaseError, InterfaceError) as error:
-        logger.warning("no scores, database not available: %s", error)
-    except Exception:  # runs matter more: the worker goes on
-        logger.exception("scoring rule %s could not be advanced", rule.pk)
-    finally:
-        connection.close()

@@ -13,16 +13,6 @@ pytestmark = pytest.mark.django_db
 ALL = ["read", "run", "build"]
 
 
-@pytest.fixture
-def ann():
-    return make_user("ann")
-
-
-@pytest.fixture
-def api(ann) -> Api:
-    return Api(ann, scopes=ALL)
-
-
 def test_a_queue_is_created_changed_and_archived(ann, api):
     ann.groups.add(Group.objects.create(name="crew"))
     made = api.post("queues", {"name": "Refunds"})

@@ -1,7 +1,6 @@
 """Datasets, evaluators and experiments through the API, from examples to scores."""
 
 import pytest
-from django.contrib.auth.models import User
 
 from runs.models import Dataset, Example, Experiment, ExperimentCandidate, Run
 from runs.services.gates.edit import GatePlan, save_gate
@@ -12,16 +11,6 @@ from tests.gates import make_gate
 from tests.make import make_agent, make_prompt, make_run, make_user, make_version
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def ann() -> User:
-    return make_user("ann")
-
-
-@pytest.fixture
-def api(ann) -> Api:
-    return Api(ann, scopes=["read", "run", "build"])
 
 
 def make_dataset_by_api(api: Api, *questions: str) -> dict:

@@ -20,16 +20,6 @@ pytestmark = pytest.mark.django_db
 ALL = ["read", "run", "build"]
 
 
-@pytest.fixture
-def ann():
-    return make_user("ann")
-
-
-@pytest.fixture
-def api(ann) -> Api:
-    return Api(ann, scopes=ALL)
-
-
 def test_a_gate_is_set_run_and_met(ann, api):
     agent = make_agent(ann)
     path = f"agents/{agent.pk}/gate"

@@ -14,16 +14,6 @@ pytestmark = pytest.mark.django_db
 ALL = ["read", "run", "build"]
 
 
-@pytest.fixture
-def ann():
-    return make_user("ann")
-
-
-@pytest.fixture
-def api(ann) -> Api:
-    return Api(ann, scopes=ALL)
-
-
 def test_a_rule_is_created_changed_paused_and_deleted(ann, api):
     agent, evaluator = make_agent(ann), make_yes_evaluator(ann)
     queue, dataset, webhook = make_queue(ann), make_dataset(ann), make_webhook(ann)

@@ -2,6 +2,7 @@
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
 
 import pytest
 
@@ -16,11 +17,19 @@ from tests.timing import wait_until
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+class SlowModel(NamedTuple):
+    """A server whose replies wait for `gate`, and the paths it was asked for."""
+
+    port: int
+    gate: threading.Event
+    asked: list[str]
+
+
 @pytest.fixture
 def model(settings):
     """A model server that holds each reply until its gate is open."""
     settings.PRIVATE_HOSTS = "provider=127.0.0.1"
-    gate, asked = threading.Event(), []
+    gate, asked = threading.Event(), list[str]()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -35,8 +44,7 @@ def model(settings):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    server.gate, server.asked = gate, asked  # type: ignore[attr-defined]
-    yield server
+    yield SlowModel(server.server_port, gate, asked)
     gate.set()
     server.shutdown()
     server.server_close()
@@ -45,7 +53,7 @@ def model(settings):
 def make_judged_rule(owner, model, name: str) -> ScoringRule:
     """Make a rule whose judge asks the server, with a run to score."""
     provider = make_provider(
-        owner, slug=name, base_url=f"http://127.0.0.1:{model.server_port}/v1"
+        owner, slug=name, base_url=f"http://127.0.0.1:{model.port}/v1"
     )
     config = {"provider": provider.slug, "model": "m", "rubric": "Is it polite?"}
     judge = make_revision(owner, name=name, kind="judge", config=config).evaluator

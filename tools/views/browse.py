@@ -1,5 +1,6 @@
 """The list of tools, and the page of a tool for those who may not edit it."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple, cast
 
 from django.contrib.auth.models import User
@@ -22,6 +23,7 @@ from tools.ui.labels import (
 from tools.usage import UsageTotals, load_usage_totals
 from tools.views.filters import (
     SORTS,
+    USAGE_SORTS,
     filter_tools,
     list_sorted_keys,
     list_tool_filter_choices,
@@ -37,9 +39,11 @@ def tool_list(request: HttpRequest) -> HttpResponse:
     user = cast(User, request.user)
     filters = read_tool_filters(request)
     visible = Tool.objects.visible_to(user)
-    keys = list_sorted_keys(filter_tools(visible, filters), filters.sort or "name")
+    sort = filters.sort or "name"
+    totals = load_usage_totals() if sort in USAGE_SORTS else {}
+    keys = list_sorted_keys(filter_tools(visible, filters), sort, totals)
     page = Paginator(keys, TOOLS_PER_PAGE).get_page(request.GET.get("page"))
-    tools = load_listed_tools(list(page))
+    tools = load_listed_tools(list(page), totals or load_usage_totals(list(page)))
     editable = list_editable_pks(user, list(page))
     context = {
         "page": page,
@@ -66,11 +70,10 @@ def tool_list(request: HttpRequest) -> HttpResponse:
     return render(request, "tools/list.html", context)
 
 
-def load_listed_tools(keys: list[int]) -> list[Any]:
+def load_listed_tools(keys: list[int], totals: Mapping[int, UsageTotals]) -> list[Any]:
     """Return the tools in this order, with `calls_30` and `failures_30`."""
     related = Tool.objects.select_related("credential", "mcp_server", "owner", "pin")
     found: dict[int, Any] = related.in_bulk(keys)
-    totals = load_usage_totals(keys)
     for key, tool in found.items():
         usage = totals.get(key, UsageTotals())
         tool.calls_30, tool.failures_30 = usage.calls, usage.failures

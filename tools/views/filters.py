@@ -1,6 +1,6 @@
 """The filters of the list of tools, and the tools that match them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -16,12 +16,7 @@ from tools.models import Credential, Tool
 from tools.ownership import Visibility
 from tools.typed_generics import StrOrPromise
 from tools.ui.labels import KIND_LABELS
-from tools.usage import (
-    USAGE_WINDOW,
-    UsageTotals,
-    filter_by_failure_rate,
-    load_usage_totals,
-)
+from tools.usage import USAGE_WINDOW, UsageTotals, filter_by_failure_rate
 
 MAX_SEARCH_CHARS = 200
 NO_CREDENTIAL = "none"
@@ -127,11 +122,16 @@ def filter_tools(tools: QuerySet[Any], filters: ToolFilters) -> QuerySet[Any]:
     return filter_by_usage(found, filters.usage)
 
 
-def list_sorted_keys(tools: QuerySet[Any], sort: str) -> list[int]:
-    """Return the keys of the tools in the order of the list."""
+def list_sorted_keys(
+    tools: QuerySet[Any], sort: str, totals: Mapping[int, UsageTotals]
+) -> list[int]:
+    """Return the keys of the tools in the order of the list.
+
+    `totals` are those of all tools with calls, if `sort` is one of `USAGE_SORTS`.
+    """
     keys = list(tools.order_by(*SORTS[sort]).values_list("pk", flat=True))
     if (amount := USAGE_SORTS.get(sort)) is not None:
-        totals, none = load_usage_totals(), UsageTotals()
+        none = UsageTotals()
         keys.sort(key=lambda key: -amount(totals.get(key, none)))
     return keys
 

@@ -14,13 +14,13 @@ from runs.api.evaluation.experiments import (
     ExperimentShape,
     experiment_json,
     get_experiment_for_user,
+    report_refusals,
 )
 from runs.api.problems import field_problem, not_found
 from runs.api.route import Route
 from runs.api.shapes import Shape
 from runs.models import Bisection
 from runs.serializers import Json
-from runs.services.errors import NotAllowed, RunsError
 from runs.services.experiments.bisect import (
     BisectionPlan,
     ProbedVersion,
@@ -107,12 +107,8 @@ def bisect_example(
     if cell is None:
         raise field_problem("cell", f"The experiment has no run with id {body.cell}.")
     plan = BisectionPlan(repetitions=body.repetitions, budget=body.budget)
-    try:
+    with report_refusals("cell"):
         row = start_bisection(cell, by=user, plan=plan)
-    except NotAllowed as refused:
-        raise field_problem("cell", str(refused), 403) from None
-    except RunsError as refused:
-        raise field_problem("cell", str(refused)) from None
     location = reverse("api-experiment-bisection", args=[row.pk])
     return json_response(experiment_json(row), 201, Location=location)
 

@@ -1,6 +1,8 @@
 """Experiments in the API: start, read, stop, resume; their runs and scores."""
 
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -12,6 +14,7 @@ from pydantic import Field
 from runs.api.bodies import StrictBody
 from runs.api.definitions.agents import Slug
 from runs.api.dispatch import json_response
+from runs.api.evaluation.lookups import find_dataset, find_evaluators
 from runs.api.problems import ApiProblem, field_problem, not_found
 from runs.api.queries import Page, PageQuery, paginate_by_id
 from runs.api.route import Route
@@ -19,7 +22,7 @@ from runs.api.runs import get_agent_for_user
 from runs.api.shapes import Shape
 from runs.engine.parsing.clean import clean_json, clean_text
 from runs.evaluation.gate import RuleResult
-from runs.models import Dataset, Evaluator, Experiment, ExperimentRun, Score
+from runs.models import Experiment, ExperimentRun, RunScore, Score
 from runs.serializers import Json, format_timestamp
 from runs.services.errors import InputsRefused, NotAllowed, RunsError, SpecRefused
 from runs.services.experiments.changes import CandidateChanges, use_library_prompt
@@ -117,20 +120,25 @@ class ExperimentShape(Shape):
     ended_at: str | None
 
 
-class ScoreShape(Shape):
-    """What an evaluator or a person says of a run."""
+class EvaluatorScoreShape(Shape):
+    """What an evaluator says of a run."""
 
     evaluator: str
     """Slug."""
     revision: int
-    source: str
     value: float | None
     label: str
     passed: bool | None
     explanation: str
     problem: str
-    """Why there is no score."""
+    """The reason for a missing score; empty if there is a score."""
     cost: float
+
+
+class ScoreShape(EvaluatorScoreShape):
+    """What an evaluator or a person says of a run."""
+
+    source: str
 
 
 class CellShape(Shape):
@@ -185,11 +193,10 @@ def experiment_json(row: Experiment, *, has_gate: bool = True) -> Json:
     }
 
 
-def score_json(row: Score) -> Json:
+def evaluator_score_json(row: Score | RunScore) -> Json:
     return {
         "evaluator": row.revision.evaluator.slug,
         "revision": row.revision.number,
-        "source": row.source,
         "value": row.value,
         "label": row.label,
         "passed": row.passed,
@@ -214,7 +221,9 @@ def cell_json(row: ExperimentRun, scores: list[Score]) -> Json:
         "cost": float(row.cost),
         "tokens": row.tokens,
         "seconds": row.seconds,
-        "scores": [score_json(one) for one in scores],
+        "scores": [
+            {**evaluator_score_json(one), "source": one.source} for one in scores
+        ],
     }
 
 
@@ -247,7 +256,7 @@ def start_experiment(
         concurrency=body.concurrency,
         budget=body.budget,
     )
-    try:
+    with report_refusals("dataset", forbidden="candidates"):
         row = create_experiment(
             dataset,
             choices,
@@ -256,14 +265,25 @@ def start_experiment(
             plan=plan,
             name=body.name,
         )
+    location = reverse("api-experiment", args=[row.pk])
+    return json_response(experiment_json(row), 201, Location=location)
+
+
+@contextmanager
+def report_refusals(field: str, *, forbidden: str = "") -> Iterator[None]:
+    """Raise an `ApiProblem` if an experiment is refused.
+
+    It names `field`, or `forbidden` for what the user may not do, unless the refusal
+    names fields itself.
+    """
+    try:
+        yield
     except (InputsRefused, SpecRefused) as refused:
         raise ApiProblem(422, refused.errors) from None
     except NotAllowed as refused:
-        raise field_problem("candidates", str(refused), 403) from None
+        raise field_problem(forbidden or field, str(refused), 403) from None
     except RunsError as refused:
-        raise field_problem("dataset", str(refused)) from None
-    location = reverse("api-experiment", args=[row.pk])
-    return json_response(experiment_json(row), 201, Location=location)
+        raise field_problem(field, str(refused)) from None
 
 
 def find_candidate(user: User, body: CandidateBody, place: int) -> CandidateChoice:
@@ -297,24 +317,6 @@ def build_changes(user: User, body: CandidateBody, place: int) -> CandidateChang
     if found is None:
         raise field_problem(field, f"Prompt {body.prompt!r} not found.")
     return use_library_prompt(changes, found)
-
-
-def find_dataset(user: User, slug: str) -> Dataset:
-    """Return the dataset; raise an `ApiProblem` if the user may not use it."""
-    found = Dataset.objects.usable_by(user).filter(slug=slug).first()
-    if found is None:
-        raise field_problem("dataset", f"Dataset {slug!r} not found.")
-    return found
-
-
-def find_evaluators(user: User, slugs: list[str]) -> list[Evaluator]:
-    """Return the evaluators; raise an `ApiProblem` that names those missing."""
-    rows = Evaluator.objects.usable_by(user).filter(slug__in=slugs)
-    found = {row.slug: row for row in rows}
-    missing = [repr(slug) for slug in slugs if slug not in found]
-    if missing:
-        raise field_problem("evaluators", f"Not found: {', '.join(missing)}.")
-    return list(found.values())
 
 
 def read_experiment(request: HttpRequest, user: User, pk: str) -> HttpResponse:

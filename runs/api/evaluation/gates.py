@@ -15,17 +15,16 @@ from runs.api.evaluation.experiments import (
     ExperimentShape,
     Mode,
     experiment_json,
-    find_dataset,
-    find_evaluators,
+    report_refusals,
 )
-from runs.api.problems import ApiProblem, field_problem, not_found
+from runs.api.evaluation.lookups import find_dataset, find_evaluators
+from runs.api.problems import field_problem, not_found
 from runs.api.queries import Id, Query
 from runs.api.route import Route
 from runs.api.shapes import Shape
 from runs.evaluation.gate import GateRules, RuleResult
 from runs.models import Agent, Dataset, Evaluator, Gate
 from runs.serializers import Json
-from runs.services.errors import InputsRefused, NotAllowed, RunsError, SpecRefused
 from runs.services.experiments.create import MAX_REPETITIONS
 from runs.services.gates.edit import GatePlan, remove_gate, save_gate
 from runs.services.gates.run import start_gate_experiment
@@ -189,14 +188,8 @@ def run_gate(
     gate = require_gate(agent)
     if body.version is not None:
         get_version(agent, body.version)
-    try:
+    with report_refusals("id"):
         row = start_gate_experiment(gate, by=user, candidate=str(body.version or ""))
-    except (InputsRefused, SpecRefused) as refused:
-        raise ApiProblem(422, refused.errors) from None
-    except NotAllowed as refused:
-        raise field_problem("id", str(refused), 403) from None
-    except RunsError as refused:
-        raise field_problem("id", str(refused)) from None
     location = reverse("api-experiment", args=[row.pk])
     return json_response(experiment_json(row), 201, Location=location)
 

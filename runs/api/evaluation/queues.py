@@ -20,6 +20,7 @@ from runs.api.definitions.common import (
     shared_group_ids,
 )
 from runs.api.dispatch import json_response, no_content
+from runs.api.evaluation.lookups import find_by_slug
 from runs.api.problems import ApiProblem, field_problem, form_problem
 from runs.api.queries import MAX_PAGE, Id, Page, PageQuery, paginate_by_id
 from runs.api.route import Route
@@ -302,9 +303,13 @@ def save_queue(
     given["label_lines"] = join_lines("labels", sent.get("labels", queue.labels))
     given["visibility"] = queue.visibility
     given["groups"] = shared_group_ids(queue, body)
-    given["dataset"] = queue.dataset_id or ""
+    given["dataset"] = queue.dataset_id
     if "dataset" in sent:
-        given["dataset"] = find_correction_dataset_id(queue.owner, sent["dataset"])
+        slug = sent["dataset"]
+        mine = Dataset.objects.editable_by(queue.owner).filter(archived_at=None)
+        given["dataset"] = (
+            None if slug is None else find_by_slug(mine, "dataset", slug).pk
+        )
     form = AnnotationQueueForm(given, instance=queue)
     if not form.is_valid():
         raise name_fields(form_problem(form))
@@ -317,17 +322,6 @@ def join_lines(field: str, names: list[str]) -> str:
         if len(name.strip().splitlines()) != 1:
             raise field_problem(field, "Enter a name of one line each.")
     return "\n".join(names)
-
-
-def find_correction_dataset_id(owner: User, slug: str | None) -> int | str:
-    """Return the key of a dataset that the owner may edit; raise a 422."""
-    if slug is None:
-        return ""
-    rows = Dataset.objects.editable_by(owner).filter(archived_at=None, slug=slug)
-    found = rows.first()
-    if found is None:
-        raise field_problem("dataset", f"Dataset {slug!r} not found.")
-    return found.pk
 
 
 def name_fields(problem: ApiProblem) -> ApiProblem:

@@ -13,12 +13,17 @@ from pydantic import Field
 from runs.api.bodies import StrictBody
 from runs.api.dispatch import json_response, no_content
 from runs.api.etags import build_etag, check_if_match
-from runs.api.problems import field_problem, form_problem, not_found
+from runs.api.evaluation.experiments import (
+    EvaluatorScoreShape,
+    evaluator_score_json,
+)
+from runs.api.evaluation.lookups import find_by_slug, find_evaluators
+from runs.api.problems import form_problem, not_found
 from runs.api.queries import Id, Page, PageQuery, paginate_by_id
 from runs.api.route import Route
 from runs.api.shapes import Shape
 from runs.forms.scoring.rule import ScoringRuleForm
-from runs.models import Run, RunScore, ScoredRun, ScoringRule
+from runs.models import Run, ScoredRun, ScoringRule
 from runs.serializers import Json, format_timestamp
 from runs.services.scoring.figures import (
     load_rule_totals,
@@ -135,24 +140,9 @@ class RuleScoresShape(Shape):
 
     totals: RuleTotalsShape
     days: list[RuleDayShape]
-    """The oldest first, in your time zone."""
+    """The oldest first; days of UTC."""
     versions: list[RuleVersionShape]
     """The newest first."""
-
-
-class RunScoreShape(Shape):
-    """What an evaluator says of a run."""
-
-    evaluator: str
-    """Slug."""
-    revision: int
-    value: float | None
-    label: str
-    passed: bool | None
-    explanation: str
-    problem: str
-    """Why there is no score."""
-    cost: float
 
 
 class ScoredRunShape(Shape):
@@ -165,7 +155,7 @@ class ScoredRunShape(Shape):
     value: float | None
     cost: float
     scored_at: str | None
-    scores: list[RunScoreShape]
+    scores: list[EvaluatorScoreShape]
 
 
 def rule_json(rule: ScoringRule) -> Json:
@@ -252,34 +242,21 @@ def save_rule(rule: ScoringRule, body: NewRuleBody | RuleBody) -> ScoringRule:
     names = ("name", "percent", "daily_budget", "daily_runs")
     given = {name: sent.get(name, getattr(rule, name)) for name in names}
     for name in BY_SLUG:
-        kept = getattr(rule, f"{name}_id")
-        given[name] = (
-            find_choice(choices[name].queryset, name, sent[name])
-            if name in sent
-            else kept
-        )
+        given[name] = getattr(rule, f"{name}_id")
+        if name in sent:
+            slug = sent[name]
+            rows = choices[name].queryset
+            given[name] = None if slug is None else find_by_slug(rows, name, slug).pk
     given["webhook"] = sent.get("webhook", rule.webhook_id)
     if "evaluators" in sent:
-        rows = choices["evaluators"].queryset
-        slugs = sent["evaluators"]
-        given["evaluators"] = [find_choice(rows, "evaluators", one) for one in slugs]
+        found = find_evaluators(rule.owner, sent["evaluators"])
+        given["evaluators"] = [one.pk for one in found]
     else:
         given["evaluators"] = list(rule.evaluators.values_list("pk", flat=True))
     form = ScoringRuleForm(given, instance=rule)
     if not form.is_valid():
         raise form_problem(form)
     return form.save()
-
-
-def find_choice(rows: Any, field: str, slug: str | None) -> int | None:
-    """Return the key of a row that the owner of the rule may use; raise a 422."""
-    if slug is None:
-        return None
-    found: int | None = rows.filter(slug=slug).values_list("pk", flat=True).first()
-    if found is None:
-        noun = "Evaluator" if field == "evaluators" else field.capitalize()
-        raise field_problem(field, f"{noun} {slug!r} not found.")
-    return found
 
 
 def pause_rule(request: HttpRequest, user: User, pk: str) -> HttpResponse:
@@ -347,20 +324,7 @@ def scored_run_json(row: ScoredRun) -> Json:
         "value": row.value,
         "cost": float(row.cost),
         "scored_at": format_timestamp(row.scored_at),
-        "scores": [run_score_json(one) for one in row.scores.all()],
-    }
-
-
-def run_score_json(row: RunScore) -> Json:
-    return {
-        "evaluator": row.revision.evaluator.slug,
-        "revision": row.revision.number,
-        "value": row.value,
-        "label": row.label,
-        "passed": row.passed,
-        "explanation": str(row.explanation),
-        "problem": str(row.problem),
-        "cost": float(row.cost),
+        "scores": [evaluator_score_json(one) for one in row.scores.all()],
     }
 
 

@@ -8,9 +8,9 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from runs.evaluation.registry import EVALUATOR_KINDS
 from runs.forms.widgets import style_widgets
 from runs.models import Agent, AnnotationQueue, Dataset, Evaluator, ScoringRule, Webhook
+from runs.services.evaluation.judge_requests import is_judge
 
 if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[ScoringRule]
@@ -98,9 +98,7 @@ class ScoringRuleForm(_ModelForm):
         """Refuse a judge that compares: a real run has nothing to compare with."""
         evaluators = self.cleaned_data["evaluators"]
         for one in evaluators:
-            kind = EVALUATOR_KINDS.get(one.kind)
-            is_pairwise = one.config.get("form") == "pairwise"
-            if kind is not None and kind.needs == "model" and is_pairwise:
+            if is_judge(one) and one.config.get("form") == "pairwise":
                 raise forms.ValidationError(
                     _(
                         "%(name)s compares two answers, and a real run has only one. "

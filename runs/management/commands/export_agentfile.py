@@ -27,7 +27,6 @@ class Command(BaseCommand):
             action="store_true",
             help="Print the drafts instead of the newest versions.",
         )
-
         parser.add_argument(
             "--datasets",
             action="store_true",

@@ -23,10 +23,9 @@ class JudgedRun(NamedTuple):
     """The run that it was compared with."""
 
 
-def is_judge(revision: EvaluatorRevision) -> bool:
+def is_judge(evaluator: Evaluator | EvaluatorRevision) -> bool:
     """Whether the evaluator asks a model."""
-    kind = EVALUATOR_KINDS.get(revision.kind)
-    return kind is not None and kind.needs == "model"
+    return evaluator.kind in list_judge_kinds()
 
 
 def list_judge_kinds() -> list[str]:
