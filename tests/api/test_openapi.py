@@ -37,6 +37,13 @@ def test_every_schema_is_valid_and_every_reference_leads_somewhere():
         jsonschema_rs.validator_for({**schema, "components": document["components"]})
 
 
+def test_no_two_schemas_have_the_same_name():
+    """Of two, the document has long names, which clients are generated with."""
+    names = get_document()["components"]["schemas"]
+
+    assert [name for name in names if "__" in name] == []
+
+
 def test_every_route_says_what_it_does_and_which_scope_it_needs():
     for route in ROUTES:
         assert route.needed_scope in ApiToken.Scope.values

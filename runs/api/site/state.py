@@ -64,7 +64,7 @@ class UsageRowShape(Shape):
     """In the currency of your prices."""
 
 
-class UsageShape(Shape):
+class UsageReportShape(Shape):
     """What ended runs used, divided."""
 
     data: list[UsageRowShape]
@@ -227,7 +227,7 @@ def read_health(request: HttpRequest, user: User) -> HttpResponse:
 
 ROUTES = [
     Route("GET", "me", read_me, "Who you are", MeShape),
-    Route("GET", "usage", read_usage, "Read usage", UsageShape, query=UsageQuery),
+    Route("GET", "usage", read_usage, "Read usage", UsageReportShape, query=UsageQuery),
     Route(
         "GET",
         "audit",
