@@ -188,6 +188,12 @@ def test_only_agents_without_runs_are_deleted():
 def test_a_file_is_imported_as_a_whole_or_not_at_all():
     exported = make_agent(slug="planner")
     text = Api(exported.owner).get(f"agents/{exported.pk}/export").text
+    entry = AuditEntry.objects.get(action="exported")
+    assert (entry.noun, entry.by, entry.way) == (
+        "agent",
+        exported.owner.username,
+        "api",
+    )
     bob = Api(make_user(), scopes=["build"])
     file = "agentfile: 1\nprompts: [{slug: hi, template: 'Hi {input}'}]\n"
 

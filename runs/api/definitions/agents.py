@@ -43,6 +43,7 @@ from runs.services.spec.inline_prompt import (
     list_library_prompts,
 )
 from runs.views.prompts.preview import build_first_request
+from tools.audit.write import write_entry
 from tools.definition.overrides import find_loosenings, parse_overrides
 from tools.models import Tool
 
@@ -351,6 +352,7 @@ def export_agent(
         )
     except ExportTooLarge as refused:
         raise field_problem("datasets", str(refused)) from None
+    write_entry("exported", "agent", agent, by=user)
     return HttpResponse(
         text,
         content_type="application/yaml",

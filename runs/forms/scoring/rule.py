@@ -73,8 +73,11 @@ class ScoringRuleForm(_ModelForm):
 
     def save(self, commit: bool = True) -> ScoringRule:
         """Write the fields of the form alone: a worker and a pause write others."""
-        if not commit or self.instance.pk is None:
+        if not commit:
             return super().save(commit)
+        if self.instance.pk is None:
+            with transaction.atomic():  # never a rule without its evaluators
+                return super().save()
         own = [name for name in self.Meta.fields if name != "evaluators"]
         rule = super().save(commit=False)
         with transaction.atomic():

@@ -5,7 +5,7 @@ from datetime import timedelta
 from html import unescape
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -260,3 +260,16 @@ def test_a_chinese_viewer_reads_why_a_run_was_not_sent_on_in_chinese(
     assert "数据集将有 1 个示例" in page
     rule.refresh_from_db()
     assert rule.problem.startswith("The dataset would have 1 examples")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_rule_is_created_with_its_evaluators_or_not_at_all(client, ann, monkeypatch):
+    def fail(form):
+        raise OperationalError("the connection is lost")
+
+    monkeypatch.setattr(ScoringRuleForm, "_save_m2m", fail)
+    client.raise_request_exception = False
+
+    client.post("/rules/new/", fill(ann))
+
+    assert not ScoringRule.objects.exists()
