@@ -18,6 +18,7 @@ from runs.models import (
     Experiment,
     ExperimentCandidate,
     Gate,
+    Provider,
 )
 from runs.services.agentfile.schema import (
     AgentEntry,
@@ -32,6 +33,7 @@ from runs.services.datasets.content import ExampleContent, StoredCall
 from runs.services.datasets.edit import add_examples, remove_example
 from runs.services.datasets.save_version import save_dataset_version
 from runs.services.datasets.working_copy import count_unsaved_changes
+from runs.services.evaluation.judge_requests import get_judge_provider, is_judge
 from runs.services.gates.digest import compute_gate_digest
 from runs.services.gates.edit import GatePlan, save_gate
 from runs.services.gates.state import get_gate
@@ -111,6 +113,12 @@ def list_used_evaluators(agents: Iterable[Agent]) -> QuerySet[Evaluator]:
     experiments = Experiment.objects.filter(pk__in=candidates.values("experiment"))
     used = experiments.values("evaluators__evaluator")
     return Evaluator.objects.filter(pk__in=used, archived_at=None)
+
+
+def list_judge_providers(evaluators: Iterable[Evaluator]) -> QuerySet[Provider]:
+    """Return the providers of the evaluators that ask a model."""
+    slugs = [get_judge_provider(one) for one in evaluators if is_judge(one)]
+    return Provider.objects.filter(slug__in=slugs)
 
 
 def add_gate_results(

@@ -1,5 +1,6 @@
 """Export agents and what they use as an agent file."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -22,6 +23,7 @@ from runs.services.agentfile.evaluation import (
     build_evaluator_entry,
     build_gate_entry,
     list_gates,
+    list_judge_providers,
     list_used_datasets,
     list_used_evaluators,
 )
@@ -63,6 +65,16 @@ from tools.registry import FunctionTool, find_function
 
 BUILTIN_TOOL_PREFIX = "tools.builtin."
 
+REMOVED_SECRETS = (
+    "WARNING: secrets were removed, because they were typed into the tools themselves.",
+    "Store each one as a credential, and name that in the tool's field `credential`:",
+)
+"""The beginning of a file from which secrets are missing."""
+LEFT_OUT_DATASETS = (
+    "WARNING: datasets of gates were left out, because no import takes as much.",
+    "Export each as JSONL from its page, and create it there before this import:",
+)
+
 DefinitionRow = TypeVar(
     "DefinitionRow", Provider, PromptTemplate, Tool, Dataset, Evaluator
 )
@@ -78,14 +90,16 @@ class ExportTooLarge(RunsError):
     """The file would be larger than an import takes."""
 
     def __init__(self, datasets: Sequence[DatasetEntry]) -> None:
-        largest = max(datasets, key=lambda one: len(one.model_dump_json()))
+        self.largest = max(datasets, key=lambda one: len(one.model_dump_json()))
         text = _(
             "With its datasets the file would have more than %(chars)s characters or "
             "%(values)s values, which no import takes. Export dataset %(name)s, the "
-            "largest one, as a file of its own, and the agent without datasets."
+            "largest one, as JSONL from its page, and the agent without datasets."
         )
         limits = {"chars": f"{MAX_FILE_CHARS:,}", "values": f"{MAX_FILE_VALUES:,}"}
-        super().__init__(text % {**limits, "name": largest.name or largest.slug})
+        super().__init__(
+            text % {**limits, "name": self.largest.name or self.largest.slug}
+        )
 
 
 class ExportedUse(NamedTuple):
@@ -181,6 +195,7 @@ def render_exported_agents(
         used = [one.agent for one in agents]
         datasets.update(list_used_datasets(used).filter(owner__in=owners))
         evaluators.update(list_used_evaluators(used).filter(owner__in=owners))
+    providers.update(list_judge_providers(evaluators).filter(owner__in=owners))
     by_agent = {gate.agent_id: build_gate_entry(gate) for gate in gates}
     file = AgentFile(
         agentfile=1,
@@ -196,15 +211,37 @@ def render_exported_agents(
             for one in agents
         ),
     )
-    if with_datasets and file.datasets and not fits_limits(file):
-        raise ExportTooLarge(file.datasets)
     versions = {one.agent.slug: one.version for one in agents}
-    text = render_agentfile(
-        add_gate_results(file, versions), removed=list_removed_secrets(entries)
-    )
-    if with_datasets and file.datasets and len(text) > MAX_FILE_CHARS:
+    file = add_gate_results(file, versions)
+    comment = comment_on_secrets(entries)
+    if with_datasets:
+        return render_whole_file(file, comment)
+    return render_without_large_datasets(file, comment)
+
+
+def render_whole_file(file: AgentFile, comment: Sequence[str]) -> str:
+    """Return the file as YAML; raise `ExportTooLarge` if no import takes it."""
+    if file.datasets and not fits_limits(file):
+        raise ExportTooLarge(file.datasets)
+    text = render_agentfile(file, comment=comment)
+    if file.datasets and len(text) > MAX_FILE_CHARS:
         raise ExportTooLarge(file.datasets)
     return text
+
+
+def render_without_large_datasets(file: AgentFile, comment: Sequence[str]) -> str:
+    """Return the file as YAML, without datasets that no import takes.
+
+    The gates still name them, and a comment says so.
+    """
+    left_out: list[str] = []
+    while True:
+        try:
+            return render_whole_file(file, [*comment, *comment_on_datasets(left_out)])
+        except ExportTooLarge as refused:
+            left_out.append(refused.largest.slug)
+            kept = tuple(one for one in file.datasets if one != refused.largest)
+            file = file.model_copy(update={"datasets": kept})
 
 
 def get_exported_version(agent: Agent, *, draft: bool) -> AgentVersion | None:
@@ -270,12 +307,23 @@ def export_tools(tools: Iterable[Tool], *, by: User) -> str:
         write_entry("exported", "tool", row, by=by)
     return render_agentfile(
         AgentFile(agentfile=1, tools=tuple(one.entry for one in entries)),
-        removed=list_removed_secrets(entries),
+        comment=comment_on_secrets(entries),
     )
 
 
-def list_removed_secrets(entries: Iterable[RemovedSecrets]) -> list[str]:
-    return [place for one in entries for place in one.places]
+def comment_on_secrets(entries: Iterable[RemovedSecrets]) -> list[str]:
+    """Return the lines that name the places of secrets that were removed."""
+    places = [place for one in entries for place in one.places]
+    return list_in_comment(REMOVED_SECRETS, places)
+
+
+def comment_on_datasets(slugs: Sequence[str]) -> list[str]:
+    """Return the lines that name datasets that were left out."""
+    return list_in_comment(LEFT_OUT_DATASETS, slugs)
+
+
+def list_in_comment(head: Sequence[str], names: Sequence[str]) -> list[str]:
+    return [*head, *(json.dumps(name) for name in names)] if names else []
 
 
 def sort_by_key(rows: Iterable[DefinitionRow]) -> list[DefinitionRow]:

@@ -23,12 +23,6 @@ MAX_FILE_DEPTH = 60
 OWN_MARK = re.compile(r"""^[{ \t]{0,50}["']?agentfile["']?[ \t]*:""", re.MULTILINE)
 """The field with the version of an agent file."""
 
-REMOVED_NOTE = (
-    "WARNING: secrets were removed, because they were typed into the tools themselves.",
-    "Store each one as a credential, and name that in the tool's field `credential`:",
-)
-"""The beginning of a file from which secrets are missing."""
-
 UNION_TAGS = {"bool", "str"}
 """What pydantic adds to the location of an error in a union."""
 
@@ -55,11 +49,8 @@ def parse_agentfile(text: str) -> AgentFile:
         raise AgentFileRefused(build_field_errors(error)) from None
 
 
-def render_agentfile(file: AgentFile, *, removed: Sequence[str] = ()) -> str:
-    """Return `file` as YAML, without default values.
-
-    A comment names the places of secrets that were removed.
-    """
+def render_agentfile(file: AgentFile, *, comment: Sequence[str] = ()) -> str:
+    """Return `file` as YAML, without default values, below the lines of a comment."""
     shape = {"agentfile": 1, **file.model_dump(mode="json", exclude_defaults=True)}
     for agent in shape.get("agents", ()):
         agent["tools"] = [
@@ -71,10 +62,7 @@ def render_agentfile(file: AgentFile, *, removed: Sequence[str] = ()) -> str:
     text: str = yaml.dump(
         shape, Dumper=JsonYamlDumper, sort_keys=False, allow_unicode=True, width=88
     )
-    if not removed:
-        return text
-    lines = [*REMOVED_NOTE, *(json.dumps(place) for place in removed)]
-    return "".join(f"# {line}\n" for line in lines) + text
+    return "".join(f"# {line}\n" for line in comment) + text
 
 
 def fits_limits(file: AgentFile) -> bool:

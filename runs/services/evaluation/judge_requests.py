@@ -28,6 +28,11 @@ def is_judge(evaluator: Evaluator | EvaluatorRevision) -> bool:
     return evaluator.kind in list_judge_kinds()
 
 
+def get_judge_provider(judge: Evaluator | EvaluatorRevision) -> str:
+    """Return the slug of the provider that it asks; empty if its kind has none."""
+    return str(judge.config.get("provider", ""))
+
+
 def list_judge_kinds() -> list[str]:
     """Return the kinds of evaluators that ask a model."""
     return [name for name, kind in EVALUATOR_KINDS.items() if kind.needs == "model"]

@@ -7,7 +7,16 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from runs.evaluation.gate import GateResult
-from runs.models import Agent, Dataset, Evaluator, Experiment, Gate, PromptTemplate, Run
+from runs.models import (
+    Agent,
+    Dataset,
+    Evaluator,
+    Experiment,
+    Gate,
+    PromptTemplate,
+    Provider,
+    Run,
+)
 from runs.services.accounts.tokens import create_token
 from runs.services.agentfile.export import ExportTooLarge, export_agentfile
 from runs.services.agentfile.load import ImportResult, import_agentfile
@@ -26,7 +35,7 @@ from runs.services.gates.run import start_gate_experiment
 from runs.services.gates.state import load_gate_state
 from tests.experiments import make_revision
 from tests.gates import finish_experiment, make_gate
-from tests.make import make_agent, make_dataset, make_prompt, make_user
+from tests.make import make_agent, make_dataset, make_prompt, make_provider, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -45,6 +54,12 @@ def publish_with_gate(agent: Agent, *, wrong: int = 0, reason: str = "") -> None
     experiment = start_gate_experiment(agent.gate, by=agent.owner)
     finish_experiment(experiment, wrong=wrong)
     publish_draft(agent, by=agent.owner, reason=reason)
+
+
+def add_judge_to_gate(agent: Agent, critic: Provider) -> None:
+    config = {"provider": critic.slug, "model": "m", "rubric": "Is it helpful?"}
+    judge = make_revision(agent.owner, name="Helpful", kind="judge", config=config)
+    agent.gate.evaluators.add(judge.evaluator)
 
 
 def empty_site() -> User:
@@ -315,6 +330,51 @@ def test_a_file_that_no_import_would_take_is_not_exported(agent, client):
     said = client.get(f"{path}?datasets=true", headers=headers)
     assert (said.status_code, said.json()["errors"][0]["field"]) == (422, "datasets")
     assert client.get(path, headers=headers).status_code == 200
+
+
+def test_a_large_dataset_of_a_gate_is_left_out_with_a_comment(agent):
+    dataset = agent.gate.dataset
+    large = ExampleContent(inputs={"input": "q"}, expected_answer="word " * 18_000)
+    add_examples(dataset, [large] * 6, by=agent.owner)
+    save_dataset_version(dataset, seen=dataset.version, by=agent.owner)
+
+    text = export_agentfile(["refunds"], draft=True)
+
+    comment = [line for line in text.splitlines() if line.startswith("# ")]
+    assert comment[0].startswith("# WARNING: datasets of gates were left out")
+    assert comment[-1] == f'# "{dataset.slug}"'
+    file = parse_json_or_yaml(text)
+    assert "datasets" not in file
+    assert file["agents"][0]["gate"]["dataset"] == dataset.slug
+    assert import_agentfile(text, agent.owner) == ImportResult([], [], [])
+    with pytest.raises(AgentFileRefused, match=f"no dataset '{dataset.slug}'"):
+        import_agentfile(text, empty_site())
+
+
+def test_the_provider_of_a_judge_comes_along(agent):
+    critic = make_provider(agent.owner, slug="critic")
+    add_judge_to_gate(agent, critic)
+    text = export_agentfile(["refunds"], draft=True)
+    empty_site()
+    critic.delete()
+
+    done = import_agentfile(text, agent.owner)
+
+    assert "provider critic" in done.created
+    assert done.missing == ()
+
+
+def test_an_import_says_which_provider_a_judge_lacks(agent):
+    eve = make_user("eve", is_superuser=True)
+    add_judge_to_gate(agent, make_provider(eve, slug="critic"))
+    text = export_agentfile(["refunds"], draft=True)
+
+    done = import_agentfile(text, empty_site())
+
+    assert "critic" not in [
+        one["slug"] for one in parse_json_or_yaml(text)["providers"]
+    ]
+    assert done.missing == ("helpful needs the provider 'critic'",)
 
 
 def test_one_wrong_dataset_of_a_file_stores_nothing(agent):
