@@ -8,7 +8,7 @@ from runs.engine.types import FrozenModel
 from runs.evaluation.effects import AskingEvaluation
 from runs.evaluation.types import EvaluationExample, EvaluationRecord, ScoreResult
 
-EvaluatorNeeds = Literal["nothing", "sandbox", "secrets", "model", "person"]
+EvaluatorNeeds = Literal["nothing", "sandbox", "secrets", "model"]
 """What a score takes besides the record of the run."""
 
 

@@ -44,6 +44,12 @@ EVALUATOR_KINDS: dict[str, EvaluatorKind] = {
 }
 
 
+def list_slow_kinds() -> list[str]:
+    """Return the kinds of which a score may take from seconds to minutes."""
+    slow = {"sandbox", "model"}
+    return [name for name, kind in EVALUATOR_KINDS.items() if kind.needs in slow]
+
+
 PerformEffect = Callable[[EvaluatorEffect], EvaluatorOutcome]
 
 

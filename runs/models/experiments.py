@@ -213,7 +213,6 @@ class Score(models.Model):
 
     class Source(models.TextChoices):
         EVALUATOR = "evaluator", _("evaluator")
-        PERSON = "person", _("person")
 
     cell = models.ForeignKey(
         ExperimentRun, on_delete=models.CASCADE, related_name="scores"

@@ -1,4 +1,4 @@
-"""Turns of scoring rules; one whose judge waits for a model holds up no other rule."""
+"""Turns of scoring rules; a slow one holds up no other rule."""
 
 import threading
 
@@ -6,7 +6,7 @@ from runs.models import ScoringRule
 from runs.services.scoring.score_runs import (
     advance_scoring_rule,
     claim_scoring_rule,
-    has_judge,
+    may_take_long,
 )
 from runs.worker.keep_going import log_failures
 
@@ -14,11 +14,11 @@ IDLE_SECONDS = 5.0
 """Between two looks while no rule has runs to score."""
 BUSY_SECONDS = 0.3
 MAX_SLOW_RULES = 16
-"""Rules with judges that have a turn at the same time, in threads of their own."""
+"""Rules that may take long and have a turn at the same time, in own threads."""
 
 
 class RuleScoring:
-    """Scores by rules: those with judges in threads, the others at once.
+    """Scores by rules: those that may take long in threads, the others at once.
 
     The threads are daemons: none delays the exit, and what they have not stored is
     scored again when the lease of the rule ends.
@@ -31,14 +31,14 @@ class RuleScoring:
         """Advance a rule, or let a thread do it; return the seconds until the next."""
         self._threads = [one for one in self._threads if one.is_alive()]
         is_full = len(self._threads) >= MAX_SLOW_RULES
-        rule = claim_scoring_rule(with_judges=not is_full)
+        rule = claim_scoring_rule(with_slow=not is_full)
         if rule is None:
             return IDLE_SECONDS
-        if not has_judge(rule):
+        if not may_take_long(rule):
             advance_scoring_rule(rule)
             return BUSY_SECONDS
         thread = threading.Thread(
-            target=advance_in_thread, args=(rule,), name="judge", daemon=True
+            target=advance_in_thread, args=(rule,), name="rule", daemon=True
         )
         thread.start()
         self._threads.append(thread)

@@ -101,7 +101,7 @@ def test_two_people_score_without_meeting(ann, api):
     assert (taken.status_code, fields_of(taken)) == (409, ["run"])
     said = {
         "mark": 4,
-        "labels": queue.labels[:1],
+        "labels": queue.labels[:1] * 2,
         "comment": "Nearly.",
         "correction": "Better.",
         "add": True,
@@ -112,6 +112,7 @@ def test_two_people_score_without_meeting(ann, api):
     assert scored["scores"] == 1
     assert (annotation["by"], annotation["mark"]) == ("ann", 4)
     assert annotation["correction"] == "Better."
+    assert annotation["labels"] == queue.labels[:1]
     assert Example.objects.get().expected_answer == "Better."
     assert eve.post(f"{path}/runs/{theirs}/skip").status_code == 200
     assert eve.post(f"{path}/next", {}).json()["run"] is None

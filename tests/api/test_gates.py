@@ -1,6 +1,7 @@
 """Gates of agents and the search for a failing version, through the API."""
 
 import pytest
+from django.utils import timezone
 
 from runs.models import Experiment, Gate, Run
 from tests.api.make_client import Api, fields_of
@@ -113,7 +114,8 @@ def test_what_somebody_else_has_selected_can_stay(ann, api):
     assert eve.put(path, kept).status_code == 404
 
 
-def test_the_first_failing_version_is_searched_for(ann, api):
+def fail_newest_version(ann, api) -> Experiment:
+    """Run version 4 of an agent on an example that it fails."""
     agent = make_agent(ann)
     for _ in range(4):
         make_version(agent)
@@ -126,6 +128,11 @@ def test_the_first_failing_version_is_searched_for(ann, api):
     turn(source)
     end_runs(source, output="no")
     turn(source)
+    return source
+
+
+def test_the_first_failing_version_is_searched_for(ann, api):
+    source = fail_newest_version(ann, api)
     path = f"experiments/{source.pk}"
     [cell] = api.get(f"{path}/runs").json()["data"]
 
@@ -168,3 +175,59 @@ def test_a_search_without_a_failure_is_refused(ann, api):
     assert (negative.status_code, fields_of(negative)) == (422, ["budget"])
     assert api.get(f"{path}/bisection").status_code == 404
     assert Experiment.objects.count() == 1
+
+
+def test_a_gate_is_not_replaced_by_who_has_not_read_it(ann, api):
+    agent = make_agent(ann)
+    gate = make_gate(agent)
+    path = f"agents/{agent.pk}/gate"
+    body = {"dataset": gate.dataset.slug, "evaluators": ["contains"]}
+    read = api.get(path).headers["ETag"]
+
+    changed = api.put(path, body | {"min_pass_rate": 0.5}, If_Match=read)
+
+    assert changed.status_code == 200
+    assert api.put(path, body, If_Match=read).status_code == 412
+    assert api.delete(path, If_Match=read).status_code == 412
+    run = api.post(f"{path}/run", {}).json()["id"]
+    finish_experiment(Experiment.objects.get(pk=run))
+    fresh = changed.headers["ETag"]  # experiments do not alter it
+    assert api.delete(path, If_Match=fresh).status_code == 204
+
+
+def test_a_tag_that_no_example_has_is_refused(ann, api):
+    gate = make_gate(make_agent(ann))
+    body = {"dataset": gate.dataset.slug, "evaluators": ["contains"]}
+
+    refused = api.put(f"agents/{gate.agent_id}/gate", body | {"must_pass_tag": "vip"})
+
+    assert fields_of(refused) == ["must_pass_tag"]
+    assert "has the tag 'vip'" in refused.json()["errors"][0]["message"]
+
+
+def test_the_gate_of_an_archived_agent_is_not_run(ann, api):
+    gate = make_gate(make_agent(ann, archived_at=timezone.now()))
+
+    refused = api.post(f"agents/{gate.agent_id}/gate/run", {})
+
+    assert "The agent is archived" in refused.text
+    assert refused.status_code == 403
+    assert not Experiment.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("source", "asked", "used"),
+    [
+        ("live", None, "hold_back"),
+        ("live", "live", "live"),
+        ("replay_strict", None, "replay_strict"),
+    ],
+)
+def test_a_search_makes_no_calls_unless_asked_to(ann, api, source, asked, used):
+    failed = fail_newest_version(ann, api)
+    Experiment.objects.update(tool_mode=source)
+    body = {"cell": failed.cells.get().pk, "tool_mode": asked}
+
+    made = api.post(f"experiments/{failed.pk}/bisect", body)
+
+    assert made.json()["tool_mode"] == used

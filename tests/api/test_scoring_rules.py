@@ -1,6 +1,7 @@
 """Scoring rules through the API: settings, pauses, and what they have found."""
 
 import pytest
+from django.db.models.functions import Now
 
 from runs.models import ScoringRule
 from tests.annotation import make_queue
@@ -104,3 +105,18 @@ def test_what_a_rule_found_is_read_by_its_owner_only(ann, api):
     for one in (path, f"{path}/scores", f"{path}/runs"):
         assert eve.get(one).status_code == 404
     assert eve.delete(path).status_code == 404
+
+
+def test_what_was_archived_since_can_stay(ann, api):
+    queue, dataset = make_queue(ann), make_dataset(ann)
+    rule = make_rule(make_agent(ann), queue=queue, dataset=dataset)
+    for row in (rule.agent, queue, dataset, *rule.evaluators.all()):
+        type(row).objects.filter(pk=row.pk).update(archived_at=Now())
+
+    changed = api.patch(f"rules/{rule.pk}", {"percent": 5})
+
+    assert changed.status_code == 200
+    assert (changed.json()["percent"], changed.json()["queue"]) == (5, queue.slug)
+    other = make_rule(make_agent(ann))
+    refused = api.patch(f"rules/{other.pk}", {"queue": queue.slug})
+    assert fields_of(refused) == ["queue"]

@@ -70,7 +70,7 @@ def count_scored(rule: ScoringRule) -> int:
 def stop_judges(model) -> None:
     """Let the judges fail, and wait until no thread uses the database."""
     model.gate.set()
-    wait_until(lambda: not any(t.name == "judge" for t in threading.enumerate()))
+    wait_until(lambda: not any(t.name == "rule" for t in threading.enumerate()))
 
 
 def test_a_judge_that_waits_holds_up_no_other_rule(model):
@@ -124,3 +124,22 @@ def test_a_rule_has_another_turn_when_its_judge_has_answered(model):
     scoring.take_turn()
     wait_until(lambda: count_scored(rule) == 2)
     stop_judges(model)
+
+
+def test_slow_code_holds_up_no_other_rule():
+    ann = make_user()
+    code = "def score(example, run):\n    while True:\n        pass\n"
+    config = {"code": code, "timeout": 2}
+    endless = make_revision(ann, name="Endless", kind="code", config=config).evaluator
+    first, second = make_agent(ann), make_agent(ann)
+    slow, quick = make_rule(first, evaluators=[endless]), make_rule(second)
+    end_run(first)
+    end_run(second)
+    scoring = RuleScoring()
+
+    scoring.take_turn()
+    scoring.take_turn()
+
+    assert (count_scored(slow), count_scored(quick)) == (0, 1)
+    wait_until(lambda: count_scored(slow) == 1)
+    wait_until(lambda: not any(t.name == "rule" for t in threading.enumerate()))

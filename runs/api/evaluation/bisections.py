@@ -12,6 +12,7 @@ from runs.api.dispatch import json_response
 from runs.api.evaluation.experiments import (
     Budget,
     ExperimentShape,
+    Mode,
     experiment_json,
     get_experiment_for_user,
     report_refusals,
@@ -40,6 +41,8 @@ class BisectBody(StrictBody):
     """A version passes if most of its runs do."""
     budget: Budget | None = None
     """In the currency of your prices; null for none."""
+    tool_mode: Mode | None = None
+    """Null for that of the experiment; `hold_back` if that is `live`."""
 
 
 class ProbedVersionShape(Shape):
@@ -106,7 +109,7 @@ def bisect_example(
     cell = cells.filter(pk=body.cell).first()
     if cell is None:
         raise field_problem("cell", f"The experiment has no run with id {body.cell}.")
-    plan = BisectionPlan(repetitions=body.repetitions, budget=body.budget)
+    plan = BisectionPlan(body.repetitions, body.budget, body.tool_mode or "")
     with report_refusals("cell"):
         row = start_bisection(cell, by=user, plan=plan)
     location = reverse("api-experiment-bisection", args=[row.pk])

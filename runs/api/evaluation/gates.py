@@ -1,8 +1,11 @@
 """The gate of an agent in the API: set it, run it, and what it says of a draft."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Literal
 
 from django.contrib.auth.models import User
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from pydantic import Field
@@ -11,6 +14,7 @@ from runs.api.bodies import StrictBody
 from runs.api.definitions.agent_versions import get_version
 from runs.api.definitions.agents import AGENTS
 from runs.api.dispatch import json_response, no_content
+from runs.api.etags import build_etag, check_if_match
 from runs.api.evaluation.experiments import (
     ExperimentShape,
     Mode,
@@ -26,7 +30,7 @@ from runs.evaluation.gate import GateRules, RuleResult
 from runs.models import Agent, Dataset, Evaluator, Gate
 from runs.serializers import Json
 from runs.services.experiments.create import MAX_REPETITIONS
-from runs.services.gates.edit import GatePlan, remove_gate, save_gate
+from runs.services.gates.edit import GatePlan, find_tag_problem, remove_gate, save_gate
 from runs.services.gates.run import start_gate_experiment
 from runs.services.gates.state import GateState, get_gate, load_gate_state
 from runs.views.gates.publish import load_draft_gate
@@ -93,9 +97,8 @@ class GateShape(Shape):
     """Each rule, if the status is `met` or `not_met`."""
 
 
-def gate_json(gate: Gate, state: GateState) -> Json:
+def gate_settings_json(gate: Gate) -> Json:
     rules = GateRules.model_validate(gate.rules)
-    results = state.result.rules if state.result else ()
     return {
         "agent": gate.agent.slug,
         "dataset": gate.dataset.slug,
@@ -103,6 +106,13 @@ def gate_json(gate: Gate, state: GateState) -> Json:
         **rules.model_dump(mode="json"),
         "tool_mode": gate.tool_mode,
         "repetitions": gate.repetitions,
+    }
+
+
+def gate_json(gate: Gate, state: GateState) -> Json:
+    results = state.result.rules if state.result else ()
+    return {
+        **gate_settings_json(gate),
         "status": state.status,
         "experiment": state.experiment.pk if state.experiment else None,
         "results": [one.model_dump(mode="json") for one in results],
@@ -132,12 +142,30 @@ def respond_with_gate(agent: Agent, version: int | None = None) -> HttpResponse:
         if version is None
         else load_gate_state(agent, get_version(agent, version).spec.digest)
     )
-    return json_response(gate_json(require_gate(agent), state))
+    gate = require_gate(agent)
+    return json_response(gate_json(gate, state), ETag=get_gate_etag(agent, gate))
+
+
+def get_gate_etag(agent: Agent, gate: Gate | None) -> str:
+    """Return the ETag of what the gate requires; experiments do not alter it."""
+    return build_etag(f"Gate {agent.pk} {gate and gate_settings_json(gate)!r}")
+
+
+@contextmanager
+def edit_gate(request: HttpRequest, user: User, pk: str) -> Iterator[Agent]:
+    """Lock an agent whose gate changes, in a transaction; check `If-Match`."""
+    AGENTS.require_editable(user, pk)
+    with transaction.atomic():
+        agent = Agent.objects.select_for_update().filter(pk=int(pk)).first()
+        if agent is None:
+            raise not_found("Agent", pk)
+        check_if_match(request, get_gate_etag(agent, get_gate(agent)))
+        yield agent
 
 
 def set_gate(request: HttpRequest, user: User, pk: str, body: GateBody) -> HttpResponse:
     """Create or replace the gate; drafts are judged by it from now on."""
-    with AGENTS.edit(request, user, pk) as agent:
+    with edit_gate(request, user, pk) as agent:
         gate = get_gate(agent)
         rules = body.model_dump(include=set(GateRules.model_fields))
         plan = GatePlan(
@@ -149,6 +177,8 @@ def set_gate(request: HttpRequest, user: User, pk: str, body: GateBody) -> HttpR
             tool_mode=body.tool_mode,
             repetitions=body.repetitions,
         )
+        if problem := find_tag_problem(plan):
+            raise field_problem("must_pass_tag", problem)
         save_gate(agent, plan, by=user)
     return respond_with_gate(agent)
 
@@ -174,7 +204,7 @@ def find_gate_evaluators(
 
 def delete_gate(request: HttpRequest, user: User, pk: str) -> HttpResponse:
     """Let drafts be published without an experiment."""
-    with AGENTS.edit(request, user, pk) as agent:
+    with edit_gate(request, user, pk) as agent:
         require_gate(agent)
         remove_gate(agent)
     return no_content()
@@ -202,6 +232,7 @@ ROUTES = [
         "Read the gate of an agent",
         GateShape,
         query=GateQuery,
+        has_etag=True,
     ),
     Route(
         "PUT",
@@ -212,6 +243,7 @@ ROUTES = [
         scope="build",
         body=GateBody,
         errors=(412,),
+        has_etag=True,
     ),
     Route(
         "DELETE",
@@ -221,6 +253,7 @@ ROUTES = [
         scope="build",
         status=204,
         errors=(412,),
+        has_etag=True,
     ),
     Route(
         "POST",

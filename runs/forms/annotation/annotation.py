@@ -65,7 +65,7 @@ class AnnotationForm(forms.Form):
         correction = clean_cell(given["correction"]).strip()
         return AnnotationContent(
             mark=given["mark"],
-            labels=tuple(given["labels"]),
+            labels=tuple(dict.fromkeys(given["labels"])),
             comment=given["comment"].replace("\0", "").strip(),
             correction="" if correction == self.answer.strip() else correction,
             is_added=given["is_added"],

@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy
 
 from runs.forms.experiments.budget import BudgetField
+from runs.forms.experiments.tool_mode import ToolModeField
 from runs.forms.widgets import style_widgets
 from runs.services.experiments.bisect import BisectionPlan
 from runs.services.experiments.create import MAX_REPETITIONS
@@ -23,6 +24,7 @@ class BisectForm(forms.Form):
     budget = BudgetField(
         help_text=gettext_lazy("The experiment stops when it has cost as much.")
     )
+    tool_mode = ToolModeField()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -31,4 +33,4 @@ class BisectForm(forms.Form):
 
     def build_plan(self) -> BisectionPlan:
         given = self.cleaned_data
-        return BisectionPlan(repetitions=given["repetitions"], budget=given["budget"])
+        return BisectionPlan(given["repetitions"], given["budget"], given["tool_mode"])

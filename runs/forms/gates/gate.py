@@ -11,7 +11,7 @@ from runs.forms.experiments.tool_mode import ToolModeField
 from runs.forms.widgets import style_widgets
 from runs.models import Dataset, Evaluator, Gate
 from runs.services.experiments.create import MAX_REPETITIONS
-from runs.services.gates.edit import GatePlan
+from runs.services.gates.edit import GatePlan, find_tag_problem
 
 
 class GateForm(forms.Form):
@@ -79,6 +79,13 @@ class GateForm(forms.Form):
         datasets.queryset = usable.distinct().order_by("name")
         evaluators.queryset = offered.distinct().order_by("name")
         style_widgets(self)
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a tag that no example has: such a gate is never met."""
+        given: dict[str, Any] = super().clean() or self.cleaned_data
+        if not self.errors and (problem := find_tag_problem(self.build_plan())):
+            self.add_error("must_pass_tag", problem)
+        return given
 
     def build_plan(self) -> GatePlan:
         given = self.cleaned_data

@@ -18,6 +18,13 @@ else:
     _ModelForm = forms.ModelForm
 
 
+def name_choice(row: Any) -> str:
+    """Return the name of a choice, and whether it is archived."""
+    if getattr(row, "archived_at", None) is None:
+        return str(row)
+    return _("%(name)s (archived)") % {"name": row}
+
+
 class ScoringRuleForm(_ModelForm):
     """Which runs are scored, by what, for how much, and where failing ones go."""
 
@@ -56,16 +63,18 @@ class ScoringRuleForm(_ModelForm):
             "dataset": Dataset.objects.editable_by(owner).filter(archived_at=None),
             "webhook": Webhook.objects.filter(owner=owner),
         }
+        selected: dict[str, Any] = {
+            name: [getattr(rule, f"{name}_id", None)] for name in offered
+        }
+        selected["evaluators"] = rule.evaluators.values("pk") if rule.pk else []
         for name, rows in offered.items():
             field: Any = self.fields[name]
-            field.queryset = rows.order_by("name")
+            # what was archived meanwhile stays selected
+            kept = Q(pk__in=rows.values("pk")) | Q(pk__in=selected[name])
+            field.queryset = rows.model.objects.filter(kept).order_by("name")
+            field.label_from_instance = name_choice
             if not field.required:
                 field.empty_label = _("None")
-        if rule.pk:
-            agents: Any = self.fields["agent"]
-            agents.queryset = Agent.objects.filter(
-                Q(pk__in=offered["agent"]) | Q(pk=rule.agent_id)
-            )
         style_widgets(self)
         self.fields["evaluators"].error_messages["required"] = _(
             "Select at least one evaluator."

@@ -12,6 +12,7 @@ from runs.models import Annotation, AnnotationQueue, Dataset, Example, QueuedRun
 from runs.services.annotation.claim import (
     AnnotationRefused,
     claim,
+    require_queued,
     require_room,
     select_with_room,
 )
@@ -120,7 +121,8 @@ def add_example_of(
 def skip_run(item: QueuedRun, *, by: User) -> None:
     """Leave a run to others; `by` does not get it again unless they ask for it."""
     with transaction.atomic():
-        lock_annotation_queue(item.queue)
+        queue = lock_annotation_queue(item.queue)
+        require_queued(queue, item)
         mine = find_annotation(item, by=by)
         if mine.state == State.DONE:
             raise AnnotationRefused(_("You have scored this run already."))

@@ -98,16 +98,24 @@ def renew_claim(item: QueuedRun, *, by: User) -> None:
         claim(item, by=by)
 
 
+def require_queued(queue: AnnotationQueue, item: QueuedRun) -> None:
+    """Raise `AnnotationRefused` if a run was removed from the locked queue."""
+    if not queue.items.filter(pk=item.pk).exists():
+        raise AnnotationRefused(_("This run is no longer in the queue."))
+
+
 def require_room(queue: AnnotationQueue, item: QueuedRun, *, by: User) -> None:
     """Raise `AnnotationRefused` if enough others have scored or claimed a run."""
+    require_queued(queue, item)
     rows = queue.items.filter(pk=item.pk)
     if select_with_room(rows, queue, by=by).exists():
         return
     others = item.annotations.exclude(by=by).filter(LIVE_CLAIM | Q(state=State.DONE))
-    other = others.select_related("by").order_by("-changed_at").first()
-    if other is None:
-        raise AnnotationRefused(_("This run is no longer in the queue."))
-    raise AnnotationRefused(
-        _("%(person)s has reserved this run. Your scores were not saved.")
-        % {"person": other.by.get_full_name() or other.by.get_username()}
+    other = others.select_related("by").latest("changed_at")
+    text = (
+        _("%(person)s has scored this run. Your scores were not saved.")
+        if other.state == State.DONE
+        else _("%(person)s has reserved this run. Your scores were not saved.")
     )
+    person = other.by.get_full_name() or other.by.get_username()
+    raise AnnotationRefused(text % {"person": person})

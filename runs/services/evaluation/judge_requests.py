@@ -25,17 +25,13 @@ class JudgedRun(NamedTuple):
 
 def is_judge(evaluator: Evaluator | EvaluatorRevision) -> bool:
     """Whether the evaluator asks a model."""
-    return evaluator.kind in list_judge_kinds()
+    kind = EVALUATOR_KINDS.get(evaluator.kind)
+    return kind is not None and kind.needs == "model"
 
 
 def get_judge_provider(judge: Evaluator | EvaluatorRevision) -> str:
     """Return the slug of the provider that it asks; empty if its kind has none."""
     return str(judge.config.get("provider", ""))
-
-
-def list_judge_kinds() -> list[str]:
-    """Return the kinds of evaluators that ask a model."""
-    return [name for name, kind in EVALUATOR_KINDS.items() if kind.needs == "model"]
 
 
 def lock_judged_runs(judged: Iterable[JudgedRun]) -> list[JudgedRun]:

@@ -54,6 +54,9 @@ class BisectionPlan:
 
     repetitions: int = 1
     budget: Decimal | None = None
+    tool_mode: str = ""
+    """By default that of the experiment with the failing run; see
+    `get_default_tool_mode`."""
 
 
 class ProbedVersion(NamedTuple):
@@ -94,7 +97,7 @@ def start_bisection(
             name=name[:120],
             dataset=source.dataset,
             dataset_version=source.dataset_version,
-            tool_mode=source.tool_mode,
+            tool_mode=plan.tool_mode or get_default_tool_mode(source),
             repetitions=plan.repetitions,
             concurrency=source.concurrency,
             budget=plan.budget,
@@ -111,6 +114,12 @@ def start_bisection(
         create_probe(experiment, cell.example_id, failing.label, failing, frozen)
         write_entry("made", "experiment", experiment.name, number=experiment.pk, by=by)
     return experiment
+
+
+def get_default_tool_mode(source: Experiment) -> str:
+    """Return the mode of the experiment; no search makes all calls unless asked to."""
+    is_live = source.tool_mode == Experiment.ToolMode.LIVE
+    return Experiment.ToolMode.HOLD_BACK if is_live else source.tool_mode
 
 
 def list_failed_revisions(cell: ExperimentRun) -> list[EvaluatorRevision]:

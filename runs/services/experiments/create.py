@@ -34,6 +34,7 @@ from runs.services.experiments.score_cells import is_comparing
 from runs.services.runs.start import (
     FrozenAgent,
     freeze_newest_version,
+    require_active_agent,
     require_agent_access,
 )
 from runs.services.spec.freeze import variables_of_spec
@@ -164,6 +165,7 @@ def freeze_candidates(
 
 
 def freeze_candidate(choice: CandidateChoice, *, by: User) -> FrozenAgent:
+    require_active_agent(choice.agent)
     require_agent_access(choice.agent, by=by)
     if choice.version is not None:
         spec = load_spec(choice.version.spec)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from runs.evaluation.gate import GateRules
 from runs.models import Agent, Dataset, Evaluator, Experiment, Gate
@@ -18,6 +19,20 @@ class GatePlan:
     rules: GateRules = GateRules()
     tool_mode: str = Experiment.ToolMode.HOLD_BACK
     repetitions: int = 1
+
+
+def find_tag_problem(plan: GatePlan) -> str:
+    """Return that no example has the tag that must pass; empty if one has."""
+    tag, dataset = plan.rules.must_pass_tag, plan.dataset
+    examples = dataset.examples.in_version(dataset.version)
+    tags = examples.values_list("tags", flat=True)
+    if not tag or any(tag in one for one in tags.iterator()):
+        return ""
+    return _("No example of %(dataset)s, version %(version)d, has the tag %(tag)s.") % {
+        "dataset": dataset.name,
+        "version": dataset.version,
+        "tag": repr(tag),
+    }
 
 
 @transaction.atomic

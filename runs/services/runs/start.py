@@ -93,8 +93,7 @@ def start_run(
                 "The agent belongs to another program. Its traces can only be viewed."
             )
         )
-    if agent.archived_at is not None:
-        raise NotAllowed(translatable("The agent is archived. Unarchive it to run it."))
+    require_active_agent(agent)
     require_agent_access(agent, by=by)
     is_scheduled = source == Run.Source.SCHEDULE
     queue = queue or (Run.Queue.SCHEDULES if is_scheduled else Run.Queue.LIVE)
@@ -162,6 +161,12 @@ def freeze_tool_mode(frozen: FrozenAgent, mode: ToolMode) -> FrozenAgent:
         return frozen
     spec = frozen.spec.model_copy(update={"tool_mode": mode})
     return FrozenAgent(spec, get_or_create_spec(spec), frozen.version)
+
+
+def require_active_agent(agent: Agent) -> None:
+    """Raise `NotAllowed` if the agent is archived."""
+    if agent.archived_at is not None:
+        raise NotAllowed(translatable("The agent is archived. Unarchive it to run it."))
 
 
 def require_agent_access(agent: Agent, *, by: User) -> None:

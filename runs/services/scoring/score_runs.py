@@ -11,18 +11,19 @@ from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from statistics import fmean
+from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 from django.db.models.functions import Now
 
+from runs.evaluation.registry import list_slow_kinds
 from runs.evaluation.types import EvaluationExample, ScoreResult
 from runs.models import EvaluatorRevision, Run, RunScore, ScoredRun, ScoringRule
 from runs.services.errors import ScoringInterrupted, ScoringPostponed
 from runs.services.evaluation.judge_requests import (
     JudgedRun,
     is_judge,
-    list_judge_kinds,
     lock_judged_runs,
     store_judge_requests,
 )
@@ -45,30 +46,45 @@ SCORING_FAILED = translatable(
 State = ScoredRun.State
 
 
+class DayLimits(NamedTuple):
+    """What a rule may use in a day (UTC); null for no limit."""
+
+    runs: int | None
+    cost: Decimal | None
+
+
 @dataclass
 class DayUse:
     """What the scores of a day (UTC) have used of a rule's limits."""
 
     day: date
-    runs: int
-    cost: Decimal
+    limits: DayLimits
+    runs: int = 0
+    cost: Decimal = Decimal(0)
+
+    @property
+    def is_up(self) -> bool:
+        """Whether a limit is reached."""
+        runs, budget = self.limits
+        is_broke = budget is not None and self.cost >= budget
+        return is_broke or (runs is not None and self.runs >= runs)
 
     def add(self, scored: ScoredRun) -> None:
         self.runs += 1
         self.cost += scored.cost
 
 
-def claim_scoring_rule(*, with_judges: bool = True) -> ScoringRule | None:
+def claim_scoring_rule(*, with_slow: bool = True) -> ScoringRule | None:
     """Claim a rule with runs to score that no live worker has.
 
-    The one that has waited longest comes first; `with_judges` includes those that ask
-    models.
+    The one that has waited longest comes first; `with_slow` includes those of which
+    `may_take_long` is true.
     """
     waiting = ScoredRun.objects.filter(rule=OuterRef("pk"), state=State.WAITING)
     free = Q(lease_until=None) | Q(lease_until__lte=Now())
     rows = ScoringRule.objects.filter(free, Exists(waiting), is_on=True)
-    if not with_judges:
-        rows = rows.exclude(evaluators__kind__in=list_judge_kinds())
+    if not with_slow:
+        rows = rows.exclude(evaluators__kind__in=list_slow_kinds())
     order = F("lease_until").asc(nulls_first=True)
     for pk in rows.order_by(order, "pk").values_list("pk", flat=True):
         until = read_database_time() + LEASE
@@ -78,16 +94,19 @@ def claim_scoring_rule(*, with_judges: bool = True) -> ScoringRule | None:
     return None
 
 
-def has_judge(rule: ScoringRule) -> bool:
-    """Whether the rule asks a model, which may take minutes."""
-    return rule.evaluators.filter(kind__in=list_judge_kinds()).exists()
+def may_take_long(rule: ScoringRule) -> bool:
+    """Whether the rule asks a model or runs code, for up to minutes."""
+    return rule.evaluators.filter(kind__in=list_slow_kinds()).exists()
 
 
 def renew_rule_lease(rule: ScoringRule) -> datetime:
-    """Return the current time; raise `ScoringInterrupted` if another worker has it."""
+    """Return the current time.
+
+    Raises `ScoringInterrupted` if another worker has the rule, or it is paused.
+    """
     now = read_database_time()
     mine = ScoringRule.objects.filter(pk=rule.pk, lease_until=rule.lease_until)
-    if not mine.update(lease_until=now + LEASE):
+    if not mine.filter(is_on=True).update(lease_until=now + LEASE):
         raise ScoringInterrupted
     rule.lease_until = now + LEASE
     return now
@@ -102,7 +121,7 @@ def advance_scoring_rule(rule: ScoringRule) -> int:
         pause = min(postponed.seconds, MAX_POSTPONED_SECONDS)
         return 0
     except ScoringInterrupted:
-        logger.warning("rule %s: another worker has it now", rule.pk)
+        logger.warning("rule %s: it is paused, or another worker has it", rule.pk)
         return 0
     finally:  # the end of its turn is its place among the rules that wait
         mine = ScoringRule.objects.filter(pk=rule.pk, lease_until=rule.lease_until)
@@ -116,9 +135,10 @@ def score_waiting_runs(rule: ScoringRule) -> int:
     waiting = rule.scored.filter(state=State.WAITING).select_related("run")
     for scored in waiting.order_by("pk")[:SCORED_PER_TURN]:
         now = renew_rule_lease(rule)
-        if used is None or used.day != now.date():
-            used = load_day_use(rule, now=now)
-        if is_day_used_up(rule, used):
+        limits = load_day_limits(rule)
+        if used is None or (used.day, used.limits) != (now.date(), limits):
+            used = load_day_use(rule, limits, now=now)
+        if used.is_up:
             skip_waiting_runs(rule)
             break
         if score_selected_run(rule, scored, revisions):
@@ -135,20 +155,21 @@ def list_rule_revisions(rule: ScoringRule) -> list[EvaluatorRevision]:
     return list({one.evaluator_id: one for one in rows}.values())
 
 
-def load_day_use(rule: ScoringRule, *, now: datetime) -> DayUse:
-    """Return what this day (UTC) has used; nothing for a rule without limits."""
-    if rule.daily_budget is None and rule.daily_runs is None:
-        return DayUse(now.date(), 0, Decimal(0))
+def load_day_limits(rule: ScoringRule) -> DayLimits:
+    """Return the limits as they are now: somebody may have lowered them."""
+    rows = ScoringRule.objects.filter(pk=rule.pk)
+    return DayLimits(*rows.values_list("daily_runs", "daily_budget").get())
+
+
+def load_day_use(rule: ScoringRule, limits: DayLimits, *, now: datetime) -> DayUse:
+    """Return what this day (UTC) has used; nothing is counted without limits."""
+    if limits.runs is None and limits.cost is None:
+        return DayUse(now.date(), limits)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     used = rule.scored.filter(state=State.DONE, scored_at__gte=midnight).aggregate(
         runs=Count("pk"), cost=Sum("cost")
     )
-    return DayUse(now.date(), used["runs"], used["cost"] or Decimal(0))
-
-
-def is_day_used_up(rule: ScoringRule, used: DayUse) -> bool:
-    is_broke = rule.daily_budget is not None and used.cost >= rule.daily_budget
-    return is_broke or (rule.daily_runs is not None and used.runs >= rule.daily_runs)
+    return DayUse(now.date(), limits, used["runs"], used["cost"] or Decimal(0))
 
 
 def skip_waiting_runs(rule: ScoringRule) -> None:

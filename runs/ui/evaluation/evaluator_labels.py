@@ -260,9 +260,4 @@ def get_evaluator_kind_label(name: str) -> EvaluatorKindLabel:
 
 
 def list_evaluator_kinds() -> list[EvaluatorKindLabel]:
-    """Return the kinds that can score a run without a person."""
-    return [
-        get_evaluator_kind_label(name)
-        for name, kind in EVALUATOR_KINDS.items()
-        if kind.needs != "person"
-    ]
+    return [get_evaluator_kind_label(name) for name in EVALUATOR_KINDS]

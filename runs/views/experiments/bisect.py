@@ -10,7 +10,6 @@ from django.views.decorators.http import require_http_methods
 
 from runs.forms.experiments.bisect import BisectForm
 from runs.forms.experiments.resume import ResumeExperimentForm
-from runs.forms.experiments.tool_mode import TOOL_CALLS_NOTE
 from runs.htmx import HtmxRequest, render_page_or_part
 from runs.models import Agent, AgentVersion, Experiment, ExperimentRun
 from runs.services.errors import RunsError
@@ -19,6 +18,7 @@ from runs.services.experiments.bisect import (
     CannotBisect,
     ProbedVersion,
     count_most_versions,
+    get_default_tool_mode,
     list_earlier_versions,
     list_failed_revisions,
     load_bisection,
@@ -59,7 +59,11 @@ def experiment_bisect(request: HtmxRequest, pk: int) -> HttpResponse:
         messages.error(request, str(refused))
         return redirect("experiment-detail", pk=pk)
     form = BisectForm(
-        request.POST or None, initial={"repetitions": experiment.repetitions}
+        request.POST or None,
+        initial={
+            "repetitions": experiment.repetitions,
+            "tool_mode": get_default_tool_mode(experiment),
+        },
     )
     if form.is_valid():
         try:
@@ -75,9 +79,6 @@ def experiment_bisect(request: HtmxRequest, pk: int) -> HttpResponse:
         "evaluators": [one.evaluator.name for one in revisions],
         "count": count,
         "most": count_most_versions(count),
-        "tool_calls_note": TOOL_CALLS_NOTE
-        if experiment.tool_mode != Experiment.ToolMode.LIVE
-        else "",
         "changed_tools": find_changed_tools(cell.run) if cell.run else [],
     }
     return render(request, "experiments/bisect.html", context)

@@ -21,6 +21,7 @@ from runs.services.annotation.queued_runs import (
     add_runs_to_queue,
     delete_annotations_of,
     load_queue_progress,
+    remove_queued_run,
 )
 from runs.services.datasets.edit import add_examples
 from runs.services.datasets.from_run import build_content_of_run
@@ -238,3 +239,12 @@ def test_what_an_erased_person_said_is_deleted_and_the_run_is_open_again(ann, be
 
     assert done_counts(queue) == [1]
     assert item.annotations.get().by == ben
+
+
+def test_a_run_that_was_removed_meanwhile_cannot_be_skipped(ann):
+    queue = make_queue(ann, runs=1)
+    item = claim_next_run(queue, by=ann)
+    remove_queued_run(queue.items.get())
+
+    with pytest.raises(AnnotationRefused, match="no longer in the queue"):
+        skip_run(item, by=ann)

@@ -385,3 +385,30 @@ def test_people_and_the_evaluator_of_a_rule_are_compared():
     [found] = load_queue_agreement(queue).evaluators
 
     assert (found.evaluator.name, found.percent) == ("Contains", 100)
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ({"is_on": False}, ["done", "waiting", "waiting"]),
+        ({"daily_runs": 1}, ["done", "skipped", "skipped"]),
+    ],
+)
+def test_a_change_counts_from_the_next_run_of_a_turn(monkeypatch, change, left):
+    agent = make_agent()
+    rule = make_rule(agent)
+    for _ in range(3):
+        end_run(agent)
+    scored = score_runs.score_by_revision
+
+    def score_and_change(*args, **kwargs):
+        result = scored(*args, **kwargs)
+        ScoringRule.objects.update(**change)
+        return result
+
+    monkeypatch.setattr(score_runs, "score_by_revision", score_and_change)
+
+    advance_scoring_rule(claim_scoring_rule())
+
+    states = rule.scored.order_by("pk").values_list("state", flat=True)
+    assert list(states) == left

@@ -193,7 +193,7 @@ def test_skip_undo_and_the_reservation(client, ann):
     claimed.annotations.create(by=make_user("ben"), state="done", mark=1)
     queue.items.filter(pk=claimed.pk).update(done_count=1)
     lost = client.post(f"{first}keep/", headers={"HX-Request": "true"})
-    assert "ben has reserved this run" in lost.content.decode()
+    assert "ben has scored this run" in lost.content.decode()
 
 
 def test_a_correction_is_added_to_the_dataset(client, ann):

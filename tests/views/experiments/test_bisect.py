@@ -22,7 +22,7 @@ from tests.make import make_agent, make_user, make_version
 
 pytestmark = pytest.mark.django_db
 
-FORM = {"repetitions": 1, "budget": ""}
+FORM = {"repetitions": 1, "budget": "", "tool_mode": "hold_back"}
 
 
 def fail(owner, versions: int = 6) -> ExperimentRun:

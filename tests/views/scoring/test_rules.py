@@ -13,6 +13,7 @@ from runs.forms.scoring.rule import ScoringRuleForm
 from runs.models import Run, RunScore, ScoredRun, ScoringRule
 from runs.services.scoring import manage_rule
 from runs.time_zone import ZONE_COOKIE
+from tests.annotation import make_queue
 from tests.experiments import make_revision
 from tests.make import make_agent, make_dataset, make_user, make_webhook
 from tests.scoring import end_run, make_rule, make_yes_evaluator, score_all
@@ -273,3 +274,12 @@ def test_a_rule_is_created_with_its_evaluators_or_not_at_all(client, ann, monkey
     client.post("/rules/new/", fill(ann))
 
     assert not ScoringRule.objects.exists()
+
+
+def test_the_form_names_what_was_archived_since(client, ann):
+    queue = make_queue(ann, name="Complaints", archived_at=timezone.now())
+    rule = make_rule(make_agent(ann), queue=queue)
+
+    page = client.get(f"/rules/{rule.pk}/edit/").content.decode()
+
+    assert f'<option value="{queue.pk}" selected>Complaints (archived)' in page
