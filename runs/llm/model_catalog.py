@@ -80,13 +80,27 @@ _MODELS = {
         gemini-2.5-flash 0.3 0.03 2.5 1048576 yes yes
         gemini-2.5-flash-lite 0.1 0.01 0.4 1048576 yes yes
     """,
-    # Public issues that quote mistral.ai/pricing, May 2026; mistral-medium-latest is
-    # version 3.5
+    # Public projects that quote mistral.ai/pricing and docs.mistral.ai, August 2026; a
+    # number at the end is the month of a model of its own, not of a state
     "api.mistral.ai": """
-        mistral-medium-3.5 1.5 - 7.5 - - -
-        mistral-medium-3-5 1.5 - 7.5 - - -
-        mistral-medium 1.5 - 7.5 - - -
-        codestral 0.3 - 0.9 - - -
+        mistral-large 0.5 0.05 1.5 262144 yes yes
+        mistral-large-2512 0.5 0.05 1.5 262144 yes yes
+        mistral-medium-3.5 1.5 0.15 7.5 262144 yes yes
+        mistral-medium-3-5 1.5 0.15 7.5 262144 yes yes
+        mistral-medium 1.5 0.15 7.5 262144 yes yes
+        mistral-medium-2508 0.4 0.04 2 262144 yes yes
+        mistral-medium-2505 0.4 0.04 2 131072 yes yes
+        mistral-small 0.15 0.015 0.6 256000 yes yes
+        mistral-small-2603 0.15 0.015 0.6 256000 yes yes
+        ministral-14b 0.2 0.02 0.2 262144 yes yes
+        ministral-14b-2512 0.2 0.02 0.2 262144 yes yes
+        ministral-8b 0.15 0.015 0.15 262144 yes yes
+        ministral-8b-2512 0.15 0.015 0.15 262144 yes yes
+        ministral-3b 0.1 0.01 0.1 262144 yes yes
+        ministral-3b-2512 0.1 0.01 0.1 262144 yes yes
+        devstral-2512 0.4 0.04 2 262144 yes no
+        codestral 0.3 0.03 0.9 131072 - no
+        codestral-2508 0.3 0.03 0.9 131072 - no
     """,
     # Excerpts of api-docs.deepseek.com/quick_start/pricing, October 2026; the price of
     # peak hours, which is the higher one
@@ -95,9 +109,15 @@ _MODELS = {
         deepseek-v4-flash 0.3 0.006 1.2 1000000 yes -
         deepseek-v4-pro 1.32 0.044 3.96 1000000 yes no
     """,
-    # Public issues; the prices of the Llama models are not confirmed for 2026
+    # Public projects and issues that quote Groq's pages, up to October 2026; the prices
+    # of the Llama models and of Qwen 3 32B are not confirmed after the summer of 2026
     "api.groq.com": """
         openai/gpt-oss-120b 0.15 0.075 0.6 131072 yes no
+        openai/gpt-oss-20b 0.075 - 0.3 131072 yes no
+        openai/gpt-oss-safeguard-20b 0.075 - 0.3 131072 - no
+        qwen/qwen3.8-27b 0.8 - 4 - - yes
+        qwen/qwen3-32b 0.29 - 0.59 131072 yes no
+        meta-llama/llama-4-scout-17b-16e-instruct 0.11 - 0.34 131072 yes yes
         llama-3.3-70b-versatile 0.59 - 0.79 131072 yes no
         llama-3.1-8b-instant 0.05 - 0.08 131072 yes no
     """,
@@ -107,7 +127,7 @@ context window, function calling, images; `-` where unknown."""
 
 AZURE_HOSTS = (".openai.azure.com", ".services.ai.azure.com")
 
-SNAPSHOT = re.compile(r"-(?:latest|\d{4}|\d{8}|\d{4}-\d{2}-\d{2})\Z")
+SNAPSHOT = re.compile(r"-(?:latest|\d{8}|\d{4}-\d{2}-\d{2})\Z")
 """What a name ends with if it means one state of a model."""
 
 _ANSWERS = {"yes": True, "no": False}

@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.driver.chromium import signed_in
 from tests.browser.site import Site, running_site
+from tests.tools.http_server import Answer, Server, serve
 from tools.builtin.weather_sample import weather_sample
 
 pytestmark = pytest.mark.browser
@@ -45,9 +46,19 @@ class Person:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    """A site with a worker, and an agent whose tool fails."""
-    with running_site(seed="tests.browser.seed.fork", worker=True) as site:
-        yield site
+    """A site with a worker, and an agent whose tool fails; it may call this machine."""
+    allowed = "provider=127.0.0.1;tool=127.0.0.1"
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("AGENTSITE_PRIVATE_HOSTS", allowed)
+        with running_site(seed="tests.browser.seed.fork", worker=True) as site:
+            yield site
+
+
+@pytest.fixture
+def orders() -> Iterator[Server]:
+    """A service that knows where each order is."""
+    with serve(lambda _: Answer({"state": "on its way"})) as server:
+        yield server
 
 
 @pytest.fixture
@@ -106,13 +117,15 @@ def test_a_failed_run_is_found_forked_and_compared_in_6(ann, site):
     assert ann.clicks <= 6
 
 
-def test_a_new_http_tool_is_tried_in_5(ann):
+def test_a_new_http_tool_is_tried_in_5(ann, orders):
     ann.click("nav a:has-text('Tools')")
     ann.click("summary:has-text('New tool')")
     ann.click("a[href$='/new/http/']")
-    ann.write("[name=url]", "http://127.0.0.1:9/orders/{order_id}")
+    ann.write("[name=url]", f"{orders.url}/orders/{{order_id}}")
     ann.write("[name=arg-order_id]", "o_1")
     ann.click("[data-call]")
-    ann.see("#tool-result", "127.0.0.1")
+    ann.see("#tool-result", "200 OK")
+    ann.see("#tool-result", "on its way")
 
     assert ann.clicks <= 5
+    assert [got.path for got in orders.got] == ["/orders/o_1"]

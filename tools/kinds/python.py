@@ -104,7 +104,7 @@ def find_cpython_flaw() -> str:
     """Return why no tool may use CPython here; empty where one may."""
     if not settings.CPYTHON:
         return (
-            "CPython is not switched on here. An operator can do that with "
+            "CPython is not enabled on this site. An operator can enable it with "
             "AGENTSITE_CPYTHON=1."
         )
     return find_sandbox_flaw()

@@ -1,5 +1,5 @@
-// Lists whose rows can be selected: all of the page, and a range with Shift. Without
-// this script each row is selected by its box.
+// Lists whose rows can be selected: all of the page, and a range with Shift; their
+// filters apply at once. Without this script each row is selected by its box.
 (() => {
   "use strict";
   const BOX = ":is(.sel, .pick) input[name]";
@@ -37,5 +37,11 @@
   });
   document.addEventListener("reset", (event) => setTimeout(showAll, 0, event.target));
   document.addEventListener("htmx:after:swap", showAllForms);
+  // Short addresses: what is not filtered by is left out.
+  document.addEventListener("htmx:config:request", (event) => {
+    if (!event.target.closest(".filter-row")) return;
+    const { body } = event.detail.ctx.request;
+    for (const [name, value] of [...body]) if (!value) body.delete(name);
+  });
   addEventListener("pageshow", showAllForms);
 })();

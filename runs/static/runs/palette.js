@@ -4,6 +4,9 @@
   // The frame of people who only chat has none, but has "?".
   const opener = document.querySelector("[data-palette]");
   const WAIT = 120;
+  const MOST_ACTIONS = 8;
+  const PAGE_ACTIONS = ":is(.head, .runs-head, .run-head) :is(a.btn, button, .menu a)";
+  const SITE_ACTIONS = ".top .menu button";
   const make = (name, attributes, ...children) => {
     const element = document.createElement(name);
     for (const [key, value] of Object.entries(attributes))
@@ -84,7 +87,7 @@
         signal: request.signal,
       });
       if (!answer.ok || answer.redirected) throw new Error(`Status ${answer.status}`);
-      show(await answer.text());
+      show(await answer.text(), text);
       found = text;
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -94,10 +97,65 @@
     }
   }
 
+  const wordsOf = (element) =>
+    (element.textContent.trim() || element.title).replace(/\s+/g, " ");
+  const isOffered = (element) =>
+    !element.disabled && !element.closest("[hidden], .phone-only") && wordsOf(element);
+
+  // What the open page offers, and with a text also the menus of all pages.
+  function pageActions(text) {
+    const words = text.toLowerCase().split(/\s+/);
+    const places = text ? `${PAGE_ACTIONS}, ${SITE_ACTIONS}` : PAGE_ACTIONS;
+    const found = [...document.querySelectorAll(places)]
+      .filter(isOffered)
+      .map((element) => {
+        const menu = element.closest("details.menu")?.querySelector("summary");
+        return { element, label: wordsOf(element), menu: menu ? wordsOf(menu) : "" };
+      })
+      .filter(({ label, menu }) =>
+        words.every((word) => `${menu} ${label}`.toLowerCase().includes(word)),
+      )
+      .slice(0, MOST_ACTIONS);
+    if (!found.length) return null;
+    const items = found.map(({ element, label, menu }, place) => {
+      const option = make("a", {
+        id: `palette-action-${place}`,
+        href: element.href || location.href,
+      });
+      const icon = element.querySelector("svg use")?.getAttribute("href") ?? "#i-right";
+      option.innerHTML = '<svg class="ico" aria-hidden="true"><use/></svg>';
+      option.querySelector("use").setAttribute("href", icon);
+      option.append(make("span", { class: "clip" }, label));
+      if (menu) option.append(make("span", { class: "clip small faint" }, menu));
+      option.addEventListener("click", (event) => {
+        event.preventDefault();
+        dialog.close();
+        element.click();
+      });
+      return make("li", {}, option);
+    });
+    const title = make(
+      "h2",
+      { class: "lab", id: "palette-page" },
+      gettext("This page"),
+    );
+    return make(
+      "section",
+      { "aria-labelledby": title.id },
+      title,
+      make("ul", {}, ...items),
+    );
+  }
+
   // Links of the page are options here: the field keeps the focus.
-  function show(html) {
+  function show(html, text) {
     const part = new DOMParser().parseFromString(html, "text/html").body
       .firstElementChild;
+    const actions = pageActions(text);
+    const below = "section:not([aria-labelledby=search-pages])";
+    if (actions) part.insertBefore(actions, part.querySelector(below));
+    const count =
+      Number(part.dataset.count) + (actions?.querySelectorAll("a").length ?? 0);
     for (const section of part.querySelectorAll("section"))
       section.setAttribute("role", "group");
     for (const plain of part.querySelectorAll("ul, li, h2"))
@@ -110,7 +168,11 @@
     list.replaceChildren(...part.children);
     list.scrollTop = 0;
     status.className = "sr";
-    status.textContent = part.dataset.count;
+    status.textContent = interpolate(
+      ngettext("%(count)s result", "%(count)s results", count),
+      { count },
+      true,
+    );
     select(options()[0]);
   }
 

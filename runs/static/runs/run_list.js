@@ -89,6 +89,17 @@
     return first.getBoundingClientRect().bottom < Math.max(top, 80);
   }
   const listTop = () => (isScrolled() ? { "X-List-Top": boxOf(rows()[0]).value } : {});
+  // Another period replaces the one that was selected in the bars, or typed.
+  document.addEventListener(
+    "change",
+    (event) => {
+      if (event.target.id !== "run-since") return;
+      event.target.querySelector("[data-selected-time]")?.remove();
+      for (const name of ["begin", "end"])
+        document.getElementById("run-facets").elements[name].value = "";
+    },
+    true,
+  );
   document.addEventListener("htmx:config:request", (event) => {
     const { request, target } = event.detail.ctx;
     if (event.target === list() && target === list())

@@ -3,10 +3,12 @@
 from typing import NamedTuple
 
 from django.contrib.auth.models import User
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from runs.models import Schedule
+from runs.ui.format import format_clock, format_day
 from runs.views.run_list.facets import (
     FACET_LABELS,
     SINGLE_FACETS,
@@ -20,6 +22,7 @@ from runs.views.run_list.filters import (
     SINCE_LABELS,
     TEST_LABELS,
     RunFilters,
+    parse_time,
 )
 
 MORE_LABELS = {
@@ -57,7 +60,7 @@ def build_filter_chips(filters: RunFilters, user: User) -> list[FilterChip]:
         if name in names
     ]
     if filters.begin and filters.end:  # as the bars above the list set them
-        times = [describe_value(name, filters, user) for name in ("begin", "end")]
+        times = [describe_time(one) for one in (filters.begin, filters.end)]
         url = filters.without("begin").without("end").build_query()
         chips.append(FilterChip(_("Started"), " – ".join(times), url))
         names -= {"begin", "end"}
@@ -103,9 +106,20 @@ def describe_value(name: str, filters: RunFilters, user: User) -> str:
             return f"${value}"
         case "seconds":
             return _("%(value)s s") % {"value": value}
+        case "begin" | "end":
+            return describe_time(value)
         case "schedule" if value == ANY_SCHEDULE:
             return _("any")
         case "schedule":
             visible = Schedule.objects.visible_to(user).filter(pk=int(value))
             return visible.values_list("name", flat=True).first() or str(value)
-    return str(value).replace("T", " ")
+    return str(value)
+
+
+def describe_time(text: str) -> str:
+    """Write a day, or a day and a time, of a filter; without the year if it is ours."""
+    at = parse_time(text)
+    if at is None:
+        return text
+    day = format_day(at) if at.year == timezone.localdate().year else text[:10]
+    return f"{day} {format_clock(at)}" if "T" in text else day

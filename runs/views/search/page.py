@@ -1,7 +1,6 @@
 """The search over everything: a page, and a part for the palette of all pages."""
 
 from django.http import HttpResponse
-from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET
 
 from runs.htmx import HtmxRequest, render_page_or_part
@@ -17,8 +16,7 @@ def search(request: HtmxRequest) -> HttpResponse:
     text = get_search_text(request)
     groups = find_places(request.user, text)
     count = sum(len(group.results) for group in groups)
-    summary = ngettext("%(count)s result", "%(count)s results", count)
-    context = {"q": text, "groups": groups, "summary": summary % {"count": count}}
+    context = {"q": text, "groups": groups, "count": count}
     return render_page_or_part(
         request, "search/search.html", "search/_results.html", context
     )

@@ -77,7 +77,7 @@ def test_cpython_can_be_chosen_where_it_is_switched_on_and_holds(settings):
 def test_cpython_is_refused_where_nobody_switched_it_on(settings):
     settings.CPYTHON = False
 
-    assert "CPython is not switched on here." in posted(interpreter="cpython")
+    assert "CPython is not enabled on this site." in posted(interpreter="cpython")
     assert not Tool.objects.exists()
 
 
@@ -108,7 +108,7 @@ def test_cpython_is_offered_only_where_it_is_switched_on(settings):
     radio = page[page.index('value="cpython"') :].partition(">")[0]
 
     assert "disabled" in radio
-    assert "CPython is not switched on here." in page
+    assert "CPython is not enabled on this site." in page
 
 
 def test_a_tool_keeps_cpython_while_it_is_switched_off(settings):
