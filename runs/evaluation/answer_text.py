@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from pydantic import Field
 
 from runs.engine.observations import stringify_value
-from runs.evaluation.errors import NotScored
+from runs.evaluation.errors import NotApplicable, NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig
 from runs.evaluation.types import EvaluationRecord
 from tools.text.translatable import translatable
@@ -79,10 +79,20 @@ def describe_failed_run(run: FailedRun) -> str:
 
 
 def require_expected(given: EvaluationInput) -> str:
-    """Return the expected answer; raise `NotScored` if the example has none."""
-    if not given.example.expected_answer:
-        raise NotScored(translatable("The example has no expected answer."))
+    """Return the expected answer; raise `NotApplicable` if the example has none."""
+    if not given.example.expected_answer.strip():
+        raise NotApplicable(translatable("The example has no expected answer."))
     return given.example.expected_answer
+
+
+def require_normalized(text: str, config: TextConfig) -> str:
+    """Return an expected text as it is compared; raise `NotApplicable` if empty."""
+    normalized = normalize_text(text, config)
+    if not normalized.strip():
+        raise NotApplicable(
+            translatable("Nothing of the expected answer is left to compare.")
+        )
+    return normalized
 
 
 def select_part(text: str, config: TextConfig) -> str | None:

@@ -16,6 +16,8 @@ from runs.evaluation.statistics import Z_95, Interval, percentile
 
 CLEAR_LEVEL = 0.02
 """How rarely two equal candidates may look clearly different."""
+PROBABLE_LEVEL = 0.07
+"""The same for one that may be better or worse: five examples to none are enough."""
 
 RESAMPLES = 2_000
 MOST_RESAMPLED = 300
@@ -78,8 +80,7 @@ def compare_paired(
     worse = sum(change < -EQUAL for change in changes)
     same = len(changes) - better - worse
     interval = bootstrap_interval(changes, seed=seed)
-    is_clear = sign_test(better, worse) <= level
-    kind = _conclude(better, worse, len(changes), interval, is_clear=is_clear)
+    kind = _conclude(better, worse, len(changes), interval, level=level)
     points = smallest_visible_points(len(changes))
     return PairedComparison(
         better=better,
@@ -92,16 +93,19 @@ def compare_paired(
 
 
 def _conclude(
-    better: int, worse: int, count: int, interval: Interval, *, is_clear: bool
+    better: int, worse: int, count: int, interval: Interval, *, level: float
 ) -> ConclusionKind:
     if count == 0:
         return "nothing_to_compare"
     if better == worse == 0:
         return "no_difference"
-    if interval.low > 0:
-        return "clearly_better" if is_clear and better > worse else "probably_better"
-    if interval.high < 0:
-        return "clearly_worse" if is_clear and worse > better else "probably_worse"
+    chance = sign_test(better, worse)
+    if chance > PROBABLE_LEVEL:
+        return "could_be_chance"
+    if interval.low > 0 and better > worse:
+        return "clearly_better" if chance <= level else "probably_better"
+    if interval.high < 0 and worse > better:
+        return "clearly_worse" if chance <= level else "probably_worse"
     return "could_be_chance"
 
 

@@ -2,6 +2,7 @@
 
 EvaluationError
   NotScored            the example or the run lacks what the evaluator needs
+    NotApplicable      the example has nothing to compare with
   InvalidScore         an evaluator answered something that is not a score
 """
 
@@ -12,6 +13,10 @@ class EvaluationError(Exception):
 
 class NotScored(EvaluationError):
     """The example or the run lacks what the evaluator needs."""
+
+
+class NotApplicable(NotScored):
+    """The example has nothing to compare with, so the other evaluators decide."""
 
 
 class InvalidScore(EvaluationError):

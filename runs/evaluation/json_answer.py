@@ -1,6 +1,8 @@
 """The evaluator of JSON: its schema, and its fields."""
 
+import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -90,6 +92,18 @@ def _compare(config: JsonConfig, expected: Any, answer: Any) -> ScoreResult:
     if config.compare == "all":
         where = JsonComparison(config).find_difference(expected, answer)
         return ScoreResult.of_pass(where is None, where or "")
+    unknown = [
+        name
+        for name in config.fields
+        if read_json_field(expected, name) is read_json_field(answer, name) is MISSING
+    ]
+    if unknown:
+        raise NotScored(
+            translatable(
+                "Neither the expected answer nor the answer contains: %(fields)s.",
+                fields=", ".join(unknown[:10]),
+            )
+        )
     wrong = [
         name
         for name in config.fields
@@ -136,8 +150,7 @@ class JsonComparison:
         if expected is MISSING or got is MISSING:
             return None if expected is got else _describe_missing(place)
         if _is_number(expected) and _is_number(got):
-            off = abs(expected - got)
-            is_close = expected == got or off <= self.config.tolerance
+            is_close = _is_close(expected, got, self.config.tolerance)
             return None if is_close else _describe_difference(place, expected, got)
         if type(expected) is not type(got):
             return _describe_difference(place, expected, got)
@@ -175,25 +188,43 @@ class JsonComparison:
     def _find_unmatched(
         self, expected: list[Any], got: list[Any], place: str
     ) -> str | None:
-        """Pair each expected item with an item nobody else has.
+        """Pair each expected item with one of its own; return one that has none.
 
-        With a tolerance the first that is close enough is taken; sorting numbers first
-        makes that the best choice for lists of numbers.
+        An item that is close to several gives way to one that has no other (Kuhn).
         """
-        left = sorted(got, key=_order_of_item)
-        for item in sorted(expected, key=_order_of_item):
-            at = next(
-                (
-                    n
-                    for n, one in enumerate(left)
-                    if not self.find_difference(item, one)
-                ),
-                None,
-            )
-            if at is None:
+        items, left = (sorted(one, key=_order_of_item) for one in (expected, got))
+        partners: dict[int, int] = {}
+        """Places in `left`, and in `items` of what they are paired with."""
+
+        def pair(at: int, tried: set[int]) -> bool:
+            for n, one in enumerate(left):
+                if n in tried or self.find_difference(items[at], one):
+                    continue
+                tried.add(n)
+                if n not in partners or is_tolerant and pair(partners[n], tried):
+                    partners[n] = at
+                    return True
+            return False
+
+        is_tolerant = self.config.tolerance > 0  # else close items are equal
+        for at, item in enumerate(items):
+            tried = set() if is_tolerant else set(partners)
+            if not pair(at, tried):
                 return _describe_unmatched(place, item)
-            del left[at]
         return None
+
+
+def _is_close(expected: float, got: float, tolerance: float) -> bool:
+    """Whether two numbers differ by `tolerance` at most, as they are written."""
+    if expected == got:
+        return True
+    if not all(map(math.isfinite, (expected, got))):
+        return False
+    return abs(_to_decimal(expected) - _to_decimal(got)) <= _to_decimal(tolerance)
+
+
+def _to_decimal(number: float) -> Decimal:
+    return Decimal(number if isinstance(number, int) else repr(number))
 
 
 def _order_of_item(item: Any) -> tuple[bool, float]:

@@ -60,9 +60,8 @@ def score_number(config: NumberConfig, given: EvaluationInput) -> ScoreResult:
             False, translatable("The answer does not contain the number.")
         )
     off = abs(got - wanted[0])
-    allowed = max(
-        Decimal(config.absolute), abs(wanted[0]) * Decimal(str(config.relative))
-    )
+    relative = abs(wanted[0]) * Decimal(str(config.relative))
+    allowed = max(Decimal(str(config.absolute)), relative)
     if off <= allowed:
         return ScoreResult.of_pass(True, label=format_label_number(got))
     return ScoreResult.of_pass(

@@ -9,7 +9,7 @@ from pydantic_core import ErrorDetails
 
 from runs.evaluation.code import CODE
 from runs.evaluation.effects import AskingEvaluation, EvaluatorEffect, EvaluatorOutcome
-from runs.evaluation.errors import EvaluationError, NotScored
+from runs.evaluation.errors import EvaluationError, NotApplicable, NotScored
 from runs.evaluation.json_answer import JSON
 from runs.evaluation.judge import JUDGE
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
@@ -126,6 +126,8 @@ def score_record(
         result = EVALUATOR_KINDS[kind].evaluate(settings, given)
         if isinstance(result, GeneratorType):
             result = drive_evaluation(result, perform)
+    except NotApplicable as reason:
+        return ScoreResult.not_scored(str(reason), applies=False)
     except EvaluationError as reason:
         return ScoreResult.not_scored(str(reason))
     except Exception as error:  # noqa: BLE001  (the border to evaluators of others)

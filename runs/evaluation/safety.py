@@ -19,6 +19,11 @@ from tools.text.translatable import join_sentences, translatable
 PersonalData = Literal["email", "phone", "card", "iban", "ip_address"]
 
 ADDRESS = re.compile(r"(?i)(?<![\w.+-])(?:https?|ftp|wss?)://[^\s<>\"'`\\^{}|]{1,2000}")
+RELATIVE_ADDRESS = re.compile(
+    r"(?i)(?<![\w.+:/@-])(?://(?=[\w-]{1,63}\.)|(?=www\.[\w-]{1,63}\.))"
+    r"[^\s<>\"'`\\^{}|]{1,2000}"
+)
+"""Without a scheme: `//example.com/a`, `www.example.com`."""
 MAILTO = re.compile(r"(?i)mailto:[^\s<>\"']{1,500}")
 HOST = re.compile(r"(\*\.)?[\w-]+(\.[\w-]+)*(:\d{1,5})?")
 
@@ -146,12 +151,15 @@ def _find_other_hosts(texts: tuple[str, ...], allowed: tuple[str, ...]) -> set[s
 
 def find_hosts(text: str) -> Iterator[str]:
     """Yield the hosts of web addresses and mail links, in lower case, with ports."""
-    for match in ADDRESS.finditer(text):
+    addresses = [match[0] for match in ADDRESS.finditer(text)]
+    for match in RELATIVE_ADDRESS.finditer(text):
+        addresses.append(f"//{match[0].removeprefix('//')}")
+    for address in addresses:
         try:
-            parts = urlsplit(match[0].rstrip(".,;:!?)]*_"))
+            parts = urlsplit(address.rstrip(".,;:!?)]*_"))
             host, port = parts.hostname or "", parts.port
         except ValueError:
-            yield match[0][:100]
+            yield address[:100]
             continue
         yield f"{host}:{port}" if port else host
     for match in MAILTO.finditer(text):

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from runs.evaluation.answer_text import require_answer, require_expected
-from runs.evaluation.errors import NotScored
+from runs.evaluation.errors import NotApplicable, NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.types import ScoreResult
 from tools.text.translatable import translatable
@@ -67,7 +67,9 @@ def _normalize_word(word: str) -> str:
 
 def _require_words(words: list[str]) -> list[str]:
     if not words:
-        raise NotScored(translatable("The expected answer has no words to compare."))
+        raise NotApplicable(
+            translatable("The expected answer has no words to compare.")
+        )
     return words
 
 

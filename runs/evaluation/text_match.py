@@ -3,13 +3,14 @@
 import re
 from typing import Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from runs.evaluation.answer_text import (
     TextConfig,
     normalize_text,
     require_answer,
     require_expected,
+    require_normalized,
     select_part,
     shorten_text,
 )
@@ -27,7 +28,7 @@ class ExactConfig(TextConfig):
 
 
 def score_exact(config: ExactConfig, given: EvaluationInput) -> ScoreResult:
-    expected = normalize_text(require_expected(given), config)
+    expected = require_normalized(require_expected(given), config)
     part = select_part(require_answer(given.record), config)
     if part is None:
         return _label_missing(config)
@@ -58,18 +59,20 @@ class ContainsConfig(TextConfig):
     """Empty for the expected answer."""
     needs: Literal["all", "any", "none"] = "all"
 
-    @field_validator("texts")
-    @classmethod
-    def _check_texts(cls, texts: tuple[str, ...]) -> tuple[str, ...]:
-        if any(not text.strip() for text in texts):
+    @model_validator(mode="after")
+    def _check_texts(self) -> Self:
+        if any(not normalize_text(text, self).strip() for text in self.texts):
             raise ValueError(
-                translatable("Every text must have at least one character.")
+                translatable("Every text must have at least one character that counts.")
             )
-        return texts
+        return self
 
 
 def score_contains(config: ContainsConfig, given: EvaluationInput) -> ScoreResult:
-    texts = config.texts or (require_expected(given),)
+    texts = config.texts
+    if not texts:
+        texts = (require_expected(given),)
+        require_normalized(texts[0], config)
     part = select_part(require_answer(given.record), config)
     if part is None:
         return _label_missing(config)
@@ -187,7 +190,7 @@ def score_one_of(config: OneOfConfig, given: EvaluationInput) -> ScoreResult:
                 choices=_quote_all(config.choices),
             ),
         )
-    if not given.example.expected_answer:
+    if not given.example.expected_answer.strip():
         return ScoreResult.of_pass(True, label=chosen)
     expected = config.find_choice(given.example.expected_answer)
     if expected is None:

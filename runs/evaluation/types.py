@@ -119,6 +119,8 @@ class ScoreResult(FrozenModel):
     explanation: ScoreText = ""
     problem: ScoreText = ""
     """Why the run was not scored; empty if it was."""
+    applies: bool = True
+    """False if the example has nothing to compare with: other evaluators decide."""
     cost: Decimal = Decimal(0)
     """Of the model calls of a judge."""
     exchanges: tuple[JudgeExchange, ...] = ()
@@ -146,7 +148,9 @@ class ScoreResult(FrozenModel):
         return cls(value=value, passed=value >= threshold, explanation=explanation)
 
     @classmethod
-    def not_scored(cls, problem: str, *, cost: Decimal = Decimal(0)) -> Self:
+    def not_scored(
+        cls, problem: str, *, cost: Decimal = Decimal(0), applies: bool = True
+    ) -> Self:
         if not problem.strip():
             problem = translatable("The evaluator gave no reason.")
-        return cls(problem=problem, cost=cost)
+        return cls(problem=problem, cost=cost, applies=applies)

@@ -60,7 +60,9 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False,
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
                         verbose_name="ID",
                     ),
                 ),
@@ -85,7 +87,9 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False,
+                        auto_created=True,
+                        primary_key=True,
+                        serialize=False,
                         verbose_name="ID",
                     ),
                 ),

@@ -72,6 +72,8 @@ class Experiment(models.Model):
     """Of its `ExperimentRun` rows."""
     figures = models.JSONField(default=dict)
     """`runs.services.experiments.figures.ExperimentFigures`, written by workers."""
+    needs_figures = models.BooleanField(default=False, db_default=False)
+    """Whether a worker must write them once more, when no run is being scored."""
     lease_until = models.DateTimeField(null=True)
     """How long the process that advances it has it to itself."""
     lease_holder = models.UUIDField(null=True)
@@ -176,11 +178,15 @@ class ExperimentRun(models.Model):
     """Why no run could be started."""
     run_status = models.CharField(max_length=20, blank=True)
     passed = models.BooleanField(null=True)
-    """Whether all evaluators that decide were passed; null if none did."""
+    """Whether it passes all evaluators; null if none decides, or one gave no score."""
     score = models.FloatField(null=True)
-    """The mean of the evaluators' values."""
+    """The mean of the evaluators' values; null if one gave no score."""
     cost = models.DecimalField(max_digits=14, decimal_places=6, default=0)
-    """Of the run and of its scores."""
+    """Of the run and of its scores, discarded ones too."""
+    judge_cost = models.DecimalField(
+        max_digits=14, decimal_places=6, default=0, db_default=0
+    )
+    """The part of `cost` that is of scores."""
     tokens = models.PositiveBigIntegerField(default=0)
     seconds = models.FloatField(null=True)
 
@@ -227,6 +233,8 @@ class Score(models.Model):
     explanation = TranslatableTextField(blank=True)
     problem = TranslatableTextField(blank=True)
     """Why there is no score; empty if there is one."""
+    applies = models.BooleanField(default=True, db_default=True)
+    """False if the example has nothing to compare with."""
     cost = models.DecimalField(max_digits=14, decimal_places=6, default=0)
     at = models.DateTimeField(auto_now_add=True)
 

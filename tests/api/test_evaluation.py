@@ -8,7 +8,14 @@ from runs.store.specs import load_spec
 from tests.api.make_client import Api, fields_of
 from tests.experiments import end_runs, make_examples, make_revision, turn
 from tests.gates import make_gate
-from tests.make import make_agent, make_prompt, make_run, make_user, make_version
+from tests.make import (
+    make_agent,
+    make_dataset,
+    make_prompt,
+    make_run,
+    make_user,
+    make_version,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -280,3 +287,24 @@ def test_a_wrong_change_of_a_candidate_is_named(ann, api, change, field):
 
     assert (answer.status_code, fields_of(answer)) == (422, [f"candidates.1.{field}"])
     assert not Experiment.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"tags": ["a, b"]}, "tags"),
+        ({"tags": [" x"]}, "tags"),
+        ({"expected_calls": [{"tool": "a,b"}]}, "expected_calls"),
+        ({"expected_calls": [{"tool": "a\n{"}]}, "expected_calls"),
+    ],
+)
+def test_names_that_no_cell_can_hold_are_refused(ann, api, change, field):
+    path = f"datasets/{make_dataset(ann).pk}/examples"
+    example = {"inputs": {"input": "a"}}
+
+    refused = api.post(path, {"examples": [example | change]})
+
+    assert (refused.status_code, fields_of(refused)) == (422, [field])
+    made = api.post(path, {"examples": [example]}).json()["data"][0]["number"]
+    changed = api.put(f"{path}/{made}", example | change)
+    assert (changed.status_code, fields_of(changed)) == (422, [field])

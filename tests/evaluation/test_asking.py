@@ -319,3 +319,20 @@ def test_an_unknown_kind_or_setting_is_not_scored():
     assert "'magic' is unknown" in score("magic", "x").problem
     assert "colour" in score("exact", "x", "x", colour=1).problem
     assert score("exact", "x", example=EvaluationExample()).problem
+
+
+@pytest.mark.parametrize(
+    ("text", "passed"),
+    [
+        ("![x](//evil.example/a.png?q=1)", False),
+        ("See www.evil.example today.", False),
+        ("See www.good.example/a and //good.example/b.", True),
+        ("a // comment, C:\\\\share, 1//2", True),
+    ],
+)
+def test_safety_finds_addresses_without_a_scheme(text, passed):
+    hosts = ["good.example", "www.good.example"]
+
+    result = score("safety", text, secrets=False, allowed_hosts=hosts)
+
+    assert result.passed is passed

@@ -78,10 +78,24 @@ def test_an_expectation_without_one_number_is_not_scored(expected):
         ('[{"x": [1, 2]}]', '[{"x": [2, 1]}]', {"ignore_order": True}, 1),
         ("[1.1, 0.9]", "[1, 1]", {"ignore_order": True, "tolerance": 0.2}, 1),
         ("[0.9, 2]", "[1, 1.9]", {"tolerance": 0.2}, 1),
+        ('{"a": 1.3}', '{"a": 1}', {"tolerance": 0.3}, 1),
+        ('{"a": 1.31}', '{"a": 1}', {"tolerance": 0.3}, 0),
+        ("[1e400]", "[1]", {"tolerance": 0.3}, 0),
+        (
+            '[{"x": 1.1}, {"x": 0.9}]',
+            '[{"x": 1.0}, {"x": 1.25}]',
+            {"ignore_order": True, "tolerance": 0.15},
+            1,
+        ),
+        (
+            '[{"x": 1.1}, {"x": 0.7}]',
+            '[{"x": 1.0}, {"x": 1.25}]',
+            {"ignore_order": True, "tolerance": 0.15},
+            0,
+        ),
         ("Sure! 1", "1", {}, 0),
         ('{"a": 1, "b": 2}', '{"a": 1, "b": 3}', {"fields": ["a", "b"]}, 0.5),
         ('{"a": [{"n": 1}]}', '{"a": [{"n": 1}], "z": 0}', {"fields": ["a.0.n"]}, 1),
-        ('{"a": 1}', '{"a": 1}', {"fields": ["b"]}, 1),
         ('{"b": null}', "{}", {"fields": ["b"]}, 0),
         ("[" * 20_000 + "]" * 20_000, "[]", {}, 0),
     ],
@@ -112,6 +126,24 @@ def test_json_that_takes_too_long_to_compare_is_not_scored(monkeypatch):
 
     assert score("json", expected, expected).passed
     assert "too large" in score("json", answer, expected, ignore_order=True).problem
+
+
+def test_a_field_that_nobody_has_is_not_scored():
+    settings = {"compare": "fields", "fields": ["totl"]}
+
+    result = score("json", '{"total": 1}', '{"total": 2}', **settings)
+
+    assert "Neither the expected answer nor the answer contains: totl" in result.problem
+
+
+@pytest.mark.parametrize(
+    ("absolute", "expected", "answer", "passed"),
+    [(0.3, "1", "1.3", True), (0.7, "10", "10.7", True), (0.3, "1", "1.31", False)],
+)
+def test_a_number_may_be_off_by_exactly_the_tolerance(
+    absolute, expected, answer, passed
+):
+    assert score("number", answer, expected, absolute=absolute).passed is passed
 
 
 def test_an_expectation_that_is_not_json_is_not_scored():

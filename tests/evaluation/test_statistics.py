@@ -176,15 +176,17 @@ def simulate(draw, *, examples, both, rise, fall):
 @pytest.mark.parametrize("examples", [20, 40, 100])
 def test_two_equal_candidates_raise_at_most_five_false_alarms_of_100(examples):
     draw = random.Random(examples)
-    alarms = 0
+    clear = hedged = 0
     for seed in range(100):
         before, after = simulate(
             draw, examples=examples, both=0.6, rise=0.15, fall=0.15
         )
         kind = compare_paired(before, after, seed=seed).conclusion.kind
-        alarms += kind.startswith("clearly")
+        clear += kind.startswith("clearly")
+        hedged += kind.startswith("probably")
 
-    assert alarms <= 5
+    assert clear <= 5
+    assert hedged <= 7
 
 
 @pytest.mark.parametrize("repetitions", [1, 3])

@@ -171,3 +171,29 @@ def test_examples_are_frozen():
 
     with pytest.raises(ValueError, match="frozen"):
         example.expected_answer = "b"
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected", "config"),
+    [
+        ("contains", "", {}),
+        ("contains", "  ", {}),
+        ("contains", "?", {"ignore_punctuation": True}),
+        ("exact", " ", {}),
+        ("exact", "...", {"ignore_punctuation": True, "place": "start"}),
+        ("similarity", "...", {}),
+    ],
+)
+def test_nothing_to_compare_leaves_it_to_other_evaluators(kind, expected, config):
+    result = score(kind, "Any answer.", expected, **config)
+
+    assert result.problem
+    assert not result.applies
+
+
+def test_a_text_of_which_nothing_counts_is_refused():
+    config = {"texts": ["???"], "ignore_punctuation": True}
+
+    [problem] = validate_evaluator_config("contains", config)
+
+    assert problem.message == "Every text must have at least one character that counts."

@@ -12,11 +12,12 @@ def format_csv_cell(value: Any) -> Any:
     """Return `value` as a cell: JSON as text, and no text a formula."""
     if isinstance(value, dict | list):
         value = json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str) and (
-        value.startswith(CONTROL_PREFIXES)
-        or value.lstrip().startswith(FORMULA_PREFIXES)
-    ):
-        return f"'{value}"
+    if isinstance(value, str):
+        plain = value.lstrip("'")  # else `'=x` would be read as a marked `=x`
+        if plain.startswith(CONTROL_PREFIXES) or plain.lstrip().startswith(
+            FORMULA_PREFIXES
+        ):
+            return f"'{value}"
     return "" if value is None else value
 
 

@@ -258,7 +258,7 @@ def add_examples_to_dataset(
     try:
         rows = add_examples(dataset, contents, by=user, runs=runs)
     except ExampleRefused as refused:
-        raise ApiProblem(422, refused.errors) from None
+        raise example_problem(refused) from None
     except DatasetFull as refused:
         raise field_problem("examples", str(refused)) from None
     shape = {"data": [example_json(row) for row in rows], "next": None}
@@ -293,8 +293,17 @@ def change_example(
     except Example.DoesNotExist:
         raise not_found("Example", number) from None
     except ExampleRefused as refused:
-        raise ApiProblem(422, refused.errors) from None
+        raise example_problem(refused) from None
     return json_response(example_json(row))
+
+
+def example_problem(refused: ExampleRefused) -> ApiProblem:
+    """Return the problem with the names that fields have in bodies."""
+    names = {"calls": "expected_calls"}
+    errors = [
+        one._replace(field=names.get(one.field, one.field)) for one in refused.errors
+    ]
+    return ApiProblem(422, errors)
 
 
 def delete_example(

@@ -11,7 +11,7 @@ from runs.models import Dataset, Example, Run
 from runs.services.datasets.content import (
     DEFAULT_INPUT,
     ExampleContent,
-    require_inputs,
+    require_valid_content,
 )
 from runs.services.datasets.working_copy import (
     count_working_examples,
@@ -45,7 +45,7 @@ def add_examples(
 ) -> list[Example]:
     """Add unsaved examples, all or none; raise `ExampleRefused` or `DatasetFull`."""
     for content in contents:
-        require_inputs(content)
+        require_valid_content(content)
     sources = list(runs) or [None] * len(contents)
     with transaction.atomic():
         locked = lock_dataset(dataset)
@@ -118,7 +118,7 @@ def edit_examples(
     `Example.DoesNotExist` or `ExampleRefused`.
     """
     for content in contents.values():
-        require_inputs(content)
+        require_valid_content(content)
     with transaction.atomic():
         locked = lock_dataset(dataset)
         current = locked.examples.filter(until_version=None, number__in=contents)

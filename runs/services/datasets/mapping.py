@@ -6,6 +6,7 @@ from django.utils.translation import gettext as _
 
 from runs.engine.types import FrozenModel
 from runs.services.datasets.content import DEFAULT_INPUT, INPUT_FIELD, MAX_INPUTS
+from runs.services.datasets.export import EXPORT_COLUMNS
 
 DuplicateRule = Literal["skip", "update", "add"]
 
@@ -50,12 +51,21 @@ class ImportMapping(FrozenModel):
         }
 
 
-def guess_mapping(columns: tuple[str, ...], known: list[str]) -> ImportMapping:
+def guess_mapping(
+    columns: tuple[str, ...], known: list[str], *, is_empty: bool = False
+) -> ImportMapping:
     """Return a mapping by the names of the columns.
 
     `known` are the variables of the dataset; without any, the column that looks like
-    the question becomes the variable `input`.
+    the question becomes the variable `input`. Without examples (`is_empty`), an export
+    of ours brings its variables along.
     """
+    if is_empty and set(EXPORT_COLUMNS) <= set(columns):
+        known = [
+            name.removeprefix(INPUT_FIELD)
+            for name in columns
+            if name not in EXPORT_COLUMNS
+        ]
     # In our exports, `input:tags` is a variable and `tags` are the tags.
     plain = [name for name in known if INPUT_FIELD + name not in columns]
     guessed = [

@@ -24,7 +24,9 @@ def store_dataset_upload(
     """Parse and store a file in place of an earlier one; raise `DatasetFileRefused`."""
     parsed = parse_dataset_file(name, content)
     table = parsed.table
-    mapping = guess_mapping(table.columns, dataset.input_names)
+    mapping = guess_mapping(
+        table.columns, dataset.input_names, is_empty=not dataset.examples.exists()
+    )
     delete_expired_dataset_uploads()
     upload, _ = DatasetUpload.objects.update_or_create(
         dataset=dataset,

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 from math import ceil
 from typing import NamedTuple, Protocol
@@ -149,6 +150,8 @@ def advance_experiment(
             started = start_cells(experiment)
     if not finish_experiment(experiment):
         update_figures(experiment, is_changed=bool(scored))
+    if not experiment.is_running:
+        write_last_figures(experiment)
     return TurnResult(started, scored)
 
 
@@ -457,10 +460,14 @@ def is_budget_used(experiment: Experiment) -> bool:
     """Whether ended and unfinished runs have cost the budget."""
     if experiment.budget is None:
         return False
-    ended = experiment.cells.aggregate(cost=Sum("cost"))["cost"] or 0
-    unfinished = experiment.cells.filter(state=State.STARTED)
-    running = unfinished.aggregate(cost=Sum("run__cost"))["cost"] or 0
-    return bool(ended + running >= experiment.budget)
+    unfinished = Q(state=State.STARTED)
+    found = experiment.cells.aggregate(
+        ended=Sum("cost", filter=~unfinished, default=Decimal(0)),
+        # of those that are scored again, too
+        judges=Sum("judge_cost", filter=unfinished, default=Decimal(0)),
+        runs=Sum("run__cost", filter=unfinished, default=Decimal(0)),
+    )
+    return bool(sum(found.values()) >= experiment.budget)
 
 
 def stop_with_problem(experiment: Experiment, problem: str) -> None:
@@ -468,7 +475,9 @@ def stop_with_problem(experiment: Experiment, problem: str) -> None:
     running = Experiment.objects.filter(
         pk=experiment.pk, status=Experiment.Status.RUNNING
     )
-    running.update(status=Experiment.Status.STOPPED, problem=problem)
+    running.update(
+        status=Experiment.Status.STOPPED, problem=problem, needs_figures=True
+    )
     experiment.refresh_from_db(fields=["status", "problem"])
 
 
@@ -505,3 +514,20 @@ def update_figures(experiment: Experiment, *, is_changed: bool) -> None:
     )
     experiment.figures = figures.model_dump(mode="json")
     experiment.save(update_fields=["figures"])
+
+
+def write_last_figures(experiment: Experiment) -> None:
+    """Write the figures of an experiment that has ended, if they are old.
+
+    Runs that are scored by then would otherwise never count: no turn follows. The row
+    is locked, so that whoever has a run scored again meanwhile asks for another time.
+    """
+    with transaction.atomic():
+        rows = Experiment.objects.filter(pk=experiment.pk, needs_figures=True)
+        if not rows.select_for_update(of=("self",)).exists():
+            return
+        if experiment.cells.filter(state=State.STARTED).exists():
+            return
+        figures = compute_figures(experiment, at=timezone.now().isoformat())
+        rows.update(needs_figures=False, figures=figures.model_dump(mode="json"))
+    experiment.refresh_from_db(fields=["needs_figures", "figures"])

@@ -34,10 +34,12 @@ def has_free_experiments() -> bool:
 
 
 def find_open_experiments() -> QuerySet[Experiment]:
-    """Return those that run, or have stopped while runs were unfinished."""
+    """Return those that run, or have unfinished runs or old figures."""
     started = ExperimentRun.objects.filter(state=ExperimentRun.State.STARTED)
     return Experiment.objects.filter(
-        Q(status=Experiment.Status.RUNNING) | Q(pk__in=started.values("experiment"))
+        Q(status=Experiment.Status.RUNNING)
+        | Q(needs_figures=True)
+        | Q(pk__in=started.values("experiment"))
     )
 
 

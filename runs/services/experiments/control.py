@@ -1,15 +1,18 @@
 """Stop and resume an experiment, and note what it has lost."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
+from runs.evaluation.combine import combine_scores
 from runs.models import Evaluator, Experiment, ExperimentRun, Score
 from tools.audit.write import write_entry
 from tools.text.translatable import translatable
 
+COMBINED_AT_ONCE = 2_000
 EVALUATOR_DELETED = translatable(
     "An evaluator was deleted with its owner's account, and so were its scores. The "
     "other evaluators continue."
@@ -20,7 +23,9 @@ def stop_experiment(experiment: Experiment, *, by: User) -> bool:
     """Start no more runs; False if it was not running."""
     rows = Experiment.objects.filter(pk=experiment.pk, status=Experiment.Status.RUNNING)
     with transaction.atomic():
-        stopped = rows.update(status=Experiment.Status.STOPPED, problem="")
+        stopped = rows.update(
+            status=Experiment.Status.STOPPED, problem="", needs_figures=True
+        )
         if stopped:
             write_entry(
                 "canceled", "experiment", experiment.name, number=experiment.pk, by=by
@@ -48,6 +53,7 @@ def score_again(cell: ExperimentRun) -> bool:
     """Discard the scores of a run, which workers then score; False if it has none yet.
 
     A judge that replied with prose, or could not be reached, may score it this time.
+    What they have cost still counts.
     """
     done = ExperimentRun.objects.filter(pk=cell.pk, state=ExperimentRun.State.DONE)
     with transaction.atomic():
@@ -56,14 +62,35 @@ def score_again(cell: ExperimentRun) -> bool:
         )
         if is_changed:
             Score.objects.filter(cell=cell).delete()
+            Experiment.objects.filter(pk=cell.experiment_id).update(needs_figures=True)
     return bool(is_changed)
 
 
-def note_deleted_evaluators(evaluators: QuerySet[Evaluator]) -> None:
+def note_deleted_evaluators(evaluators: QuerySet[Evaluator]) -> list[int]:
     """Let experiments say that they are about to lose some of their evaluators.
 
-    Without any left, the next turn of a running one stops it.
+    Without any left, the next turn of a running one stops it. Returns their keys, for
+    `combine_remaining_scores`.
     """
     theirs = Experiment.objects.filter(evaluators__evaluator__in=evaluators)
-    rows = Experiment.objects.filter(pk__in=theirs.values("pk"), problem="")
-    rows.update(problem=EVALUATOR_DELETED)
+    rows = Experiment.objects.filter(pk__in=list(theirs.values_list("pk", flat=True)))
+    rows.filter(problem="").update(problem=EVALUATOR_DELETED)
+    rows.update(needs_figures=True)
+    return list(rows.values_list("pk", flat=True))
+
+
+def combine_remaining_scores(experiments: Sequence[int]) -> None:
+    """Decide again which runs pass, after scores of experiments were deleted."""
+    done = ExperimentRun.objects.filter(
+        experiment__in=experiments, state=ExperimentRun.State.DONE
+    )
+    keys = list(done.order_by("pk").values_list("pk", flat=True))
+    for start in range(0, len(keys), COMBINED_AT_ONCE):
+        rows = done.filter(pk__in=keys[start : start + COMBINED_AT_ONCE])
+        changed = []
+        for cell in rows.prefetch_related("scores"):
+            combined = combine_scores(cell.scores.all())
+            if (cell.passed, cell.score) != combined:
+                cell.passed, cell.score = combined
+                changed.append(cell)
+        ExperimentRun.objects.bulk_update(changed, ["passed", "score"], batch_size=500)

@@ -72,14 +72,28 @@ class CandidateFigures(FrozenModel):
     median_seconds: float | None
     p95_seconds: float | None
     evaluators: tuple[EvaluatorFigures, ...]
+    pass_rate: float | None = None
+    """The mean of the examples; of one, the part of its decided runs that passed."""
+    judge_cost: Decimal = Decimal(0)
+    """The part of `cost` that is of scores."""
     pass_at_k: float | None = None
     """The chance that one of all repetitions passes; null without repetitions."""
     pass_hat_k: float | None = None
     """The chance that all repetitions pass."""
+    repeated_examples: int = 0
+    """Those with a decision on all repetitions, of which these chances are."""
+    decided_examples: int = 0
 
     @property
     def rate(self) -> float | None:
-        return self.passed / self.decided if self.decided else None
+        if self.pass_rate is not None or not self.decided:
+            return self.pass_rate
+        return self.passed / self.decided  # of figures that were stored before
+
+    @property
+    def cost_per_run(self) -> float:
+        """Of the runs alone."""
+        return float(self.cost - self.judge_cost) / self.done if self.done else 0.0
 
 
 class ComparisonFigures(FrozenModel):
@@ -159,6 +173,7 @@ class CellFigures(NamedTuple):
     passed: bool | None
     score: float | None
     cost: Decimal
+    judge_cost: Decimal
     tokens: int
     seconds: float | None
 
@@ -275,26 +290,28 @@ def build_tag_comparison(
 
 
 def average_repetitions(
-    experiment: Experiment, cells: Iterable[CellFigures]
-) -> tuple[float | None, float | None]:
-    """Return pass@k and pass^k for k repetitions, over examples that ran them all."""
-    k = experiment.repetitions
+    k: int, cells: Iterable[CellFigures]
+) -> tuple[float | None, float | None, int]:
+    """Return pass@k and pass^k for k repetitions, and of how many examples.
+
+    Those count of which all repetitions are decided.
+    """
     by_example: dict[int, list[bool]] = defaultdict(list)
     for cell in cells:
         if cell.passed is not None:
             by_example[cell.example].append(cell.passed)
     whole = [passed for passed in by_example.values() if len(passed) >= k]
     if k < 2 or not whole:
-        return None, None
+        return None, None, 0
     once = [pass_at_k(sum(one), len(one), k) or 0.0 for one in whole]
     always = [pass_hat_k(sum(one), len(one), k) or 0.0 for one in whole]
-    return fmean(once), fmean(always)
+    return fmean(once), fmean(always), len(whole)
 
 
 def load_cell_figures(experiment: Experiment) -> list[CellFigures]:
     rows = experiment.cells.order_by("place").values_list(
         *("example", "candidate", "state", "run_status", "passed", "score"),
-        *("cost", "tokens", "seconds"),
+        *("cost", "judge_cost", "tokens", "seconds"),
     )
     is_preference = is_preference_only(experiment)
     return [CellFigures(is_preference, *row) for row in rows]
@@ -351,7 +368,7 @@ def build_candidate_figures(
     seconds = [cell.seconds for cell in over if cell.seconds is not None]
     rates = average_passes(decided)
     interval = wilson_interval(math.fsum(rates), len(rates))
-    once, always = average_repetitions(experiment, decided)
+    once, always, whole = average_repetitions(experiment.repetitions, decided)
     return CandidateFigures(
         candidate=candidate.pk,
         done=len(over),
@@ -368,8 +385,12 @@ def build_candidate_figures(
         median_seconds=percentile(seconds, 0.5),
         p95_seconds=percentile(seconds, 0.95),
         evaluators=tuple(evaluators),
+        pass_rate=fmean(rates) if rates else None,
+        judge_cost=sum((cell.judge_cost for cell in over), Decimal(0)),
         pass_at_k=once,
         pass_hat_k=always,
+        repeated_examples=whole,
+        decided_examples=len(rates),
     )
 
 

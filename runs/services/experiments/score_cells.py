@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from statistics import fmean
 
 from django.db import transaction
+from django.db.models import F
 
 from runs.evaluation.answer_text import describe_failed_run
+from runs.evaluation.combine import combine_scores
 from runs.evaluation.judge import compares_with_baseline
 from runs.evaluation.registry import EVALUATOR_KINDS
 from runs.evaluation.types import (
@@ -194,15 +195,16 @@ def build_evaluation_example(example: Example) -> EvaluationExample:
 def summarize_cell(
     run: Run | None, results: Sequence[ScoreResult]
 ) -> dict[str, object]:
-    decided = [one.passed for one in results if one.passed is not None]
-    values = [one.value for one in results if one.value is not None]
-    cost = sum((one.cost for one in results), Decimal(0))
+    """Return the columns; what earlier judges have cost stays part of the cost."""
+    combined = combine_scores(results)
+    judges = F("judge_cost") + sum((one.cost for one in results), Decimal(0))
     return {
         "state": ExperimentRun.State.DONE,
         "run_status": run.status if run else "",
-        "passed": all(decided) if decided else None,
-        "score": fmean(values) if values else None,
-        "cost": cost + (run.cost if run else 0),
+        "passed": combined.passed,
+        "score": combined.value,
+        "judge_cost": judges,
+        "cost": judges + (run.cost if run else Decimal(0)),
         "tokens": run.input_tokens + run.output_tokens if run else 0,
         "seconds": get_run_seconds(run) if run else None,
     }
@@ -218,4 +220,5 @@ def build_score(
     cell: ExperimentRun, revision: EvaluatorRevision, result: ScoreResult
 ) -> Score:
     """Return the row of a result, not stored yet."""
-    return Score(cell=cell, revision=revision, **build_score_columns(result))
+    columns = build_score_columns(result)
+    return Score(cell=cell, revision=revision, applies=result.applies, **columns)

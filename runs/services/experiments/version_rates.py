@@ -13,12 +13,15 @@ MAX_EXPERIMENTS = 100
 
 
 class VersionRate(NamedTuple):
-    """The pass rate of a version in its newest experiment."""
+    """The pass rate of a version in its newest experiment.
+
+    As for a gate, a run that failed or was not scored has not passed.
+    """
 
     number: int
     rate: float
     passed: int
-    decided: int
+    runs: int
     experiment: Experiment
 
 
@@ -46,11 +49,12 @@ def load_version_rates(agent: Agent, user: User) -> list[DatasetRates]:
         rates = found.setdefault(experiment.dataset, {})
         for figures in load_stored_figures(experiment).candidates:
             number = candidates.get(figures.candidate)
-            if number is not None and figures.rate is not None:
-                rate = VersionRate(
-                    number, figures.rate, figures.passed, figures.decided, experiment
+            if number is not None and figures.total:
+                rate = figures.passed / figures.total
+                row = VersionRate(
+                    number, rate, figures.passed, figures.total, experiment
                 )
-                rates.setdefault(number, rate)
+                rates.setdefault(number, row)
     return [
         DatasetRates(dataset, [rates[number] for number in sorted(rates)])
         for dataset, rates in found.items()

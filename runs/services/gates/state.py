@@ -189,7 +189,7 @@ def build_gate_figures(
         tagged_runs=len(tagged),
         tagged_passed=sum(passed is True for passed in tagged),
         p95_seconds=found.p95_seconds,
-        cost_per_run=float(found.cost) / found.done if found.done else 0.0,
+        cost_per_run=found.cost_per_run,
     )
 
 

@@ -56,7 +56,10 @@ from runs.services.accounts.transfer import (
 from runs.services.agents.edit_sessions import end_edit_session
 from runs.services.annotation.queued_runs import delete_annotations_of
 from runs.services.errors import RunsError
-from runs.services.experiments.control import note_deleted_evaluators
+from runs.services.experiments.control import (
+    combine_remaining_scores,
+    note_deleted_evaluators,
+)
 from runs.services.retention.batches import OpenStage, RetentionBatch
 from runs.services.retention.jobs import create_job
 from runs.services.runs.cancel import cancel_run
@@ -328,9 +331,10 @@ def hand_over(user: User, job: DeletionJob, after: int) -> RetentionBatch:
     delete_rows_with_entries(ProviderModel.objects.filter(provider__in=providers))
     datasets = owned_by(user, Dataset)
     delete_rows_with_entries(DatasetVersion.objects.filter(dataset__in=datasets))
-    note_deleted_evaluators(Evaluator.objects.filter(owner=user))
+    changed = note_deleted_evaluators(Evaluator.objects.filter(owner=user))
     for model in reversed(MOVED):
         count += delete_rows_with_entries(owned_by(user, model))
+    combine_remaining_scores(changed)
     return RetentionBatch({"definitions": count}, is_last=True)
 
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
-from statistics import fmean
 from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 from django.db.models.functions import Now
 
+from runs.evaluation.combine import combine_scores
 from runs.evaluation.registry import list_slow_kinds
 from runs.evaluation.types import EvaluationExample, ScoreResult
 from runs.models import EvaluatorRevision, Run, RunScore, ScoredRun, ScoringRule
@@ -231,9 +231,7 @@ def store_run_scores(
     results: Sequence[ScoreResult],
 ) -> bool:
     """Store the results and send a failing run on; False if another worker did."""
-    decided = [one.passed for one in results if one.passed is not None]
-    values = [one.value for one in results if one.value is not None]
-    passed = all(decided) if decided else None
+    combined = combine_scores(results)
     scored.cost = sum((one.cost for one in results), Decimal(0))
     judged = [
         JudgedRun(scored.run_id, revision, result.exchanges)
@@ -245,8 +243,8 @@ def store_run_scores(
         mine = ScoredRun.objects.filter(pk=scored.pk, state=State.WAITING)
         if not mine.update(
             state=State.DONE,
-            passed=passed,
-            value=fmean(values) if values else None,
+            passed=combined.passed,
+            value=combined.value,
             cost=scored.cost,
             scored_at=Now(),
         ):
@@ -256,7 +254,7 @@ def store_run_scores(
             for revision, result in zip(revisions, results, strict=True)
         )
         store_judge_requests(judged)
-        if passed is False:
+        if combined.passed is False:
             send_failing_run(rule, scored.run, list_failures(revisions, results))
     return True
 

@@ -17,7 +17,7 @@ from runs.services.datasets.content import (
     INPUT_FIELD,
     ExampleContent,
     get_cell_text,
-    require_inputs,
+    require_valid_content,
     set_cell_text,
 )
 from runs.services.datasets.edit import (
@@ -100,7 +100,7 @@ def dataset_cell(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
         text = request.POST.get("text", "")
         try:
             edited = set_cell_text(content, field, text)
-            require_inputs(edited)
+            require_valid_content(edited)
         except ExampleRefused as refused:
             editing = editing._replace(text=text, problem=str(refused))
             return render_row(request, dataset, number, editing)

@@ -243,7 +243,7 @@ def test_an_example_removed_and_a_dataset_archived_meanwhile_change_nothing():
     assert Example.objects.filter(until_version=None).count() == 1
 
 
-def test_a_judge_that_answers_in_prose_leaves_the_other_scores():
+def test_a_judge_that_answers_in_prose_leaves_the_other_scores_and_no_verdict():
     owner = make_user()
     with model_server(script=["Lovely!"] * 3) as server:
         provider = make_provider(owner, base_url=server.base_url)
@@ -258,7 +258,7 @@ def test_a_judge_that_answers_in_prose_leaves_the_other_scores():
     assert all("did not reply with JSON, but: Lovely!" in one.problem for one in prose)
     assert Score.objects.filter(problem="", passed=True).count() == 3
     [figures] = load_stored_figures(experiment).candidates
-    assert (figures.passed, figures.decided) == (3, 3)
+    assert (figures.decided, figures.not_scored) == (0, 3)
 
 
 def test_a_provider_archived_meanwhile_leaves_the_reason():

@@ -23,6 +23,7 @@ from runs.services.gates.run import start_gate_experiment
 from runs.services.gates.state import load_gate_state
 from runs.services.spec.freeze import freeze_agent
 from runs.store.specs import compute_spec_digest, dump_spec
+from tests.experiments import make_revision
 from tests.gates import finish_experiment, make_gate
 from tests.make import make_agent, make_user
 from tools.models import AuditEntry
@@ -274,3 +275,15 @@ def test_an_imported_result_does_not_count_for_later_examples(agent):
     add_example(agent)
 
     assert state_of(agent).status == "missing"
+
+
+def test_a_judge_that_could_not_say_anything_opens_no_gate(agent):
+    config = {"provider": "missing", "model": "m", "rubric": "Polite?"}
+    judge = make_revision(agent.owner, name="Judge", kind="judge", config=config)
+    agent.gate.evaluators.add(judge.evaluator)
+
+    run_gate(agent)
+
+    assert state_of(agent).status == "not_met"
+    with pytest.raises(GateNotMet):
+        publish_draft(agent, by=agent.owner)

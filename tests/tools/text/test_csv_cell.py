@@ -2,7 +2,7 @@
 
 import pytest
 
-from tools.text.csv_cell import format_csv_cell
+from tools.text.csv_cell import format_csv_cell, restore_csv_cell
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,10 @@ def test_formulas_become_text(formula):
 )
 def test_other_values_stay(value, cell):
     assert format_csv_cell(value) == cell
+
+
+@pytest.mark.parametrize(
+    "text", ["=x", "'=x", "''=x", "'x", "it's", "'\t", "' =x", "'"]
+)
+def test_cells_are_read_back(text):
+    assert restore_csv_cell(format_csv_cell(text)) == text

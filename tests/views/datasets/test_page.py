@@ -440,3 +440,26 @@ def test_deleting_the_source_run_keeps_the_example(client, ann):
     assert not Run.objects.exists()
     example = Dataset.objects.get(name="Kept").examples.get()
     assert json.dumps(example.inputs) == '{"input": "aaa"}'
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_an_export_makes_the_same_dataset_anew(client, ann, kind):
+    names = ["question", "answer", "city", "tags"]
+    original = make_dataset(ann, name="Original", input_names=names)
+    content = ExampleContent.model_validate(
+        {
+            "inputs": {name: f"the {name}" for name in names},
+            "expected_answer": "'=x",
+            "tags": ("one",),
+        }
+    )
+    add_examples(original, [content], by=ann)
+    answer = client.get(f"/datasets/{original.pk}/export/?as={kind}")
+    text = b"".join(answer.streaming_content).decode()
+
+    copy = make_dataset(ann, name="Copy")
+    upload(client, copy, text, f"a.{kind}")
+    fields = DatasetUpload.objects.get().mapping["fields"]
+    chosen = {f"column-{n}": field for n, field in enumerate(fields)}
+    client.post(f"/datasets/{copy.pk}/import/", {**chosen, "do": "import"})
+    assert ExampleContent.of(copy.examples.get()) == content
