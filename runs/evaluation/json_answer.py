@@ -1,6 +1,5 @@
 """The evaluator of JSON: its schema, and its fields."""
 
-import math
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, Self
@@ -92,26 +91,28 @@ def _compare(config: JsonConfig, expected: Any, answer: Any) -> ScoreResult:
     if config.compare == "all":
         where = JsonComparison(config).find_difference(expected, answer)
         return ScoreResult.of_pass(where is None, where or "")
-    unknown = [
+    known = [
         name
         for name in config.fields
-        if read_json_field(expected, name) is read_json_field(answer, name) is MISSING
+        if MISSING
+        not in (read_json_field(expected, name), read_json_field(answer, name))
+        or read_json_field(expected, name) is not read_json_field(answer, name)
     ]
-    if unknown:
+    if not known:
         raise NotScored(
             translatable(
                 "Neither the expected answer nor the answer contains: %(fields)s.",
-                fields=", ".join(unknown[:10]),
+                fields=", ".join(config.fields[:10]),
             )
         )
     wrong = [
         name
-        for name in config.fields
+        for name in known
         if JsonComparison(config).find_difference(
             read_json_field(expected, name), read_json_field(answer, name)
         )
     ]
-    value = 1 - len(wrong) / len(config.fields)
+    value = 1 - len(wrong) / len(known)
     why = translatable("Different: %(fields)s.", fields=", ".join(wrong[:10]))
     return ScoreResult(value=value, passed=not wrong, explanation=why if wrong else "")
 
@@ -218,9 +219,10 @@ def _is_close(expected: float, got: float, tolerance: float) -> bool:
     """Whether two numbers differ by `tolerance` at most, as they are written."""
     if expected == got:
         return True
-    if not all(map(math.isfinite, (expected, got))):
+    one, other = _to_decimal(expected), _to_decimal(got)
+    if not (one.is_finite() and other.is_finite()):
         return False
-    return abs(_to_decimal(expected) - _to_decimal(got)) <= _to_decimal(tolerance)
+    return abs(one - other) <= _to_decimal(tolerance)
 
 
 def _to_decimal(number: float) -> Decimal:

@@ -20,10 +20,13 @@ PersonalData = Literal["email", "phone", "card", "iban", "ip_address"]
 
 ADDRESS = re.compile(r"(?i)(?<![\w.+-])(?:https?|ftp|wss?)://[^\s<>\"'`\\^{}|]{1,2000}")
 RELATIVE_ADDRESS = re.compile(
-    r"(?i)(?<![\w.+:/@-])(?://(?=[\w-]{1,63}\.)|(?=www\.[\w-]{1,63}\.))"
-    r"[^\s<>\"'`\\^{}|]{1,2000}"
+    r"(?i)(?:(?<=[(\"'=])//(?=(?:[\w-]{1,63}\.){1,8}[a-z]{2})"
+    r"|(?<![\w.+:/@-])(?=www\.[\w-]{1,63}\.[a-z]))[^\s<>\"'`\\^{}|]{1,2000}"
 )
-"""Without a scheme: `//example.com/a`, `www.example.com`."""
+"""Without a scheme: `](//example.com/a)`, `src="//example.com"`, `www.example.com`.
+
+Two slashes alone may be a comment or a division.
+"""
 MAILTO = re.compile(r"(?i)mailto:[^\s<>\"']{1,500}")
 HOST = re.compile(r"(\*\.)?[\w-]+(\.[\w-]+)*(:\d{1,5})?")
 

@@ -7,6 +7,10 @@ UPDATE runs_experimentrun SET judge_cost = (
     SELECT SUM(cost) FROM runs_score WHERE cell_id = runs_experimentrun.id
 ) WHERE id IN (SELECT cell_id FROM runs_score WHERE cost > 0)
 """
+FIND_INAPPLICABLE = """
+UPDATE runs_score SET applies = FALSE
+WHERE problem LIKE 'The example has no expected answer.%'
+"""
 
 
 class Migration(migrations.Migration):
@@ -40,4 +44,5 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.RunSQL(ADD_UP_JUDGES, migrations.RunSQL.noop),
+        migrations.RunSQL(FIND_INAPPLICABLE, migrations.RunSQL.noop),
     ]

@@ -117,6 +117,8 @@ def test_what_was_archived_since_can_stay(ann, api):
 
     assert changed.status_code == 200
     assert (changed.json()["percent"], changed.json()["queue"]) == (5, queue.slug)
+    same = {"evaluators": changed.json()["evaluators"]}
+    assert api.patch(f"rules/{rule.pk}", same).status_code == 200
     other = make_rule(make_agent(ann))
     refused = api.patch(f"rules/{other.pk}", {"queue": queue.slug})
     assert fields_of(refused) == ["queue"]

@@ -1,5 +1,7 @@
 """Selecting rows of a list, and undoing what was done with them."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
@@ -101,4 +103,26 @@ def test_one_box_of_each_list_selects_the_whole_page(browser, lived_in, name, wi
     expect(chosen).to_have_count(boxes.count())
     expect(every).to_be_checked()
     assert violations(page) == []
+    context.close()
+
+
+@pytest.mark.parametrize("noun", ["tool", "agent"])
+def test_filters_apply_at_once_with_short_addresses(browser, lived_in, noun):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/{noun}s/")
+    search = page.locator(f"#{noun}-filters [name=q]")
+
+    page.select_option(f"#{noun}-filters [name=kind]", index=1)
+    expect(page).to_have_url(re.compile(rf"/{noun}s/\?kind=[\w-]+$"))
+    search.press_sequentially("plan")
+    expect(page).to_have_url(re.compile(rf"/{noun}s/\?q=plan&kind=[\w-]+$"))
+    expect(search).to_be_focused()
+    expect(search).to_have_value("plan")
+    page.click(f"#{noun}-filters a:has-text('Clear')")
+
+    expect(page).to_have_url(re.compile(rf"/{noun}s/\??$"))
+    expect(page.locator(f"#{noun}-filters")).to_be_visible()
+    assert received == []
     context.close()

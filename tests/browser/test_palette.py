@@ -73,3 +73,31 @@ def test_a_tablet_shows_the_palette_as_an_icon(browser, lived_in):
 
     expect(page.get_by_role("combobox")).to_be_focused()
     context.close()
+
+
+def test_the_palette_has_the_actions_of_the_page_and_the_themes(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/runs/9002/")
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("option", selected=True)).to_contain_text("Home")
+
+    page.keyboard.type("export json")
+    group = page.get_by_role("group", name="This page")
+    expect(group.get_by_role("option")).to_have_count(1)
+    expect(group.get_by_role("option", selected=True)).to_contain_text("More")
+    assert violations(page) == []
+    page.keyboard.press("Control+a")
+    page.keyboard.type("theme dark")
+    expect(group.get_by_role("option", selected=True)).to_contain_text("Dark")
+    page.keyboard.press("Enter")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("re-run")
+    expect(group.get_by_role("option", selected=True)).to_contain_text("Re-run")
+    page.keyboard.press("Enter")
+
+    page.wait_for_url("**/runs/9002/again/")
+    context.close()
+    assert received == []

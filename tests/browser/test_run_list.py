@@ -146,3 +146,24 @@ def test_a_late_update_of_the_list_does_not_undo_a_filter(browser, lived_in):
 
     assert (rows.count(), page.url) == (filtered, f"{lived_in.url}/runs/?status=failed")
     context.close()
+
+
+@pytest.mark.parametrize("width", [1024, 1440])
+def test_the_actions_of_selected_runs_cover_no_row(browser, lived_in, width):
+    context = browser.new_context(viewport={"width": width, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/runs/")
+    bar, head = page.locator("#run-choices .bulk"), page.locator(".runtab thead")
+    page.locator(".sel input[data-unfinished]").first.check()
+    page.locator(".sel input[data-resumable]").first.check()
+    page.locator(".runtab .c-q a").first.focus()
+
+    for _ in range(2):  # and beside a run, if there is room for one
+        assert bar.bounding_box()["height"] <= head.bounding_box()["height"] + 4
+        for button in bar.locator("button:visible").all():
+            name = button.inner_text().strip() or button.get_attribute("title")
+            assert name
+        page.keyboard.press("Space")
+        page.wait_for_timeout(300)
+    expect(bar).to_contain_text("selected")
+    context.close()

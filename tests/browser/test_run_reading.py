@@ -607,3 +607,24 @@ def test_the_focus_stays_where_feedback_was_given(browser, lived_in):
         expect(page.locator("#run-feedback article")).to_contain_text("Read.")
         expect_focus("#run-comment-add")
         assert page.input_value("#run-comment-text") == ""
+
+
+def test_a_comment_that_was_not_sent_is_still_there(browser, lived_in):
+    context = browser.new_context()
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    comment = page.locator("#run-comment-text")
+    page.goto(f"{lived_in.url}/runs/9002/")
+    page.click("summary:has-text('Comments')")
+    comment.fill("half typed")
+    page.goto(f"{lived_in.url}/runs/9003/?step=0")
+    expect(comment).to_have_value("")
+
+    page.goto(f"{lived_in.url}/runs/9002/")
+
+    expect(comment).to_be_visible()
+    expect(comment).to_have_value("half typed")
+    page.click("#run-comment-add")
+    expect(page.locator("#run-feedback")).to_contain_text("half typed")
+    page.reload()
+    expect(comment).to_have_value("")
+    context.close()

@@ -464,3 +464,22 @@ def test_arguments_are_typed_as_json_without_a_script(browser, lived_in):
 
     assert page.inner_text("#tool-result-text") == "42"
     context.close()
+
+
+def test_arguments_of_a_test_stay_when_the_tool_is_saved(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1024, "height": 768})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/tools/city_forecast/")
+    city = page.locator("#tool-try [name=arg-city]")
+    expect(city).to_be_hidden()
+    page.keyboard.press("Control+Enter")  # opens the tab of the test
+    expect(city).to_be_visible()
+    city.fill("Oslo")
+    page.click(".views a:has-text('Form')")
+    page.fill("[name=description]", "The forecast of a city for the next two days.")
+
+    page.keyboard.press("Control+s")
+
+    expect(page.locator("#part-toasts")).to_contain_text("Saved city_forecast.")
+    expect(city).to_have_value("Oslo")
+    context.close()

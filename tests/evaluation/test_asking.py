@@ -327,7 +327,7 @@ def test_an_unknown_kind_or_setting_is_not_scored():
         ("![x](//evil.example/a.png?q=1)", False),
         ("See www.evil.example today.", False),
         ("See www.good.example/a and //good.example/b.", True),
-        ("a // comment, C:\\\\share, 1//2", True),
+        ("a // comment, C:\\\\share, 1//2, 7 //2.5, //this.value = 3", True),
     ],
 )
 def test_safety_finds_addresses_without_a_scheme(text, passed):

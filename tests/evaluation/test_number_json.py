@@ -81,6 +81,9 @@ def test_an_expectation_without_one_number_is_not_scored(expected):
         ('{"a": 1.3}', '{"a": 1}', {"tolerance": 0.3}, 1),
         ('{"a": 1.31}', '{"a": 1}', {"tolerance": 0.3}, 0),
         ("[1e400]", "[1]", {"tolerance": 0.3}, 0),
+        (f"[{10**400}]", "[1]", {"tolerance": 0.3}, 0),
+        ('{"a": "x"}', '{"a": "x"}', {"fields": ["a", "b"]}, 1),
+        ('{"a": "y"}', '{"a": "x"}', {"fields": ["a", "b"]}, 0),
         (
             '[{"x": 1.1}, {"x": 0.9}]',
             '[{"x": 1.0}, {"x": 1.25}]',

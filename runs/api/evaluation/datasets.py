@@ -28,6 +28,7 @@ from runs.services.datasets.content import (
     ExampleContent,
     StoredCall,
     clean_cell,
+    find_unplain_names,
 )
 from runs.services.datasets.edit import add_examples, edit_example, remove_example
 from runs.services.datasets.save_version import save_dataset_version
@@ -255,10 +256,11 @@ def add_examples_to_dataset(
     dataset = get_dataset_to_edit(user, pk)
     runs = find_source_runs(user, body.examples)
     contents = [one.content for one in body.examples]
+    check_names(contents, place="examples.{}.")
     try:
         rows = add_examples(dataset, contents, by=user, runs=runs)
     except ExampleRefused as refused:
-        raise example_problem(refused) from None
+        raise ApiProblem(422, refused.errors) from None
     except DatasetFull as refused:
         raise field_problem("examples", str(refused)) from None
     shape = {"data": [example_json(row) for row in rows], "next": None}
@@ -288,22 +290,25 @@ def change_example(
 ) -> HttpResponse:
     """Replace an example in the next version."""
     dataset = get_dataset_to_edit(user, pk)
+    check_names([body.content])
     try:
         row = edit_example(dataset, int(number), body.content, by=user)
     except Example.DoesNotExist:
         raise not_found("Example", number) from None
     except ExampleRefused as refused:
-        raise example_problem(refused) from None
+        raise ApiProblem(422, refused.errors) from None
     return json_response(example_json(row))
 
 
-def example_problem(refused: ExampleRefused) -> ApiProblem:
-    """Return the problem with the names that fields have in bodies."""
-    names = {"calls": "expected_calls"}
+def check_names(contents: Sequence[ExampleContent], *, place: str = "") -> None:
+    """Raise a 422 for tags and tools that an export could not hold."""
     errors = [
-        one._replace(field=names.get(one.field, one.field)) for one in refused.errors
+        one._replace(field=f"{place.format(n)}{one.field}")
+        for n, content in enumerate(contents)
+        for one in find_unplain_names(content)
     ]
-    return ApiProblem(422, errors)
+    if errors:
+        raise ApiProblem(422, errors)
 
 
 def delete_example(

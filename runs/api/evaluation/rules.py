@@ -249,8 +249,11 @@ def save_rule(rule: ScoringRule, body: NewRuleBody | RuleBody) -> ScoringRule:
             given[name] = None if slug is None else find_by_slug(rows, name, slug).pk
     given["webhook"] = sent.get("webhook", rule.webhook_id)
     if "evaluators" in sent:
-        found = find_evaluators(rule.owner, sent["evaluators"])
-        given["evaluators"] = [one.pk for one in found]
+        slugs = sent["evaluators"]
+        kept = list(rule.evaluators.filter(slug__in=slugs)) if rule.pk else []
+        known = {one.slug for one in kept}
+        found = find_evaluators(rule.owner, [one for one in slugs if one not in known])
+        given["evaluators"] = [one.pk for one in (*kept, *found)]
     else:
         given["evaluators"] = list(rule.evaluators.values_list("pk", flat=True))
     form = ScoringRuleForm(given, instance=rule)

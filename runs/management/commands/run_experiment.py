@@ -161,6 +161,8 @@ class Command(BaseCommand):
 
 def check_folder(path: Path) -> None:
     """Raise before anything is run if the file could not be written at the end."""
+    if path.is_dir():
+        raise CommandError(f"--junit: {path} is a folder.", returncode=NO_RESULT)
     if not path.parent.is_dir():
         raise CommandError(
             f"--junit: the folder {path.parent} does not exist.", returncode=NO_RESULT

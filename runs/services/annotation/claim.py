@@ -111,7 +111,9 @@ def require_room(queue: AnnotationQueue, item: QueuedRun, *, by: User) -> None:
     if select_with_room(rows, queue, by=by).exists():
         return
     others = item.annotations.exclude(by=by).filter(LIVE_CLAIM | Q(state=State.DONE))
-    other = others.select_related("by").latest("changed_at")
+    other = others.select_related("by").order_by("-changed_at").first()
+    if other is None:  # the account of who has scored it was deleted
+        raise AnnotationRefused(_("Enough people have scored this run."))
     text = (
         _("%(person)s has scored this run. Your scores were not saved.")
         if other.state == State.DONE

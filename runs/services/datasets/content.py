@@ -211,8 +211,8 @@ def find_tags_problem(tags: list[str]) -> str:
     return ""
 
 
-def require_valid_content(content: ExampleContent) -> None:
-    """Raise `ExampleRefused` for no or too many inputs, and names no cell can hold."""
+def require_inputs(content: ExampleContent) -> None:
+    """Raise `ExampleRefused` if no input has a value, or there are too many."""
     if not content.inputs:
         raise ExampleRefused([FieldError("inputs", translatable("Enter an input."))])
     if len(content.inputs) > MAX_INPUTS:
@@ -220,19 +220,31 @@ def require_valid_content(content: ExampleContent) -> None:
             "An example has at most %(limit)s inputs.", limit=MAX_INPUTS
         )
         raise ExampleRefused([FieldError("inputs", message)])
-    for tag in content.tags:
-        if parse_tags_cell(tag) != (tag,):
-            message = translatable(
+
+
+def find_unplain_names(content: ExampleContent) -> list[FieldError]:
+    """Return the tags and tools that a cell of a table could not hold."""
+    errors = [
+        FieldError(
+            "tags",
+            _(
                 "A tag has no commas, semicolons or line breaks, and no spaces at its "
-                "ends: %(tag)s.",
-                tag=repr(tag),
+                "ends: %(tag)s."
             )
-            raise ExampleRefused([FieldError("tags", message)])
-    for call in content.expected_calls:
-        if re.split(r"[,，{\n]", call.tool.strip()) != [call.tool]:
-            message = translatable(
+            % {"tag": repr(tag)},
+        )
+        for tag in content.tags
+        if parse_tags_cell(tag) != (tag,)
+    ]
+    return errors + [
+        FieldError(
+            "expected_calls",
+            _(
                 "The name of a tool has no commas, braces or line breaks, and no "
-                "spaces at its ends: %(tool)s.",
-                tool=repr(call.tool),
+                "spaces at its ends: %(tool)s."
             )
-            raise ExampleRefused([FieldError("calls", message)])
+            % {"tool": repr(call.tool)},
+        )
+        for call in content.expected_calls
+        if re.split(r"[,，{\n]", call.tool.strip()) != [call.tool]
+    ]

@@ -11,7 +11,7 @@ from runs.models import Dataset, Example, Run
 from runs.services.datasets.content import (
     DEFAULT_INPUT,
     ExampleContent,
-    require_valid_content,
+    require_inputs,
 )
 from runs.services.datasets.working_copy import (
     count_working_examples,
@@ -45,7 +45,7 @@ def add_examples(
 ) -> list[Example]:
     """Add unsaved examples, all or none; raise `ExampleRefused` or `DatasetFull`."""
     for content in contents:
-        require_valid_content(content)
+        require_inputs(content)
     sources = list(runs) or [None] * len(contents)
     with transaction.atomic():
         locked = lock_dataset(dataset)
@@ -118,7 +118,7 @@ def edit_examples(
     `Example.DoesNotExist` or `ExampleRefused`.
     """
     for content in contents.values():
-        require_valid_content(content)
+        require_inputs(content)
     with transaction.atomic():
         locked = lock_dataset(dataset)
         current = locked.examples.filter(until_version=None, number__in=contents)

@@ -60,7 +60,8 @@ def guess_mapping(
     the question becomes the variable `input`. Without examples (`is_empty`), an export
     of ours brings its variables along.
     """
-    if is_empty and set(EXPORT_COLUMNS) <= set(columns):
+    is_own = is_empty and set(EXPORT_COLUMNS) <= set(columns)
+    if is_own:
         known = [
             name.removeprefix(INPUT_FIELD)
             for name in columns
@@ -82,7 +83,7 @@ def guess_mapping(
         position = find_question_column(columns, fields)
         if position is not None:
             fields[position] = INPUT_FIELD + (known[0] if known else DEFAULT_INPUT)
-    return ImportMapping(fields=tuple(fields))
+    return ImportMapping(fields=tuple(fields), duplicates="add" if is_own else "skip")
 
 
 def guess_field(name: str, known: list[str]) -> str:

@@ -26,7 +26,7 @@ def parse_csv(text: str) -> FileTable:
     heading = next(lines, None)
     if heading is None:
         raise DatasetFileRefused(_("The file is empty."))
-    names = check_headings(heading[1])
+    names = check_headings([restore_csv_cell(name) for name in heading[1]])
     rows = list(limit_rows(name_cells(lines, names)))
     if not rows:
         raise DatasetFileRefused(_("The file has a header line but no rows."))

@@ -49,7 +49,7 @@ def load_version_rates(agent: Agent, user: User) -> list[DatasetRates]:
         rates = found.setdefault(experiment.dataset, {})
         for figures in load_stored_figures(experiment).candidates:
             number = candidates.get(figures.candidate)
-            if number is not None and figures.total:
+            if number is not None and figures.decided:
                 rate = figures.passed / figures.total
                 row = VersionRate(
                     number, rate, figures.passed, figures.total, experiment

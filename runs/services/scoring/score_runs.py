@@ -42,6 +42,10 @@ SCORED_PER_TURN = 20
 SCORING_FAILED = translatable(
     "Scoring this run failed. The log of the worker says why."
 )
+NO_EVALUATORS = translatable(
+    "No run is scored: the evaluators of this rule are archived, or no longer shared "
+    "with its owner."
+)
 
 State = ScoredRun.State
 
@@ -100,13 +104,10 @@ def may_take_long(rule: ScoringRule) -> bool:
 
 
 def renew_rule_lease(rule: ScoringRule) -> datetime:
-    """Return the current time.
-
-    Raises `ScoringInterrupted` if another worker has the rule, or it is paused.
-    """
+    """Return the current time; raise `ScoringInterrupted` if another worker has it."""
     now = read_database_time()
     mine = ScoringRule.objects.filter(pk=rule.pk, lease_until=rule.lease_until)
-    if not mine.filter(is_on=True).update(lease_until=now + LEASE):
+    if not mine.update(lease_until=now + LEASE):
         raise ScoringInterrupted
     rule.lease_until = now + LEASE
     return now
@@ -121,7 +122,7 @@ def advance_scoring_rule(rule: ScoringRule) -> int:
         pause = min(postponed.seconds, MAX_POSTPONED_SECONDS)
         return 0
     except ScoringInterrupted:
-        logger.warning("rule %s: it is paused, or another worker has it", rule.pk)
+        logger.warning("rule %s: another worker has it now", rule.pk)
         return 0
     finally:  # the end of its turn is its place among the rules that wait
         mine = ScoringRule.objects.filter(pk=rule.pk, lease_until=rule.lease_until)
@@ -132,10 +133,16 @@ def score_waiting_runs(rule: ScoringRule) -> int:
     """Score the runs of a turn, unless the day is used up; return how many."""
     count, used = 0, None
     revisions = list_rule_revisions(rule)
+    if not note_missing_evaluators(rule, revisions):
+        skip_waiting_runs(rule)
+        return 0
     waiting = rule.scored.filter(state=State.WAITING).select_related("run")
     for scored in waiting.order_by("pk")[:SCORED_PER_TURN]:
         now = renew_rule_lease(rule)
-        limits = load_day_limits(rule)
+        is_on, most_runs, budget = load_rule_settings(rule)
+        if not is_on:
+            break
+        limits = DayLimits(most_runs, budget)
         if used is None or (used.day, used.limits) != (now.date(), limits):
             used = load_day_use(rule, limits, now=now)
         if used.is_up:
@@ -147,6 +154,19 @@ def score_waiting_runs(rule: ScoringRule) -> int:
     return count
 
 
+def note_missing_evaluators(
+    rule: ScoringRule, revisions: Sequence[EvaluatorRevision]
+) -> bool:
+    """Let the rule say if it has no evaluators left; return whether it has some."""
+    problem = "" if revisions else NO_EVALUATORS
+    rows = ScoringRule.objects.filter(pk=rule.pk)
+    if problem:
+        rows.update(problem=problem)
+    else:
+        rows.filter(problem__startswith=str(NO_EVALUATORS)).update(problem="")
+    return bool(revisions)
+
+
 def list_rule_revisions(rule: ScoringRule) -> list[EvaluatorRevision]:
     """Return the newest revisions of the evaluators that the owner may still use."""
     usable = rule.evaluators.all().usable_by(rule.owner)
@@ -155,10 +175,13 @@ def list_rule_revisions(rule: ScoringRule) -> list[EvaluatorRevision]:
     return list({one.evaluator_id: one for one in rows}.values())
 
 
-def load_day_limits(rule: ScoringRule) -> DayLimits:
-    """Return the limits as they are now: somebody may have lowered them."""
+def load_rule_settings(rule: ScoringRule) -> tuple[bool, int | None, Decimal | None]:
+    """Return whether it is on, and its limits, as they are now.
+
+    A run that has begun is finished: judges may have been paid for it.
+    """
     rows = ScoringRule.objects.filter(pk=rule.pk)
-    return DayLimits(*rows.values_list("daily_runs", "daily_budget").get())
+    return rows.values_list("is_on", "daily_runs", "daily_budget").get()
 
 
 def load_day_use(rule: ScoringRule, limits: DayLimits, *, now: datetime) -> DayUse:

@@ -105,6 +105,8 @@
   // What the open page offers, and with a text also the menus of all pages.
   function pageActions(text) {
     const words = text.toLowerCase().split(/\s+/);
+    const isNamed = ({ label }) =>
+      words.every((word) => label.toLowerCase().includes(word));
     const places = text ? `${PAGE_ACTIONS}, ${SITE_ACTIONS}` : PAGE_ACTIONS;
     const found = [...document.querySelectorAll(places)]
       .filter(isOffered)
@@ -115,6 +117,7 @@
       .filter(({ label, menu }) =>
         words.every((word) => `${menu} ${label}`.toLowerCase().includes(word)),
       )
+      .sort((a, b) => isNamed(b) - isNamed(a)) // before those whose menu has the words
       .slice(0, MOST_ACTIONS);
     if (!found.length) return null;
     const items = found.map(({ element, label, menu }, place) => {

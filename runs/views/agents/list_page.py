@@ -5,9 +5,10 @@ import re
 from django.core.paginator import Paginator
 from django.db.models import Count, Max
 from django.http import HttpResponse
+from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from runs.htmx import HtmxRequest, render_page_or_part
+from runs.htmx import HtmxRequest
 from runs.models import Agent
 from runs.services.agents.run_counts import count_agent_runs
 from runs.ui.kind_labels import list_kind_choices
@@ -50,9 +51,7 @@ def agent_list(request: HtmxRequest) -> HttpResponse:
         "editable": set(editable.values_list("pk", flat=True)),
         "titles": dict(list_kind_choices()),
     }
-    return render_page_or_part(
-        request, "agents/list.html", "agents/_list.html", context
-    )
+    return render(request, "agents/list.html", context)
 
 
 def get_natural_order(row: tuple[str, int]) -> tuple[list[tuple[bool, int, str]], int]:

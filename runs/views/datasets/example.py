@@ -17,7 +17,7 @@ from runs.services.datasets.content import (
     INPUT_FIELD,
     ExampleContent,
     get_cell_text,
-    require_valid_content,
+    require_inputs,
     set_cell_text,
 )
 from runs.services.datasets.edit import (
@@ -100,7 +100,7 @@ def dataset_cell(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
         text = request.POST.get("text", "")
         try:
             edited = set_cell_text(content, field, text)
-            require_valid_content(edited)
+            require_inputs(edited)
         except ExampleRefused as refused:
             editing = editing._replace(text=text, problem=str(refused))
             return render_row(request, dataset, number, editing)

@@ -113,7 +113,7 @@ def build_bisection_context(
         "bisection": experiment.bisection,
         "agent": agent,
         "here": request.get_full_path(),
-        "is_open": experiment.is_running or unfinished > 0,
+        "is_open": experiment.is_running or unfinished > 0 or experiment.needs_figures,
         "progress": {"unfinished": unfinished},
         "conclusion": describe_bisection(report),
         "next_version": describe_next_version(report) if experiment.is_running else "",

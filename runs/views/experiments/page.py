@@ -214,7 +214,9 @@ def build_experiment_context(
     return {
         "experiment": experiment,
         "here": request.get_full_path(),
-        "is_open": experiment.is_running or progress.unfinished > 0,
+        "is_open": experiment.is_running
+        or progress.unfinished > 0
+        or experiment.needs_figures,
         "poll_seconds": 2 if experiment.total <= POLLED_OFTEN else 10,
         "progress": progress,
         "figures": figures,

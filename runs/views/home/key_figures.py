@@ -128,7 +128,7 @@ def _build_duration(period: HomePeriod, owner: int) -> KeyFigure:
     slow, earlier = _estimate_p95(counts), _estimate_p95(before)
     figure = KeyFigure(
         _("p95 time"),
-        duration(slow) if slow is not None else "–",
+        f"≈ {duration(slow)}" if slow is not None else "–",
         period.to_list_query(sort="seconds"),
         "" if earlier is None else period.describe_before(duration(earlier)),
         draw_line([_estimate_p95(by_time.get(at, {})) for at in period.marks]),

@@ -135,11 +135,13 @@ class HomePeriod:
 
 
 def read_period(query: QueryDict, *, default: str = DEFAULT_RANGE) -> HomePeriod:
-    """Return the period of a URL: two dates, a name, or else `default`."""
+    """Return the period of a URL: two dates in any order, a name, or else `default`."""
     begin, end = _parse_day(query.get("begin")), _parse_day(query.get("end"))
+    if begin and end and begin > end:
+        begin, end = end, begin
     today = timezone.localdate()
     if begin and begin <= today:
-        last = min(end, today) if end and end >= begin else today
+        last = min(end, today) if end else today
         begin = max(begin, last - timedelta(days=MAX_DAYS - 1))
         return _build_days("", begin, last)
     name = query.get("range", "")

@@ -10,7 +10,9 @@ from django.utils.translation import gettext_lazy
 from runs.engine.observations import stringify_value
 from runs.engine.types import HistoryTurn
 from runs.models import Run
+from runs.services.agents.publish import get_latest_version
 from runs.services.runs.conversation_runs import get_conversation_turns
+from runs.services.spec.definition import uses_memory
 from runs.store.history import extract_question, parse_given_turns
 
 MAX_EARLIER_TURNS = 20
@@ -44,6 +46,8 @@ class ContinueForm:
     """The form below an answer."""
 
     is_allowed: bool
+    is_remembered: bool = False
+    """Whether the agent sees earlier messages."""
     text: str = ""
     error: str = ""
 
@@ -105,12 +109,16 @@ def _truncate_answer(output: object) -> str:
 
 def build_continue_form(run: Run, user: User | AnonymousUser) -> ContinueForm:
     """Return the form, which is allowed to the owner of an ended run."""
-    return ContinueForm(
-        is_allowed=run.conversation_id is not None
+    is_allowed = (
+        run.conversation_id is not None
         and run.is_over
         and run.owner_id == user.pk
         and run.agent.archived_at is None
     )
+    if not is_allowed:
+        return ContinueForm(is_allowed=False)
+    newest = get_latest_version(run.agent)
+    return ContinueForm(is_allowed, uses_memory(run.agent, newest))
 
 
 def build_next_inputs(run: Run, text: str) -> dict[str, str]:

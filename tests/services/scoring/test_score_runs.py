@@ -412,3 +412,45 @@ def test_a_change_counts_from_the_next_run_of_a_turn(monkeypatch, change, left):
 
     states = rule.scored.order_by("pk").values_list("state", flat=True)
     assert list(states) == left
+
+
+def test_a_rule_without_evaluators_says_so_and_scores_nothing():
+    agent = make_agent()
+    rule = make_rule(agent)
+    evaluator = rule.evaluators.get()
+    evaluator.archived_at = timezone.now()
+    evaluator.save()
+    end_run(agent)
+
+    assert score_all() == 0
+
+    rule.refresh_from_db()
+    assert "the evaluators of this rule are archived" in str(rule.problem)
+    assert rule.scored.get().state == "skipped"
+    evaluator.archived_at = None
+    evaluator.save()
+    end_run(agent)
+    assert score_all() == 1
+    rule.refresh_from_db()
+    assert rule.problem == ""
+
+
+def test_a_pause_loses_no_vote_that_was_paid(monkeypatch):
+    def pause(effect, **_):
+        asked.append(effect)
+        ScoringRule.objects.update(is_on=False)
+        raise NotScored("no reply")
+
+    asked = []
+    monkeypatch.setattr(score_run, "perform_effect", pause)
+    agent = make_agent()
+    config = {"provider": "p", "model": "m", "rubric": "r", "votes": 3}
+    judge = make_revision(agent.owner, kind="judge", config=config).evaluator
+    rule = make_rule(agent, evaluators=[judge])
+    end_run(agent)
+    end_run(agent)
+
+    assert advance_scoring_rule(claim_scoring_rule()) == 1
+
+    states = rule.scored.order_by("pk").values_list("state", flat=True)
+    assert (len(asked), list(states)) == (3, ["done", "waiting"])

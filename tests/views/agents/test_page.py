@@ -25,12 +25,6 @@ def test_shows_the_list_and_hides_what_is_someone_elses(client, ann):
     assert "stranger-bot" not in page
 
 
-def test_shows_the_part_of_the_list_to_htmx(client, ann):
-    part = client.get("/agents/", headers={"HX-Request": "true"}).content.decode()
-
-    assert part.strip().startswith('<div id="agent-list"')
-
-
 def test_counts_only_runs_one_may_see(client, ann):
     agent = make_agent(name="shared", visibility="everyone")
     make_run(agent.owner, agent=agent)

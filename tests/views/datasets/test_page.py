@@ -444,7 +444,7 @@ def test_deleting_the_source_run_keeps_the_example(client, ann):
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl"])
 def test_an_export_makes_the_same_dataset_anew(client, ann, kind):
-    names = ["question", "answer", "city", "tags"]
+    names = ["question", "answer", "-city", "tags"]
     original = make_dataset(ann, name="Original", input_names=names)
     content = ExampleContent.model_validate(
         {
@@ -453,7 +453,8 @@ def test_an_export_makes_the_same_dataset_anew(client, ann, kind):
             "tags": ("one",),
         }
     )
-    add_examples(original, [content], by=ann)
+    other = content.model_copy(update={"expected_answer": "same input"})
+    add_examples(original, [content, other], by=ann)
     answer = client.get(f"/datasets/{original.pk}/export/?as={kind}")
     text = b"".join(answer.streaming_content).decode()
 
@@ -461,5 +462,22 @@ def test_an_export_makes_the_same_dataset_anew(client, ann, kind):
     upload(client, copy, text, f"a.{kind}")
     fields = DatasetUpload.objects.get().mapping["fields"]
     chosen = {f"column-{n}": field for n, field in enumerate(fields)}
-    client.post(f"/datasets/{copy.pk}/import/", {**chosen, "do": "import"})
-    assert ExampleContent.of(copy.examples.get()) == content
+    rule = DatasetUpload.objects.get().mapping["duplicates"]
+    given = {**chosen, "duplicates": rule, "do": "import"}
+    client.post(f"/datasets/{copy.pk}/import/", given)
+    rows = copy.examples.order_by("number")
+    assert [ExampleContent.of(row) for row in rows] == [content, other]
+
+
+def test_calls_of_tools_with_strange_names_are_added_and_imported(client, ann, dataset):
+    cell = 'search, fetch {"q": 1}'
+    form = {"input-input": "new", "expected_calls": cell, "calls": cell}
+
+    assert client.post(f"/datasets/{dataset.pk}/examples/new/", form).status_code < 400
+    upload(
+        client,
+        dataset,
+        f'input,expected_calls\nx,"{cell.replace(chr(34), chr(34) * 2)}"\n',
+    )
+    done = client.post(f"/datasets/{dataset.pk}/import/", {"do": "import"})
+    assert done.status_code == 302

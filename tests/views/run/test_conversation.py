@@ -85,7 +85,7 @@ def test_what_cannot_start_keeps_what_was_typed(client, ann):
     text = client.post(f"/runs/{run.pk}/continue/", {"input": "Why?"}).content.decode()
 
     assert "The agent does not have the input" in text
-    assert ">Why?</textarea>" in text
+    assert ">\nWhy?</textarea>" in text
 
 
 def test_the_part_has_no_form_for_somebody_elses_or_an_unfinished_run(client, ann):

@@ -697,7 +697,7 @@ def test_the_scripts_of_the_page_stay_small(client, ann):
     paths = re.findall(r'<script src="/static/([^"]+)"', text)
     packed = [gzip.compress(Path(finders.find(path)).read_bytes()) for path in paths]
 
-    assert len(paths) == 6
+    assert len(paths) == 7
     assert sum(map(len, packed)) < 80_000
 
 

@@ -253,6 +253,28 @@
   if (document.getElementById("tool-result"))
     addEventListener("load", showResult, { once: true });
 
+  // Arguments of a test stay when the tool is saved, which loads the page anew.
+  const KEPT = "tool-arguments";
+  const argumentsOf = () => [
+    ...pane().querySelectorAll("[name^=arg-]:not([type=file])"),
+  ];
+  form?.addEventListener("submit", () => {
+    const typed = argumentsOf().map((one) => [
+      one.name,
+      one.value,
+      one.checked ?? false,
+    ]);
+    sessionStorage.setItem(KEPT, JSON.stringify(typed));
+  });
+  for (const [name, value, checked] of JSON.parse(
+    sessionStorage.getItem(KEPT) ?? "[]",
+  )) {
+    const field = argumentsOf().find((one) => one.name === name);
+    if (field?.matches("[type=checkbox]")) field.checked = checked;
+    else if (field && !field.value) field.value = value;
+  }
+  sessionStorage.removeItem(KEPT);
+
   document.addEventListener(
     "keydown",
     (event) => {

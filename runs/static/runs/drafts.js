@@ -1,0 +1,28 @@
+// What is typed and not sent stays in the tab, for the page on which it was typed.
+(() => {
+  "use strict";
+  const DRAFT = "textarea[data-draft]";
+  const keyOf = (field) => `draft ${location.pathname} ${field.name}`;
+
+  function restore() {
+    for (const field of document.querySelectorAll(DRAFT)) {
+      const kept = sessionStorage.getItem(keyOf(field));
+      if (!kept || field.value) continue;
+      field.value = kept;
+      const fold = field.closest("details");
+      if (fold) fold.open = true;
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  }
+  document.addEventListener("input", ({ target }) => {
+    if (!target.matches?.(DRAFT)) return;
+    if (target.value.trim()) sessionStorage.setItem(keyOf(target), target.value);
+    else sessionStorage.removeItem(keyOf(target));
+  });
+  document.addEventListener("submit", ({ target }) => {
+    for (const field of target.querySelectorAll(DRAFT))
+      sessionStorage.removeItem(keyOf(field));
+  });
+  document.addEventListener("htmx:after:swap", restore);
+  restore();
+})();
