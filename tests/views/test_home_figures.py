@@ -101,10 +101,7 @@ def test_only_the_times_of_counted_runs_are_in_the_p95(client, ann):
     long_ago = now - timedelta(hours=1)
     end_runs(ann, 30, is_test=True, started_at=long_ago, ended_at=now)
 
-    times = [
-        figure(client.get(url).text, "p95 time")
-        for url in ("/", "/?tests=1")
-    ]
+    times = [figure(client.get(url).text, "p95 time") for url in ("/", "/?tests=1")]
 
     assert times[0] != times[1]
 
