@@ -5,29 +5,17 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0001_squashed_0021_language"),
+        ('runs', '0001_squashed_0021_language'),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="HealthProbe",
+            name='HealthProbe',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "written_at",
-                    models.DateTimeField(
-                        db_default=django.db.models.functions.datetime.Now()
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('written_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
         ),
     ]

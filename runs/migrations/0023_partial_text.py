@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0022_health_probe"),
+        ('runs', '0022_health_probe'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="modelattempt",
-            name="partial_text",
-            field=models.TextField(blank=True, db_default="", default=""),
+            model_name='modelattempt',
+            name='partial_text',
+            field=models.TextField(blank=True, db_default='', default=''),
         ),
     ]

@@ -7,76 +7,47 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0024_tool_permission_labels"),
+        ('runs', '0024_tool_permission_labels'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="ProviderOutage",
+            name='ProviderOutage',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("started_at", models.DateTimeField()),
-                ("ended_at", models.DateTimeField(null=True)),
-                ("error_code", models.CharField(max_length=40)),
-                ("error_message", models.TextField()),
-                ("probe_at", models.DateTimeField()),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('started_at', models.DateTimeField()),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('error_code', models.CharField(max_length=40)),
+                ('error_message', models.TextField()),
+                ('probe_at', models.DateTimeField()),
             ],
         ),
         migrations.AddField(
-            model_name="provider",
-            name="outage_minutes",
-            field=models.FloatField(
-                db_default=30.0,
-                default=30.0,
-                validators=[
-                    django.core.validators.MinValueValidator(0),
-                    django.core.validators.MaxValueValidator(10080),
-                ],
-            ),
+            model_name='provider',
+            name='outage_minutes',
+            field=models.FloatField(db_default=30.0, default=30.0, validators=[django.core.validators.MinValueValidator(0), django.core.validators.MaxValueValidator(10080)]),
         ),
         migrations.AddField(
-            model_name="run",
-            name="waiting_provider",
-            field=models.ForeignKey(
-                db_index=False,
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="waiting_runs",
-                to="runs.provider",
-            ),
+            model_name='run',
+            name='waiting_provider',
+            field=models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='waiting_runs', to='runs.provider'),
         ),
         migrations.AddField(
-            model_name="run",
-            name="waiting_since",
+            model_name='run',
+            name='waiting_since',
             field=models.DateTimeField(null=True),
         ),
         migrations.AddField(
-            model_name="provideroutage",
-            name="probe_run",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to="runs.run",
-            ),
+            model_name='provideroutage',
+            name='probe_run',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.run'),
         ),
         migrations.AddField(
-            model_name="provideroutage",
-            name="provider",
-            field=models.OneToOneField(
-                on_delete=django.db.models.deletion.CASCADE,
-                related_name="outage",
-                to="runs.provider",
-            ),
+            model_name='provideroutage',
+            name='provider',
+            field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='outage', to='runs.provider'),
         ),
     ]

@@ -4,21 +4,20 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0025_provider_outages"),
+        ('runs', '0025_provider_outages'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="apitoken",
-            name="expires_at",
+            model_name='apitoken',
+            name='expires_at',
             field=models.DateTimeField(null=True),
         ),
         migrations.AddField(
-            model_name="apitoken",
-            name="scopes",
-            field=models.CharField(
-                db_default="read run approve", default="read run approve", max_length=40
-            ),
+            model_name='apitoken',
+            name='scopes',
+            field=models.CharField(db_default='read run approve', default='read run approve', max_length=40),
         ),
     ]

@@ -15,20 +15,16 @@ def find_roots(apps, schema_editor):
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
         ("runs", "0026_token_scopes"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="conversation",
-            name="root",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="all_branches",
-                to="runs.conversation",
-            ),
+            model_name='conversation',
+            name='root',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='all_branches', to='runs.conversation'),
         ),
         migrations.RunPython(find_roots, migrations.RunPython.noop, elidable=True),
     ]

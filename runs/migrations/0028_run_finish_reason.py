@@ -4,16 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0027_conversation_root"),
+        ('runs', '0027_conversation_root'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="run",
-            name="finish_reason",
-            field=models.CharField(
-                blank=True, db_default="", default="", max_length=40
-            ),
+            model_name='run',
+            name='finish_reason',
+            field=models.CharField(blank=True, db_default='', default='', max_length=40),
         ),
     ]

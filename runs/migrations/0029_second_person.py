@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0028_run_finish_reason"),
+        ('runs', '0028_run_finish_reason'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="decision",
-            name="second_person",
+            model_name='decision',
+            name='second_person',
             field=models.BooleanField(db_default=False, default=False),
         ),
     ]

@@ -5,43 +5,24 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0029_second_person"),
+        ('runs', '0029_second_person'),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="StepMedia",
+            name='StepMedia',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("position", models.PositiveSmallIntegerField()),
-                ("media_type", models.CharField(max_length=40)),
-                ("content", models.BinaryField()),
-                (
-                    "step",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="media",
-                        to="runs.agentstep",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('position', models.PositiveSmallIntegerField()),
+                ('media_type', models.CharField(max_length=40)),
+                ('content', models.BinaryField()),
+                ('step', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='media', to='runs.agentstep')),
             ],
             options={
-                "ordering": ["position"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("step", "position"), name="step_media_once"
-                    )
-                ],
+                'ordering': ['position'],
+                'constraints': [models.UniqueConstraint(fields=('step', 'position'), name='step_media_once')],
             },
         ),
     ]

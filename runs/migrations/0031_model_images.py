@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0030_step_media"),
+        ('runs', '0030_step_media'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="providermodel",
-            name="images",
+            model_name='providermodel',
+            name='images',
             field=models.BooleanField(null=True),
         ),
     ]

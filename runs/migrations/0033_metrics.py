@@ -4,38 +4,27 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0032_step_progress"),
+        ('runs', '0032_step_progress'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="worker",
-            name="last_sweep",
+            model_name='worker',
+            name='last_sweep',
             field=models.DateTimeField(null=True),
         ),
         migrations.CreateModel(
-            name="MetricCounter",
+            name='MetricCounter',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("name", models.CharField(max_length=60)),
-                ("labels", models.CharField(max_length=2600)),
-                ("value", models.FloatField(db_default=0, default=0)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=60)),
+                ('labels', models.CharField(max_length=2600)),
+                ('value', models.FloatField(db_default=0, default=0)),
             ],
             options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("name", "labels"), name="metric_counter_once"
-                    )
-                ],
+                'constraints': [models.UniqueConstraint(fields=('name', 'labels'), name='metric_counter_once')],
             },
         ),
     ]

@@ -5,38 +5,23 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0034_waiting_provider_index"),
+        ('runs', '0034_waiting_provider_index'),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="SiteRestore",
+            name='SiteRestore',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("backup_at", models.DateTimeField()),
-                (
-                    "restored_at",
-                    models.DateTimeField(
-                        db_default=django.db.models.functions.datetime.Now()
-                    ),
-                ),
-                ("confirmed_at", models.DateTimeField(null=True)),
-                (
-                    "confirmed_by",
-                    models.CharField(db_default="", default="", max_length=150),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('backup_at', models.DateTimeField()),
+                ('restored_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('confirmed_at', models.DateTimeField(null=True)),
+                ('confirmed_by', models.CharField(db_default='', default='', max_length=150)),
             ],
             options={
-                "ordering": ["-pk"],
+                'ordering': ['-pk'],
             },
         ),
     ]

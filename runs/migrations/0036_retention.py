@@ -7,6 +7,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
         ("runs", "0035_site_restore"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
@@ -14,239 +15,80 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="RetentionRule",
+            name='RetentionRule',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("succeeded_runs", "Succeeded runs"),
-                            ("failed_runs", "Runs that failed or reached a limit"),
-                            ("canceled_runs", "Canceled runs"),
-                            ("test_runs", "Test runs and test chats"),
-                            ("conversations", "Conversations"),
-                            ("audit_entries", "Audit log entries"),
-                            ("sessions", "Expired sessions"),
-                            ("idempotency_keys", "Idempotency keys"),
-                            ("workers", "Stopped workers"),
-                            ("deliveries", "Webhook deliveries"),
-                        ],
-                        max_length=20,
-                        unique=True,
-                    ),
-                ),
-                (
-                    "days",
-                    models.PositiveIntegerField(
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(36500),
-                        ]
-                    ),
-                ),
-                ("updated_at", models.DateTimeField(auto_now=True)),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(choices=[('succeeded_runs', 'Succeeded runs'), ('failed_runs', 'Runs that failed or reached a limit'), ('canceled_runs', 'Canceled runs'), ('test_runs', 'Test runs and test chats'), ('conversations', 'Conversations'), ('audit_entries', 'Audit log entries'), ('sessions', 'Expired sessions'), ('idempotency_keys', 'Idempotency keys'), ('workers', 'Stopped workers'), ('deliveries', 'Webhook deliveries')], max_length=20, unique=True)),
+                ('days', models.PositiveIntegerField(validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(36500)])),
+                ('updated_at', models.DateTimeField(auto_now=True)),
             ],
         ),
         migrations.AddField(
-            model_name="dailyrunstats",
-            name="pruned",
+            model_name='dailyrunstats',
+            name='pruned',
             field=models.IntegerField(db_default=0, default=0),
         ),
         migrations.AddField(
-            model_name="run",
-            name="keep_forever",
+            model_name='run',
+            name='keep_forever',
             field=models.BooleanField(db_default=False, default=False),
         ),
         migrations.AlterField(
-            model_name="dailyrunstats",
-            name="agent",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to="runs.agent",
-            ),
+            model_name='dailyrunstats',
+            name='agent',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.agent'),
         ),
         migrations.AlterField(
-            model_name="dailyrunstats",
-            name="owner",
-            field=models.ForeignKey(
-                null=True,
-                on_delete=django.db.models.deletion.SET_NULL,
-                related_name="+",
-                to=settings.AUTH_USER_MODEL,
-            ),
+            model_name='dailyrunstats',
+            name='owner',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.CreateModel(
-            name="AgentRetention",
+            name='AgentRetention',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "days",
-                    models.PositiveIntegerField(
-                        null=True,
-                        validators=[
-                            django.core.validators.MinValueValidator(1),
-                            django.core.validators.MaxValueValidator(36500),
-                        ],
-                    ),
-                ),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                (
-                    "agent",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="retention",
-                        to="runs.agent",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('days', models.PositiveIntegerField(null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(36500)])),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('agent', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='retention', to='runs.agent')),
             ],
         ),
         migrations.CreateModel(
-            name="DailyRunDurations",
+            name='DailyRunDurations',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("day", models.DateField()),
-                ("bucket", models.SmallIntegerField()),
-                ("runs", models.IntegerField(default=0)),
-                (
-                    "agent",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="runs.agent",
-                    ),
-                ),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('day', models.DateField()),
+                ('bucket', models.SmallIntegerField()),
+                ('runs', models.IntegerField(default=0)),
+                ('agent', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.agent')),
+                ('owner', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("day", "agent", "owner", "bucket"),
-                        name="daily_run_durations_once",
-                    )
-                ],
+                'constraints': [models.UniqueConstraint(fields=('day', 'agent', 'owner', 'bucket'), name='daily_run_durations_once')],
             },
         ),
         migrations.CreateModel(
-            name="DeletionJob",
+            name='DeletionJob',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "purpose",
-                    models.CharField(
-                        choices=[
-                            ("rules", "Retention rules"),
-                            ("person", "Erasing a person"),
-                        ],
-                        max_length=8,
-                    ),
-                ),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("open", "Running"),
-                            ("done", "Done"),
-                            ("stopped", "Stopped"),
-                        ],
-                        default="open",
-                        max_length=8,
-                    ),
-                ),
-                ("is_daily", models.BooleanField(default=False)),
-                ("rules", models.JSONField(default=dict)),
-                ("person_number", models.BigIntegerField(null=True)),
-                ("created_at", models.DateTimeField()),
-                ("ended_at", models.DateTimeField(null=True)),
-                ("lease_until", models.DateTimeField(null=True)),
-                ("fence", models.PositiveIntegerField(default=0)),
-                ("stage", models.PositiveSmallIntegerField(default=0)),
-                ("position", models.BigIntegerField(default=0)),
-                ("counts", models.JSONField(default=dict)),
-                ("problem", models.TextField(blank=True, default="")),
-                (
-                    "by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "receiver",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('purpose', models.CharField(choices=[('rules', 'Retention rules'), ('person', 'Erasing a person')], max_length=8)),
+                ('status', models.CharField(choices=[('open', 'Running'), ('done', 'Done'), ('stopped', 'Stopped')], default='open', max_length=8)),
+                ('is_daily', models.BooleanField(default=False)),
+                ('rules', models.JSONField(default=dict)),
+                ('person_number', models.BigIntegerField(null=True)),
+                ('created_at', models.DateTimeField()),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('lease_until', models.DateTimeField(null=True)),
+                ('fence', models.PositiveIntegerField(default=0)),
+                ('stage', models.PositiveSmallIntegerField(default=0)),
+                ('position', models.BigIntegerField(default=0)),
+                ('counts', models.JSONField(default=dict)),
+                ('problem', models.TextField(blank=True, default='')),
+                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('receiver', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "ordering": ["-pk"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        condition=models.Q(("status", "open")),
-                        fields=("purpose",),
-                        name="deletion_job_open_once",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("ended_at", None), ("status", "open")),
-                            models.Q(
-                                models.Q(("status", "open"), _negated=True),
-                                ("ended_at__isnull", False),
-                                ("lease_until", None),
-                            ),
-                            _connector="OR",
-                        ),
-                        name="deletion_job_over_has_an_end",
-                    ),
-                ],
+                'ordering': ['-pk'],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('status', 'open')), fields=('purpose',), name='deletion_job_open_once'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at', None), ('status', 'open')), models.Q(models.Q(('status', 'open'), _negated=True), ('ended_at__isnull', False), ('lease_until', None)), _connector='OR'), name='deletion_job_over_has_an_end')],
             },
         ),
     ]

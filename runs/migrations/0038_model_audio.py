@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0037_backfill_durations"),
+        ('runs', '0037_backfill_durations'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="providermodel",
-            name="audio",
+            model_name='providermodel',
+            name='audio',
             field=models.BooleanField(null=True),
         ),
     ]

@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0041_failed_runs_index"),
+        ('runs', '0041_failed_runs_index'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="agent",
-            name="suggested_questions",
+            model_name='agent',
+            name='suggested_questions',
             field=models.JSONField(blank=True, db_default=[], default=list),
         ),
     ]

@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0042_suggested_questions"),
+        ('runs', '0042_suggested_questions'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="run",
-            name="given_turns",
+            model_name='run',
+            name='given_turns',
             field=models.JSONField(null=True),
         ),
     ]

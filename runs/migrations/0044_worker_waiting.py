@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0043_given_turns"),
+        ('runs', '0043_given_turns'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="worker",
-            name="waiting",
+            model_name='worker',
+            name='waiting',
             field=models.PositiveIntegerField(db_default=0, default=0),
         ),
     ]

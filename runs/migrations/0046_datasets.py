@@ -6,266 +6,93 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("auth", "0012_alter_user_first_name_max_length"),
-        ("runs", "0045_list_indexes"),
+        ('auth', '0012_alter_user_first_name_max_length'),
+        ('runs', '0045_list_indexes'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="Dataset",
+            name='Dataset',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("slug", models.SlugField(max_length=80, unique=True)),
-                (
-                    "visibility",
-                    models.CharField(
-                        choices=[
-                            ("private", "Only the owner"),
-                            ("groups", "Selected groups"),
-                            ("everyone", "Everyone"),
-                        ],
-                        default="private",
-                        max_length=10,
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                ("archived_at", models.DateTimeField(blank=True, null=True)),
-                ("name", models.CharField(max_length=120)),
-                ("description", models.TextField(blank=True)),
-                ("version", models.PositiveIntegerField(default=0)),
-                ("input_names", models.JSONField(default=list)),
-                ("next_number", models.PositiveIntegerField(default=1)),
-                (
-                    "groups",
-                    models.ManyToManyField(
-                        blank=True, related_name="+", to="auth.group"
-                    ),
-                ),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('slug', models.SlugField(max_length=80, unique=True)),
+                ('visibility', models.CharField(choices=[('private', 'Only the owner'), ('groups', 'Selected groups'), ('everyone', 'Everyone')], default='private', max_length=10)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('archived_at', models.DateTimeField(blank=True, null=True)),
+                ('name', models.CharField(max_length=120)),
+                ('description', models.TextField(blank=True)),
+                ('version', models.PositiveIntegerField(default=0)),
+                ('input_names', models.JSONField(default=list)),
+                ('next_number', models.PositiveIntegerField(default=1)),
+                ('groups', models.ManyToManyField(blank=True, related_name='+', to='auth.group')),
+                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "abstract": False,
+                'abstract': False,
             },
         ),
         migrations.CreateModel(
-            name="DatasetUpload",
+            name='DatasetUpload',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("file_name", models.CharField(max_length=255)),
-                ("file_format", models.CharField(max_length=20)),
-                ("body", models.BinaryField()),
-                ("mapping", models.JSONField(default=dict)),
-                ("uploaded_at", models.DateTimeField(auto_now=True, db_index=True)),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="runs.dataset",
-                    ),
-                ),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('file_name', models.CharField(max_length=255)),
+                ('file_format', models.CharField(max_length=20)),
+                ('body', models.BinaryField()),
+                ('mapping', models.JSONField(default=dict)),
+                ('uploaded_at', models.DateTimeField(auto_now=True, db_index=True)),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.dataset')),
+                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("dataset", "owner"), name="dataset_upload_once"
-                    )
-                ],
+                'constraints': [models.UniqueConstraint(fields=('dataset', 'owner'), name='dataset_upload_once')],
             },
         ),
         migrations.CreateModel(
-            name="DatasetVersion",
+            name='DatasetVersion',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("number", models.PositiveIntegerField()),
-                ("example_count", models.PositiveIntegerField()),
-                ("added", models.PositiveIntegerField(default=0)),
-                ("edited", models.PositiveIntegerField(default=0)),
-                ("removed", models.PositiveIntegerField(default=0)),
-                ("at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="versions",
-                        to="runs.dataset",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveIntegerField()),
+                ('example_count', models.PositiveIntegerField()),
+                ('added', models.PositiveIntegerField(default=0)),
+                ('edited', models.PositiveIntegerField(default=0)),
+                ('removed', models.PositiveIntegerField(default=0)),
+                ('at', models.DateTimeField(auto_now_add=True)),
+                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='runs.dataset')),
             ],
             options={
-                "ordering": ["-number"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("dataset", "number"), name="dataset_version_once"
-                    )
-                ],
+                'ordering': ['-number'],
+                'constraints': [models.UniqueConstraint(fields=('dataset', 'number'), name='dataset_version_once')],
             },
         ),
         migrations.CreateModel(
-            name="Example",
+            name='Example',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("number", models.PositiveIntegerField()),
-                ("from_version", models.PositiveIntegerField(null=True)),
-                ("until_version", models.PositiveIntegerField(null=True)),
-                (
-                    "change",
-                    models.CharField(
-                        blank=True,
-                        choices=[
-                            ("added", "Added"),
-                            ("edited", "Edited"),
-                            ("removed", "Removed"),
-                        ],
-                        max_length=8,
-                    ),
-                ),
-                ("inputs", models.JSONField(default=dict)),
-                ("input_digest", models.CharField(max_length=64)),
-                ("expected_answer", models.TextField(blank=True)),
-                ("expected_calls", models.JSONField(default=list)),
-                ("tags", models.JSONField(default=list)),
-                ("search_text", models.TextField(blank=True)),
-                (
-                    "source",
-                    models.CharField(
-                        choices=[
-                            ("typed", "typed"),
-                            ("import", "import"),
-                            ("run", "run"),
-                        ],
-                        default="typed",
-                        max_length=8,
-                    ),
-                ),
-                ("at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="examples",
-                        to="runs.dataset",
-                    ),
-                ),
-                (
-                    "source_run",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="runs.run",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveIntegerField()),
+                ('from_version', models.PositiveIntegerField(null=True)),
+                ('until_version', models.PositiveIntegerField(null=True)),
+                ('change', models.CharField(blank=True, choices=[('added', 'Added'), ('edited', 'Edited'), ('removed', 'Removed')], max_length=8)),
+                ('inputs', models.JSONField(default=dict)),
+                ('input_digest', models.CharField(max_length=64)),
+                ('expected_answer', models.TextField(blank=True)),
+                ('expected_calls', models.JSONField(default=list)),
+                ('tags', models.JSONField(default=list)),
+                ('search_text', models.TextField(blank=True)),
+                ('source', models.CharField(choices=[('typed', 'typed'), ('import', 'import'), ('run', 'run')], default='typed', max_length=8)),
+                ('at', models.DateTimeField(auto_now_add=True)),
+                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='examples', to='runs.dataset')),
+                ('source_run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.run')),
             ],
             options={
-                "ordering": ["number"],
-                "indexes": [
-                    models.Index(
-                        fields=["dataset", "input_digest"], name="example_by_inputs"
-                    )
-                ],
-                "constraints": [
-                    models.UniqueConstraint(
-                        condition=models.Q(("from_version", None)),
-                        fields=("dataset", "number"),
-                        name="example_unsaved_once",
-                    ),
-                    models.UniqueConstraint(
-                        condition=models.Q(
-                            ("from_version__isnull", False), ("until_version", None)
-                        ),
-                        fields=("dataset", "number"),
-                        name="example_current_once",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(
-                                ("from_version", None),
-                                ("until_version", None),
-                                models.Q(("change", ""), _negated=True),
-                            ),
-                            models.Q(("change", ""), ("from_version__isnull", False)),
-                            _connector="OR",
-                        ),
-                        name="example_unsaved_has_a_change",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("until_version", None),
-                            ("until_version__gt", models.F("from_version")),
-                            _connector="OR",
-                        ),
-                        name="example_ends_after_it_begins",
-                    ),
-                ],
+                'ordering': ['number'],
+                'indexes': [models.Index(fields=['dataset', 'input_digest'], name='example_by_inputs')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('from_version', None)), fields=('dataset', 'number'), name='example_unsaved_once'), models.UniqueConstraint(condition=models.Q(('from_version__isnull', False), ('until_version', None)), fields=('dataset', 'number'), name='example_current_once'), models.CheckConstraint(condition=models.Q(models.Q(('from_version', None), ('until_version', None), models.Q(('change', ''), _negated=True)), models.Q(('change', ''), ('from_version__isnull', False)), _connector='OR'), name='example_unsaved_has_a_change'), models.CheckConstraint(condition=models.Q(('until_version', None), ('until_version__gt', models.F('from_version')), _connector='OR'), name='example_ends_after_it_begins')],
             },
         ),
     ]

@@ -4,19 +4,20 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0046_datasets"),
+        ('runs', '0046_datasets'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="agent",
-            name="continues_without_client",
+            model_name='agent',
+            name='continues_without_client',
             field=models.BooleanField(db_default=False, default=False),
         ),
         migrations.AddField(
-            model_name="agent",
-            name="is_offered",
+            model_name='agent',
+            name='is_offered',
             field=models.BooleanField(db_default=False, default=False),
         ),
     ]

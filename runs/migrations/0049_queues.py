@@ -4,30 +4,20 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0048_run_columns"),
+        ('runs', '0048_run_columns'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="run",
-            name="queue",
-            field=models.CharField(
-                choices=[
-                    ("live", "Live"),
-                    ("schedules", "Schedules"),
-                    ("bulk", "Bulk"),
-                ],
-                db_default="live",
-                default="live",
-                max_length=12,
-            ),
+            model_name='run',
+            name='queue',
+            field=models.CharField(choices=[('live', 'Live'), ('schedules', 'Schedules'), ('bulk', 'Bulk')], db_default='live', default='live', max_length=12),
         ),
         migrations.AddField(
-            model_name="worker",
-            name="queues",
-            field=models.CharField(
-                blank=True, db_default="", default="", max_length=200
-            ),
+            model_name='worker',
+            name='queues',
+            field=models.CharField(blank=True, db_default='', default='', max_length=200),
         ),
     ]

@@ -4,41 +4,20 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0049_queues"),
+        ('runs', '0049_queues'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="agentstep",
-            name="answered_by",
-            field=models.CharField(
-                blank=True,
-                choices=[
-                    ("recording", "Replayed"),
-                    ("other_arguments", "Replayed, other arguments"),
-                    ("held_back", "Held back"),
-                    ("no_recording", "Not recorded"),
-                ],
-                db_default="",
-                default="",
-                max_length=16,
-            ),
+            model_name='agentstep',
+            name='answered_by',
+            field=models.CharField(blank=True, choices=[('recording', 'Replayed'), ('other_arguments', 'Replayed, other arguments'), ('held_back', 'Held back'), ('no_recording', 'Not recorded')], db_default='', default='', max_length=16),
         ),
         migrations.AddField(
-            model_name="run",
-            name="tool_mode",
-            field=models.CharField(
-                blank=True,
-                choices=[
-                    ("", "Calls made"),
-                    ("hold_back", "Calls held back"),
-                    ("replay_strict", "Strict replay"),
-                    ("replay_by_tool", "Replay by tool"),
-                ],
-                db_default="",
-                default="",
-                max_length=16,
-            ),
+            model_name='run',
+            name='tool_mode',
+            field=models.CharField(blank=True, choices=[('', 'Calls made'), ('hold_back', 'Calls held back'), ('replay_strict', 'Strict replay'), ('replay_by_tool', 'Replay by tool')], db_default='', default='', max_length=16),
         ),
     ]

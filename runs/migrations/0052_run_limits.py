@@ -11,53 +11,33 @@ class Migration(migrations.Migration):
     atomic = False
 
     dependencies = [
-        ("runs", "0051_run_comments"),
+        ('runs', '0051_run_comments'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="provider",
-            name="max_concurrent_runs",
-            field=models.PositiveIntegerField(
-                blank=True,
-                null=True,
-                validators=[django.core.validators.MinValueValidator(1)],
-            ),
+            model_name='provider',
+            name='max_concurrent_runs',
+            field=models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1)]),
         ),
         migrations.AddField(
-            model_name="run",
-            name="agent_limit",
+            model_name='run',
+            name='agent_limit',
             field=models.PositiveIntegerField(null=True),
         ),
         migrations.AddField(
-            model_name="run",
-            name="provider_key",
+            model_name='run',
+            name='provider_key',
             field=models.BigIntegerField(null=True),
         ),
         migrations.AddField(
-            model_name="run",
-            name="waiting_for",
-            field=models.CharField(
-                blank=True,
-                choices=[
-                    ("user", "Runs of the user"),
-                    ("agent", "Runs of the agent"),
-                    ("provider", "Runs of the provider"),
-                ],
-                db_default="",
-                default="",
-                max_length=12,
-            ),
+            model_name='run',
+            name='waiting_for',
+            field=models.CharField(blank=True, choices=[('user', 'Runs of the user'), ('agent', 'Runs of the agent'), ('provider', 'Runs of the provider')], db_default='', default='', max_length=12),
         ),
         AddIndexConcurrently(
-            model_name="run",
-            index=models.Index(
-                condition=models.Q(
-                    ("status", "waiting"), models.Q(("waiting_for", ""), _negated=True)
-                ),
-                fields=["waiting_for", "id"],
-                name="run_waiting_for_limit",
-            ),
+            model_name='run',
+            index=models.Index(condition=models.Q(('status', 'waiting'), models.Q(('waiting_for', ''), _negated=True)), fields=['waiting_for', 'id'], name='run_waiting_for_limit'),
         ),
     ]

@@ -6,105 +6,48 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("auth", "0012_alter_user_first_name_max_length"),
-        ("runs", "0053_run_by_start"),
+        ('auth', '0012_alter_user_first_name_max_length'),
+        ('runs', '0053_run_by_start'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="Evaluator",
+            name='Evaluator',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("slug", models.SlugField(max_length=80, unique=True)),
-                (
-                    "visibility",
-                    models.CharField(
-                        choices=[
-                            ("private", "Only the owner"),
-                            ("groups", "Selected groups"),
-                            ("everyone", "Everyone"),
-                        ],
-                        default="private",
-                        max_length=10,
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                ("archived_at", models.DateTimeField(blank=True, null=True)),
-                ("name", models.CharField(max_length=120)),
-                ("kind", models.CharField(max_length=30)),
-                ("config", models.JSONField(default=dict)),
-                ("revision", models.PositiveIntegerField(default=0)),
-                (
-                    "groups",
-                    models.ManyToManyField(
-                        blank=True, related_name="+", to="auth.group"
-                    ),
-                ),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('slug', models.SlugField(max_length=80, unique=True)),
+                ('visibility', models.CharField(choices=[('private', 'Only the owner'), ('groups', 'Selected groups'), ('everyone', 'Everyone')], default='private', max_length=10)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('archived_at', models.DateTimeField(blank=True, null=True)),
+                ('name', models.CharField(max_length=120)),
+                ('kind', models.CharField(max_length=30)),
+                ('config', models.JSONField(default=dict)),
+                ('revision', models.PositiveIntegerField(default=0)),
+                ('groups', models.ManyToManyField(blank=True, related_name='+', to='auth.group')),
+                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "abstract": False,
+                'abstract': False,
             },
         ),
         migrations.CreateModel(
-            name="EvaluatorRevision",
+            name='EvaluatorRevision',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("number", models.PositiveIntegerField()),
-                ("kind", models.CharField(max_length=30)),
-                ("config", models.JSONField(default=dict)),
-                ("at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "evaluator",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="revisions",
-                        to="runs.evaluator",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveIntegerField()),
+                ('kind', models.CharField(max_length=30)),
+                ('config', models.JSONField(default=dict)),
+                ('at', models.DateTimeField(auto_now_add=True)),
+                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('evaluator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='revisions', to='runs.evaluator')),
             ],
             options={
-                "ordering": ["-number"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("evaluator", "number"), name="evaluator_revision_once"
-                    )
-                ],
+                'ordering': ['-number'],
+                'constraints': [models.UniqueConstraint(fields=('evaluator', 'number'), name='evaluator_revision_once')],
             },
         ),
     ]

@@ -6,316 +6,117 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0054_evaluators"),
+        ('runs', '0054_evaluators'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name="run",
-            name="source",
-            field=models.CharField(
-                choices=[
-                    ("page", "in the dashboard"),
-                    ("api", "through the API"),
-                    ("schedule", "by a schedule"),
-                    ("parent", "by another run"),
-                    ("eval", "by an experiment"),
-                ],
-                default="page",
-                max_length=8,
-            ),
+            model_name='run',
+            name='source',
+            field=models.CharField(choices=[('page', 'in the dashboard'), ('api', 'through the API'), ('schedule', 'by a schedule'), ('parent', 'by another run'), ('eval', 'by an experiment')], default='page', max_length=8),
         ),
         migrations.CreateModel(
-            name="Experiment",
+            name='Experiment',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("name", models.CharField(max_length=120)),
-                ("dataset_version", models.PositiveIntegerField()),
-                (
-                    "tool_mode",
-                    models.CharField(
-                        choices=[
-                            ("hold_back", "Hold back: only calls that read are made"),
-                            ("replay_by_tool", "Replay by tool"),
-                            ("replay_strict", "Replay, strict"),
-                            ("live", "Live: all calls are made"),
-                        ],
-                        default="hold_back",
-                        max_length=16,
-                    ),
-                ),
-                ("repetitions", models.PositiveSmallIntegerField(default=1)),
-                ("concurrency", models.PositiveSmallIntegerField(default=10)),
-                (
-                    "budget",
-                    models.DecimalField(decimal_places=6, max_digits=14, null=True),
-                ),
-                ("seed", models.PositiveIntegerField(default=1)),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("running", "Running"),
-                            ("stopped", "Stopped"),
-                            ("done", "Done"),
-                        ],
-                        db_index=True,
-                        default="running",
-                        max_length=8,
-                    ),
-                ),
-                ("problem", models.TextField(blank=True)),
-                ("total", models.PositiveIntegerField(default=0)),
-                ("created_runs", models.PositiveIntegerField(default=0)),
-                ("figures", models.JSONField(default=dict)),
-                ("lease_until", models.DateTimeField(null=True)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("ended_at", models.DateTimeField(null=True)),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="experiments",
-                        to="runs.dataset",
-                    ),
-                ),
-                (
-                    "evaluators",
-                    models.ManyToManyField(
-                        related_name="+", to="runs.evaluatorrevision"
-                    ),
-                ),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=120)),
+                ('dataset_version', models.PositiveIntegerField()),
+                ('tool_mode', models.CharField(choices=[('hold_back', 'Hold back: only calls that read are made'), ('replay_by_tool', 'Replay by tool'), ('replay_strict', 'Replay, strict'), ('live', 'Live: all calls are made')], default='hold_back', max_length=16)),
+                ('repetitions', models.PositiveSmallIntegerField(default=1)),
+                ('concurrency', models.PositiveSmallIntegerField(default=10)),
+                ('budget', models.DecimalField(decimal_places=6, max_digits=14, null=True)),
+                ('seed', models.PositiveIntegerField(default=1)),
+                ('status', models.CharField(choices=[('running', 'Running'), ('stopped', 'Stopped'), ('done', 'Done')], db_index=True, default='running', max_length=8)),
+                ('problem', models.TextField(blank=True)),
+                ('total', models.PositiveIntegerField(default=0)),
+                ('created_runs', models.PositiveIntegerField(default=0)),
+                ('figures', models.JSONField(default=dict)),
+                ('lease_until', models.DateTimeField(null=True)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='experiments', to='runs.dataset')),
+                ('evaluators', models.ManyToManyField(related_name='+', to='runs.evaluatorrevision')),
+                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "ordering": ["-pk"],
+                'ordering': ['-pk'],
             },
         ),
         migrations.CreateModel(
-            name="ExperimentCandidate",
+            name='ExperimentCandidate',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("position", models.PositiveSmallIntegerField()),
-                ("label", models.CharField(max_length=200)),
-                (
-                    "agent",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="runs.agent",
-                    ),
-                ),
-                (
-                    "experiment",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="candidates",
-                        to="runs.experiment",
-                    ),
-                ),
-                (
-                    "spec",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="runs.spec",
-                    ),
-                ),
-                (
-                    "version",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="runs.agentversion",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('position', models.PositiveSmallIntegerField()),
+                ('label', models.CharField(max_length=200)),
+                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.agent')),
+                ('experiment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='candidates', to='runs.experiment')),
+                ('spec', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.spec')),
+                ('version', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.agentversion')),
             ],
             options={
-                "ordering": ["position"],
+                'ordering': ['position'],
             },
         ),
         migrations.CreateModel(
-            name="ExperimentRun",
+            name='ExperimentRun',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("repetition", models.PositiveSmallIntegerField(default=0)),
-                ("place", models.PositiveIntegerField()),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("waiting", "Waiting"),
-                            ("started", "Running"),
-                            ("done", "Done"),
-                            ("refused", "Not started"),
-                        ],
-                        default="waiting",
-                        max_length=8,
-                    ),
-                ),
-                ("problem", models.TextField(blank=True)),
-                ("run_status", models.CharField(blank=True, max_length=20)),
-                ("passed", models.BooleanField(null=True)),
-                ("score", models.FloatField(null=True)),
-                (
-                    "cost",
-                    models.DecimalField(decimal_places=6, default=0, max_digits=14),
-                ),
-                ("tokens", models.PositiveBigIntegerField(default=0)),
-                ("seconds", models.FloatField(null=True)),
-                (
-                    "candidate",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="cells",
-                        to="runs.experimentcandidate",
-                    ),
-                ),
-                (
-                    "example",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="runs.example",
-                    ),
-                ),
-                (
-                    "experiment",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="cells",
-                        to="runs.experiment",
-                    ),
-                ),
-                (
-                    "run",
-                    models.OneToOneField(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="experiment_run",
-                        to="runs.run",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('repetition', models.PositiveSmallIntegerField(default=0)),
+                ('place', models.PositiveIntegerField()),
+                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('started', 'Running'), ('done', 'Done'), ('refused', 'Not started')], default='waiting', max_length=8)),
+                ('problem', models.TextField(blank=True)),
+                ('run_status', models.CharField(blank=True, max_length=20)),
+                ('passed', models.BooleanField(null=True)),
+                ('score', models.FloatField(null=True)),
+                ('cost', models.DecimalField(decimal_places=6, default=0, max_digits=14)),
+                ('tokens', models.PositiveBigIntegerField(default=0)),
+                ('seconds', models.FloatField(null=True)),
+                ('candidate', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='cells', to='runs.experimentcandidate')),
+                ('example', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.example')),
+                ('experiment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='cells', to='runs.experiment')),
+                ('run', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='experiment_run', to='runs.run')),
             ],
         ),
         migrations.CreateModel(
-            name="Score",
+            name='Score',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "source",
-                    models.CharField(
-                        choices=[("evaluator", "evaluator"), ("person", "person")],
-                        default="evaluator",
-                        max_length=10,
-                    ),
-                ),
-                ("value", models.FloatField(null=True)),
-                ("label", models.CharField(blank=True, max_length=200)),
-                ("passed", models.BooleanField(null=True)),
-                ("explanation", models.TextField(blank=True)),
-                ("problem", models.TextField(blank=True)),
-                (
-                    "cost",
-                    models.DecimalField(decimal_places=6, default=0, max_digits=14),
-                ),
-                ("at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "cell",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="scores",
-                        to="runs.experimentrun",
-                    ),
-                ),
-                (
-                    "revision",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="runs.evaluatorrevision",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('source', models.CharField(choices=[('evaluator', 'evaluator'), ('person', 'person')], default='evaluator', max_length=10)),
+                ('value', models.FloatField(null=True)),
+                ('label', models.CharField(blank=True, max_length=200)),
+                ('passed', models.BooleanField(null=True)),
+                ('explanation', models.TextField(blank=True)),
+                ('problem', models.TextField(blank=True)),
+                ('cost', models.DecimalField(decimal_places=6, default=0, max_digits=14)),
+                ('at', models.DateTimeField(auto_now_add=True)),
+                ('cell', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scores', to='runs.experimentrun')),
+                ('revision', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.evaluatorrevision')),
             ],
             options={
-                "ordering": ["pk"],
+                'ordering': ['pk'],
             },
         ),
         migrations.AddConstraint(
-            model_name="experimentcandidate",
-            constraint=models.UniqueConstraint(
-                fields=("experiment", "position"), name="experiment_candidate_once"
-            ),
+            model_name='experimentcandidate',
+            constraint=models.UniqueConstraint(fields=('experiment', 'position'), name='experiment_candidate_once'),
         ),
         migrations.AddIndex(
-            model_name="experimentrun",
-            index=models.Index(
-                condition=models.Q(("state", "waiting")),
-                fields=["experiment", "place"],
-                name="experiment_run_waiting",
-            ),
+            model_name='experimentrun',
+            index=models.Index(condition=models.Q(('state', 'waiting')), fields=['experiment', 'place'], name='experiment_run_waiting'),
         ),
         migrations.AddIndex(
-            model_name="experimentrun",
-            index=models.Index(
-                condition=models.Q(("state", "started")),
-                fields=["experiment"],
-                name="experiment_run_started",
-            ),
+            model_name='experimentrun',
+            index=models.Index(condition=models.Q(('state', 'started')), fields=['experiment'], name='experiment_run_started'),
         ),
         migrations.AddConstraint(
-            model_name="experimentrun",
-            constraint=models.UniqueConstraint(
-                fields=("experiment", "example", "candidate", "repetition"),
-                name="experiment_run_once",
-            ),
+            model_name='experimentrun',
+            constraint=models.UniqueConstraint(fields=('experiment', 'example', 'candidate', 'repetition'), name='experiment_run_once'),
         ),
         migrations.AddConstraint(
-            model_name="score",
-            constraint=models.UniqueConstraint(
-                fields=("cell", "revision", "source"), name="score_once"
-            ),
+            model_name='score',
+            constraint=models.UniqueConstraint(fields=('cell', 'revision', 'source'), name='score_once'),
         ),
     ]

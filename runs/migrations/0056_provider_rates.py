@@ -5,44 +5,25 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0055_experiments"),
+        ('runs', '0055_experiments'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="provider",
-            name="requests_per_minute",
-            field=models.PositiveIntegerField(
-                blank=True,
-                null=True,
-                validators=[django.core.validators.MinValueValidator(1)],
-            ),
+            model_name='provider',
+            name='requests_per_minute',
+            field=models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1)]),
         ),
         migrations.AddField(
-            model_name="provider",
-            name="tokens_per_minute",
-            field=models.PositiveIntegerField(
-                blank=True,
-                null=True,
-                validators=[django.core.validators.MinValueValidator(1)],
-            ),
+            model_name='provider',
+            name='tokens_per_minute',
+            field=models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1)]),
         ),
         migrations.AlterField(
-            model_name="run",
-            name="waiting_for",
-            field=models.CharField(
-                blank=True,
-                choices=[
-                    ("user", "Runs of the user"),
-                    ("agent", "Runs of the agent"),
-                    ("provider", "Runs of the provider"),
-                    ("requests", "Requests per minute"),
-                    ("tokens", "Tokens per minute"),
-                ],
-                db_default="",
-                default="",
-                max_length=12,
-            ),
+            model_name='run',
+            name='waiting_for',
+            field=models.CharField(blank=True, choices=[('user', 'Runs of the user'), ('agent', 'Runs of the agent'), ('provider', 'Runs of the provider'), ('requests', 'Requests per minute'), ('tokens', 'Tokens per minute')], db_default='', default='', max_length=12),
         ),
     ]

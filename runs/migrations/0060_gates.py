@@ -6,150 +6,59 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0059_idempotency_location"),
+        ('runs', '0059_idempotency_location'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="agentversion",
-            name="gate_result",
+            model_name='agentversion',
+            name='gate_result',
             field=models.JSONField(null=True),
         ),
         migrations.CreateModel(
-            name="Gate",
+            name='Gate',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "tool_mode",
-                    models.CharField(
-                        choices=[
-                            ("hold_back", "Hold back: only calls that read are made"),
-                            ("replay_by_tool", "Replay by tool"),
-                            ("replay_strict", "Replay, strict"),
-                            ("live", "Live: all calls are made"),
-                        ],
-                        default="hold_back",
-                        max_length=16,
-                    ),
-                ),
-                ("repetitions", models.PositiveSmallIntegerField(default=1)),
-                ("rules", models.JSONField(default=dict)),
-                ("imported_digest", models.CharField(blank=True, max_length=64)),
-                ("imported_result", models.JSONField(null=True)),
-                (
-                    "agent",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="gate",
-                        to="runs.agent",
-                    ),
-                ),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to="runs.dataset",
-                    ),
-                ),
-                (
-                    "evaluators",
-                    models.ManyToManyField(related_name="+", to="runs.evaluator"),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('tool_mode', models.CharField(choices=[('hold_back', 'Hold back: only calls that read are made'), ('replay_by_tool', 'Replay by tool'), ('replay_strict', 'Replay, strict'), ('live', 'Live: all calls are made')], default='hold_back', max_length=16)),
+                ('repetitions', models.PositiveSmallIntegerField(default=1)),
+                ('rules', models.JSONField(default=dict)),
+                ('imported_digest', models.CharField(blank=True, max_length=64)),
+                ('imported_result', models.JSONField(null=True)),
+                ('agent', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='gate', to='runs.agent')),
+                ('dataset', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='runs.dataset')),
+                ('evaluators', models.ManyToManyField(related_name='+', to='runs.evaluator')),
             ],
         ),
         migrations.CreateModel(
-            name="InputReplay",
+            name='InputReplay',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("digest", models.CharField(max_length=64)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "agent",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="runs.agent",
-                    ),
-                ),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('digest', models.CharField(max_length=64)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.agent')),
+                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "ordering": ["-pk"],
+                'ordering': ['-pk'],
             },
         ),
         migrations.CreateModel(
-            name="ReplayedInput",
+            name='ReplayedInput',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "recorded",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="runs.run",
-                    ),
-                ),
-                (
-                    "replay",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="inputs",
-                        to="runs.inputreplay",
-                    ),
-                ),
-                (
-                    "run",
-                    models.OneToOneField(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="replayed_input",
-                        to="runs.run",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('recorded', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.run')),
+                ('replay', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='inputs', to='runs.inputreplay')),
+                ('run', models.OneToOneField(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='replayed_input', to='runs.run')),
             ],
             options={
-                "ordering": ["pk"],
+                'ordering': ['pk'],
             },
         ),
         migrations.AddIndex(
-            model_name="inputreplay",
-            index=models.Index(
-                fields=["agent", "digest"], name="input_replay_by_draft"
-            ),
+            model_name='inputreplay',
+            index=models.Index(fields=['agent', 'digest'], name='input_replay_by_draft'),
         ),
     ]

@@ -6,205 +6,90 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("auth", "0012_alter_user_first_name_max_length"),
-        ("runs", "0060_gates"),
+        ('auth', '0012_alter_user_first_name_max_length'),
+        ('runs', '0060_gates'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="AnnotationQueue",
+            name='AnnotationQueue',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("slug", models.SlugField(max_length=80, unique=True)),
-                (
-                    "visibility",
-                    models.CharField(
-                        choices=[
-                            ("private", "Only the owner"),
-                            ("groups", "Selected groups"),
-                            ("everyone", "Everyone"),
-                        ],
-                        default="private",
-                        max_length=10,
-                    ),
-                ),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                ("archived_at", models.DateTimeField(blank=True, null=True)),
-                ("name", models.CharField(max_length=120)),
-                ("question", models.CharField(max_length=200)),
-                ("guidelines", models.TextField(blank=True)),
-                ("scale", models.JSONField(default=list)),
-                ("passing_mark", models.PositiveSmallIntegerField(default=4)),
-                ("labels", models.JSONField(default=list)),
-                ("people_per_run", models.PositiveSmallIntegerField(default=1)),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="runs.dataset",
-                    ),
-                ),
-                (
-                    "groups",
-                    models.ManyToManyField(
-                        blank=True, related_name="+", to="auth.group"
-                    ),
-                ),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('slug', models.SlugField(max_length=80, unique=True)),
+                ('visibility', models.CharField(choices=[('private', 'Only the owner'), ('groups', 'Selected groups'), ('everyone', 'Everyone')], default='private', max_length=10)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('updated_at', models.DateTimeField(auto_now=True)),
+                ('archived_at', models.DateTimeField(blank=True, null=True)),
+                ('name', models.CharField(max_length=120)),
+                ('question', models.CharField(max_length=200)),
+                ('guidelines', models.TextField(blank=True)),
+                ('scale', models.JSONField(default=list)),
+                ('passing_mark', models.PositiveSmallIntegerField(default=4)),
+                ('labels', models.JSONField(default=list)),
+                ('people_per_run', models.PositiveSmallIntegerField(default=1)),
+                ('dataset', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.dataset')),
+                ('groups', models.ManyToManyField(blank=True, related_name='+', to='auth.group')),
+                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "abstract": False,
+                'abstract': False,
             },
         ),
         migrations.CreateModel(
-            name="QueuedRun",
+            name='QueuedRun',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("reason", models.CharField(blank=True, max_length=200)),
-                ("added_at", models.DateTimeField(auto_now_add=True)),
-                ("done_count", models.PositiveSmallIntegerField(default=0)),
-                (
-                    "added_by",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "queue",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="items",
-                        to="runs.annotationqueue",
-                    ),
-                ),
-                (
-                    "run",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="queued",
-                        to="runs.run",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('reason', models.CharField(blank=True, max_length=200)),
+                ('added_at', models.DateTimeField(auto_now_add=True)),
+                ('done_count', models.PositiveSmallIntegerField(default=0)),
+                ('added_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('queue', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='items', to='runs.annotationqueue')),
+                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='queued', to='runs.run')),
             ],
             options={
-                "ordering": ["pk"],
+                'ordering': ['pk'],
             },
         ),
         migrations.CreateModel(
-            name="Annotation",
+            name='Annotation',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("claimed", "Reserved"),
-                            ("done", "Scored"),
-                            ("skipped", "Skipped"),
-                        ],
-                        default="claimed",
-                        max_length=8,
-                    ),
-                ),
-                ("claimed_until", models.DateTimeField(null=True)),
-                ("mark", models.PositiveSmallIntegerField(null=True)),
-                ("labels", models.JSONField(default=list)),
-                ("comment", models.TextField(blank=True)),
-                ("correction", models.TextField(blank=True)),
-                ("example_number", models.PositiveIntegerField(null=True)),
-                ("changed_at", models.DateTimeField(auto_now=True)),
-                (
-                    "by",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "item",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="annotations",
-                        to="runs.queuedrun",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('state', models.CharField(choices=[('claimed', 'Reserved'), ('done', 'Scored'), ('skipped', 'Skipped')], default='claimed', max_length=8)),
+                ('claimed_until', models.DateTimeField(null=True)),
+                ('mark', models.PositiveSmallIntegerField(null=True)),
+                ('labels', models.JSONField(default=list)),
+                ('comment', models.TextField(blank=True)),
+                ('correction', models.TextField(blank=True)),
+                ('example_number', models.PositiveIntegerField(null=True)),
+                ('changed_at', models.DateTimeField(auto_now=True)),
+                ('by', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='annotations', to='runs.queuedrun')),
             ],
             options={
-                "ordering": ["pk"],
+                'ordering': ['pk'],
             },
         ),
         migrations.AddIndex(
-            model_name="queuedrun",
-            index=models.Index(
-                fields=["queue", "done_count", "id"], name="queued_run_by_scores"
-            ),
+            model_name='queuedrun',
+            index=models.Index(fields=['queue', 'done_count', 'id'], name='queued_run_by_scores'),
         ),
         migrations.AddConstraint(
-            model_name="queuedrun",
-            constraint=models.UniqueConstraint(
-                fields=("queue", "run"), name="queued_run_once"
-            ),
+            model_name='queuedrun',
+            constraint=models.UniqueConstraint(fields=('queue', 'run'), name='queued_run_once'),
         ),
         migrations.AddIndex(
-            model_name="annotation",
-            index=models.Index(fields=["by", "-changed_at"], name="annotation_latest"),
+            model_name='annotation',
+            index=models.Index(fields=['by', '-changed_at'], name='annotation_latest'),
         ),
         migrations.AddConstraint(
-            model_name="annotation",
-            constraint=models.UniqueConstraint(
-                fields=("item", "by"), name="annotation_once"
-            ),
+            model_name='annotation',
+            constraint=models.UniqueConstraint(fields=('item', 'by'), name='annotation_once'),
         ),
         migrations.AddConstraint(
-            model_name="annotation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("state", "done"), _negated=True),
-                    ("mark__isnull", False),
-                    _connector="OR",
-                ),
-                name="annotation_done_has_a_mark",
-            ),
+            model_name='annotation',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'done'), _negated=True), ('mark__isnull', False), _connector='OR'), name='annotation_done_has_a_mark'),
         ),
     ]

@@ -6,142 +6,53 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0061_annotation_queues"),
+        ('runs', '0061_annotation_queues'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name="run",
-            name="source",
-            field=models.CharField(
-                choices=[
-                    ("page", "in the dashboard"),
-                    ("api", "through the API"),
-                    ("schedule", "by a schedule"),
-                    ("parent", "by another run"),
-                    ("eval", "by an experiment"),
-                    ("hook", "by an incoming webhook"),
-                ],
-                default="page",
-                max_length=8,
-            ),
+            model_name='run',
+            name='source',
+            field=models.CharField(choices=[('page', 'in the dashboard'), ('api', 'through the API'), ('schedule', 'by a schedule'), ('parent', 'by another run'), ('eval', 'by an experiment'), ('hook', 'by an incoming webhook')], default='page', max_length=8),
         ),
         migrations.CreateModel(
-            name="Hook",
+            name='Hook',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("name", models.CharField(max_length=120)),
-                ("key", models.CharField(max_length=32, unique=True)),
-                (
-                    "scheme",
-                    models.CharField(
-                        choices=[
-                            ("standard", "Standard Webhooks"),
-                            ("github", "GitHub"),
-                            ("slack", "Slack"),
-                            ("stripe", "Stripe"),
-                            ("bearer", "Bearer token"),
-                        ],
-                        default="standard",
-                        max_length=10,
-                    ),
-                ),
-                ("inputs", models.JSONField(default=dict)),
-                ("only_pointer", models.CharField(blank=True, max_length=300)),
-                ("only_value", models.CharField(blank=True, max_length=300)),
-                ("is_on", models.BooleanField(default=True)),
-                ("sealed_secret", models.TextField()),
-                ("sealed_old_secret", models.TextField(blank=True)),
-                ("old_secret_until", models.DateTimeField(null=True)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "agent",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="hooks",
-                        to="runs.agent",
-                    ),
-                ),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="hooks",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=120)),
+                ('key', models.CharField(max_length=32, unique=True)),
+                ('scheme', models.CharField(choices=[('standard', 'Standard Webhooks'), ('github', 'GitHub'), ('slack', 'Slack'), ('stripe', 'Stripe'), ('bearer', 'Bearer token')], default='standard', max_length=10)),
+                ('inputs', models.JSONField(default=dict)),
+                ('only_pointer', models.CharField(blank=True, max_length=300)),
+                ('only_value', models.CharField(blank=True, max_length=300)),
+                ('is_on', models.BooleanField(default=True)),
+                ('sealed_secret', models.TextField()),
+                ('sealed_old_secret', models.TextField(blank=True)),
+                ('old_secret_until', models.DateTimeField(null=True)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='hooks', to='runs.agent')),
+                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='hooks', to=settings.AUTH_USER_MODEL)),
             ],
         ),
         migrations.CreateModel(
-            name="HookRequest",
+            name='HookRequest',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("message_id", models.CharField(blank=True, max_length=200)),
-                (
-                    "outcome",
-                    models.CharField(
-                        choices=[
-                            ("started", "Run started"),
-                            ("duplicate", "Duplicate"),
-                            ("ignored", "Ignored"),
-                            ("refused", "Refused"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
-                ("reason", models.TextField(blank=True)),
-                ("size", models.PositiveIntegerField(default=0)),
-                ("count", models.PositiveIntegerField(default=1)),
-                ("created_at", models.DateTimeField()),
-                (
-                    "hook",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="requests",
-                        to="runs.hook",
-                    ),
-                ),
-                (
-                    "run",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="hook_requests",
-                        to="runs.run",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('message_id', models.CharField(blank=True, max_length=200)),
+                ('outcome', models.CharField(choices=[('started', 'Run started'), ('duplicate', 'Duplicate'), ('ignored', 'Ignored'), ('refused', 'Refused')], max_length=10)),
+                ('reason', models.TextField(blank=True)),
+                ('size', models.PositiveIntegerField(default=0)),
+                ('count', models.PositiveIntegerField(default=1)),
+                ('created_at', models.DateTimeField()),
+                ('hook', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='requests', to='runs.hook')),
+                ('run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='hook_requests', to='runs.run')),
             ],
             options={
-                "indexes": [
-                    models.Index(fields=["hook", "-id"], name="hook_request_by_hook"),
-                    models.Index(fields=["created_at"], name="hook_request_by_age"),
-                ],
-                "constraints": [
-                    models.UniqueConstraint(
-                        condition=models.Q(("message_id", ""), _negated=True),
-                        fields=("hook", "message_id"),
-                        name="hook_request_once",
-                    )
-                ],
+                'indexes': [models.Index(fields=['hook', '-id'], name='hook_request_by_hook'), models.Index(fields=['created_at'], name='hook_request_by_age')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('message_id', ''), _negated=True), fields=('hook', 'message_id'), name='hook_request_once')],
             },
         ),
     ]

@@ -6,207 +6,77 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0062_hooks"),
+        ('runs', '0062_hooks'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="ScoringRule",
+            name='ScoringRule',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("name", models.CharField(max_length=120)),
-                (
-                    "percent",
-                    models.DecimalField(decimal_places=2, default=100, max_digits=5),
-                ),
-                (
-                    "daily_budget",
-                    models.DecimalField(
-                        blank=True, decimal_places=6, max_digits=14, null=True
-                    ),
-                ),
-                ("daily_runs", models.PositiveIntegerField(blank=True, null=True)),
-                ("is_on", models.BooleanField(default=True)),
-                ("problem", models.TextField(blank=True)),
-                ("lease_until", models.DateTimeField(null=True)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "agent",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="scoring_rules",
-                        to="runs.agent",
-                    ),
-                ),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="runs.dataset",
-                    ),
-                ),
-                (
-                    "evaluators",
-                    models.ManyToManyField(related_name="+", to="runs.evaluator"),
-                ),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "queue",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="runs.annotationqueue",
-                    ),
-                ),
-                (
-                    "webhook",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="runs.webhook",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=120)),
+                ('percent', models.DecimalField(decimal_places=2, default=100, max_digits=5)),
+                ('daily_budget', models.DecimalField(blank=True, decimal_places=6, max_digits=14, null=True)),
+                ('daily_runs', models.PositiveIntegerField(blank=True, null=True)),
+                ('is_on', models.BooleanField(default=True)),
+                ('problem', models.TextField(blank=True)),
+                ('lease_until', models.DateTimeField(null=True)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scoring_rules', to='runs.agent')),
+                ('dataset', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.dataset')),
+                ('evaluators', models.ManyToManyField(related_name='+', to='runs.evaluator')),
+                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('queue', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.annotationqueue')),
+                ('webhook', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.webhook')),
             ],
             options={
-                "ordering": ["name", "pk"],
+                'ordering': ['name', 'pk'],
             },
         ),
         migrations.CreateModel(
-            name="ScoredRun",
+            name='ScoredRun',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("waiting", "Waiting"),
-                            ("done", "Scored"),
-                            ("skipped", "Over the budget of the day"),
-                        ],
-                        default="waiting",
-                        max_length=8,
-                    ),
-                ),
-                ("passed", models.BooleanField(null=True)),
-                ("value", models.FloatField(null=True)),
-                (
-                    "cost",
-                    models.DecimalField(decimal_places=6, default=0, max_digits=14),
-                ),
-                ("scored_at", models.DateTimeField(null=True)),
-                (
-                    "run",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="scored",
-                        to="runs.run",
-                    ),
-                ),
-                (
-                    "rule",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="scored",
-                        to="runs.scoringrule",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('done', 'Scored'), ('skipped', 'Over the budget of the day')], default='waiting', max_length=8)),
+                ('passed', models.BooleanField(null=True)),
+                ('value', models.FloatField(null=True)),
+                ('cost', models.DecimalField(decimal_places=6, default=0, max_digits=14)),
+                ('scored_at', models.DateTimeField(null=True)),
+                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scored', to='runs.run')),
+                ('rule', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scored', to='runs.scoringrule')),
             ],
         ),
         migrations.CreateModel(
-            name="RunScore",
+            name='RunScore',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("value", models.FloatField(null=True)),
-                ("label", models.CharField(blank=True, max_length=200)),
-                ("passed", models.BooleanField(null=True)),
-                ("explanation", models.TextField(blank=True)),
-                ("problem", models.TextField(blank=True)),
-                (
-                    "cost",
-                    models.DecimalField(decimal_places=6, default=0, max_digits=14),
-                ),
-                (
-                    "revision",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="runs.evaluatorrevision",
-                    ),
-                ),
-                (
-                    "scored",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="scores",
-                        to="runs.scoredrun",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('value', models.FloatField(null=True)),
+                ('label', models.CharField(blank=True, max_length=200)),
+                ('passed', models.BooleanField(null=True)),
+                ('explanation', models.TextField(blank=True)),
+                ('problem', models.TextField(blank=True)),
+                ('cost', models.DecimalField(decimal_places=6, default=0, max_digits=14)),
+                ('revision', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.evaluatorrevision')),
+                ('scored', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='scores', to='runs.scoredrun')),
             ],
             options={
-                "ordering": ["pk"],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("scored", "revision"), name="run_score_once"
-                    )
-                ],
+                'ordering': ['pk'],
+                'constraints': [models.UniqueConstraint(fields=('scored', 'revision'), name='run_score_once')],
             },
         ),
         migrations.AddIndex(
-            model_name="scoredrun",
-            index=models.Index(
-                condition=models.Q(("state", "waiting")),
-                fields=["rule", "id"],
-                name="scored_run_waiting",
-            ),
+            model_name='scoredrun',
+            index=models.Index(condition=models.Q(('state', 'waiting')), fields=['rule', 'id'], name='scored_run_waiting'),
         ),
         migrations.AddIndex(
-            model_name="scoredrun",
-            index=models.Index(fields=["rule", "scored_at"], name="scored_run_by_day"),
+            model_name='scoredrun',
+            index=models.Index(fields=['rule', 'scored_at'], name='scored_run_by_day'),
         ),
         migrations.AddConstraint(
-            model_name="scoredrun",
-            constraint=models.UniqueConstraint(
-                fields=("rule", "run"), name="scored_run_once"
-            ),
+            model_name='scoredrun',
+            constraint=models.UniqueConstraint(fields=('rule', 'run'), name='scored_run_once'),
         ),
     ]

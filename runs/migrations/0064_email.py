@@ -6,156 +6,60 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0063_scoring_rules"),
+        ('runs', '0063_scoring_rules'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="preferences",
-            name="emails_approvals",
+            model_name='preferences',
+            name='emails_approvals',
             field=models.BooleanField(db_default=False, default=False),
         ),
         migrations.AddField(
-            model_name="preferences",
-            name="emails_failures",
+            model_name='preferences',
+            name='emails_failures',
             field=models.BooleanField(db_default=False, default=False),
         ),
         migrations.AddField(
-            model_name="preferences",
-            name="emails_schedules",
+            model_name='preferences',
+            name='emails_schedules',
             field=models.BooleanField(db_default=False, default=False),
         ),
         migrations.CreateModel(
-            name="ApprovalLink",
+            name='ApprovalLink',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("digest", models.CharField(max_length=64, unique=True)),
-                ("expires_at", models.DateTimeField()),
-                ("used_at", models.DateTimeField(null=True)),
-                ("created_at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "decision",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="links",
-                        to="runs.decision",
-                    ),
-                ),
-                (
-                    "user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('digest', models.CharField(max_length=64, unique=True)),
+                ('expires_at', models.DateTimeField()),
+                ('used_at', models.DateTimeField(null=True)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('decision', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='links', to='runs.decision')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
         ),
         migrations.CreateModel(
-            name="Notification",
+            name='Notification',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[
-                            ("decision", "Approval needed"),
-                            ("run", "Run failed"),
-                            ("schedule", "Schedule failed"),
-                            ("test", "Test"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
-                ("key", models.CharField(max_length=100)),
-                (
-                    "status",
-                    models.CharField(
-                        choices=[
-                            ("waiting", "Waiting"),
-                            ("sent", "Sent"),
-                            ("failed", "Not sent"),
-                            ("dropped", "No longer needed"),
-                        ],
-                        default="waiting",
-                        max_length=8,
-                    ),
-                ),
-                ("attempts", models.PositiveSmallIntegerField(default=0)),
-                ("available_at", models.DateTimeField(null=True)),
-                ("error", models.TextField(blank=True)),
-                ("created_at", models.DateTimeField()),
-                ("ended_at", models.DateTimeField(null=True)),
-                (
-                    "decision",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="notifications",
-                        to="runs.decision",
-                    ),
-                ),
-                (
-                    "run",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="notifications",
-                        to="runs.run",
-                    ),
-                ),
-                (
-                    "schedule",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="notifications",
-                        to="runs.schedule",
-                    ),
-                ),
-                (
-                    "user",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="notifications",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(choices=[('decision', 'Approval needed'), ('run', 'Run failed'), ('schedule', 'Schedule failed'), ('test', 'Test')], max_length=10)),
+                ('key', models.CharField(max_length=100)),
+                ('status', models.CharField(choices=[('waiting', 'Waiting'), ('sent', 'Sent'), ('failed', 'Not sent'), ('dropped', 'No longer needed')], default='waiting', max_length=8)),
+                ('attempts', models.PositiveSmallIntegerField(default=0)),
+                ('available_at', models.DateTimeField(null=True)),
+                ('error', models.TextField(blank=True)),
+                ('created_at', models.DateTimeField()),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('decision', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to='runs.decision')),
+                ('run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to='runs.run')),
+                ('schedule', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to='runs.schedule')),
+                ('user', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='notifications', to=settings.AUTH_USER_MODEL)),
             ],
             options={
-                "indexes": [
-                    models.Index(
-                        condition=models.Q(("available_at__isnull", False)),
-                        fields=["available_at"],
-                        name="notification_due",
-                    ),
-                    models.Index(fields=["user", "-id"], name="notification_by_user"),
-                    models.Index(fields=["created_at"], name="notification_by_age"),
-                ],
-                "constraints": [
-                    models.UniqueConstraint(
-                        fields=("user", "key"), name="notification_once"
-                    )
-                ],
+                'indexes': [models.Index(condition=models.Q(('available_at__isnull', False)), fields=['available_at'], name='notification_due'), models.Index(fields=['user', '-id'], name='notification_by_user'), models.Index(fields=['created_at'], name='notification_by_age')],
+                'constraints': [models.UniqueConstraint(fields=('user', 'key'), name='notification_once')],
             },
         ),
     ]

@@ -5,50 +5,21 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0065_rating_index"),
+        ('runs', '0065_rating_index'),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="Bisection",
+            name='Bisection',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("versions", models.JSONField()),
-                ("model", models.CharField(blank=True, max_length=200)),
-                (
-                    "example",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="runs.example",
-                    ),
-                ),
-                (
-                    "experiment",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="bisection",
-                        to="runs.experiment",
-                    ),
-                ),
-                (
-                    "source",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        related_name="+",
-                        to="runs.experiment",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('versions', models.JSONField()),
+                ('model', models.CharField(blank=True, max_length=200)),
+                ('example', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.example')),
+                ('experiment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='bisection', to='runs.experiment')),
+                ('source', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='runs.experiment')),
             ],
         ),
     ]

@@ -6,103 +6,49 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0066_bisection"),
+        ('runs', '0066_bisection'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="agent",
-            name="is_imported",
+            model_name='agent',
+            name='is_imported',
             field=models.BooleanField(db_default=False, default=False),
         ),
         migrations.AlterField(
-            model_name="run",
-            name="source",
-            field=models.CharField(
-                choices=[
-                    ("page", "in the dashboard"),
-                    ("api", "through the API"),
-                    ("schedule", "by a schedule"),
-                    ("parent", "by another run"),
-                    ("eval", "by an experiment"),
-                    ("hook", "by an incoming webhook"),
-                    ("import", "by importing a trace"),
-                ],
-                default="page",
-                max_length=8,
-            ),
+            model_name='run',
+            name='source',
+            field=models.CharField(choices=[('page', 'in the dashboard'), ('api', 'through the API'), ('schedule', 'by a schedule'), ('parent', 'by another run'), ('eval', 'by an experiment'), ('hook', 'by an incoming webhook'), ('import', 'by importing a trace')], default='page', max_length=8),
         ),
         migrations.CreateModel(
-            name="ImportedTrace",
+            name='ImportedTrace',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("trace_id", models.CharField(max_length=32)),
-                (
-                    "owner",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "run",
-                    models.OneToOneField(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="imported_trace",
-                        to="runs.run",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('trace_id', models.CharField(max_length=32)),
+                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('run', models.OneToOneField(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='imported_trace', to='runs.run')),
             ],
         ),
         migrations.CreateModel(
-            name="ImportedSpan",
+            name='ImportedSpan',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("span_id", models.CharField(max_length=16)),
-                ("body", models.JSONField()),
-                ("number", models.PositiveIntegerField(null=True)),
-                ("received_at", models.DateTimeField(auto_now_add=True, db_index=True)),
-                (
-                    "trace",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="spans",
-                        to="runs.importedtrace",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('span_id', models.CharField(max_length=16)),
+                ('body', models.JSONField()),
+                ('number', models.PositiveIntegerField(null=True)),
+                ('received_at', models.DateTimeField(auto_now_add=True, db_index=True)),
+                ('trace', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='spans', to='runs.importedtrace')),
             ],
         ),
         migrations.AddConstraint(
-            model_name="importedtrace",
-            constraint=models.UniqueConstraint(
-                fields=("owner", "trace_id"), name="imported_trace_once"
-            ),
+            model_name='importedtrace',
+            constraint=models.UniqueConstraint(fields=('owner', 'trace_id'), name='imported_trace_once'),
         ),
         migrations.AddConstraint(
-            model_name="importedspan",
-            constraint=models.UniqueConstraint(
-                fields=("trace", "span_id"), name="imported_span_once"
-            ),
+            model_name='importedspan',
+            constraint=models.UniqueConstraint(fields=('trace', 'span_id'), name='imported_span_once'),
         ),
     ]

@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0067_imported_traces"),
+        ('runs', '0067_imported_traces'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="experiment",
-            name="lease_holder",
+            model_name='experiment',
+            name='lease_holder',
             field=models.UUIDField(null=True),
         ),
     ]

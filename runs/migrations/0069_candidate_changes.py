@@ -16,21 +16,22 @@ def note_other_models(apps: Any, schema_editor: Any) -> None:
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0068_experiment_lease_holder"),
+        ('runs', '0068_experiment_lease_holder'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="experimentcandidate",
-            name="changes",
+            model_name='experimentcandidate',
+            name='changes',
             field=models.JSONField(default=dict),
         ),
         migrations.RunPython(
             note_other_models, migrations.RunPython.noop, elidable=True
         ),
         migrations.RemoveField(
-            model_name="bisection",
-            name="model",
+            model_name='bisection',
+            name='model',
         ),
     ]

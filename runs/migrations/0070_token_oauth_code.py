@@ -4,14 +4,15 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0069_candidate_changes"),
+        ('runs', '0069_candidate_changes'),
     ]
 
     operations = [
         migrations.AddField(
-            model_name="apitoken",
-            name="oauth_code",
+            model_name='apitoken',
+            name='oauth_code',
             field=models.CharField(max_length=32, null=True, unique=True),
         ),
     ]

@@ -60,9 +60,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
+                        auto_created=True, primary_key=True, serialize=False,
                         verbose_name="ID",
                     ),
                 ),
@@ -87,9 +85,7 @@ class Migration(migrations.Migration):
                 (
                     "id",
                     models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
+                        auto_created=True, primary_key=True, serialize=False,
                         verbose_name="ID",
                     ),
                 ),

@@ -5,56 +5,27 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
+
     dependencies = [
-        ("runs", "0074_run_sums"),
+        ('runs', '0074_run_sums'),
     ]
 
     operations = [
         migrations.CreateModel(
-            name="JudgeRequest",
+            name='JudgeRequest',
             fields=[
-                (
-                    "id",
-                    models.BigAutoField(
-                        auto_created=True,
-                        primary_key=True,
-                        serialize=False,
-                        verbose_name="ID",
-                    ),
-                ),
-                ("provider", models.CharField(max_length=200)),
-                ("model", models.CharField(max_length=200)),
-                ("messages", models.JSONField()),
-                ("replies", models.JSONField()),
-                ("at", models.DateTimeField(auto_now_add=True)),
-                (
-                    "baseline_run",
-                    models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="runs.run",
-                    ),
-                ),
-                (
-                    "revision",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="+",
-                        to="runs.evaluatorrevision",
-                    ),
-                ),
-                (
-                    "run",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="judge_requests",
-                        to="runs.run",
-                    ),
-                ),
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('provider', models.CharField(max_length=200)),
+                ('model', models.CharField(max_length=200)),
+                ('messages', models.JSONField()),
+                ('replies', models.JSONField()),
+                ('at', models.DateTimeField(auto_now_add=True)),
+                ('baseline_run', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.run')),
+                ('revision', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='runs.evaluatorrevision')),
+                ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='judge_requests', to='runs.run')),
             ],
             options={
-                "ordering": ["pk"],
+                'ordering': ['pk'],
             },
         ),
     ]

@@ -12,6 +12,10 @@ LEAST = 0.8
 """Percent of the bar that the shortest phase takes."""
 
 
+LEAST_PREPARATION = 0.005
+"""Seconds before the request that are shown."""
+
+
 class TimingPhase(NamedTuple):
     """One phase: its label, and its place on the bar in percent."""
 
@@ -22,11 +26,17 @@ class TimingPhase(NamedTuple):
     width: str
 
 
-def build_timing_bar(phases: Mapping[str, float]) -> list[TimingPhase]:
-    """Return the phases in order; together they fill the bar."""
-    total = sum(phases.values())
-    if total <= 0:
+def build_timing_bar(phases: Mapping[str, float], seconds: float) -> list[TimingPhase]:
+    """Return the phases of `seconds` in order; together they fill the bar.
+
+    What came before the request, such as loading the tool, is a phase, too.
+    """
+    if sum(phases.values()) <= 0:
         return []
+    before = seconds - sum(phases.values())
+    if before >= LEAST_PREPARATION:
+        phases = {"prepare": before, **phases}
+    total = sum(phases.values())
     shares = {name: max(100 * took / total, LEAST) for name, took in phases.items()}
     room = 100 - GAP * (len(shares) - 1)
     scale = room / sum(shares.values())

@@ -37,6 +37,7 @@ TRIAL_LABELS = {
 """By kind; the others send a request."""
 
 PHASE_LABELS: dict[str, StrOrPromise] = {
+    "prepare": _("Preparation"),
     "connect": _("Connect"),
     "tls": _("TLS"),
     "waiting": _("Waiting"),

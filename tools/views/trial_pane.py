@@ -121,7 +121,9 @@ class TrialPane:
 
     @property
     def phases(self) -> list[TimingPhase]:
-        return build_timing_bar(self.result.exchange.phases) if self.result else []
+        if self.result is None:
+            return []
+        return build_timing_bar(self.result.exchange.phases, self.result.seconds)
 
     @property
     def model_text(self) -> str:

@@ -438,6 +438,10 @@
     );
     const shown = new Set(found.slice(0, Number(search.dataset.most) || found.length));
     for (const row of rows) row.hidden = !shown.has(row) && !("kept" in row.dataset);
+    for (const box of new Set(rows.map((row) => row.closest("[data-group]")))) {
+      const count = box?.querySelector(".count");
+      if (count) count.textContent = found.filter((row) => box.contains(row)).length;
+    }
     document.querySelector(search.dataset.none).hidden = found.length > 0;
     const rest = search.closest(".find").parentElement.querySelector("[data-rest]");
     if (!rest) return;

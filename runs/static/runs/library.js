@@ -47,9 +47,10 @@
     for (const row of dialog.querySelectorAll("tr[data-find]"))
       if (used.querySelector(`#${row.id}`)) row.remove();
       else if (!isOn(row)) row.querySelector("select").name = "";
-    const labels = [...dialog.querySelectorAll("[data-group]")].map(
-      (group) => new Option(group.querySelector("th").innerText, group.dataset.group),
-    );
+    const labels = [...dialog.querySelectorAll("[data-group]")].map((group) => {
+      const count = group.querySelectorAll("tr[data-find]").length;
+      return new Option(`${group.dataset.group} ${count}`, group.dataset.group);
+    });
     groups.replaceChildren(groups.options[0], ...labels);
     filter();
   }
