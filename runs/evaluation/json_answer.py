@@ -94,9 +94,8 @@ def _compare(config: JsonConfig, expected: Any, answer: Any) -> ScoreResult:
     known = [
         name
         for name in config.fields
-        if MISSING
-        not in (read_json_field(expected, name), read_json_field(answer, name))
-        or read_json_field(expected, name) is not read_json_field(answer, name)
+        if read_json_field(expected, name) is not MISSING
+        or read_json_field(answer, name) is not MISSING
     ]
     if not known:
         raise NotScored(

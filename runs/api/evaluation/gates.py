@@ -27,7 +27,7 @@ from runs.api.queries import Id, Query
 from runs.api.route import Route
 from runs.api.shapes import Shape
 from runs.evaluation.gate import GateRules, RuleResult
-from runs.models import Agent, Dataset, Evaluator, Gate
+from runs.models import Agent, Dataset, Gate
 from runs.serializers import Json
 from runs.services.experiments.create import MAX_REPETITIONS
 from runs.services.gates.edit import GatePlan, find_tag_problem, remove_gate, save_gate
@@ -170,7 +170,9 @@ def set_gate(request: HttpRequest, user: User, pk: str, body: GateBody) -> HttpR
         rules = body.model_dump(include=set(GateRules.model_fields))
         plan = GatePlan(
             dataset=find_gate_dataset(user, gate, body.dataset),
-            evaluators=find_gate_evaluators(user, gate, body.evaluators),
+            evaluators=find_evaluators(
+                user, body.evaluators, selected=gate.evaluators.all() if gate else ()
+            ),
             rules=GateRules.model_validate(
                 {**rules, "must_pass_tag": body.must_pass_tag.strip()}
             ),
@@ -191,15 +193,6 @@ def find_gate_dataset(user: User, gate: Gate | None, slug: str) -> Dataset:
     if not dataset.version:
         raise field_problem("dataset", f"Save a version of dataset {slug!r} first.")
     return dataset
-
-
-def find_gate_evaluators(
-    user: User, gate: Gate | None, slugs: list[str]
-) -> list[Evaluator]:
-    """Return the evaluators; those that somebody else has selected can stay."""
-    kept = list(gate.evaluators.filter(slug__in=slugs)) if gate else []
-    known = {one.slug for one in kept}
-    return [*kept, *find_evaluators(user, [one for one in slugs if one not in known])]
 
 
 def delete_gate(request: HttpRequest, user: User, pk: str) -> HttpResponse:

@@ -1,5 +1,6 @@
 """Rows that bodies name by their slugs."""
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 from django.contrib.auth.models import User
@@ -24,10 +25,16 @@ def find_dataset(user: User, slug: str) -> Dataset:
     return find_by_slug(Dataset.objects.usable_by(user), "dataset", slug)
 
 
-def find_evaluators(user: User, slugs: list[str]) -> list[Evaluator]:
-    """Return the evaluators; raise an `ApiProblem` that names those missing."""
+def find_evaluators(
+    user: User, slugs: list[str], *, selected: Iterable[Evaluator] = ()
+) -> list[Evaluator]:
+    """Return the evaluators; raise an `ApiProblem` that names those missing.
+
+    Those that are `selected` already can stay, whoever has archived them.
+    """
     rows = Evaluator.objects.usable_by(user).filter(slug__in=slugs)
-    found = {row.slug: row for row in rows}
+    kept = {row.slug: row for row in selected if row.slug in slugs}
+    found = {row.slug: row for row in rows} | kept
     missing = [repr(slug) for slug in slugs if slug not in found]
     if missing:
         raise field_problem("evaluators", f"Not found: {', '.join(missing)}.")

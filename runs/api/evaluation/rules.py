@@ -249,11 +249,9 @@ def save_rule(rule: ScoringRule, body: NewRuleBody | RuleBody) -> ScoringRule:
             given[name] = None if slug is None else find_by_slug(rows, name, slug).pk
     given["webhook"] = sent.get("webhook", rule.webhook_id)
     if "evaluators" in sent:
-        slugs = sent["evaluators"]
-        kept = list(rule.evaluators.filter(slug__in=slugs)) if rule.pk else []
-        known = {one.slug for one in kept}
-        found = find_evaluators(rule.owner, [one for one in slugs if one not in known])
-        given["evaluators"] = [one.pk for one in (*kept, *found)]
+        selected = rule.evaluators.all() if rule.pk else ()
+        found = find_evaluators(rule.owner, sent["evaluators"], selected=selected)
+        given["evaluators"] = [one.pk for one in found]
     else:
         given["evaluators"] = list(rule.evaluators.values_list("pk", flat=True))
     form = ScoringRuleForm(given, instance=rule)
