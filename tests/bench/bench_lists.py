@@ -30,8 +30,10 @@ INSERT INTO runs_run (id, owner_id, agent_id, version_id, spec_id, source, is_te
   title, inputs, turn_ids, status, stop_reason, error_code, error_message, output,
   output_log, seq, next_index, next_number, fence, recoveries, created_at, queued_at,
   started_at, ended_at, rounds, model_calls, input_tokens, output_tokens, cost, indexed,
-  fork_edits)
-SELECT n, 1 + n %% {people}, 1 + dice %% {agents}, NULL, 1 + dice %% {agents}, 'page',
+  fork_edits, rating)
+SELECT n, 1 + n %% {people}, 1 + dice %% {agents},
+  CASE n %% 3 WHEN 0 THEN 1 + dice %% {agents} END, 1 + dice %% {agents},
+  CASE n %% 50 WHEN 7 THEN 'schedule' ELSE 'page' END,
   n %% 11 = 0 OR n > {runs} - {tests}, words,
   jsonb_build_object('input', words), '[]', s.status,
   CASE s.status WHEN 'limit_reached' THEN 'iterations' ELSE '' END,
@@ -39,7 +41,7 @@ SELECT n, 1 + n %% {people}, 1 + dice %% {agents}, NULL, 1 + dice %% {agents}, '
   CASE s.status WHEN 'failed' THEN 'The server is overloaded.' ELSE '' END,
   to_jsonb('The answer is ' || md5((n * 7)::text)), '', 9, 3, 4, 1, 0, at, at, at,
   at + n %% 300 * interval '1 second', 4, 4, n %% 50000, n %% 900, n %% 1000 * 0.0001,
-  true, '[]'
+  true, '[]', CASE WHEN n %% 40 = 3 THEN 1 WHEN n %% 200 = 4 THEN -1 END
 FROM (SELECT n, abs(hashint4(n)) AS dice,
              'Question ' || n || ' about ' || md5(n::text) AS words,
              now() - ({runs} - n) * interval '2.6 seconds' AS at
@@ -63,6 +65,11 @@ TOOLS = """
 INSERT INTO runs_runtool (run_id, tool)
 SELECT id, CASE WHEN id %% 5000 = 0 THEN 'refund' WHEN id %% 3 = 0 THEN 'weather'
   ELSE 'search' END FROM runs_run
+"""
+TAGS = """
+INSERT INTO runs_runtag (run_id, name)
+SELECT id, CASE WHEN id %% 5000 = 0 THEN 'rare' ELSE 'usual' END
+FROM runs_run WHERE id %% 20 = 0
 """
 TOOL_USAGE = """
 INSERT INTO tools_toolusage (tool_id, hour, calls, failures, ms)
@@ -138,7 +145,7 @@ def fill(url: str, runs: int, *, tests: int) -> None:
     """Write the rows of all tables, and let the planner look at them."""
     with psycopg.connect(url, autocommit=True) as database:
         database.execute("SET session_replication_role = replica")  # checks no keys
-        for statement in (RUNS, SEARCH_ROWS, TOOLS, DAILY_STATS, TOOL_USAGE):
+        for statement in (RUNS, SEARCH_ROWS, TOOLS, TAGS, DAILY_STATS, TOOL_USAGE):
             text = statement.format(
                 people=PEOPLE, agents=AGENTS, runs=runs, tests=tests
             )
@@ -163,6 +170,14 @@ def pages(runs: int) -> dict[str, str]:
         "with test runs": "/runs/?tests=with",
         "a model": "/runs/?model=model-7",
         "a model no run had": "/runs/?model=none",
+        "rated bad": "/runs/?rating=bad",
+        "not rated": "/runs/?rating=none",
+        "a rare tag": "/runs/?tag=rare",
+        "two tags": "/runs/?tag=rare,usual",
+        "an error": "/runs/?error=overloaded",
+        "an error no run had": "/runs/?error=timeout",
+        "a source": "/runs/?source=schedule",
+        "a version of an agent": "/runs/?agent=3&version=1",
         "last 24 hours": "/runs/?since=1d",
         "a week two weeks ago": "/runs/?since=30d&end=2000-01-01",
         "a day four weeks ago": f"/runs/?begin={day}&end={day}",

@@ -6,7 +6,14 @@ from django.db import connection
 
 from runs.engine.types import ModelSettings
 from tests.bench.run_page_load import open_session
-from tests.make import make_agent, make_provider, make_spec, make_tool, make_user
+from tests.make import (
+    make_agent,
+    make_provider,
+    make_spec,
+    make_tool,
+    make_user,
+    make_version,
+)
 
 
 def count_runs() -> None:
@@ -24,14 +31,14 @@ def prepare(*, people: int, agents: int, tools: int) -> dict[str, str]:
     provider = make_provider(boss)
     offered = [make_tool(boss, visibility="everyone") for _ in range(tools)]
     for n in range(agents):
-        make_agent(
+        agent = make_agent(
             boss,
             provider=provider,
             model=f"model-{n}",
             tools=tuple(offered[:7]),
             visibility="everyone",
         )
-        make_spec(model=ModelSettings(model=f"model-{n}"))
+        make_version(agent, spec=make_spec(model=ModelSettings(model=f"model-{n}")))
     cookies = {"member": open_session(members[0]), "administrator": open_session(boss)}
     connection.close()
     return cookies
