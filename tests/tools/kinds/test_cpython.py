@@ -427,7 +427,7 @@ def test_without_bubblewrap_the_choice_is_refused(monkeypatch, tmp_path):
 def test_where_nobody_switched_it_on_the_choice_is_refused(settings):
     settings.CPYTHON = False
 
-    assert "An operator can do that with AGENTSITE_CPYTHON=1." in message("1")
+    assert "An operator can enable it with AGENTSITE_CPYTHON=1." in message("1")
     assert run("1 + 1", interpreter="monty") == 2
 
 
