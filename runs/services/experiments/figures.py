@@ -91,6 +91,11 @@ class CandidateFigures(FrozenModel):
         return self.passed / self.decided  # of figures that were stored before
 
     @property
+    def is_partly_repeated(self) -> bool:
+        """Whether an example lacks a decision on some of its repetitions."""
+        return 0 < self.repeated_examples < self.decided_examples
+
+    @property
     def cost_per_run(self) -> float:
         """Of the runs alone."""
         return float(self.cost - self.judge_cost) / self.done if self.done else 0.0

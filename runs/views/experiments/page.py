@@ -231,7 +231,9 @@ def build_experiment_context(
         "note": describe_visible_difference(figures.comparisons[0])
         if figures.comparisons
         else "",
+        "is_partly_repeated": any(one.is_partly_repeated for one in figures.candidates),
         "cost": sum(one.cost for one in figures.candidates),
+        "judge_cost": sum(one.judge_cost for one in figures.candidates),
         "seconds": (experiment.ended_at - experiment.created_at).total_seconds()
         if experiment.ended_at
         else None,
