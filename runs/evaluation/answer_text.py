@@ -85,9 +85,9 @@ def require_expected(given: EvaluationInput) -> str:
     return given.example.expected_answer
 
 
-def require_normalized(text: str, config: TextConfig) -> str:
-    """Return an expected text as it is compared; raise `NotApplicable` if empty."""
-    normalized = normalize_text(text, config)
+def require_normalized(given: EvaluationInput, config: TextConfig) -> str:
+    """Return the expected answer as it is compared; raise `NotApplicable` if empty."""
+    normalized = normalize_text(require_expected(given), config)
     if not normalized.strip():
         raise NotApplicable(
             translatable("Nothing of the expected answer is left to compare.")

@@ -9,7 +9,6 @@ from runs.evaluation.answer_text import (
     TextConfig,
     normalize_text,
     require_answer,
-    require_expected,
     require_normalized,
     select_part,
     shorten_text,
@@ -28,7 +27,7 @@ class ExactConfig(TextConfig):
 
 
 def score_exact(config: ExactConfig, given: EvaluationInput) -> ScoreResult:
-    expected = require_normalized(require_expected(given), config)
+    expected = require_normalized(given, config)
     part = select_part(require_answer(given.record), config)
     if part is None:
         return _label_missing(config)
@@ -69,10 +68,9 @@ class ContainsConfig(TextConfig):
 
 
 def score_contains(config: ContainsConfig, given: EvaluationInput) -> ScoreResult:
-    texts = config.texts
-    if not texts:
-        texts = (require_expected(given),)
-        require_normalized(texts[0], config)
+    if not config.texts:
+        require_normalized(given, config)
+    texts = config.texts or (given.example.expected_answer,)
     part = select_part(require_answer(given.record), config)
     if part is None:
         return _label_missing(config)

@@ -174,14 +174,30 @@ class Definition:
         return row
 
     @contextmanager
-    def edit(self, request: HttpRequest, user: User, pk: str) -> Iterator[Any]:
-        """Lock a row that the user may change, in a transaction; check `If-Match`."""
+    def edit(
+        self,
+        request: HttpRequest,
+        user: User,
+        pk: str,
+        *,
+        etag_of: Callable[[Any], str] = get_etag,
+    ) -> Iterator[Any]:
+        """Lock a row that the user may change, in a transaction; check `If-Match`.
+
+        `etag_of` says of the row what the client has read: all of it, or a part.
+        """
         self.require_editable(user, pk)
-        with self.lock(request, pk) as row:
+        with self.lock(request, pk, etag_of=etag_of) as row:
             yield row
 
     @contextmanager
-    def lock(self, request: HttpRequest, pk: str) -> Iterator[Any]:
+    def lock(
+        self,
+        request: HttpRequest,
+        pk: str,
+        *,
+        etag_of: Callable[[Any], str] = get_etag,
+    ) -> Iterator[Any]:
         """Lock a row in a transaction, for callers who check access first.
 
         The row is as stored when the lock is held, and so `If-Match` is checked.
@@ -191,7 +207,7 @@ class Definition:
             row = rows.filter(pk=int(pk)).first()
             if row is None:
                 raise not_found(capfirst(self.noun), pk)
-            check_if_match(request, get_etag(row))
+            check_if_match(request, etag_of(row))
             yield row
 
     def respond(self, user: User, pk: int, status: int = 200) -> HttpResponse:

@@ -28,7 +28,7 @@ from runs.services.datasets.content import (
     ExampleContent,
     StoredCall,
     clean_cell,
-    find_unplain_names,
+    find_name_problems,
 )
 from runs.services.datasets.edit import add_examples, edit_example, remove_example
 from runs.services.datasets.save_version import save_dataset_version
@@ -305,7 +305,7 @@ def check_names(contents: Sequence[ExampleContent], *, place: str = "") -> None:
     errors = [
         one._replace(field=f"{place.format(n)}{one.field}")
         for n, content in enumerate(contents)
-        for one in find_unplain_names(content)
+        for one in find_name_problems(content)
     ]
     if errors:
         raise ApiProblem(422, errors)

@@ -1,11 +1,8 @@
 """The gate of an agent in the API: set it, run it, and what it says of a draft."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Literal
 
 from django.contrib.auth.models import User
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from pydantic import Field
@@ -14,7 +11,7 @@ from runs.api.bodies import StrictBody
 from runs.api.definitions.agent_versions import get_version
 from runs.api.definitions.agents import AGENTS
 from runs.api.dispatch import json_response, no_content
-from runs.api.etags import build_etag, check_if_match
+from runs.api.etags import build_etag
 from runs.api.evaluation.experiments import (
     ExperimentShape,
     Mode,
@@ -142,30 +139,20 @@ def respond_with_gate(agent: Agent, version: int | None = None) -> HttpResponse:
         if version is None
         else load_gate_state(agent, get_version(agent, version).spec.digest)
     )
-    gate = require_gate(agent)
-    return json_response(gate_json(gate, state), ETag=get_gate_etag(agent, gate))
+    return json_response(
+        gate_json(require_gate(agent), state), ETag=get_gate_etag(agent)
+    )
 
 
-def get_gate_etag(agent: Agent, gate: Gate | None) -> str:
+def get_gate_etag(agent: Agent) -> str:
     """Return the ETag of what the gate requires; experiments do not alter it."""
+    gate = get_gate(agent)
     return build_etag(f"Gate {agent.pk} {gate and gate_settings_json(gate)!r}")
-
-
-@contextmanager
-def edit_gate(request: HttpRequest, user: User, pk: str) -> Iterator[Agent]:
-    """Lock an agent whose gate changes, in a transaction; check `If-Match`."""
-    AGENTS.require_editable(user, pk)
-    with transaction.atomic():
-        agent = Agent.objects.select_for_update().filter(pk=int(pk)).first()
-        if agent is None:
-            raise not_found("Agent", pk)
-        check_if_match(request, get_gate_etag(agent, get_gate(agent)))
-        yield agent
 
 
 def set_gate(request: HttpRequest, user: User, pk: str, body: GateBody) -> HttpResponse:
     """Create or replace the gate; drafts are judged by it from now on."""
-    with edit_gate(request, user, pk) as agent:
+    with AGENTS.edit(request, user, pk, etag_of=get_gate_etag) as agent:
         gate = get_gate(agent)
         rules = body.model_dump(include=set(GateRules.model_fields))
         plan = GatePlan(
@@ -197,7 +184,7 @@ def find_gate_dataset(user: User, gate: Gate | None, slug: str) -> Dataset:
 
 def delete_gate(request: HttpRequest, user: User, pk: str) -> HttpResponse:
     """Let drafts be published without an experiment."""
-    with edit_gate(request, user, pk) as agent:
+    with AGENTS.edit(request, user, pk, etag_of=get_gate_etag) as agent:
         require_gate(agent)
         remove_gate(agent)
     return no_content()

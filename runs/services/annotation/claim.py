@@ -106,10 +106,10 @@ def require_queued(queue: AnnotationQueue, item: QueuedRun) -> None:
 
 def require_room(queue: AnnotationQueue, item: QueuedRun, *, by: User) -> None:
     """Raise `AnnotationRefused` if enough others have scored or claimed a run."""
-    require_queued(queue, item)
     rows = queue.items.filter(pk=item.pk)
     if select_with_room(rows, queue, by=by).exists():
         return
+    require_queued(queue, item)
     others = item.annotations.exclude(by=by).filter(LIVE_CLAIM | Q(state=State.DONE))
     other = others.select_related("by").order_by("-changed_at").first()
     if other is None:  # the account of who has scored it was deleted

@@ -222,7 +222,7 @@ def require_inputs(content: ExampleContent) -> None:
         raise ExampleRefused([FieldError("inputs", message)])
 
 
-def find_unplain_names(content: ExampleContent) -> list[FieldError]:
+def find_name_problems(content: ExampleContent) -> list[FieldError]:
     """Return the tags and tools that a cell of a table could not hold."""
     errors = [
         FieldError(

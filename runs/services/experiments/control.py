@@ -73,10 +73,11 @@ def note_deleted_evaluators(evaluators: QuerySet[Evaluator]) -> list[int]:
     `combine_remaining_scores`.
     """
     theirs = Experiment.objects.filter(evaluators__evaluator__in=evaluators)
-    rows = Experiment.objects.filter(pk__in=list(theirs.values_list("pk", flat=True)))
+    keys = list(theirs.order_by().values_list("pk", flat=True).distinct())
+    rows = Experiment.objects.filter(pk__in=keys)
     rows.filter(problem="").update(problem=EVALUATOR_DELETED)
     rows.update(needs_figures=True)
-    return list(rows.values_list("pk", flat=True))
+    return keys
 
 
 def combine_remaining_scores(experiments: Sequence[int]) -> None:

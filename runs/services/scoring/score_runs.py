@@ -158,12 +158,11 @@ def note_missing_evaluators(
     rule: ScoringRule, revisions: Sequence[EvaluatorRevision]
 ) -> bool:
     """Let the rule say if it has no evaluators left; return whether it has some."""
-    problem = "" if revisions else NO_EVALUATORS
     rows = ScoringRule.objects.filter(pk=rule.pk)
-    if problem:
-        rows.update(problem=problem)
-    else:
-        rows.filter(problem__startswith=str(NO_EVALUATORS)).update(problem="")
+    if not revisions:
+        rows.update(problem=NO_EVALUATORS)
+    elif rule.problem == NO_EVALUATORS:
+        rows.update(problem="")
     return bool(revisions)
 
 
