@@ -377,7 +377,12 @@ def test_a_page_whose_stream_is_refused_says_so(browser, lived_in, status, text)
         page.route("**/live/**", lambda route: route.fulfill(status=status))
         page.goto(f"{lived_in.url}/runs/")
 
-        expect(page.locator("#part-lost")).to_contain_text(text, timeout=60_000)
+        note = page.locator("#part-lost")
+        expect(note).to_contain_text(text, timeout=60_000)
+        with page.expect_response(lambda one: "/runs/" in one.url and one.ok):
+            pass  # the list is still loaded every 3 s
+        page.wait_for_timeout(500)
+        assert text in note.inner_text()
 
 
 def shows_lost_connection_until_it_is_back(page: Page) -> None:

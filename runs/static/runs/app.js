@@ -161,23 +161,16 @@
   }, 1000);
   setInterval(() => sayAll(document), 10_000);
 
-  // A part was requested without a session: a choice leads to sign-in; what loads by
-  // itself, or while a person types, leaves the page as it is.
-  document.addEventListener("htmx:before:response", (event) => {
-    const ctx = event.detail.ctx,
-      raw = ctx.response.raw;
-    if (!raw.redirected || new URL(raw.url).pathname !== "/sign-in/") return;
-    event.preventDefault();
-    if (["click", "submit", "change"].includes(ctx.sourceEvent?.type))
-      location.assign(
-        `/sign-in/?next=${encodeURIComponent(location.pathname + location.search)}`,
-      );
-    else showLost("gone");
-  });
-
-  // Live updates: interrupted, or refused after sign-out. They go on by themselves.
+  // Live updates were interrupted, or refused after sign-out; they go on by themselves.
+  // A part that arrives says nothing about the stream, so each has its own state.
   const SHORT_MS = 1000; // a server that restarts is away for less
+  const lost = { stream: "", part: "" };
   let failedAt = 0;
+  let isLeaving = false;
+  function setLost(source, when) {
+    lost[source] = when;
+    showLost(lost.stream || lost.part);
+  }
   function showLost(when) {
     const note = document.getElementById("part-lost");
     if (!note || (note.dataset.when ?? "") === when) return;
@@ -185,17 +178,10 @@
     const template = document.querySelector(`#part-toasts [data-lost="${when}"]`);
     note.replaceChildren(template?.content.cloneNode(true) ?? "");
   }
-  function fail() {
-    failedAt ||= Date.now();
-    if (Date.now() - failedAt > SHORT_MS) showLost("away");
-  }
-  function recover() {
-    failedAt = 0;
-    showLost("");
-  }
   function failed(status) {
-    if ([401, 403, 404].includes(status)) showLost("gone");
-    else fail();
+    if ([401, 403, 404].includes(status)) return setLost("stream", "gone");
+    failedAt ||= Date.now();
+    if (Date.now() - failedAt > SHORT_MS) setLost("stream", "away");
   }
   document.addEventListener("htmx:sse:error", (event) => failed(event.detail.status));
   // The first connection failed: only reconnections are errors of the stream.
@@ -204,10 +190,33 @@
       if (event.target.hasAttribute?.("hx-sse:connect"))
         failed(event.detail.ctx?.response?.status);
     });
-  document.addEventListener("htmx:sse:after:connection", recover);
+  document.addEventListener("htmx:sse:after:connection", () => {
+    failedAt = 0;
+    setLost("stream", "");
+  });
+
+  // A part was requested without a session: a choice leads to sign-in; what loads by
+  // itself, or while a person types, leaves the page as it is.
+  const isSignIn = (raw) => raw.redirected && new URL(raw.url).pathname === "/sign-in/";
+  document.addEventListener("htmx:before:response", (event) => {
+    const ctx = event.detail.ctx;
+    if (!isSignIn(ctx.response.raw)) return;
+    event.preventDefault();
+    if (!["click", "submit", "change"].includes(ctx.sourceEvent?.type))
+      return setLost("part", "gone");
+    // Several parts may follow one choice.
+    if (!isLeaving)
+      location.assign(
+        `/sign-in/?next=${encodeURIComponent(location.pathname + location.search)}`,
+      );
+    isLeaving = true;
+  });
+  addEventListener("pageshow", () => {
+    isLeaving = false;
+  });
   document.addEventListener("htmx:after:request", (event) => {
     const raw = event.detail.ctx.response?.raw;
-    if (raw?.ok && !raw.redirected) recover();
+    if (raw?.ok && !isSignIn(raw)) setLost("part", "");
   });
 
   document.addEventListener("keydown", (event) => {
