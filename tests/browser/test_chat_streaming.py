@@ -341,9 +341,49 @@ def test_what_is_typed_while_a_message_is_sent_stays(browser, site):
         sent[0].continue_()
         page.wait_for_url(re.compile(r"/chat/brisk/\d+/"))
         expect(page.locator(".ask")).to_have_text("Plan a day out in Oslo")
-        expect(page.locator("#id_input")).to_have_value(" and in Bergen")
+        box = page.locator("#id_input")
+        expect(box).to_have_value(" and in Bergen")
         page.reload()
-        expect(page.locator("#id_input")).to_have_value("")
+        expect(box).to_have_value(" and in Bergen")
+
+        expect(page.locator("[data-send]")).to_be_visible(timeout=LONG)
+        box.focus()
+        with page.expect_request("**/say/"):
+            page.keyboard.press("Enter")
+        page.keyboard.type(" by train")
+        sent[1].continue_()
+        expect(page.locator(".ask")).to_have_count(2)
+        expect(box).to_have_value(" by train")
+        box.fill("")
+        page.reload()
+        expect(box).to_have_value("")
+        page.goto(f"{site.url}/chat/brisk/")
+        expect(box).to_have_value("")
+
+
+def test_a_message_typed_while_an_answer_is_written_stays(browser, site):
+    with person(browser, site) as context:
+        page = context.new_page()
+        page.goto(f"{site.url}/chat/slow/")
+        page.get_by_role("button", name="Plan a day out in Oslo").click()
+        page.wait_for_url(re.compile(r"/chat/slow/\d+/"))
+        box = page.locator("#id_input")
+        box.fill("And tomorrow?")
+        page.keyboard.press("Enter")
+        page.reload()
+        expect(box).to_have_value("And tomorrow?")
+
+
+def test_what_was_typed_is_gone_after_sign_out(browser, site):
+    with person(browser, site) as context:
+        page = context.new_page()
+        page.goto(f"{site.url}/chat/brisk/")
+        page.keyboard.type("For nobody else")
+        assert page.evaluate("sessionStorage.length") == 1
+        page.click("summary.avatar")
+        page.click("button:has-text('Sign out')")
+        page.wait_for_url("**/sign-in/**")
+        assert page.evaluate("sessionStorage.length") == 0
 
 
 def test_a_failure_opens_the_failed_step_while_one_looks_on(browser, site):

@@ -266,6 +266,11 @@
   });
   addEventListener("pageshow", () => sentForms.clear());
 
+  // What was typed is not for the next person in this tab.
+  document.addEventListener("submit", (event) => {
+    if (event.target.getAttribute("action") === "/sign-out/") sessionStorage.clear();
+  });
+
   // Background tabs open no stream: a browser allows six connections to one host.
   document.addEventListener("htmx:before:request", (event) => {
     if (document.hidden && event.target.hasAttribute("hx-sse:connect"))

@@ -26,7 +26,9 @@
   document.addEventListener(
     "submit",
     (event) => {
-      if (event.target.id === "chat-form" && isBusy()) event.preventDefault();
+      if (event.target.id !== "chat-form" || !isBusy()) return;
+      event.preventDefault();
+      event.stopPropagation(); // what is kept while it is typed stays
     },
     true,
   );
@@ -42,8 +44,12 @@
     const isMore = input.value.startsWith(sent);
     sessionStorage.setItem(TYPED, input.value.slice(isMore ? sent.length : 0));
   });
-  if (input && !input.value) input.value = sessionStorage.getItem(TYPED) ?? "";
+  const typed = sessionStorage.getItem(TYPED);
   sessionStorage.removeItem(TYPED);
+  if (typed && input && !input.value) {
+    input.value = typed;
+    input.dispatchEvent(new Event("input", { bubbles: true })); // a draft from now on
+  }
 
   // What is edited in place opens with the focus in its field; Cancel and Escape close it
   // and restore the text.

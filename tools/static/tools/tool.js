@@ -253,8 +253,9 @@
   if (document.getElementById("tool-result"))
     addEventListener("load", showResult, { once: true });
 
-  // Arguments of a test stay when the tool is saved, which loads the page anew.
+  // Arguments of a test stay when the tool is saved and that leads to its page.
   const KEPT = "tool-arguments";
+  const pageAddress = () => location.href.split("#")[0];
   const argumentsOf = () => [
     ...pane().querySelectorAll("[name^=arg-]:not([type=file])"),
   ];
@@ -264,11 +265,12 @@
       one.value,
       one.checked ?? false,
     ]);
-    sessionStorage.setItem(KEPT, JSON.stringify(typed));
+    sessionStorage.setItem(KEPT, JSON.stringify({ page: pageAddress(), typed }));
   });
-  for (const [name, value, checked] of JSON.parse(
-    sessionStorage.getItem(KEPT) ?? "[]",
-  )) {
+  const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
+  for (const [name, value, checked] of kept.page === document.referrer
+    ? kept.typed
+    : []) {
     const field = argumentsOf().find((one) => one.name === name);
     if (field?.matches("[type=checkbox]")) field.checked = checked;
     else if (field && !field.value) field.value = value;
