@@ -16,6 +16,9 @@ class RunsConfig(AppConfig):
         from runs.extensions import ExtensionBroken, load_extensions  # noqa: PLC0415
         from runs.language import connect_sign_in  # noqa: PLC0415
         from runs.services.agents.edit_sessions import connect_draft_signals  # noqa: PLC0415
+        from runs.services.annotation.queued_runs import (  # noqa: PLC0415
+            connect_annotation_signals,
+        )
         from tools.audit.tracking import track_model  # noqa: PLC0415
 
         try:
@@ -76,4 +79,5 @@ class RunsConfig(AppConfig):
         track_model(models.RetentionRule, "retention rule")
         track_model(models.AgentRetention, "retention rule")
         connect_draft_signals()
+        connect_annotation_signals()
         connect_sign_in()

@@ -1,11 +1,12 @@
 """Add runs to annotation queues, remove them, and list them."""
 
 from collections.abc import Collection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models.signals import pre_delete
 
 from runs.models import Annotation, AnnotationQueue, QueuedRun, Run
 from runs.models.runs import FINISHED_STATUSES
@@ -62,6 +63,17 @@ def delete_annotations_of(user: User) -> None:
         keys = list(items.values_list("pk", flat=True))
         rows.delete()
         recount_scores(QueuedRun.objects.filter(pk__in=keys))
+
+
+def connect_annotation_signals() -> None:
+    """Open the runs again that a deleted account has scored, however it is deleted."""
+    pre_delete.connect(
+        delete_annotations_before_account, sender=User, dispatch_uid="annotations"
+    )
+
+
+def delete_annotations_before_account(instance: User, **_more: Any) -> None:
+    delete_annotations_of(instance)
 
 
 def recount_scores(items: QuerySet[QueuedRun]) -> None:
