@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from runs.engine.observations import stringify_value
 from runs.live.sse import ApiEvent
-from runs.models import AgentStep, Run
+from runs.models import AgentStep, ModelCall, Run
 
 Json = dict[str, Any]
 
@@ -86,7 +86,6 @@ Said = (
 class _Draft:
     """What was sent of the text that a model is writing."""
 
-    number: int
     attempt: int
     sent: str = ""
     is_broken: bool = False
@@ -134,11 +133,11 @@ class Narration:
 
     def _hear_draft(self, draft: Json) -> Iterator[Said]:
         number, attempt = draft["number"], draft["attempt"]
-        if number < self._next_number:
+        if number != self._next_number:  # told already, or earlier replies come first
             return
         known = self._draft
-        if known is None or known.number != number or not known.sent:
-            known = self._draft = _Draft(number, attempt)
+        if known is None or not known.sent:
+            known = self._draft = _Draft(attempt)
         start = len(known.sent) - draft["at"]
         if known.attempt != attempt or start < 0:
             known.is_broken = True
@@ -147,15 +146,16 @@ class Narration:
             yield self._tell(text)
 
     def _hear_reply(self, call: Json) -> Iterator[Said]:
+        text, sent = call["text"], self._draft.sent if self._draft else ""
+        self._next_number, self._draft = call["number"] + 1, None
+        if call["purpose"] == ModelCall.Purpose.SUMMARY:
+            return
         if call["reasoning"].strip():
             yield Reasoning(call["reasoning"])
-        text, draft = call["text"], self._draft
-        self._next_number, self._draft = call["number"] + 1, None
         if not self.streams_text:
             if text.strip():
                 yield Reasoning(text)
             return
-        sent = draft.sent if draft and draft.number == call["number"] else ""
         if sent and not text.startswith(sent):
             yield AnswerBreak()
             sent = ""

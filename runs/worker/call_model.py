@@ -247,6 +247,8 @@ class _Attempt:
                 self.first_token = round(time.monotonic() - self.began, 4)
                 self.model_caller.provider_wait.after_response()
                 release_connection()
+            if effect.purpose == "summary":  # no part of an answer
+                return
             safe = shown.feed(piece)
             self._shown.append(safe)
             draft.write(safe)

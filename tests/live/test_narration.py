@@ -11,9 +11,15 @@ def draft(text: str, *, at: int = 0, number: int = 0, attempt: int = 1) -> ApiEv
     return ApiEvent("draft", shape)
 
 
-def reply(text: str, *, number: int = 0, tool_calls: tuple[Any, ...] = ()) -> ApiEvent:
-    shape = {"number": number, "text": text, "reasoning": "", "tool_calls": tool_calls}
-    return ApiEvent("model_call", shape)
+def reply(
+    text: str,
+    *,
+    number: int = 0,
+    purpose: str = "plan",
+    tool_calls: tuple[Any, ...] = (),
+) -> ApiEvent:
+    shape = {"number": number, "purpose": purpose, "text": text, "reasoning": ""}
+    return ApiEvent("model_call", {**shape, "tool_calls": tool_calls})
 
 
 def end(output: Any) -> list[ApiEvent]:
@@ -72,6 +78,22 @@ def test_a_remark_before_a_call_ends_with_a_break():
     )
 
     assert told(*events, *end("Found")) == "I look.|Found"
+
+
+def test_text_that_overtakes_an_earlier_reply_is_told_once():
+    early = draft("Found", number=1)
+    first = reply("I look.", tool_calls=({},))
+    rest = (reply("Found it", number=1), *end("Found it"))
+
+    assert told(early, first, *rest) == "I look.|Found it"
+    assert told(early, first, early, *rest) == "I look.|Found it"
+    assert told(early, reply("", tool_calls=({},)), *rest) == "Found it"
+
+
+def test_a_summary_of_earlier_rounds_is_no_part_of_the_answer():
+    summary = reply("It looked twice.", purpose="summary")
+
+    assert told(summary, reply("Found", number=1), *end("Found")) == "Found"
 
 
 def test_an_answer_that_no_reply_contains_comes_at_the_end():

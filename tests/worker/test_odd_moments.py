@@ -8,6 +8,7 @@ from django.db import OperationalError
 from django.utils import timezone
 
 from runs.models import AgentStep, ModelAttempt, Run
+from runs.redis_streams import TextDeltaWriter
 from runs.services.approvals.answer import approve_step, settle_outcome
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.resume import resume_run
@@ -235,6 +236,25 @@ def test_text_that_only_begins_like_a_secret_is_shown_when_it_goes_on():
 
     assert stream.feed("ask") == "a"
     assert stream.feed("ing") == "sking"
+
+
+def test_a_summary_is_not_shown_as_the_answer_that_is_written(monkeypatch):
+    shown = []
+    write = TextDeltaWriter.write
+    monkeypatch.setattr(
+        TextDeltaWriter,
+        "write",
+        lambda self, piece: (shown.append((self.number, piece)), write(self, piece)),
+    )
+    script = [call("add", a=2, b=3), call("add", a=3, b=4), "It added.", "Seven."]
+    with model_server(script=script) as server:
+        options = {"context_tokens": 1, "context_method": "summary"}
+        run = executed(agent_on(server, "add", executor=options))
+
+    purposes = list(run.calls.values_list("purpose", flat=True))
+    assert purposes == ["plan", "plan", "summary", "plan"]
+    assert "".join(piece for number, piece in shown if number == 3) == "Seven."
+    assert {number for number, _ in shown} == {3}
 
 
 async def boast(exchange) -> None:
