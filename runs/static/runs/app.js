@@ -192,6 +192,7 @@
     });
   document.addEventListener("htmx:sse:after:connection", () => {
     failedAt = 0;
+    lost.part = ""; // there is a session
     setLost("stream", "");
   });
 
