@@ -126,6 +126,41 @@ def test_a_page_or_all_matching_runs_are_selected(browser, lived_in):
     context.close()
 
 
+def test_all_matching_runs_are_selected_only_while_the_page_says_so(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    everything = page.locator("#run-all-matching-box")
+    boxes = page.locator("#run-choices tbody td.sel input")
+
+    for leave in (
+        lambda: boxes.first.uncheck(),
+        lambda: page.keyboard.press("x"),
+        lambda: [page.click(".bulk [data-select-page]") for _ in range(2)],
+        lambda: page.locator(".fopt:has-text('Failed') input").check(),
+    ):
+        page.goto(f"{lived_in.url}/runs/")
+        boxes.first.check()
+        everything.check()
+        page.locator("#run-choices tbody .c-q a").first.focus()
+        leave()
+        expect(everything).not_to_be_checked()
+    context.close()
+
+
+def test_closing_the_run_beside_the_list_leads_back_to_its_row(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/runs/?status=failed")
+    for key in ("j", "j", "j", " "):
+        page.keyboard.press(key)
+    close = page.locator("#run-peek [data-peek=close]")
+    close.focus()
+    page.keyboard.press("Enter")
+
+    expect(page.locator("#run-choices tbody .c-q a").nth(2)).to_be_focused()
+    context.close()
+
+
 def test_a_late_update_of_the_list_does_not_undo_a_filter(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

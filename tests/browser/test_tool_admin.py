@@ -483,3 +483,18 @@ def test_arguments_of_a_test_stay_when_the_tool_is_saved(browser, lived_in):
     expect(page.locator("#part-toasts")).to_contain_text("Saved city_forecast.")
     expect(city).to_have_value("Oslo")
     context.close()
+
+
+def test_a_search_selects_no_other_tools(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    page.goto(f"{lived_in.url}/tools/")
+    boxes = page.locator("tbody td.sel input")
+    for number in (0, 1):
+        boxes.nth(number).check()
+    page.fill("#tool-filters input[type=search]", "send")
+    expect(page.locator("tbody tr:has-text('book_table')")).to_have_count(0)
+    expect(page.locator("tbody tr:has-text('send_email')")).to_have_count(1)
+
+    assert page.locator("tbody td.sel input:checked").count() == 0
+    context.close()

@@ -13,6 +13,16 @@
   function select(row, isOn) {
     boxOf(row).checked = isOn;
     last = row.id;
+    releaseUnseen();
+  }
+  // All matching runs are selected only while the box that says so is in sight, and by
+  // the filters that it was ticked with.
+  function releaseAll() {
+    const all = find("#run-all-matching-box");
+    if (all) all.checked = false;
+  }
+  function releaseUnseen() {
+    if (!rows().some((row) => boxOf(row).checked)) releaseAll();
   }
   function selectRange(row) {
     const all = rows();
@@ -37,6 +47,11 @@
     for (const row of rows()) boxOf(row).checked = isOn;
     box.checked = Boolean(box.closest(".bulk"));
   });
+  document.addEventListener("change", releaseUnseen);
+  document.addEventListener("htmx:after:swap", releaseUnseen);
+  document.addEventListener("htmx:before:request", (event) => {
+    if (event.target.id === "run-facets") releaseAll();
+  });
 
   // One run beside the list; on a phone, its page.
   const pane = () => find("#run-peek");
@@ -54,7 +69,10 @@
     empty.className = pane().className;
     empty.id = pane().id;
     empty.hidden = true;
+    const row = document.getElementById(`run-row-${pane().dataset.run}`);
+    const hasFocus = pane().contains(document.activeElement);
     pane().replaceWith(empty);
+    if (hasFocus && row) linkOf(row).focus();
     markPeeked();
   }
   const isPeeked = (row) => isOpen() && row.id === `run-row-${pane().dataset.run}`;
