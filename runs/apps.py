@@ -16,9 +16,7 @@ class RunsConfig(AppConfig):
         from runs.extensions import ExtensionBroken, load_extensions  # noqa: PLC0415
         from runs.language import connect_sign_in  # noqa: PLC0415
         from runs.services.agents.edit_sessions import connect_draft_signals  # noqa: PLC0415
-        from runs.services.annotation.queued_runs import (  # noqa: PLC0415
-            connect_annotation_signals,
-        )
+        from runs.services.annotation.queued_runs import connect_account_deletion  # noqa: PLC0415
         from tools.audit.tracking import track_model  # noqa: PLC0415
 
         try:
@@ -79,5 +77,5 @@ class RunsConfig(AppConfig):
         track_model(models.RetentionRule, "retention rule")
         track_model(models.AgentRetention, "retention rule")
         connect_draft_signals()
-        connect_annotation_signals()
+        connect_account_deletion()
         connect_sign_in()

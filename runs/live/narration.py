@@ -133,7 +133,7 @@ class Narration:
 
     def _hear_draft(self, draft: Json) -> Iterator[Said]:
         number, attempt = draft["number"], draft["attempt"]
-        if number != self._next_number:  # told already, or earlier replies come first
+        if number != self._next_number:  # sent, or an earlier reply is missing
             return
         known = self._draft
         if known is None or not known.sent:

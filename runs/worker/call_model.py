@@ -247,7 +247,7 @@ class _Attempt:
                 self.first_token = round(time.monotonic() - self.began, 4)
                 self.model_caller.provider_wait.after_response()
                 release_connection()
-            if effect.purpose == "summary":  # no part of an answer
+            if effect.purpose == "summary":  # not part of the answer
                 return
             safe = shown.feed(piece)
             self._shown.append(safe)

@@ -80,7 +80,7 @@ def test_a_remark_before_a_call_ends_with_a_break():
     assert told(*events, *end("Found")) == "I look.|Found"
 
 
-def test_text_that_overtakes_an_earlier_reply_is_told_once():
+def test_text_that_arrives_before_an_earlier_reply_is_sent_once():
     early = draft("Found", number=1)
     first = reply("I look.", tool_calls=({},))
     rest = (reply("Found it", number=1), *end("Found it"))
@@ -90,7 +90,7 @@ def test_text_that_overtakes_an_earlier_reply_is_told_once():
     assert told(early, reply("", tool_calls=({},)), *rest) == "Found it"
 
 
-def test_a_summary_of_earlier_rounds_is_no_part_of_the_answer():
+def test_a_summary_of_earlier_rounds_is_not_part_of_the_answer():
     summary = reply("It looked twice.", purpose="summary")
 
     assert told(summary, reply("Found", number=1), *end("Found")) == "Found"

@@ -112,7 +112,7 @@ def require_room(queue: AnnotationQueue, item: QueuedRun, *, by: User) -> None:
     require_queued(queue, item)
     others = item.annotations.exclude(by=by).filter(LIVE_CLAIM | Q(state=State.DONE))
     other = others.select_related("by").order_by("-changed_at").first()
-    if other is None:  # the account was deleted just now
+    if other is None:  # that account was deleted a moment ago
         raise AnnotationRefused(_("Enough people have scored this run."))
     text = (
         _("%(person)s has scored this run. Your scores were not saved.")

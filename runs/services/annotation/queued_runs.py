@@ -55,25 +55,18 @@ def remove_queued_run(item: QueuedRun) -> None:
         QueuedRun.objects.filter(pk=item.pk).delete()
 
 
-def delete_annotations_of(user: User) -> None:
-    """Delete what a person said; others may score these runs then."""
-    rows = Annotation.objects.filter(by=user)
+def connect_account_deletion() -> None:
+    pre_delete.connect(reopen_scored_runs, sender=User, dispatch_uid="annotations")
+
+
+def reopen_scored_runs(instance: User, **_more: Any) -> None:
+    """Delete the annotations of an account; other people can score these runs again."""
+    rows = Annotation.objects.filter(by=instance)
     items = QueuedRun.objects.filter(annotations__in=rows)
     with transaction.atomic():
         keys = list(items.values_list("pk", flat=True))
         rows.delete()
         recount_scores(QueuedRun.objects.filter(pk__in=keys))
-
-
-def connect_annotation_signals() -> None:
-    """Open the runs again that a deleted account has scored, however it is deleted."""
-    pre_delete.connect(
-        delete_annotations_before_account, sender=User, dispatch_uid="annotations"
-    )
-
-
-def delete_annotations_before_account(instance: User, **_more: Any) -> None:
-    delete_annotations_of(instance)
 
 
 def recount_scores(items: QuerySet[QueuedRun]) -> None:

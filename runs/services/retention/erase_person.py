@@ -54,7 +54,6 @@ from runs.services.accounts.transfer import (
     user_reads_variables,
 )
 from runs.services.agents.edit_sessions import end_edit_session
-from runs.services.annotation.queued_runs import delete_annotations_of
 from runs.services.errors import RunsError
 from runs.services.experiments.control import (
     combine_remaining_scores,
@@ -288,9 +287,8 @@ def delete_runs_of(user: User, job: DeletionJob, after: int) -> RetentionBatch:
 
 
 def delete_conversations_of(user: User, job: DeletionJob, after: int) -> RetentionBatch:
-    """Delete what the person said of runs, and conversations, last branches first."""
+    """Delete comments on runs, and conversations, the newest branches first."""
     RunComment.objects.filter(author=user).delete()
-    delete_annotations_of(user)
     mine = Conversation.objects.filter(owner=user)
     runs_of_others = Run.objects.filter(conversation__in=mine)
     runs_of_others.update(conversation=None)

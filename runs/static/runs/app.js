@@ -161,8 +161,8 @@
   }, 1000);
   setInterval(() => sayAll(document), 10_000);
 
-  // Live updates were interrupted, or refused after sign-out; they go on by themselves.
-  // A part that arrives says nothing about the stream, so each has its own state.
+  // Live updates were interrupted, or refused after sign-out; they resume by themselves.
+  // A part that loads does not prove that the stream works: each has its own state.
   const SHORT_MS = 1000; // a server that restarts is away for less
   const lost = { stream: "", part: "" };
   let failedAt = 0;
@@ -192,7 +192,7 @@
     });
   document.addEventListener("htmx:sse:after:connection", () => {
     failedAt = 0;
-    lost.part = ""; // there is a session
+    lost.part = ""; // a stream needs a session, too
     setLost("stream", "");
   });
 
@@ -205,7 +205,7 @@
     event.preventDefault();
     if (!["click", "submit", "change"].includes(ctx.sourceEvent?.type))
       return setLost("part", "gone");
-    // Several parts may follow one choice.
+    // One choice can load several parts.
     if (!isLeaving)
       location.assign(
         `/sign-in/?next=${encodeURIComponent(location.pathname + location.search)}`,
@@ -258,16 +258,19 @@
     if (!event.repeat && field.value.trim()) field.form.requestSubmit();
   });
   // A message is sent once, even if Enter is pressed again before the answer.
-  const sentForms = new Set();
+  // Until then it has `data-sent`.
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (!form.querySelector("[enterkeyhint=send]") || event.defaultPrevented) return;
-    if (sentForms.has(form)) event.preventDefault();
-    sentForms.add(form);
+    if ("sent" in form.dataset) event.preventDefault();
+    form.dataset.sent = "";
   });
-  addEventListener("pageshow", () => sentForms.clear());
+  addEventListener("pageshow", () => {
+    for (const form of document.querySelectorAll("form[data-sent]"))
+      delete form.dataset.sent;
+  });
 
-  // What was typed is not for the next person in this tab.
+  // Drafts are not for the next person who signs in here.
   document.addEventListener("submit", (event) => {
     if (event.target.getAttribute("action") === "/sign-out/") sessionStorage.clear();
   });

@@ -28,7 +28,7 @@
     (event) => {
       if (event.target.id !== "chat-form" || !isBusy()) return;
       event.preventDefault();
-      event.stopPropagation(); // what is kept while it is typed stays
+      event.stopPropagation(); // else drafts.js deletes the draft
     },
     true,
   );

@@ -2,7 +2,6 @@
 (() => {
   "use strict";
   const DRAFT = "textarea[data-draft]";
-  const sent = new Set(); // forms on their way; what is typed now is for the next page
   const keyOf = (field) => `draft ${location.pathname} ${field.name}`;
 
   function restore() {
@@ -16,16 +15,15 @@
     }
   }
   document.addEventListener("input", ({ target }) => {
-    if (!target.matches?.(DRAFT) || sent.has(target.form)) return;
+    // What is typed after sending belongs to the next page.
+    if (!target.matches?.(DRAFT) || target.form?.matches("[data-sent]")) return;
     if (target.value.trim()) sessionStorage.setItem(keyOf(target), target.value);
     else sessionStorage.removeItem(keyOf(target));
   });
-  document.addEventListener("submit", ({ target, defaultPrevented }) => {
+  document.addEventListener("submit", ({ target }) => {
     for (const field of target.querySelectorAll(DRAFT))
       sessionStorage.removeItem(keyOf(field));
-    if (!defaultPrevented) sent.add(target);
   });
-  addEventListener("pageshow", () => sent.clear());
   document.addEventListener("htmx:after:swap", restore);
   restore();
 })();

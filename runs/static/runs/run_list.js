@@ -15,8 +15,7 @@
     last = row.id;
     releaseUnseen();
   }
-  // All matching runs are selected only while the box that says so is in sight, and by
-  // the filters that it was ticked with.
+  // "All matching runs" is cleared when its bar is hidden, and when the filters change.
   function releaseAll() {
     const all = find("#run-all-matching-box");
     if (all) all.checked = false;
@@ -57,6 +56,7 @@
   const pane = () => find("#run-peek");
   const isWide = matchMedia("(min-width: 46.01rem)");
   const isOpen = () => Boolean(pane()) && !pane().hidden;
+  const peekedRow = () => document.getElementById(`run-row-${pane().dataset.run}`);
   function markPeeked() {
     for (const row of rows()) row.toggleAttribute("data-peeked", isPeeked(row));
   }
@@ -69,16 +69,16 @@
     empty.className = pane().className;
     empty.id = pane().id;
     empty.hidden = true;
-    const row = document.getElementById(`run-row-${pane().dataset.run}`);
-    const hasFocus = pane().contains(document.activeElement);
+    const row = peekedRow(),
+      hasFocus = pane().contains(document.activeElement);
     pane().replaceWith(empty);
     if (hasFocus && row) linkOf(row).focus();
     markPeeked();
   }
-  const isPeeked = (row) => isOpen() && row.id === `run-row-${pane().dataset.run}`;
+  const isPeeked = (row) => isOpen() && row === peekedRow();
   function peekBeside(step) {
     const all = rows();
-    const place = all.findIndex((row) => row.id === `run-row-${pane().dataset.run}`);
+    const place = all.indexOf(peekedRow());
     const row = all[place + step];
     if (place < 0 || !row) return;
     linkOf(row).focus();

@@ -19,7 +19,6 @@ from runs.services.annotation.claim import (
 )
 from runs.services.annotation.queued_runs import (
     add_runs_to_queue,
-    delete_annotations_of,
     load_queue_progress,
     remove_queued_run,
 )
@@ -235,7 +234,7 @@ def test_what_an_erased_person_said_is_deleted_and_the_run_is_open_again(ann, be
     score_next(queue, ann)
     item = score_next(queue, ben)
 
-    delete_annotations_of(ann)
+    ann.delete()
 
     assert done_counts(queue) == [1]
     assert item.annotations.get().by == ben

@@ -255,7 +255,6 @@
 
   // Arguments of a test stay when the tool is saved and that leads to its page.
   const KEPT = "tool-arguments";
-  const pageAddress = () => location.href.split("#")[0];
   const argumentsOf = () => [
     ...pane().querySelectorAll("[name^=arg-]:not([type=file])"),
   ];
@@ -265,12 +264,12 @@
       one.value,
       one.checked ?? false,
     ]);
-    sessionStorage.setItem(KEPT, JSON.stringify({ page: pageAddress(), typed }));
+    const page = location.href.split("#")[0];
+    sessionStorage.setItem(KEPT, JSON.stringify({ page, typed }));
   });
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? "{}");
-  for (const [name, value, checked] of kept.page === document.referrer
-    ? kept.typed
-    : []) {
+  const restored = kept.page === document.referrer ? kept.typed : [];
+  for (const [name, value, checked] of restored) {
     const field = argumentsOf().find((one) => one.name === name);
     if (field?.matches("[type=checkbox]")) field.checked = checked;
     else if (field && !field.value) field.value = value;
