@@ -20,9 +20,15 @@ def find_server_program(name: str) -> Path:
 
 
 def free_port() -> int:
-    """Return a port nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+    """Return a port that nobody listens on, and that nobody else is given meanwhile.
+
+    A connection closed there keeps the port from other programs that ask for a free
+    one, for a minute; a server that names the port can use it at once.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        with socket.create_connection(probe.getsockname()):
+            accepted, _ = probe.accept()
+            accepted.close()  # first, so that the end which waits is on this port
         return int(probe.getsockname()[1])
 
 

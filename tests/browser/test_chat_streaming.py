@@ -118,6 +118,8 @@ def test_the_chat_is_used_by_keys(browser, site):
         resume.click()
         expect(page.locator(".ask").nth(1)).to_contain_text("Continue your answer")
         page.wait_for_load_state()
+        draft = page.locator("[id^=turn-draft-][aria-busy]")
+        expect(draft).to_contain_text("I am", timeout=LONG)
         page.get_by_role("button", name="Stop").click()
         expect(resume).to_be_visible(timeout=LONG)
         page.wait_for_load_state()

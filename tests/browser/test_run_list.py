@@ -161,6 +161,29 @@ def test_closing_the_run_beside_the_list_leads_back_to_its_row(browser, lived_in
     context.close()
 
 
+def test_the_button_for_new_runs_leads_to_the_first_of_them(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(f"{lived_in.url}/runs/")
+    page.mouse.move(900, 700)
+    page.mouse.wheel(0, 600)
+    copy = "run.pk = None; run.title = 'New'; run.save()"
+    change_latest_run(lived_in, copy)
+    button = page.locator(".newcomers")
+    expect(button).to_contain_text("1 new run", timeout=30_000)
+    button.focus()
+    page.keyboard.press("Enter")
+
+    first = page.locator("#run-choices tbody .c-q a").first
+    expect(first).to_have_text("New")
+    expect(first).to_be_focused()
+    expect(first).to_be_in_viewport()
+    assert received == []
+    change_latest_run(lived_in, "run.delete()")
+    context.close()
+
+
 def test_a_late_update_of_the_list_does_not_undo_a_filter(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")
@@ -202,3 +225,9 @@ def test_the_actions_of_selected_runs_cover_no_row(browser, lived_in, width):
         page.wait_for_timeout(300)
     expect(bar).to_contain_text("selected")
     context.close()
+
+
+def change_latest_run(site, change):
+    """Run Python on the newest run that the list shows."""
+    latest = "from runs.models import Run; run = Run.objects.filter(is_test=False)"
+    site.manage("shell", "-c", f"{latest}.latest('pk'); {change}")

@@ -130,7 +130,7 @@
     htmx.trigger("#run-figures-loader", "refresh");
   });
   function reload(url, headers) {
-    htmx.ajax("GET", url, {
+    return htmx.ajax("GET", url, {
       target: "#run-list",
       swap: "outerMorph",
       headers: { "X-List-State": "", ...headers },
@@ -147,7 +147,10 @@
     const box = find("#run-choices > .scroll");
     box.scrollTop = 0;
     if (isScrolled()) list().scrollIntoView({ block: "start" });
-    reload(link.getAttribute("href"));
+    reload(link.getAttribute("href")).then(() => {
+      const [first] = rows();
+      if (first) linkOf(first).focus();
+    });
   });
 
   // A time is selected by dragging over the bars, or with Shift and the arrow keys, which
