@@ -43,6 +43,34 @@ def test_a_dropped_file_is_previewed_and_imported(browser, lived_in):
     context.close()
 
 
+def test_a_cell_that_is_far_too_long_is_refused_where_it_is(browser, lived_in):
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = signed_in(context, lived_in.url, "admin", "admin")
+    received = listen(page)
+    page.goto(lived_in.url + PAGES["dataset"])
+    cell = page.locator("[data-field=answer]").first
+    before = cell.inner_text()
+    cell.click()
+    box = page.locator(".cellbox")
+    box.fill("x" * 10_000_000)
+    page.keyboard.press("Enter")
+
+    assert box.evaluate("box => box.validationMessage") == (
+        "The text has 10,000,000 characters, at most 100,000 are allowed."
+    )
+    expect(box).to_be_focused()
+    box.fill("😀" * 60_000)  # 120,000 units of JavaScript
+    assert box.evaluate("box => box.validationMessage") == ""
+    page.keyboard.press("Escape")
+    expect(cell).to_have_text(before)
+    page.goto(f"{page.url}examples/new/")
+    answer = page.get_by_label("Expected answer")
+    answer.fill("x" * 100_001)
+    assert "100,001" in answer.evaluate("box => box.validationMessage")
+    assert received == []
+    context.close()
+
+
 def test_a_step_leads_to_an_example_up_to_it(browser, lived_in):
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = signed_in(context, lived_in.url, "admin", "admin")

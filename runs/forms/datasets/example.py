@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy
 from runs.forms.widgets import style_widgets
 from runs.services.datasets.content import (
     INPUT_FIELD,
+    MAX_CELL_CHARS,
     ExampleContent,
     get_cell_text,
     set_cell_text,
@@ -60,6 +61,7 @@ class ExampleForm(forms.Form):
         }
         for name, cell in self.cell_names.items():
             self.fields[name].initial = get_cell_text(content, cell)
+            self.fields[name].widget.attrs["data-max-chars"] = MAX_CELL_CHARS
         style_widgets(self)
 
     def input_fields(self) -> list[forms.BoundField]:

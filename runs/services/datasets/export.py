@@ -32,7 +32,7 @@ def iter_csv_export(dataset: Dataset, version: int | None) -> Iterator[str]:
                 content.expected_answer,
                 format_expected_calls(content.expected_calls),
                 ", ".join(content.tags),
-                str(example.source_run_id or ""),
+                format_source_run(example),
             ]
         )
 
@@ -46,7 +46,7 @@ def iter_jsonl_export(dataset: Dataset, version: int | None) -> Iterator[str]:
             "expected_answer": content.expected_answer,
             "expected_calls": format_expected_calls(content.expected_calls),
             "tags": ", ".join(content.tags),
-            "source_run": example.source_run_id,
+            "source_run": format_source_run(example),
         }
         yield json.dumps(shape, ensure_ascii=False) + "\n"
 
@@ -54,7 +54,17 @@ def iter_jsonl_export(dataset: Dataset, version: int | None) -> Iterator[str]:
 def iter_exported_examples(dataset: Dataset, version: int | None) -> Iterator[Example]:
     """Yield the examples in order; removed ones are left out."""
     rows = select_examples(dataset, version).exclude(change=Example.Change.REMOVED)
+    rows = rows.select_related("source_run").only(
+        *("inputs", "expected_answer", "expected_calls", "tags"),
+        "source_run__created_at",
+    )
     return rows.iterator(BATCH)
+
+
+def format_source_run(example: Example) -> str:
+    """Return number and time of creation: other sites have runs of the same number."""
+    run = example.source_run
+    return f"{run.pk}@{run.created_at.isoformat()}" if run else ""
 
 
 def name_input_column(name: str) -> str:

@@ -28,10 +28,18 @@ class SkippedRow(NamedTuple):
     reason: str
 
 
+class SourceRunKey(NamedTuple):
+    """What a file says about a source run."""
+
+    pk: int
+    created_at: str | None
+    """As exports write it; None if the file has only the number."""
+
+
 class PlannedRow(NamedTuple):
     line: int
     content: ExampleContent
-    run_pk: int | None
+    source_run: SourceRunKey | None
     same_as: int | None
     """The number of the existing example with its inputs."""
     repeats_line: int | None
@@ -92,7 +100,7 @@ def plan_dataset_import(
             PlannedRow(
                 line,
                 content,
-                parse_run_cell(cells, mapping),
+                parse_source_run(cells, mapping),
                 existing.get(digest),
                 seen.get(digest),
             )
@@ -122,19 +130,34 @@ def build_content(
     )
 
 
-def parse_run_cell(cells: tuple[str, ...], mapping: ImportMapping) -> int | None:
+def parse_source_run(
+    cells: tuple[str, ...], mapping: ImportMapping
+) -> SourceRunKey | None:
+    """Return the run of a cell with its number, or with NUMBER@TIME as exports have."""
     for position in mapping.positions_of("run"):
-        text = cells[position].strip()
-        if text.isascii() and text.isdigit() and len(text) <= MAX_RUN_DIGITS:
-            return int(text)
+        number, at, time = cells[position].strip().partition("@")
+        if number.isascii() and number.isdigit() and len(number) <= MAX_RUN_DIGITS:
+            return SourceRunKey(int(number), time if at else None)
     return None
 
 
-def find_visible_runs(rows: list[PlannedRow], user: User) -> dict[int, Run]:
-    """Return the source runs that `user` may see."""
-    keys = {row.run_pk for row in rows if row.run_pk is not None}
-    found = Run.objects.visible_to(user).filter(pk__in=keys).only("pk")
-    return {run.pk: run for run in found}
+def find_source_runs(rows: list[PlannedRow], user: User) -> dict[SourceRunKey, Run]:
+    """Return the source runs on this site that `user` may see."""
+    keys = {row.source_run for row in rows if row.source_run is not None}
+    visible = Run.objects.visible_to(user).filter(pk__in={key.pk for key in keys})
+    found = {run.pk: run for run in visible.only("created_at")}
+    return {
+        key: run
+        for key in keys
+        if (run := found.get(key.pk))
+        and key.created_at in (None, run.created_at.isoformat())
+    }
+
+
+def count_missing_source_runs(rows: list[PlannedRow], user: User) -> int:
+    """Count the rows whose source run `user` cannot use here."""
+    found = find_source_runs(rows, user)
+    return sum(row.source_run not in found for row in rows if row.source_run)
 
 
 def import_upload(dataset: Dataset, upload: DatasetUpload, *, by: User) -> ImportCounts:
@@ -148,13 +171,15 @@ def import_upload(dataset: Dataset, upload: DatasetUpload, *, by: User) -> Impor
         if plan.problem:
             raise DatasetFileRefused(plan.problem)
         added, updated = split_rows(plan, mapping)
-        runs = find_visible_runs(added, by)
+        runs = find_source_runs(added, by)
         add_examples(
             dataset,
             [row.content for row in added],
             by=by,
             source=Example.Source.IMPORT,
-            runs=[runs.get(row.run_pk or 0) for row in added],
+            runs=[
+                runs.get(row.source_run) if row.source_run else None for row in added
+            ],
         )
         edit_examples(dataset, merge_updates(dataset, updated, mapping), by=by)
         upload.delete()

@@ -399,6 +399,18 @@
     );
   });
 
+  // A text that is far too long is refused here: a server does not read such a request.
+  document.addEventListener("input", ({ target: box }) => {
+    const limit = Number(box.dataset.maxChars);
+    if (!limit) return;
+    const count = box.value.length > limit ? [...box.value].length : 0; // as Python counts
+    const problem = text(
+      gettext("The text has %(count)s characters, at most %(limit)s are allowed."),
+      { count: count.toLocaleString(language), limit: limit.toLocaleString(language) },
+    );
+    box.setCustomValidity(count > limit ? problem : "");
+  });
+
   // The focus stays where it was: htmx keeps that of an element with an id; where the
   // element is gone, it stays in the part.
   let focusedPart = "";

@@ -41,8 +41,11 @@
     return other && cellsOf(other)[column + columns];
   }
 
-  const save = (box) =>
-    box.value === box.defaultValue ? undo(box.closest("td")) : box.form.requestSubmit();
+  function save(box) {
+    if (box.value === box.defaultValue) undo(box.closest("td"));
+    else if (box.reportValidity()) box.form.requestSubmit();
+    else next = null;
+  }
 
   document.addEventListener("click", (event) => {
     const cell = event.target.closest?.("[data-field]");

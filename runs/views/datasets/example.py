@@ -15,6 +15,7 @@ from runs.htmx import HtmxRequest, get_return_url, wants_part
 from runs.models import Dataset, Example
 from runs.services.datasets.content import (
     INPUT_FIELD,
+    MAX_CELL_CHARS,
     ExampleContent,
     get_cell_text,
     require_inputs,
@@ -47,6 +48,7 @@ class EditedCell(NamedTuple):
     style: str
     text: str
     problem: str = ""
+    max_chars: int = MAX_CELL_CHARS
 
 
 @require_http_methods(["GET", "POST"])

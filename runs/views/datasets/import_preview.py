@@ -9,8 +9,10 @@ from runs.models import Dataset, DatasetUpload
 from runs.services.datasets.import_rows import (
     ImportPlan,
     PlannedRow,
+    count_missing_source_runs,
     is_duplicate,
     plan_dataset_import,
+    split_rows,
 )
 from runs.services.datasets.mapping import ImportMapping, list_field_options
 from runs.services.datasets.uploads import load_file_table, load_import_mapping
@@ -54,6 +56,8 @@ class ImportPreview(NamedTuple):
     problem: str
     skipped: list[str]
     """Sentences on rows that are left out."""
+    missing_runs: int
+    """Rows that are imported without their source run."""
     rules: list[tuple[str, str]]
     rule: str
 
@@ -79,7 +83,10 @@ def build_import_preview(dataset: Dataset, upload: DatasetUpload) -> ImportPrevi
         duplicate_count=len(plan.duplicates),
         import_count=count_imported(plan, mapping),
         problem=plan.problem,
-        skipped=list(describe_skipped(plan)),
+        skipped=describe_skipped(plan),
+        missing_runs=count_missing_source_runs(
+            split_rows(plan, mapping).added, upload.owner
+        ),
         rules=[(key, str(label)) for key, label in DUPLICATE_RULES],
         rule=mapping.duplicates,
     )
@@ -97,7 +104,7 @@ def count_imported(plan: ImportPlan, mapping: ImportMapping) -> int:
     return len(plan.new if mapping.duplicates == "skip" else plan.rows)
 
 
-def describe_skipped(plan: ImportPlan) -> "list[str]":
+def describe_skipped(plan: ImportPlan) -> list[str]:
     """Return a sentence for each reason why rows are left out."""
     found = [
         ngettext(

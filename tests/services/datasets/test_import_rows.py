@@ -73,6 +73,29 @@ def test_runs_of_others_do_not_become_sources():
     assert dataset.examples.get(number=1).source_run is None
 
 
+@pytest.mark.parametrize(
+    ("cell", "is_found"),
+    [
+        ("{run}", True),
+        ("{run}@{time}", True),
+        ("{run}@2001-01-01T00:00:00Z", False),
+        ("{run}@yesterday", False),
+        ("{run}@", False),
+        ("@{time}", False),
+    ],
+)
+def test_a_source_run_with_a_time_is_the_run_created_then(cell, is_found):
+    dataset = make_dataset()
+    run = make_run(owner=dataset.owner)
+
+    imported(
+        dataset,
+        f"input,run\na,{cell.format(run=run.pk, time=run.created_at.isoformat())}\n",
+    )
+
+    assert dataset.examples.get().source_run == (run if is_found else None)
+
+
 def test_known_variables_are_mapped_to_their_columns():
     mapping = guess_mapping(("text", "city", "Expected Answer"), ["city", "text"])
 

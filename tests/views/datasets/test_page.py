@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -276,6 +277,29 @@ def test_an_export_can_be_imported_again(client, ann, kind):
     fields = {f"column-{n}": field for n, field in enumerate(mapping)}
     client.post(f"/datasets/{copy.pk}/import/", {**fields, "do": "import"})
     assert ExampleContent.of(copy.examples.get()) == content
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+def test_a_run_of_the_same_number_on_another_site_is_no_source_run(client, ann, kind):
+    original = make_dataset(ann, name="Original")
+    kept, other = make_run(ann), make_run(ann)
+    contents = [ExampleContent(inputs={"input": text}) for text in "ab"]
+    add_examples(original, contents, by=ann, runs=[kept, other])
+    answer = client.get(f"/datasets/{original.pk}/export/?as={kind}")
+    text = b"".join(answer.streaming_content).decode()
+    later = other.created_at + timedelta(days=1)
+    Run.objects.filter(pk=other.pk).update(created_at=later)
+
+    copy = make_dataset(ann, name="Copy")
+    upload(client, copy, text, f"a.{kind}")
+    page = page_of(client, copy)
+    mapping = DatasetUpload.objects.get().mapping["fields"]
+    fields = {f"column-{n}": field for n, field in enumerate(mapping)}
+    client.post(f"/datasets/{copy.pk}/import/", {**fields, "do": "import"})
+
+    assert "1 row is imported without its source run" in page
+    rows = copy.examples.order_by("number")
+    assert [row.source_run for row in rows] == [kept, None]
 
 
 def test_a_copy_has_the_saved_examples(client, dataset):
