@@ -63,6 +63,28 @@ def test_pages_do_not_move_while_they_load(browser, lived_in, size):
 
 
 @pytest.mark.parametrize("size", SIZES)
+def test_what_the_browser_kept_is_there_at_the_first_paint(browser, lived_in, size):
+    context = browser.new_context(viewport=window(size))
+    watch_shifts(context)
+    page = seen_by(context, lived_in.url, "admin")
+    page.goto(lived_in.url + PAGES["run"])
+    page.evaluate("localStorage.setItem('run-pane-width', 30)")
+    page.goto(f"{lived_in.url}/chat/glossary/")
+    page.fill("[name=input]", "one\n" * 14)
+    moved = []
+
+    for path in ["/chat/glossary/", *[PAGES["run"]] * 5]:
+        page.goto(lived_in.url + path)
+        page.wait_for_timeout(400)
+        moved += find_shifts(page)
+
+    page.goto(f"{lived_in.url}/chat/glossary/")
+    expect(page.locator("[name=input]")).to_have_value("one\n" * 14)
+    context.close()
+    assert moved == []
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_pages_do_not_move_while_a_run_changes_them(browser, site, size):
     options = {"viewport": window(size), "reduced_motion": "no-preference"}
     with person(browser, site, **options) as context:
