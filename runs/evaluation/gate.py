@@ -74,6 +74,8 @@ class GateResult(FrozenModel):
     """In an agent file: of the agent, its prompt and its tools."""
     requirements: str = ""
     """In a published version: the digest of the rules, examples and evaluators."""
+    called_specs: dict[str, str] = {}
+    """In a published version: digests of the agents that it calls, by their keys."""
     reason: str = ""
     """Why it was published although the gate was not met."""
 

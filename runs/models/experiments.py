@@ -115,6 +115,8 @@ class ExperimentCandidate(models.Model):
     changes = models.JSONField(default=dict)
     """`runs.services.experiments.changes.CandidateChanges`, without defaults."""
     spec = models.ForeignKey(Spec, on_delete=models.PROTECT, related_name="+")
+    called_specs = models.JSONField(default=dict, db_default={})
+    """Digests of the specs of the agents that it calls, by the key of the agent."""
 
     class Meta:
         ordering = ["position"]

@@ -6,10 +6,17 @@ from runs.models import AgentStep, AgentTool, Run
 from runs.services.agents.publish import publish_agent
 from runs.services.approvals.answer import approve_step, reject_step
 from runs.services.errors import CannotResume
+from runs.services.experiments.create import (
+    CandidateChoice,
+    ExperimentPlan,
+    create_experiment,
+)
 from runs.services.runs.cancel import cancel_run
 from runs.services.runs.resume import resume_run
+from runs.store.specs import load_spec
 from runs.store.transitions import transition
 from runs.worker.sweep import sweep
+from tests.experiments import make_examples, make_revision, turn
 from tests.fakes.model_server import model_server
 from tests.make import make_prompt, make_user
 from tests.worker.family import caller_of, children_of, finished, sound
@@ -126,6 +133,41 @@ def test_the_newest_published_version_answers():
 
     (child,) = children_of(run)
     assert (child.version, child.output) == (version, "Old.")
+
+
+def test_in_an_experiment_agents_run_what_they_ran_when_it_was_created():
+    with (
+        model_server(script=["Old."]) as old,
+        model_server(script=["New."]) as new,
+        model_server(script=[call("scout", input="x"), "Seen."]) as middle,
+        model_server(script=[call("guide", input="x"), "Done."]) as above,
+    ):
+        scout = agent_on(old, slug="scout")
+        ann = scout.owner
+        guide = caller_of(middle, scout, slug="guide")
+        boss = caller_of(above, guide)
+        for agent in (scout, boss):
+            publish_agent(agent, by=ann)
+        choice = CandidateChoice(boss, boss.versions.get())
+        experiment = create_experiment(
+            *(make_examples(ann, 1), [choice], [make_revision(ann)]),
+            by=ann,
+            plan=ExperimentPlan(),
+        )
+        scout.provider = agent_on(new, owner=ann).provider
+        scout.save()
+        guide.parameters = {"temperature": 0.5}
+        guide.save()  # a draft, which runs as long as there is no version
+        for agent in (scout, guide):
+            publish_agent(agent, by=ann)
+        turn(experiment)
+        run = finished(experiment.cells.get().run)
+
+    (child,) = children_of(run)
+    (grandchild,) = children_of(child)
+    assert (run.output, child.output, grandchild.output) == ("Done.", "Seen.", "Old.")
+    assert load_spec(child.spec).model.parameters == {}
+    assert (child.version, grandchild.version.number) == (None, 1)
 
 
 ENDS = [

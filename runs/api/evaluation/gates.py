@@ -29,7 +29,7 @@ from runs.serializers import Json
 from runs.services.experiments.create import MAX_REPETITIONS
 from runs.services.gates.edit import GatePlan, find_tag_problem, remove_gate, save_gate
 from runs.services.gates.run import start_gate_experiment
-from runs.services.gates.state import GateState, get_gate, load_gate_state
+from runs.services.gates.state import GateState, get_gate, load_version_gate_state
 from runs.views.gates.publish import load_draft_gate
 
 Amount = Annotated[float, Field(le=1_000_000)]
@@ -137,7 +137,7 @@ def respond_with_gate(agent: Agent, version: int | None = None) -> HttpResponse:
     state = (
         load_draft_gate(agent)
         if version is None
-        else load_gate_state(agent, get_version(agent, version).spec.digest)
+        else load_version_gate_state(get_version(agent, version))
     )
     return json_response(
         gate_json(require_gate(agent), state), ETag=get_gate_etag(agent)

@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 from runs.evaluation.gate import GateResult, GateRules
 from runs.models import (
     Agent,
+    AgentTool,
     AgentVersion,
     Dataset,
     Evaluator,
@@ -37,8 +38,9 @@ from runs.services.evaluation.judge_requests import get_judge_provider, is_judge
 from runs.services.gates.digest import compute_gate_digest
 from runs.services.gates.edit import GatePlan, save_gate
 from runs.services.gates.state import get_gate
-from runs.services.spec.freeze import freeze_agent
-from runs.store.specs import compute_spec_digest, dump_spec
+from runs.services.runs.called_agents import find_called_specs
+from runs.services.spec.freeze import freeze_agent, freeze_uses
+from runs.store.specs import compute_spec_digest, dump_spec, load_spec
 
 NOT_CONTENT = {"gate_result", "version", "draft", "visibility", "groups"}
 """Fields of an agent that a gate's result does not depend on."""
@@ -121,20 +123,38 @@ def list_judge_providers(evaluators: Iterable[Evaluator]) -> QuerySet[Provider]:
     return Provider.objects.filter(slug__in=slugs)
 
 
-def add_gate_results(
-    file: AgentFile, versions: dict[str, AgentVersion | None]
-) -> AgentFile:
-    """Return the file with what the gate said of each exported version."""
+def find_kept_result(
+    version: AgentVersion | None, uses: Iterable[AgentTool]
+) -> GateResult | None:
+    """Return what the gate said of a version, if that holds for `uses` as they are now.
+
+    An export has the tools as they are now, and called agents as they run now. Those
+    may have changed since the version was published.
+    """
+    if version is None or not version.gate_result:
+        return None
+    result = GateResult.model_validate(version.gate_result)
+    try:
+        spec = load_spec(version.spec)
+    except ValueError:  # of a release that this one cannot read
+        return None
+    is_same = freeze_uses(uses) == spec.tools
+    is_same = is_same and result.called_specs == find_called_specs(spec)
+    return result if is_same else None
+
+
+def add_gate_results(file: AgentFile, results: dict[str, GateResult]) -> AgentFile:
+    """Return the file with what the gates said of its agents, by slug."""
     entries = []
     for entry in file.agents:
-        version = versions.get(entry.slug)
-        if version is None or not version.gate_result:
+        result = results.get(entry.slug)
+        if result is None:
             entries.append(entry)
             continue
-        result = GateResult.model_validate(version.gate_result)
         update = {
             "origin": result.origin or settings.PUBLIC_URL or "another site",
             "content_digest": compute_content_digest(file, entry),
+            "called_specs": {},
         }
         stored = result.model_copy(update=update)
         entries.append(entry.model_copy(update={"gate_result": stored}))
@@ -142,18 +162,45 @@ def add_gate_results(
 
 
 def compute_content_digest(file: AgentFile, entry: AgentEntry) -> str:
-    """Return the same text for the same agent with the same prompt and tools."""
-    used = {use.tool for use in entry.tools}
-    called = {use.agent for use in entry.tools}
-    prompts = [one for one in file.prompts if one.slug == entry.prompt]
+    """Return the same text for the same agent with the same prompt and tools.
+
+    Those of the agents that it calls, and that these call, are included.
+    """
+    called = list_called_entries(file, entry)
+    agents = [entry, *sorted(called, key=lambda one: one.slug)]
+    slugs = {one.prompt for one in agents}
+    used = {use.tool for one in agents for use in one.tools}
+    prompts = [one for one in file.prompts if one.slug in slugs]
     tools = [one for one in file.tools if one.slug in used]
-    agents = [one for one in file.agents if one.slug in called]
     parts = [
         one.model_dump(mode="json", exclude=NOT_CONTENT, exclude_defaults=True)
-        for one in (entry, *prompts, *tools, *agents)
+        for one in (*agents, *prompts, *tools)
     ]
     text = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def list_called_entries(file: AgentFile, entry: AgentEntry) -> list[AgentEntry]:
+    """Return the agents of the file that this one calls, itself or through others."""
+    by_slug = {one.slug: one for one in file.agents}
+    found: dict[str, AgentEntry] = {}
+    waiting = [entry]
+    while waiting:
+        for use in waiting.pop().tools:
+            called = by_slug.get(use.agent or "")
+            if called is not None and called.slug not in found:
+                found[called.slug] = called
+                waiting.append(called)
+    return list(found.values())
+
+
+def calls_others(file: AgentFile, entry: AgentEntry) -> bool:
+    """Whether it calls, itself or through others, an agent that is not in the file."""
+    slugs = {one.slug for one in file.agents}
+    every = [entry, *list_called_entries(file, entry)]
+    return any(
+        use.agent and use.agent not in slugs for one in every for use in one.tools
+    )
 
 
 def store_examples(dataset: Dataset, entry: DatasetEntry, *, by: User) -> bool:
@@ -219,22 +266,34 @@ def store_gate(
     return True
 
 
-def store_gate_result(agent: Agent, result: GateResult) -> bool:
-    """Let the result count for the draft as it is now; False if it may not.
+def store_gate_result(agent: Agent, result: GateResult) -> str:
+    """Let the result count for the draft as it is now; return why it may not.
 
-    The gate must require what it required where the result is from. The examples of
-    the file have another version number here.
+    The gate must require what it required where the result is from, and the agents
+    that are called must run what the file has. The examples of the file have another
+    version number here.
     """
     gate = get_gate(agent)
     if gate is None:
-        return True
+        return ""
     if result.requirements != compute_gate_digest(gate):
-        return False
-    digest = compute_spec_digest(dump_spec(freeze_agent(agent)))
-    stored = result.model_copy(update={"dataset_version": gate.dataset.version})
+        return (
+            f"the rules, examples or evaluators of the gate of {agent.slug} have "
+            "changed since it was met, so the result does not count"
+        )
+    spec = freeze_agent(agent)
+    called = find_called_specs(spec)
+    if called != find_called_specs(spec, drafts=True):
+        return (
+            f"an agent that {agent.slug} calls runs another version than that of the "
+            "file, so the result of the gate does not count"
+        )
+    stored = result.model_copy(
+        update={"dataset_version": gate.dataset.version, "called_specs": called}
+    )
     fields: dict[str, Any] = {
-        "imported_digest": digest,
+        "imported_digest": compute_spec_digest(dump_spec(spec)),
         "imported_result": stored.model_dump(mode="json"),
     }
     Gate.objects.filter(pk=gate.pk).update(**fields)
-    return True
+    return ""

@@ -9,8 +9,10 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
 from runs.engine.types import ExecutorOptions
+from runs.evaluation.gate import GateResult
 from runs.models import (
     Agent,
+    AgentTool,
     AgentVersion,
     Dataset,
     Evaluator,
@@ -22,6 +24,8 @@ from runs.services.agentfile.evaluation import (
     build_dataset_entry,
     build_evaluator_entry,
     build_gate_entry,
+    calls_others,
+    find_kept_result,
     list_gates,
     list_judge_providers,
     list_used_datasets,
@@ -74,6 +78,11 @@ LEFT_OUT_DATASETS = (
     "WARNING: datasets of gates were left out, because no import takes as much.",
     "Export each as JSONL from its page, and create it there before this import:",
 )
+LEFT_OUT_RESULTS = (
+    "WARNING: results of gates were left out: a tool or a called agent has changed",
+    "since, or a called agent is not in this file. Agents:",
+)
+"""The beginning of the list of agents without the result of their gate."""
 
 DefinitionRow = TypeVar(
     "DefinitionRow", Provider, PromptTemplate, Tool, Dataset, Evaluator
@@ -121,6 +130,19 @@ class ExportedAgent:
     provider: Provider
     prompt: PromptTemplate | None
     uses: tuple[ExportedUse, ...]
+
+    def build_uses(self) -> list[AgentTool]:
+        """Return rows that are not stored, of the tools as they are now."""
+        return [
+            AgentTool(
+                agent=self.agent,
+                tool=use.tool,
+                sub_agent=use.sub_agent,
+                policy=use.binding.policy,
+                overrides=use.binding.overrides,
+            )
+            for use in self.uses
+        ]
 
 
 def export_agentfile(
@@ -211,12 +233,32 @@ def render_exported_agents(
             for one in agents
         ),
     )
-    versions = {one.agent.slug: one.version for one in agents}
-    file = add_gate_results(file, versions)
-    comment = comment_on_secrets(entries)
+    results, outdated = find_gate_results(file, agents)
+    file = add_gate_results(file, results)
+    comment = [
+        *comment_on_secrets(entries),
+        *list_in_comment(LEFT_OUT_RESULTS, outdated),
+    ]
     if with_datasets:
         return render_whole_file(file, comment)
     return render_without_large_datasets(file, comment)
+
+
+def find_gate_results(
+    file: AgentFile, agents: Sequence[ExportedAgent]
+) -> tuple[dict[str, GateResult], list[str]]:
+    """Return the results of gates that hold for the file, and whose do not."""
+    by_slug = {entry.slug: entry for entry in file.agents}
+    results: dict[str, GateResult] = {}
+    outdated: list[str] = []
+    for one in agents:
+        slug = one.agent.slug
+        result = find_kept_result(one.version, one.build_uses())
+        if result is not None and not calls_others(file, by_slug[slug]):
+            results[slug] = result
+        elif one.version is not None and one.version.gate_result:
+            outdated.append(slug)
+    return results, outdated
 
 
 def render_whole_file(file: AgentFile, comment: Sequence[str]) -> str:

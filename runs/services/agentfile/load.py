@@ -203,8 +203,7 @@ class AgentFileImport:
                 self.check_cycle(path, entry, agent)
                 self.store_agent_gate(path, entry, agent)
         if not self.errors:
-            self.accept_gate_results(file, agents)
-            self.publish_agents(sort_callees_first(agents))
+            self.publish_agents(file, sort_callees_first(agents))
 
     def name_prompts(self, file: AgentFile) -> None:
         """Rename instructions of agents: their slugs have the numbers of another site.
@@ -303,31 +302,28 @@ class AgentFileImport:
         if store_gate(agent, entry.gate, dataset, found, by=self.owner):
             self.note_change(path, "agent", agent, "gate")
 
-    def accept_gate_results(
-        self, file: AgentFile, agents: "Sequence[ImportedAgent]"
+    def accept_gate_result(
+        self, file: AgentFile, entry: AgentEntry, agent: Agent
     ) -> None:
-        """Let results count that belong to these agents; those of others never do."""
-        for _, entry, agent in agents:
-            result = entry.gate_result
-            if agent is None or result is None or self.inert:
-                continue
-            if result.content_digest != compute_content_digest(file, entry):
-                self.missing.append(
-                    f"{entry.slug} has changed since its gate was met, so the result "
-                    "does not count"
-                )
-            elif not store_gate_result(agent, result):
-                self.missing.append(
-                    f"the rules, examples or evaluators of the gate of {entry.slug} "
-                    "have changed since it was met, so the result does not count"
-                )
+        """Let a result count that belongs to this agent; others never do."""
+        result = entry.gate_result
+        if result is None or self.inert:
+            return
+        if result.content_digest != compute_content_digest(file, entry):
+            self.missing.append(
+                f"{entry.slug} has changed since its gate was met, so the result does "
+                "not count"
+            )
+        elif problem := store_gate_result(agent, result):
+            self.missing.append(problem)
 
-    def publish_agents(self, agents: "list[ImportedAgent]") -> None:
+    def publish_agents(self, file: AgentFile, agents: "list[ImportedAgent]") -> None:
         """Publish agents; report those that cannot run, but not who calls them."""
         faulty: set[str] = set()
         for path, entry, agent in agents:
             if agent is None or faulty & {use.agent for use in entry.tools}:
                 continue
+            self.accept_gate_result(file, entry, agent)
             if not self.check_and_publish(path, entry, agent):
                 faulty.add(entry.slug)
 

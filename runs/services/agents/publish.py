@@ -22,6 +22,7 @@ from runs.services.errors import (
 )
 from runs.services.gates.digest import compute_gate_digest
 from runs.services.gates.state import GateState, load_gate_state
+from runs.services.runs.called_agents import find_called_specs
 from runs.services.spec.definition import (
     build_agent_definition,
     get_agent_description,
@@ -167,7 +168,7 @@ def pass_gate(
 
     Raises `GateNotMet` unless it is met or there is a reason, which is audited.
     """
-    state = load_gate_state(agent, compute_spec_digest(dump_spec(spec)))
+    state = load_gate_state(agent, spec)
     if state.gate is None:
         return None
     result = state.result or GateResult()
@@ -180,7 +181,12 @@ def pass_gate(
         write_entry(
             "overrode", "gate", agent.name, number=state.gate.pk, by=by, note=reason
         )
-    return result.model_copy(update={"requirements": compute_gate_digest(state.gate)})
+    return result.model_copy(
+        update={
+            "requirements": compute_gate_digest(state.gate),
+            "called_specs": find_called_specs(spec),
+        }
+    )
 
 
 def describe_short_reason() -> str:

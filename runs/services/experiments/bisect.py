@@ -37,6 +37,7 @@ from runs.services.experiments.create import (
 )
 from runs.services.experiments.repeat import rebuild_choice
 from runs.services.experiments.score_cells import is_comparing
+from runs.services.runs.called_agents import find_called_specs
 from runs.services.runs.start import FrozenAgent, require_agent_access
 from runs.store.specs import load_spec
 from tools.audit.write import write_entry
@@ -173,6 +174,7 @@ def create_probe(
         version=frozen.version,
         changes=like.changes,
         spec=frozen.row,
+        called_specs={**find_called_specs(frozen.spec), **like.called_specs},
     )
     first = experiment.total
     ExperimentRun.objects.bulk_create(

@@ -31,6 +31,7 @@ from runs.services.experiments.changes import (
     list_change_labels,
 )
 from runs.services.experiments.score_cells import is_comparing
+from runs.services.runs.called_agents import find_called_specs
 from runs.services.runs.start import (
     FrozenAgent,
     freeze_newest_version,
@@ -143,6 +144,7 @@ def create_experiment(
                 version=one.version,
                 changes=choice.changes.dump_changed(),
                 spec=one.row,
+                called_specs=find_called_specs(one.spec),
             )
         write_entry("made", "experiment", experiment.name, number=experiment.pk, by=by)
     return experiment

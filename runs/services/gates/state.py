@@ -8,9 +8,11 @@ from typing import Literal, NamedTuple
 
 from django.db.models import Q, QuerySet
 
+from runs.engine.types import AgentSpec
 from runs.evaluation.gate import GateFigures, GateResult, GateRules, judge_gate
 from runs.models import (
     Agent,
+    AgentVersion,
     Experiment,
     ExperimentCandidate,
     ExperimentRun,
@@ -22,6 +24,8 @@ from runs.services.experiments.figures import (
     load_stored_figures,
 )
 from runs.services.gates.digest import compute_gate_digest
+from runs.services.runs.called_agents import find_called_specs
+from runs.store.specs import compute_spec_digest, dump_spec, load_spec
 
 GateStatus = Literal["none", "missing", "running", "stopped", "met", "not_met"]
 MAX_LOOKED_AT = 20
@@ -46,13 +50,18 @@ def get_gate(agent: Agent) -> Gate | None:
     return Gate.objects.select_related("dataset").filter(agent=agent).first()
 
 
-def load_gate_state(agent: Agent, digest: str) -> GateState:
+def load_gate_state(agent: Agent, spec: AgentSpec, *, digest: str = "") -> GateState:
+    """Return what the gate of the agent says of a draft, or of an older version.
+
+    `digest` is that of the stored spec; one of an older release may have another.
+    """
+    digest = digest or compute_spec_digest(dump_spec(spec))
     gate = get_gate(agent)
     if gate is None:
         return GateState("none")
     experiment = find_gate_experiment(gate, digest)
     if experiment is None:
-        imported = load_imported_result(gate, digest)
+        imported = load_imported_result(gate, spec, digest)
         if imported is None:
             return GateState("missing", gate)
         return GateState("met" if imported.is_met else "not_met", gate, None, imported)
@@ -64,12 +73,23 @@ def load_gate_state(agent: Agent, digest: str) -> GateState:
     return GateState("met" if result.is_met else "not_met", gate, experiment, result)
 
 
-def load_imported_result(gate: Gate, digest: str) -> GateResult | None:
+def load_version_gate_state(version: AgentVersion) -> GateState:
+    """Return what the gate of its agent says of a version."""
+    try:
+        spec = load_spec(version.spec)
+    except ValueError:  # of a release that this one cannot read
+        return GateState("missing", get_gate(version.agent))
+    return load_gate_state(version.agent, spec, digest=version.spec.digest)
+
+
+def load_imported_result(gate: Gate, spec: AgentSpec, digest: str) -> GateResult | None:
     """Return the result of an agent file, if all that it depends on is the same."""
     if gate.imported_digest != digest or not gate.imported_result:
         return None
     result = GateResult.model_validate(gate.imported_result)
-    return result if result.requirements == compute_gate_digest(gate) else None
+    is_same = result.called_specs == find_called_specs(spec)
+    is_same = is_same and result.requirements == compute_gate_digest(gate)
+    return result if is_same else None
 
 
 def find_gate_experiment(gate: Gate, digest: str) -> Experiment | None:
@@ -102,12 +122,23 @@ def find_drafts(gate: Gate, digest: str) -> QuerySet[ExperimentCandidate]:
 
 
 def fits_gate(gate: Gate, experiment: Experiment) -> bool:
-    """Whether evaluators and baseline are the newest, unchanged."""
+    """Whether evaluators, baseline and called agents are the newest, unchanged."""
     wanted = {(one.pk, one.revision) for one in gate.evaluators.all()}
     used = set(experiment.evaluators.values_list("evaluator", "number"))
     newest = gate.agent.versions.values_list("pk", flat=True).first()
-    rows = experiment.candidates.select_related("version").order_by("position")
-    return used == wanted and is_gate_baseline(gate, rows[0], newest)
+    rows = experiment.candidates.select_related("version", "spec").order_by("position")
+    if used != wanted or not is_gate_baseline(gate, rows[0], newest):
+        return False
+    return all(map(calls_the_same, rows))
+
+
+def calls_the_same(candidate: ExperimentCandidate) -> bool:
+    """Whether the agents that it calls are what they were in the experiment."""
+    try:
+        spec = load_spec(candidate.spec)
+    except ValueError:
+        return False
+    return bool(candidate.called_specs == find_called_specs(spec))
 
 
 def is_gate_baseline(

@@ -11,9 +11,9 @@ from runs import wakeup
 from runs.engine.types import ToolMode
 from runs.models import Agent, AgentStep, Run
 from runs.services.errors import NotAllowed
+from runs.services.runs.called_agents import freeze_child
 from runs.services.runs.start import (
     build_run_title,
-    freeze_newest_version,
     freeze_tool_mode,
     validate_inputs,
 )
@@ -34,7 +34,8 @@ def start_child_run(
     """Start the child run of `step`; do nothing if it has one.
 
     In a transaction of the caller, which begins with the fence. Runs the newest
-    published version of the agent, or the draft if there is none. Raises
+    published version of the agent, or the draft if there is none; in an experiment,
+    what that was when the experiment was created. Raises
     `NotAllowed`, `InputsRefused` or `SpecRefused`, with a message for the model.
     """
     seq = increment_seq(claim)
@@ -43,7 +44,7 @@ def start_child_run(
         return
     agent = get_callable_agent(spec, by=run.agent.owner)
     check_child_limits(run, agent)
-    frozen = freeze_newest_version(agent)
+    frozen = freeze_child(run, agent)
     if run.tool_mode:
         frozen = freeze_tool_mode(frozen, get_child_mode(run))
     names = variables_of_spec(frozen.spec)

@@ -1,6 +1,9 @@
 """Freeze an agent: everything a run needs, as one immutable spec without secrets."""
 
+from collections.abc import Iterable
 from typing import Any
+
+from django.db.models import QuerySet
 
 from runs.engine.kinds.registry import get_prompt_of_spec
 from runs.engine.prompts import input_variables_of_prompt
@@ -41,7 +44,7 @@ def freeze_agent(agent: Agent) -> AgentSpec:
         name=agent.name,
         slug=agent.slug,
         prompt=build_prompt_spec(agent.prompt) if agent.prompt else None,
-        tools=prefix_colliding_names(_build_tool_specs(agent)),
+        tools=freeze_uses(select_uses(agent)),
         executor=ExecutorOptions.model_validate(agent.executor),
     )
     return use_model(spec, settings)
@@ -86,10 +89,16 @@ def variables_of_agent(
     return variables_of_spec(spec)
 
 
-def _build_tool_specs(agent: Agent) -> list[ToolSpec]:
-    uses = AgentTool.objects.filter(agent=agent).exclude(policy=AgentTool.Policy.DENY)
-    rows = uses.select_related("tool", "sub_agent__prompt")
-    return [spec for use in rows if (spec := _build_tool_spec(use)) is not None]
+def select_uses(agent: Agent) -> QuerySet[AgentTool]:
+    uses = AgentTool.objects.filter(agent=agent)
+    return uses.select_related("tool", "sub_agent__prompt")
+
+
+def freeze_uses(uses: Iterable[AgentTool]) -> tuple[ToolSpec, ...]:
+    """Return the specs of tools and agents that an agent uses, as they are now."""
+    allowed = (use for use in uses if use.policy != AgentTool.Policy.DENY)
+    specs = [spec for use in allowed if (spec := _build_tool_spec(use)) is not None]
+    return prefix_colliding_names(specs)
 
 
 def _build_tool_spec(use: AgentTool) -> ToolSpec | None:

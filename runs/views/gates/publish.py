@@ -28,7 +28,12 @@ from runs.services.gates.replay import (
     start_input_replay,
 )
 from runs.services.gates.run import start_gate_experiment
-from runs.services.gates.state import GateState, get_gate, load_gate_state
+from runs.services.gates.state import (
+    GateState,
+    get_gate,
+    load_gate_state,
+    load_version_gate_state,
+)
 from runs.store.specs import compute_spec_digest, dump_spec
 from runs.ui.evaluation.gate_labels import (
     CHANGE_LABELS,
@@ -131,7 +136,7 @@ def render_publish_again_page(
 ) -> HttpResponse:
     """Show the page; its part polls while the gate runs, and then frees the form."""
     agent = version.agent
-    state = load_gate_state(agent, version.spec.digest)
+    state = load_version_gate_state(version)
     visible = Experiment.objects.visible_to(request.user)
     context = {
         "agent": agent,
@@ -228,8 +233,7 @@ def describe_gate_start(experiment: Experiment) -> str:
 
 
 def load_draft_gate(agent: Agent) -> GateState:
-    draft = load_agent_state(agent, None)
-    return load_gate_state(agent, compute_spec_digest(dump_spec(draft.spec)))
+    return load_gate_state(agent, load_agent_state(agent, None).spec)
 
 
 def render_publish_page(
@@ -248,7 +252,7 @@ def build_publish_context(request: HtmxRequest, agent: Agent) -> dict[str, Any]:
     """Return what the page shows without a form that was sent."""
     newest, draft = get_latest_version(agent), load_agent_state(agent, None)
     digest = compute_spec_digest(dump_spec(draft.spec))
-    state = load_gate_state(agent, digest)
+    state = load_gate_state(agent, draft.spec)
     replay = load_input_replay(agent, digest, by=request.user)
     is_running = state.status == "running" or bool(replay and replay.is_running)
     visible = Experiment.objects.visible_to(request.user)

@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from runs.evaluation.gate import GateResult
 from runs.models import (
     Agent,
+    AgentTool,
     Dataset,
     Evaluator,
     Experiment,
@@ -33,12 +34,22 @@ from runs.services.experiments.create import (
 )
 from runs.services.gates.run import start_gate_experiment
 from runs.services.gates.state import load_gate_state
+from runs.services.spec.freeze import freeze_agent
 from tests.experiments import make_revision
 from tests.gates import finish_experiment, make_gate
-from tests.make import make_agent, make_dataset, make_prompt, make_provider, make_user
+from tests.make import (
+    make_agent,
+    make_dataset,
+    make_prompt,
+    make_provider,
+    make_tool,
+    make_user,
+)
+from tools.models import Tool
 
 pytestmark = pytest.mark.django_db
 
+HTTP = {"url": "https://a.example/good", "method": "GET"}
 REASON = "The customer waits, and two of three are fine."
 
 
@@ -67,7 +78,8 @@ def empty_site() -> User:
     Experiment.objects.all().delete()
     Run.objects.all().delete()
     Gate.objects.all().delete()
-    for model in (Agent, PromptTemplate, Dataset, Evaluator):
+    AgentTool.objects.all().delete()
+    for model in (Agent, PromptTemplate, Dataset, Evaluator, Tool):
         model.objects.all().delete()
     return User.objects.get(username="ann")
 
@@ -123,6 +135,77 @@ def test_an_agent_that_was_edited_in_the_file_is_not_published(agent):
     assert not Agent.objects.get().versions.exists()
 
 
+def test_the_result_is_left_out_once_a_tool_has_changed(agent):
+    tool = make_tool(agent.owner, slug="look", kind="http", config=dict(HTTP))
+    AgentTool.objects.create(agent=agent, tool=tool)
+    publish_with_gate(agent)
+    assert "gate_result" in export_agentfile(["refunds"])
+
+    Tool.objects.update(config=HTTP | {"url": "https://a.example/other"})
+    text = export_agentfile(["refunds"])
+    done = import_agentfile(text, empty_site())
+
+    assert "gate_result" not in text
+    assert '# "refunds"' in text.split("agentfile:")[0]
+    assert done.published == []
+    assert "was not published, because its gate is not met" in done.missing[0]
+
+
+@pytest.fixture
+def caller(agent) -> Agent:
+    """The agent with a published gate calls another one, which calls a third."""
+    ann = agent.owner
+    third = make_agent(ann, slug="third", prompt=make_prompt(ann, slug="third-words"))
+    helper = make_agent(ann, slug="helper", prompt=make_prompt(ann, slug="help-words"))
+    AgentTool.objects.create(agent=helper, sub_agent=third)
+    AgentTool.objects.create(agent=agent, sub_agent=helper)
+    for one in (third, helper):
+        publish_agent(one, by=ann)
+    publish_with_gate(agent)
+    return agent
+
+
+def test_the_result_comes_along_with_called_agents(caller):
+    done = import_agentfile(export_agentfile(["refunds"]), empty_site())
+
+    assert sorted(done.published) == ["agent helper", "agent refunds", "agent third"]
+    assert done.missing == ()
+
+
+@pytest.mark.parametrize("prompt", ["help-words", "third-words"])
+def test_a_called_agent_that_was_edited_in_the_file_ends_the_result(caller, prompt):
+    def edit(file):
+        [words] = [one for one in file["prompts"] if one["slug"] == prompt]
+        words["messages"][0]["template"] = "Be rude."
+
+    done = import_agentfile(change(export_agentfile(["refunds"]), edit), empty_site())
+
+    assert "agent refunds" not in done.published
+    assert "refunds has changed since its gate was met" in done.missing[0]
+
+
+def test_the_result_is_left_out_once_a_called_agent_has_changed(caller):
+    third = Agent.objects.get(slug="third")
+    third.parameters = {"temperature": 0.5}
+    third.save()
+    publish_agent(third, by=third.owner)
+
+    assert "gate_result" not in export_agentfile(["refunds"])
+
+
+def test_the_result_does_not_count_if_a_called_agent_keeps_another_version(caller):
+    text = export_agentfile(["refunds"])
+    ann = empty_site()
+    there = make_agent(ann, slug="helper", prompt=make_prompt(ann, slug="old"))
+    publish_agent(there, by=ann)
+    make_gate(there)
+
+    done = import_agentfile(text, ann)
+
+    assert "agent refunds" not in done.published
+    assert "runs another version than that of the file" in "\n".join(done.missing)
+
+
 def edit_example(file):
     file["datasets"][0]["examples"][0]["expected_answer"] = "no"
 
@@ -170,14 +253,14 @@ def test_an_imported_result_ends_with_a_change_of_an_evaluator(agent):
     text = export_agentfile()
     import_agentfile(text, empty_site())
     there = Agent.objects.get()
-    digest = Gate.objects.get().imported_digest
-    assert load_gate_state(there, digest).status == "met"
+    spec = freeze_agent(there)
+    assert load_gate_state(there, spec).status == "met"
 
     evaluator = Evaluator.objects.get()
     evaluator.config = {"ignore_case": False}
     save_evaluator(evaluator, by=there.owner)
 
-    assert load_gate_state(there, digest).status == "missing"
+    assert load_gate_state(there, spec).status == "missing"
 
 
 def test_what_was_published_for_a_reason_is_not_published_elsewhere(agent):

@@ -19,7 +19,7 @@ from runs.services.errors import (
     VersionUnreadable,
 )
 from runs.services.gates.run import start_gate_experiment
-from runs.services.gates.state import load_gate_state
+from runs.services.gates.state import load_version_gate_state
 from runs.services.runs.start import start_run
 from tests.gates import finish_experiment, make_gate
 from tests.make import make_agent, make_prompt
@@ -175,7 +175,7 @@ def test_the_baseline_of_an_experiment_has_not_passed_the_gate(published):
     run_gate(published, "1")
     newest = published.versions.get(number=2)
 
-    assert load_gate_state(published, newest.spec.digest).status == "missing"
+    assert load_version_gate_state(newest).status == "missing"
 
 
 def test_the_gate_applies_to_a_version_that_is_published_again(published):

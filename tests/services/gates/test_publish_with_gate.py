@@ -3,7 +3,7 @@
 import pytest
 
 from runs.evaluation.gate import GateResult, GateRules, RuleResult
-from runs.models import AgentVersion, Experiment, Gate
+from runs.models import AgentTool, AgentVersion, Experiment, Gate
 from runs.services.agents.publish import publish_agent, publish_draft
 from runs.services.datasets.content import ExampleContent
 from runs.services.datasets.edit import add_examples
@@ -45,8 +45,7 @@ def agent():
 
 
 def state_of(agent):
-    digest = compute_spec_digest(dump_spec(freeze_agent(agent)))
-    return load_gate_state(agent, digest)
+    return load_gate_state(agent, freeze_agent(agent))
 
 
 def run_gate(agent, *, wrong: int = 0) -> Experiment:
@@ -129,6 +128,24 @@ def test_what_passed_must_be_what_is_published(agent, change):
     agent.refresh_from_db()
 
     assert state_of(agent).status == "missing"
+
+
+def test_what_called_agents_run_is_part_of_what_passed(agent):
+    helper = make_agent(agent.owner)
+    deeper = make_agent(agent.owner)
+    AgentTool.objects.create(agent=helper, sub_agent=deeper)
+    AgentTool.objects.create(agent=agent, sub_agent=helper)
+    publish_agent(helper, by=agent.owner)
+    publish_agent(deeper, by=agent.owner)
+    run_gate(agent)
+    edit_draft(deeper)
+    assert state_of(agent).status == "met"
+
+    publish_agent(deeper, by=agent.owner)
+
+    assert state_of(agent).status == "missing"
+    with pytest.raises(GateNotMet, match="requires an experiment with this draft"):
+        publish_draft(agent, by=agent.owner)
 
 
 def test_a_version_published_since_is_the_new_baseline(agent):
