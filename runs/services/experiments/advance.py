@@ -52,6 +52,7 @@ from runs.services.experiments.score_cells import (
 )
 from runs.services.runs.start import FrozenAgent, start_run
 from runs.services.spec.freeze import variables_of_spec
+from runs.services.tool_modes.select_mode import find_visible_run
 from runs.store.fast_insert import update_row
 from runs.store.specs import load_spec
 from tools.text.translatable import translatable
@@ -305,9 +306,14 @@ def start_batch(
 def start_cell(
     experiment: Experiment, cell: ExperimentRun, candidate: LoadedCandidate
 ) -> None:
-    """Start the run of a locked cell; it gets the inputs that its agent has."""
+    """Start the run of a locked cell.
+
+    It gets the inputs that its agent has, and the earlier turns of the source run.
+    """
     names = variables_of_spec(candidate.frozen.spec)
     given = cell.example.inputs
+    mode = build_tool_mode(experiment, cell.example)
+    source_run = cell.example.source_run_id if not (mode and mode.recording) else None
     cell.run = start_run(
         candidate.agent,
         by=experiment.owner,
@@ -315,8 +321,9 @@ def start_cell(
         source=Run.Source.EXPERIMENT,
         is_test=True,
         frozen=candidate.frozen,
-        tool_mode=build_tool_mode(experiment, cell.example),
+        tool_mode=mode,
         queue=Run.Queue.BULK,
+        turns_of=find_visible_run(source_run, by=experiment.owner),
     )
     cell.state = State.STARTED
     update_row(cell, ("state", "run"))

@@ -76,6 +76,7 @@ def start_run(
     given_turns: Sequence[GivenTurn] = (),
     queue: str | None = None,
     tool_mode: ToolMode | None = None,
+    turns_of: Run | None = None,
 ) -> Run:
     """Return a new queued run.
 
@@ -84,8 +85,8 @@ def start_run(
     new one by default. `given_turns` reach the model in any case. `queue` is that of
     the source by default; with `Run.Queue.BULK` it delays no others. A run in a tool
     mode is a test and belongs to no conversation: it sees the earlier turns that the
-    run it replays has seen. Raises `InputsRefused`, `SpecRefused`, `NotAllowed` or
-    `TooManyRuns`; nothing is stored then.
+    run it replays has seen, or else `turns_of`. Raises `InputsRefused`, `SpecRefused`,
+    `NotAllowed` or `TooManyRuns`; nothing is stored then.
     """
     if agent.is_imported:
         raise NotAllowed(
@@ -103,7 +104,7 @@ def start_run(
     frozen = frozen or freeze_newest_version(agent, draft=draft)
     inputs = validate_inputs(frozen.spec, inputs)
     tool_mode = tool_mode or frozen.spec.tool_mode
-    recorded = get_recorded_run(tool_mode, by=by)
+    recorded = get_recorded_run(tool_mode, by=by) or turns_of
     if tool_mode is not None:
         frozen = freeze_tool_mode(frozen, tool_mode)
         is_test, conversation = True, None

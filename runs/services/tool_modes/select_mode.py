@@ -18,10 +18,15 @@ def get_recorded_run(mode: ToolMode | None, *, by: User) -> Run | None:
     """Return the run that is replayed; raise `RecordingNotFound`."""
     if mode is None or mode.recording is None:
         return None
-    run = select_row(Run, id=mode.recording)
-    if run is None or not is_visible(run, by):
+    run = find_visible_run(mode.recording, by=by)
+    if run is None:
         raise RecordingNotFound(mode.recording)
     return run
+
+
+def find_visible_run(pk: int | None, *, by: User) -> Run | None:
+    run = select_row(Run, id=pk) if pk is not None else None
+    return run if run is not None and is_visible(run, by) else None
 
 
 def is_visible(run: Run, by: User) -> bool:

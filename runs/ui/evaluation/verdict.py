@@ -103,20 +103,40 @@ def describe_clear_tags(
     ]
 
 
-def describe_runs_left_out(runs: Sequence[tuple[str, int]]) -> str:
+def begin_with_failed_runs(
+    sentence: str, figures: Sequence[CandidateFigures], letters: Mapping[int, str]
+) -> str:
+    """Return the sentence; it begins with how many runs failed, which it leaves out."""
+    parts = [
+        _("%(letter)s %(failed)d of %(total)d")
+        % {
+            "letter": letters[one.candidate],
+            "failed": one.failed,
+            "total": one.total,
+        }
+        for one in figures
+        if one.failed
+    ]
+    if not parts:
+        return sentence
+    text = _("Without the runs that failed (%(parts)s): %(sentence)s")
+    return text % {"parts": ", ".join(parts), "sentence": sentence}
+
+
+def describe_unscored_runs(
+    figures: Sequence[CandidateFigures], letters: Mapping[int, str]
+) -> str:
     """Say how many runs of each candidate have no score; empty if all have one."""
-    found = [(letter, count) for letter, count in runs if count]
+    found = [one for one in figures if one.not_scored]
     if not found:
         return ""
-    total = sum(count for _letter, count in found)
+    total = sum(one.not_scored for one in found)
+    parts = (f"{letters[one.candidate]} {one.not_scored}" for one in found)
     return ngettext(
-        "%(count)d run failed or has no score and is left out: %(parts)s.",
-        "%(count)d runs failed or have no score and are left out: %(parts)s.",
+        "%(count)d run has no score and is left out: %(parts)s.",
+        "%(count)d runs have no score and are left out: %(parts)s.",
         total,
-    ) % {
-        "count": total,
-        "parts": ", ".join(f"{letter} {count}" for letter, count in found),
-    }
+    ) % {"count": total, "parts": ", ".join(parts)}
 
 
 def describe_one_candidate(figures: CandidateFigures) -> str:

@@ -35,10 +35,11 @@ from runs.store.specs import compute_spec_digest, dump_spec, load_spec
 from runs.ui.evaluation.bisection import describe_bisection
 from runs.ui.evaluation.verdict import (
     LETTERS,
+    begin_with_failed_runs,
     describe_clear_tags,
     describe_comparison,
     describe_one_candidate,
-    describe_runs_left_out,
+    describe_unscored_runs,
     describe_visible_difference,
 )
 from runs.ui.list_search import encode_query, get_search_text, search_rows
@@ -372,13 +373,9 @@ def build_sentences(
         for one in figures.comparisons
     ]
     [first, *others] = compared or [describe_one_candidate(figures.candidates[0])]
-    left_out = describe_runs_left_out(
-        [
-            (letters[one.candidate], one.failed + one.not_scored)
-            for one in figures.candidates
-        ]
-    )
-    return [join_sentences([first, left_out]), *others]
+    first = begin_with_failed_runs(first, figures.candidates, letters)
+    unscored = describe_unscored_runs(figures.candidates, letters)
+    return [join_sentences([first, unscored]), *others]
 
 
 def describe_result(experiment: Experiment, search: BisectionReport | None) -> str:

@@ -283,6 +283,27 @@ def test_a_replay_by_tool_makes_calls_that_read_if_allowed(mode, sends_reads):
     assert found.sends_reads is sends_reads
 
 
+@pytest.mark.parametrize(
+    "mode", ["hold_back", "live", "replay_by_tool", "replay_strict"]
+)
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_run_is_given_the_earlier_turns_of_its_source_run(mode, is_own):
+    experiment = make_experiment(1, tool_mode=mode)
+    first = make_run(experiment.owner, status="succeeded", output="Hello Ann.")
+    given = [["What is 1 + 1?", "2"]]
+    owner = experiment.owner if is_own else make_user()
+    source = make_run(owner, status="succeeded", turn_ids=[first.pk], given_turns=given)
+    Example.objects.update(source_run=source)
+
+    turn(experiment)
+
+    run = experiment.cells.get().run
+    if is_own:
+        assert (run.turn_ids, run.given_turns) == ([first.pk], given)
+    else:
+        assert run is None or (run.turn_ids, run.given_turns) == ([], None)
+
+
 def test_a_strict_replay_needs_a_recording():
     experiment = make_experiment(1, tool_mode="replay_strict")
 

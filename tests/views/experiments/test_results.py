@@ -400,8 +400,8 @@ def test_the_conclusion_names_the_runs_that_are_left_out(client, ann):
     page = " ".join(page_of(client, experiment).split())
 
     assert (
-        "<h2>B does the same as A on 1 example. 2 runs failed or have no score and "
-        "are left out: B 2.</h2>" in page
+        "<h2>Without the runs that failed (B 2 of 3): B does the same as A on 1 "
+        "example.</h2>" in page
     )
 
 
