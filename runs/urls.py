@@ -49,6 +49,7 @@ from runs.views.evaluators.judge_requests import run_judge
 from runs.views.experiments import bisect as experiment_bisect
 from runs.views.experiments import create as experiment_create
 from runs.views.experiments import export as experiment_export
+from runs.views.experiments import held_back as experiment_held_back
 from runs.views.experiments import page as experiments
 from runs.views.gates import edit as gates
 from runs.views.gates import policy as gate_policy
@@ -523,6 +524,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
         "experiments/<int:pk>/export/",
         experiment_export.experiment_export,
         name="experiment-export",
+    ),
+    path(
+        "experiments/<int:pk>/held-back/",
+        experiment_held_back.experiment_held_back,
+        name="experiment-held-back",
     ),
     path(
         "experiments/<int:pk>/cells/<int:cell_pk>/score/",

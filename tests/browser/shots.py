@@ -97,6 +97,7 @@ PAGES = {
     "experiments": "/experiments/",
     "experiment": "/experiments/1/",
     "experiment-live": "/experiments/2/",
+    "experiment-held-back": "/experiments/1/held-back/",
     "experiment-new": "/experiments/new/",
     "queues": "/queues/",
     "queue": "/queues/1/",

@@ -21,7 +21,8 @@ from runs.evaluation.statistics import (
     percentile,
     wilson_interval,
 )
-from runs.models import AgentStep, Experiment, ExperimentCandidate, Score
+from runs.models import Experiment, ExperimentCandidate, Score
+from runs.services.experiments.calls import count_calls
 from runs.services.experiments.score_cells import is_comparing
 
 EQUAL = 1e-9
@@ -164,6 +165,7 @@ class ExperimentFigures(FrozenModel):
     tags: tuple[TagFigures, ...] = ()
     calls_made: int = 0
     """Tool calls that were executed, neither replayed nor held back nor refused."""
+    calls_held_back: int = 0
 
 
 class CellFigures(NamedTuple):
@@ -206,6 +208,7 @@ def compute_figures(
     candidates = list(experiment.candidates.all())
     by_evaluator = load_evaluator_figures(experiment)
     points = average_candidates(candidates, cells)
+    made, held_back = count_calls(experiment)
     return ExperimentFigures(
         at=at,
         candidates=tuple(
@@ -224,14 +227,9 @@ def compute_figures(
                 experiment, candidates, cells, points if is_final else None
             )
         ),
-        calls_made=count_calls_made(experiment),
+        calls_made=made,
+        calls_held_back=held_back,
     )
-
-
-def count_calls_made(experiment: Experiment) -> int:
-    steps = AgentStep.objects.filter(run__experiment_run__experiment=experiment)
-    made = steps.filter(answered_by="", started_at__isnull=False)
-    return made.exclude(tool__startswith="_").count()
 
 
 def build_tag_figures(

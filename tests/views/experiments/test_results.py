@@ -275,6 +275,33 @@ def test_the_page_counts_the_calls_that_were_made(client, experiment):
     assert "1 tool call made" in " ".join(page_of(client, experiment).split())
 
 
+def test_calls_of_called_agents_are_counted_and_listed(client, experiment):
+    run, now = Run.objects.first(), timezone.now()
+    experiment.candidates.update(called_specs={"7": "digest"})
+    call = make_step(run, started_at=now, tool="helper")
+    child = make_run(run.owner, parent_step=call)
+    deeper = make_step(child, started_at=now, tool="other")
+    grandchild = make_run(run.owner, parent_step=deeper)
+    make_step(grandchild, started_at=now, tool="look")
+    held = {"started_at": now, "answered_by": "held_back", "effect": "external"}
+    make_step(child, tool="send_mail", tool_input={"to": "<b>ann</b>"}, **held)
+    make_step(make_run(run.owner), tool="other_run", **held)
+
+    figures = compute_figures(experiment, at="")
+    experiment.figures = figures.model_dump(mode="json")
+    experiment.save()
+    page = " ".join(page_of(client, experiment).split())
+    url = f"/experiments/{experiment.pk}/held-back/"
+    listed = client.get(url).content.decode()
+
+    assert "1 tool call made" in page
+    assert f'<a href="{url}">1 call held back</a>' in page
+    assert "&lt;b&gt;ann&lt;/b&gt;" in listed
+    assert f'href="/runs/{child.pk}/?step=2"' in listed
+    assert "other_run" not in listed
+    assert "No matching calls" in client.get(f"{url}?q=look").content.decode()
+
+
 def test_the_largest_rise_counts_although_another_candidate_fell(client, ann):
     agent = make_agent(ann)
     choices = [CandidateChoice(agent, make_version(agent))]
