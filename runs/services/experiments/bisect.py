@@ -174,7 +174,10 @@ def create_probe(
         version=frozen.version,
         changes=like.changes,
         spec=frozen.row,
-        called_specs={**find_called_specs(frozen.spec), **like.called_specs},
+        called_specs={
+            **find_called_specs(frozen.spec, stores=True),
+            **like.called_specs,
+        },
     )
     first = experiment.total
     ExperimentRun.objects.bulk_create(

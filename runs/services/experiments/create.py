@@ -144,7 +144,7 @@ def create_experiment(
                 version=one.version,
                 changes=choice.changes.dump_changed(),
                 spec=one.row,
-                called_specs=find_called_specs(one.spec),
+                called_specs=find_called_specs(one.spec, stores=True),
             )
         write_entry("made", "experiment", experiment.name, number=experiment.pk, by=by)
     return experiment

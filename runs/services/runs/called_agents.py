@@ -1,19 +1,34 @@
 """What the agents run that another agent calls: now, or when an experiment began."""
 
+from typing import NamedTuple
+
 from runs.engine.types import AgentSpec
 from runs.models import Agent, ExperimentRun, Run, Spec
 from runs.services.errors import NotAllowed, SpecRefused
 from runs.services.runs.start import FrozenAgent, freeze_newest_version
-from runs.services.spec.freeze import AGENT_KIND
-from runs.store.specs import load_spec
+from runs.services.spec.freeze import AGENT_KIND, freeze_agent, validate_spec
+from runs.store.specs import (
+    compute_spec_digest,
+    dump_spec,
+    get_or_create_spec,
+    load_spec,
+)
 from runs.store.transitions import get_ancestor_ids
 
 
-def find_called_specs(spec: AgentSpec, *, drafts: bool = False) -> dict[str, str]:
+class CalledSpec(NamedTuple):
+    spec: AgentSpec
+    digest: str
+
+
+def find_called_specs(
+    spec: AgentSpec, *, drafts: bool = False, stores: bool = False
+) -> dict[str, str]:
     """Return the digest of what each called agent runs now, by the agent's key.
 
     Agents that those call are included; one that cannot run has no digest. With
-    `drafts`, the digests are those of the drafts.
+    `drafts`, the digests are those of the drafts. With `stores`, drafts that run are
+    stored, so that children can run them later.
     """
     found: dict[str, str] = {}
     waiting = get_called_agents(spec)
@@ -21,9 +36,9 @@ def find_called_specs(spec: AgentSpec, *, drafts: bool = False) -> dict[str, str
         key = waiting.pop()
         if str(key) in found:
             continue
-        frozen = freeze_called_agent(key, draft=drafts)
-        found[str(key)] = frozen.row.digest if frozen else ""
-        waiting |= get_called_agents(frozen.spec) if frozen else set()
+        called = load_called_spec(key, draft=drafts, stores=stores)
+        found[str(key)] = called.digest if called else ""
+        waiting |= get_called_agents(called.spec) if called else set()
     return found
 
 
@@ -32,13 +47,22 @@ def get_called_agents(spec: AgentSpec) -> set[int]:
     return {tool.config.get("agent_id") or 0 for tool in tools}
 
 
-def freeze_called_agent(key: int, *, draft: bool) -> FrozenAgent | None:
-    rows = Agent.objects.select_related("provider", "prompt").filter(pk=key)
-    agent = rows.first()
-    try:
-        return freeze_newest_version(agent, draft=draft) if agent else None
-    except SpecRefused:
+def load_called_spec(key: int, *, draft: bool, stores: bool) -> CalledSpec | None:
+    """Return what the agent runs; None if it could not."""
+    agent = Agent.objects.select_related("provider", "prompt").filter(pk=key).first()
+    if agent is None:
         return None
+    version = None if draft else agent.versions.select_related("spec").first()
+    try:
+        if version is not None:
+            return CalledSpec(load_spec(version.spec), version.spec.digest)
+        spec = freeze_agent(agent)
+        validate_spec(spec)
+    except (SpecRefused, ValueError):
+        return None
+    if stores:
+        return CalledSpec(spec, get_or_create_spec(spec).digest)
+    return CalledSpec(spec, compute_spec_digest(dump_spec(spec)))
 
 
 def freeze_child(run: Run, agent: Agent) -> FrozenAgent:
