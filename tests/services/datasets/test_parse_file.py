@@ -158,6 +158,30 @@ def test_reads_samples_of_openai_evals():
     )
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("2 + 2?", id="text"),
+        pytest.param([{"role": "user", "content": "2 + 2?"}], id="messages"),
+    ],
+)
+def test_each_ideal_answer_of_openai_evals_becomes_a_line(question):
+    samples = [
+        {"input": question, "ideal": "4"},
+        {"input": question, "ideal": ["4", "four\nor so"]},
+    ]
+
+    found = parsed("\n".join(map(json.dumps, samples)), "evals.jsonl")
+
+    assert found == (
+        "evals",
+        [
+            {"input": "2 + 2?", "ideal": "4"},
+            {"input": "2 + 2?", "ideal": "4\nfour or so"},
+        ],
+    )
+
+
 PROMPTFOO = """
 prompts: ["Translate {{text}}"]
 defaultTest:
