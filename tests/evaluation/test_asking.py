@@ -217,7 +217,21 @@ def test_a_judge_may_think_and_fence_its_json():
     assert score("judge", "x", perform=Judge(reply), **JUDGE).value == 1
 
 
-@pytest.mark.parametrize("variable", ["{question}", "{{ run.answer }}"])
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "{question}",
+        "{{ run.answer }}",
+        "{问题}",
+        "{input!r}",
+        "{example['inputs']}",
+        "{{question|upper}}",
+        "{{ f(question) }}",
+        "{{#if question}}",
+        "{% if question %}",
+        "{%- for x in {} -%}",
+    ],
+)
 def test_a_rubric_with_a_variable_is_refused_and_it_is_named(variable):
     config = {**JUDGE, "rubric": f"Does the answer fit {variable}?"}
 
@@ -225,6 +239,13 @@ def test_a_rubric_with_a_variable_is_refused_and_it_is_named(variable):
 
     assert problem.field == "rubric"
     assert f"nothing replaces {variable}." in problem.message
+
+
+@pytest.mark.parametrize(
+    "text", ['{"score": 1}', '[{"a": {}}]', "{0}", "{ }", "{a, b}", "100 %}", "{1: x}"]
+)
+def test_a_rubric_may_have_braces_that_are_no_variables(text):
+    assert not validate_evaluator_config("judge", {**JUDGE, "rubric": text})
 
 
 LABELS = [{"label": "Good", "value": 1}, {"label": "Bad", "value": 0}]
