@@ -222,6 +222,40 @@ def test_reads_the_tests_of_promptfoo():
     )
 
 
+SHARED_ASSERTIONS = """
+defaultTest:
+  assert:
+    - {type: equals, value: fine}
+    - {type: not-contains, value: sorry}
+tests:
+  - vars: {q: a}
+  - vars: {q: b}
+    assert:
+      - {type: not-contains, value: no}
+  - vars: {q: c}
+    options: {disableDefaultAsserts: true}
+"""
+
+
+def test_each_test_of_promptfoo_has_the_assertions_that_all_share():
+    _, rows = parsed(SHARED_ASSERTIONS, "promptfooconfig.yaml")
+
+    assert rows == [
+        {"q": "a", "expected": "fine", "assert not-contains": "sorry"},
+        {"q": "b", "expected": "fine", "assert not-contains": "sorry\nno"},
+        {"q": "c", "expected": "", "assert not-contains": ""},
+    ]
+
+
+def test_shared_parts_are_not_repeated_without_a_limit():
+    shared = {"assert": [{"type": "contains", "value": "x" * 90_000}]}
+    tests = [{"vars": {"q": list(range(1_000))}}]
+    text = json.dumps({"defaultTest": shared, "tests": tests})
+
+    with pytest.raises(DatasetFileRefused, match="more than 50,000,000 characters"):
+        parsed(text, "a.yaml")
+
+
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n"
     for old, new in zip("abcdefg", "bcdefgh", strict=True)
