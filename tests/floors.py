@@ -64,6 +64,7 @@ FLOORS: list[list[str]] = [
         "tools.text.storable",
         "tools.text.translatable",
         "tools.text.validation_message",
+        "tools.text.web_hosts",
     ],
 ]
 """From the top down: a module may import its own floor and those below."""

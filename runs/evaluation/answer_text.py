@@ -35,6 +35,8 @@ class TextConfig(EvaluatorConfig):
     """Punctuation of any script, also inside words."""
     same_numbers: bool = False
     """Whether 1,000.0 is 1000."""
+    alternatives: bool = False
+    """Whether each line of the expected answer is an answer that passes."""
 
 
 def require_answer(record: EvaluationRecord) -> str:
@@ -85,14 +87,28 @@ def require_expected(given: EvaluationInput) -> str:
     return given.example.expected_answer
 
 
-def require_normalized(given: EvaluationInput, config: TextConfig) -> str:
-    """Return the expected answer as it is compared; raise `NotApplicable` if empty."""
-    normalized = normalize_text(require_expected(given), config)
-    if not normalized.strip():
+def require_accepted(given: EvaluationInput, config: TextConfig) -> list[str]:
+    """Return the expected answer, or each of its alternatives, as written.
+
+    Raises `NotApplicable` if none has anything that counts.
+    """
+    found = [
+        text
+        for text in split_alternatives(require_expected(given), config)
+        if normalize_text(text, config).strip()
+    ]
+    if not found:
         raise NotApplicable(
             translatable("Nothing of the expected answer is left to compare.")
         )
-    return normalized
+    return found
+
+
+def split_alternatives(expected: str, config: TextConfig) -> list[str]:
+    """Return each line with text if they are alternatives, or else the whole text."""
+    if not config.alternatives:
+        return [expected]
+    return [line for line in expected.splitlines() if line.strip()]
 
 
 def select_part(text: str, config: TextConfig) -> str | None:

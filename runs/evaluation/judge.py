@@ -58,8 +58,15 @@ form:
 {form}"""
 
 
-VARIABLE = re.compile(r"\{\{?\s*[A-Za-z_][\w.]*\s*\}?\}")
-"""As in prompts, such as {input} or {{ input }}; JSON has quotes."""
+VARIABLE = re.compile(
+    r"(?s:\{%.{0,500}?%\})"
+    r"|\{\{[-#/^>&]?\s*[^\W\d][^{}]{0,500}\}\}"
+    r"|\{\s*[^\W\d][\w.]*(?:!\w|\[[^{}\[\]]{1,500}\])?\s*\}"
+)
+"""As in prompts, such as {input}, {input!r}, {{ input|upper }} or {% if input %}.
+
+JSON has quotes.
+"""
 
 
 class JudgeLabel(FrozenModel):

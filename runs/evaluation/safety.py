@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
 
@@ -15,39 +14,40 @@ from runs.evaluation.errors import InvalidScore, NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
 from runs.evaluation.types import ScoreResult
 from tools.text.translatable import join_sentences, translatable
+from tools.text.web_hosts import find_hosts
 
 PersonalData = Literal["email", "phone", "card", "iban", "ip_address"]
 
-ADDRESS = re.compile(r"(?i)(?<![\w.+-])(?:https?|ftp|wss?)://[^\s<>\"'`\\^{}|]{1,2000}")
-RELATIVE_ADDRESS = re.compile(
-    r"(?i)(?:(?<=[(\"'=])//(?=(?:[\w-]{1,63}\.){1,8}[a-z]{2})"
-    r"|(?<![\w.+:/@-])(?=www\.[\w-]{1,63}\.[a-z]))[^\s<>\"'`\\^{}|]{1,2000}"
-)
-"""Without a scheme: `](//example.com/a)`, `src="//example.com"`, `www.example.com`.
-
-Two slashes alone may be a comment or a division.
-"""
-MAILTO = re.compile(r"(?i)mailto:[^\s<>\"']{1,500}")
 HOST = re.compile(r"(\*\.)?[\w-]+(\.[\w-]+)*(:\d{1,5})?")
 
 # Every repetition is bounded: the texts are untrusted.
+# Words of other scripts may stand beside them without a space.
 EMAIL = re.compile(
-    r"(?<![\w.%+-])[\w.%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}(?![\w-])"
+    r"(?<![\w.%+-])[\w.%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8}"
+    r"(?![A-Za-z0-9_-])"
 )
 PHONE = re.compile(
-    r"(?<![\w.,+/-])(?!\d{4}-\d\d-\d\d)[+(]{0,2}\d(?:[ .()-]{0,2}\d){8,14}"
-    r"(?![\w-])(?![.,:]\d)"
+    r"(?<![A-Za-z0-9_.,+/-])(?!\d{4}-\d\d-\d\d)"
+    r"(?:(?:0|\+\d{1,3} ?)\d{2,5} ?/ ?\d(?:[ .-]?\d){4,9}"
+    r"|[+(]{0,2}\d(?:[ .()-]{0,2}\d){8,14})"
+    r"(?![A-Za-z0-9_-])(?![.,:/]\d)"
 )
-DIGIT_GROUPS = re.compile(r"(?<![\w.,-])\d(?:[ -]?\d){12,18}(?![\w-])(?![.,]\d)")
+"""Also with a slash behind an area code that begins with 0, or with + and a country."""
+MOBILE = re.compile(r"1[3-9]\d{9}")
+"""A mobile number of China, which is written in one piece."""
+DIGIT_GROUPS = re.compile(
+    r"(?<![A-Za-z0-9_.,-])\d(?:[ -]?\d){12,18}(?![A-Za-z0-9_-])(?![.,]\d)"
+)
 DIGITS = re.compile(r"\d+")
 MAX_PHONE_GROUPS = 6
 IBAN = re.compile(
-    r"(?<!\w)[A-Z]{2}\d{2}"
-    r"(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?)(?!\w)"
+    r"(?<![A-Za-z0-9_])[A-Z]{2}\d{2}"
+    r"(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,3})?)(?![A-Za-z0-9_])"
 )
 IP_ADDRESS = re.compile(
-    r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})"
-    r"(?![\w:])(?!\.\d)"
+    r"(?<![A-Za-z0-9_.:])"
+    r"(?:\d{1,3}(?:\.\d{1,3}){3}|(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4})"
+    r"(?![A-Za-z0-9_:])(?!\.\d)"
 )
 
 
@@ -152,23 +152,6 @@ def _find_other_hosts(texts: tuple[str, ...], allowed: tuple[str, ...]) -> set[s
     return {host for host in found if not is_allowed_host(host, allowed)}
 
 
-def find_hosts(text: str) -> Iterator[str]:
-    """Yield the hosts of web addresses and mail links, in lower case, with ports."""
-    addresses = [match[0] for match in ADDRESS.finditer(text)]
-    for match in RELATIVE_ADDRESS.finditer(text):
-        addresses.append(f"//{match[0].removeprefix('//')}")
-    for address in addresses:
-        try:
-            parts = urlsplit(address.rstrip(".,;:!?)]*_"))
-            host, port = parts.hostname or "", parts.port
-        except ValueError:
-            yield address[:100]
-            continue
-        yield f"{host}:{port}" if port else host
-    for match in MAILTO.finditer(text):
-        yield match[0].rpartition("@")[2].partition("?")[0].rstrip(".,;:!?)]").lower()
-
-
 def is_allowed_host(host: str, allowed: tuple[str, ...]) -> bool:
     """Whether a host with its port is in the list; one without a port has any."""
     bare = re.sub(r":\d+$", "", host).rstrip(".")
@@ -196,9 +179,15 @@ def find_personal_data(text: str, kind: PersonalData) -> Iterator[str]:
 
 
 def _is_phone(text: str) -> bool:
-    """Whether the digits are written as a number to call, not as an amount."""
+    """Whether the digits are written as a number to call, not as an amount.
+
+    In one piece they may be the number of an order, unless a country or an area
+    begins them.
+    """
     groups = len(DIGITS.findall(text))
-    return groups <= MAX_PHONE_GROUPS and (groups > 1 or text[0] in "+(0")
+    if groups == 1:
+        return text[0] in "+(0" or bool(MOBILE.fullmatch(text))
+    return groups <= MAX_PHONE_GROUPS
 
 
 def _is_card(text: str) -> bool:

@@ -8,10 +8,11 @@ from pydantic import Field, model_validator
 from runs.evaluation.answer_text import (
     TextConfig,
     normalize_text,
+    require_accepted,
     require_answer,
-    require_normalized,
     select_part,
     shorten_text,
+    split_alternatives,
 )
 from runs.evaluation.errors import NotScored
 from runs.evaluation.kind import EvaluationInput, EvaluatorConfig, EvaluatorKind
@@ -27,27 +28,36 @@ class ExactConfig(TextConfig):
 
 
 def score_exact(config: ExactConfig, given: EvaluationInput) -> ScoreResult:
-    expected = require_normalized(given, config)
+    accepted = [
+        normalize_text(text, config) for text in require_accepted(given, config)
+    ]
     part = select_part(require_answer(given.record), config)
     if part is None:
         return _label_missing(config)
     answer = normalize_text(part, config)
     match config.place:
         case "whole":
-            passed = answer == expected
+            passed = answer in accepted
         case "start":
-            passed = answer.startswith(expected)
+            passed = answer.startswith(tuple(accepted))
         case "end":
-            passed = answer.endswith(expected)
+            passed = answer.endswith(tuple(accepted))
     if passed:
         return ScoreResult.of_pass(True)
-    return ScoreResult.of_pass(
-        False,
-        translatable(
+    return ScoreResult.of_pass(False, _describe_other_answer(accepted, answer))
+
+
+def _describe_other_answer(accepted: list[str], got: str) -> str:
+    if len(accepted) == 1:
+        return translatable(
             "Expected %(expected)s, got %(got)s.",
-            expected=repr(shorten_text(expected)),
-            got=repr(shorten_text(answer)),
-        ),
+            expected=repr(shorten_text(accepted[0])),
+            got=repr(shorten_text(got)),
+        )
+    return translatable(
+        "Expected one of %(choices)s, got %(got)s.",
+        choices=_quote_all(accepted),
+        got=repr(shorten_text(got)),
     )
 
 
@@ -66,11 +76,27 @@ class ContainsConfig(TextConfig):
             )
         return self
 
+    @model_validator(mode="after")
+    def _check_alternatives(self) -> Self:
+        if self.alternatives and self.texts:
+            raise ValueError(
+                translatable(
+                    "Alternatives are the lines of the expected answer: remove the "
+                    "texts, or turn alternatives off."
+                )
+            )
+        if self.alternatives and self.needs == "all":
+            raise ValueError(
+                translatable(
+                    "With alternatives, an answer need not contain all of them: "
+                    "require any of them, or none."
+                )
+            )
+        return self
+
 
 def score_contains(config: ContainsConfig, given: EvaluationInput) -> ScoreResult:
-    if not config.texts:
-        require_normalized(given, config)
-    texts = config.texts or (given.example.expected_answer,)
+    texts = config.texts or require_accepted(given, config)
     part = select_part(require_answer(given.record), config)
     if part is None:
         return _label_missing(config)
@@ -190,20 +216,27 @@ def score_one_of(config: OneOfConfig, given: EvaluationInput) -> ScoreResult:
         )
     if not given.example.expected_answer.strip():
         return ScoreResult.of_pass(True, label=chosen)
-    expected = config.find_choice(given.example.expected_answer)
-    if expected is None:
-        raise NotScored(
-            translatable(
-                "The expected answer %(expected)s is not one of the choices.",
-                expected=repr(shorten_text(given.example.expected_answer)),
-            )
-        )
-    if chosen == expected:
+    accepted = _require_choices(config, given.example.expected_answer)
+    if chosen in accepted:
         return ScoreResult.of_pass(True, label=chosen)
-    why = translatable(
-        "Expected %(expected)s, got %(got)s.", expected=repr(expected), got=repr(chosen)
-    )
+    why = _describe_other_answer(accepted, chosen)
     return ScoreResult.of_pass(False, why, label=chosen)
+
+
+def _require_choices(config: OneOfConfig, expected: str) -> list[str]:
+    """Return the choices that are expected; raise `NotScored` if one is unknown."""
+    found = []
+    for text in split_alternatives(expected, config):
+        choice = config.find_choice(text)
+        if choice is None:
+            raise NotScored(
+                translatable(
+                    "The expected answer %(expected)s is not one of the choices.",
+                    expected=repr(shorten_text(text)),
+                )
+            )
+        found.append(choice)
+    return found
 
 
 def _label_missing(config: TextConfig) -> ScoreResult:

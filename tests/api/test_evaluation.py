@@ -190,6 +190,7 @@ def test_stop_and_resume(ann, api):
         ({"evaluators": ["nothing"]}, "evaluators"),
         ({"candidates": []}, "candidates"),
         ({"repetitions": 99}, "repetitions"),
+        ({"budget": 0}, "budget"),
     ],
 )
 def test_a_wrong_experiment_is_named_and_not_started(ann, api, change, field):

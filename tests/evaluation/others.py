@@ -33,18 +33,18 @@ from rouge_score.rouge_scorer import RougeScorer
 ROUGE = RougeScorer(["rougeL"], use_stemmer=False)
 
 
-def ask(scorer: Any, said: str, target: str) -> float:
+def ask(scorer: Any, said: str, target: str | list[str]) -> float:
     output = ModelOutput.from_content("model", said)
     state = TaskState("model", 1, 1, "", [], output=output)
     value = asyncio.run(scorer(state, Target(target))).value
     return {"C": 1.0, "I": 0.0}[value] if isinstance(value, str) else float(value)
 
 
-def inspect_match(said: str, target: str, options: dict[str, Any]) -> float:
+def inspect_match(said: str, target: str | list[str], options: dict[str, Any]) -> float:
     return ask(match(**options), said, target)
 
 
-def inspect_includes(said: str, target: str, ignore_case: bool) -> float:
+def inspect_includes(said: str, target: str | list[str], ignore_case: bool) -> float:
     return ask(includes(ignore_case=ignore_case), said, target)
 
 

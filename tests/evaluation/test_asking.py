@@ -15,7 +15,7 @@ from runs.evaluation.effects import (
 from runs.evaluation.errors import NotScored
 from runs.evaluation.kind import EvaluatorConfig, EvaluatorKind
 from runs.evaluation.registry import EVALUATOR_KINDS, validate_evaluator_config
-from runs.evaluation.safety import find_hosts, find_personal_data, is_allowed_host
+from runs.evaluation.safety import find_personal_data, is_allowed_host
 from runs.evaluation.types import EvaluationExample, EvaluationRecord
 from tests.evaluation.make import make_record, make_step, score
 
@@ -36,23 +36,6 @@ class Judge:
             raise reply
         text = reply if isinstance(reply, str) else json.dumps(reply)
         return ModelAnswered(text, Decimal("0.01"))
-
-
-@pytest.mark.parametrize(
-    ("text", "hosts"),
-    [
-        ("see https://Example.com/a?b.", ["example.com"]),
-        ("[x](http://a.example:8080/y)", ["a.example:8080"]),
-        ("http://user:pw@evil.example/", ["evil.example"]),
-        ("<a href='//x'>, mailto:ann@b.example?x", ["b.example"]),
-        ("https://[::1]/", ["::1"]),
-        ("https://[oops/", ["https://[oops/"]),
-        ("ftp://ü.example", ["ü.example"]),
-        ("no.address here", []),
-    ],
-)
-def test_hosts_are_found_in_text(text, hosts):
-    assert list(find_hosts(text)) == hosts
 
 
 @pytest.mark.parametrize(
@@ -81,6 +64,14 @@ def test_a_host_is_in_the_list_or_below_a_star(host, allowed, is_in):
         ("phone", "in 2024-05-06, 1234567890123456789 or 12.5", 0),
         ("phone", "1 2 3 4 5 6 7 8 9 10", 0),
         ("phone", "at 2024-05-06 12:30, 1234567890 pieces", 0),
+        ("phone", "call 13800138000 or 0170/1234567 or +49 170/1234567", 3),
+        ("phone", "order 20240115123, 12345678901 or 1705312345678", 0),
+        ("phone", "in 01/02/2024, 01/2024 or 2024/1234567", 0),
+        ("phone", "电话13800138000。", 1),
+        ("email", "邮箱：ann@mail.example谢谢", 1),
+        ("card", "卡号4111111111111111。", 1),
+        ("iban", "账号DE89370400440532013000。", 1),
+        ("ip_address", "地址10.0.0.1的", 1),
         ("card", "4111 1111 1111 1111", 1),
         ("card", "4111 1111 1111 1112 or 0000 0000 0000 0000", 0),
         ("iban", "DE89 3704 0044 0532 0130 00", 1),
@@ -226,7 +217,21 @@ def test_a_judge_may_think_and_fence_its_json():
     assert score("judge", "x", perform=Judge(reply), **JUDGE).value == 1
 
 
-@pytest.mark.parametrize("variable", ["{question}", "{{ run.answer }}"])
+@pytest.mark.parametrize(
+    "variable",
+    [
+        "{question}",
+        "{{ run.answer }}",
+        "{问题}",
+        "{input!r}",
+        "{example['inputs']}",
+        "{{question|upper}}",
+        "{{ f(question) }}",
+        "{{#if question}}",
+        "{% if question %}",
+        "{%- for x in {} -%}",
+    ],
+)
 def test_a_rubric_with_a_variable_is_refused_and_it_is_named(variable):
     config = {**JUDGE, "rubric": f"Does the answer fit {variable}?"}
 
@@ -234,6 +239,13 @@ def test_a_rubric_with_a_variable_is_refused_and_it_is_named(variable):
 
     assert problem.field == "rubric"
     assert f"nothing replaces {variable}." in problem.message
+
+
+@pytest.mark.parametrize(
+    "text", ['{"score": 1}', '[{"a": {}}]', "{0}", "{ }", "{a, b}", "100 %}", "{1: x}"]
+)
+def test_a_rubric_may_have_braces_that_are_no_variables(text):
+    assert not validate_evaluator_config("judge", {**JUDGE, "rubric": text})
 
 
 LABELS = [{"label": "Good", "value": 1}, {"label": "Bad", "value": 0}]
@@ -319,6 +331,19 @@ def test_an_unknown_kind_or_setting_is_not_scored():
     assert "'magic' is unknown" in score("magic", "x").problem
     assert "colour" in score("exact", "x", "x", colour=1).problem
     assert score("exact", "x", example=EvaluationExample()).problem
+
+
+def test_safety_names_hosts_without_a_scheme():
+    result = score(
+        "safety",
+        "See evil.example.com/x or [this](https:evil.example).",
+        secrets=False,
+        allowed_hosts=["good.example"],
+    )
+
+    assert result.explanation == (
+        "Addresses of other hosts: evil.example, evil.example.com."
+    )
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,13 @@ def build_text_cases(draw):
         options = {"ignore_case": ignore, "ignore_space": False}
         ours = score("contains", said, texts=[target], **options)
         yield ["inspect_includes", said, target, ignore], ours.value
+    several = [target, write_text(draw, PLAIN, 1), write_text(draw, PLAIN, 2)]
+    options = {"alternatives": True, "ignore_punctuation": True}
+    ours = score("exact", said, "\n".join(several), **options)
+    yield ["inspect_match", said, several, {"location": "exact"}], ours.value
+    options = {"alternatives": True, "needs": "any", "ignore_space": False}
+    ours = score("contains", said, "\n".join(several), **options)
+    yield ["inspect_includes", said, several, True], ours.value
     word = target.split()[0]
     ours = score("regex", said, pattern=rf"\b{word}\b", ignore_case=True)
     if word.isalpha():

@@ -69,6 +69,76 @@ def test_contains_uses_the_expected_answer_without_texts():
 
 
 @pytest.mark.parametrize(
+    ("answer", "config", "passes"),
+    [
+        ("New York", {}, True),
+        ("nyc", {}, True),
+        ("Rome", {}, False),
+        ("New York NYC", {}, False),
+        ("NYC", {"alternatives": False}, False),
+        ("It is NYC", {"place": "end"}, True),
+        ("NYC it is", {"place": "start"}, True),
+        ("", {}, False),
+        ("--", {"ignore_punctuation": True}, False),
+    ],
+)
+def test_an_answer_equals_one_of_the_alternatives(answer, config, passes):
+    expected = "New York\n\n  \nNYC\n!"
+
+    result = score("exact", answer, expected, **{"alternatives": True, **config})
+
+    assert (result.problem, result.passed) == ("", passes)
+
+
+def test_an_answer_that_equals_no_alternative_is_shown_beside_them():
+    result = score("exact", "c", "a\nb", alternatives=True)
+
+    assert result.explanation == "Expected one of 'a', 'b', got 'c'."
+
+
+@pytest.mark.parametrize(
+    ("answer", "needs", "passes"),
+    [
+        ("It is NYC.", "any", True),
+        ("It is Rome.", "any", False),
+        ("It is NYC.", "none", False),
+        ("It is Rome.", "none", True),
+    ],
+)
+def test_an_answer_contains_one_of_the_alternatives(answer, needs, passes):
+    expected = "New York\nNYC\n"
+
+    result = score("contains", answer, expected, alternatives=True, needs=needs)
+
+    assert (result.problem, result.passed) == ("", passes)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"needs": "any", "texts": ["a"]}, "remove the texts"),
+        ({}, "require any of them, or none"),
+    ],
+)
+def test_alternatives_with_settings_that_contradict_them_are_refused(config, message):
+    problems = validate_evaluator_config("contains", {"alternatives": True, **config})
+
+    assert message in problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "passes"),
+    [("no", "maybe\nno", True), ("yes", "maybe\nno", False)],
+)
+def test_one_of_accepts_several_expected_choices(answer, expected, passes):
+    choices = ["yes", "no", "maybe"]
+
+    result = score("one-of", answer, expected, choices=choices, alternatives=True)
+
+    assert (result.passed, result.label) == (passes, answer)
+
+
+@pytest.mark.parametrize(
     ("pattern", "answer", "config", "passes"),
     [
         (r"\d{3}", "call 123", {}, True),

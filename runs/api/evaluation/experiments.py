@@ -42,7 +42,7 @@ from runs.services.gates.state import judge_experiment
 from runs.services.spec.inline_prompt import list_library_prompts
 
 Mode = Literal["hold_back", "replay_by_tool", "replay_reads", "replay_strict", "live"]
-Budget = Annotated[Decimal, Field(ge=0, max_digits=14, decimal_places=6, strict=False)]
+Budget = Annotated[Decimal, Field(gt=0, max_digits=14, decimal_places=6, strict=False)]
 
 
 class CandidateBody(StrictBody):

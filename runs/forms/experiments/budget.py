@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 
@@ -12,9 +13,14 @@ class BudgetField(forms.DecimalField):
     def __init__(self, **more: Any) -> None:
         super().__init__(
             required=False,
-            min_value=0,
             max_digits=14,
             decimal_places=6,
             label=gettext_lazy("Budget in dollars"),
             **more,
         )
+
+    def validate(self, value: Any) -> None:
+        """Refuse 0 too: an experiment would stop before its first run."""
+        super().validate(value)
+        if value is not None and value <= 0:
+            raise forms.ValidationError(_("Enter a number above 0, or leave it empty."))

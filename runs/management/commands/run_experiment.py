@@ -22,6 +22,7 @@ from runs.services.experiments.report import (
 )
 from runs.services.gates.state import find_draft_gate, judge_experiment
 from runs.services.health.queue import find_live_workers
+from runs.ui.evaluation.failures import count_failures
 
 POLL_SECONDS = 0.5
 BELOW = 1
@@ -97,7 +98,7 @@ class Command(BaseCommand):
             f"Experiment {experiment.pk} ({experiment.name}): {experiment.total} runs, "
             f"/experiments/{experiment.pk}/"
         )
-        experiment = self.wait_for_end(experiment, options["timeout"])
+        has_timed_out = self.wait_for_end(experiment, options["timeout"])
         if options["junit"]:
             write_text(Path(options["junit"]), build_junit(experiment))
         gate = self.judge_gate(experiment)
@@ -113,8 +114,15 @@ class Command(BaseCommand):
             }
             self.stdout.write(json.dumps(shape, indent=2, ensure_ascii=False))
         else:
-            for line in [*list_report_lines(report), *list_rule_lines(gate)]:
+            lines = list_report_lines(report, count_failures(experiment))
+            for line in [*lines, *list_rule_lines(gate)]:
                 self.stdout.write(line)
+        if has_timed_out:
+            raise CommandError(
+                f"The experiment was stopped after {options['timeout']:g} "
+                "seconds (--timeout). Resume it on its page.",
+                returncode=NO_RESULT,
+            )
         if not is_ended:
             raise CommandError(describe_stop(experiment), returncode=NO_RESULT)
         if problem:
@@ -128,8 +136,11 @@ class Command(BaseCommand):
             self.stderr.write(OTHER_GATE)
         return gate
 
-    def wait_for_end(self, experiment: Experiment, timeout: float | None) -> Experiment:
-        """Return the experiment when it has ended; stop it at Ctrl-C and timeout."""
+    def wait_for_end(self, experiment: Experiment, timeout: float | None) -> bool:
+        """Wait until the experiment has ended; stop it at Ctrl-C and timeout.
+
+        Returns whether it was stopped at the timeout.
+        """
         deadline = None if timeout is None else time.monotonic() + timeout
         shown, has_warned = -1, False
         try:
@@ -140,16 +151,16 @@ class Command(BaseCommand):
                     self.stderr.write(f"{over} of {experiment.total} runs")
                     shown = over
                 if not experiment.is_running:
-                    return experiment
+                    return False
                 if not has_warned and not find_live_workers():
                     has_warned = True
                     self.stderr.write(
                         "No worker is running. Start one: runs begin when it is there."
                     )
                 if deadline is not None and time.monotonic() >= deadline:
-                    stop_experiment(experiment, by=experiment.owner)
+                    is_stopped = stop_experiment(experiment, by=experiment.owner)
                     experiment.refresh_from_db()
-                    return experiment
+                    return is_stopped
                 time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
             stop_experiment(experiment, by=experiment.owner)
@@ -203,15 +214,23 @@ def compute_strict_rate(candidate: CandidateReport) -> float | None:
     return figures.passed / figures.total
 
 
-def list_report_lines(report: ExperimentReport) -> list[str]:
-    """Return a line for each candidate, and for each comparison."""
+def list_report_lines(
+    report: ExperimentReport, failures: dict[int, list[tuple[str, int]]]
+) -> list[str]:
+    """Return a line for each candidate, and for each comparison.
+
+    `failures` are the kinds of errors of each candidate, with their counts.
+    """
     lines = []
     for one in report.candidates:
         found = one.figures
         if found is None:
             lines.append(f"{one.label}: no run has ended")
             continue
-        rest = (("failed", found.failed), ("not scored", found.not_scored))
+        kinds = failures.get(one.candidate, [])
+        named = ", ".join(f"{label}: {count}" for label, count in kinds)
+        failed = f"failed ({named})" if named else "failed"
+        rest = ((failed, found.failed), ("not scored", found.not_scored))
         more = "".join(f", {count} {word}" for word, count in rest if count)
         lines.append(
             f"{one.label}: {found.passed} of {found.total} passed "

@@ -14,6 +14,10 @@ from runs.services.errors import DatasetFileRefused
 MAX_FILE_BYTES = 20_000_000
 MAX_FILE_ROWS = 10_000
 MAX_FILE_COLUMNS = 100
+MAX_TABLE_CHARS = 50_000_000
+"""Of all cells: shared parts of a YAML file are repeated in each row."""
+CELL_CHARS = 20
+"""Added for each cell, so that empty ones count too."""
 MAX_HEADING_CHARS = 200
 
 
@@ -67,6 +71,7 @@ def describe_name_twice(name: str) -> str:
 
 def limit_rows(found: Iterable[FileRow]) -> Iterator[FileRow]:
     """Yield the rows; raise where there are too many, or a cell is too long."""
+    size = 0
     for count, row in enumerate(found, 1):
         if count > MAX_FILE_ROWS:
             raise DatasetFileRefused(
@@ -78,6 +83,12 @@ def limit_rows(found: Iterable[FileRow]) -> Iterator[FileRow]:
             )
         for name, text in row.cells.items():
             check_cell_length(text, line=row.line, column=name)
+            size += len(text) + CELL_CHARS
+        if size > MAX_TABLE_CHARS:
+            raise DatasetFileRefused(
+                _("The rows have more than %(limit)s characters. Split the file.")
+                % {"limit": number_format(MAX_TABLE_CHARS, force_grouping=True)}
+            )
         yield row
 
 

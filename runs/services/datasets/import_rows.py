@@ -15,7 +15,11 @@ from runs.services.datasets.content import (
 )
 from runs.services.datasets.edit import add_examples, edit_examples
 from runs.services.datasets.file_table import FileTable
-from runs.services.datasets.mapping import ImportMapping, find_mapping_problem
+from runs.services.datasets.mapping import (
+    ImportMapping,
+    find_mapping_problem,
+    is_own_export,
+)
 from runs.services.datasets.uploads import load_file_table, load_import_mapping
 from runs.services.datasets.working_copy import select_working_examples
 from runs.services.errors import DatasetFileRefused, ExampleRefused
@@ -77,18 +81,24 @@ def is_duplicate(row: PlannedRow) -> bool:
 def plan_dataset_import(
     dataset: Dataset, table: FileTable, mapping: ImportMapping
 ) -> ImportPlan:
-    """Return what importing the table would do, without storing anything."""
+    """Return what importing the table would do, without storing anything.
+
+    A row without a value for an input is skipped. In our own exports the example has
+    no such input.
+    """
     if problem := find_mapping_problem(mapping):
         return ImportPlan(problem=problem)
     existing = find_existing_inputs(dataset)
     seen: dict[str, int] = {}
     plan = ImportPlan()
+    has_gaps = is_own_export(table.columns)
     for line, cells in zip(table.lines, table.rows, strict=True):
-        inputs = {name: cells[n] for name, n in mapping.input_columns.items()}
-        empty = [name for name, text in inputs.items() if not text.strip()]
-        for name in empty:
-            plan.missing.setdefault(name, []).append(line)
-        if empty:
+        found = {name: cells[n] for name, n in mapping.input_columns.items()}
+        inputs = {name: text for name, text in found.items() if text.strip()}
+        missing = [name for name in found if name not in inputs]
+        if missing and not (has_gaps and inputs):
+            for name in missing:
+                plan.missing.setdefault(name, []).append(line)
             continue
         try:
             content = build_content(inputs, cells, mapping)

@@ -60,7 +60,7 @@ def guess_mapping(
     the question becomes the variable `input`. Without examples (`is_empty`), an export
     of ours brings its variables along.
     """
-    is_own = is_empty and set(EXPORT_COLUMNS) <= set(columns)
+    is_own = is_empty and is_own_export(columns)
     if is_own:
         known = [
             name.removeprefix(INPUT_FIELD)
@@ -84,6 +84,11 @@ def guess_mapping(
         if position is not None:
             fields[position] = INPUT_FIELD + (known[0] if known else DEFAULT_INPUT)
     return ImportMapping(fields=tuple(fields), duplicates="add" if is_own else "skip")
+
+
+def is_own_export(columns: tuple[str, ...]) -> bool:
+    """Whether a file has the columns that all of our exports have."""
+    return set(EXPORT_COLUMNS) <= set(columns)
 
 
 def guess_field(name: str, known: list[str]) -> str:

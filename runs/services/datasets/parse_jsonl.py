@@ -38,7 +38,9 @@ def parse_evals(text: str) -> FileTable:
 def looks_like_evals(text: str) -> bool:
     """Whether the first object is a sample of OpenAI Evals."""
     _line, first = next(read_objects(text), (0, {}))
-    return is_message_list(first.get("input")) or isinstance(first.get("item"), dict)
+    is_sample = "input" in first and "ideal" in first
+    is_sample = is_sample or is_message_list(first.get("input"))
+    return is_sample or isinstance(first.get("item"), dict)
 
 
 def read_objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -118,7 +120,7 @@ def flatten_object(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def flatten_sample(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the cells of a sample: its last message as the input, and the ideal answer.
 
-    Accepted answers are one per line.
+    Alternatives are one per line; a line break within one becomes a space.
     """
     if isinstance(found.get("item"), dict):
         found = found["item"]
@@ -126,7 +128,8 @@ def flatten_sample(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if name == "input" and is_message_list(value):
             yield from flatten_messages(value)
         elif name == "ideal" and isinstance(value, list):
-            yield name, "\n".join(map(format_file_value, value))
+            texts = map(format_file_value, value)
+            yield name, "\n".join(" ".join(text.splitlines()) for text in texts)
         else:
             yield name.strip(), format_file_value(value)
 

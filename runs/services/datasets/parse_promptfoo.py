@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import islice, product
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from django.utils.formats import number_format
@@ -32,13 +32,14 @@ def parse_promptfoo(text: str) -> FileTable:
 
     As in promptfoo, lists of values stand for each combination.
     """
-    tests, shared = find_tests(load_yaml(text))
-    found = (
+    found = load_yaml(text)
+    tests, shared = find_tests(found), find_shared(found)
+    rows = (
         row
         for number, test in enumerate(tests, 1)
         for row in expand_test(test, shared, number)
     )
-    return build_table(islice(found, MAX_FILE_ROWS + 1))
+    return build_table(islice(rows, MAX_FILE_ROWS + 1))
 
 
 def load_yaml(text: str) -> Any:
@@ -68,8 +69,8 @@ def load_yaml(text: str) -> Any:
     return found
 
 
-def find_tests(found: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Return the tests, and the variables that all of them have."""
+def find_tests(found: Any) -> list[Any]:
+    """Return the tests; raise `DatasetFileRefused`."""
     config = found if isinstance(found, dict) else {}
     tests = config.get("tests") if config else found
     if isinstance(tests, str):
@@ -81,23 +82,39 @@ def find_tests(found: Any) -> tuple[list[Any], dict[str, Any]]:
         raise DatasetFileRefused(
             _("The file has no list under “tests”, where promptfoo lists its tests.")
         )
-    default = config.get("defaultTest")
-    shared = default.get("vars") if isinstance(default, dict) else None
-    return tests, shared if isinstance(shared, dict) else {}
+    return tests
 
 
-def expand_test(test: Any, shared: dict[str, Any], number: int) -> Iterator[FileRow]:
+class SharedParts(NamedTuple):
+    """What all tests have."""
+
+    variables: dict[str, Any]
+    assertions: dict[str, str]
+    """Their values by column."""
+
+
+def find_shared(found: Any) -> SharedParts:
+    """Return the variables and assertions of `defaultTest`."""
+    default = found.get("defaultTest") if isinstance(found, dict) else None
+    parts = default if isinstance(default, dict) else {}
+    variables = parts.get("vars")
+    return SharedParts(
+        variables if isinstance(variables, dict) else {}, join_assertions(parts)
+    )
+
+
+def expand_test(test: Any, shared: SharedParts, number: int) -> Iterator[FileRow]:
     """Yield a row for each combination of a test's values."""
     if not isinstance(test, dict) or not isinstance(test.get("vars", {}), dict):
         raise DatasetFileRefused(
             _("Test %(number)d is not an object with variables under “vars”.")
             % {"number": number}
         )
-    variables = {**shared, **test.get("vars", {})}
+    variables = {**shared.variables, **test.get("vars", {})}
     choices = [
         value if isinstance(value, list) else [value] for value in variables.values()
     ]
-    others = dict(flatten_test(test))
+    others = dict(flatten_test(test, shared.assertions))
     if twice := next((name for name in others if name in variables), None):
         raise DatasetFileRefused(
             _("Test %(number)d: %(problem)s.")
@@ -111,15 +128,29 @@ def expand_test(test: Any, shared: dict[str, Any], number: int) -> Iterator[File
         yield FileRow(number, cells | others)
 
 
-def flatten_test(test: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the description, the expected answer, and other assertions by type."""
+def flatten_test(
+    test: dict[str, Any], shared: dict[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the description, the expected answer, and other assertions by type.
+
+    Those that all tests share come first, unless the test turns them off.
+    """
     if test.get("description"):
         yield "description", format_file_value(test["description"])
+    own = join_assertions(test)
+    options = test.get("options")
+    if isinstance(options, dict) and options.get("disableDefaultAsserts") is True:
+        shared = {}
+    for name in {**shared, **own}:
+        yield name, "\n".join(texts[name] for texts in (shared, own) if name in texts)
+
+
+def join_assertions(test: dict[str, Any]) -> dict[str, str]:
+    """Return the values of the assertions by column, one per line."""
     assertions = test.get("assert")
     texts: dict[str, list[str]] = {}
     for one in assertions if isinstance(assertions, list) else ():
         if isinstance(one, dict) and one.get("type") and "value" in one:
             name = "expected" if one["type"] in EQUALS else f"assert {one['type']}"
             texts.setdefault(name, []).append(format_file_value(one["value"]))
-    for name, found in texts.items():
-        yield name, "\n".join(found)
+    return {name: "\n".join(found) for name, found in texts.items()}

@@ -92,6 +92,10 @@ FIELD_TEXTS: dict[str, tuple[Promise, Promise | str]] = {
             "any."
         ),
     ),
+    "alternatives": (
+        gettext_lazy("Each line of the expected answer is an alternative"),
+        gettext_lazy("The answer is compared with each line; one match is enough."),
+    ),
     "arguments": (gettext_lazy("Arguments"), ""),
     "at_most": (
         gettext_lazy("Calls at most"),

@@ -15,11 +15,10 @@ from django.db.models import Avg, Case, Count, F, FloatField, Max, Q, Sum, Value
 
 from runs.models import AgentStep, Experiment, ExperimentRun
 from runs.services.experiments.figures import is_preference_only
+from runs.ui.evaluation.failures import HAS_NO_ANSWER, IS_OVER
 
 State = ExperimentRun.State
 EQUAL = 1e-9
-IS_OVER = Q(state__in=(State.DONE, State.REFUSED))
-HAS_NO_ANSWER = IS_OVER & Q(run_status__in=("failed", "canceled", ""))
 
 
 class ExampleResult(NamedTuple):

@@ -161,7 +161,9 @@ def experiment_resume(request: HtmxRequest, pk: int) -> HttpResponse:
     experiment = get_visible_experiment(request, pk)
     form = ResumeExperimentForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("Enter a budget in dollars, or leave it empty."))
+        messages.error(
+            request, _("Enter a budget in dollars above 0, or leave it empty.")
+        )
     elif resume_experiment(
         experiment, by=request.user, budget=form.cleaned_data["budget"]
     ):

@@ -1,7 +1,7 @@
 """The table of an experiment: examples by candidates, and one selected cell."""
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from difflib import SequenceMatcher
@@ -30,16 +30,15 @@ from runs.services.evaluation.judge_requests import list_judges_with_requests
 from runs.services.evaluation.run_scores import RunScoreEntry, load_annotations
 from runs.services.experiments.figures import compute_points, is_preference_only
 from runs.services.tool_modes.changed_tools import find_changed_tools
-from runs.ui.error_labels import get_error_label
 from runs.ui.evaluation.evaluator_labels import (
     get_evaluator_kind_label,
     get_score_label,
 )
+from runs.ui.evaluation.failures import count_failures, describe_failure
 from runs.ui.evaluation.verdict import LETTERS
 from runs.ui.reveal_invisible import reveal_text
 from runs.views.experiments.example_results import (
     EQUAL,
-    HAS_NO_ANSWER,
     ExampleResult,
     find_other_tools,
     load_example_results,
@@ -219,18 +218,6 @@ def filter_results(results: list[ExampleResult], key: str) -> list[ExampleResult
     return results
 
 
-def count_failures(experiment: Experiment) -> dict[int, list[tuple[str, int]]]:
-    """Return for each candidate why runs gave no answer, most frequent first."""
-    found: dict[int, Counter[str]] = defaultdict(Counter)
-    columns = ("candidate", "state", "run_status", "run__error_code")
-    failed = experiment.cells.filter(HAS_NO_ANSWER).values_list(*columns)
-    for candidate, state, status, code, count in failed.annotate(
-        count=Count("pk")
-    ).order_by(*columns):
-        found[candidate][describe_failure(state, status, code)] += count
-    return {pk: counter.most_common() for pk, counter in found.items()}
-
-
 def has_no_answer(cell: CellColumns) -> bool:
     return cell.is_over and cell.run_status in ("failed", "canceled", "")
 
@@ -326,14 +313,6 @@ def describe_cell(
     if any(cell.state == "started" for cell in cells):
         return "r", _("running")
     return "q", _("waiting")
-
-
-def describe_failure(state: str, run_status: str, error_code: str | None) -> str:
-    if state == "refused":
-        return _("not started")
-    if error_code:
-        return get_error_label(error_code)
-    return _("canceled") if run_status == "canceled" else _("failed")
 
 
 class ScoreRow(NamedTuple):

@@ -132,6 +132,20 @@ def test_rows_without_an_input_are_named_and_skipped():
     assert plan.missing == {"city": [3], "input": [4]}
 
 
+def test_an_example_of_an_export_may_lack_an_input_but_not_all():
+    dataset = make_dataset(input_names=["input", "city"])
+    head = "input,city,expected_answer,expected_calls,tags,source_run\n"
+    upload = uploaded(dataset, f"{head}a,Oslo,,,,\nb, ,B,,,\n,,C,,,\n")
+
+    plan = plan_dataset_import(
+        dataset, load_file_table(upload), load_import_mapping(upload)
+    )
+
+    inputs = [row.content.inputs for row in plan.new]
+    assert inputs == [{"input": "a", "city": "Oslo"}, {"input": "b"}]
+    assert plan.missing == {"input": [4], "city": [4]}
+
+
 def test_rows_with_calls_or_tags_that_cannot_be_read_are_named_and_skipped():
     dataset = make_dataset()
     upload = uploaded(

@@ -158,6 +158,30 @@ def test_reads_samples_of_openai_evals():
     )
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param("2 + 2?", id="text"),
+        pytest.param([{"role": "user", "content": "2 + 2?"}], id="messages"),
+    ],
+)
+def test_each_ideal_answer_of_openai_evals_becomes_a_line(question):
+    samples = [
+        {"input": question, "ideal": "4"},
+        {"input": question, "ideal": ["4", "four\nor so"]},
+    ]
+
+    found = parsed("\n".join(map(json.dumps, samples)), "evals.jsonl")
+
+    assert found == (
+        "evals",
+        [
+            {"input": "2 + 2?", "ideal": "4"},
+            {"input": "2 + 2?", "ideal": "4\nfour or so"},
+        ],
+    )
+
+
 PROMPTFOO = """
 prompts: ["Translate {{text}}"]
 defaultTest:
@@ -196,6 +220,40 @@ def test_reads_the_tests_of_promptfoo():
             }
         ],
     )
+
+
+SHARED_ASSERTIONS = """
+defaultTest:
+  assert:
+    - {type: equals, value: fine}
+    - {type: not-contains, value: sorry}
+tests:
+  - vars: {q: a}
+  - vars: {q: b}
+    assert:
+      - {type: not-contains, value: no}
+  - vars: {q: c}
+    options: {disableDefaultAsserts: true}
+"""
+
+
+def test_each_test_of_promptfoo_has_the_assertions_that_all_share():
+    _, rows = parsed(SHARED_ASSERTIONS, "promptfooconfig.yaml")
+
+    assert rows == [
+        {"q": "a", "expected": "fine", "assert not-contains": "sorry"},
+        {"q": "b", "expected": "fine", "assert not-contains": "sorry\nno"},
+        {"q": "c", "expected": "", "assert not-contains": ""},
+    ]
+
+
+def test_shared_parts_are_not_repeated_without_a_limit():
+    shared = {"assert": [{"type": "contains", "value": "x" * 90_000}]}
+    tests = [{"vars": {"q": list(range(1_000))}}]
+    text = json.dumps({"defaultTest": shared, "tests": tests})
+
+    with pytest.raises(DatasetFileRefused, match="more than 50,000,000 characters"):
+        parsed(text, "a.yaml")
 
 
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(

@@ -154,14 +154,15 @@ def test_runs_that_are_not_scored_do_not_pass(former, monkeypatch):
         turn(experiment)
         first = Run.objects.filter(experiment_run__experiment=experiment)[:1].get()
         end_runs(experiment)
-        Run.objects.filter(pk=first.pk).update(status="failed", error_code="refused")
+        Run.objects.filter(pk=first.pk).update(status="failed", error_code="timeout")
         turn(experiment)
 
     monkeypatch.setattr(time, "sleep", fail)
 
     said, _, code = run("Refunds", "--fail-under", "0.9")
 
-    assert said == "Draft: 3 of 4 passed (75.0%), 1 failed, $0.0000\n"
+    why = "Model server did not respond in time: 1"
+    assert said == f"Draft: 3 of 4 passed (75.0%), 1 failed ({why}), $0.0000\n"
     assert code == 1
 
 
@@ -215,7 +216,10 @@ def test_an_experiment_that_is_stopped_is_no_result(former, monkeypatch):
 
 
 def test_a_timeout_stops_the_experiment(former):
-    assert run("Refunds", "--timeout", "0")[2] == 2
+    _, errors, code = run("Refunds", "--timeout", "0")
+
+    assert code == 2
+    assert "stopped after 0 seconds (--timeout). Resume it on its page." in errors
     assert Experiment.objects.latest("pk").status == "stopped"
 
 

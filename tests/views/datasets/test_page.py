@@ -478,7 +478,8 @@ def test_an_export_makes_the_same_dataset_anew(client, ann, kind):
         }
     )
     other = content.model_copy(update={"expected_answer": "same input"})
-    add_examples(original, [content, other], by=ann)
+    sparse = content.model_copy(update={"inputs": {"-city": "Bonn"}})
+    add_examples(original, [content, other, sparse], by=ann)
     answer = client.get(f"/datasets/{original.pk}/export/?as={kind}")
     text = b"".join(answer.streaming_content).decode()
 
@@ -490,7 +491,7 @@ def test_an_export_makes_the_same_dataset_anew(client, ann, kind):
     given = {**chosen, "duplicates": rule, "do": "import"}
     client.post(f"/datasets/{copy.pk}/import/", given)
     rows = copy.examples.order_by("number")
-    assert [ExampleContent.of(row) for row in rows] == [content, other]
+    assert [ExampleContent.of(row) for row in rows] == [content, other, sparse]
 
 
 def test_calls_of_tools_with_strange_names_are_added_and_imported(client, ann, dataset):

@@ -505,6 +505,24 @@ def test_stops_and_resumes_with_another_budget(client, ann):
     assert (experiment.status, experiment.budget) == ("running", 2.5)
 
 
+def test_a_budget_of_nothing_is_refused(client, ann):
+    experiment = start(client, ann)
+    client.post(f"/experiments/{experiment.pk}/stop/")
+    agent = experiment.candidates.all()[0].agent
+    url = f"/experiments/new/?dataset={experiment.dataset_id}&agent={agent.pk}"
+
+    answer = client.post(url, {"budget": "0"})
+
+    said = "Enter a number above 0, or leave it empty."
+    assert answer.context["form"].errors["budget"] == [said]
+
+    client.post(f"/experiments/{experiment.pk}/resume/", {"budget": "0"})
+
+    assert "in dollars above 0, or leave it empty." in page_of(client, experiment)
+    experiment.refresh_from_db()
+    assert (experiment.status, experiment.budget) == ("stopped", None)
+
+
 def test_experiments_of_others_are_not_found(client, ann):
     experiment = start(client, ann)
     client.force_login(make_user("other"))
