@@ -321,7 +321,9 @@ def test_a_chinese_viewer_reads_why_no_run_could_be_started_in_chinese(client, a
 
     page = page_of(client, experiment, f"?cell={cell.pk}")
 
-    assert "该示例没有来源运行，因此没有可供严格重放的录制。" in page
+    assert (
+        "该示例没有来源运行，或来源运行已被删除，因此没有可供严格重放的录制。" in page
+    )
     assert "no source run" in cell.problem
 
 
