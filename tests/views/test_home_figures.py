@@ -95,6 +95,22 @@ def test_test_runs_count_on_request_and_their_cost_always(client, ann):
     assert "200 runs of tests and experiments are counted." in page
 
 
+def test_the_list_of_the_cost_has_the_same_cost(client, ann):
+    first, *_others = end_runs(ann, MIN_RUNS, cost="0.1")
+    end_runs(ann, 3, is_test=True, cost="0.02")
+    end_runs(ann, 1, parent_step=make_step(first), cost="0.4")
+    assert figure(client.get("/").text, "Cost") == "$1.46"
+    make_run(ann, status="running", cost="0.7")
+
+    page = client.get("/").text
+
+    assert figure(page, "Cost of ended runs") == "$1.46"
+    link = page.split("Cost of ended runs")[0].rsplit('href="/runs/', 1)[1]
+    query = html.unescape(link.split('"')[0])
+    listed = client.get(f"/runs/figures/{query}").text
+    assert "$1.46" in listed.split('<span class="tl">Cost</span>')[1].split("</div>")[0]
+
+
 def test_only_the_times_of_counted_runs_are_in_the_p95(client, ann):
     now = timezone.now()
     end_runs(ann, started_at=now - timedelta(seconds=2), ended_at=now)

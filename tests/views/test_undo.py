@@ -71,6 +71,8 @@ def test_agents_that_were_archived_before_stay_so(client, ann):
     post(client, "agent-archive", old.pk)
     keys = [one.pk, two.pk, old.pk]
     page = post(client, "agent-choices", agent=keys, do="archive", here="/agents/")
+    assert "2 agents archived." in page
+    assert f"{old} was already archived." in page
 
     page = undo(client, page)
 
@@ -182,6 +184,8 @@ def test_sharing_of_agents_is_undone(client, ann, do, before):
 
     page = post(client, "agent-choices", agent=[a.pk for a in agents], do=do)
     assert len(set(agents.values_list("visibility", flat=True))) == 1
+    assert {"share": "1 agent shared", "unshare": "1 agent is now"}[do] in page
+    assert "agent 1 was already" in page
     undo(client, page)
 
     assert list(agents.values_list("visibility", flat=True)) == before

@@ -66,6 +66,8 @@ FLAGS = {
         "ignored",
     ),
 }
+PIPE = re.compile(r"\|(?!\|)")
+REDIRECTION = re.compile(r"[\d&]?>")
 ANSI_QUOTED = re.compile(r"\$'((?:[^'\\]|\\.)*)'", re.DOTALL)
 
 
@@ -95,6 +97,8 @@ def parse_sample_request(text: str) -> SampleRequest:
     text = text.strip()[:MAX_COMMAND]
     if re.match(r"https?://\S+$", text):
         return SampleRequest(url=text, method="GET")
+    if re.match(r"https?://", text):
+        raise UnreadableSample(_("there is text after the URL"))
     words = split_command(text)
     if not words or words[0] != "curl":
         raise UnreadableSample(_("it begins with neither curl nor https://"))
@@ -140,6 +144,11 @@ def iter_options(words: list[str]) -> Iterator[tuple[str, str]]:
     rest = list(words)
     while rest:
         word = rest.pop(0)
+        if PIPE.match(word):
+            return
+        if REDIRECTION.match(word):
+            del rest[: word.endswith(">")]  # the file is the next word
+            continue
         if not word.startswith("-") or word == "-":
             yield "url", word
             continue
@@ -175,7 +184,11 @@ def apply_option(sample: SampleRequest, option: str, value: str) -> None:
         return
     match option:
         case "url":
-            sample.url = sample.url or value
+            if sample.url:
+                raise UnreadableSample(
+                    _("it has more than one URL, and a tool calls one")
+                )
+            sample.url = value
         case "method":
             sample.method = value.upper()
         case "head":

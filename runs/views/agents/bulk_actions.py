@@ -23,6 +23,7 @@ from runs.services.agents.manage import (
 )
 from runs.ui.frame.undo import add_message_with_undo
 from runs.views.agents.tool_files import build_yaml_download
+from runs.views.lists.choices import name_rows
 from runs.whole_number import parse_whole_number
 from tools.audit.write import write_entry
 from tools.ownership import Visibility
@@ -79,7 +80,7 @@ def get_agent_list_url(request: HtmxRequest) -> str:
 def change_selected_agents(
     request: HtmxRequest, agents: QuerySet[Agent], do: str
 ) -> None:
-    """Change each agent, and say what that means."""
+    """Change the agents; say what that means, and which already were so."""
     rows = list(agents.select_related("prompt"))
     if request.POST.get("undo") == "1":
         rows = [row for row in rows if not is_changed_by(row, UNDONE_BY[do])]
@@ -90,28 +91,10 @@ def change_selected_agents(
     # The groups of an agent are lost when its sharing changes.
     has_groups = any(row.visibility == Visibility.GROUPS for row in changed)
     is_undoable = do in ("archive", "unarchive") or not has_groups
-    for agent in rows:
+    left = [row for row in rows if row not in changed]
+    for agent in changed:
         CHANGES[do](agent)
-    text = {
-        "archive": ngettext(
-            "%(count)s agent archived. It accepts no new runs.",
-            "%(count)s agents archived. They accept no new runs.",
-            len(rows),
-        ),
-        "unarchive": ngettext(
-            "%(count)s agent restored.", "%(count)s agents restored.", len(rows)
-        ),
-        "share": ngettext(
-            "%(count)s agent shared with everyone.",
-            "%(count)s agents shared with everyone.",
-            len(rows),
-        ),
-        "unshare": ngettext(
-            "%(count)s agent is now private.",
-            "%(count)s agents are now private.",
-            len(rows),
-        ),
-    }[do] % {"count": len(rows)}
+    text = describe_changed_agents(do, len(changed))
     if changed and is_undoable:
         add_message_with_undo(
             request,
@@ -122,8 +105,56 @@ def change_selected_agents(
             undo="1",
             here=get_agent_list_url(request),
         )
-    else:
+    elif changed:
         messages.success(request, text)
+    if left:
+        text = describe_unchanged_agents(do, len(left))
+        messages.info(request, text % {"names": name_rows(left)})
+
+
+def describe_changed_agents(do: str, count: int) -> str:
+    return {
+        "archive": ngettext(
+            "%(count)s agent archived. It accepts no new runs.",
+            "%(count)s agents archived. They accept no new runs.",
+            count,
+        ),
+        "unarchive": ngettext(
+            "%(count)s agent restored.", "%(count)s agents restored.", count
+        ),
+        "share": ngettext(
+            "%(count)s agent shared with everyone.",
+            "%(count)s agents shared with everyone.",
+            count,
+        ),
+        "unshare": ngettext(
+            "%(count)s agent is now private.",
+            "%(count)s agents are now private.",
+            count,
+        ),
+    }[do] % {"count": count}
+
+
+def describe_unchanged_agents(do: str, count: int) -> str:
+    """Return a sentence about `names`."""
+    return {
+        "archive": ngettext(
+            "%(names)s was already archived.",
+            "%(names)s were already archived.",
+            count,
+        ),
+        "unarchive": ngettext(
+            "%(names)s was not archived.", "%(names)s were not archived.", count
+        ),
+        "share": ngettext(
+            "%(names)s was already shared with everyone.",
+            "%(names)s were already shared with everyone.",
+            count,
+        ),
+        "unshare": ngettext(
+            "%(names)s was already private.", "%(names)s were already private.", count
+        ),
+    }[do]
 
 
 def is_changed_by(agent: Agent, do: str) -> bool:

@@ -80,7 +80,7 @@ def _build_cost_per_run(period: HomePeriod, figures: PeriodFigures) -> KeyFigure
     figure = KeyFigure(
         _("Cost per run"),
         "–" if now is None else money(now),
-        period.to_list_query(sort="cost", tests="with"),
+        build_usage_query(period, "cost"),
         "" if before is None else period.describe_before(money(before)),
         draw_line([compute_cost_per_run(sums) for sums in figures.by_mark]),
     )
@@ -143,9 +143,9 @@ def _build_duration(period: HomePeriod, owner: int) -> KeyFigure:
 def _build_cost(period: HomePeriod, figures: PeriodFigures) -> KeyFigure:
     cost, before = float(figures.sums.cost), float(figures.before.cost)
     figure = KeyFigure(
-        _("Cost"),
+        _("Cost of ended runs") if figures.sums.pending else _("Cost"),
         money(cost),
-        period.to_list_query(sort="cost", tests="with"),
+        build_usage_query(period, "cost"),
         period.describe_before(money(before)) if before else "",
         draw_line([float(sums.cost) for sums in figures.by_mark]),
     )
@@ -155,13 +155,21 @@ def _build_cost(period: HomePeriod, figures: PeriodFigures) -> KeyFigure:
 def _build_tokens(period: HomePeriod, figures: PeriodFigures) -> KeyFigure:
     tokens, before = figures.sums.tokens, figures.before.tokens
     figure = KeyFigure(
-        _("Tokens"),
+        _("Tokens of ended runs") if figures.sums.pending else _("Tokens"),
         number(tokens, "short"),
-        period.to_list_query(sort="tokens", tests="with"),
+        build_usage_query(period, "tokens"),
         period.describe_before(number(before, "short")) if before else "",
         draw_line([sums.tokens for sums in figures.by_mark]),
     )
     return _with_ratio(figure, tokens, before)
+
+
+def build_usage_query(period: HomePeriod, sort: str) -> str:
+    """Return the query of the list of all runs whose cost and tokens are counted.
+
+    Those are ended runs, as in any sorted list, with tests and runs that runs started.
+    """
+    return period.to_list_query(sort=sort, tests="with", children="1")
 
 
 def _with_ratio(

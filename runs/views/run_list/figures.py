@@ -16,7 +16,12 @@ from runs.services.search.run_sample import (
 )
 from runs.ui.format import dollars, duration, format_short_number, number, percent_of
 from runs.views.run_list.bulk_actions import MAX_SELECTED_RUNS
-from runs.views.run_list.facets import build_facets, count_facets, format_facet_count
+from runs.views.run_list.facets import (
+    FacetCounts,
+    build_facets,
+    count_facets,
+    format_facet_count,
+)
 from runs.views.run_list.figure_changes import (
     FigureChange,
     FigureChanges,
@@ -65,7 +70,11 @@ def build_figures(filters: RunFilters, user: User) -> dict[str, Any]:
         }
     groups = group_sample(sample)
     figures = summarize_sample(sample, groups)
-    counts = count_facets(sample, groups, filters, user)
+    counts = (
+        count_facets_without_sort(filters, user)
+        if filters.sort
+        else count_facets(sample, groups, filters, user)
+    )
     tests = counts.get("tests")
     changes = compare_with_period_before(figures, filters, user)
     return {
@@ -78,7 +87,23 @@ def build_figures(filters: RunFilters, user: User) -> dict[str, Any]:
         ),
         "histogram": build_run_histogram(sample, filters),
         "facets": build_facets(filters, user, counts),
+        "is_uncounted": not counts,
     }
+
+
+def count_facets_without_sort(
+    filters: RunFilters, user: User
+) -> dict[str, FacetCounts]:
+    """Count the choices of a sorted list with the unfinished runs, which it leaves out.
+
+    Otherwise *Running* and *Queued* would always have none.
+    """
+    filters = filters.without("sort")
+    queries = build_run_queries(Run.objects.visible_to(user), filters, user=user)
+    sample = sample_runs(queries, gather=filters.is_far_back)
+    if sample is None:
+        return {}
+    return count_facets(sample, group_sample(sample), filters, user)
 
 
 def build_empty_tiles(note: str = "") -> list[Tile]:

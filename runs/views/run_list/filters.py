@@ -168,6 +168,11 @@ class RunFilters:
         return self.build_query(q="")
 
     @property
+    def without_sort_url(self) -> str:
+        """The same list, the latest runs first."""
+        return self.build_query(sort="")
+
+    @property
     def is_filtered(self) -> bool:
         return bool(self.names - {"sort"})
 

@@ -145,6 +145,9 @@ def build_list(
         "without_text": ""
         if runs or not filters.q
         else format_count(replace(filters, q=""), request.user),
+        "without_sort": ""
+        if runs or not filters.sort
+        else format_unsorted_count(filters, request.user),
         "is_live": not (filters.sort or page.before or page.after)
         or is_first_page(request, filters),
         "has_unfinished": not filters.sort and any(not run.is_over for run in runs),
@@ -165,7 +168,10 @@ def count_left_out_tests(filters: RunFilters, user: User) -> int:
     """Return how many test runs an empty list would show, were it asked for them."""
     if filters.test_choice != "without":
         return 0
-    visible, asked = Run.objects.visible_to(user), replace(filters, tests="only")
+    visible, asked = (
+        Run.objects.visible_to(user),
+        replace(filters, tests="only", sort=""),
+    )
     return count_found_runs(build_run_queries(visible, asked, user=user))
 
 
@@ -288,7 +294,22 @@ def format_count(filters: RunFilters, user: User) -> str:
     found = count_found_runs(
         build_run_queries(Run.objects.visible_to(user), filters, user=user)
     )
+    return write_count(found)
+
+
+def write_count(found: int) -> str:
     return f"{number(COUNT_LIMIT)}+" if found > COUNT_LIMIT else str(found or "")
+
+
+def format_unsorted_count(filters: RunFilters, user: User) -> str:
+    """Return how many runs an empty sorted list would show without its sort.
+
+    They are not indexed yet, and those have a small index.
+    """
+    visible = Run.objects.visible_to(user)
+    queries = build_run_queries(visible, filters.without("sort"), user=user)
+    found = count_found_runs([one.filter(indexed=False) for one in queries])
+    return write_count(found)
 
 
 def list_version_options(filters: RunFilters, user: User) -> list[int]:

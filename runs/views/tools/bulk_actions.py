@@ -18,6 +18,7 @@ from django.views.decorators.http import require_POST
 from runs.htmx import HtmxRequest, get_return_url
 from runs.services.tools.delete_unused import delete_unused_tools, find_deletable_tools
 from runs.ui.frame.undo import add_message_with_undo
+from runs.views.lists.choices import name_rows
 from runs.whole_number import parse_whole_number
 from tools.definition.save import change_tools
 from tools.models import Tool
@@ -113,12 +114,29 @@ def apply_change(
 def change_selected_tools(
     request: HtmxRequest, tools: QuerySet[Tool], do: str, change: BulkToolChange
 ) -> None:
-    """Change each tool, and say how many."""
+    """Change the tools; say how many were changed, and which already were so."""
     rows = list(tools)
-    reverses = {str(tool.pk): find_reverse(tool, change.field) for tool in rows}
-    before = {pk: word for pk, word in reverses.items() if word != do}
-    apply_change(request, rows, change)
-    count = len(rows)
+    reverses = {tool.pk: find_reverse(tool, change.field) for tool in rows}
+    due = [tool for tool in rows if reverses[tool.pk] != do]
+    left = [tool for tool in rows if reverses[tool.pk] == do]
+    apply_change(request, due, change)
+    if due:
+        add_message_with_undo(
+            request,
+            describe_changed_tools(do, len(due)),
+            reverse("tool-choices"),
+            tool=[str(tool.pk) for tool in due],
+            before=[reverses[tool.pk] for tool in due],
+            do="undo",
+            done=do,
+            here=get_tool_list_url(request),
+        )
+    if left:
+        text = describe_unchanged_tools(do, len(left))
+        messages.info(request, text % {"names": name_rows(left)})
+
+
+def describe_changed_tools(do: str, count: int) -> str:
     text = {
         "enable": ngettext(
             "Enabled %(count)d tool.", "Enabled %(count)d tools.", count
@@ -133,19 +151,32 @@ def change_selected_tools(
             "Restored %(count)d tool.", "Restored %(count)d tools.", count
         ),
     }.get(do) or ngettext("Changed %(count)d tool.", "Changed %(count)d tools.", count)
-    text %= {"count": count}
-    if not before:
-        messages.success(request, text)
-        return
-    add_message_with_undo(
-        request,
-        text,
-        reverse("tool-choices"),
-        tool=list(before),
-        before=list(before.values()),
-        do="undo",
-        done=do,
-        here=get_tool_list_url(request),
+    return text % {"count": count}
+
+
+def describe_unchanged_tools(do: str, count: int) -> str:
+    """Return a sentence about `names`."""
+    return {
+        "enable": ngettext(
+            "%(names)s was already enabled.", "%(names)s were already enabled.", count
+        ),
+        "disable": ngettext(
+            "%(names)s was already disabled.",
+            "%(names)s were already disabled.",
+            count,
+        ),
+        "archive": ngettext(
+            "%(names)s was already archived.",
+            "%(names)s were already archived.",
+            count,
+        ),
+        "unarchive": ngettext(
+            "%(names)s was not archived.", "%(names)s were not archived.", count
+        ),
+    }.get(do) or ngettext(
+        "%(names)s already had this setting.",
+        "%(names)s already had this setting.",
+        count,
     )
 
 

@@ -109,6 +109,21 @@ def test_what_browsers_add_is_dropped():
     assert draft.tool.config["headers"] == {"accept": "application/json"}
 
 
+@pytest.mark.parametrize("after", ["| jq .", "> out.json", "2>/dev/null", ">>a.json"])
+def test_what_is_done_with_the_output_is_left_out(after):
+    draft = drafted(f"curl https://a.example/orders -X PUT {after}")
+
+    assert draft.tool.config["url"] == "https://a.example/orders"
+    assert draft.tool.config["method"] == "PUT"
+
+
+def test_options_after_the_file_of_the_output_are_read():
+    draft = drafted("curl > out.json -X PUT https://a.example/orders")
+
+    assert draft.tool.config["url"] == "https://a.example/orders"
+    assert draft.tool.config["method"] == "PUT"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -121,6 +136,10 @@ def test_what_browsers_add_is_dropped():
         ("curl --config x https://a.example/", "--config"),
         ("curl ftp://a.example/", "an address begins with https://"),
         ("curl -d '[1]' https://a.example/", "neither a JSON object nor a form"),
+        ("curl https://a.example/1 https://b.example/2", "more than one URL"),
+        ("curl --url a.example/1 --url a.example/2", "more than one URL"),
+        ("curl https://a.example/1 && curl https://b.example/2", "more than one URL"),
+        ("https://a.example/1 https://b.example/2", "text after the URL"),
         ("rm -rf /; curl https://a.example/", "neither curl nor https"),
     ],
 )

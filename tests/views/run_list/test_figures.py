@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from functools import partial
 
 import pytest
 from django.db import OperationalError, connection
@@ -128,6 +129,20 @@ def test_a_sort_compares_ended_runs_with_ended_runs(client, ann):
     assert read_changes(client, "?since=1d")[0] == "▼down50%"
 
 
+def test_a_sorted_list_counts_its_choices_without_the_sort(client, ann):
+    make_run(ann, status="succeeded")
+    make_run(ann, status="running")
+    make_run(ann, status="running", is_test=True)
+    index_runs()
+
+    page = figures(client, "?sort=seconds")
+
+    assert count_beside(page, "Running") == "1"
+    assert count_beside(page, "Succeeded") == "1"
+    assert count_beside(page, "With test runs") == "3"
+    assert re.search(r'<span class="tl">Runs</span><b>1</b>', page)
+
+
 def test_a_search_of_the_latest_runs_only_is_not_compared(client, ann, monkeypatch):
     monkeypatch.setattr(filter_queries, "MAX_COMPARED_RUNS", 3)
     for hours_ago in (40, 35, 2, 1, 30):
@@ -206,6 +221,25 @@ def test_figures_that_take_long_are_left_out(client, ann):
         page = figures(client)
 
     assert "Too many runs to count" in page
+    assert count_beside(page, "Succeeded") == ""
+    assert "Too many runs to count" in page.split('id="run-facet-tool"')[1]
+    assert "Loading" not in page
+
+
+def refuse_unsorted_samples(execute, sql, *arguments):
+    return (
+        execute if "runs_runsearchrow" in sql else partial(refuse_samples, execute)
+    )(sql, *arguments)
+
+
+def test_choices_of_a_sorted_list_that_take_long_are_not_counted(client, ann):
+    make_run(ann, status="succeeded")
+    index_runs()
+
+    with connection.execute_wrapper(refuse_unsorted_samples):
+        page = figures(client, "?sort=cost")
+
+    assert re.search(r'<span class="tl">Runs</span><b>1</b>', page)
     assert count_beside(page, "Succeeded") == ""
     assert "Too many runs to count" in page.split('id="run-facet-tool"')[1]
     assert "Loading" not in page

@@ -15,7 +15,7 @@ from runs.services.runs.resume import resume_run
 from runs.services.search.index_runs import index_runs
 from runs.views.run_list import pagination
 from runs.views.run_list.pagination import PAGE_SIZE
-from tests.html import join_lines
+from tests.html import join_lines, strip_tags
 from tests.make import (
     make_agent,
     make_provider,
@@ -144,6 +144,40 @@ def test_says_so_where_no_run_fits(client, ann):
     assert 'href="?status=failed">Remove the search text' in page
     page = client.get("/runs/?status=failed").content.decode()
     assert "Remove the search text" not in page
+
+
+def test_an_empty_list_says_that_its_sort_leaves_unfinished_runs_out(client, ann):
+    make_run(ann, status="running")
+    make_run(ann, status="running", is_test=True)
+
+    page = client.get("/runs/?sort=cost&status=running").text
+
+    assert "sorted by a column that only ended runs have" in page
+    assert "Runs without the sort: 1." in page
+    assert 'href="?status=running">Remove the sort' in page
+    assert "Remove a filter" not in page
+    assert "Runs without the sort: 1." in client.get("/runs/?sort=cost").text
+
+
+def test_an_empty_sorted_list_names_other_causes(client, ann):
+    make_run(ann, status="running", title="Test one", is_test=True)
+
+    tests = client.get("/runs/?sort=cost").text
+    page = client.get("/runs/?sort=cost&status=failed").text
+
+    assert "Only test runs match" in tests
+    assert "No matching runs" in page
+    assert "Remove the sort" not in tests + page
+    assert "cannot be filtered" not in page
+
+
+def test_a_sorted_list_says_so_in_a_sentence(client, ann):
+    make_run(ann, status="succeeded")
+    index_runs()
+
+    page = join_lines(strip_tags(client.get("/runs/?sort=cost").text))
+
+    assert "1 run on this page. Sorted by column Cost, ended runs only." in page
 
 
 def test_says_how_many_runs_there_are_without_the_search_text(client, ann):

@@ -29,21 +29,21 @@ def chosen(user, do, *tools, **more):
 
 
 @pytest.mark.parametrize(
-    ("do", "field", "value"),
+    ("do", "field", "before", "value"),
     [
-        ("enable", "enabled", True),
-        ("disable", "enabled", False),
-        ("share", "visibility", "everyone"),
-        ("unshare", "visibility", "private"),
-        ("ask_always", "approval", "always"),
-        ("ask_effects", "approval", "side_effects"),
-        ("ask_never", "approval", "never"),
+        ("enable", "enabled", False, True),
+        ("disable", "enabled", True, False),
+        ("share", "visibility", "private", "everyone"),
+        ("unshare", "visibility", "everyone", "private"),
+        ("ask_always", "approval", "never", "always"),
+        ("ask_effects", "approval", "never", "side_effects"),
+        ("ask_never", "approval", "always", "never"),
     ],
 )
-def test_an_action_changes_each_tool_with_a_revision(do, field, value):
+def test_an_action_changes_each_tool_with_a_revision(do, field, before, value):
     ann = manager()
     tools = [
-        make_tool(name=name, owner=ann, enabled=do != "enable", approval="never")
+        make_tool(name=name, owner=ann, **{field: before})
         for name in ("first", "second")
     ]
 
@@ -52,6 +52,43 @@ def test_an_action_changes_each_tool_with_a_revision(do, field, value):
     rows = Tool.objects.all()
     assert [getattr(row, field) for row in rows] == [value, value]
     assert [row.revisions.count() for row in rows] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("do", "field", "before", "value", "done", "left"),
+    [
+        ("enable", "enabled", 0, 1, "Enabled 1 tool.", "old was already enabled."),
+        ("disable", "enabled", 1, 0, "Disabled 1 tool.", "old was already disabled."),
+        *(
+            (do, field, before, value, "Changed 1 tool.", "old already had this")
+            for do, field, before, value in [
+                ("share", "visibility", "private", "everyone"),
+                ("unshare", "visibility", "everyone", "private"),
+                ("ask_never", "approval", "always", "never"),
+            ]
+        ),
+    ],
+)
+def test_only_tools_that_change_are_counted(do, field, before, value, done, left):
+    ann = manager()
+    old = make_tool(name="old", owner=ann, **{field: value})
+    new = make_tool(name="new", owner=ann, **{field: before})
+
+    page = chosen(ann, do, old, new)
+
+    assert done in page
+    assert left in page
+    assert [old.revisions.count(), new.revisions.count()] == [0, 1]
+
+
+def test_no_undo_is_offered_if_no_tool_changes():
+    ann = manager()
+    tool = make_tool(name="old", owner=ann, enabled=False)
+
+    page = chosen(ann, "disable", tool)
+
+    assert "old was already disabled." in page
+    assert ">Undo<" not in page
 
 
 def test_archived_tools_leave_the_list_and_can_be_restored():
