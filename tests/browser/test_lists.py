@@ -31,6 +31,9 @@ def test_a_toast_is_reached_and_undone_by_keyboard(browser, lived_in):
 
     expect(toast).to_contain_text("undone resumed.")
     expect(page.locator("main button:has-text('Pause')")).to_be_visible()
+    expect(page.locator("#main")).to_be_focused()
+    page.reload()
+    expect(page.locator("#main")).not_to_be_focused()
     assert received == []
     context.close()
 

@@ -349,10 +349,19 @@
   const dismiss = (toast) => {
     const next = toast.nextElementSibling ?? toast.previousElementSibling;
     toast.remove();
+    focusMain(next?.querySelector("button"));
+  };
+  function focusMain(first) {
     const main = document.getElementById("main");
     main.tabIndex = -1;
-    (next?.querySelector("button") ?? main).focus({ preventScroll: true });
-  };
+    (first ?? main).focus({ preventScroll: true });
+  }
+  // The button of an undo is gone when its page has loaded.
+  document.addEventListener("submit", (event) => {
+    if (event.target.closest(".toast")) sessionStorage.setItem("undone", "1");
+  });
+  if (sessionStorage.getItem("undone")) focusMain();
+  sessionStorage.removeItem("undone");
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-dismiss]");
     if (button) dismiss(button.closest(".toast"));
