@@ -5,6 +5,7 @@ RunsError
     InputsRefused      an input is missing, unknown or not a text
     SpecRefused        the agent cannot run as it is
     ExampleRefused     a field of an example is empty, too long or not valid
+      ExampleConflict  a field was changed elsewhere since it was opened
   NotAllowed           the user may not do this
     RecordingNotFound  the run to replay does not exist for the user
   TooManyRuns          the user has as many unfinished runs as are allowed
@@ -45,9 +46,10 @@ Messages are for people and are translated when the error is raised. One that ma
 stored is written with `translatable`, so that pages translate it again.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -55,6 +57,9 @@ from tools.text.translatable import join_sentences, localize_text, translatable
 
 if TYPE_CHECKING:
     from runs.models import Decision
+
+MAX_LATER_TEXT = 300
+"""Characters of a stored text in a message."""
 
 
 class FieldError(NamedTuple):
@@ -389,6 +394,33 @@ class PreviousRunActive(RunsError):
 
 class ExampleRefused(FieldsRefused):
     """Fields of an example are empty, too long or not valid."""
+
+
+class ExampleConflict(ExampleRefused):
+    """Saving would overwrite later changes of an example; nothing was stored.
+
+    `stored` has the later texts by field.
+    """
+
+    def __init__(self, stored: Mapping[str, str]) -> None:
+        self.stored = dict(stored)
+        super().__init__(
+            FieldError(field, describe_later_text(text))
+            for field, text in stored.items()
+        )
+
+
+def describe_later_text(text: str) -> str:
+    """Say what is stored in a field that somebody else has changed."""
+    if not text:
+        return _(
+            "This field was changed in another tab or by another user after you "
+            "opened it. It is empty now. Save again to replace that."
+        )
+    return _(
+        "This field was changed in another tab or by another user after you opened "
+        "it. It is now: “%(text)s”. Save again to replace that."
+    ) % {"text": Truncator(text).chars(MAX_LATER_TEXT)}
 
 
 class DatasetFileRefused(RunsError):

@@ -1,29 +1,37 @@
 // The table of examples: cells edited in place, the keyboard, and files dropped on it.
 (() => {
   "use strict";
-  const originals = new Map(); // of cells that are being edited
-  let next = null; // the cell to open once the row is saved
+  let original = null; // the cell as it was before its box opened
+  let saving = null; // the box whose text is being stored
+  let opening = null; // the cell whose box is being loaded
+  let next = null; // the cell to open or focus once that is done
+  let typed = ""; // until the box is there
 
   const cellsOf = (row) => [...row.querySelectorAll("[data-field]")];
   const rowOf = (node) => node.closest("tr[data-cell-url]");
+  const isUnchanged = (box) =>
+    box.value === box.defaultValue && !box.matches("[aria-invalid]");
 
   function edit(cell) {
     const row = rowOf(cell);
     if (!row || cell.matches(".editing")) return;
-    originals.set(`${row.id} ${cell.dataset.field}`, cell.cloneNode(true));
+    original = cell.cloneNode(true);
+    opening = cell;
     const query = `?field=${encodeURIComponent(cell.dataset.field)}`;
     window.htmx.ajax("GET", row.dataset.cellUrl + query, {
+      source: row,
       target: cell,
       swap: "outerHTML",
     });
   }
 
-  function undo(cell) {
-    const original = originals.get(`${rowOf(cell)?.id} ${cell.dataset.field}`);
-    if (!original) return;
-    originals.clear(); // leaving the box must not undo again
-    cell.replaceWith(original);
-    focusCell(original);
+  function close(box) {
+    const cell = original;
+    if (!cell) return null;
+    original = null;
+    box.value = box.defaultValue; // leaving the box must not save it
+    box.closest("td").replaceWith(cell);
+    return cell;
   }
 
   function focusCell(cell) {
@@ -31,6 +39,14 @@
       other.tabIndex = -1;
     cell.tabIndex = 0;
     cell.focus();
+  }
+
+  function focusBox(box) {
+    box.focus();
+    box.setSelectionRange(box.value.length, box.value.length);
+    if (!typed) return;
+    box.setRangeText(typed, box.value.length, box.value.length, "end");
+    box.dispatchEvent(new Event("input", { bubbles: true }));
   }
 
   function neighbor(cell, rows, columns) {
@@ -42,15 +58,68 @@
   }
 
   function save(box) {
-    if (box.value === box.defaultValue) undo(box.closest("td"));
-    else if (box.reportValidity()) box.form.requestSubmit();
-    else next = null;
+    if (!box.reportValidity()) return forgetNext();
+    saving = box;
+    box.readOnly = true;
+    box.form.requestSubmit();
   }
 
-  document.addEventListener("click", (event) => {
-    const cell = event.target.closest?.("[data-field]");
-    if (cell && !event.target.closest("a, button, textarea")) edit(cell);
+  // The other cell opens, or gets the focus, once the text of the box is saved.
+  function leave(box, cell, { opens }) {
+    next = { row: rowOf(cell).id, field: cell.dataset.field, opens };
+    if (!isUnchanged(box)) return save(box);
+    close(box);
+    goNext();
+  }
+
+  function pick(cell) {
+    const box = document.querySelector(".cellbox");
+    if (cell === opening || cell.matches(".editing")) return;
+    if (saving || opening) {
+      next = { row: rowOf(cell).id, field: cell.dataset.field, opens: true };
+      typed = "";
+    } else if (box) leave(box, cell, { opens: true });
+    else edit(cell);
+  }
+
+  const pickedCell = (event) =>
+    event.target.closest?.("a, button, textarea")
+      ? null
+      : event.target.closest?.("tr[data-cell-url] [data-field]");
+
+  // Saving replaces the row, so that a click may never arrive: the press counts. The
+  // focus stays in the box until its text is saved.
+  let isPicked = false;
+  document.addEventListener("mousedown", (event) => {
+    const cell = pickedCell(event);
+    isPicked = false;
+    if (!cell) return forgetNext();
+    const isBusy = saving || opening || document.querySelector(".cellbox");
+    if (event.button !== 0 || !isBusy) return;
+    event.preventDefault();
+    isPicked = true;
+    pick(cell);
   });
+
+  document.addEventListener("click", (event) => {
+    const cell = pickedCell(event);
+    if (cell && !isPicked) pick(cell);
+    isPicked = false;
+  });
+
+  // What is typed until a box is there is meant for it, not for shortcuts.
+  const HELD = ["Backspace", "Enter", "Escape", "Tab"];
+  function holdKey(event) {
+    if (!(saving || opening) || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest?.("input, textarea:not(.cellbox), select")) return;
+    if (event.key.length > 1 && !HELD.includes(event.key)) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (event.key === "Escape") forgetNext();
+    else if (event.key === "Backspace") typed = typed.slice(0, -1);
+    else if (event.key.length === 1) typed += event.key;
+  }
+  window.addEventListener("keydown", holdKey, true);
 
   document.addEventListener("keydown", (event) => {
     const box = event.target.closest(".cellbox");
@@ -72,19 +141,16 @@
     const cell = box.closest("td");
     if (event.key === "Escape") {
       event.stopPropagation();
-      undo(cell);
+      const restored = close(box);
+      if (restored) focusCell(restored);
     } else if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
-      next = { row: rowOf(cell).id, field: cell.dataset.field, opens: false };
-      save(box);
+      leave(box, cell, { opens: false });
     } else if (event.key === "Tab") {
       const other = neighbor(cell, 0, event.shiftKey ? -1 : 1);
       if (!other) return;
       event.preventDefault();
-      next = { row: rowOf(cell).id, field: other.dataset.field, opens: true };
-      const isSame = box.value === box.defaultValue;
-      save(box);
-      if (isSame) goNext();
+      leave(box, other, { opens: true });
     }
   }
 
@@ -111,16 +177,24 @@
     if (!next) return;
     const row = document.getElementById(next.row);
     const cell = row && cellsOf(row).find((one) => one.dataset.field === next.field);
-    const opens = next.opens;
+    const opens = next.opens && cell;
     next = null;
-    if (cell && opens) edit(cell);
-    else if (cell) focusCell(cell);
+    if (opens) return edit(cell);
+    typed = "";
+    if (cell) focusCell(cell);
+  }
+
+  function forgetNext() {
+    next = null;
+    typed = "";
   }
 
   // A click elsewhere saves, as in a spreadsheet.
   document.addEventListener("focusout", (event) => {
     const box = event.target.closest?.(".cellbox");
-    if (box?.isConnected && !next && !box.matches("[aria-invalid]")) save(box);
+    if (!box?.isConnected || saving || box.matches("[aria-invalid]")) return;
+    if (isUnchanged(box)) close(box);
+    else save(box);
   });
 
   function startTabbing() {
@@ -131,13 +205,31 @@
   }
 
   document.addEventListener("htmx:after:swap", () => {
-    const box = document.querySelector(".cellbox");
-    if (box && document.activeElement !== box) {
-      box.focus();
-      box.setSelectionRange(box.value.length, box.value.length);
-    }
     startTabbing();
-    if (!box) goNext();
+    const box = document.querySelector(".cellbox");
+    if (saving && !saving.isConnected) {
+      saving = null;
+      if (box) forgetNext(); // the text was refused
+      if (box) focusBox(box);
+      else goNext();
+    } else if (opening && !opening.isConnected && box) {
+      opening = null;
+      if (!next) {
+        focusBox(box);
+        typed = "";
+      } else if (close(box)) goNext(); // another cell was picked meanwhile
+    }
+  });
+
+  document.addEventListener("htmx:finally:request", ({ detail: { ctx } }) => {
+    const isUnsaved = saving && ctx.request.form === saving.form;
+    if (isUnsaved) {
+      saving.readOnly = false;
+      saving = null;
+    }
+    const isUnopened = opening && ctx.target === opening;
+    if (isUnopened) opening = null;
+    if (isUnsaved || isUnopened) forgetNext();
   });
 
   // Files: selected ones are uploaded at once, and can be dropped anywhere.

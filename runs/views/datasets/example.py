@@ -18,23 +18,21 @@ from runs.services.datasets.content import (
     MAX_CELL_CHARS,
     ExampleContent,
     get_cell_text,
-    require_inputs,
-    set_cell_text,
 )
 from runs.services.datasets.edit import (
     add_examples,
-    edit_example,
     remove_example,
     remove_examples,
     restore_example,
     restore_examples,
 )
+from runs.services.datasets.edit_cells import edit_cells, get_cell_token
 from runs.services.datasets.working_copy import (
     count_unsaved_changes,
     find_working_example,
     load_saved_examples,
 )
-from runs.services.errors import DatasetFull, ExampleRefused
+from runs.services.errors import DatasetFull, ExampleConflict, ExampleRefused
 from runs.ui.frame.undo import add_message_with_undo
 from runs.views.datasets.page import get_editable_dataset
 from runs.views.datasets.rows import build_example_rows
@@ -47,6 +45,8 @@ class EditedCell(NamedTuple):
     field: str
     style: str
     text: str
+    seen: str
+    """Token of the text when the cell was opened."""
     problem: str = ""
     max_chars: int = MAX_CELL_CHARS
 
@@ -76,9 +76,16 @@ def dataset_example(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
     content = ExampleContent.of(example)
     form = ExampleForm(dataset.input_names, content, request.POST or None)
     if form.is_valid():
-        edit_example(dataset, number, form.content, by=request.user)
-        messages.success(request, _("Example %(number)d changed.") % {"number": number})
-        return redirect(get_row_url(dataset, number))
+        try:
+            store_cells(request, dataset, number, texts=form.texts, seen=form.seen)
+        except ExampleConflict as conflict:
+            form.add_conflict(conflict)
+        except ExampleRefused as refused:
+            form.add_service_error(refused)
+        else:
+            text = _("Example %(number)d changed.") % {"number": number}
+            messages.success(request, text)
+            return redirect(get_row_url(dataset, number))
     context = {
         "dataset": dataset,
         "form": form,
@@ -95,23 +102,46 @@ def dataset_cell(request: HtmxRequest, pk: int, number: int) -> HttpResponse:
     content = ExampleContent.of(get_example(dataset, number))
     name = request.POST.get("field") or request.GET.get("field", "")
     field = get_cell_field(dataset, name)
-    editing = EditedCell(
-        number, field, get_cell_style(field), get_cell_text(content, field)
-    )
+    text = get_cell_text(content, field)
+    seen = request.POST.get("seen") or get_cell_token(text)
+    editing = EditedCell(number, field, get_cell_style(field), text, seen)
     if request.method == "POST":
-        text = request.POST.get("text", "")
-        try:
-            edited = set_cell_text(content, field, text)
-            require_inputs(edited)
-        except ExampleRefused as refused:
-            editing = editing._replace(text=text, problem=str(refused))
-            return render_row(request, dataset, number, editing)
-        edit_example(dataset, number, edited, by=request.user)
-        return render_row(request, dataset, number)
+        return save_cell(request, dataset, editing)
     if not wants_part(request):
         return redirect("dataset-example", pk=pk, number=number)
     context = {"dataset": dataset, "editing": editing}
     return render(request, "datasets/_cell.html", context)
+
+
+def save_cell(
+    request: HtmxRequest, dataset: Dataset, editing: EditedCell
+) -> HttpResponse:
+    """Store a cell and return its row; a refused text stays in its editor."""
+    number, field, text = editing.number, editing.field, request.POST.get("text", "")
+    try:
+        seen = {field: editing.seen}
+        store_cells(request, dataset, number, texts={field: text}, seen=seen)
+    except ExampleRefused as refused:
+        editing = editing._replace(text=text, problem=str(refused))
+        if isinstance(refused, ExampleConflict):  # saving again replaces that
+            editing = editing._replace(seen=get_cell_token(refused.stored[field]))
+        return render_row(request, dataset, number, editing)
+    return render_row(request, dataset, number)
+
+
+def store_cells(
+    request: HtmxRequest,
+    dataset: Dataset,
+    number: int,
+    *,
+    texts: dict[str, str],
+    seen: dict[str, str],
+) -> None:
+    """Store the edited cells; raise 404 if the example was removed meanwhile."""
+    try:
+        edit_cells(dataset, number, texts, seen=seen, by=request.user)
+    except Example.DoesNotExist:
+        raise Http404 from None
 
 
 @require_POST
