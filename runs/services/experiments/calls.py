@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from runs.models import AgentStep, Experiment, Run
+
+HELD_BACK = Q(answered_by=AgentStep.AnsweredBy.HELD_BACK)
 
 
 def count_calls(experiment: Experiment) -> tuple[int, int]:
@@ -14,9 +16,13 @@ def count_calls(experiment: Experiment) -> tuple[int, int]:
     """
     made = held_back = 0
     for runs in iter_run_levels(experiment):
-        steps = select_calls(runs)
-        made += steps.filter(answered_by="", child=None).count()
-        held_back += steps.filter(answered_by=AgentStep.AnsweredBy.HELD_BACK).count()
+        steps = AgentStep.objects.filter(run__in=runs, started_at__isnull=False)
+        counts = steps.exclude(tool__startswith="_").aggregate(
+            made=Count("pk", filter=Q(answered_by="", child=None)),
+            held_back=Count("pk", filter=HELD_BACK),
+        )
+        made += counts["made"]
+        held_back += counts["held_back"]
     return made, held_back
 
 
@@ -25,14 +31,8 @@ def select_held_back_calls(experiment: Experiment) -> QuerySet[AgentStep]:
     below = Q()
     for runs in iter_run_levels(experiment):
         below |= Q(run__in=runs)
-    rows = AgentStep.objects.filter(below) if below else AgentStep.objects.none()
-    rows = rows.filter(answered_by=AgentStep.AnsweredBy.HELD_BACK)
+    rows = AgentStep.objects.filter(below, HELD_BACK)
     return rows.select_related("run__agent").order_by("run", "index")
-
-
-def select_calls(runs: QuerySet[Run]) -> QuerySet[AgentStep]:
-    steps = AgentStep.objects.filter(run__in=runs, started_at__isnull=False)
-    return steps.exclude(tool__startswith="_")
 
 
 def iter_run_levels(experiment: Experiment) -> Iterator[QuerySet[Run]]:
