@@ -254,6 +254,27 @@ def test_a_refused_text_keeps_its_cell_open_after_a_click_elsewhere(table, row):
     expect(cell_of(table, 0, "calls")).to_have_text("get")
 
 
+def test_a_cell_that_was_changed_elsewhere_is_replaced_only_by_saving_again(table):
+    open_box(table, 0, "answer", "No")
+    other = table.context.new_page()
+    other.goto(table.url)
+    open_box(other, 0, "answer", "Maybe")
+    other.keyboard.press("Enter")
+    expect(cell_of(other, 0, "answer")).to_have_text("Maybe")
+    other.close()
+
+    table.keyboard.press("Enter")
+
+    alert = table.get_by_role("alert").filter(has_text="It is now: “Maybe”.")
+    expect(alert).to_be_visible()
+    box = table.locator(".cellbox")
+    expect(box).to_have_value("No")
+    expect(box).to_be_focused()
+    table.keyboard.press("Enter")
+    expect(cell_of(table, 0, "answer")).to_have_text("No")
+    expect(box).to_have_count(0)
+
+
 def test_a_text_that_is_too_long_keeps_its_cell_open_after_a_click_elsewhere(table):
     sent = record_saves(table)
     open_box(table, 0, "answer", "x" * 100_001)
