@@ -41,6 +41,7 @@ from runs.models import (
     SavedFilter,
     Schedule,
     ScoringRule,
+    Spec,
     Webhook,
 )
 from runs.models.runs import UNFINISHED_STATUSES
@@ -298,12 +299,26 @@ def delete_conversations_of(user: User, job: DeletionJob, after: int) -> Retenti
     return RetentionBatch({"conversations": count}, is_last=True)
 
 
+def list_specs_called(agents: QuerySet[Agent]) -> list[int]:
+    """Return the specs that experiments have stored because an agent calls these."""
+    keys = {str(pk) for pk in agents.values_list("pk", flat=True)}
+    calling = ExperimentCandidate.objects.exclude(called_specs={})
+    digests = {
+        digest
+        for called in calling.values_list("called_specs", flat=True)
+        for key, digest in called.items()
+        if key in keys
+    }
+    return list(Spec.objects.filter(digest__in=digests).values_list("pk", flat=True))
+
+
 def hand_over(user: User, job: DeletionJob, after: int) -> RetentionBatch:
     """Transfer definitions, or delete them with what the audit log has of them."""
     for agent in EditSession.objects.filter(by_number=user.pk).values_list(
         "agent", flat=True
     ):
         end_edit_session(agent)
+    called = list_specs_called(owned_by(user, Agent))
     experiments = Experiment.objects.filter(owner=user)
     clear_entries_about("experiment", experiments.values("pk"))
     experiments.delete()
@@ -324,7 +339,7 @@ def hand_over(user: User, job: DeletionJob, after: int) -> RetentionBatch:
     versions = AgentVersion.objects.filter(agent__in=agents)
     specs = list(versions.values_list("spec", flat=True))
     delete_rows_with_entries(versions)
-    delete_unused_specs(specs)
+    delete_unused_specs([*specs, *called])
     delete_rows_with_entries(AgentRetention.objects.filter(agent__in=agents))
     delete_rows_with_entries(ProviderModel.objects.filter(provider__in=providers))
     datasets = owned_by(user, Dataset)
